@@ -1,0 +1,97 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package callevent
+
+// Cause says why the knowledge of stacks ends: at a barrier, or, for those that
+// only the pairing can see, at a frame. Its text names attributes and metrics.
+type Cause uint8
+
+const (
+	// CauseSuspended: the tracer was told to stop tracing for a while.
+	CauseSuspended Cause = 1 + iota
+	// CauseDiscarded: the tracer says that it lost events.
+	CauseDiscarded
+	// CauseDropped: the receiver dropped events.
+	CauseDropped
+	// CauseBadData: what came could not be read.
+	CauseBadData
+	// CauseEnded: the call stream ended in order.
+	CauseEnded
+	// CauseDisconnected: the connection to the agent was lost.
+	CauseDisconnected
+	// CauseUnresponsive: the agent was silent for too long.
+	CauseUnresponsive
+	// CauseShutdown: the collector, or the component, is shutting down.
+	CauseShutdown
+	// CauseLimit: a configured bound was reached.
+	CauseLimit
+
+	// The following are seen only by the pairing and stand in no batch.
+
+	// CauseGap: events are missing.
+	CauseGap
+	// CauseJoined: the call stream was first seen at a number above 0.
+	CauseJoined
+	// CauseClock: the source's clock jumped.
+	CauseClock
+	// CauseMismatch: a function deeper in the stack returned.
+	CauseMismatch
+	// CauseIdle: no batch came for too long.
+	CauseIdle
+
+	// CauseCount is one more than the highest cause, for tables by cause.
+	CauseCount
+
+	lastBatchCause = CauseLimit
+)
+
+var causeNames = [CauseCount]string{
+	"none", "suspended", "discarded", "dropped", "bad_data", "ended", "disconnected", "unresponsive",
+	"shutdown", "limit", "gap", "joined", "clock", "mismatch", "idle",
+}
+
+func (c Cause) String() string {
+	if c < CauseCount {
+		return causeNames[c]
+	}
+	return "unknown"
+}
+
+// BarrierKind tells breaks from the end.
+type BarrierKind uint8
+
+const (
+	// BarrierBreak: stacks are not known across it.
+	BarrierBreak BarrierKind = 1 + iota
+	// BarrierEnd: nothing of the call stream follows.
+	BarrierEnd
+
+	barrierKindEnd
+)
+
+// Barrier ends the knowledge of stacks before a sequence number. It has no
+// number of its own, so hearing of it twice changes nothing.
+type Barrier struct {
+	// From and To are sequence numbers. Frames that are open before From end
+	// there; events numbered From to To-1 are not to be paired; stacks are
+	// empty at To. In a point break and an end From and To are equal.
+	From, To uint64
+	Kind     BarrierKind
+	Cause    Cause
+}
+
+// Point is a break before the sequence number at.
+func Point(at uint64, cause Cause) Barrier {
+	return Barrier{From: at, To: at, Kind: BarrierBreak, Cause: cause}
+}
+
+// Interval is a break over the sequence numbers from to to-1.
+func Interval(from, to uint64, cause Cause) Barrier {
+	return Barrier{From: from, To: to, Kind: BarrierBreak, Cause: cause}
+}
+
+// End is the end of a call stream whose next sequence number would be at.
+func End(at uint64, cause Cause) Barrier {
+	return Barrier{From: at, To: at, Kind: BarrierEnd, Cause: cause}
+}

@@ -1,0 +1,291 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package callevent
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Batch is an unpacked batch. Its slices are reused by the next Unpack; its
+// strings are not, but they share memory: keep a clone of what lives long.
+type Batch struct {
+	Stream StreamID
+	// Resolution of the source's clock in nanoseconds.
+	Resolution int64
+	// Next is one more than the highest sequence number that the receiver of
+	// the stream has seen; 0: none yet.
+	Next uint64
+	// Received is when the receiver closed the batch, Unix nanoseconds.
+	Received int64
+
+	Barriers   []Barrier
+	Attributes []Attribute
+	Functions  []Function
+	Lanes      []Lane
+	Exceptions []string
+	Values     []Value
+
+	rows         []byte
+	baseTime     int64
+	baseSequence uint64
+}
+
+// LayoutError says where the data of a batch is not as its layout says.
+type LayoutError struct {
+	// Offset is in bytes from the beginning of the data.
+	Offset        int
+	Expected, Got string
+}
+
+func (e *LayoutError) Error() string {
+	return fmt.Sprintf("call event batch, byte %d: expected %s, got %s", e.Offset, e.Expected, e.Got)
+}
+
+func layoutError(offset int, expected, got string, args ...any) error {
+	return &LayoutError{Offset: offset, Expected: expected, Got: fmt.Sprintf(got, args...)}
+}
+
+// Len is the number of events.
+func (b *Batch) Len() int { return len(b.rows) / eventSize }
+
+// Events decodes events into dst, beginning with event number first, and says
+// how many: as many as dst takes, or the rest of the batch.
+func (b *Batch) Events(dst []Event, first int) int {
+	rows := b.rows[first*eventSize:]
+	n := min(len(dst), len(rows)/eventSize)
+	for i := range dst[:n] {
+		row := (*[eventSize]byte)(rows[i*eventSize:])
+		sequence := int32(binary.LittleEndian.Uint32(row[12:]))
+		ticks := int32(binary.LittleEndian.Uint32(row[16:]))
+		dst[i] = Event{
+			Sequence:  b.baseSequence + uint64(int64(sequence)),
+			Time:      b.baseTime + int64(ticks)*b.Resolution,
+			Line:      binary.LittleEndian.Uint32(row[8:]),
+			Lane:      binary.LittleEndian.Uint16(row[2:]),
+			Function:  binary.LittleEndian.Uint16(row[4:]),
+			Exception: binary.LittleEndian.Uint16(row[6:]),
+			Kind:      Kind(row[0]),
+		}
+	}
+	return n
+}
+
+// Unpack reads data, which it keeps a reference to, into b. Whatever data
+// holds, every index of every event is then inside its table, every string is
+// valid UTF-8, and nothing was allocated that is not in proportion to len(data).
+// The error is a *LayoutError.
+func (b *Batch) Unpack(data []byte) error {
+	if len(data) < headerSize || len(data) > MaxBatchBytes {
+		return layoutError(0, fmt.Sprintf("%d to %d bytes", headerSize, MaxBatchBytes), "%d", len(data))
+	}
+	var s sections
+	if err := s.measure(data); err != nil {
+		return err
+	}
+	if err := b.header(data); err != nil {
+		return err
+	}
+	if err := b.tables(data, &s); err != nil {
+		return err
+	}
+	b.rows = data[headerSize:s.barriers]
+	if err := b.checkEvents(); err != nil {
+		return err
+	}
+	if err := b.unpackBarriers(data[s.barriers:s.attributes], s.barriers); err != nil {
+		return err
+	}
+	return b.unpackAttributes(data[s.attributes:s.functions], s.attributes)
+}
+
+// sections are the offsets at which the sections after the events begin.
+type sections struct{ barriers, attributes, functions, lanes, exceptions, values, strings int }
+
+func (s *sections) measure(data []byte) error {
+	sizes := [8]uint64{eventSize, barrierSize, attributeSize, functionSize, laneSize, exceptionSize, valueSize, 1}
+	begins := [9]uint64{headerSize}
+	for i, size := range sizes {
+		// Eight products of 32 bit numbers don't overflow.
+		begins[i+1] = begins[i] + size*uint64(binary.LittleEndian.Uint32(data[56+4*i:]))
+	}
+	if begins[8] != uint64(len(data)) {
+		return layoutError(56, fmt.Sprintf("counts that make %d bytes", len(data)), "%d bytes", begins[8])
+	}
+	*s = sections{
+		barriers: int(begins[1]), attributes: int(begins[2]), functions: int(begins[3]), lanes: int(begins[4]),
+		exceptions: int(begins[5]), values: int(begins[6]), strings: int(begins[7]),
+	}
+	return nil
+}
+
+func (b *Batch) header(data []byte) error {
+	le := binary.LittleEndian
+	b.Stream = StreamID(data[:16])
+	if b.Stream.IsZero() {
+		return layoutError(0, "a call stream ID", "zero")
+	}
+	resolution := le.Uint64(data[16:])
+	if resolution < 1 || resolution > MaxResolution {
+		return layoutError(16, fmt.Sprintf("a clock resolution of 1 to %d ns", MaxResolution), "%d", resolution)
+	}
+	b.Resolution = int64(resolution)
+	for _, offset := range [...]int{24, 48} {
+		if t := le.Uint64(data[offset:]); t > maxTime {
+			return layoutError(offset, "a time after 1970", "%d", int64(t))
+		}
+	}
+	for _, offset := range [...]int{32, 40} {
+		if n := le.Uint64(data[offset:]); n > MaxSequence {
+			return layoutError(offset, fmt.Sprintf("a sequence number of at most %d", uint64(MaxSequence)), "%d", n)
+		}
+	}
+	b.baseTime = int64(le.Uint64(data[24:]))
+	b.baseSequence = le.Uint64(data[32:])
+	b.Next = le.Uint64(data[40:])
+	b.Received = int64(le.Uint64(data[48:]))
+	return nil
+}
+
+// tables unpacks the tables that events point into. All their strings are
+// slices of one.
+func (b *Batch) tables(data []byte, s *sections) error {
+	le := binary.LittleEndian
+	text := stringSection{offset: s.strings, rest: string(data[s.strings:])}
+	if !utf8.ValidString(text.rest) {
+		return layoutError(s.strings, "UTF-8", "something else")
+	}
+	b.Functions = b.Functions[:0]
+	for t := data[s.functions:s.lanes]; len(t) > 0; t = t[functionSize:] {
+		b.Functions = append(b.Functions, Function{
+			Qualified: text.next(le.Uint32(t)), Display: text.next(le.Uint32(t[4:])),
+			Text: text.next(le.Uint32(t[8:])), File: text.next(le.Uint32(t[12:])), Line: le.Uint32(t[16:]),
+		})
+	}
+	b.Lanes = b.Lanes[:0]
+	for t := data[s.lanes:s.exceptions]; len(t) > 0; t = t[laneSize:] {
+		b.Lanes = append(b.Lanes, Lane{ID: le.Uint64(t), Name: text.next(le.Uint32(t[8:]))})
+	}
+	b.Exceptions = b.Exceptions[:0]
+	for t := data[s.exceptions:s.values]; len(t) > 0; t = t[exceptionSize:] {
+		b.Exceptions = append(b.Exceptions, text.next(le.Uint32(t)))
+	}
+	b.Values = b.Values[:0]
+	for t := data[s.values:s.strings]; len(t) > 0; t = t[valueSize:] {
+		v := Value{kind: ValueType(le.Uint32(t)), bits: le.Uint64(t[4:])}
+		if v.kind == 0 || v.kind >= valueTypeEnd {
+			return layoutError(s.strings-len(t), "a type of value", "%d", v.kind)
+		}
+		if v.kind == ValueString {
+			v.text = text.next(uint32(min(v.bits, 1<<32-1)))
+			v.bits = 0
+		}
+		b.Values = append(b.Values, v)
+	}
+	if text.bad || text.rest != "" {
+		return layoutError(text.offset, "strings as long as the tables say, of whole characters", "%d bytes left", len(text.rest))
+	}
+	return nil
+}
+
+// stringSection gives out the strings of a batch one after the other. bad is
+// set when one is not there, or a boundary cuts a character.
+type stringSection struct {
+	rest   string
+	offset int
+	bad    bool
+}
+
+func (t *stringSection) next(n uint32) string {
+	if t.bad || uint64(n) > uint64(len(t.rest)) || n > MaxNameBytes {
+		t.bad = true
+		return ""
+	}
+	s := t.rest[:n]
+	t.rest, t.offset = t.rest[n:], t.offset+int(n)
+	t.bad = t.rest != "" && !utf8.RuneStart(t.rest[0])
+	return s
+}
+
+func (b *Batch) checkEvents() error {
+	lanes, functions, exceptions := len(b.Lanes), len(b.Functions), len(b.Exceptions)
+	// The least and the largest offset from the base that is a sequence number.
+	least := -int64(min(b.baseSequence, 1<<31))
+	most := int64(min(MaxSequence-b.baseSequence, 1<<31-1))
+	for i := 0; i+eventSize <= len(b.rows); i += eventSize {
+		row := (*[eventSize]byte)(b.rows[i:])
+		sequence := int64(int32(binary.LittleEndian.Uint32(row[12:])))
+		kind := Kind(row[0])
+		lane := int(binary.LittleEndian.Uint16(row[2:]))
+		function := int(binary.LittleEndian.Uint16(row[4:]))
+		exception := int(binary.LittleEndian.Uint16(row[6:]))
+		if sequence < least || sequence > most {
+			return layoutError(headerSize+i+12, "a sequence number", "%d from base %d", sequence, b.baseSequence)
+		}
+		switch kind {
+		case KindSkip:
+			continue
+		case KindThrow, KindUnwind:
+			if exception > exceptions {
+				return layoutError(headerSize+i+6, fmt.Sprintf("an exception of %d", exceptions), "%d", exception)
+			}
+		case KindEnter, KindExit:
+		case KindExitTop:
+			function = -1
+		default:
+			return layoutError(headerSize+i, "a kind of event", "%d", kind)
+		}
+		if lane >= lanes {
+			return layoutError(headerSize+i+2, fmt.Sprintf("a lane of %d", lanes), "%d", lane)
+		}
+		if function >= functions {
+			return layoutError(headerSize+i+4, fmt.Sprintf("a function of %d", functions), "%d", function)
+		}
+	}
+	return nil
+}
+
+func (b *Batch) unpackBarriers(data []byte, offset int) error {
+	if len(data) > MaxBarriers*barrierSize {
+		return layoutError(offset, fmt.Sprintf("at most %d barriers", MaxBarriers), "%d", len(data)/barrierSize)
+	}
+	b.Barriers = b.Barriers[:0]
+	for ; len(data) > 0; data, offset = data[barrierSize:], offset+barrierSize {
+		barrier := Barrier{
+			From: binary.LittleEndian.Uint64(data), To: binary.LittleEndian.Uint64(data[8:]),
+			Kind: BarrierKind(data[16]), Cause: Cause(data[17]),
+		}
+		switch {
+		case barrier.Kind == 0 || barrier.Kind >= barrierKindEnd:
+			return layoutError(offset+16, "a kind of barrier", "%d", barrier.Kind)
+		case barrier.Cause == 0 || barrier.Cause > lastBatchCause:
+			return layoutError(offset+17, "a cause of a barrier", "%d", barrier.Cause)
+		case barrier.To > MaxSequence || barrier.From > barrier.To || barrier.Kind == BarrierEnd && barrier.From != barrier.To:
+			return layoutError(offset, "a barrier from a number to one not below it", "%d to %d", barrier.From, barrier.To)
+		}
+		b.Barriers = append(b.Barriers, barrier)
+	}
+	return nil
+}
+
+func (b *Batch) unpackAttributes(data []byte, offset int) error {
+	b.Attributes = b.Attributes[:0]
+	events, values, last := uint32(b.Len()), uint32(len(b.Values)), uint32(0)
+	for ; len(data) > 0; data, offset = data[attributeSize:], offset+attributeSize {
+		a := Attribute{
+			Event: binary.LittleEndian.Uint32(data), Key: binary.LittleEndian.Uint32(data[4:]),
+			Value: binary.LittleEndian.Uint32(data[8:]),
+		}
+		if a.Event >= events || a.Event < last {
+			return layoutError(offset, fmt.Sprintf("an event from %d to %d", last, events), "%d", a.Event)
+		}
+		if a.Key >= values || a.Value >= values || b.Values[a.Key].kind != ValueString {
+			return layoutError(offset+4, fmt.Sprintf("a string and a value of %d values", values), "%d and %d", a.Key, a.Value)
+		}
+		last = a.Event
+		b.Attributes = append(b.Attributes, a)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package callevent is what receivers and the stack_pairing processor share:
+// call events, and the batch that carries them inside one pdata span.
+//
+// It knows how a batch is laid out, packed and unpacked. It knows no tracer's
+// protocol and no call stacks.
+//
+// # Layout of a batch, version 1
+//
+// Integers are little endian. A batch is a header, rows, and tables:
+//
+//	offset size
+//	0      16   stream ID
+//	16     8    resolution of the source's clock, nanoseconds, 1 to 1e12
+//	24     8    base time, Unix nanoseconds (signed)
+//	32     8    base sequence
+//	40     8    next: one more than the highest sequence number that the receiver has seen
+//	48     8    received: Unix nanoseconds when the receiver closed the batch (signed)
+//	56     4    number of events
+//	60     4    number of barriers
+//	64     4    number of attributes
+//	68     4    number of functions
+//	72     4    number of lanes
+//	76     4    number of exceptions
+//	80     4    number of values
+//	84     4    length of the string section, bytes
+//	88          events, 20 bytes each
+//	            barriers, 24 bytes each
+//	            attributes, 12 bytes each
+//	            functions, 20 bytes each
+//	            lanes, 12 bytes each
+//	            exceptions, 4 bytes each
+//	            values, 12 bytes each
+//	            strings
+//
+// An event is kind (u8), zero (u8), lane (u16), function (u16), exception
+// (u16; 0: none, otherwise index + 1), line (u32; 0: none), sequence (i32,
+// from the base), time (i32, in units of the resolution, from the base time).
+//
+// A barrier is from (u64), to (u64), kind (u8), cause (u8), six zero bytes.
+//
+// An attribute is the index of its event, of its key and of its value in the
+// value table (u32 each); attributes are sorted by event, and a key is a
+// string value.
+//
+// A function is four string lengths (u32: qualified name, display name, text,
+// file) and a line (u32). A lane is an ID (u64) and the length of its name
+// (u32). An exception is the length of its name. A value is a type (u32) and
+// eight bytes: the number, or for a string its length. The strings follow in
+// the order of the tables, without separators.
+package callevent

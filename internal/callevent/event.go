@@ -1,0 +1,83 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package callevent
+
+import "encoding/hex"
+
+// StreamID identifies a call stream: the call events of one traced process in
+// one run, totally ordered by their sequence numbers. It is never all zero.
+type StreamID [16]byte
+
+// IsZero reports whether id is the invalid ID.
+func (id StreamID) IsZero() bool { return id == StreamID{} }
+
+// String gives id as 32 hexadecimal digits.
+func (id StreamID) String() string { return hex.EncodeToString(id[:]) }
+
+// Kind says what happened in a call event.
+type Kind uint8
+
+const (
+	// KindEnter: a function was entered.
+	KindEnter Kind = 1 + iota
+	// KindExit: a function returned.
+	KindExit
+	// KindExitTop: the function on top of the lane's stack returned, whatever
+	// it is. The event's function is meaningless.
+	KindExitTop
+	// KindThrow: an exception was thrown in a function, which goes on.
+	KindThrow
+	// KindUnwind: an exception left a function.
+	KindUnwind
+	// KindSkip: the tracer used the sequence number for something that is no
+	// call. Only the sequence number of such an event has a meaning.
+	KindSkip
+
+	kindEnd
+)
+
+var kindNames = [kindEnd]string{"none", "enter", "exit", "exit top", "throw", "unwind", "skip"}
+
+func (k Kind) String() string {
+	if k < kindEnd {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Event is one call event of a batch.
+type Event struct {
+	// Sequence is the event's place in its call stream.
+	Sequence uint64
+	// Time is in Unix nanoseconds in an unpacked batch, and in ticks of the
+	// stream's clock where a Packer takes it.
+	Time int64
+	// Line is the line in the source where it happened; 0: not known.
+	Line uint32
+	// Lane and Function are indexes into the batch's tables.
+	Lane, Function uint16
+	// Exception is 0 where there is none or it is not known, and otherwise one
+	// more than an index into the batch's table. Only throw and unwind have one.
+	Exception uint16
+	Kind      Kind
+}
+
+// Function is a function as a tracer knows it.
+type Function struct {
+	// Qualified is the fully qualified name, the convention's
+	// code.function.name; Display is short, to name a span with.
+	Qualified, Display string
+	// Text is the function as the tracer sent it.
+	Text string
+	// File and Line say where it is defined; empty and 0: not known.
+	File string
+	Line uint32
+}
+
+// Lane is what has one call stack, as it was called when an event happened: one
+// lane ID can stand in a batch several times, with different names.
+type Lane struct {
+	ID   uint64
+	Name string
+}

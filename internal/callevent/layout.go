@@ -1,0 +1,39 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package callevent
+
+// Version is the format version that this package writes and reads.
+const Version = 1
+
+const (
+	// MaxBatchBytes is the largest batch that is packed or unpacked: gRPC and
+	// Kafka refuse messages of more than a few MiB.
+	MaxBatchBytes = 1 << 20
+	// MinBatchBytes is the smallest bound that a Packer takes: one event whose
+	// names have their full length fits.
+	MinBatchBytes = 128 << 10
+	// MaxNameBytes bounds every name in a batch; longer ones are cut.
+	MaxNameBytes = 16 << 10
+	// MaxBarriers is the largest number of barriers in a batch.
+	MaxBarriers = 1024
+	// MaxSequence is the largest sequence number.
+	MaxSequence = 1 << 62
+	// MaxResolution is the coarsest clock, one second in nanoseconds.
+	MaxResolution = 1_000_000_000
+
+	maxTime = 1 << 62
+
+	headerSize    = 88
+	eventSize     = 20
+	barrierSize   = 24
+	attributeSize = 12
+	functionSize  = 20
+	laneSize      = 12
+	exceptionSize = 4
+	valueSize     = 12
+
+	// maxIndexes is how many entries a table that events point into can have:
+	// an index is 16 bits, and the exceptions need one value for none.
+	maxIndexes = 1<<16 - 1
+)

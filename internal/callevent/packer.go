@@ -1,0 +1,346 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package callevent
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Stream is what a Packer has to know of a call stream.
+type Stream struct {
+	ID StreamID
+	// Epoch is tick 0 of the stream's clock in Unix nanoseconds.
+	Epoch int64
+	// Resolution is the length of a tick in nanoseconds, 1 to MaxResolution.
+	Resolution int64
+}
+
+// Packer packs the call events of one stream into batches, one after the
+// other: enter the functions, lanes and exceptions of an event into the tables,
+// add the event, and when something no longer fits, or the batch is old enough,
+// Close it, hand it on, and Reset.
+//
+// Indexes that the tables give are valid until Reset; a caller that remembers
+// them compares Generation. A Packer is for one goroutine.
+type Packer struct {
+	stream     Stream
+	maxBytes   int
+	generation uint32
+	// closed: nothing can be added before Reset.
+	closed bool
+
+	// buf holds the header's place and the events.
+	buf []byte
+	// room is how long buf may become before the slow path has to look.
+	room         int
+	baseSequence uint64
+	baseTicks    int64
+	minTicks     int64
+	maxTicks     int64
+
+	functions  table[*Function]
+	lanes      table[Lane]
+	exceptions table[string]
+	values     table[Value]
+	attributes []byte
+}
+
+// table is a table of the batch: its entries' fixed parts, their strings, and
+// which entry has which index.
+type table[K comparable] struct {
+	index   map[K]uint16
+	fixed   []byte
+	strings []byte
+}
+
+func (t *table[K]) bytes() int { return len(t.fixed) + len(t.strings) }
+
+func (t *table[K]) reset() {
+	clear(t.index)
+	t.fixed, t.strings = t.fixed[:0], t.strings[:0]
+}
+
+// NewPacker returns a Packer for batches of at most maxBytes, which is between
+// MinBatchBytes and MaxBatchBytes.
+func NewPacker(stream Stream, maxBytes int) (*Packer, error) {
+	switch {
+	case stream.ID.IsZero():
+		return nil, fmt.Errorf("call stream ID is zero")
+	case stream.Resolution < 1 || stream.Resolution > MaxResolution:
+		return nil, fmt.Errorf("clock resolution is %d ns, expected 1 to %d", stream.Resolution, MaxResolution)
+	case maxBytes < MinBatchBytes || maxBytes > MaxBatchBytes:
+		return nil, fmt.Errorf("batch size is %d bytes, expected %d to %d", maxBytes, MinBatchBytes, MaxBatchBytes)
+	}
+	p := &Packer{
+		stream: stream,
+		// The barriers come when the batch is closed; their place is kept free.
+		maxBytes:   maxBytes - MaxBarriers*barrierSize,
+		functions:  table[*Function]{index: map[*Function]uint16{}},
+		lanes:      table[Lane]{index: map[Lane]uint16{}},
+		exceptions: table[string]{index: map[string]uint16{}},
+		values:     table[Value]{index: map[Value]uint16{}},
+	}
+	p.Reset()
+	return p, nil
+}
+
+// Generation counts Resets.
+func (p *Packer) Generation() uint32 { return p.generation }
+
+// Len is the number of events in the batch that is being packed.
+func (p *Packer) Len() int { return (len(p.buf) - headerSize) / eventSize }
+
+// Function gives the index of f in the batch's table. A caller keeps one
+// *Function for each function, which doesn't change: it is entered once for
+// each pointer. It reports false when the batch is full.
+func (p *Packer) Function(f *Function) (uint16, bool) {
+	if i, ok := p.functions.index[f]; ok {
+		return i, true
+	}
+	names := [4]string{name(f.Qualified), name(f.Display), name(f.Text), name(f.File)}
+	i, ok := enter(p, &p.functions, f, functionSize+len(names[0])+len(names[1])+len(names[2])+len(names[3]))
+	if !ok {
+		return 0, false
+	}
+	t := &p.functions
+	for _, s := range names {
+		t.fixed = binary.LittleEndian.AppendUint32(t.fixed, uint32(len(s)))
+		t.strings = append(t.strings, s...)
+	}
+	t.fixed = binary.LittleEndian.AppendUint32(t.fixed, f.Line)
+	return i, true
+}
+
+// Lane gives the index of l in the batch's table, or false when the batch is full.
+func (p *Packer) Lane(l Lane) (uint16, bool) {
+	if i, ok := p.lanes.index[l]; ok {
+		return i, true
+	}
+	s := name(l.Name)
+	i, ok := enter(p, &p.lanes, l, laneSize+len(s))
+	if !ok {
+		return 0, false
+	}
+	t := &p.lanes
+	t.fixed = binary.LittleEndian.AppendUint64(t.fixed, l.ID)
+	t.fixed = binary.LittleEndian.AppendUint32(t.fixed, uint32(len(s)))
+	t.strings = append(t.strings, s...)
+	return i, true
+}
+
+// Exception gives what stands for the exception type in events, which is never
+// 0, or false when the batch is full.
+func (p *Packer) Exception(exception string) (uint16, bool) {
+	if i, ok := p.exceptions.index[exception]; ok {
+		return i + 1, true
+	}
+	s := name(exception)
+	i, ok := enter(p, &p.exceptions, exception, exceptionSize+len(s))
+	if !ok {
+		return 0, false
+	}
+	t := &p.exceptions
+	t.fixed = binary.LittleEndian.AppendUint32(t.fixed, uint32(len(s)))
+	t.strings = append(t.strings, s...)
+	return i + 1, true
+}
+
+// Add adds an event, whose Time is in ticks of the stream's clock, and whose
+// Lane, Function and Exception come from the Packer's tables. It reports false,
+// and adds nothing, when the event doesn't fit into this batch: the batch is
+// full, or the event is further than 2^31 numbers or ticks from its first one.
+func (p *Packer) Add(e *Event) bool {
+	n := len(p.buf)
+	if n+eventSize > p.room && !p.grow() {
+		return false
+	}
+	if n == headerSize {
+		p.baseSequence, p.baseTicks = e.Sequence, e.Time
+		p.minTicks, p.maxTicks = e.Time, e.Time
+	}
+	sequence, ticks := int64(e.Sequence-p.baseSequence), e.Time-p.baseTicks
+	if sequence != int64(int32(sequence)) || ticks != int64(int32(ticks)) {
+		return false
+	}
+	p.minTicks, p.maxTicks = min(p.minTicks, e.Time), max(p.maxTicks, e.Time)
+	p.buf = p.buf[:n+eventSize]
+	row := (*[eventSize]byte)(p.buf[n:])
+	row[0], row[1] = byte(e.Kind), 0
+	binary.LittleEndian.PutUint16(row[2:], e.Lane)
+	binary.LittleEndian.PutUint16(row[4:], e.Function)
+	binary.LittleEndian.PutUint16(row[6:], e.Exception)
+	binary.LittleEndian.PutUint32(row[8:], e.Line)
+	binary.LittleEndian.PutUint32(row[12:], uint32(sequence))
+	binary.LittleEndian.PutUint32(row[16:], uint32(ticks))
+	return true
+}
+
+// Attribute gives an optional attribute to the event that was added last. It
+// reports false, and adds nothing, when there is none or it doesn't fit.
+func (p *Packer) Attribute(key string, value Value) bool {
+	if p.closed || p.Len() == 0 || value.kind == 0 || value.kind >= valueTypeEnd {
+		return false
+	}
+	k, ok := p.value(StringValue(key))
+	if !ok {
+		return false
+	}
+	v, ok := p.value(value)
+	if !ok || p.size()+attributeSize > p.maxBytes {
+		return false
+	}
+	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(p.Len()-1))
+	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(k))
+	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(v))
+	p.narrow()
+	return true
+}
+
+func (p *Packer) value(v Value) (uint16, bool) {
+	if i, ok := p.values.index[v]; ok {
+		return i, true
+	}
+	s, bits := name(v.text), v.bits
+	if v.kind == ValueString {
+		bits = uint64(len(s))
+	}
+	i, ok := enter(p, &p.values, v, valueSize+len(s))
+	if !ok {
+		return 0, false
+	}
+	t := &p.values
+	t.fixed = binary.LittleEndian.AppendUint32(t.fixed, uint32(v.kind))
+	t.fixed = binary.LittleEndian.AppendUint64(t.fixed, bits)
+	t.strings = append(t.strings, s...)
+	return i, true
+}
+
+// enter gives key the next index of t, if the table has one and the batch has
+// room for size bytes and for an event that uses them.
+func enter[K comparable](p *Packer, t *table[K], key K, size int) (uint16, bool) {
+	n := len(t.index)
+	if p.closed || n >= maxIndexes || p.size()+size+eventSize > p.maxBytes {
+		return 0, false
+	}
+	t.index[key] = uint16(n)
+	p.room -= size
+	return uint16(n), true
+}
+
+// size is the size of the batch so far, without barriers.
+func (p *Packer) size() int {
+	return len(p.buf) + p.functions.bytes() + p.lanes.bytes() + p.exceptions.bytes() + p.values.bytes() + len(p.attributes)
+}
+
+// grow makes room for an event, unless the batch is full.
+func (p *Packer) grow() bool {
+	if p.closed || p.size()+eventSize > p.maxBytes {
+		return false
+	}
+	if len(p.buf)+eventSize > cap(p.buf) {
+		bigger := make([]byte, len(p.buf), min(max(2*cap(p.buf), 4<<10), p.maxBytes))
+		copy(bigger, p.buf)
+		p.buf = bigger
+	}
+	p.narrow()
+	return true
+}
+
+// narrow sets room to what the tables and the capacity leave for events.
+func (p *Packer) narrow() {
+	p.room = min(cap(p.buf), p.maxBytes-(p.size()-len(p.buf)))
+}
+
+// Reset begins the next batch.
+func (p *Packer) Reset() {
+	p.generation++
+	p.closed = false
+	if p.buf == nil {
+		p.buf = make([]byte, headerSize, 4<<10)
+	}
+	p.buf = p.buf[:headerSize]
+	p.functions.reset()
+	p.lanes.reset()
+	p.exceptions.reset()
+	p.values.reset()
+	p.attributes = p.attributes[:0]
+	p.narrow()
+}
+
+// Packed is a batch that was closed. Data is valid until the Packer is used again.
+type Packed struct {
+	Stream StreamID
+	Data   []byte
+	Events int
+	// First and Last are the smallest and largest time of the events in Unix
+	// nanoseconds; without events both are the time of closing.
+	First, Last int64
+}
+
+// Close finishes the batch. The barriers are those inside the range of its
+// sequence numbers and the last one at or below its first, MaxBarriers at the
+// most; next is one more than the highest number that was received of the
+// stream; received is now, in Unix nanoseconds. Nothing can be added before Reset.
+func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed, error) {
+	if len(barriers) > MaxBarriers {
+		return Packed{}, fmt.Errorf("%d barriers for one batch, expected at most %d", len(barriers), MaxBarriers)
+	}
+	events := p.Len()
+	packed := Packed{Stream: p.stream.ID, Events: events, First: received, Last: received}
+	baseTime := received
+	if events > 0 {
+		baseTime = min(max(p.stream.Epoch+p.baseTicks*p.stream.Resolution, 0), maxTime)
+		packed.First = p.stream.Epoch + p.minTicks*p.stream.Resolution
+		packed.Last = p.stream.Epoch + p.maxTicks*p.stream.Resolution
+	} else {
+		p.baseSequence = next
+	}
+
+	h := p.buf[:headerSize]
+	copy(h, p.stream.ID[:])
+	le := binary.LittleEndian
+	le.PutUint64(h[16:], uint64(p.stream.Resolution))
+	le.PutUint64(h[24:], uint64(baseTime))
+	le.PutUint64(h[32:], p.baseSequence)
+	le.PutUint64(h[40:], next)
+	le.PutUint64(h[48:], uint64(received))
+	text := len(p.functions.strings) + len(p.lanes.strings) + len(p.exceptions.strings) + len(p.values.strings)
+	for i, n := range [8]int{
+		events, len(barriers), len(p.attributes) / attributeSize,
+		len(p.functions.index), len(p.lanes.index), len(p.exceptions.index), len(p.values.index), text,
+	} {
+		le.PutUint32(h[56+4*i:], uint32(n))
+	}
+
+	b := p.buf
+	for _, barrier := range barriers {
+		b = le.AppendUint64(b, barrier.From)
+		b = le.AppendUint64(b, barrier.To)
+		b = append(b, byte(barrier.Kind), byte(barrier.Cause), 0, 0, 0, 0, 0, 0)
+	}
+	for _, section := range [...][]byte{
+		p.attributes, p.functions.fixed, p.lanes.fixed, p.exceptions.fixed, p.values.fixed,
+		p.functions.strings, p.lanes.strings, p.exceptions.strings, p.values.strings,
+	} {
+		b = append(b, section...)
+	}
+	p.buf, p.closed, p.room = b, true, 0
+	packed.Data = b
+	return packed, nil
+}
+
+// name is s as it can stand in a batch: valid UTF-8 of at most MaxNameBytes.
+func name(s string) string {
+	if len(s) > MaxNameBytes {
+		cut := MaxNameBytes
+		for cut > MaxNameBytes-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

@@ -20,6 +20,9 @@ type Batch struct {
 	Next uint64
 	// Received is when the receiver closed the batch, Unix nanoseconds.
 	Received int64
+	// TextKey is the attribute under which a span shows the text of its
+	// function; empty: none.
+	TextKey string
 
 	Barriers   []Barrier
 	Attributes []Attribute
@@ -157,6 +160,7 @@ func (b *Batch) tables(data []byte, s *sections) error {
 	if !utf8.ValidString(text.rest) {
 		return layoutError(s.strings, "UTF-8", "something else")
 	}
+	b.TextKey = text.next(le.Uint32(data[88:]))
 	b.Functions = b.Functions[:0]
 	for t := data[s.functions:s.lanes]; len(t) > 0; t = t[functionSize:] {
 		b.Functions = append(b.Functions, Function{

@@ -26,7 +26,9 @@
 //	76     4    number of exceptions
 //	80     4    number of values
 //	84     4    length of the string section, bytes
-//	88          events, 20 bytes each
+//	88     4    length of the text key, bytes
+//	92     4    zero
+//	96          events, 20 bytes each
 //	            barriers, 24 bytes each
 //	            attributes, 12 bytes each
 //	            functions, 20 bytes each
@@ -48,6 +50,8 @@
 // A function is four string lengths (u32: qualified name, display name, text,
 // file) and a line (u32). A lane is an ID (u64) and the length of its name
 // (u32). An exception is the length of its name. A value is a type (u32) and
-// eight bytes: the number, or for a string its length. The strings follow in
-// the order of the tables, without separators.
+// eight bytes: the number, or for a string its length. The string section is
+// the text key, the attribute under which a span shows the text of its
+// function, and the tables' strings in the order of the tables, without
+// separators.
 package callevent

@@ -24,7 +24,7 @@ const (
 
 	maxTime = 1 << 62
 
-	headerSize    = 88
+	headerSize    = 96
 	eventSize     = 20
 	barrierSize   = 24
 	attributeSize = 12

@@ -17,6 +17,10 @@ type Stream struct {
 	Epoch int64
 	// Resolution is the length of a tick in nanoseconds, 1 to MaxResolution.
 	Resolution int64
+	// TextKey is the attribute, in the tracer's own namespace, under which a
+	// span shows the text of its function as the tracer sent it, such as
+	// "bytefrog.method.signature". Empty: spans don't show it.
+	TextKey string
 }
 
 // Packer packs the call events of one stream into batches, one after the
@@ -75,10 +79,12 @@ func NewPacker(stream Stream, maxBytes int) (*Packer, error) {
 	case maxBytes < MinBatchBytes || maxBytes > MaxBatchBytes:
 		return nil, fmt.Errorf("batch size is %d bytes, expected %d to %d", maxBytes, MinBatchBytes, MaxBatchBytes)
 	}
+	stream.TextKey = name(stream.TextKey)
 	p := &Packer{
 		stream: stream,
-		// The barriers come when the batch is closed; their place is kept free.
-		maxBytes:   maxBytes - MaxBarriers*barrierSize,
+		// The barriers come when the batch is closed; their place is kept free,
+		// and that of the text key.
+		maxBytes:   maxBytes - MaxBarriers*barrierSize - len(stream.TextKey),
 		functions:  table[*Function]{index: map[*Function]uint16{}},
 		lanes:      table[Lane]{index: map[Lane]uint16{}},
 		exceptions: table[string]{index: map[string]uint16{}},
@@ -308,13 +314,14 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 	le.PutUint64(h[32:], p.baseSequence)
 	le.PutUint64(h[40:], next)
 	le.PutUint64(h[48:], uint64(received))
-	text := len(p.functions.strings) + len(p.lanes.strings) + len(p.exceptions.strings) + len(p.values.strings)
+	text := len(p.stream.TextKey) + len(p.functions.strings) + len(p.lanes.strings) + len(p.exceptions.strings) + len(p.values.strings)
 	for i, n := range [8]int{
 		events, len(barriers), len(p.attributes) / attributeSize,
 		len(p.functions.index), len(p.lanes.index), len(p.exceptions.index), len(p.values.index), text,
 	} {
 		le.PutUint32(h[56+4*i:], uint32(n))
 	}
+	le.PutUint64(h[88:], uint64(len(p.stream.TextKey)))
 
 	b := p.buf
 	for _, barrier := range barriers {
@@ -324,7 +331,7 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 	}
 	for _, section := range [...][]byte{
 		p.attributes, p.functions.fixed, p.lanes.fixed, p.exceptions.fixed, p.values.fixed,
-		p.functions.strings, p.lanes.strings, p.exceptions.strings, p.values.strings,
+		[]byte(p.stream.TextKey), p.functions.strings, p.lanes.strings, p.exceptions.strings, p.values.strings,
 	} {
 		b = append(b, section...)
 	}

@@ -1,0 +1,36 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package javaser
+
+// Constants of java.io.ObjectStreamConstants.
+const (
+	streamMagic   = 0xACED
+	streamVersion = 5
+
+	tcNull         = 0x70
+	tcReference    = 0x71
+	tcClassDesc    = 0x72
+	tcObject       = 0x73
+	tcString       = 0x74
+	tcBlockData    = 0x77
+	tcEndBlockData = 0x78
+	tcLongString   = 0x7C
+
+	scWriteMethod  = 0x01
+	scSerializable = 0x02
+
+	baseWireHandle = 0x7E0000
+)
+
+// The class java.util.ArrayList: its one field is the size; what its writeObject
+// adds is the capacity as block data, and the elements.
+const (
+	arrayListClass            = "java.util.ArrayList"
+	arrayListSerialVersionUID = 8683452581122892189
+	arrayListSizeField        = "size"
+	arrayListBlockSize        = 4
+)
+
+// primitiveSizes gives the size in the stream of a value of each primitive type.
+var primitiveSizes = map[byte]int{'B': 1, 'C': 2, 'D': 8, 'F': 4, 'I': 4, 'J': 8, 'S': 2, 'Z': 1}

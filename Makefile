@@ -1,0 +1,135 @@
+# Everything the project does, as targets: `make help`.
+# Only Go, make and git are needed; tools are built from internal/tools into bin/tools.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+GO ?= go
+# How long each fuzz test runs, e.g. FUZZTIME=30s.
+FUZZTIME ?= 5m
+# Which benchmarks run (a regular expression), and how often each.
+BENCH ?= .
+BENCH_COUNT ?= 1
+# Configuration of `make run`.
+CONFIG ?= config/standalone.yaml
+# Packages where goroutines meet: tested with the race detector.
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./cmd/...
+
+COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
+AGENTSIM := $(CURDIR)/bin/agentsim
+TOOLS := $(CURDIR)/bin/tools
+DEMO_DATA := $(CURDIR)/callbraid-data/demo
+
+# What the end-to-end tests and the demo are told about the binaries.
+BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM)
+
+# The race detector needs a C compiler.
+HAVE_CC := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
+RACE := $(if $(HAVE_CC),CGO_ENABLED=1 $(GO) test -race,$(GO) test)
+
+# What binaries are made of: Go files and what those embed.
+SOURCES := $(shell find cmd exporter extension internal processor receiver \
+	\( -path internal/tools -o -name testdata \) -prune -o \
+	-type f ! -name '*_test.go' ! -name '*.md' -print 2>/dev/null)
+
+# Files of the project, new ones included, by pattern.
+files = git ls-files --cached --others --exclude-standard --deduplicate -- $(1)
+
+.PHONY: help
+help: ## Print the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## Play a captured Maven build into the collector and sum up the spans it exports
+	@rm -rf $(DEMO_DATA) && mkdir -p $(DEMO_DATA)
+	@$(BINARIES) CALLBRAID_DATA=$(DEMO_DATA) $(AGENTSIM) demo
+
+.PHONY: run
+run: build ## Run the collector in the foreground, waiting for real agents (CONFIG=config/standalone.yaml)
+	@exec $(COLLECTOR) --config $(CONFIG)
+
+.PHONY: build
+build: $(COLLECTOR) $(AGENTSIM) ## Build bin/otelcol-callbraid and bin/agentsim
+
+.PHONY: test
+test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
+
+.PHONY: unit-test
+unit-test: ## Run the tests of the packages alone, with the race detector where goroutines meet
+	@echo "== unit tests"
+	@set -e; race="$$($(GO) list $(RACE_PACKAGES))"; \
+	$(GO) test -timeout 10m $$($(GO) list ./... | grep -vxF "$$race" | grep -v '/test\(/\|$$\)')
+	@echo "== unit tests where goroutines meet, $(if $(HAVE_CC),with the race detector,without the race detector: install gcc to have it)"
+	@$(RACE) -timeout 15m $(RACE_PACKAGES)
+
+.PHONY: e2e-test
+e2e-test: build ## Run the end-to-end tests alone, against the built distribution
+	@echo "== end-to-end tests"
+	@$(BINARIES) $(GO) test -count=1 -timeout 15m ./test/...
+
+.PHONY: bench
+bench: build $(TOOLS)/benchstat ## Run the benchmarks and print their table (BENCH=., BENCH_COUNT=1)
+	@{ $(BINARIES) $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCH_COUNT) -timeout 60m ./... \
+		|| echo "FAIL: a benchmark failed"; } | tee bench-last.txt
+	@$(TOOLS)/benchstat bench-last.txt
+	@! grep -q '^FAIL' bench-last.txt
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz test in turn (FUZZTIME=5m for each)
+	@set -e; mkdir -p bin; $(GO) test -list '^Fuzz' ./... > bin/fuzz-list.txt; \
+	awk '/^Fuzz/ { name[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print name[i], $$2; n = 0 }' bin/fuzz-list.txt | \
+	while read -r name package; do \
+		echo "== $$package $$name for $(FUZZTIME)"; \
+		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" < /dev/null; \
+	done
+
+.PHONY: generate
+generate: $(TOOLS)/mdatagen ## Generate what metadata.yaml files and go:generate lines describe
+	@set -e; for f in $$($(call files,'*metadata.yaml')); do \
+		echo "mdatagen $$f"; \
+		(cd "$$(dirname "$$f")" && $(TOOLS)/mdatagen metadata.yaml); \
+	done
+	@PATH="$(TOOLS):$$PATH" $(GO) generate -skip mdatagen ./...
+
+.PHONY: lint
+lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go vet and staticcheck
+	@echo "gofmt"; set -e; \
+	bad="$$($(call files,'*.go') | xargs gofmt -s -l)"; \
+	if [ -n "$$bad" ]; then printf 'Not formatted, run gofmt -s -w on:\n%s\n' "$$bad"; exit 1; fi
+	@echo "licence headers"; \
+	bad="$$($(call files,'*.go') | xargs grep -L -E 'SPDX-License-Identifier: Apache-2.0|^// Code generated .* DO NOT EDIT')"; \
+	if [ -n "$$bad" ]; then printf 'Without "SPDX-License-Identifier: Apache-2.0":\n%s\n' "$$bad"; exit 1; fi
+	@echo "go mod tidy"; $(GO) mod tidy -diff && cd internal/tools && $(GO) mod tidy -diff
+	@echo "go vet"; $(GO) vet ./...
+	@echo "staticcheck"; $(TOOLS)/staticcheck ./...
+
+.PHONY: clean
+clean: ## Remove what make built and what the collector wrote
+	rm -rf bin build callbraid-data
+
+# The distribution. Its main package is generated anew when the manifest or the
+# module changed, which takes long; compiling it is the Go build cache's matter.
+build/.generated: builder-config.yaml go.mod go.sum $(TOOLS)/builder
+	@echo "Generating the distribution from builder-config.yaml"
+	@CGO_ENABLED=0 $(TOOLS)/builder --config builder-config.yaml --skip-compilation
+	@touch $@
+
+$(COLLECTOR): build/.generated $(SOURCES)
+	@echo "Compiling bin/$(@F)"
+	@cd build && CGO_ENABLED=0 $(GO) build -mod=mod -trimpath -ldflags '-s -w' -o $@ .
+	@touch $@
+
+$(AGENTSIM): go.mod go.sum $(SOURCES)
+	@echo "Compiling bin/$(@F)"
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/agentsim
+	@touch $@
+
+# Tools, each at the version of internal/tools/go.mod.
+$(TOOLS)/builder: PACKAGE := go.opentelemetry.io/collector/cmd/builder
+$(TOOLS)/mdatagen: PACKAGE := go.opentelemetry.io/collector/cmd/mdatagen
+$(TOOLS)/staticcheck: PACKAGE := honnef.co/go/tools/cmd/staticcheck
+$(TOOLS)/benchstat: PACKAGE := golang.org/x/perf/cmd/benchstat
+$(TOOLS)/%: internal/tools/go.mod internal/tools/go.sum
+	@echo "Building bin/tools/$*"
+	@cd internal/tools && CGO_ENABLED=0 $(GO) build -o $@ $(PACKAGE)
+	@touch $@

@@ -1,0 +1,323 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// Each configuration the project ships has to follow the rules of the way of
+// the data: what stands between a receiver of call events and the exporters,
+// and in which order.
+
+// collectorConfig is as much of a collector's configuration as the rules speak of.
+type collectorConfig struct {
+	Exporters  map[string]exporterConfig
+	Connectors map[string]yaml.Node
+	Service    struct {
+		Pipelines map[string]pipelineConfig
+	}
+}
+
+type pipelineConfig struct {
+	Processors, Exporters []string
+}
+
+type exporterConfig struct {
+	SendingQueue *struct {
+		Sizer           string
+		BlockOnOverflow bool  `yaml:"block_on_overflow"`
+		QueueSize       int64 `yaml:"queue_size"`
+		Batch           *struct {
+			Sizer   string
+			MaxSize int64 `yaml:"max_size"`
+		}
+	} `yaml:"sending_queue"`
+	RetryOnFailure *struct {
+		MaxElapsedTime string `yaml:"max_elapsed_time"`
+	} `yaml:"retry_on_failure"`
+}
+
+const (
+	pairing = "stack_pairing"
+
+	// maxHandOverBytes is what a queue has to have room for: anything larger
+	// is refused for ever, however empty the queue is.
+	maxHandOverBytes = 64 << 20
+
+	// maxGRPCMessageBytes is what a gRPC server takes by default.
+	maxGRPCMessageBytes = 4 << 20
+)
+
+// samplers are the processors that decide by trace. A batch of call events is
+// not a trace: they stand only after pairing.
+var samplers = []string{"tail_sampling", "groupbytrace", "probabilistic_sampler"}
+
+// neverRefuses are the consumers without a queue that take whatever they are
+// given, so that nobody else gets it twice because of them.
+var neverRefuses = []string{"span_metrics", "nop"}
+
+// halfTaken names the hand-overs that a retry may deliver twice to one of their
+// consumers, and where that is said to the user.
+var halfTaken = map[string]string{
+	// The file exporter can have no queue. The comment above the pipeline says
+	// what a full disk does to the counts.
+	"standalone.yaml traces": "file/spans",
+}
+
+// componentType returns the type of a component's ID, "file" for "file/spans".
+func componentType(id string) string {
+	kind, _, _ := strings.Cut(id, "/")
+	return kind
+}
+
+func indexOfType(ids []string, kind string) int {
+	return slices.IndexFunc(ids, func(id string) bool { return componentType(id) == kind })
+}
+
+func isTraces(pipeline string) bool { return componentType(pipeline) == "traces" }
+
+// shippedConfigs returns the paths of the configurations, by file name.
+func shippedConfigs(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob("../config/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths, "no configurations found: this test has to run in its own directory, beside config/")
+	byName := make(map[string]string, len(paths))
+	for _, path := range paths {
+		byName[filepath.Base(path)] = path
+	}
+	return byName
+}
+
+func readConfig(t *testing.T, path string) (config collectorConfig, document yaml.Node) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(content, &config))
+	require.NoError(t, yaml.Unmarshal(content, &document))
+	require.NotEmpty(t, config.Service.Pipelines, "the configuration has no pipelines")
+	return config, document
+}
+
+// violations returns every rule that the configuration breaks, in words.
+func violations(name string, config collectorConfig, document *yaml.Node) []string {
+	var broken []string
+	for pipeline, p := range config.Service.Pipelines {
+		where := name + " " + pipeline
+		broken = append(broken, orderViolations(where, isTraces(pipeline), p)...)
+		if isTraces(pipeline) {
+			broken = append(broken, queueViolations(where, p, config)...)
+		}
+	}
+	return append(broken, endpointViolations(name, "", document)...)
+}
+
+// orderViolations checks what stands in a pipeline, and where.
+func orderViolations(where string, traces bool, p pipelineConfig) []string {
+	var broken []string
+	if indexOfType(p.Processors, "batch") >= 0 {
+		broken = append(broken, where+": the batch processor says success before delivery; batch in the exporter's sending_queue")
+	}
+	if len(p.Processors) == 0 || componentType(p.Processors[0]) != "memory_limiter" {
+		broken = append(broken, where+": memory_limiter has to come first")
+	}
+	if !traces {
+		return broken
+	}
+	paired := indexOfType(p.Processors, pairing)
+	if paired < 0 {
+		paired = len(p.Processors)
+	}
+	for _, sampler := range samplers {
+		if at := indexOfType(p.Processors, sampler); at >= 0 && at < paired {
+			broken = append(broken, where+": "+sampler+" samples batches of call events; it belongs after "+pairing)
+		}
+	}
+	return broken
+}
+
+// queueViolations checks the consumers of a traces pipeline.
+func queueViolations(where string, p pipelineConfig, config collectorConfig) []string {
+	var broken []string
+	for _, id := range p.Exporters {
+		if _, isConnector := config.Connectors[id]; isConnector || slices.Contains(neverRefuses, componentType(id)) {
+			if len(p.Exporters) > 1 && !slices.Contains(neverRefuses, componentType(id)) {
+				broken = append(broken, where+": the connector "+id+" has no queue and may refuse what others took: they get it twice")
+			}
+			continue
+		}
+		queue := config.Exporters[id].SendingQueue
+		if queue == nil {
+			if len(p.Exporters) > 1 && halfTaken[where] != id {
+				broken = append(broken, where+": of several consumers each needs a sending_queue, "+id+" has none")
+			}
+			continue
+		}
+		if !queue.BlockOnOverflow {
+			broken = append(broken, where+": the queue of "+id+" needs block_on_overflow, or a full one drops")
+		}
+		if queue.Sizer != "bytes" {
+			broken = append(broken, where+": the queue of "+id+" needs sizer: bytes, spans and batches differ too much in size")
+		}
+		if queue.QueueSize < maxHandOverBytes {
+			broken = append(broken, where+": the queue of "+id+" has no room for a whole hand-over")
+		}
+		if b := queue.Batch; b != nil && (b.Sizer != "" && b.Sizer != "bytes" || b.MaxSize <= 0 || b.MaxSize > maxGRPCMessageBytes) {
+			broken = append(broken, where+": batches of "+id+" need a max_size in bytes that a gRPC server takes")
+		}
+		if r := config.Exporters[id].RetryOnFailure; r == nil || r.MaxElapsedTime != "0s" {
+			broken = append(broken, where+": "+id+" gives up and drops; retry_on_failure needs max_elapsed_time: 0s")
+		}
+	}
+	return broken
+}
+
+// hostSettings are the names under which components listen or connect.
+var hostSettings = regexp.MustCompile(`^(endpoint|host)$`)
+
+// endpointViolations walks the document and checks that every address is on localhost.
+func endpointViolations(name, path string, node *yaml.Node) []string {
+	var broken []string
+	if node.Kind != yaml.MappingNode {
+		for _, child := range node.Content {
+			broken = append(broken, endpointViolations(name, path, child)...)
+		}
+		return broken
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i].Value, node.Content[i+1]
+		at := strings.TrimPrefix(path+"::"+key, "::")
+		if value.Kind == yaml.ScalarNode && hostSettings.MatchString(key) && host(value.Value) != "localhost" {
+			broken = append(broken, name+": "+at+" is "+value.Value+", not on localhost")
+		}
+		broken = append(broken, endpointViolations(name, at, value)...)
+	}
+	return broken
+}
+
+// host returns the host of an address with or without a port.
+func host(address string) string {
+	if h, _, err := net.SplitHostPort(address); err == nil {
+		return h
+	}
+	return address
+}
+
+func TestShippedConfigurationsFollowTheRules(t *testing.T) {
+	for name, path := range shippedConfigs(t) {
+		t.Run(name, func(t *testing.T) {
+			config, document := readConfig(t, path)
+			assert.Empty(t, violations(name, config, &document))
+		})
+	}
+}
+
+func TestShippedConfigurationsPairWhatTheyExport(t *testing.T) {
+	for name, path := range shippedConfigs(t) {
+		t.Run(name, func(t *testing.T) {
+			config, _ := readConfig(t, path)
+			for pipeline, p := range config.Service.Pipelines {
+				if !isTraces(pipeline) || indexOfType(p.Processors, pairing) >= 0 {
+					continue
+				}
+				for _, id := range p.Exporters {
+					assert.Equal(t, "otlp_grpc", componentType(id),
+						"%s has no %s: unpaired batches may only go to another collector", pipeline, pairing)
+				}
+			}
+		})
+	}
+}
+
+func TestTheSecondTierWaitsLongerThanTheFirstRetries(t *testing.T) {
+	var pairTier struct {
+		Processors struct {
+			StackPairing struct {
+				Reorder struct {
+					MaxWait string `yaml:"max_wait"`
+				}
+				IdleTimeout string `yaml:"idle_timeout"`
+			} `yaml:"stack_pairing"`
+		}
+	}
+	content, err := os.ReadFile("../config/gateway-pair.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(content, &pairTier))
+	assert.Equal(t, "60s", pairTier.Processors.StackPairing.Reorder.MaxWait, "a batch may be waiting for the first tier's retry")
+	assert.Regexp(t, `^\d+m$`, pairTier.Processors.StackPairing.IdleTimeout, "behind queues only minutes of silence are idleness")
+}
+
+// The rules are checked in turn against a configuration that breaks just one.
+func TestAConfigurationThatBreaksARuleIsNoticed(t *testing.T) {
+	const good = `
+receivers: {bytefrog: {endpoint: "localhost:8765"}}
+connectors: {span_metrics: , forward: }
+exporters:
+  otlp_grpc:
+    endpoint: localhost:4317
+    sending_queue: {sizer: bytes, queue_size: 134217728, block_on_overflow: true, batch: {max_size: 3145728}}
+    retry_on_failure: {max_elapsed_time: 0s}
+  file: {path: spans.json}
+service:
+  pipelines:
+    traces: {receivers: [bytefrog], processors: [memory_limiter, stack_pairing, tail_sampling], exporters: [otlp_grpc, span_metrics]}
+`
+	for _, test := range []struct{ name, old, new, want string }{
+		{"a batch processor", "stack_pairing,", "stack_pairing, batch/x,", "the batch processor says success before delivery"},
+		{"no memory limiter", "memory_limiter, ", "", "memory_limiter has to come first"},
+		{"sampling before pairing", "stack_pairing, tail_sampling", "tail_sampling, stack_pairing", "tail_sampling samples batches"},
+		{"sampling without pairing", "stack_pairing, ", "", "tail_sampling samples batches"},
+		{"a second consumer without a queue", "[otlp_grpc, span_metrics]", "[otlp_grpc, file]", "file has none"},
+		{"a second consumer that is a connector", "[otlp_grpc, span_metrics]", "[otlp_grpc, forward]", "the connector forward has no queue"},
+		{"a queue that drops", "block_on_overflow: true", "block_on_overflow: false", "needs block_on_overflow"},
+		{"a queue counted in requests", "sizer: bytes, queue_size", "queue_size", "needs sizer: bytes"},
+		{"a queue that is too small", "queue_size: 134217728", "queue_size: 1000", "no room for a whole hand-over"},
+		{"batches without a limit", "{max_size: 3145728}", "{min_size: 1}", "need a max_size in bytes"},
+		{"batches that gRPC refuses", "3145728", "31457280", "need a max_size in bytes"},
+		{"an exporter that gives up", "max_elapsed_time: 0s", "max_elapsed_time: 300s", "gives up and drops"},
+		{"an address for everyone", `"localhost:8765"`, `"0.0.0.0:8765"`, "receivers::bytefrog::endpoint is 0.0.0.0:8765, not on localhost"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			check := func(text string) []string {
+				var config collectorConfig
+				var document yaml.Node
+				require.NoError(t, yaml.Unmarshal([]byte(text), &config))
+				require.NoError(t, yaml.Unmarshal([]byte(text), &document))
+				return violations("good.yaml", config, &document)
+			}
+			require.Empty(t, check(good))
+			bad := strings.Replace(good, test.old, test.new, 1)
+			require.NotEqual(t, good, bad)
+			broken := check(bad)
+			require.Len(t, broken, 1, "one rule is broken: %q", broken)
+			assert.Contains(t, broken[0], test.want)
+		})
+	}
+}
+
+func TestTheDistributionAcceptsTheShippedConfigurations(t *testing.T) {
+	collector := os.Getenv("CALLBRAID_COLLECTOR")
+	if collector == "" {
+		t.Skip("CALLBRAID_COLLECTOR does not name the built distribution: run `make e2e-test`, which builds it")
+	}
+	for name, path := range shippedConfigs(t) {
+		t.Run(name, func(t *testing.T) {
+			output, err := exec.CommandContext(t.Context(), collector, "validate", "--config", path).CombinedOutput()
+			require.NoError(t, err, "%s", output)
+			assert.NotContains(t, string(output), "deprecated")
+		})
+	}
+}

@@ -12,7 +12,7 @@ const (
 	MaxBatchBytes = 1 << 20
 	// MinBatchBytes is the smallest bound that a Packer takes: one event whose
 	// names have their full length fits.
-	MinBatchBytes = 128 << 10
+	MinBatchBytes = 160 << 10
 	// MaxNameBytes bounds every name in a batch; longer ones are cut.
 	MaxNameBytes = 16 << 10
 	// MaxBarriers is the largest number of barriers in a batch.

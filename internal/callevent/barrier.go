@@ -95,3 +95,16 @@ func Interval(from, to uint64, cause Cause) Barrier {
 func End(at uint64, cause Cause) Barrier {
 	return Barrier{From: at, To: at, Kind: BarrierEnd, Cause: cause}
 }
+
+// check says what keeps b from standing in a batch, at the offset in its data.
+func (b Barrier) check(offset int) error {
+	switch {
+	case b.Kind == 0 || b.Kind >= barrierKindEnd:
+		return layoutError(offset+16, "a kind of barrier", "%d", b.Kind)
+	case b.Cause == 0 || b.Cause > lastBatchCause:
+		return layoutError(offset+17, "a cause of a barrier", "%d", b.Cause)
+	case b.To > MaxSequence || b.From > b.To || b.Kind == BarrierEnd && b.From != b.To:
+		return layoutError(offset, "a barrier from a number to one not below it", "%d to %d", b.From, b.To)
+	}
+	return nil
+}

@@ -77,9 +77,9 @@ func (b *Batch) Events(dst []Event, first int) int {
 }
 
 // Unpack reads data, which it keeps a reference to, into b. Whatever data
-// holds, every index of every event is then inside its table, every string is
-// valid UTF-8, and nothing was allocated that is not in proportion to len(data).
-// The error is a *LayoutError.
+// holds, every index that an event of its kind has is then inside its table,
+// every string is valid UTF-8, and nothing was allocated that is not in
+// proportion to len(data). The error is a *LayoutError.
 func (b *Batch) Unpack(data []byte) error {
 	if len(data) < headerSize || len(data) > MaxBatchBytes {
 		return layoutError(0, fmt.Sprintf("%d to %d bytes", headerSize, MaxBatchBytes), "%d", len(data))
@@ -88,9 +88,10 @@ func (b *Batch) Unpack(data []byte) error {
 	if err := s.measure(data); err != nil {
 		return err
 	}
-	if err := b.header(data); err != nil {
+	if err := checkHeader(data); err != nil {
 		return err
 	}
+	b.header(data)
 	if err := b.tables(data, &s); err != nil {
 		return err
 	}
@@ -124,17 +125,15 @@ func (s *sections) measure(data []byte) error {
 	return nil
 }
 
-func (b *Batch) header(data []byte) error {
+// checkHeader checks everything in the header but the counts.
+func checkHeader(data []byte) error {
 	le := binary.LittleEndian
-	b.Stream = StreamID(data[:16])
-	if b.Stream.IsZero() {
+	if StreamID(data[:16]).IsZero() {
 		return layoutError(0, "a call stream ID", "zero")
 	}
-	resolution := le.Uint64(data[16:])
-	if resolution < 1 || resolution > MaxResolution {
+	if resolution := le.Uint64(data[16:]); resolution < 1 || resolution > MaxResolution {
 		return layoutError(16, fmt.Sprintf("a clock resolution of 1 to %d ns", MaxResolution), "%d", resolution)
 	}
-	b.Resolution = int64(resolution)
 	for _, offset := range [...]int{24, 48} {
 		if t := le.Uint64(data[offset:]); t > maxTime {
 			return layoutError(offset, "a time after 1970", "%d", int64(t))
@@ -145,11 +144,17 @@ func (b *Batch) header(data []byte) error {
 			return layoutError(offset, fmt.Sprintf("a sequence number of at most %d", uint64(MaxSequence)), "%d", n)
 		}
 	}
+	return nil
+}
+
+func (b *Batch) header(data []byte) {
+	le := binary.LittleEndian
+	b.Stream = StreamID(data[:16])
+	b.Resolution = int64(le.Uint64(data[16:]))
 	b.baseTime = int64(le.Uint64(data[24:]))
 	b.baseSequence = le.Uint64(data[32:])
 	b.Next = le.Uint64(data[40:])
 	b.Received = int64(le.Uint64(data[48:]))
-	return nil
 }
 
 // tables unpacks the tables that events point into. All their strings are
@@ -261,13 +266,8 @@ func (b *Batch) unpackBarriers(data []byte, offset int) error {
 			From: binary.LittleEndian.Uint64(data), To: binary.LittleEndian.Uint64(data[8:]),
 			Kind: BarrierKind(data[16]), Cause: Cause(data[17]),
 		}
-		switch {
-		case barrier.Kind == 0 || barrier.Kind >= barrierKindEnd:
-			return layoutError(offset+16, "a kind of barrier", "%d", barrier.Kind)
-		case barrier.Cause == 0 || barrier.Cause > lastBatchCause:
-			return layoutError(offset+17, "a cause of a barrier", "%d", barrier.Cause)
-		case barrier.To > MaxSequence || barrier.From > barrier.To || barrier.Kind == BarrierEnd && barrier.From != barrier.To:
-			return layoutError(offset, "a barrier from a number to one not below it", "%d to %d", barrier.From, barrier.To)
+		if err := barrier.check(offset); err != nil {
+			return err
 		}
 		b.Barriers = append(b.Barriers, barrier)
 	}

@@ -13,7 +13,7 @@
 //
 //	offset size
 //	0      16   stream ID
-//	16     8    resolution of the source's clock, nanoseconds, 1 to 1e12
+//	16     8    resolution of the source's clock, nanoseconds, 1 to 1e9
 //	24     8    base time, Unix nanoseconds (signed)
 //	32     8    base sequence
 //	40     8    next: one more than the highest sequence number that the receiver has seen

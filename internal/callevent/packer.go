@@ -34,8 +34,9 @@ type Packer struct {
 	stream     Stream
 	maxBytes   int
 	generation uint32
-	// closed: nothing can be added before Reset.
+	// closed: nothing can be added before Reset. events is then how many there are.
 	closed bool
+	events int
 
 	// buf holds the header's place and the events.
 	buf []byte
@@ -97,8 +98,13 @@ func NewPacker(stream Stream, maxBytes int) (*Packer, error) {
 // Generation counts Resets.
 func (p *Packer) Generation() uint32 { return p.generation }
 
-// Len is the number of events in the batch that is being packed.
-func (p *Packer) Len() int { return (len(p.buf) - headerSize) / eventSize }
+// Len is the number of events in the batch that is being packed, or was closed.
+func (p *Packer) Len() int {
+	if p.closed {
+		return p.events
+	}
+	return (len(p.buf) - headerSize) / eventSize
+}
 
 // Function gives the index of f in the batch's table. A caller keeps one
 // *Function for each function, which doesn't change: it is entered once for
@@ -155,8 +161,9 @@ func (p *Packer) Exception(exception string) (uint16, bool) {
 	return i + 1, true
 }
 
-// Add adds an event, whose Time is in ticks of the stream's clock, and whose
-// Lane, Function and Exception come from the Packer's tables. It reports false,
+// Add adds an event, whose Sequence is at most MaxSequence, whose Time is in
+// ticks of the stream's clock, and whose Lane, Function and Exception come from
+// the Packer's tables (0 where its kind has none). It reports false,
 // and adds nothing, when the event doesn't fit into this batch: the batch is
 // full, or the event is further than 2^31 numbers or ticks from its first one.
 func (p *Packer) Add(e *Event) bool {
@@ -291,11 +298,20 @@ type Packed struct {
 // sequence numbers and the last one at or below its first, MaxBarriers at the
 // most; next is one more than the highest number that was received of the
 // stream; received is now, in Unix nanoseconds. Nothing can be added before Reset.
+// What cannot stand in a batch is an error, and the batch stays open.
 func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed, error) {
+	if p.closed {
+		return Packed{}, fmt.Errorf("call event batch is already closed, expected Reset first")
+	}
 	if len(barriers) > MaxBarriers {
 		return Packed{}, fmt.Errorf("%d barriers for one batch, expected at most %d", len(barriers), MaxBarriers)
 	}
 	events := p.Len()
+	for i, barrier := range barriers {
+		if err := barrier.check(headerSize + events*eventSize + i*barrierSize); err != nil {
+			return Packed{}, err
+		}
+	}
 	packed := Packed{Stream: p.stream.ID, Events: events, First: received, Last: received}
 	baseTime := received
 	if events > 0 {
@@ -323,6 +339,10 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 	}
 	le.PutUint64(h[88:], uint64(len(p.stream.TextKey)))
 
+	if err := checkHeader(h); err != nil {
+		return Packed{}, err
+	}
+
 	b := p.buf
 	for _, barrier := range barriers {
 		b = le.AppendUint64(b, barrier.From)
@@ -335,19 +355,25 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 	} {
 		b = append(b, section...)
 	}
-	p.buf, p.closed, p.room = b, true, 0
+	p.buf, p.closed, p.events, p.room = b, true, events, 0
 	packed.Data = b
 	return packed, nil
 }
 
 // name is s as it can stand in a batch: valid UTF-8 of at most MaxNameBytes.
+// What is no UTF-8 is replaced first, because the replacement is longer.
 func name(s string) string {
-	if len(s) > MaxNameBytes {
-		cut := MaxNameBytes
-		for cut > MaxNameBytes-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut]
+	return cut(strings.ToValidUTF8(cut(s), "\uFFFD"))
+}
+
+// cut is the beginning of s of at most MaxNameBytes that ends between characters.
+func cut(s string) string {
+	if len(s) <= MaxNameBytes {
+		return s
 	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	n := MaxNameBytes
+	for n > MaxNameBytes-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }

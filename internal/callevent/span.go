@@ -55,16 +55,28 @@ func Carries(span ptrace.Span) bool {
 
 // Data gives the data of the batch that span carries, for Batch.Unpack.
 func Data(span ptrace.Span) ([]byte, error) {
-	v, ok := span.Attributes().Get(AttributeVersion)
-	if !ok || v.Type() != pcommon.ValueTypeInt {
-		return nil, fmt.Errorf("call event batch: expected attribute %s of type int, got none", AttributeVersion)
+	v, err := attribute(span, AttributeVersion, pcommon.ValueTypeInt)
+	if err != nil {
+		return nil, err
 	}
 	if v.Int() != Version {
 		return nil, fmt.Errorf("call event batch: expected format version %d, got %d", Version, v.Int())
 	}
-	v, ok = span.Attributes().Get(AttributeData)
-	if !ok || v.Type() != pcommon.ValueTypeBytes {
-		return nil, fmt.Errorf("call event batch: expected attribute %s of type bytes, got none", AttributeData)
+	v, err = attribute(span, AttributeData, pcommon.ValueTypeBytes)
+	if err != nil {
+		return nil, err
 	}
 	return v.Bytes().AsRaw(), nil
+}
+
+func attribute(span ptrace.Span, key string, expected pcommon.ValueType) (pcommon.Value, error) {
+	v, ok := span.Attributes().Get(key)
+	got := "none"
+	if ok {
+		got = v.Type().String()
+	}
+	if got != expected.String() {
+		return v, fmt.Errorf("call event batch: expected attribute %s of type %s, got %s", key, expected, got)
+	}
+	return v, nil
 }

@@ -3,7 +3,10 @@
 
 package callevent
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // ValueType is the type of a Value.
 type ValueType uint32
@@ -41,6 +44,12 @@ func BoolValue(b bool) Value {
 	if b {
 		v.bits = 1
 	}
+	return v
+}
+
+// Clone is v with memory of its own.
+func (v Value) Clone() Value {
+	v.text = strings.Clone(v.text)
 	return v
 }
 

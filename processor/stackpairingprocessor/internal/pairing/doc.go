@@ -1,0 +1,17 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pairing turns the call events of one call stream into finished calls:
+// it puts them in order, keeps one stack for each lane, pairs entry and exit,
+// and obeys barriers.
+//
+// It knows batches of call events and the rules of pairing. It knows no tracer's
+// protocol, no pdata, no pipeline, no goroutines and no clock of its own: a
+// Stream belongs to whoever calls it, one call at a time.
+//
+// The way of an event: stream.go takes it out of its batch; window.go lets it
+// wait for those before it, order.go says for how long, and ranges.go remembers
+// the numbers that were given up; barriers.go ends stacks; stack.go opens and
+// closes frames; trace.go puts them into traces; finish.go makes the finished
+// Span, or leaves it out.
+package pairing

@@ -1,0 +1,159 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import "github.com/callbraid/callbraid/internal/callevent"
+
+// outcome is how a frame ends.
+type outcome struct {
+	end        int64
+	truncated  callevent.Cause
+	unwound    bool
+	errorType  string
+	line       uint32
+	attributes []Attribute
+}
+
+// close takes the top frame off the stack, and makes a span of it or leaves it
+// out.
+func (s *Stream) close(l *lane, o outcome) {
+	depth := len(l.frames) - 1
+	f := &l.frames[depth]
+	throws := l.throws[len(l.throws)-int(f.throws):]
+	var parent *frame
+	if depth > 0 && !f.detached {
+		parent = &l.frames[depth-1]
+		parent.inner = max(parent.inner, o.end)
+	}
+	s.conclude(l, f, parent, throws, o)
+	l.throws = l.throws[:len(l.throws)-len(throws)]
+	f.attributes = nil
+	l.frames = l.frames[:depth]
+}
+
+// conclude makes a span of the frame, which is about to leave the stack, or
+// leaves it out.
+func (s *Stream) conclude(l *lane, f, parent *frame, throws []Throw, o outcome) {
+	s.open--
+	s.names.functions[f.function].open--
+	if o.truncated != 0 {
+		s.out.Counters.Truncated[o.truncated]++
+	}
+	if s.leaveOut(f, parent, o) {
+		return
+	}
+	if parent != nil {
+		parent.kept = true
+	}
+	if o.truncated == 0 || !s.settings.DropTruncated {
+		s.emit(l, f, parent, throws, o)
+	}
+	s.traces.release(f.trace)
+}
+
+// leaveOut leaves the frame out, if rule 10 says so, and reports whether it did.
+// The length of a truncated frame is not known, so it is not short.
+func (s *Stream) leaveOut(f, parent *frame, o outcome) bool {
+	tooDeep := f.trace == noTrace
+	short := o.end-f.start < s.settings.MinDuration && o.truncated == 0
+	if !tooDeep && (!short || f.kept) {
+		return false
+	}
+	s.out.Counters.LeftOut++
+	if !tooDeep {
+		s.traces.all[f.trace].frames--
+		s.traces.release(f.trace)
+	}
+	if parent == nil {
+		return true
+	}
+	parent.leftOut.Calls += f.leftOut.Calls + 1
+	parent.leftOut.Errors += f.leftOut.Errors
+	parent.leftOut.Time += o.end - f.start
+	if o.unwound {
+		parent.leftOut.Errors++
+	}
+	return true
+}
+
+func (s *Stream) emit(l *lane, f, parent *frame, throws []Throw, o outcome) {
+	out := s.out
+	out.Counters.Spans++
+	out.Spans = append(out.Spans, Span{})
+	span := &out.Spans[len(out.Spans)-1]
+	span.Function = s.names.functions[f.function].name
+	span.Lane, span.LaneName = l.id, s.names.laneNames[f.name].name
+	span.Start, span.End = f.start, o.end
+	span.Sequence, span.Parent = f.sequence, NoParent
+	span.Trace = s.traces.all[f.trace].root
+	span.Truncated, span.Unwound, span.ErrorType, span.Line = o.truncated, o.unwound, o.errorType, o.line
+	span.LeftOut, span.DroppedThrows = f.leftOut, f.droppedThrows
+	if parent != nil {
+		span.Parent = parent.sequence
+		if f.link != LinkNone {
+			span.Link, span.LinkTrace = f.link, s.traces.all[parent.trace].root
+		}
+	}
+	if len(throws) > 0 {
+		from := len(out.Throws)
+		out.Throws = append(out.Throws, throws...)
+		span.Throws = Range{int32(from), int32(len(out.Throws))}
+	}
+	if len(f.attributes)+len(o.attributes) > 0 {
+		from := len(out.Attributes)
+		out.Attributes = append(append(out.Attributes, f.attributes...), o.attributes...)
+		span.Attributes = Range{int32(from), int32(len(out.Attributes))}
+	}
+}
+
+// truncateBefore ends all frames that were entered before the number at. Where
+// everything before it, and nothing else, has been paired, that is 1 ns after
+// the last event. A break that is heard of late ends them with the last that is
+// known to have happened inside; frames that were entered after it stay, and
+// have no parent from then on.
+func (s *Stream) truncateBefore(at uint64, cause callevent.Cause) {
+	if s.open == 0 {
+		return
+	}
+	for i := range s.lanes {
+		l := &s.lanes[i]
+		if at >= s.next {
+			s.truncate(l, 0, cause, s.last+1)
+			continue
+		}
+		old := 0
+		for old < len(l.frames) && l.frames[old].sequence < at {
+			old++
+		}
+		s.cutBelow(l, old, cause)
+	}
+}
+
+// cutBelow ends the lowest frames of the lane.
+func (s *Stream) cutBelow(l *lane, cut int, cause callevent.Cause) {
+	throws := 0
+	for _, f := range l.frames[:cut] {
+		throws += int(f.throws)
+	}
+	rest := l.throws[throws:]
+	for i := cut - 1; i >= 0; i-- {
+		f := &l.frames[i]
+		var parent *frame
+		end := max(f.inner, f.start+1)
+		if i > 0 && !f.detached {
+			parent = &l.frames[i-1]
+			parent.inner = max(parent.inner, end)
+		}
+		own := l.throws[throws-int(f.throws) : throws]
+		throws -= int(f.throws)
+		s.conclude(l, f, parent, own, outcome{end: end, truncated: cause})
+	}
+	l.throws = l.throws[:copy(l.throws, rest)]
+	left := copy(l.frames, l.frames[cut:])
+	clear(l.frames[left:])
+	l.frames = l.frames[:left]
+	if cut > 0 && left > 0 {
+		l.frames[0].detached = true
+	}
+}

@@ -1,0 +1,165 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import "github.com/callbraid/callbraid/internal/callevent"
+
+// lane has one stack.
+type lane struct {
+	id     uint64
+	frames []frame
+	// throws are the exceptions of all open frames, in the frames' order.
+	throws []Throw
+	// continuation is the trace that takes the frames whose parents are in full
+	// traces, or noTrace.
+	continuation uint32
+}
+
+// frame is an open call.
+type frame struct {
+	sequence uint64
+	start    int64
+	// inner is the time of the last event inside the frame.
+	inner          int64
+	function, name uint32
+	// trace is noTrace for a frame that is too deep to be kept.
+	trace uint32
+	// throws is how many of the lane's throws are the frame's.
+	throws, droppedThrows uint32
+	link                  Link
+	// kept: a call below it is kept, so it has to be too.
+	kept bool
+	// detached: the frame below it, in which it was entered, is gone.
+	detached   bool
+	leftOut    LeftOut
+	attributes []Attribute
+}
+
+// enter opens a frame: rule 2. Its trace is found by rule 9.
+func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []Attribute) {
+	if len(l.frames) >= s.settings.MaxFrames {
+		s.truncate(l, 0, callevent.CauseLimit, s.last)
+	}
+	f := frame{
+		sequence: sequence, start: s.last, inner: s.last,
+		function: e.function, name: e.lane, attributes: attributes,
+	}
+	s.chooseTrace(l, &f)
+	s.names.functions[e.function].open++
+	s.open++
+	l.frames = append(l.frames, f)
+}
+
+// chooseTrace puts the frame, which is about to be opened on l, into a trace.
+func (s *Stream) chooseTrace(l *lane, f *frame) {
+	depth := len(l.frames)
+	tooDeep := s.settings.MaxDepth > 0 && depth >= s.settings.MaxDepth
+	if tooDeep || depth > 0 && l.frames[depth-1].trace == noTrace {
+		f.trace = noTrace
+		return
+	}
+	switch {
+	case depth == 0:
+		f.trace = s.traces.begin(f.sequence)
+	case s.names.functions[f.function].root:
+		f.trace, f.link = s.traces.begin(f.sequence), LinkTraceRoot
+	case !s.full(l.frames[depth-1].trace):
+		f.trace = l.frames[depth-1].trace
+		s.traces.refer(f.trace)
+	default:
+		if l.continuation == noTrace || s.full(l.continuation) {
+			s.traces.release(l.continuation)
+			l.continuation = s.traces.begin(f.sequence)
+		}
+		f.trace, f.link = l.continuation, LinkContinuation
+		s.traces.refer(f.trace)
+	}
+	s.traces.all[f.trace].frames++
+}
+
+func (s *Stream) full(trace uint32) bool {
+	return s.settings.MaxSpansPerTrace > 0 && s.traces.all[trace].frames >= s.settings.MaxSpansPerTrace
+}
+
+// find makes the nearest frame of the function the top of the stack: rule 3.
+// What was above it is truncated. It reports false for an orphan.
+func (s *Stream) find(l *lane, function uint32) bool {
+	top := len(l.frames) - 1
+	if top >= 0 && l.frames[top].function == function {
+		return true
+	}
+	if s.names.functions[function].open > 0 {
+		for i := top - 1; i >= 0; i-- {
+			if l.frames[i].function == function {
+				s.truncate(l, i+1, callevent.CauseMismatch, s.last)
+				return true
+			}
+		}
+	}
+	s.out.Counters.Orphans++
+	return false
+}
+
+// throw notes an exception in a frame. Whatever was above the frame has been
+// left by then.
+func (s *Stream) throw(l *lane, e *event, attributes []Attribute) {
+	if !s.find(l, e.function) {
+		return
+	}
+	f := &l.frames[len(l.frames)-1]
+	f.inner = s.last
+	f.attributes = append(f.attributes, attributes...)
+	s.addThrow(l, f, Throw{Time: s.last, Type: s.names.exceptions[e.exception], Line: e.line})
+}
+
+func (s *Stream) addThrow(l *lane, f *frame, t Throw) {
+	if int(f.throws) >= s.settings.MaxThrows {
+		f.droppedThrows++
+		s.out.Counters.DroppedThrows++
+		return
+	}
+	f.throws++
+	l.throws = append(l.throws, t)
+}
+
+// exit closes the frame of the function: it returned.
+func (s *Stream) exit(l *lane, e *event, attributes []Attribute) {
+	if !s.find(l, e.function) {
+		return
+	}
+	s.close(l, outcome{end: s.last, line: e.line, attributes: attributes})
+}
+
+// exitTop closes the top frame, whatever it is.
+func (s *Stream) exitTop(l *lane, e *event, attributes []Attribute) {
+	if len(l.frames) == 0 {
+		s.out.Counters.Orphans++
+		return
+	}
+	s.close(l, outcome{end: s.last, line: e.line, attributes: attributes})
+}
+
+// unwind closes the frame of the function: an exception left it.
+func (s *Stream) unwind(l *lane, e *event, attributes []Attribute) {
+	if !s.find(l, e.function) {
+		return
+	}
+	f := &l.frames[len(l.frames)-1]
+	exception := s.names.exceptions[e.exception]
+	thrown := false
+	for _, t := range l.throws[len(l.throws)-int(f.throws):] {
+		thrown = thrown || t.Type == exception
+	}
+	if !thrown {
+		s.addThrow(l, f, Throw{Time: s.last, Type: exception, Line: e.line})
+	}
+	s.close(l, outcome{end: s.last, unwound: true, errorType: exception, attributes: attributes})
+}
+
+// truncate closes the frames from number keep on, top first.
+func (s *Stream) truncate(l *lane, keep int, cause callevent.Cause, end int64) {
+	for len(l.frames) > keep {
+		s.close(l, outcome{end: end, truncated: cause})
+	}
+}

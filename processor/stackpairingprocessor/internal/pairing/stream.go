@@ -1,0 +1,464 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// Stream pairs the call events of one call stream.
+//
+// Its state is: next, the lowest number that has neither been paired nor given
+// up; the window of events above it that wait; the barriers ahead; and the
+// lanes with their open frames. Every method ends with nothing left to do: the
+// event at next is missing, and no barrier stands before it.
+type Stream struct {
+	settings *Settings
+	// out is where finished calls go, during a call of a method.
+	out *Output
+
+	names    names
+	window   window
+	arrivals arrivals
+	passed   ranges
+	barriers barriers
+	traces   traces
+
+	lanes []lane
+	// laneIDs gives the index in lanes.
+	laneIDs map[uint64]int32
+	// open counts the open frames of all lanes.
+	open int
+
+	next uint64
+	// fresh: the stream has not begun yet, neither with number 0 nor elsewhere.
+	fresh bool
+	ended bool
+
+	// last is the time of the last event, in Unix nanoseconds; offset is what
+	// was added to the source's clock when it was set anew; received is when
+	// the newest batch was received.
+	last, offset, received int64
+
+	// attributes of waiting events, by number.
+	attributes     map[uint64][]Attribute
+	attributeBytes int
+
+	chunk [256]callevent.Event
+}
+
+// NewStream returns a stream of which nothing is known.
+func NewStream(settings *Settings) *Stream {
+	return &Stream{
+		settings:   settings,
+		names:      newNames(),
+		barriers:   barriers{stop: never},
+		laneIDs:    map[uint64]int32{},
+		attributes: map[uint64][]Attribute{},
+		fresh:      true,
+		last:       math.MinInt64,
+	}
+}
+
+// Waiting is the number of events that wait for earlier ones.
+func (s *Stream) Waiting() int { return s.window.count }
+
+// OpenFrames is the number of calls that have not ended.
+func (s *Stream) OpenFrames() int { return s.open }
+
+// Ended reports whether nothing of the stream follows.
+func (s *Stream) Ended() bool { return s.ended }
+
+// Bytes is about the memory that the stream holds.
+func (s *Stream) Bytes() int {
+	const frameBytes, laneBytes = 136, 112
+	return s.window.bytes() + s.names.bytes + s.attributeBytes + s.open*frameBytes + len(s.lanes)*laneBytes
+}
+
+// Take takes a batch of the stream, at the monotonic time now, and puts what is
+// finished by it into out:
+//
+//  1. What the batch says of the whole stream is learned: its barriers and the
+//     highest number.
+//  2. Its names are given the stream's numbers.
+//  3. Each event that is the next is paired at once; one above it waits in the
+//     window; one below it is old, and only counted.
+//  4. What stands behind an event that was missing, and waits, is paired.
+func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
+	s.out = out
+	out.Counters.Events += uint64(b.Len())
+	if s.settings.MinDuration > 0 && s.settings.MinDuration < b.Resolution {
+		out.Counters.BelowResolution = true
+	}
+	if s.ended {
+		s.countAfterEnd(b)
+		return
+	}
+	if s.names.bytes > s.settings.MaxNameBytes {
+		s.forgetNames()
+	}
+	s.received = b.Received
+	for _, barrier := range b.Barriers {
+		s.learnBarrier(barrier)
+	}
+	s.names.learn(b, s.settings.TraceRoot)
+
+	known := b.Next
+	attributes := b.Attributes
+	for first := 0; first < b.Len(); {
+		n := b.Events(s.chunk[:], first)
+		for i := range s.chunk[:n] {
+			e := &s.chunk[i]
+			known = max(known, e.Sequence+1)
+			var own []Attribute
+			if len(attributes) > 0 && int(attributes[0].Event) == first+i {
+				own, attributes = ownAttributes(b, attributes)
+			}
+			s.accept(e, b.Received, own)
+		}
+		first += n
+	}
+	s.arrivals.rise(known, now, s.settings.MaxWait/64)
+	s.trim()
+}
+
+// accept takes one event of the batch that is being taken.
+func (s *Stream) accept(e *callevent.Event, received int64, attributes []Attribute) {
+	if e.Sequence < s.next {
+		s.old(e.Sequence)
+		return
+	}
+	if s.ended {
+		s.out.Counters.Late++
+		return
+	}
+	translated := event{time: e.Time, line: e.Line, kind: e.Kind, ahead: e.Time-received > s.settings.MaxClockJump}
+	if e.Kind != callevent.KindSkip {
+		translated.lane = s.names.batchLanes[e.Lane]
+		if e.Kind != callevent.KindExitTop {
+			translated.function = s.names.batchFunctions[e.Function]
+		}
+		if e.Kind >= callevent.KindThrow {
+			translated.exception = s.names.batchExceptions[e.Exception]
+		}
+	}
+	if e.Sequence == s.next {
+		s.pair(&translated, e.Sequence, attributes)
+		s.fresh = false
+		s.step()
+		s.advance()
+		return
+	}
+	s.wait(&translated, e.Sequence, attributes)
+}
+
+// countAfterEnd counts the events of a batch that comes after the end.
+func (s *Stream) countAfterEnd(b *callevent.Batch) {
+	for first := 0; first < b.Len(); {
+		n := b.Events(s.chunk[:], first)
+		for _, e := range s.chunk[:n] {
+			if e.Sequence < s.next {
+				s.out.Counters.Duplicates++
+			} else {
+				s.out.Counters.Late++
+			}
+		}
+		first += n
+	}
+}
+
+// old counts an event whose number has been passed.
+func (s *Stream) old(sequence uint64) {
+	p, found := s.passed.remove(sequence)
+	switch {
+	case !found:
+		s.out.Counters.Duplicates++
+	case p.inBreak:
+		s.out.Counters.InBreak++
+	default:
+		s.out.Counters.Late++
+	}
+}
+
+// wait puts the event into the window. Where it has no room, what has been
+// waited for longest is given up.
+func (s *Stream) wait(e *event, sequence uint64, attributes []Attribute) {
+	for s.window.span(sequence) > uint64(s.settings.MaxEvents) {
+		s.giveUp()
+		if sequence < s.next {
+			s.old(sequence)
+			return
+		}
+	}
+	place := s.window.place(sequence)
+	if place.kind != 0 {
+		s.out.Counters.Duplicates++
+		return
+	}
+	*place = *e
+	s.window.count++
+	if len(attributes) > 0 {
+		place.attributes = true
+		s.attributes[sequence] = attributes
+		s.attributeBytes += attributesSize(attributes)
+	}
+	if sequence == s.next {
+		s.advance()
+	}
+}
+
+// advance pairs what waits from the next number on.
+func (s *Stream) advance() {
+	for !s.ended && s.window.has(s.next) {
+		place := s.window.slots[s.next&uint64(len(s.window.slots)-1)]
+		s.window.remove(s.next)
+		var attributes []Attribute
+		if place.attributes {
+			attributes = s.takeAttributes(s.next)
+		}
+		s.pair(&place, s.next, attributes)
+		s.step()
+	}
+}
+
+// step goes on to the next number, and past the barriers before it.
+func (s *Stream) step() {
+	s.next++
+	if s.barriers.stop <= s.next {
+		s.cross()
+	}
+}
+
+// pair brings the event to its lane, at its time: rule 7.
+func (s *Stream) pair(e *event, sequence uint64, attributes []Attribute) {
+	if e.kind == callevent.KindSkip {
+		return
+	}
+	t := e.time + s.offset
+	if t <= s.last {
+		if s.last-t > s.settings.MaxClockJump {
+			s.setClock(e, sequence)
+		} else {
+			t = s.last + 1
+			s.last = t
+		}
+	} else if e.ahead && t-s.received > s.settings.MaxClockJump {
+		s.setClock(e, sequence)
+	} else {
+		s.last = t
+	}
+	l := s.lane(e.lane)
+	switch e.kind {
+	case callevent.KindEnter:
+		s.enter(l, e, sequence, attributes)
+	case callevent.KindExit:
+		s.exit(l, e, attributes)
+	case callevent.KindExitTop:
+		s.exitTop(l, e, attributes)
+	case callevent.KindThrow:
+		s.throw(l, e, attributes)
+	case callevent.KindUnwind:
+		s.unwind(l, e, attributes)
+	}
+}
+
+// setClock ends all stacks because the clock jumped, and sets it anew: a time
+// that is too far ahead becomes the time of receipt, and any other is taken as
+// it is.
+func (s *Stream) setClock(e *event, sequence uint64) {
+	s.out.Counters.Breaks[callevent.CauseClock]++
+	s.truncateBefore(sequence, callevent.CauseClock)
+	s.offset = 0
+	if e.time-s.received > s.settings.MaxClockJump {
+		s.offset = s.received - e.time
+	}
+	s.last = e.time + s.offset
+}
+
+// lane gives the lane that is called by the number, which it may make.
+func (s *Stream) lane(name uint32) *lane {
+	n := &s.names.laneNames[name]
+	if n.lane != noLane {
+		return &s.lanes[n.lane]
+	}
+	index, ok := s.laneIDs[n.id]
+	if !ok {
+		if len(s.lanes) >= s.settings.MaxLanes {
+			s.forgetLanes()
+		}
+		index = int32(len(s.lanes))
+		s.lanes = append(s.lanes, lane{id: n.id, continuation: noTrace})
+		s.laneIDs[n.id] = index
+	}
+	n.lane = index
+	return &s.lanes[index]
+}
+
+// forgetLanes makes room where there are too many lanes: those without open
+// frames are forgotten, and if that is less than half, all are.
+func (s *Stream) forgetLanes() {
+	kept := s.lanes[:0]
+	busy := 0
+	for i := range s.lanes {
+		if len(s.lanes[i].frames) > 0 {
+			busy++
+		}
+	}
+	for i := range s.lanes {
+		l := s.lanes[i]
+		if busy > len(s.lanes)/2 {
+			s.truncate(&l, 0, callevent.CauseLimit, s.last)
+		}
+		if len(l.frames) > 0 {
+			kept = append(kept, l)
+		} else {
+			s.traces.release(l.continuation)
+		}
+	}
+	clear(s.lanes[len(kept):])
+	s.lanes = kept
+	clear(s.laneIDs)
+	for i := range s.lanes {
+		s.laneIDs[s.lanes[i].id] = int32(i)
+	}
+	for i := range s.names.laneNames {
+		s.names.laneNames[i].lane = noLane
+	}
+}
+
+// forgetNames begins anew with names where there are too many: what waits is
+// given up to the end, and open frames are truncated.
+func (s *Stream) forgetNames() {
+	for s.window.count > 0 {
+		s.giveUp()
+	}
+	s.truncateBefore(s.next, callevent.CauseLimit)
+	s.out.Counters.Breaks[callevent.CauseLimit]++
+	for i := range s.lanes {
+		s.traces.release(s.lanes[i].continuation)
+	}
+	s.lanes, s.laneIDs = nil, map[uint64]int32{}
+	s.names = newNames()
+}
+
+// giveUp gives up the missing numbers from next to the first that is known of,
+// which is a break.
+func (s *Stream) giveUp() {
+	var to uint64
+	switch {
+	case s.window.count > 0:
+		to = s.window.first()
+	case s.barriers.stop != never:
+		to = s.barriers.stop
+	case len(s.arrivals) > 0:
+		to = s.arrivals[len(s.arrivals)-1].known
+	}
+	if to <= s.next {
+		return
+	}
+	cause := callevent.CauseGap
+	if s.fresh {
+		cause = callevent.CauseJoined
+	}
+	s.out.Counters.Breaks[cause]++
+	s.out.Counters.Missing += to - s.next
+	s.truncateBefore(s.next, cause)
+	s.passed.add(passed{from: s.next, to: to})
+	s.next, s.fresh = to, false
+	if s.barriers.stop <= s.next {
+		s.cross()
+	}
+	s.advance()
+}
+
+// GiveUpOldest gives up the oldest missing numbers, to hold less. It reports
+// false if nothing waits.
+func (s *Stream) GiveUpOldest(out *Output) bool {
+	s.out = out
+	if s.window.count == 0 {
+		return false
+	}
+	s.giveUp()
+	s.window.shrink()
+	return true
+}
+
+// Expire gives up what has been missing for longer than MaxWait. now is the
+// monotonic time that Take was told, which stands still where waiting is not
+// the stream's fault.
+func (s *Stream) Expire(now time.Duration, out *Output) {
+	s.out = out
+	for !s.ended {
+		since, missing := s.arrivals.missedSince(s.next)
+		if !missing || now-since < s.settings.MaxWait {
+			break
+		}
+		s.giveUp()
+	}
+	s.window.shrink()
+}
+
+// End ends the stream for a reason that is not in its batches: what waits is
+// given up to, and open frames are truncated.
+func (s *Stream) End(cause callevent.Cause, out *Output) {
+	s.out = out
+	for !s.ended && s.window.count > 0 {
+		s.giveUp()
+	}
+	if !s.ended {
+		s.truncateBefore(never, cause)
+		s.ended = true
+	}
+	s.trim()
+}
+
+// trim frees what an ended stream no longer needs; what is left tells that its
+// events are old.
+func (s *Stream) trim() {
+	if !s.ended {
+		return
+	}
+	s.out.Counters.Late += s.discardBelow(never)
+	*s = Stream{settings: s.settings, out: s.out, ended: true, next: s.next, barriers: barriers{stop: never}}
+}
+
+func ownAttributes(b *callevent.Batch, rest []callevent.Attribute) (own []Attribute, left []callevent.Attribute) {
+	n := 0
+	for n < len(rest) && rest[n].Event == rest[0].Event {
+		// The batch's strings share memory, and an open frame may keep these long.
+		own = append(own, Attribute{Key: strings.Clone(b.Values[rest[n].Key].Str()), Value: b.Values[rest[n].Value].Clone()})
+		n++
+	}
+	return own, rest[n:]
+}
+
+func (s *Stream) takeAttributes(sequence uint64) []Attribute {
+	attributes := s.attributes[sequence]
+	delete(s.attributes, sequence)
+	s.attributeBytes -= attributesSize(attributes)
+	return attributes
+}
+
+// discardBelow takes waiting events below the number out, with what belongs to
+// them, and says how many.
+func (s *Stream) discardBelow(sequence uint64) uint64 {
+	for waiting := range s.attributes {
+		if waiting < sequence {
+			s.takeAttributes(waiting)
+		}
+	}
+	return s.window.discardBelow(sequence)
+}
+
+func attributesSize(attributes []Attribute) (size int) {
+	const overhead = 64
+	for _, a := range attributes {
+		size += len(a.Key) + len(a.Value.Str()) + overhead
+	}
+	return size
+}

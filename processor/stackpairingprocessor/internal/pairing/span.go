@@ -81,6 +81,9 @@ type Output struct {
 	Throws     []Throw
 	Attributes []Attribute
 	Counters   Counters
+
+	// chunk is where events of a batch are decoded.
+	chunk [256]callevent.Event
 }
 
 // Reset empties the output.

@@ -48,8 +48,6 @@ type Stream struct {
 	// attributes of waiting events, by number.
 	attributes     map[uint64][]Attribute
 	attributeBytes int
-
-	chunk [256]callevent.Event
 }
 
 // NewStream returns a stream of which nothing is known.
@@ -111,9 +109,9 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 	known := b.Next
 	attributes := b.Attributes
 	for first := 0; first < b.Len(); {
-		n := b.Events(s.chunk[:], first)
-		for i := range s.chunk[:n] {
-			e := &s.chunk[i]
+		n := b.Events(s.out.chunk[:], first)
+		for i := range s.out.chunk[:n] {
+			e := &s.out.chunk[i]
 			known = max(known, e.Sequence+1)
 			var own []Attribute
 			if len(attributes) > 0 && int(attributes[0].Event) == first+i {
@@ -160,8 +158,8 @@ func (s *Stream) accept(e *callevent.Event, received int64, attributes []Attribu
 // countAfterEnd counts the events of a batch that comes after the end.
 func (s *Stream) countAfterEnd(b *callevent.Batch) {
 	for first := 0; first < b.Len(); {
-		n := b.Events(s.chunk[:], first)
-		for _, e := range s.chunk[:n] {
+		n := b.Events(s.out.chunk[:], first)
+		for _, e := range s.out.chunk[:n] {
 			if e.Sequence < s.next {
 				s.out.Counters.Duplicates++
 			} else {
@@ -344,6 +342,14 @@ func (s *Stream) forgetNames() {
 	}
 	s.lanes, s.laneIDs = nil, map[uint64]int32{}
 	s.names = newNames()
+}
+
+// Forget ends all that is known of stacks and names, to hold less.
+func (s *Stream) Forget(out *Output) {
+	s.out = out
+	if !s.ended {
+		s.forgetNames()
+	}
 }
 
 // giveUp gives up the missing numbers from next to the first that is known of,

@@ -71,17 +71,17 @@ e2e-test: build ## Run the end-to-end tests alone, against the built distributio
 bench: build $(TOOLS)/benchstat ## Run the benchmarks and print their table (BENCH=., BENCH_COUNT=1)
 	@{ $(BINARIES) $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCH_COUNT) -timeout 60m ./... \
 		|| echo "FAIL: a benchmark failed"; } | tee bench-last.txt
-	@$(TOOLS)/benchstat bench-last.txt
+	@$(TOOLS)/benchstat bench-last.txt | sed -e 's/ ± ∞ ¹//' -e '/^¹ need/d'
 	@! grep -q '^FAIL' bench-last.txt
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test in turn (FUZZTIME=5m for each)
 	@set -e; mkdir -p bin; $(GO) test -list '^Fuzz' ./... > bin/fuzz-list.txt; \
 	awk '/^Fuzz/ { name[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print name[i], $$2; n = 0 }' bin/fuzz-list.txt | \
-	while read -r name package; do \
+	{ found=0; while read -r name package; do \
 		echo "== $$package $$name for $(FUZZTIME)"; \
-		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" < /dev/null; \
-	done
+		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" < /dev/null || found=1; \
+	done; exit $$found; }
 
 .PHONY: generate
 generate: $(TOOLS)/mdatagen ## Generate what metadata.yaml files and go:generate lines describe

@@ -40,102 +40,105 @@ const (
 	MaxEventSize = ExceptionSize
 )
 
-// eventTypes is the number of types of call events.
-const eventTypes = 4
-
 // EventSize returns the number of bytes of a call event of type t, or 0 if t is
 // no call event.
 func EventSize(t MessageType) int {
-	if !t.IsEvent() {
+	switch t {
+	case TypeMethodEntry:
+		return MethodEntrySize
+	case TypeMethodExit:
+		return MethodExitSize
+	case TypeException:
+		return ExceptionSize
+	case TypeExceptionBubble:
+		return ExceptionBubbleSize
+	default:
 		return 0
 	}
-	return int(eventLayouts[t-TypeMethodEntry].size)
 }
 
-// Every call event begins alike: type (1 byte), time (4), sequence (4), method
-// (4). What follows is at most tailSize bytes, so one load of eight bytes at
-// tailOffset holds all of it, first byte in the highest bits; behind a shorter
-// event those bits hold what comes next, and are not used.
+// Offsets of the fields of a call event. All begin alike; what follows at
+// tailOffset depends on the type.
 const (
 	timeOffset     = 1
 	sequenceOffset = 5
 	methodOffset   = 9
 	tailOffset     = 13
-	tailSize       = 8
+
+	entryThreadOffset     = tailOffset
+	exitLineOffset        = tailOffset
+	exitThreadOffset      = tailOffset + 2
+	exceptionOffset       = tailOffset // of exceptions and bubbles
+	exceptionLineOffset   = tailOffset + 4
+	exceptionThreadOffset = tailOffset + 6
+	bubbleThreadOffset    = tailOffset + 4
 )
-
-// eventLayout says where in the eight bytes of the tail the rest of an event
-// stands, as shifts to the right. A mask of zero means that the event has no such
-// field. Reading every type in the same way, by table, leaves no branch that
-// depends on the data: which event comes next cannot be predicted, and a wrong
-// guess costs more than all the rest.
-type eventLayout struct {
-	exceptionMask uint32
-	lineMask      uint16
-	size          uint8
-	lineShift     uint8
-	threadShift   uint8
-}
-
-var eventLayouts = [eventTypes]eventLayout{
-	TypeMethodEntry - TypeMethodEntry: { // thread
-		size: MethodEntrySize, threadShift: 48,
-	},
-	TypeMethodExit - TypeMethodEntry: { // line, thread
-		size: MethodExitSize, lineShift: 48, lineMask: 1<<16 - 1, threadShift: 32,
-	},
-	TypeException - TypeMethodEntry: { // exception, line, thread
-		size: ExceptionSize, exceptionMask: 1<<32 - 1, lineShift: 16, lineMask: 1<<16 - 1, threadShift: 0,
-	},
-	TypeExceptionBubble - TypeMethodEntry: { // exception, thread
-		size: ExceptionBubbleSize, exceptionMask: 1<<32 - 1, threadShift: 16,
-	},
-}
-
-const exceptionShift = 32
 
 // DecodeEvents decodes call events from the front of b into dst until dst is full,
 // b ends inside an event, or something that is no call event stands next. It
 // returns the number of events and of bytes they had. It keeps nothing of b and
 // allocates nothing.
 func DecodeEvents(dst []Event, b []byte) (events, consumed int) {
+	events, consumed = decodeRoomy(dst, b)
+	rest := b[consumed:]
+	if events == len(dst) || len(rest) == 0 || len(rest) >= MaxEventSize {
+		return events, consumed
+	}
+	// So few bytes hold one event at most.
+	size := EventSize(MessageType(rest[0]))
+	if size == 0 || size > len(rest) {
+		return events, consumed
+	}
+	var padded [MaxEventSize]byte
+	copy(padded[:], rest[:size])
+	decodeRoomy(dst[events:events+1], padded[:])
+	return events + 1, consumed + size
+}
+
+// decodeRoomy is DecodeEvents for events that have MaxEventSize bytes from their
+// beginning on, so that one comparison is enough for the bounds of all fields.
+//
+// A branch for each type beats a table of sizes and shifts on what programs really
+// do: calls have a pattern, so the processor guesses the size of an event and
+// decodes the next one meanwhile, where the table makes it wait. For the captured
+// Maven build it is 2.3 ns an event against 4.0; for types drawn at random 8.4
+// against 4.0.
+func decodeRoomy(dst []Event, b []byte) (events, consumed int) {
 	at := 0
 	for events < len(dst) && len(b)-at >= MaxEventSize {
-		k := MessageType(b[at]) - TypeMethodEntry
-		if k >= eventTypes {
+		m := (*[MaxEventSize]byte)(b[at:])
+		e := &dst[events]
+		t := MessageType(m[0])
+		switch t {
+		case TypeMethodEntry:
+			e.Exception, e.Line = 0, 0
+			e.Thread = binary.BigEndian.Uint16(m[entryThreadOffset:])
+			at += MethodEntrySize
+		case TypeMethodExit:
+			e.Exception = 0
+			e.Line = binary.BigEndian.Uint16(m[exitLineOffset:])
+			e.Thread = binary.BigEndian.Uint16(m[exitThreadOffset:])
+			at += MethodExitSize
+		case TypeException:
+			e.Exception = binary.BigEndian.Uint32(m[exceptionOffset:])
+			e.Line = binary.BigEndian.Uint16(m[exceptionLineOffset:])
+			e.Thread = binary.BigEndian.Uint16(m[exceptionThreadOffset:])
+			at += ExceptionSize
+		case TypeExceptionBubble:
+			e.Exception = binary.BigEndian.Uint32(m[exceptionOffset:])
+			e.Line = 0
+			e.Thread = binary.BigEndian.Uint16(m[bubbleThreadOffset:])
+			at += ExceptionBubbleSize
+		default:
 			return events, at
 		}
-		at += decodeEvent(&dst[events], (*[MaxEventSize]byte)(b[at:]), k)
-		events++
-	}
-	// The last bytes are shorter than the longest event: decode from a copy with
-	// room behind it.
-	for events < len(dst) && at < len(b) {
-		size := EventSize(MessageType(b[at]))
-		if size == 0 || len(b)-at < size {
-			break
-		}
-		var padded [MaxEventSize]byte
-		copy(padded[:], b[at:at+size])
-		at += decodeEvent(&dst[events], &padded, MessageType(padded[0])-TypeMethodEntry)
+		e.Type = t
+		e.Time = binary.BigEndian.Uint32(m[timeOffset:])
+		e.Sequence = binary.BigEndian.Uint32(m[sequenceOffset:])
+		e.Method = binary.BigEndian.Uint32(m[methodOffset:])
 		events++
 	}
 	return events, at
-}
-
-// decodeEvent decodes the event of type TypeMethodEntry+k at the front of b and
-// returns its size.
-func decodeEvent(e *Event, b *[MaxEventSize]byte, k MessageType) int {
-	layout := &eventLayouts[k%eventTypes]
-	tail := binary.BigEndian.Uint64(b[tailOffset : tailOffset+tailSize])
-	e.Time = binary.BigEndian.Uint32(b[timeOffset:])
-	e.Sequence = binary.BigEndian.Uint32(b[sequenceOffset:])
-	e.Method = binary.BigEndian.Uint32(b[methodOffset:])
-	e.Exception = uint32(tail>>exceptionShift) & layout.exceptionMask
-	e.Line = uint16(tail>>(layout.lineShift&63)) & layout.lineMask
-	e.Thread = uint16(tail >> (layout.threadShift & 63))
-	e.Type = TypeMethodEntry + k
-	return int(layout.size)
 }
 
 // AppendEvent appends e as an agent sends it. Fields that events of its type do

@@ -81,7 +81,7 @@ func (t MessageType) String() string {
 
 // IsEvent reports whether messages of the type are call events: entry, exit,
 // exception, exception bubble.
-func (t MessageType) IsEvent() bool { return t-TypeMethodEntry < eventTypes }
+func (t MessageType) IsEvent() bool { return t >= TypeMethodEntry && t <= TypeExceptionBubble }
 
 // IsCommand reports whether messages of the type are the type byte alone and are
 // sent to an agent on its control connection: start to unsuspend.

@@ -22,7 +22,7 @@ type Arrival struct {
 	// such as "suspend"), or "close" (the agent closed the connection).
 	What string
 	// Offset and Length say where in File the piece stands. In rows that are not
-	// "in", Offset is what had arrived before, or 0, and Length is 0.
+	// "in" they say nothing about the file.
 	Offset, Length int
 }
 

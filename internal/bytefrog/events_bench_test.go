@@ -1,0 +1,66 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrog
+
+import (
+	"testing"
+)
+
+// BenchmarkDecodeEvents decodes the data connections of the captured Maven build,
+// call events and the map messages between them. Allocations are those of the map
+// messages: two for each of 1,867.
+func BenchmarkDecodeEvents(b *testing.B) {
+	data := openCapture(b, "maven").Data
+	buf := make([]Event, 1024)
+	events := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, stream := range data {
+			events += decodeAll(b, stream[dataHelloSize:], buf)
+		}
+	}
+	perEvent := float64(b.Elapsed().Nanoseconds()) / float64(events)
+	b.ReportMetric(perEvent, "ns/event")
+	b.ReportMetric(1e3/perEvent, "Mevents/s")
+}
+
+// decodeAll decodes a data connection behind its data hello and returns the number
+// of call events.
+func decodeAll(tb testing.TB, b []byte, buf []Event) (events int) {
+	for {
+		n, consumed := DecodeEvents(buf, b)
+		events += n
+		b = b[consumed:]
+		if len(b) == 0 {
+			return events
+		}
+		if n == len(buf) {
+			continue
+		}
+		_, size, err := DecodeData(b, MaxString)
+		if err != nil || size == 0 {
+			tb.Fatalf("after %d events, %d bytes left: size %d, error %v", events, len(b), size, err)
+		}
+		b = b[size:]
+	}
+}
+
+// BenchmarkAppendEvent writes entries and exits by turns.
+func BenchmarkAppendEvent(b *testing.B) {
+	buf := make([]byte, 0, 8192)
+	e := Event{Time: 1, Sequence: 2, Method: 3, Line: 4, Thread: 5}
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(buf) > cap(buf)-2*MaxEventSize {
+			buf = buf[:0]
+		}
+		e.Type = TypeMethodEntry
+		buf = AppendEvent(buf, e)
+		e.Type = TypeMethodExit
+		buf = AppendEvent(buf, e)
+	}
+	perEvent := float64(b.Elapsed().Nanoseconds()) / float64(2*b.N)
+	b.ReportMetric(perEvent, "ns/event")
+	b.ReportMetric(1e3/perEvent, "Mevents/s")
+}

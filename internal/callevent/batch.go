@@ -59,19 +59,21 @@ func (b *Batch) Len() int { return len(b.rows) / eventSize }
 func (b *Batch) Events(dst []Event, first int) int {
 	rows := b.rows[first*eventSize:]
 	n := min(len(dst), len(rows)/eventSize)
+	base, epoch, resolution := b.baseSequence, b.baseTime, b.Resolution
 	for i := range dst[:n] {
-		row := (*[eventSize]byte)(rows[i*eventSize:])
-		sequence := int32(binary.LittleEndian.Uint32(row[12:]))
-		ticks := int32(binary.LittleEndian.Uint32(row[16:]))
-		dst[i] = Event{
-			Sequence:  b.baseSequence + uint64(int64(sequence)),
-			Time:      b.baseTime + int64(ticks)*b.Resolution,
-			Line:      binary.LittleEndian.Uint32(row[8:]),
-			Lane:      binary.LittleEndian.Uint16(row[2:]),
-			Function:  binary.LittleEndian.Uint16(row[4:]),
-			Exception: binary.LittleEndian.Uint16(row[6:]),
-			Kind:      Kind(row[0]),
-		}
+		row := (*[eventSize]byte)(rows)
+		rows = rows[eventSize:]
+		what := binary.LittleEndian.Uint64(row[:])
+		when := binary.LittleEndian.Uint64(row[12:])
+		// Field by field: a literal of so many fields is built aside and copied.
+		e := &dst[i]
+		e.Sequence = base + uint64(int64(int32(when)))
+		e.Time = epoch + int64(when)>>32*resolution
+		e.Line = binary.LittleEndian.Uint32(row[8:])
+		e.Lane = uint16(what >> 16)
+		e.Function = uint16(what >> 32)
+		e.Exception = uint16(what >> 48)
+		e.Kind = Kind(what)
 	}
 	return n
 }
@@ -218,39 +220,45 @@ func (t *stringSection) next(n uint32) string {
 	return s
 }
 
+// bounds are the largest that the indexes of an event may be.
+type bounds struct{ lane, function, exception int }
+
 func (b *Batch) checkEvents() error {
-	lanes, functions, exceptions := len(b.Lanes), len(b.Functions), len(b.Exceptions)
+	// What an event of a kind doesn't have can be anything.
+	const anything = 1<<16 - 1
+	lane, function, exception := len(b.Lanes)-1, len(b.Functions)-1, len(b.Exceptions)
+	byKind := [kindEnd]bounds{
+		KindEnter:   {lane, function, anything},
+		KindExit:    {lane, function, anything},
+		KindExitTop: {lane, anything, anything},
+		KindThrow:   {lane, function, exception},
+		KindUnwind:  {lane, function, exception},
+		KindSkip:    {anything, anything, anything},
+	}
 	// The least and the largest offset from the base that is a sequence number.
 	least := -int64(min(b.baseSequence, 1<<31))
 	most := int64(min(MaxSequence-b.baseSequence, 1<<31-1))
-	for i := 0; i+eventSize <= len(b.rows); i += eventSize {
-		row := (*[eventSize]byte)(b.rows[i:])
+	for rows := b.rows; len(rows) >= eventSize; rows = rows[eventSize:] {
+		row := (*[eventSize]byte)(rows)
+		what := binary.LittleEndian.Uint64(row[:])
 		sequence := int64(int32(binary.LittleEndian.Uint32(row[12:])))
-		kind := Kind(row[0])
-		lane := int(binary.LittleEndian.Uint16(row[2:]))
-		function := int(binary.LittleEndian.Uint16(row[4:]))
-		exception := int(binary.LittleEndian.Uint16(row[6:]))
+		offset := headerSize + len(b.rows) - len(rows)
+		kind := Kind(what)
+		if kind == 0 || kind >= kindEnd {
+			return layoutError(offset, "a kind of event", "%d", kind)
+		}
+		bound := &byKind[kind]
+		if n := int(uint16(what >> 16)); n > bound.lane {
+			return layoutError(offset+2, fmt.Sprintf("a lane of %d", len(b.Lanes)), "%d", n)
+		}
+		if n := int(uint16(what >> 32)); n > bound.function {
+			return layoutError(offset+4, fmt.Sprintf("a function of %d", len(b.Functions)), "%d", n)
+		}
+		if n := int(uint16(what >> 48)); n > bound.exception {
+			return layoutError(offset+6, fmt.Sprintf("an exception of %d", len(b.Exceptions)), "%d", n)
+		}
 		if sequence < least || sequence > most {
-			return layoutError(headerSize+i+12, "a sequence number", "%d from base %d", sequence, b.baseSequence)
-		}
-		switch kind {
-		case KindSkip:
-			continue
-		case KindThrow, KindUnwind:
-			if exception > exceptions {
-				return layoutError(headerSize+i+6, fmt.Sprintf("an exception of %d", exceptions), "%d", exception)
-			}
-		case KindEnter, KindExit:
-		case KindExitTop:
-			function = -1
-		default:
-			return layoutError(headerSize+i, "a kind of event", "%d", kind)
-		}
-		if lane >= lanes {
-			return layoutError(headerSize+i+2, fmt.Sprintf("a lane of %d", lanes), "%d", lane)
-		}
-		if function >= functions {
-			return layoutError(headerSize+i+4, fmt.Sprintf("a function of %d", functions), "%d", function)
+			return layoutError(offset+12, "a sequence number", "%d from base %d", sequence, b.baseSequence)
 		}
 	}
 	return nil

@@ -182,13 +182,10 @@ func (p *Packer) Add(e *Event) bool {
 	p.minTicks, p.maxTicks = min(p.minTicks, e.Time), max(p.maxTicks, e.Time)
 	p.buf = p.buf[:n+eventSize]
 	row := (*[eventSize]byte)(p.buf[n:])
-	row[0], row[1] = byte(e.Kind), 0
-	binary.LittleEndian.PutUint16(row[2:], e.Lane)
-	binary.LittleEndian.PutUint16(row[4:], e.Function)
-	binary.LittleEndian.PutUint16(row[6:], e.Exception)
-	binary.LittleEndian.PutUint32(row[8:], e.Line)
-	binary.LittleEndian.PutUint32(row[12:], uint32(sequence))
-	binary.LittleEndian.PutUint32(row[16:], uint32(ticks))
+	le := binary.LittleEndian
+	le.PutUint64(row[:], uint64(e.Kind)|uint64(e.Lane)<<16|uint64(e.Function)<<32|uint64(e.Exception)<<48)
+	le.PutUint32(row[8:], e.Line)
+	le.PutUint64(row[12:], uint64(uint32(sequence))|uint64(ticks)<<32)
 	return true
 }
 
@@ -363,6 +360,9 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 // name is s as it can stand in a batch: valid UTF-8 of at most MaxNameBytes.
 // What is no UTF-8 is replaced first, because the replacement is longer.
 func name(s string) string {
+	if len(s) <= MaxNameBytes && utf8.ValidString(s) {
+		return s
+	}
 	return cut(strings.ToValidUTF8(cut(s), "\uFFFD"))
 }
 

@@ -394,6 +394,13 @@ func (s *Stream) GiveUpOldest(out *Output) bool {
 	return true
 }
 
+// Due reports whether Expire has something to do: something was missing for too
+// long, or memory can be given back.
+func (s *Stream) Due(now time.Duration) bool {
+	since, missing := s.arrivals.missedSince(s.next)
+	return missing && now-since >= s.settings.MaxWait || s.window.idle()
+}
+
 // Expire gives up what has been missing for longer than MaxWait. now is the
 // monotonic time that Take was told, which stands still where waiting is not
 // the stream's fault.

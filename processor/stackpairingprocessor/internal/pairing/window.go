@@ -92,14 +92,18 @@ func (w *window) resize(span uint64) {
 	w.slots = slots
 }
 
+// idle reports whether little of the window's memory is in use.
+func (w *window) idle() bool {
+	return len(w.slots) > minSlots && (w.count == 0 || (w.high-w.first())*8 <= uint64(len(w.slots)))
+}
+
 // shrink gives memory back when little of it is in use.
 func (w *window) shrink() {
 	switch {
+	case !w.idle():
 	case w.count == 0:
-		if len(w.slots) > minSlots {
-			w.slots = nil
-		}
-	case len(w.slots) > minSlots && (w.high-w.first())*8 <= uint64(len(w.slots)):
+		w.slots = nil
+	default:
 		w.resize((w.high - w.low) * 2)
 	}
 }

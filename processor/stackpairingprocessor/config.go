@@ -1,0 +1,158 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+)
+
+// Config is the configuration of the processor.
+type Config struct {
+	// Reorder bounds the waiting for events that have not come yet.
+	Reorder ReorderConfig `mapstructure:"reorder"`
+	// Truncated says what becomes of calls whose end was not seen: "emit" makes
+	// spans of them that are marked, "drop" leaves them out.
+	Truncated string `mapstructure:"truncated"`
+	// TraceRoots are RE2 expressions. A function whose whole code.function.name
+	// matches one starts a new trace wherever it is called.
+	TraceRoots []string `mapstructure:"trace_roots"`
+	// MaxSpansPerTrace is how many calls a trace takes before its lane goes on in
+	// a continuation trace; 0: no limit.
+	MaxSpansPerTrace int `mapstructure:"max_spans_per_trace"`
+	// MinDuration leaves shorter calls out, and MaxDepth calls deeper than so
+	// many on the stack; their number, time and errors are added to the caller.
+	// 0: none is left out.
+	MinDuration time.Duration `mapstructure:"min_duration"`
+	MaxDepth    int           `mapstructure:"max_depth"`
+	// MaxClockJump is how far the time of an event may be ahead of the time its
+	// batch was received, or behind the event before it.
+	MaxClockJump time.Duration `mapstructure:"max_clock_jump"`
+	// IdleTimeout ends a call stream of which nothing is heard.
+	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
+	// Limits bounds what one stream, and all of them, may take.
+	Limits LimitsConfig `mapstructure:"limits"`
+	// ShutdownTimeout is how long finished spans are offered to the next
+	// component at shutdown.
+	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+}
+
+// ReorderConfig bounds the waiting for events that have not come yet.
+type ReorderConfig struct {
+	// MaxEvents is for each call stream: how far the highest number that waits
+	// may be from the lowest.
+	MaxEvents int `mapstructure:"max_events"`
+	// MaxMiB is for the whole processor: what waits, open calls and names.
+	MaxMiB int `mapstructure:"max_mib"`
+	// MaxWait is how long a missing number is waited for.
+	MaxWait time.Duration `mapstructure:"max_wait"`
+}
+
+// LimitsConfig bounds what one stream, and all of them, may take.
+type LimitsConfig struct {
+	// MaxStreams is how many call streams are paired at once. The one that was
+	// silent for longest is ended.
+	MaxStreams int `mapstructure:"max_streams"`
+	// MaxLanes is how many threads, or other lanes, a stream has.
+	MaxLanes int `mapstructure:"max_lanes"`
+	// MaxFrames is how many calls are open in a lane.
+	MaxFrames int `mapstructure:"max_frames"`
+	// MaxNamesMiB is what the names of functions, lanes and exceptions of a
+	// stream take.
+	MaxNamesMiB int `mapstructure:"max_names_mib"`
+	// MaxExceptionsPerSpan is how many exceptions a span shows.
+	MaxExceptionsPerSpan int `mapstructure:"max_exceptions_per_span"`
+	// MaxHeldMiB is what finished spans may take while the next component
+	// refuses them; beyond it they are dropped.
+	MaxHeldMiB int `mapstructure:"max_held_mib"`
+}
+
+const (
+	truncatedEmit = "emit"
+	truncatedDrop = "drop"
+)
+
+func createDefaultConfig() component.Config {
+	return &Config{
+		Reorder:          ReorderConfig{MaxEvents: 1_000_000, MaxMiB: 512, MaxWait: 5 * time.Second},
+		Truncated:        truncatedEmit,
+		TraceRoots:       []string{},
+		MaxSpansPerTrace: 20_000,
+		MaxClockJump:     time.Minute,
+		IdleTimeout:      time.Minute,
+		Limits: LimitsConfig{
+			MaxStreams: 10_000, MaxLanes: 10_000, MaxFrames: 16_384,
+			MaxNamesMiB: 64, MaxExceptionsPerSpan: 128, MaxHeldMiB: 64,
+		},
+		ShutdownTimeout: 5 * time.Second,
+	}
+}
+
+// Validate reports every setting that cannot be.
+func (c *Config) Validate() error {
+	var errs []error
+	atLeast := func(name string, value, least int) {
+		if value < least {
+			errs = append(errs, fmt.Errorf("%s is %d: set it to %d or more", name, value, least))
+		}
+	}
+	positive := func(name string, value time.Duration) {
+		if value <= 0 {
+			errs = append(errs, fmt.Errorf("%s is %v: set it above 0s", name, value))
+		}
+	}
+	atLeast("reorder.max_events", c.Reorder.MaxEvents, 1)
+	atLeast("reorder.max_mib", c.Reorder.MaxMiB, 1)
+	positive("reorder.max_wait", c.Reorder.MaxWait)
+	if c.Truncated != truncatedEmit && c.Truncated != truncatedDrop {
+		errs = append(errs, fmt.Errorf("truncated is %q: set it to %q or %q", c.Truncated, truncatedEmit, truncatedDrop))
+	}
+	if _, err := compileRoots(c.TraceRoots); err != nil {
+		errs = append(errs, err)
+	}
+	atLeast("max_spans_per_trace", c.MaxSpansPerTrace, 0)
+	if c.MinDuration < 0 {
+		errs = append(errs, fmt.Errorf("min_duration is %v: set it to 0s or more", c.MinDuration))
+	}
+	atLeast("max_depth", c.MaxDepth, 0)
+	positive("max_clock_jump", c.MaxClockJump)
+	positive("idle_timeout", c.IdleTimeout)
+	if c.IdleTimeout > 0 && c.IdleTimeout <= c.Reorder.MaxWait {
+		errs = append(errs, fmt.Errorf("idle_timeout is %v: set it above reorder.max_wait, %v", c.IdleTimeout, c.Reorder.MaxWait))
+	}
+	atLeast("limits.max_streams", c.Limits.MaxStreams, 1)
+	atLeast("limits.max_lanes", c.Limits.MaxLanes, 1)
+	atLeast("limits.max_frames", c.Limits.MaxFrames, 1)
+	atLeast("limits.max_names_mib", c.Limits.MaxNamesMiB, 1)
+	atLeast("limits.max_exceptions_per_span", c.Limits.MaxExceptionsPerSpan, 0)
+	atLeast("limits.max_held_mib", c.Limits.MaxHeldMiB, 1)
+	positive("shutdown_timeout", c.ShutdownTimeout)
+	return errors.Join(errs...)
+}
+
+// compileRoots gives nil for no expressions.
+func compileRoots(expressions []string) (func(qualified string) bool, error) {
+	if len(expressions) == 0 {
+		return nil, nil
+	}
+	roots := make([]*regexp.Regexp, len(expressions))
+	for i, expression := range expressions {
+		var err error
+		if roots[i], err = regexp.Compile(`^(?:` + expression + `)$`); err != nil {
+			return nil, fmt.Errorf("trace_roots[%d] is not an RE2 expression: %w", i, err)
+		}
+	}
+	return func(qualified string) bool {
+		for _, root := range roots {
+			if root.MatchString(qualified) {
+				return true
+			}
+		}
+		return false
+	}, nil
+}

@@ -1,0 +1,149 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// maxSpansPerCall is how many spans the next component gets in one call.
+const maxSpansPerCall = 8192
+
+var errNoRoom = errors.New("no room to take call events: others are being taken; try again")
+
+// ConsumeTraces takes a hand-over, or refuses it whole:
+//
+//	(a) Held spans go first. Refused again: the call is refused.
+//	(b) Room for all its batches is reserved, or the call is refused.
+//	(c) Spans that are not batches pass unchanged. Refused: so is the call.
+//	(d) All batches are taken. One that cannot be unpacked is dropped.
+//	(e) What they finish is handed on; what of it is refused is held.
+func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	batches, rest := split(td)
+	if err := p.delivery.offerHeld(ctx); err != nil {
+		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
+		return fmt.Errorf("finished spans are held because the next component refuses them: %w", err)
+	}
+	if len(batches) == 0 {
+		return p.next.ConsumeTraces(ctx, td)
+	}
+	release, ok := p.reserve(batches)
+	if !ok {
+		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
+		return errNoRoom
+	}
+	defer release()
+	if rest.SpanCount() > 0 {
+		if err := p.next.ConsumeTraces(ctx, rest); err != nil {
+			return err
+		}
+	}
+	for _, c := range batches {
+		p.take(ctx, c)
+	}
+	p.lighten(ctx)
+	return nil
+}
+
+// split finds the batches, and copies the other spans where there are both:
+// td stays as it is, because a refused call is made again.
+func split(td ptrace.Traces) (batches []carrier, rest ptrace.Traces) {
+	others := 0
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				if callevent.Carries(span) {
+					batches = append(batches, carrier{rs, ss, span})
+				} else {
+					others++
+				}
+			}
+		}
+	}
+	rest = ptrace.NewTraces()
+	if len(batches) == 0 || others == 0 {
+		return batches, rest
+	}
+	td.CopyTo(rest)
+	rest.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
+		rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
+			ss.Spans().RemoveIf(callevent.Carries)
+			return ss.Spans().Len() == 0
+		})
+		return rs.ScopeSpans().Len() == 0
+	})
+	return batches, rest
+}
+
+// reserve keeps room for what the batches may come to hold. A call that is
+// alone always has room.
+func (p *pairer) reserve(batches []carrier) (release func(), ok bool) {
+	var need int64
+	for _, c := range batches {
+		if data, found := c.span.Attributes().Get(callevent.AttributeData); found {
+			need += 2 * int64(data.Bytes().Len())
+		}
+	}
+	release = func() { p.reserved.Add(-need) }
+	if sum := p.reserved.Add(need); sum > p.maxBytes && sum > need {
+		release()
+		return nil, false
+	}
+	return release, true
+}
+
+// take gives one batch to its stream and hands on what that finishes.
+func (p *pairer) take(ctx context.Context, c carrier) {
+	batch := p.batches.Get().(*callevent.Batch)
+	defer p.batches.Put(batch)
+	data, err := callevent.Data(c.span)
+	if err == nil {
+		err = batch.Unpack(data)
+	}
+	if err != nil {
+		p.telemetry.ProcessorStackPairingCorruptBatches.Add(ctx, 1)
+		p.burst.Warn("Dropped a batch of call events that cannot be read", zap.Error(err),
+			zap.Any("resource", c.resource.Resource().Attributes().AsRaw()))
+		return
+	}
+	p.telemetry.ProcessorStackPairingBatches.Add(ctx, 1)
+	f := p.fresh()
+	p.shardOf(batch.Stream).take(batch, c, client.FromContext(ctx), p.clock.now(), f)
+	p.handOn(ctx, f)
+	p.boundStreams(ctx, batch.Stream)
+}
+
+// handOn hands finished calls to the next component.
+func (p *pairer) handOn(ctx context.Context, f *finished) {
+	if f.Counters.BelowResolution {
+		p.warnBelowResolution()
+	}
+	if len(f.Spans) > 0 {
+		delay := time.Since(time.Unix(0, f.Spans[0].End))
+		p.telemetry.ProcessorStackPairingDelay.Record(ctx, max(delay.Seconds(), 0))
+	}
+	for spans := f.Spans; len(spans) > 0; {
+		n := min(len(spans), maxSpansPerCall)
+		p.delivery.deliver(ctx, f.origin.traces(spans[:n], &f.Output))
+		spans = spans[n:]
+	}
+	p.reuse(f)
+}
+
+// handOnAll hands on what timers and bounds finished, each in the name of the
+// client that sent the stream.
+func (p *pairer) handOnAll(ctx context.Context, all []*finished) {
+	for _, f := range all {
+		p.handOn(client.NewContext(ctx, f.client), f)
+	}
+}

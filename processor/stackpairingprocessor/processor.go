@@ -1,0 +1,182 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"context"
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/processor"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
+)
+
+// pairer is the processor. Whoever hands over does the work, and owns a stream
+// while it has the lock of its shard. The only goroutine is that of the timers.
+type pairer struct {
+	cfg       *Config
+	next      consumer.Traces
+	telemetry *telemetry
+	logger    *zap.Logger
+	// burst logs the first of many like messages.
+	burst *zap.Logger
+
+	clock    *clock
+	settings pairing.Settings
+	accounts accounts
+	shards   [shardCount]shard
+	delivery delivery
+
+	// maxBytes bounds what streams hold. reserved is for calls under way.
+	maxBytes int64
+	reserved atomic.Int64
+	// lightening is held by who brings the streams below maxBytes.
+	lightening sync.Mutex
+
+	// spare and batches are memory to be used again.
+	spare, batches      sync.Pool
+	warnBelowResolution func()
+
+	// stop ends the timers, and ticked is closed when they have ended. Both are
+	// nil until Start.
+	stop     context.CancelFunc
+	ticked   chan struct{}
+	shutdown sync.Once
+}
+
+// burstInterval is how often a message is logged that many events cause.
+const burstInterval = 10 * time.Second
+
+func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pairer, error) {
+	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := compileRoots(cfg.TraceRoots)
+	if err != nil {
+		return nil, err
+	}
+	p := &pairer{
+		cfg:       cfg,
+		next:      next,
+		telemetry: newTelemetry(builder),
+		logger:    set.Logger,
+		burst: set.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+			return zapcore.NewSamplerWithOptions(core, burstInterval, 1, 0)
+		})),
+		clock:    newClock(),
+		settings: cfg.pairing(roots),
+		maxBytes: int64(cfg.Reorder.MaxMiB) << 20,
+	}
+	p.accounts.telemetry = p.telemetry
+	for i := range p.shards {
+		p.shards[i].settings, p.shards[i].accounts = &p.settings, &p.accounts
+		p.shards[i].streams = map[callevent.StreamID]*stream{}
+	}
+	p.delivery = delivery{
+		next: next, clock: p.clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
+		dropped: p.dropped,
+		holding: func(change int) { p.telemetry.ProcessorStackPairingHeldSpans.Add(context.Background(), int64(change)) },
+	}
+	p.spare.New = func() any { return new(finished) }
+	p.batches.New = func() any { return new(callevent.Batch) }
+	p.warnBelowResolution = sync.OnceFunc(func() {
+		p.logger.Warn("min_duration is below the resolution of a traced program's clock: short calls are left out as that clock happens to tick",
+			zap.Duration("min_duration", cfg.MinDuration))
+	})
+	return p, nil
+}
+
+// pairing is the part of the configuration that pairing needs.
+func (c *Config) pairing(traceRoot func(string) bool) pairing.Settings {
+	return pairing.Settings{
+		MaxEvents: c.Reorder.MaxEvents, MaxWait: c.Reorder.MaxWait,
+		MaxClockJump: c.MaxClockJump.Nanoseconds(),
+		MaxFrames:    c.Limits.MaxFrames, MaxLanes: c.Limits.MaxLanes, MaxNameBytes: c.Limits.MaxNamesMiB << 20,
+		MaxThrows: c.Limits.MaxExceptionsPerSpan, MaxSpansPerTrace: c.MaxSpansPerTrace, TraceRoot: traceRoot,
+		MinDuration: c.MinDuration.Nanoseconds(), MaxDepth: c.MaxDepth,
+		DropTruncated: c.Truncated == truncatedDrop,
+	}
+}
+
+// Capabilities: what is handed over is never changed.
+func (p *pairer) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
+
+// Start starts the timers.
+func (p *pairer) Start(context.Context, component.Host) error {
+	var ctx context.Context
+	ctx, p.stop = context.WithCancel(context.Background())
+	p.ticked = make(chan struct{})
+	go p.tick(ctx)
+	return nil
+}
+
+// Shutdown ends all streams and offers what that finishes, and what is held,
+// until the shutdown timeout. What is left is dropped and counted.
+func (p *pairer) Shutdown(ctx context.Context) error {
+	p.shutdown.Do(func() {
+		if p.stop != nil {
+			p.stop()
+			<-p.ticked
+		}
+		ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
+		defer cancel()
+		for i := range p.shards {
+			p.handOnAll(ctx, p.shards[i].end(callevent.CauseShutdown, p.fresh))
+		}
+		p.delivery.dropHeld(atShutdown, p.offerUntil(ctx))
+		p.telemetry.Shutdown()
+	})
+	return nil
+}
+
+// offerUntil offers what is held until it is accepted or ctx is done.
+func (p *pairer) offerUntil(ctx context.Context) error {
+	for {
+		err := p.delivery.offerHeld(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(tickInterval):
+		}
+	}
+}
+
+func (p *pairer) dropped(spans int, reason dropReason, err error) {
+	p.telemetry.ProcessorStackPairingDroppedSpans.Add(context.Background(), int64(spans), p.telemetry.reasons[reason])
+	p.burst.Error("Dropped finished spans", zap.Int("spans", spans), zap.String("reason", string(reason)), zap.Error(err))
+}
+
+func (p *pairer) shardIndex(id callevent.StreamID) uint64 {
+	return binary.LittleEndian.Uint64(id[8:]) % shardCount
+}
+
+func (p *pairer) shardOf(id callevent.StreamID) *shard { return &p.shards[p.shardIndex(id)] }
+
+// maxReused is how many spans the memory that is used again has room for.
+const maxReused = 1 << 16
+
+func (p *pairer) fresh() *finished { return p.spare.Get().(*finished) }
+
+func (p *pairer) reuse(f *finished) {
+	if cap(f.Spans) > maxReused {
+		return
+	}
+	f.origin, f.client = nil, client.Info{}
+	f.Reset()
+	p.spare.Put(f)
+}

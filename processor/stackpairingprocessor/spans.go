@@ -1,0 +1,149 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
+)
+
+// Attributes of spans. Those that the semantic conventions name are theirs.
+const (
+	attributeFunction      = "code.function.name"
+	attributeFile          = "code.file.path"
+	attributeLine          = "code.line.number"
+	attributeThreadID      = "thread.id"
+	attributeThreadName    = "thread.name"
+	attributeErrorType     = "error.type"
+	attributeException     = "exception.type"
+	attributeSequence      = "callbraid.sequence"
+	attributeTruncated     = "callbraid.truncated"
+	attributeLink          = "callbraid.link"
+	attributeLeftOutCalls  = "callbraid.left_out.calls"
+	attributeLeftOutTime   = "callbraid.left_out.time"
+	attributeLeftOutErrors = "callbraid.left_out.errors"
+
+	eventException = "exception"
+)
+
+// traces makes pdata of finished calls.
+func (o *origin) traces(spans []pairing.Span, out *pairing.Output) ptrace.Traces {
+	traces := ptrace.NewTraces()
+	rs := traces.ResourceSpans().AppendEmpty()
+	o.resource.CopyTo(rs.Resource())
+	rs.SetSchemaUrl(o.resourceSchemaURL)
+	ss := rs.ScopeSpans().AppendEmpty()
+	o.scope.CopyTo(ss.Scope())
+	ss.SetSchemaUrl(o.scopeSchemaURL)
+	ss.Spans().EnsureCapacity(len(spans))
+	for i := range spans {
+		o.span(&spans[i], out, ss.Spans().AppendEmpty())
+	}
+	return traces
+}
+
+// span makes one finished call a pdata span.
+func (o *origin) span(s *pairing.Span, out *pairing.Output, span ptrace.Span) {
+	span.SetName(s.Function.Display)
+	span.SetKind(ptrace.SpanKindInternal)
+	span.SetTraceID(o.identity.traceID(s.Trace))
+	span.SetSpanID(o.identity.spanID(s.Sequence))
+	span.SetStartTimestamp(pcommon.Timestamp(s.Start))
+	span.SetEndTimestamp(pcommon.Timestamp(s.End))
+
+	attributes := span.Attributes()
+	own := out.Attributes[s.Attributes.From:s.Attributes.To]
+	attributes.EnsureCapacity(8 + len(own))
+	attributes.PutStr(attributeFunction, s.Function.Qualified)
+	attributes.PutInt(attributeThreadID, int64(s.Lane))
+	if s.LaneName != "" {
+		attributes.PutStr(attributeThreadName, s.LaneName)
+	}
+	attributes.PutInt(attributeSequence, int64(s.Sequence))
+	if o.textKey != "" && s.Function.Text != "" {
+		attributes.PutStr(o.textKey, s.Function.Text)
+	}
+	putPlace(attributes, s)
+	for _, a := range own {
+		putValue(attributes, a)
+	}
+
+	switch {
+	case s.Link != pairing.LinkNone:
+		o.link(s, span)
+	case s.Parent != pairing.NoParent:
+		span.SetParentSpanID(o.identity.spanID(s.Parent))
+	}
+	if s.Unwound {
+		span.Status().SetCode(ptrace.StatusCodeError)
+		if s.ErrorType != "" {
+			attributes.PutStr(attributeErrorType, s.ErrorType)
+		}
+	}
+	if s.Truncated != 0 {
+		attributes.PutStr(attributeTruncated, s.Truncated.String())
+	}
+	if s.LeftOut.Calls > 0 {
+		attributes.PutInt(attributeLeftOutCalls, int64(s.LeftOut.Calls))
+		attributes.PutInt(attributeLeftOutTime, s.LeftOut.Time)
+		attributes.PutInt(attributeLeftOutErrors, int64(s.LeftOut.Errors))
+	}
+	putThrows(span, s, out)
+}
+
+// putPlace says where the function is: where it is defined, or else the line
+// that it returned from, which is in it.
+func putPlace(attributes pcommon.Map, s *pairing.Span) {
+	if s.Function.File != "" {
+		attributes.PutStr(attributeFile, s.Function.File)
+	}
+	if line := s.Function.Line; line != 0 {
+		attributes.PutInt(attributeLine, int64(line))
+	} else if s.Line != 0 {
+		attributes.PutInt(attributeLine, int64(s.Line))
+	}
+}
+
+// link leads to the calling span, which is in another trace.
+func (o *origin) link(s *pairing.Span, span ptrace.Span) {
+	link := span.Links().AppendEmpty()
+	link.SetTraceID(o.identity.traceID(s.LinkTrace))
+	link.SetSpanID(o.identity.spanID(s.Parent))
+	kind := "continuation"
+	if s.Link == pairing.LinkTraceRoot {
+		kind = "trace_root"
+	}
+	link.Attributes().PutStr(attributeLink, kind)
+}
+
+func putThrows(span ptrace.Span, s *pairing.Span, out *pairing.Output) {
+	for _, t := range out.Throws[s.Throws.From:s.Throws.To] {
+		event := span.Events().AppendEmpty()
+		event.SetName(eventException)
+		event.SetTimestamp(pcommon.Timestamp(t.Time))
+		if t.Type != "" {
+			event.Attributes().PutStr(attributeException, t.Type)
+		}
+		if t.Line != 0 {
+			event.Attributes().PutInt(attributeLine, int64(t.Line))
+		}
+	}
+	span.SetDroppedEventsCount(s.DroppedThrows)
+}
+
+func putValue(attributes pcommon.Map, a pairing.Attribute) {
+	switch a.Value.Type() {
+	case callevent.ValueString:
+		attributes.PutStr(a.Key, a.Value.Str())
+	case callevent.ValueInt:
+		attributes.PutInt(a.Key, a.Value.Int())
+	case callevent.ValueDouble:
+		attributes.PutDouble(a.Key, a.Value.Double())
+	case callevent.ValueBool:
+		attributes.PutBool(a.Key, a.Value.Bool())
+	}
+}

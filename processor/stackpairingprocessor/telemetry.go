@@ -1,0 +1,88 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
+)
+
+// telemetry counts what happens in the meter of the collector.
+type telemetry struct {
+	*metadata.TelemetryBuilder
+	causes  [callevent.CauseCount]metric.AddOption
+	reasons map[dropReason]metric.AddOption
+}
+
+func newTelemetry(builder *metadata.TelemetryBuilder) *telemetry {
+	t := &telemetry{TelemetryBuilder: builder, reasons: map[dropReason]metric.AddOption{}}
+	for cause := range t.causes {
+		t.causes[cause] = metric.WithAttributeSet(attribute.NewSet(attribute.String("cause", callevent.Cause(cause).String())))
+	}
+	for _, reason := range []dropReason{refusedForGood, holdFull, atShutdown} {
+		t.reasons[reason] = metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(reason))))
+	}
+	return t
+}
+
+// add counts what a stream counted.
+func (t *telemetry) add(c *pairing.Counters) {
+	ctx := context.Background()
+	for _, counter := range []struct {
+		of    metric.Int64Counter
+		value uint64
+	}{
+		{t.ProcessorStackPairingEvents, c.Events},
+		{t.ProcessorStackPairingSpans, c.Spans},
+		{t.ProcessorStackPairingLeftOut, c.LeftOut},
+		{t.ProcessorStackPairingOrphans, c.Orphans},
+		{t.ProcessorStackPairingLateEvents, c.Late},
+		{t.ProcessorStackPairingDuplicateEvents, c.Duplicates},
+		{t.ProcessorStackPairingEventsInBreaks, c.InBreak},
+		{t.ProcessorStackPairingMissingNumbers, c.Missing},
+		{t.ProcessorStackPairingDroppedExceptions, c.DroppedThrows},
+	} {
+		if counter.value > 0 {
+			counter.of.Add(ctx, int64(counter.value))
+		}
+	}
+	for cause := range t.causes {
+		if n := c.Truncated[cause]; n > 0 {
+			t.ProcessorStackPairingTruncatedFrames.Add(ctx, int64(n), t.causes[cause])
+		}
+		if n := c.Breaks[cause]; n > 0 {
+			t.ProcessorStackPairingBreaks.Add(ctx, int64(n), t.causes[cause])
+		}
+	}
+}
+
+// size is what a stream holds.
+type size struct{ bytes, waiting, frames int64 }
+
+func sizeOf(s *pairing.Stream) size {
+	return size{int64(s.Bytes()), int64(s.Waiting()), int64(s.OpenFrames())}
+}
+
+// change counts that a stream held before and holds after.
+func (t *telemetry) change(before, after size) {
+	ctx := context.Background()
+	for _, counter := range []struct {
+		of     metric.Int64UpDownCounter
+		change int64
+	}{
+		{t.ProcessorStackPairingMemory, after.bytes - before.bytes},
+		{t.ProcessorStackPairingWaitingEvents, after.waiting - before.waiting},
+		{t.ProcessorStackPairingOpenFrames, after.frames - before.frames},
+	} {
+		if counter.change != 0 {
+			counter.of.Add(ctx, counter.change)
+		}
+	}
+}

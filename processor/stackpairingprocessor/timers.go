@@ -1,0 +1,40 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"context"
+	"time"
+)
+
+// tickInterval is how often the timers of all streams are looked at.
+const tickInterval = 100 * time.Millisecond
+
+// tick looks at the timers until ctx is done.
+func (p *pairer) tick(ctx context.Context) {
+	defer close(p.ticked)
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			p.expire(ctx)
+		}
+	}
+}
+
+// expire gives up what has been waited for long enough, unless the next
+// component refuses: then the clock stands still.
+func (p *pairer) expire(ctx context.Context) {
+	if p.delivery.offerHeld(ctx) != nil {
+		return
+	}
+	now := p.clock.now()
+	for i := range p.shards {
+		p.handOnAll(ctx, p.shards[i].expire(now, p.cfg.IdleTimeout, p.fresh))
+	}
+	p.lighten(ctx)
+}

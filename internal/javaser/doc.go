@@ -7,7 +7,7 @@
 // java.util.ArrayLists of Strings.
 //
 // What Marshal writes is what java.io.ObjectOutputStream writes for such an
-// object, byte for byte, if equal strings in the object are one String in Java.
+// object, byte for byte, if values that are equal strings are one String in Java.
 // Unmarshal reads that and refuses everything else with the offset: other
 // classes, superclasses, arrays, enums, proxies, and data that a class writes by
 // itself. It needs no classes, runs no code, and allocates in proportion to the

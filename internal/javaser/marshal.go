@@ -24,6 +24,7 @@ func Marshal(o Object) ([]byte, error) {
 	w := &writer{
 		b:       binary.BigEndian.AppendUint16(nil, streamMagic),
 		classes: map[string]uint32{},
+		types:   map[string]uint32{},
 		strings: map[string]uint32{},
 	}
 	w.u16(streamVersion)
@@ -32,11 +33,13 @@ func Marshal(o Object) ([]byte, error) {
 }
 
 // writer appends to b and remembers the handles of what it has written: the stream
-// writes each class and each string once, and refers to it afterwards.
+// has each class and each string once, and refers to it afterwards. A field's type
+// and a field's value are two Strings in Java even where their texts are equal.
 type writer struct {
 	b       []byte
 	next    uint32 // number of handles given out
 	classes map[string]uint32
+	types   map[string]uint32
 	strings map[string]uint32
 }
 
@@ -88,20 +91,20 @@ func (w *writer) classDesc(name string, uid int64, flags uint8, fields []Field) 
 		w.u8(f.Type[0])
 		w.b = mutf8.AppendShort(w.b, f.Name)
 		if !isPrimitive(f.Type) {
-			w.string(f.Type)
+			w.string(f.Type, w.types)
 		}
 	}
 	w.u8(tcEndBlockData) // no annotations
 	w.u8(tcNull)         // no superclass
 }
 
-// string writes s, or refers to it.
-func (w *writer) string(s string) {
-	if h, ok := w.strings[s]; ok {
+// string writes s, or refers to it if it is among those written.
+func (w *writer) string(s string, written map[string]uint32) {
+	if h, ok := written[s]; ok {
 		w.reference(h)
 		return
 	}
-	w.strings[s] = w.handle()
+	written[s] = w.handle()
 	if n := mutf8.Len(s); n > mutf8.MaxShort {
 		w.u8(tcLongString)
 		w.u64(uint64(n))
@@ -119,7 +122,7 @@ func (v Float) appendTo(w *writer)  { w.u32(math.Float32bits(float32(v))) }
 func (v Int) appendTo(w *writer)    { w.u32(uint32(v)) }
 func (v Long) appendTo(w *writer)   { w.u64(uint64(v)) }
 func (v Short) appendTo(w *writer)  { w.u16(uint16(v)) }
-func (v String) appendTo(w *writer) { w.string(string(v)) }
+func (v String) appendTo(w *writer) { w.string(string(v), w.strings) }
 
 func (v Boolean) appendTo(w *writer) {
 	if v {
@@ -140,7 +143,7 @@ func (v ArrayList) appendTo(w *writer) {
 	w.u8(arrayListBlockSize)
 	w.u32(uint32(len(v)))
 	for _, s := range v {
-		w.string(s)
+		w.string(s, w.strings)
 	}
 	w.u8(tcEndBlockData)
 }
@@ -177,8 +180,8 @@ func check(o Object) error {
 	if o.Class == arrayListClass {
 		return fmt.Errorf("expected a class of its own, got %s, which is written as a value", o.Class)
 	}
-	if len(o.Fields) > math.MaxInt16 {
-		return fmt.Errorf("expected at most %d fields, got %d", math.MaxInt16, len(o.Fields))
+	if len(o.Fields) > maxFields {
+		return fmt.Errorf("expected at most %d fields, got %d", maxFields, len(o.Fields))
 	}
 	names := map[string]bool{}
 	for _, f := range o.Fields {

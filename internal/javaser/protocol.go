@@ -3,6 +3,8 @@
 
 package javaser
 
+import "math"
+
 // Constants of java.io.ObjectStreamConstants.
 const (
 	streamMagic   = 0xACED
@@ -22,6 +24,10 @@ const (
 
 	baseWireHandle = 0x7E0000
 )
+
+// maxFields is the most fields a class can have in the stream, where their number
+// is a short.
+const maxFields = math.MaxInt16
 
 // The class java.util.ArrayList: its one field is the size; what its writeObject
 // adds is the capacity as block data, and the elements.

@@ -11,11 +11,13 @@ import (
 	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
-// Unmarshal reads a complete stream with one object and nothing after it. Whatever
-// Marshal does not write is an *Error. Its recursion has a fixed depth, since
-// neither lists nor classes nest, and no number of the stream makes it allocate
-// more than the bytes that are there can fill. Strings that are not modified UTF-8
-// are refused.
+// Unmarshal reads a complete stream with one object and nothing after it: what
+// Marshal writes, and the same with equal strings written more than once, with one
+// list in two fields, and with fields in another order. Anything else is an *Error.
+//
+// Its recursion has a fixed depth, since neither lists nor classes nest, and no
+// number of the stream makes it allocate more than the bytes that are there can
+// fill. Fields come in the stream's order.
 func Unmarshal(stream []byte) (Object, error) {
 	r := &reader{b: stream}
 	o, err := r.stream()
@@ -68,9 +70,9 @@ func (r *reader) object() (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	if class.flags != scSerializable {
+	if class.flags != scSerializable || class.name == arrayListClass {
 		return Object{}, r.fail(start, "a Serializable class without data of its own",
-			fmt.Sprintf("flags 0x%02X in class %q", class.flags, class.name))
+			fmt.Sprintf("class %q with flags 0x%02X", class.name, class.flags))
 	}
 	r.handles = append(r.handles, nil)
 	o := Object{Class: class.name, SerialVersionUID: class.uid, Fields: class.fields}
@@ -106,7 +108,7 @@ func (r *reader) classDesc() (*classDesc, error) {
 }
 
 func (r *reader) newClassDesc() (*classDesc, error) {
-	name, err := r.shortString("a class name")
+	name, err := r.name("a class name")
 	if err != nil {
 		return nil, err
 	}
@@ -119,16 +121,8 @@ func (r *reader) newClassDesc() (*classDesc, error) {
 	if class.flags, err = r.u8("class flags"); err != nil {
 		return nil, err
 	}
-	count, err := r.u16("a number of fields")
-	if err != nil {
+	if err := r.fieldDescs(class); err != nil {
 		return nil, err
-	}
-	for range count {
-		f, err := r.fieldDesc()
-		if err != nil {
-			return nil, err
-		}
-		class.fields = append(class.fields, f)
 	}
 	if err := r.expectU8(tcEndBlockData, "no class annotation"); err != nil {
 		return nil, err
@@ -139,13 +133,39 @@ func (r *reader) newClassDesc() (*classDesc, error) {
 	return class, nil
 }
 
+// fieldDescs reads the number of fields and what they are.
+func (r *reader) fieldDescs(class *classDesc) error {
+	start := r.at
+	count, err := r.u16("a number of fields")
+	if err != nil {
+		return err
+	}
+	if count > maxFields {
+		return r.fail(start, fmt.Sprintf("at most %d fields", maxFields), fmt.Sprint(count))
+	}
+	names := map[string]bool{}
+	for range count {
+		at := r.at
+		f, err := r.fieldDesc()
+		if err != nil {
+			return err
+		}
+		if names[f.Name] {
+			return r.fail(at, "each field once", fmt.Sprintf("field %q again", f.Name))
+		}
+		names[f.Name] = true
+		class.fields = append(class.fields, f)
+	}
+	return nil
+}
+
 func (r *reader) fieldDesc() (Field, error) {
 	start := r.at
 	code, err := r.u8("a field type")
 	if err != nil {
 		return Field{}, err
 	}
-	name, err := r.shortString("a field name")
+	name, err := r.name("a field name")
 	if err != nil {
 		return Field{}, err
 	}
@@ -373,6 +393,16 @@ func (r *reader) shortString(what string) (string, error) {
 		return "", err
 	}
 	return r.text(int(n), what)
+}
+
+// name reads a string that is not empty.
+func (r *reader) name(what string) (string, error) {
+	start := r.at
+	s, err := r.shortString(what)
+	if err == nil && s == "" {
+		return "", r.fail(start, what, "an empty one")
+	}
+	return s, err
 }
 
 func (r *reader) text(n int, what string) (string, error) {

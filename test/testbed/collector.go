@@ -1,0 +1,215 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package testbed
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Collector is one process of the distribution.
+type Collector struct {
+	// Dir is a directory of its own, which the configuration can name as
+	// ${env:DIR}.
+	Dir string
+
+	health, metrics, pprof string
+
+	command *exec.Cmd
+	log     *log
+	// exited is closed when the process has ended; exit says how.
+	exited chan struct{}
+	exit   error
+}
+
+// base is what every collector of the testbed has beside what a test configures.
+const base = `
+extensions:
+  health_check: {endpoint: %q}
+  pprof: {endpoint: %q}
+service:
+  extensions: [health_check, pprof]
+  telemetry:
+    metrics:
+      level: detailed
+      readers: [{pull: {exporter: {prometheus: {host: %q, port: %s, without_type_suffix: true, without_units: true}}}}]
+    logs: {level: info, encoding: console}
+`
+
+// Binary is the built distribution. Where there is none, the test is skipped,
+// or fails if CALLBRAID_REQUIRE_PEERS is set.
+func Binary(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_COLLECTOR") }
+
+// AgentSim is the simulator's binary, as Binary is the distribution's.
+func AgentSim(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTSIM") }
+
+func fromEnvironment(t testing.TB, variable string) string {
+	t.Helper()
+	path := os.Getenv(variable)
+	if path != "" {
+		return path
+	}
+	missing := variable + " does not name a built binary: run `make test`, which builds it"
+	if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return ""
+}
+
+// Start starts a collector and waits until it is ready. At the end of the test
+// it is stopped, if the test hasn't done so, and if the test failed the last of
+// what it logged is shown.
+func Start(t testing.TB, configuration string) *Collector {
+	t.Helper()
+	c := launch(t, configuration)
+	Eventually(t, "the collector is ready", func() (bool, string) {
+		select {
+		case <-c.exited:
+			t.Fatalf("the collector ended at its start: %v\n%s", c.exit, c.log.tail())
+		default:
+		}
+		response, err := client.Get("http://" + c.health)
+		if err != nil {
+			return false, err.Error()
+		}
+		response.Body.Close() // nothing is read
+		return response.StatusCode == http.StatusOK, response.Status
+	})
+	return c
+}
+
+// client has no connections of its own that stay: they would be open files of
+// the collector.
+var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// StartFails starts a collector that cannot start, and gives what it logged.
+func StartFails(t testing.TB, configuration string) string {
+	t.Helper()
+	c := launch(t, configuration)
+	select {
+	case <-c.exited:
+	case <-time.After(Patience):
+		t.Fatalf("expected the collector to end by itself within %v", Patience)
+	}
+	if c.exit == nil {
+		t.Fatal("expected the collector to fail at its start, got exit code 0")
+	}
+	return c.log.String()
+}
+
+func launch(t testing.TB, configuration string) *Collector {
+	t.Helper()
+	binary := Binary(t)
+	c := &Collector{
+		Dir: t.TempDir(), health: Address(t), metrics: Address(t), pprof: Address(t),
+		log: &log{}, exited: make(chan struct{}),
+	}
+	host, port, _ := strings.Cut(c.metrics, ":")
+	c.command = exec.Command(binary,
+		"--config", c.write(t, "base.yaml", fmt.Sprintf(base, c.health, c.pprof, host, port)),
+		"--config", c.write(t, "test.yaml", configuration))
+	c.command.Env = append(os.Environ(), "DIR="+c.Dir)
+	c.command.Stdout, c.command.Stderr = c.log, c.log
+	if err := c.command.Start(); err != nil {
+		t.Fatalf("start the collector: %v", err)
+	}
+	go func() {
+		c.exit = c.command.Wait()
+		close(c.exited)
+	}()
+	t.Cleanup(func() {
+		c.kill()
+		if t.Failed() {
+			t.Logf("The collector logged:\n%s", c.log.tail())
+		}
+	})
+	return c
+}
+
+// write writes a file of the collector's and gives its path.
+func (c *Collector) write(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(c.Dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Stop asks the collector to end, as systems do, and waits. It fails the test
+// if that takes longer than Patience or goes wrong.
+func (c *Collector) Stop(t testing.TB) {
+	t.Helper()
+	c.Terminate(t)
+	select {
+	case <-c.exited:
+	case <-time.After(Patience):
+		c.kill()
+		t.Fatalf("expected the collector to end within %v of SIGTERM", Patience)
+	}
+	if c.exit != nil {
+		t.Fatalf("expected the collector to end with exit code 0, got: %v", c.exit)
+	}
+}
+
+// Terminate asks the collector to end and doesn't wait.
+func (c *Collector) Terminate(t testing.TB) {
+	t.Helper()
+	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatalf("send SIGTERM to the collector: %v", err)
+	}
+}
+
+// kill ends the collector at once, unless it has ended.
+func (c *Collector) kill() {
+	_ = c.command.Process.Kill() // an error says that it has ended
+	<-c.exited
+}
+
+// Log is what the collector has logged so far.
+func (c *Collector) Log() string { return c.log.String() }
+
+// CPU is the time that the process used, when it has ended.
+func (c *Collector) CPU() time.Duration {
+	<-c.exited
+	return c.command.ProcessState.UserTime() + c.command.ProcessState.SystemTime()
+}
+
+// log keeps what a process writes.
+type log struct {
+	sync.Mutex
+	bytes.Buffer
+}
+
+func (l *log) Write(b []byte) (int, error) {
+	l.Lock()
+	defer l.Unlock()
+	return l.Buffer.Write(b)
+}
+
+func (l *log) String() string {
+	l.Lock()
+	defer l.Unlock()
+	return l.Buffer.String()
+}
+
+// tail is as much of the end as a person reads.
+func (l *log) tail() string {
+	const most = 16 << 10
+	text := l.String()
+	if len(text) > most {
+		text = "…" + text[len(text)-most:]
+	}
+	return text
+}

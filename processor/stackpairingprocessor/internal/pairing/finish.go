@@ -15,26 +15,35 @@ type outcome struct {
 	attributes []Attribute
 }
 
+// belongings are what a lane keeps for one of its frames.
+type belongings struct {
+	throws     []Throw
+	attributes []Attribute
+}
+
 // close takes the top frame off the stack, and makes a span of it or leaves it
 // out.
-func (s *Stream) close(l *lane, o outcome) {
+func (s *Stream) close(l *lane, o *outcome) {
 	depth := len(l.frames) - 1
 	f := &l.frames[depth]
-	throws := l.throws[len(l.throws)-int(f.throws):]
+	own := belongings{
+		throws:     l.throws[len(l.throws)-int(f.throws):],
+		attributes: l.attributes[len(l.attributes)-int(f.attributes):],
+	}
 	var parent *frame
 	if depth > 0 && !f.detached {
 		parent = &l.frames[depth-1]
 		parent.inner = max(parent.inner, o.end)
 	}
-	s.conclude(l, f, parent, throws, o)
-	l.throws = l.throws[:len(l.throws)-len(throws)]
-	f.attributes = nil
+	s.conclude(l, f, parent, own, o)
+	l.throws = l.throws[:len(l.throws)-len(own.throws)]
+	l.attributes = l.attributes[:len(l.attributes)-len(own.attributes)]
 	l.frames = l.frames[:depth]
 }
 
 // conclude makes a span of the frame, which is about to leave the stack, or
 // leaves it out.
-func (s *Stream) conclude(l *lane, f, parent *frame, throws []Throw, o outcome) {
+func (s *Stream) conclude(l *lane, f, parent *frame, own belongings, o *outcome) {
 	s.open--
 	s.names.functions[f.function].open--
 	if o.truncated != 0 {
@@ -47,14 +56,14 @@ func (s *Stream) conclude(l *lane, f, parent *frame, throws []Throw, o outcome) 
 		parent.kept = true
 	}
 	if o.truncated == 0 || !s.settings.DropTruncated {
-		s.emit(l, f, parent, throws, o)
+		s.emit(l, f, parent, own, o)
 	}
 	s.traces.release(f.trace)
 }
 
 // leaveOut leaves the frame out, if rule 10 says so, and reports whether it did.
 // The length of a truncated frame is not known, so it is not short.
-func (s *Stream) leaveOut(f, parent *frame, o outcome) bool {
+func (s *Stream) leaveOut(f, parent *frame, o *outcome) bool {
 	tooDeep := f.trace == noTrace
 	short := o.end-f.start < s.settings.MinDuration && o.truncated == 0
 	if !tooDeep && (!short || f.kept) {
@@ -77,7 +86,7 @@ func (s *Stream) leaveOut(f, parent *frame, o outcome) bool {
 	return true
 }
 
-func (s *Stream) emit(l *lane, f, parent *frame, throws []Throw, o outcome) {
+func (s *Stream) emit(l *lane, f, parent *frame, own belongings, o *outcome) {
 	out := s.out
 	out.Counters.Spans++
 	out.Spans = append(out.Spans, Span{})
@@ -95,14 +104,14 @@ func (s *Stream) emit(l *lane, f, parent *frame, throws []Throw, o outcome) {
 			span.Link, span.LinkTrace = f.link, s.traces.all[parent.trace].root
 		}
 	}
-	if len(throws) > 0 {
+	if len(own.throws) > 0 {
 		from := len(out.Throws)
-		out.Throws = append(out.Throws, throws...)
+		out.Throws = append(out.Throws, own.throws...)
 		span.Throws = Range{int32(from), int32(len(out.Throws))}
 	}
-	if len(f.attributes)+len(o.attributes) > 0 {
+	if len(own.attributes)+len(o.attributes) > 0 {
 		from := len(out.Attributes)
-		out.Attributes = append(append(out.Attributes, f.attributes...), o.attributes...)
+		out.Attributes = append(append(out.Attributes, own.attributes...), o.attributes...)
 		span.Attributes = Range{int32(from), int32(len(out.Attributes))}
 	}
 }
@@ -132,11 +141,12 @@ func (s *Stream) truncateBefore(at uint64, cause callevent.Cause) {
 
 // cutBelow ends the lowest frames of the lane.
 func (s *Stream) cutBelow(l *lane, cut int, cause callevent.Cause) {
-	throws := 0
+	throws, attributes := 0, 0
 	for _, f := range l.frames[:cut] {
 		throws += int(f.throws)
+		attributes += int(f.attributes)
 	}
-	rest := l.throws[throws:]
+	restThrows, restAttributes := l.throws[throws:], l.attributes[attributes:]
 	for i := cut - 1; i >= 0; i-- {
 		f := &l.frames[i]
 		var parent *frame
@@ -145,13 +155,17 @@ func (s *Stream) cutBelow(l *lane, cut int, cause callevent.Cause) {
 			parent = &l.frames[i-1]
 			parent.inner = max(parent.inner, end)
 		}
-		own := l.throws[throws-int(f.throws) : throws]
+		own := belongings{
+			throws:     l.throws[throws-int(f.throws) : throws],
+			attributes: l.attributes[attributes-int(f.attributes) : attributes],
+		}
 		throws -= int(f.throws)
-		s.conclude(l, f, parent, own, outcome{end: end, truncated: cause})
+		attributes -= int(f.attributes)
+		s.conclude(l, f, parent, own, &outcome{end: end, truncated: cause})
 	}
-	l.throws = l.throws[:copy(l.throws, rest)]
+	l.throws = l.throws[:copy(l.throws, restThrows)]
+	l.attributes = l.attributes[:copy(l.attributes, restAttributes)]
 	left := copy(l.frames, l.frames[cut:])
-	clear(l.frames[left:])
 	l.frames = l.frames[:left]
 	if cut > 0 && left > 0 {
 		l.frames[0].detached = true

@@ -3,37 +3,43 @@
 
 package pairing
 
-import "github.com/callbraid/callbraid/internal/callevent"
+import (
+	"slices"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+)
 
 // lane has one stack.
 type lane struct {
 	id     uint64
 	frames []frame
-	// throws are the exceptions of all open frames, in the frames' order.
-	throws []Throw
+	// throws are the exceptions of all open frames, in the frames' order, and
+	// attributes their attributes.
+	throws     []Throw
+	attributes []Attribute
 	// continuation is the trace that takes the frames whose parents are in full
 	// traces, or noTrace.
 	continuation uint32
 }
 
-// frame is an open call.
+// frame is an open call. It holds no pointers: a stack is written at every
+// event. 80 bytes.
 type frame struct {
 	sequence uint64
 	start    int64
 	// inner is the time of the last event inside the frame.
 	inner          int64
+	leftOut        LeftOut
 	function, name uint32
 	// trace is noTrace for a frame that is too deep to be kept.
 	trace uint32
-	// throws is how many of the lane's throws are the frame's.
-	throws, droppedThrows uint32
-	link                  Link
+	// throws and attributes are how many of the lane's are the frame's.
+	throws, droppedThrows, attributes uint32
+	link                              Link
 	// kept: a call below it is kept, so it has to be too.
 	kept bool
 	// detached: the frame below it, in which it was entered, is gone.
-	detached   bool
-	leftOut    LeftOut
-	attributes []Attribute
+	detached bool
 }
 
 // enter opens a frame: rule 2. Its trace is found by rule 9.
@@ -41,19 +47,24 @@ func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []Attribut
 	if len(l.frames) >= s.settings.MaxFrames {
 		s.truncate(l, 0, callevent.CauseLimit, s.last)
 	}
-	f := frame{
-		sequence: sequence, start: s.last, inner: s.last,
-		function: e.function, name: e.lane, attributes: attributes,
+	depth := len(l.frames)
+	if depth == cap(l.frames) {
+		l.frames = slices.Grow(l.frames, 1)
 	}
-	s.chooseTrace(l, &f)
+	l.frames = l.frames[:depth+1]
+	f := &l.frames[depth]
+	*f = frame{sequence: sequence, start: s.last, inner: s.last, function: e.function, name: e.lane}
+	s.chooseTrace(l, f, depth)
 	s.names.functions[e.function].open++
 	s.open++
-	l.frames = append(l.frames, f)
+	if len(attributes) > 0 {
+		l.attributes = append(l.attributes, attributes...)
+		f.attributes = uint32(len(attributes))
+	}
 }
 
-// chooseTrace puts the frame, which is about to be opened on l, into a trace.
-func (s *Stream) chooseTrace(l *lane, f *frame) {
-	depth := len(l.frames)
+// chooseTrace puts the frame, which is the top of l, into a trace.
+func (s *Stream) chooseTrace(l *lane, f *frame, depth int) {
 	tooDeep := s.settings.MaxDepth > 0 && depth >= s.settings.MaxDepth
 	if tooDeep || depth > 0 && l.frames[depth-1].trace == noTrace {
 		f.trace = noTrace
@@ -109,7 +120,10 @@ func (s *Stream) throw(l *lane, e *event, attributes []Attribute) {
 	}
 	f := &l.frames[len(l.frames)-1]
 	f.inner = s.last
-	f.attributes = append(f.attributes, attributes...)
+	if len(attributes) > 0 {
+		l.attributes = append(l.attributes, attributes...)
+		f.attributes += uint32(len(attributes))
+	}
 	s.addThrow(l, f, Throw{Time: s.last, Type: s.names.exceptions[e.exception], Line: e.line})
 }
 
@@ -128,7 +142,7 @@ func (s *Stream) exit(l *lane, e *event, attributes []Attribute) {
 	if !s.find(l, e.function) {
 		return
 	}
-	s.close(l, outcome{end: s.last, line: e.line, attributes: attributes})
+	s.close(l, &outcome{end: s.last, line: e.line, attributes: attributes})
 }
 
 // exitTop closes the top frame, whatever it is.
@@ -137,7 +151,7 @@ func (s *Stream) exitTop(l *lane, e *event, attributes []Attribute) {
 		s.out.Counters.Orphans++
 		return
 	}
-	s.close(l, outcome{end: s.last, line: e.line, attributes: attributes})
+	s.close(l, &outcome{end: s.last, line: e.line, attributes: attributes})
 }
 
 // unwind closes the frame of the function: an exception left it.
@@ -154,12 +168,12 @@ func (s *Stream) unwind(l *lane, e *event, attributes []Attribute) {
 	if !thrown {
 		s.addThrow(l, f, Throw{Time: s.last, Type: exception, Line: e.line})
 	}
-	s.close(l, outcome{end: s.last, unwound: true, errorType: exception, attributes: attributes})
+	s.close(l, &outcome{end: s.last, unwound: true, errorType: exception, attributes: attributes})
 }
 
 // truncate closes the frames from number keep on, top first.
 func (s *Stream) truncate(l *lane, keep int, cause callevent.Cause, end int64) {
 	for len(l.frames) > keep {
-		s.close(l, outcome{end: end, truncated: cause})
+		s.close(l, &outcome{end: end, truncated: cause})
 	}
 }

@@ -213,13 +213,13 @@ func (s *Stream) wait(e *event, sequence uint64, attributes []Attribute) {
 // advance pairs what waits from the next number on.
 func (s *Stream) advance() {
 	for !s.ended && s.window.has(s.next) {
-		place := s.window.slots[s.next&uint64(len(s.window.slots)-1)]
-		s.window.remove(s.next)
+		place := s.window.at(s.next)
 		var attributes []Attribute
 		if place.attributes {
 			attributes = s.takeAttributes(s.next)
 		}
-		s.pair(&place, s.next, attributes)
+		s.pair(place, s.next, attributes)
+		s.window.remove(s.next)
 		s.step()
 	}
 }

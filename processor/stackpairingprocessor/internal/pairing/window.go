@@ -52,24 +52,27 @@ func (w *window) place(sequence uint64) *event {
 		w.resize(span)
 	}
 	w.low, w.high = min(w.low, sequence), max(w.high, sequence+1)
-	return &w.slots[sequence&uint64(len(w.slots)-1)]
+	return w.at(sequence)
 }
+
+// at is where the event with the number waits, if it does.
+func (w *window) at(sequence uint64) *event { return &w.slots[sequence&uint64(len(w.slots)-1)] }
 
 // has reports whether the event waits.
 func (w *window) has(sequence uint64) bool {
-	return w.count > 0 && sequence-w.low < w.high-w.low && w.slots[sequence&uint64(len(w.slots)-1)].kind != 0
+	return w.count > 0 && sequence-w.low < w.high-w.low && w.at(sequence).kind != 0
 }
 
 // remove takes the event, which waits and is the lowest, out of the window.
 func (w *window) remove(sequence uint64) {
-	w.slots[sequence&uint64(len(w.slots)-1)].kind = 0
+	w.at(sequence).kind = 0
 	w.count--
 	w.low = sequence + 1
 }
 
 // first is the lowest number that waits. The window is not empty.
 func (w *window) first() uint64 {
-	for w.slots[w.low&uint64(len(w.slots)-1)].kind == 0 {
+	for w.at(w.low).kind == 0 {
 		w.low++
 	}
 	return w.low

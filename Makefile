@@ -13,7 +13,7 @@ BENCH_COUNT ?= 1
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./cmd/...
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./cmd/... ./internal/bytefrogagent/...
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim

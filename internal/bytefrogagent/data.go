@@ -1,0 +1,173 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// openData opens the data connections and says data hello on each. It returns false
+// if one was refused or lost.
+func (r *run) openData() bool {
+	count := r.options.DataConnections
+	if count <= 0 {
+		count = int(r.configuration.DataConnections)
+	}
+	if count < 1 {
+		r.giveUp(fmt.Sprintf("expected a configuration with at least 1 data connection, got %d", count), nil)
+		return false
+	}
+	for i := range count {
+		if err := r.openOne(); err != nil {
+			reason := fmt.Sprintf("data connection %d: %v", i, err)
+			r.noteError(fmt.Errorf("data connection %d: %w", i, err))
+			var refused refusedError
+			if errors.As(err, &refused) {
+				r.change(func(l *life) {
+					if !l.final() {
+						l.end(Refused, reason)
+					}
+				})
+				return false
+			}
+			r.lostData(reason)
+			return false
+		}
+	}
+	return true
+}
+
+// refusedError is the text of an error message that answers data hello.
+type refusedError string
+
+func (e refusedError) Error() string { return "the HQ refused it: " + string(e) }
+
+// openOne opens one data connection and waits for the reply to its hello.
+func (r *run) openOne() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-r.final:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	conn, err := dial(ctx, r.options)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.data = append(r.data, conn)
+	final := r.life.final()
+	r.mu.Unlock()
+	if final {
+		conn.Close() // nothing was sent on it
+		return net.ErrClosed
+	}
+	if _, err := conn.Write(bytefrog.DataHello{Run: r.configuration.RunID}.AppendTo(nil)); err != nil {
+		return err
+	}
+	conn.SetReadDeadline(time.Now().Add(r.options.StartTimeout)) // fails only with the connection, as the read then does
+	defer conn.SetReadDeadline(time.Time{})
+	o := &orders{conn: conn, version: r.options.Version}
+	switch m, err := o.next(); m := m.(type) {
+	case nil:
+		if isTimeout(err) {
+			r.change(func(l *life) {
+				if !l.final() {
+					l.hang(fmt.Sprintf("no data hello reply within %v", r.options.StartTimeout))
+				}
+			})
+		}
+		return fmt.Errorf("expected data hello reply: %s", lossText(err))
+	case bytefrog.DataHelloReply:
+		return nil
+	case bytefrog.ErrorMessage:
+		return refusedError(m.Text)
+	default:
+		return fmt.Errorf("expected data hello reply, got %v", m.Type())
+	}
+}
+
+// startSenders starts what each data connection needs; the returned group is done
+// when the queue is closed and sent.
+func (r *run) startSenders() *sync.WaitGroup {
+	var senders sync.WaitGroup
+	for i, conn := range r.data {
+		senders.Add(1)
+		go func() {
+			defer senders.Done()
+			r.send(i, conn)
+		}()
+		r.background.Add(1)
+		go func() {
+			defer r.background.Done()
+			r.watch(i, conn)
+		}()
+	}
+	return &senders
+}
+
+// send writes buffers from the queue until it is closed, then closes the connection.
+// A sender whose connection is lost is gone.
+func (r *run) send(i int, conn net.Conn) {
+	for {
+		select {
+		case <-r.final:
+			return
+		case b, open := <-r.queue:
+			if !open {
+				conn.Close() // the HQ may have closed it before
+				return
+			}
+			n, err := conn.Write(b.Data)
+			r.bytes.Add(uint64(n))
+			if err != nil {
+				r.lostData(fmt.Sprintf("data connection %d was lost (%v)", i, err))
+				return
+			}
+			r.events.Add(uint64(b.Events))
+			r.buffers.Add(1)
+			r.mu.Lock()
+			r.pool.put(b)
+			r.changeLocked(func(l *life) { l.sent() })
+			r.mu.Unlock()
+		}
+	}
+}
+
+// watch waits for the HQ to close a data connection: it sends nothing there.
+func (r *run) watch(i int, conn net.Conn) {
+	_, err := conn.Read(make([]byte, 1))
+	if errors.Is(err, net.ErrClosed) {
+		return // by the agent itself
+	}
+	reason := "the HQ sent something where it has nothing to say"
+	if err != nil {
+		reason = lossText(err)
+	}
+	r.lostData(fmt.Sprintf("data connection %d was lost (%s)", i, reason))
+}
+
+// lostData notes the loss of a data connection; what it means is known when the
+// control connection has lived on for a while.
+func (r *run) lostData(reason string) {
+	settle := false
+	r.change(func(l *life) { settle = l.lostData(reason) })
+	if !settle {
+		return
+	}
+	r.options.Log("%s", reason)
+	time.AfterFunc(r.options.Settle, func() {
+		r.change(func(l *life) { l.dataLossSettled(reason) })
+	})
+}

@@ -1,0 +1,148 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogagent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// maxConfiguration is the longest configuration the agent reads, in bytes.
+const maxConfiguration = 16 << 20
+
+// orders reads messages of the HQ from one connection.
+type orders struct {
+	conn    net.Conn
+	version uint8
+	buf     []byte
+}
+
+// next waits for one message.
+func (o *orders) next() (bytefrog.Message, error) {
+	for {
+		m, n, err := bytefrog.DecodeCommand(o.buf, o.version, maxConfiguration)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			o.buf = o.buf[n:]
+			return m, nil
+		}
+		chunk := make([]byte, 4096)
+		got, err := o.conn.Read(chunk)
+		o.buf = append(o.buf, chunk[:got]...)
+		if got == 0 && err != nil {
+			if err == io.EOF && len(o.buf) > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+}
+
+// handshake says hello, takes the configuration and waits for start. It leaves
+// readControl and beat running, and returns false if the program never starts.
+func (r *run) handshake() bool {
+	o := &orders{conn: r.control, version: r.options.Version}
+	deadline := time.Now().Add(r.options.StartTimeout)
+	r.control.SetReadDeadline(deadline) // fails only with the connection, as the read then does
+	r.writeControl(bytefrog.Hello{Version: r.options.Version})
+
+	m, err := o.next()
+	if err != nil {
+		r.change(func(l *life) {
+			if isTimeout(err) {
+				l.hang(fmt.Sprintf("no configuration within %v: the program waits in front of its main", r.options.StartTimeout))
+				return
+			}
+			l.die("the HQ answered hello with neither configuration nor error: " + lossText(err))
+		})
+		r.noteError(err)
+		return false
+	}
+	switch m := m.(type) {
+	case bytefrog.Configuration, bytefrog.ConfigurationV2:
+		if !r.configure(m) {
+			return false
+		}
+	case bytefrog.ErrorMessage:
+		r.change(func(l *life) { l.die("the HQ refused the agent: " + m.Text) })
+		return false
+	default:
+		r.change(func(l *life) { l.die("the HQ answered hello with " + m.Type().String() + " instead of configuration") })
+		return false
+	}
+	r.beatNow()
+	r.background.Add(2)
+	go r.readControl(o)
+	go r.beat()
+	return r.awaitStart(deadline)
+}
+
+// configure takes the configuration.
+func (r *run) configure(m bytefrog.Message) bool {
+	c, err := bytefrog.ParseAgentConfiguration(m)
+	if err != nil {
+		r.giveUp("the agent cannot read its configuration: "+err.Error(), err)
+		return false
+	}
+	p, ok := newPool(int(c.BufferMemoryBudget), r.options.BufferSize)
+	if !ok {
+		r.giveUp(fmt.Sprintf("expected buffer memory for at least %d buffers of %d bytes, got %d bytes",
+			minBuffers, minBufferSize, c.BufferMemoryBudget), nil)
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.configuration, r.pool = c, p
+	r.queue = make(chan *Buffer, p.most)
+	r.options.Log("configuration: run %d, heartbeats every %v, %d data connections, %d bytes for buffers",
+		c.RunID, c.HeartbeatInterval, c.DataConnections, c.BufferMemoryBudget)
+	return true
+}
+
+// giveUp ends tracing for a reason of the agent's own, and says so to the HQ.
+func (r *run) giveUp(reason string, err error) {
+	r.writeControl(bytefrog.ErrorMessage{Text: reason})
+	if err != nil {
+		r.noteError(err)
+	}
+	r.change(func(l *life) { l.end(Untraced, reason) })
+}
+
+// awaitStart waits in front of the program's main.
+func (r *run) awaitStart(deadline time.Time) bool {
+	late := time.AfterFunc(time.Until(deadline), func() {
+		r.change(func(l *life) {
+			if l.state == waiting {
+				l.hang(fmt.Sprintf("no start within %v: the program waits in front of its main", r.options.StartTimeout))
+			}
+		})
+	})
+	defer late.Stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.life.state == waiting {
+		r.changed.Wait()
+	}
+	return !r.life.final()
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// lossText says how a connection was lost.
+func lossText(err error) string {
+	if err == io.EOF {
+		return "it closed the connection"
+	}
+	return err.Error()
+}

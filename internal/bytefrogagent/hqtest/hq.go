@@ -1,0 +1,332 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hqtest is a scripted headquarters of the Bytefrog protocol for tests: it
+// accepts one agent, does exactly what the test tells it, well-behaved or not, and keeps
+// what the agent sent.
+package hqtest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// patience bounds every wait of a test.
+const patience = 20 * time.Second
+
+// HQ is one headquarters. Its methods fail the test if the agent does not do what they
+// wait for.
+type HQ struct {
+	t        testing.TB
+	listener net.Listener
+	accepted chan net.Conn
+
+	// Control is the control connection, after Accept.
+	Control net.Conn
+	// Data are the data connections, after AcceptData.
+	Data []net.Conn
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	control  []bytefrog.Message
+	unread   []byte
+	data     [][]byte
+	open     int // connections whose end was not read
+	stopRead bool
+	readers  sync.WaitGroup
+}
+
+// New listens on a port of its own. The HQ ends with the test.
+func New(t testing.TB) *HQ {
+	t.Helper()
+	listener, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatalf("listen: %v", err)
+	}
+	hq := &HQ{t: t, listener: listener, accepted: make(chan net.Conn, 64)}
+	hq.changed = sync.NewCond(&hq.mu)
+	hq.readers.Add(1)
+	go hq.accept()
+	t.Cleanup(hq.Close)
+	return hq
+}
+
+// Endpoint is the address to connect to.
+func (hq *HQ) Endpoint() string { return hq.listener.Addr().String() }
+
+func (hq *HQ) accept() {
+	defer hq.readers.Done()
+	for {
+		conn, err := hq.listener.Accept()
+		if err != nil {
+			close(hq.accepted)
+			return
+		}
+		hq.accepted <- conn
+	}
+}
+
+// Close closes everything at once and waits for what it started.
+func (hq *HQ) Close() {
+	hq.listener.Close()
+	hq.CloseControl()
+	hq.CloseData()
+	hq.StopReading(false)
+	for conn := range hq.accepted {
+		conn.Close()
+	}
+	hq.readers.Wait()
+}
+
+// Accept takes the control connection and reads its hello.
+func (hq *HQ) Accept() bytefrog.Hello {
+	hq.t.Helper()
+	hq.Control = hq.take()
+	first := make([]byte, 2)
+	if _, err := io.ReadFull(hq.Control, first); err != nil {
+		hq.t.Fatalf("read hello: %v", err)
+	}
+	m, _, err := bytefrog.DecodeFirst(first, bytefrog.MaxString)
+	hello, ok := m.(bytefrog.Hello)
+	if !ok {
+		hq.t.Fatalf("expected hello, got %v (%v)", m, err)
+	}
+	hq.mu.Lock()
+	hq.open++
+	hq.mu.Unlock()
+	hq.readers.Add(1)
+	go hq.readControl()
+	return hello
+}
+
+func (hq *HQ) take() net.Conn {
+	hq.t.Helper()
+	select {
+	case conn, ok := <-hq.accepted:
+		if ok {
+			return conn
+		}
+	case <-time.After(patience):
+	}
+	hq.t.Fatal("expected a connection of the agent, got none")
+	return nil
+}
+
+// Configure sends a configuration in the manner of the protocol version.
+func (hq *HQ) Configure(version uint8, c bytefrog.AgentConfiguration) {
+	hq.t.Helper()
+	m, err := c.Message(version)
+	if err != nil {
+		hq.t.Fatalf("configuration: %v", err)
+	}
+	hq.Send(m)
+}
+
+// Send sends messages on the control connection, in one write.
+func (hq *HQ) Send(messages ...bytefrog.Message) {
+	var b []byte
+	for _, m := range messages {
+		b = m.AppendTo(b)
+	}
+	hq.Control.Write(b) // an agent that is gone shows elsewhere
+}
+
+// Order sends a control message that is its type alone.
+func (hq *HQ) Order(of bytefrog.MessageType) { hq.Send(bytefrog.Command{Of: of}) }
+
+// AcceptData takes n data connections, answers their hellos and reads on.
+func (hq *HQ) AcceptData(n int) {
+	hq.t.Helper()
+	for range n {
+		hq.AcceptDataHello()
+		hq.Reply(bytefrog.DataHelloReply{})
+	}
+}
+
+// AcceptDataHello takes one data connection and reads its hello.
+func (hq *HQ) AcceptDataHello() bytefrog.DataHello {
+	hq.t.Helper()
+	conn := hq.take()
+	first := make([]byte, 2)
+	if _, err := io.ReadFull(conn, first); err != nil {
+		hq.t.Fatalf("read data hello: %v", err)
+	}
+	m, _, err := bytefrog.DecodeFirst(first, bytefrog.MaxString)
+	hello, ok := m.(bytefrog.DataHello)
+	if !ok {
+		hq.t.Fatalf("expected data hello, got %v (%v)", m, err)
+	}
+	hq.Data = append(hq.Data, conn)
+	hq.mu.Lock()
+	hq.open++
+	hq.data = append(hq.data, nil)
+	hq.mu.Unlock()
+	hq.readers.Add(1)
+	go hq.readData(len(hq.Data)-1, conn)
+	return hello
+}
+
+// Reply answers the last data hello.
+func (hq *HQ) Reply(m bytefrog.Message) { hq.Data[len(hq.Data)-1].Write(m.AppendTo(nil)) }
+
+// Begin accepts an agent of version 1, configures it, starts it and takes its data
+// connections.
+func (hq *HQ) Begin(c bytefrog.AgentConfiguration) {
+	hq.t.Helper()
+	hello := hq.Accept()
+	hq.Configure(hello.Version, c)
+	hq.Order(bytefrog.TypeStart)
+	hq.AcceptData(int(c.DataConnections))
+}
+
+// CloseData closes the data connections.
+func (hq *HQ) CloseData() {
+	for _, conn := range hq.Data {
+		conn.Close()
+	}
+}
+
+// CloseControl closes the control connection.
+func (hq *HQ) CloseControl() {
+	if hq.Control != nil {
+		hq.Control.Close()
+	}
+}
+
+// StopReading stops or resumes reading data connections: what a slow HQ does. A read
+// under way is finished.
+func (hq *HQ) StopReading(stop bool) {
+	hq.mu.Lock()
+	defer hq.mu.Unlock()
+	hq.stopRead = stop
+	hq.changed.Broadcast()
+}
+
+func (hq *HQ) readControl() {
+	defer hq.readers.Done()
+	chunk := make([]byte, 4096)
+	for {
+		n, err := hq.Control.Read(chunk)
+		hq.mu.Lock()
+		hq.unread = append(hq.unread, chunk[:n]...)
+		for {
+			m, size, decodeErr := bytefrog.DecodeControl(hq.unread, bytefrog.MaxString)
+			if decodeErr != nil {
+				hq.t.Errorf("control connection: %v", decodeErr)
+			}
+			if size == 0 {
+				break
+			}
+			hq.unread = hq.unread[size:]
+			hq.control = append(hq.control, m)
+		}
+		if err != nil {
+			hq.open--
+		}
+		hq.changed.Broadcast()
+		hq.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (hq *HQ) readData(i int, conn net.Conn) {
+	defer hq.readers.Done()
+	chunk := make([]byte, 64<<10)
+	for {
+		hq.mu.Lock()
+		for hq.stopRead {
+			hq.changed.Wait()
+		}
+		hq.mu.Unlock()
+		n, err := conn.Read(chunk)
+		hq.mu.Lock()
+		hq.data[i] = append(hq.data[i], chunk[:n]...)
+		if err != nil {
+			hq.open--
+		}
+		hq.changed.Broadcast()
+		hq.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Wait waits until what the agent sent fulfils a condition, said in words for the
+// failure.
+func (hq *HQ) Wait(what string, condition func(control []bytefrog.Message, data [][]byte) bool) {
+	hq.t.Helper()
+	late := time.AfterFunc(patience, func() {
+		hq.mu.Lock()
+		defer hq.mu.Unlock()
+		hq.changed.Broadcast()
+	})
+	defer late.Stop()
+	until := time.Now().Add(patience)
+	hq.mu.Lock()
+	defer hq.mu.Unlock()
+	for !condition(hq.control, hq.data) {
+		if time.Now().After(until) {
+			hq.t.Fatalf("expected %s, got none within %v", what, patience)
+		}
+		hq.changed.Wait()
+	}
+}
+
+// WaitBreak waits for the n-th data break, counted from 1, and returns it.
+func (hq *HQ) WaitBreak(n int) bytefrog.DataBreak {
+	hq.t.Helper()
+	var found bytefrog.DataBreak
+	hq.Wait("a data break", func(control []bytefrog.Message, _ [][]byte) bool {
+		count := 0
+		for _, m := range control {
+			if b, ok := m.(bytefrog.DataBreak); ok {
+				if count++; count == n {
+					found = b
+					return true
+				}
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// WaitClosed waits until every connection was read to its end.
+func (hq *HQ) WaitClosed() {
+	hq.t.Helper()
+	hq.Wait("the end of all connections", func([]bytefrog.Message, [][]byte) bool { return hq.open == 0 })
+}
+
+// WaitBytes waits until n bytes of data came, after the hellos, over all connections.
+func (hq *HQ) WaitBytes(n int) {
+	hq.t.Helper()
+	hq.Wait("data", func(_ []bytefrog.Message, data [][]byte) bool {
+		sum := 0
+		for _, b := range data {
+			sum += len(b)
+		}
+		return sum >= n
+	})
+}
+
+// ControlMessages is what came on the control connection after hello.
+func (hq *HQ) ControlMessages() []bytefrog.Message {
+	hq.mu.Lock()
+	defer hq.mu.Unlock()
+	return append([]bytefrog.Message(nil), hq.control...)
+}
+
+// DataBytes is what came on each data connection after its hello.
+func (hq *HQ) DataBytes() [][]byte {
+	hq.mu.Lock()
+	defer hq.mu.Unlock()
+	return append([][]byte(nil), hq.data...)
+}

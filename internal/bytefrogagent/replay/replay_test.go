@@ -1,0 +1,192 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/capture"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrogagent/hqtest"
+	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, name string) (*capture.Capture, *replay.Recording) {
+	t.Helper()
+	c, err := capture.Open("../../../testdata/bytefrog/" + name + ".zip")
+	require.NoError(t, err)
+	r, err := replay.Load(c)
+	require.NoError(t, err)
+	return c, r
+}
+
+func configuration(connections int32) bytefrog.AgentConfiguration {
+	return bytefrog.AgentConfiguration{
+		RunID:              200,
+		HeartbeatInterval:  20 * time.Millisecond,
+		Exclusions:         []string{},
+		Inclusions:         []string{},
+		BufferMemoryBudget: 1 << 20,
+		QueueRetryCount:    10,
+		DataConnections:    connections,
+	}
+}
+
+// messages takes data apart, one string for each message.
+func messages(t *testing.T, data [][]byte) []string {
+	t.Helper()
+	var list []string
+	for _, b := range data {
+		for len(b) > 0 {
+			n := bytefrog.EventSize(bytefrog.MessageType(b[0]))
+			if n == 0 {
+				var err error
+				_, n, err = bytefrog.DecodeData(b, bytefrog.MaxString)
+				require.NoError(t, err)
+				require.NotZero(t, n, "a message that is cut off at the end")
+			}
+			list = append(list, string(b[:n]))
+			b = b[n:]
+		}
+	}
+	return list
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}
+
+// captured is what the captured agent sent after its hellos.
+func captured(c *capture.Capture) [][]byte {
+	var data [][]byte
+	for _, b := range c.Data {
+		data = append(data, b[2:])
+	}
+	return data
+}
+
+func breaks(control []bytefrog.Message) []uint32 {
+	var list []uint32
+	for _, m := range control {
+		if b, ok := m.(bytefrog.DataBreak); ok {
+			list = append(list, b.Sequence)
+		}
+	}
+	return list
+}
+
+func classes(control []bytefrog.Message) int {
+	n := 0
+	for _, m := range control {
+		if _, ok := m.(bytefrog.ClassReport); ok {
+			n++
+		}
+	}
+	return n
+}
+
+func TestReplayDeliversExactlyTheMessagesOfTheCapture(t *testing.T) {
+	for _, test := range []struct {
+		capture     string
+		connections int32
+		buffer      int
+		options     replay.Options
+		breaks      []uint32
+		classes     int
+	}{
+		{capture: "shop", connections: 2, classes: 40},
+		{capture: "shop", connections: 1, buffer: 100, classes: 40},
+		{capture: "shop", connections: 7, buffer: 20, options: replay.Options{Shuffle: true, Seed: 1}, classes: 40},
+		{capture: "shop", connections: 2, options: replay.Options{Speed: 4}, classes: 40},
+		{capture: "suspend", connections: 2, breaks: []uint32{13322, 28180}, classes: 33},
+		{capture: "suspend", connections: 5, buffer: 1000, options: replay.Options{Shuffle: true, Seed: 7, Window: 16}, breaks: []uint32{13322, 28180}, classes: 33},
+		{capture: "startsuspended", connections: 3, buffer: 64 << 10, classes: 33},
+		{capture: "maven", connections: 3, classes: 2365},
+		{capture: "maven", connections: 16, buffer: 3000, options: replay.Options{Shuffle: true, Seed: 3, Window: replay.DefaultWindow}, classes: 2365},
+	} {
+		t.Run(fmt.Sprintf("%s over %d connections in buffers of %d", test.capture, test.connections, test.buffer), func(t *testing.T) {
+			c, r := open(t, test.capture)
+			hq := hqtest.New(t)
+			agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: hq.Endpoint(), BufferSize: test.buffer}, replay.New(r, test.options))
+			result := make(chan bytefrogagent.Result, 1)
+			go func() { result <- agent.Run(context.Background()) }()
+			hq.Begin(configuration(test.connections))
+			got := <-result
+			hq.WaitClosed()
+
+			assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+			assert.NoError(t, got.Err)
+			assert.Equal(t, r.Events(), got.Stats.Events)
+			assert.True(t, slices.Equal(sorted(messages(t, captured(c))), sorted(messages(t, hq.DataBytes()))), "the messages differ")
+			assert.Equal(t, test.breaks, breaks(hq.ControlMessages()))
+			assert.Equal(t, test.classes, classes(hq.ControlMessages()))
+		})
+	}
+}
+
+// numbers returns the sequence numbers of call events and markers in the order of each
+// connection.
+func numbers(list []string) []uint32 {
+	var found []uint32
+	for _, m := range list {
+		if kind := bytefrog.MessageType(m[0]); kind.IsEvent() || kind == bytefrog.TypeMarker {
+			found = append(found, binary.BigEndian.Uint32([]byte(m[5:9])))
+		}
+	}
+	return found
+}
+
+// withoutGap says whether the numbers are 0 to n-1, each once.
+func withoutGap(t *testing.T, found []uint32, n uint64) {
+	t.Helper()
+	slices.Sort(found)
+	require.Len(t, found, int(n))
+	for i, number := range found {
+		if uint32(i) != number {
+			t.Fatalf("expected number %d, got %d", i, number)
+		}
+	}
+}
+
+func TestARepeatedReplayGoesOnWithNumbersAndTimes(t *testing.T) {
+	_, r := open(t, "suspend")
+	hq := hqtest.New(t)
+	program := replay.New(r, replay.Options{Repeat: 3})
+	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: hq.Endpoint()}, program)
+	result := make(chan bytefrogagent.Result, 1)
+	go func() { result <- agent.Run(context.Background()) }()
+	hq.Begin(configuration(1))
+	got := <-result
+	hq.WaitClosed()
+
+	assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+	list := messages(t, hq.DataBytes())
+	withoutGap(t, numbers(list), program.Events())
+	assert.Equal(t, 3*r.Events(), program.Events())
+	n := uint32(r.Events())
+	assert.Equal(t, []uint32{13322, 28180, n, n + 13322, n + 28180, 2 * n, 2*n + 13322, 2*n + 28180}, breaks(hq.ControlMessages()))
+	assert.Equal(t, 33, classes(hq.ControlMessages()))
+	var last [3]uint32
+	for _, m := range list {
+		if bytefrog.MessageType(m[0]).IsEvent() {
+			round := binary.BigEndian.Uint32([]byte(m[5:9])) / n
+			last[round] = max(last[round], binary.BigEndian.Uint32([]byte(m[1:5])))
+		}
+	}
+	assert.Equal(t, 2*last[0]+1, last[1])
+	assert.Equal(t, 3*last[0]+2, last[2])
+}

@@ -1,0 +1,73 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogagent
+
+import (
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// Outcome says what became of the traced program.
+type Outcome uint8
+
+const (
+	// Completed: all that the program made was sent, and the connections were closed
+	// in order.
+	Completed Outcome = iota
+	// Untraced: the program ran to its end, but tracing was over before that, or
+	// never began because nobody answered.
+	Untraced
+	// Hung: the program stands still for ever.
+	Hung
+	// Refused: the HQ did not accept the agent. The program ran untraced.
+	Refused
+	// Killed: the context of Run ended, as if the program's process was killed.
+	Killed
+)
+
+// String returns the outcome in one word.
+func (o Outcome) String() string {
+	switch o {
+	case Completed:
+		return "completed"
+	case Untraced:
+		return "untraced"
+	case Hung:
+		return "hung"
+	case Refused:
+		return "refused"
+	case Killed:
+		return "killed"
+	default:
+		return "unknown outcome"
+	}
+}
+
+// Result is how a run of an agent ended.
+type Result struct {
+	Outcome Outcome
+	// Reason is one sentence without a full stop: what the HQ or the network did.
+	Reason string
+	// Err is an error of the Program, or the first one of a connection; nil where the
+	// reason is no error.
+	Err error
+	// Configuration is what the HQ sent; the zero value if none came.
+	Configuration bytefrog.AgentConfiguration
+	Stats         Stats
+}
+
+// Stats counts what an agent did, from the start of its run.
+type Stats struct {
+	Events     uint64 // call events and markers written to data connections
+	Bytes      uint64 // written to data connections
+	Buffers    uint64 // written to data connections
+	Heartbeats uint64 // written to the control connection
+	Breaks     uint64 // data breaks written to the control connection
+	Orders     uint64 // control messages obeyed, start among them
+	// Waited is the time the program waited for a free buffer: back-pressure.
+	Waited time.Duration
+	// Mode is what the last heartbeat would say.
+	Mode bytefrog.Mode
+}

@@ -1,0 +1,210 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// run is the one run of an agent. The state and the pool are guarded by mu; changed
+// is signalled whenever either changes. Who goes where:
+//
+//	play           the goroutine of Agent.Run: handshake, then waits for the ends below
+//	readControl    reads orders; the only one that says the control connection is lost
+//	beat           sends heartbeats
+//	send, watch    one pair for each data connection: writes buffers, sees it closed
+//	the program    makes calls
+type run struct {
+	options Options
+	program Program
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	life     life
+	pool     pool
+	firstErr error
+	// final is closed when life is final.
+	final chan struct{}
+
+	configuration bytefrog.AgentConfiguration
+	started       time.Time
+
+	control     net.Conn
+	controlLock sync.Mutex // writes to control: messages must not mix
+
+	data  []net.Conn
+	queue chan *Buffer
+
+	background sync.WaitGroup // readControl, beat, watch and timers
+
+	// word is the state for Tracer.Proceed: 0 while calls are collected.
+	word atomic.Uint32
+
+	counters
+}
+
+// counters are the parts of Stats.
+type counters struct {
+	events, bytes, buffers, heartbeats, breaks, orders atomic.Uint64
+	waited                                             atomic.Int64
+}
+
+func newRun(o Options, p Program) *run {
+	r := &run{options: o, program: p, final: make(chan struct{})}
+	r.changed = sync.NewCond(&r.mu)
+	r.word.Store(1)
+	return r
+}
+
+func (r *run) statistics() Stats {
+	r.mu.Lock()
+	mode := r.life.mode()
+	r.mu.Unlock()
+	return Stats{
+		Events:     r.events.Load(),
+		Bytes:      r.bytes.Load(),
+		Buffers:    r.buffers.Load(),
+		Heartbeats: r.heartbeats.Load(),
+		Breaks:     r.breaks.Load(),
+		Orders:     r.orders.Load(),
+		Waited:     time.Duration(r.waited.Load()),
+		Mode:       mode,
+	}
+}
+
+// change lets something happen to the agent's life.
+func (r *run) change(event func(l *life)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changeLocked(event)
+}
+
+func (r *run) changeLocked(event func(l *life)) {
+	wasFinal := r.life.final()
+	event(&r.life)
+	if r.life.final() && !wasFinal {
+		close(r.final)
+	}
+	var word uint32
+	if !r.life.collecting() {
+		word = 1
+	}
+	r.word.Store(word)
+	r.changed.Broadcast()
+}
+
+func (r *run) noteError(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.firstErr == nil {
+		r.firstErr = err
+	}
+}
+
+// play is the whole life.
+func (r *run) play(ctx context.Context) Result {
+	conn, err := dial(ctx, r.options)
+	if err != nil {
+		if ctx.Err() != nil {
+			r.change(func(l *life) { l.kill() })
+		} else {
+			r.change(func(l *life) {
+				l.end(Untraced, fmt.Sprintf("no HQ answered within %v", r.options.ConnectTimeout))
+			})
+			r.noteError(err)
+		}
+		return r.result()
+	}
+	r.control = conn
+	stopKill := context.AfterFunc(ctx, func() { r.change(func(l *life) { l.kill() }) })
+	defer stopKill()
+	r.background.Add(1)
+	go r.closeAtEnd(ctx)
+
+	if r.handshake() {
+		r.trace()
+	}
+	r.background.Wait()
+	return r.result()
+}
+
+// closeAtEnd closes what is still open when nothing can change any more: the control
+// connection last, all at once where tracing is over early, and the connections of a
+// hung program when its time is over.
+func (r *run) closeAtEnd(ctx context.Context) {
+	defer r.background.Done()
+	<-r.final
+	r.waitHang(ctx)
+	r.closeAll()
+}
+
+// waitHang is the time a hung program hangs.
+func (r *run) waitHang(ctx context.Context) {
+	r.mu.Lock()
+	isHung := r.life.state == hung
+	r.mu.Unlock()
+	if !isHung || r.options.HangTimeout <= 0 {
+		return
+	}
+	patience := time.NewTimer(r.options.HangTimeout)
+	defer patience.Stop()
+	select {
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+}
+
+func (r *run) closeAll() {
+	r.mu.Lock()
+	data := r.data
+	r.mu.Unlock()
+	for _, conn := range data {
+		conn.Close() // the peer may have closed it before
+	}
+	r.control.Close() // the peer may have closed it before
+}
+
+func (r *run) result() Result {
+	stats := r.statistics()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Result{
+		Outcome:       r.life.outcome,
+		Reason:        r.life.reason,
+		Err:           r.firstErr,
+		Configuration: r.configuration,
+		Stats:         stats,
+	}
+}
+
+// trace runs the program between the opening and the closing of the data
+// connections.
+func (r *run) trace() {
+	if !r.openData() {
+		<-r.final
+		return
+	}
+	senders := r.startSenders()
+	err := r.program.Run(&Tracer{run: r})
+	if err != nil && !errors.Is(err, ErrUntraced) && !errors.Is(err, ErrHung) && !errors.Is(err, ErrSuspended) {
+		r.noteError(err)
+		r.writeControl(bytefrog.ErrorMessage{Text: err.Error()})
+		r.change(func(l *life) { l.die("the program failed: " + err.Error()) })
+	}
+	r.change(func(l *life) { l.programEnded() })
+	r.beatNow() // mode X
+	close(r.queue)
+	senders.Wait()
+	r.change(func(l *life) { l.allSent() })
+	// Not yet final: a connection was lost and it is not yet clear what that means.
+	<-r.final
+}

@@ -1,0 +1,190 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogagent
+
+import (
+	"errors"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// What a Tracer says to the program's threads instead of collecting a call.
+var (
+	// ErrSuspended: calls are not collected for now and get no sequence number. The
+	// program flushes what it has, says Break with the next number, and runs on.
+	ErrSuspended = errors.New("tracing is suspended")
+	// ErrUntraced: tracing is over. The program hands over what it has in buffers and
+	// runs on untraced.
+	ErrUntraced = errors.New("tracing is over")
+	// ErrHung: this thread waits for ever. Only because the process plays a hung
+	// program and is not one, the call returns.
+	ErrHung = errors.New("the traced program hangs")
+)
+
+// Tracer is the agent as the traced program's threads meet it.
+type Tracer struct {
+	run *run
+}
+
+// Proceed is asked between calls. It returns nil at once while calls are collected,
+// waits while the program is paused, and returns ErrSuspended, ErrUntraced or ErrHung
+// otherwise.
+func (t *Tracer) Proceed() error {
+	if t.run.word.Load() == 0 {
+		return nil
+	}
+	r := t.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		if err, known := r.refusal(); known {
+			return err
+		}
+		r.changed.Wait()
+	}
+}
+
+// Acquire returns an empty buffer, and waits for one while there is none: this is
+// where a program feels an HQ that reads slowly, and where it hangs. Errors are those
+// of Proceed.
+func (t *Tracer) Acquire() (*Buffer, error) { return t.acquire(false) }
+
+// AcquireSuspended is Acquire for calls that were collected before the HQ suspended
+// the agent and still have to be sent.
+func (t *Tracer) AcquireSuspended() (*Buffer, error) { return t.acquire(true) }
+
+func (t *Tracer) acquire(whileSuspended bool) (*Buffer, error) {
+	r := t.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.configuration.QueueRetryCount < 1 && !r.life.final() {
+		r.changeLocked(func(l *life) { l.die("the configured retry count is 0: the agent gave up at its first event") })
+	}
+	var waitedFrom time.Time
+	for {
+		err, known := r.refusal()
+		if known && err != nil && !(whileSuspended && err == ErrSuspended) {
+			return nil, err
+		}
+		if known {
+			if b := r.pool.take(); b != nil {
+				if !waitedFrom.IsZero() {
+					r.waited.Add(int64(time.Since(waitedFrom)))
+				}
+				return b, nil
+			}
+		}
+		if waitedFrom.IsZero() {
+			waitedFrom = time.Now()
+		}
+		r.changed.Wait()
+	}
+}
+
+// refusal returns what a thread is told in this state. known is false while the
+// thread has to wait. The caller holds the lock.
+func (r *run) refusal() (err error, known bool) {
+	l := &r.life
+	switch {
+	case l.state == hung:
+		return ErrHung, true
+	case l.state == draining, l.final():
+		return ErrUntraced, true
+	case l.state != tracing, l.paused:
+		return nil, false
+	case l.suspended:
+		return ErrSuspended, true
+	default:
+		return nil, true
+	}
+}
+
+// Send hands b to the senders. Buffers that nobody can send any more are thrown away.
+func (t *Tracer) Send(b *Buffer) {
+	r := t.run
+	r.mu.Lock()
+	if len(b.Data) == 0 || r.life.final() {
+		r.pool.put(b)
+		r.mu.Unlock()
+		return
+	}
+	r.life.handed()
+	r.mu.Unlock()
+	r.queue <- b // has room for every buffer of the pool
+}
+
+// Discard gives b back unsent.
+func (t *Tracer) Discard(b *Buffer) {
+	r := t.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pool.put(b)
+	r.changed.Broadcast()
+}
+
+// Break reports that calls were not seen before the number next. Events from next on
+// must not be sent before.
+func (t *Tracer) Break(next uint32) {
+	r := t.run
+	r.mu.Lock()
+	r.life.answered = r.life.suspensions
+	r.mu.Unlock()
+	r.breaks.Add(1)
+	r.writeControl(bytefrog.DataBreak{Sequence: next})
+}
+
+// Report sends any other message on the control connection.
+func (t *Tracer) Report(m bytefrog.Message) { t.run.writeControl(m) }
+
+// Suspended reports whether the HQ has suspended the agent.
+func (t *Tracer) Suspended() bool {
+	r := t.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.life.state == tracing && r.life.suspended
+}
+
+// AwaitUnsuspend waits while the HQ has suspended the agent, and its break was said. It
+// returns nil when calls are collected again, ErrSuspended if the agent was suspended
+// once more since the last Break, which has to be said again, or ErrUntraced or
+// ErrHung.
+func (t *Tracer) AwaitUnsuspend() error {
+	r := t.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		err, known := r.refusal()
+		if known && (err != ErrSuspended || r.life.answered != r.life.suspensions) {
+			return err
+		}
+		r.changed.Wait()
+	}
+}
+
+// Elapsed is the time since the order to start: the zero of the agent's clock.
+func (t *Tracer) Elapsed() time.Duration { return time.Since(t.run.started) }
+
+// Sleep waits for d, or less if the program may not proceed any more.
+func (t *Tracer) Sleep(d time.Duration) {
+	r := t.run
+	timer := time.AfterFunc(d, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.changed.Broadcast()
+	})
+	defer timer.Stop()
+	until := time.Now().Add(d)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.life.collecting() && time.Now().Before(until) {
+		r.changed.Wait()
+	}
+}
+
+// Configuration is what the HQ sent.
+func (t *Tracer) Configuration() bytefrog.AgentConfiguration { return t.run.configuration }
+
+// BufferSize is the number of bytes of a send buffer.
+func (t *Tracer) BufferSize() int { return t.run.pool.size }

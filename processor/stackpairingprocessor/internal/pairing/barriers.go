@@ -75,23 +75,24 @@ func compareBarriers(a, b callevent.Barrier) int {
 // learnBarrier obeys the barrier now, if all before it has been paired, or
 // when that is so.
 func (s *Stream) learnBarrier(b callevent.Barrier) {
-	if b.From <= s.next {
+	for len(s.barriers.pending) >= maxPending && !s.ended && b.From > s.next {
+		s.giveUp(s.barriers.stop)
+	}
+	switch {
+	case s.ended:
+	case b.From > s.next:
+		s.barriers.note(b)
+	default:
 		s.obey(b)
-		return
+		// An interval goes on to its end.
+		s.cross()
+		s.advance()
 	}
-	for len(s.barriers.pending) >= maxPending {
-		s.giveUp()
-	}
-	if b.From <= s.next {
-		s.obey(b)
-		return
-	}
-	s.barriers.note(b)
 }
 
 // cross obeys the pending barriers that stand before the next number.
 func (s *Stream) cross() {
-	for s.barriers.stop <= s.next {
+	for !s.ended && s.barriers.stop <= s.next {
 		s.obey(s.barriers.pop())
 	}
 }

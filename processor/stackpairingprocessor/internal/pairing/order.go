@@ -32,18 +32,22 @@ func (a *arrivals) rise(known uint64, now, grain time.Duration) {
 	*a = append(*a, arrival{known: known, first: now, last: now})
 }
 
-// missedSince gives the time since which the number next, which has not come,
-// is known to be missing; false when nothing later is known.
-func (a *arrivals) missedSince(next uint64) (time.Duration, bool) {
+// knownBefore is the number below which all were known at the time at.
+func (a arrivals) knownBefore(at time.Duration) (known uint64) {
+	for _, arrival := range a {
+		if arrival.last > at {
+			break
+		}
+		known = arrival.known
+	}
+	return known
+}
+
+// forget forgets about the numbers below next, none of which is missing.
+func (a *arrivals) forget(next uint64) {
 	done := 0
 	for done < len(*a) && (*a)[done].known <= next {
 		done++
 	}
-	if done > 0 {
-		*a = append((*a)[:0], (*a)[done:]...)
-	}
-	if len(*a) == 0 {
-		return 0, false
-	}
-	return (*a)[0].last, true
+	*a = append((*a)[:0], (*a)[done:]...)
 }

@@ -101,12 +101,17 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 		s.forgetNames()
 	}
 	s.received = b.Received
+	known := b.Next
 	for _, barrier := range b.Barriers {
+		if s.ended {
+			break
+		}
+		// Whoever knows of a barrier knows of the numbers before it.
+		known = max(known, barrier.From)
 		s.learnBarrier(barrier)
 	}
 	s.names.learn(b, s.settings.TraceRoot)
 
-	known := b.Next
 	attributes := b.Attributes
 	for first := 0; first < b.Len(); {
 		n := b.Events(s.out.chunk[:], first)
@@ -127,11 +132,14 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 
 // accept takes one event of the batch that is being taken.
 func (s *Stream) accept(e *callevent.Event, received int64, attributes []Attribute) {
-	if e.Sequence < s.next {
+	if e.Sequence > s.next && !s.ended {
+		s.makeRoom(e.Sequence)
+	}
+	switch {
+	case e.Sequence < s.next:
 		s.old(e.Sequence)
 		return
-	}
-	if s.ended {
+	case s.ended:
 		s.out.Counters.Late++
 		return
 	}
@@ -145,14 +153,14 @@ func (s *Stream) accept(e *callevent.Event, received int64, attributes []Attribu
 			translated.exception = s.names.batchExceptions[e.Exception]
 		}
 	}
-	if e.Sequence == s.next {
-		s.pair(&translated, e.Sequence, attributes)
-		s.fresh = false
-		s.step()
-		s.advance()
+	if e.Sequence > s.next {
+		s.wait(&translated, e.Sequence, attributes)
 		return
 	}
-	s.wait(&translated, e.Sequence, attributes)
+	s.pair(&translated, e.Sequence, attributes)
+	s.fresh = false
+	s.step()
+	s.advance()
 }
 
 // countAfterEnd counts the events of a batch that comes after the end.
@@ -161,7 +169,7 @@ func (s *Stream) countAfterEnd(b *callevent.Batch) {
 		n := b.Events(s.out.chunk[:], first)
 		for _, e := range s.out.chunk[:n] {
 			if e.Sequence < s.next {
-				s.out.Counters.Duplicates++
+				s.old(e.Sequence)
 			} else {
 				s.out.Counters.Late++
 			}
@@ -183,16 +191,16 @@ func (s *Stream) old(sequence uint64) {
 	}
 }
 
-// wait puts the event into the window. Where it has no room, what has been
-// waited for longest is given up.
-func (s *Stream) wait(e *event, sequence uint64, attributes []Attribute) {
-	for s.window.span(sequence) > uint64(s.settings.MaxEvents) {
-		s.giveUp()
-		if sequence < s.next {
-			s.old(sequence)
-			return
-		}
+// makeRoom gives up what has been waited for longest until the window has room
+// for the number, or the number is the next.
+func (s *Stream) makeRoom(sequence uint64) {
+	for !s.ended && sequence > s.next && s.window.span(sequence) > uint64(s.settings.MaxEvents) {
+		s.giveUp(sequence)
 	}
+}
+
+// wait puts the event into the window, which has room for it.
+func (s *Stream) wait(e *event, sequence uint64, attributes []Attribute) {
 	place := s.window.place(sequence)
 	if place.kind != 0 {
 		s.out.Counters.Duplicates++
@@ -204,9 +212,6 @@ func (s *Stream) wait(e *event, sequence uint64, attributes []Attribute) {
 		place.attributes = true
 		s.attributes[sequence] = attributes
 		s.attributeBytes += attributesSize(attributes)
-	}
-	if sequence == s.next {
-		s.advance()
 	}
 }
 
@@ -332,8 +337,8 @@ func (s *Stream) forgetLanes() {
 // forgetNames begins anew with names where there are too many: what waits is
 // given up to the end, and open frames are truncated.
 func (s *Stream) forgetNames() {
-	for s.window.count > 0 {
-		s.giveUp()
+	for !s.ended && s.window.count > 0 {
+		s.giveUp(never)
 	}
 	s.truncateBefore(s.next, callevent.CauseLimit)
 	s.out.Counters.Breaks[callevent.CauseLimit]++
@@ -352,31 +357,26 @@ func (s *Stream) Forget(out *Output) {
 	}
 }
 
-// giveUp gives up the missing numbers from next to the first that is known of,
-// which is a break.
-func (s *Stream) giveUp() {
-	var to uint64
-	switch {
-	case s.window.count > 0:
-		to = s.window.first()
-	case s.barriers.stop != never:
-		to = s.barriers.stop
-	case len(s.arrivals) > 0:
-		to = s.arrivals[len(s.arrivals)-1].known
-	}
-	if to <= s.next {
-		return
+// giveUp gives up the missing numbers from next to the first that waits, at
+// most those below limit, which is a break. There is such a limit, or something
+// waits. Numbers in a break that is an interval are not missing.
+func (s *Stream) giveUp(limit uint64) {
+	to := limit
+	if s.window.count > 0 {
+		to = min(to, s.window.first())
 	}
 	cause := callevent.CauseGap
 	if s.fresh {
 		cause = callevent.CauseJoined
 	}
+	s.fresh = false
 	s.out.Counters.Breaks[cause]++
-	s.out.Counters.Missing += to - s.next
 	s.truncateBefore(s.next, cause)
-	s.passed.add(passed{from: s.next, to: to})
-	s.next, s.fresh = to, false
-	if s.barriers.stop <= s.next {
+	for !s.ended && s.next < to {
+		until := min(to, s.barriers.stop)
+		s.out.Counters.Missing += until - s.next
+		s.passed.add(passed{from: s.next, to: until})
+		s.next = until
 		s.cross()
 	}
 	s.advance()
@@ -389,7 +389,8 @@ func (s *Stream) GiveUpOldest(out *Output) bool {
 	if s.window.count == 0 {
 		return false
 	}
-	s.giveUp()
+	s.giveUp(never)
+	s.trim()
 	s.window.shrink()
 	return true
 }
@@ -397,8 +398,7 @@ func (s *Stream) GiveUpOldest(out *Output) bool {
 // Due reports whether Expire has something to do: something was missing for too
 // long, or memory can be given back.
 func (s *Stream) Due(now time.Duration) bool {
-	since, missing := s.arrivals.missedSince(s.next)
-	return missing && now-since >= s.settings.MaxWait || s.window.idle()
+	return !s.ended && s.next < s.arrivals.knownBefore(now-s.settings.MaxWait) || s.window.idle()
 }
 
 // Expire gives up what has been missing for longer than MaxWait. now is the
@@ -406,13 +406,11 @@ func (s *Stream) Due(now time.Duration) bool {
 // the stream's fault.
 func (s *Stream) Expire(now time.Duration, out *Output) {
 	s.out = out
-	for !s.ended {
-		since, missing := s.arrivals.missedSince(s.next)
-		if !missing || now-since < s.settings.MaxWait {
-			break
-		}
-		s.giveUp()
+	for overdue := s.arrivals.knownBefore(now - s.settings.MaxWait); !s.ended && s.next < overdue; {
+		s.giveUp(overdue)
 	}
+	s.arrivals.forget(s.next)
+	s.trim()
 	s.window.shrink()
 }
 
@@ -421,7 +419,7 @@ func (s *Stream) Expire(now time.Duration, out *Output) {
 func (s *Stream) End(cause callevent.Cause, out *Output) {
 	s.out = out
 	for !s.ended && s.window.count > 0 {
-		s.giveUp()
+		s.giveUp(never)
 	}
 	if !s.ended {
 		s.truncateBefore(never, cause)
@@ -437,7 +435,7 @@ func (s *Stream) trim() {
 		return
 	}
 	s.out.Counters.Late += s.discardBelow(never)
-	*s = Stream{settings: s.settings, out: s.out, ended: true, next: s.next, barriers: barriers{stop: never}}
+	*s = Stream{settings: s.settings, out: s.out, ended: true, next: s.next, passed: s.passed, barriers: barriers{stop: never}}
 }
 
 func ownAttributes(b *callevent.Batch, rest []callevent.Attribute) (own []Attribute, left []callevent.Attribute) {

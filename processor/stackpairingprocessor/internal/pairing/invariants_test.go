@@ -1,0 +1,219 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// wrong counts again what the stream keeps count of, and says what is not as
+// it has to be between two calls; empty: nothing.
+func (s *Stream) wrong() string {
+	for _, check := range []func() string{s.wrongOrder, s.wrongStacks, s.wrongTraces} {
+		if wrong := check(); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+func (s *Stream) wrongOrder() string {
+	waiting, attributed := 0, 0
+	for number := s.window.low; s.window.count > 0 && number < s.window.high; number++ {
+		if slot := s.window.slots[number&uint64(len(s.window.slots)-1)]; slot.kind != 0 {
+			waiting++
+			if slot.attributes {
+				attributed++
+			}
+		}
+	}
+	occupied := 0
+	for _, slot := range s.window.slots {
+		if slot.kind != 0 {
+			occupied++
+		}
+	}
+	switch {
+	case waiting != s.window.count || occupied != waiting:
+		return fmt.Sprintf("%d events wait in the window's range and %d in all of it, counted %d", waiting, occupied, s.window.count)
+	case attributed != len(s.attributes):
+		return fmt.Sprintf("%d waiting events have attributes, kept are those of %d", attributed, len(s.attributes))
+	case s.window.count > 0 && s.window.first() <= s.next:
+		return fmt.Sprintf("%d waits, but next is %d", s.window.first(), s.next)
+	case s.window.count > 0 && s.window.high-s.window.first() > uint64(s.settings.MaxEvents):
+		return fmt.Sprintf("the window covers %d numbers", s.window.high-s.window.first())
+	case s.ended && (s.window.count > 0 || s.open > 0 || len(s.barriers.pending) > 0):
+		return "the stream has ended and holds something"
+	case !slices.IsSortedFunc(s.barriers.pending, compareBarriers):
+		return "barriers are not sorted"
+	case len(s.barriers.pending) == 0 && s.barriers.stop != never,
+		len(s.barriers.pending) > 0 && s.barriers.stop != s.barriers.pending[0].From:
+		return fmt.Sprintf("stop is %d with barriers %v", s.barriers.stop, s.barriers.pending)
+	case s.barriers.stop <= s.next:
+		return fmt.Sprintf("a barrier before %d has not been obeyed, next is %d", s.barriers.stop, s.next)
+	case len(s.barriers.pending) > maxPending || len(s.barriers.heard) > maxHeard || len(s.passed) > maxRanges:
+		return "a list is longer than its bound"
+	}
+	last := uint64(0)
+	for _, p := range s.passed {
+		if p.from < last || p.from >= p.to || p.to > s.next {
+			return fmt.Sprintf("passed numbers %+v, next is %d", s.passed, s.next)
+		}
+		last = p.to
+	}
+	return ""
+}
+
+func (s *Stream) wrongStacks() string {
+	open, byFunction := 0, make([]int32, len(s.names.functions))
+	for i := range s.lanes {
+		l := &s.lanes[i]
+		if s.laneIDs[l.id] != int32(i) {
+			return fmt.Sprintf("lane %d is not number %d", l.id, i)
+		}
+		throws, start, sequence := 0, int64(-1<<63), uint64(0)
+		for depth, f := range l.frames {
+			open++
+			byFunction[f.function]++
+			throws += int(f.throws)
+			if f.start < start || depth > 0 && f.sequence <= sequence || f.inner < f.start || f.inner > s.last+1 {
+				return fmt.Sprintf("lane %d, frame %d: %+v above %d %d", l.id, depth, f, start, sequence)
+			}
+			start, sequence = f.start, f.sequence
+		}
+		if throws != len(l.throws) {
+			return fmt.Sprintf("lane %d has %d throws, its frames %d", l.id, len(l.throws), throws)
+		}
+		if len(l.frames) > s.settings.MaxFrames {
+			return fmt.Sprintf("lane %d has %d frames", l.id, len(l.frames))
+		}
+	}
+	if len(s.laneIDs) != len(s.lanes) || len(s.lanes) > s.settings.MaxLanes {
+		return fmt.Sprintf("%d lanes with %d IDs", len(s.lanes), len(s.laneIDs))
+	}
+	if open != s.open {
+		return fmt.Sprintf("%d frames are open, counted %d", open, s.open)
+	}
+	for i, f := range s.names.functions {
+		if f.open != byFunction[i] {
+			return fmt.Sprintf("%d frames of %s are open, counted %d", byFunction[i], f.name.Qualified, f.open)
+		}
+	}
+	return ""
+}
+
+func (s *Stream) wrongTraces() string {
+	references := make([]int, len(s.traces.all))
+	for i := range s.lanes {
+		if c := s.lanes[i].continuation; c != noTrace {
+			references[c]++
+		}
+		for _, f := range s.lanes[i].frames {
+			if f.trace != noTrace {
+				references[f.trace]++
+			}
+		}
+	}
+	for i, t := range s.traces.all {
+		free := slices.Contains(s.traces.free, uint32(i))
+		if t.references != references[i] || free != (references[i] == 0) {
+			return fmt.Sprintf("trace of %d has %d references, counted %d, free: %t", t.root, references[i], t.references, free)
+		}
+		if limit := s.settings.MaxSpansPerTrace; limit > 0 && t.references > 0 && (t.frames > limit || t.frames < 0) {
+			return fmt.Sprintf("trace of %d has %d frames", t.root, t.frames)
+		}
+	}
+	return ""
+}
+
+// wrongSpans says what no set of spans of an ended stream may be.
+// clockSet: the clock was set anew, so that bottom frames may overlap.
+func wrongSpans(settings *Settings, spans []finished, clockSet bool) string {
+	byNumber := map[uint64]finished{}
+	inTrace := map[uint64]int{}
+	for _, s := range spans {
+		if s.End <= s.Start {
+			return fmt.Sprintf("no length: %s", s)
+		}
+		if _, twice := byNumber[s.Sequence]; twice {
+			return fmt.Sprintf("twice: %s", s)
+		}
+		byNumber[s.Sequence] = s
+		inTrace[s.Trace]++
+		if limit := settings.MaxSpansPerTrace; limit > 0 && inTrace[s.Trace] > limit {
+			return fmt.Sprintf("trace %d has more than %d spans", s.Trace, limit)
+		}
+		for _, t := range s.Throws {
+			if t.Time < s.Start || t.Time > s.End {
+				return fmt.Sprintf("throw outside: %s", s)
+			}
+		}
+	}
+	siblings := map[[2]uint64][]finished{}
+	for _, s := range spans {
+		siblings[[2]uint64{s.Lane, s.Parent}] = append(siblings[[2]uint64{s.Lane, s.Parent}], s)
+		if s.Parent == NoParent {
+			if s.Link != LinkNone {
+				return fmt.Sprintf("a link without a parent: %s", s)
+			}
+			continue
+		}
+		parent, ok := byNumber[s.Parent]
+		if !ok {
+			if settings.DropTruncated {
+				continue
+			}
+			return fmt.Sprintf("no parent: %s", s)
+		}
+		switch {
+		case s.Start <= parent.Start || s.End > parent.End || s.Lane != parent.Lane:
+			return fmt.Sprintf("not inside its parent: %s in %s", s, parent)
+		case s.Link == LinkNone && s.Trace != parent.Trace:
+			return fmt.Sprintf("in another trace: %s and %s", s, parent)
+		case s.Link != LinkNone && (s.LinkTrace != parent.Trace || s.Trace == parent.Trace):
+			return fmt.Sprintf("linked to another trace: %s and %s", s, parent)
+		}
+	}
+	for key, group := range siblings {
+		if clockSet && key[1] == NoParent {
+			continue
+		}
+		slices.SortFunc(group, func(a, b finished) int { return cmp.Compare(a.Start, b.Start) })
+		for i := 1; i < len(group); i++ {
+			if group[i].Start < group[i-1].End {
+				return fmt.Sprintf("siblings overlap: %s and %s", group[i-1], group[i])
+			}
+		}
+	}
+	return ""
+}
+
+// wrongCounters says what doesn't add up when a stream has ended and entered
+// calls were opened.
+func wrongCounters(c Counters, spans []finished, paired, entered uint64) string {
+	if sum := paired + c.Late + c.Duplicates + c.InBreak; c.Events != sum {
+		return fmt.Sprintf("%d events, but %d were paired, late, duplicate or in a break", c.Events, sum)
+	}
+	var truncated, ended uint64
+	for _, n := range c.Truncated {
+		truncated += n
+	}
+	for _, s := range spans {
+		if s.Truncated == 0 {
+			ended++
+		}
+	}
+	if c.Spans != uint64(len(spans)) {
+		return fmt.Sprintf("%d spans, counted %d", len(spans), c.Spans)
+	}
+	if closed := c.Spans + c.LeftOut; closed > entered || closed+truncated < entered {
+		return fmt.Sprintf("%d calls entered, %d spans, %d left out, %d truncated", entered, c.Spans, c.LeftOut, truncated)
+	}
+	if n := c.Truncated[0] + c.Breaks[0]; n != 0 {
+		return fmt.Sprintf("%d truncations or breaks without a cause", n)
+	}
+	return ""
+}

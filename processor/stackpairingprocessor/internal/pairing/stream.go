@@ -40,15 +40,17 @@ type Stream struct {
 	fresh bool
 	ended bool
 
-	// last is the time of the last event, in Unix nanoseconds; offset is what
-	// was added to the source's clock when it was set anew; received is when
-	// the newest batch was received.
-	last, offset, received int64
+	// last is the time of the last event, in Unix nanoseconds, or beforeAll;
+	// offset is what was added to the source's clock when it was set anew.
+	last, offset int64
 
 	// attributes of waiting events, by number.
 	attributes     map[uint64][]Attribute
 	attributeBytes int
 }
+
+// beforeAll is earlier than every event, by more than any clock jump.
+const beforeAll = math.MinInt64 / 2
 
 // NewStream returns a stream of which nothing is known.
 func NewStream(settings *Settings) *Stream {
@@ -59,7 +61,7 @@ func NewStream(settings *Settings) *Stream {
 		laneIDs:    map[uint64]int32{},
 		attributes: map[uint64][]Attribute{},
 		fresh:      true,
-		last:       math.MinInt64,
+		last:       beforeAll,
 	}
 }
 
@@ -100,7 +102,6 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 	if s.names.bytes > s.settings.MaxNameBytes {
 		s.forgetNames()
 	}
-	s.received = b.Received
 	known := b.Next
 	for _, barrier := range b.Barriers {
 		if s.ended {
@@ -143,7 +144,10 @@ func (s *Stream) accept(e *callevent.Event, received int64, attributes []Attribu
 		s.out.Counters.Late++
 		return
 	}
-	translated := event{time: e.Time, line: e.Line, kind: e.Kind, ahead: e.Time-received > s.settings.MaxClockJump}
+	// No clock shows a time before 1970.
+	t := max(e.Time, 0)
+	translated := event{time: t, line: e.Line, kind: e.Kind, ahead: t-received > s.settings.MaxClockJump}
+	translated.setReceived(received)
 	if e.Kind != callevent.KindSkip {
 		translated.lane = s.names.batchLanes[e.Lane]
 		if e.Kind != callevent.KindExitTop {
@@ -243,17 +247,10 @@ func (s *Stream) pair(e *event, sequence uint64, attributes []Attribute) {
 		return
 	}
 	t := e.time + s.offset
-	if t <= s.last {
-		if s.last-t > s.settings.MaxClockJump {
-			s.setClock(e, sequence)
-		} else {
-			t = s.last + 1
-			s.last = t
-		}
-	} else if e.ahead && t-s.received > s.settings.MaxClockJump {
+	if t < s.last-s.settings.MaxClockJump || e.ahead && t-e.received() > s.settings.MaxClockJump {
 		s.setClock(e, sequence)
 	} else {
-		s.last = t
+		s.last = max(t, s.last+1)
 	}
 	l := s.lane(e.lane)
 	switch e.kind {
@@ -277,8 +274,8 @@ func (s *Stream) setClock(e *event, sequence uint64) {
 	s.out.Counters.Breaks[callevent.CauseClock]++
 	s.truncateBefore(sequence, callevent.CauseClock)
 	s.offset = 0
-	if e.time-s.received > s.settings.MaxClockJump {
-		s.offset = s.received - e.time
+	if e.ahead {
+		s.offset = e.received() - e.time
 	}
 	s.last = e.time + s.offset
 }

@@ -111,9 +111,20 @@ func (s *Stream) obey(b callevent.Barrier) {
 	s.out.Counters.Breaks[b.Cause]++
 	s.truncateBefore(b.To, b.Cause)
 	if b.To > s.next {
-		s.out.Counters.InBreak += s.discardBelow(b.To)
-		s.passed.add(passed{from: s.next, to: b.To, inBreak: true})
-		s.next = b.To
-		s.fresh = false
+		s.skipTo(b.To)
 	}
+}
+
+// skipTo goes on to the number to, past a break: what waits below it is not
+// paired, and what is missing is remembered.
+func (s *Stream) skipTo(to uint64) {
+	for s.window.count > 0 && s.window.first() < to {
+		waits := s.window.first()
+		s.passed.add(passed{from: s.next, to: waits, inBreak: true})
+		s.next = waits + 1
+		s.discard(waits)
+		s.out.Counters.InBreak++
+	}
+	s.passed.add(passed{from: s.next, to: to, inBreak: true})
+	s.next, s.fresh = to, false
 }

@@ -431,7 +431,7 @@ func (s *Stream) trim() {
 	if !s.ended {
 		return
 	}
-	s.out.Counters.Late += s.discardBelow(never)
+	s.out.Counters.Late += uint64(s.window.count)
 	*s = Stream{settings: s.settings, out: s.out, ended: true, next: s.next, passed: s.passed, barriers: barriers{stop: never}}
 }
 
@@ -452,15 +452,12 @@ func (s *Stream) takeAttributes(sequence uint64) []Attribute {
 	return attributes
 }
 
-// discardBelow takes waiting events below the number out, with what belongs to
-// them, and says how many.
-func (s *Stream) discardBelow(sequence uint64) uint64 {
-	for waiting := range s.attributes {
-		if waiting < sequence {
-			s.takeAttributes(waiting)
-		}
+// discard takes the lowest waiting event out, with what belongs to it.
+func (s *Stream) discard(sequence uint64) {
+	if s.window.at(sequence).attributes {
+		s.takeAttributes(sequence)
 	}
-	return s.window.discardBelow(sequence)
+	s.window.remove(sequence)
 }
 
 func attributesSize(attributes []Attribute) (size int) {

@@ -95,15 +95,6 @@ func (w *window) first() uint64 {
 	return w.low
 }
 
-// discardBelow takes the events below sequence out and says how many.
-func (w *window) discardBelow(sequence uint64) (discarded uint64) {
-	for w.count > 0 && w.first() < sequence {
-		w.remove(w.low)
-		discarded++
-	}
-	return discarded
-}
-
 func (w *window) resize(span uint64) {
 	slots := make([]event, max(minSlots, 1<<bits.Len64(span-1)))
 	for s := w.low; s < w.high; s++ {

@@ -1,0 +1,183 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// agent is an agent that does what a test tells it to, and no more.
+type agent struct {
+	t             testing.TB
+	address       string
+	version       uint8
+	control       *peer
+	configuration bytefrog.AgentConfiguration
+	data          []*peer
+}
+
+// peer is the agent's end of a connection.
+type peer struct {
+	t       testing.TB
+	conn    net.Conn
+	version uint8
+	buf     []byte
+}
+
+func dial(t testing.TB, address string) *peer {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return &peer{t: t, conn: conn, version: 1}
+}
+
+func (p *peer) write(b []byte) {
+	p.t.Helper()
+	_, err := p.conn.Write(b)
+	require.NoError(p.t, err)
+}
+
+func (p *peer) send(messages ...bytefrog.Message) {
+	p.t.Helper()
+	p.write(encode(messages...))
+}
+
+func encode(messages ...bytefrog.Message) []byte {
+	var b []byte
+	for _, m := range messages {
+		b = m.AppendTo(b)
+	}
+	return b
+}
+
+// receive reads a message, or the end of the connection.
+func (p *peer) receive() (bytefrog.Message, error) {
+	for {
+		m, n, err := bytefrog.DecodeCommand(p.buf, p.version, 1<<20)
+		if err != nil || n > 0 {
+			p.buf = p.buf[n:]
+			return m, err
+		}
+		if err := p.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			return nil, err
+		}
+		b := make([]byte, 4096)
+		n, err = p.conn.Read(b)
+		p.buf = append(p.buf, b[:n]...)
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *peer) expect(want bytefrog.Message) {
+	p.t.Helper()
+	got, err := p.receive()
+	require.NoError(p.t, err)
+	require.Equal(p.t, want, got)
+}
+
+func (p *peer) expectCommand(of bytefrog.MessageType) {
+	p.t.Helper()
+	p.expect(bytefrog.Command{Of: of})
+}
+
+// expectError expects to be told of an error, and gives its text.
+func (p *peer) expectError() string {
+	p.t.Helper()
+	m, err := p.receive()
+	require.NoError(p.t, err)
+	require.IsType(p.t, bytefrog.ErrorMessage{}, m)
+	return m.(bytefrog.ErrorMessage).Text
+}
+
+// expectEnd expects the connection to be closed.
+func (p *peer) expectEnd() {
+	p.t.Helper()
+	m, err := p.receive()
+	require.Error(p.t, err, "got %v", m)
+	assert.False(p.t, errors.Is(err, os.ErrDeadlineExceeded), "the connection was not closed")
+}
+
+func (p *peer) close() { _ = p.conn.Close() }
+
+// closeWrite sends the end of the connection, and lets the other side close it.
+func (p *peer) closeWrite() {
+	p.t.Helper()
+	require.NoError(p.t, p.conn.(*net.TCPConn).CloseWrite())
+}
+
+// connect says hello and waits to be started.
+func connect(b *bed, version uint8) *agent {
+	b.t.Helper()
+	a := &agent{t: b.t, address: b.address(), version: version, control: dial(b.t, b.address())}
+	a.control.version = version
+	a.control.send(bytefrog.Hello{Version: version})
+	m, err := a.control.receive()
+	require.NoError(b.t, err)
+	a.configuration, err = bytefrog.ParseAgentConfiguration(m)
+	require.NoError(b.t, err)
+	a.control.expectCommand(bytefrog.TypeStart)
+	return a
+}
+
+// join opens a data connection.
+func (a *agent) join() *peer {
+	a.t.Helper()
+	p := dial(a.t, a.address)
+	p.send(bytefrog.DataHello{Run: a.configuration.RunID})
+	p.expect(bytefrog.DataHelloReply{})
+	a.data = append(a.data, p)
+	return p
+}
+
+// finish ends the run as an agent does: mode X, data connections, control.
+func (a *agent) finish() {
+	a.t.Helper()
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
+	for _, p := range a.data {
+		p.close()
+	}
+	a.control.close()
+}
+
+// answerSuspend waits for suspend and answers with a data break.
+func (a *agent) answerSuspend(next uint32) {
+	a.t.Helper()
+	a.control.expectCommand(bytefrog.TypeSuspend)
+	a.control.send(bytefrog.DataBreak{Sequence: next})
+}
+
+// calls makes n calls of method 1 on thread 1, from a sequence number on: pairs of
+// entry and exit.
+func calls(first uint32, n int) []byte {
+	var b []byte
+	for i := range uint32(n) {
+		b = bytefrog.AppendEvent(b, bytefrog.Event{Type: bytefrog.TypeMethodEntry, Sequence: first + 2*i, Method: 1, Thread: 1})
+		b = bytefrog.AppendEvent(b, bytefrog.Event{Type: bytefrog.TypeMethodExit, Sequence: first + 2*i + 1, Method: 1, Thread: 1, Line: 7})
+	}
+	return b
+}
+
+// namesOne names method 1 and thread 1.
+func namesOne() []byte {
+	return encode(
+		bytefrog.MapMethod{Method: 1, Signature: "demo/Shop.open;1;()V"},
+		bytefrog.MapThreadName{Thread: 1, Name: "main"},
+	)
+}
+
+// drainPeer reads what the other side sends until it closes.
+func drainPeer(p *peer) { _, _ = io.Copy(io.Discard, p.conn) }

@@ -1,0 +1,341 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// batcher packs the call events of one connection into batches of its own: the
+// order between connections is the processor's work, so they share nothing for an
+// event. It is for one goroutine.
+type batcher struct {
+	stream   *stream
+	maxDelay time.Duration
+	// hand takes a finished batch.
+	hand func(batch callevent.Packed)
+
+	packer              *callevent.Packer
+	methods, exceptions idCache
+	lanes               laneCache
+	pending             pending
+	// remaps and renames are those of the names that the caches know of.
+	remaps, renames uint32
+	barriers        []callevent.Barrier
+
+	// first and last are the smallest and largest number of the batch; opened is
+	// when its first event came.
+	first, last uint64
+	opened      time.Time
+}
+
+// stream is what the connections of a run share of its call stream.
+type stream struct {
+	numbering
+	clock    agentClock
+	names    *names
+	barriers barriers
+	budget   budget
+	counts   *telemetry
+	// now is the time; tests have their own.
+	now func() time.Time
+}
+
+func newBatcher(s *stream, id callevent.StreamID, config *Config, hand func(callevent.Packed)) (*batcher, error) {
+	packer, err := newPacker(s, id, config.Batch.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	return &batcher{
+		stream:     s,
+		maxDelay:   config.Batch.MaxDelay,
+		hand:       hand,
+		packer:     packer,
+		methods:    newIDCache(&s.budget),
+		exceptions: newIDCache(&s.budget),
+		lanes:      newLaneCache(&s.budget),
+		pending:    pending{budget: &s.budget, wait: config.NameWait},
+		first:      math.MaxUint64,
+	}, nil
+}
+
+func newPacker(s *stream, id callevent.StreamID, maxBytes int) (*callevent.Packer, error) {
+	return callevent.NewPacker(callevent.Stream{
+		ID:         id,
+		Epoch:      s.clock.zero.UnixNano(),
+		Resolution: int64(tick),
+	}, maxBytes)
+}
+
+// kinds are the call events in the order of their types.
+var kinds = [...]callevent.Kind{
+	bytefrog.TypeMethodEntry - bytefrog.TypeMethodEntry:     callevent.KindEnter,
+	bytefrog.TypeMethodExit - bytefrog.TypeMethodEntry:      callevent.KindExit,
+	bytefrog.TypeException - bytefrog.TypeMethodEntry:       callevent.KindThrow,
+	bytefrog.TypeExceptionBubble - bytefrog.TypeMethodEntry: callevent.KindUnwind,
+}
+
+// noLine is what an agent sends where it knows no line, beside 0.
+const noLine = math.MaxUint16
+
+// add packs events. The error says which of them, by its index, has a sequence
+// number that cannot be; those before it are packed.
+func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err error) {
+	s := b.stream
+	reference, clock := s.next.Load(), s.clock.expected(now)
+	b.refresh()
+	next := reference
+	var out callevent.Event
+	for i := range events {
+		e := &events[i]
+		sequence, ticks := unwrapSequence(reference, e.Sequence), unwrapTicks(clock, e.Time)
+		if !validSequence(sequence) {
+			s.advance(next, uint64(i))
+			return i, badSequence(e.Sequence, reference)
+		}
+		next = max(next, sequence+1)
+		method, methodKnown := b.methods.lookup(e.Method)
+		lane, laneKnown := b.lanes.lookup(e.Thread, ticks)
+		exception, exceptionKnown := uint16(0), true
+		if e.Type >= bytefrog.TypeException {
+			exception, exceptionKnown = b.exceptions.lookup(e.Exception)
+		}
+		out = callevent.Event{
+			Sequence: sequence, Time: ticks, Line: uint32(e.Line), Lane: lane, Function: method,
+			Exception: exception, Kind: kinds[(e.Type-bytefrog.TypeMethodEntry)&3],
+		}
+		if out.Line == noLine {
+			out.Line = 0
+		}
+		if methodKnown && laneKnown && exceptionKnown && b.packer.Add(&out) {
+			b.first, b.last = min(b.first, sequence), max(b.last, sequence)
+			continue
+		}
+		b.admit(numbered{
+			sequence: sequence, ticks: ticks, method: e.Method, exception: e.Exception,
+			line: uint16(out.Line), thread: e.Thread, kind: out.Kind,
+		}, now)
+	}
+	s.advance(next, uint64(len(events)))
+	if n := len(events); n > 0 {
+		s.clock.saw(unwrapTicks(clock, events[n-1].Time), now)
+		b.open(now)
+	}
+	return 0, nil
+}
+
+func badSequence(n uint32, reference uint64) error {
+	return fmt.Errorf("sequence number %d where %d is next", n, reference)
+}
+
+// skip packs a number that the agent used for something that is no call.
+func (b *batcher) skip(sequence uint64, ticks int64, now time.Time) {
+	e := callevent.Event{Kind: callevent.KindSkip, Sequence: sequence, Time: ticks}
+	if !b.packer.Add(&e) {
+		b.flush()
+		b.packer.Add(&e)
+	}
+	b.first, b.last = min(b.first, sequence), max(b.last, sequence)
+	b.open(now)
+}
+
+// open says that there are events in the batch since now, if there were none.
+func (b *batcher) open(now time.Time) {
+	if b.opened.IsZero() && b.packer.Len() > 0 {
+		b.opened = now
+	}
+}
+
+// refresh forgets what other names than those that the caches know of may have
+// made wrong.
+func (b *batcher) refresh() {
+	if n := b.stream.names.remaps.Load(); n != b.remaps {
+		b.remaps = n
+		b.methods.forget()
+		b.exceptions.forget()
+	}
+	if n := b.stream.names.renames.Load(); n != b.renames {
+		b.renames = n
+		b.lanes.forget()
+	}
+}
+
+// admit packs an event for which the caches had no answer, or lets it wait for
+// its names.
+func (b *batcher) admit(e numbered, now time.Time) {
+	if b.pack(&e, false) || b.pending.add(e, now) {
+		return
+	}
+	b.pack(&e, true)
+	b.stream.counts.namesUnknown(1)
+}
+
+// pack packs an event by its names, and reports false when one of them is not
+// known; with force it is then packed by its number.
+func (b *batcher) pack(e *numbered, force bool) bool {
+	for {
+		out := callevent.Event{Sequence: e.sequence, Time: e.ticks, Line: uint32(e.line), Kind: e.kind}
+		r := b.identify(e, &out, force)
+		if r == nameUnknown {
+			return false
+		}
+		if r == identified && b.packer.Add(&out) {
+			b.first, b.last = min(b.first, e.sequence), max(b.last, e.sequence)
+			return true
+		}
+		// The batch is full. Any event fits into an empty one.
+		b.flush()
+	}
+}
+
+type identity uint8
+
+const (
+	identified identity = iota
+	nameUnknown
+	batchFull
+)
+
+// identify enters the method, the thread and the exception of e into the batch's
+// tables.
+func (b *batcher) identify(e *numbered, out *callevent.Event, force bool) identity {
+	var r [3]identity
+	out.Function, r[0] = b.function(e.method, force)
+	out.Lane, r[1] = b.lane(e.thread, e.ticks, force)
+	if e.kind == callevent.KindThrow || e.kind == callevent.KindUnwind {
+		out.Exception, r[2] = b.exception(e.exception, force)
+	}
+	for _, r := range r {
+		if r != identified {
+			return r
+		}
+	}
+	return identified
+}
+
+func (b *batcher) function(id uint32, force bool) (uint16, identity) {
+	if index, ok := b.methods.find(id); ok {
+		return index, identified
+	}
+	f := b.stream.names.method(id)
+	known := f != nil
+	if !known && !force {
+		return 0, nameUnknown
+	}
+	if !known {
+		f = b.stream.names.numberedMethod(id)
+	}
+	index, ok := b.packer.Function(f)
+	if !ok {
+		return 0, batchFull
+	}
+	if known {
+		b.methods.remember(id, index)
+	}
+	return index, identified
+}
+
+func (b *batcher) lane(thread uint16, at int64, force bool) (uint16, identity) {
+	if index, ok := b.lanes.lookup(thread, at); ok {
+		return index, identified
+	}
+	name, from, before, known := b.stream.names.thread(thread, at)
+	if !known && !force {
+		return 0, nameUnknown
+	}
+	index, ok := b.packer.Lane(callevent.Lane{ID: uint64(thread), Name: name})
+	if !ok {
+		return 0, batchFull
+	}
+	if known {
+		b.lanes.remember(thread, index, from, before)
+	}
+	return index, identified
+}
+
+func (b *batcher) exception(id uint32, force bool) (uint16, identity) {
+	if index, ok := b.exceptions.find(id); ok {
+		return index, identified
+	}
+	class, known := b.stream.names.exception(id)
+	if !known {
+		if force {
+			// 0 says that an exception is not known.
+			return 0, identified
+		}
+		return 0, nameUnknown
+	}
+	index, ok := b.packer.Exception(class)
+	if !ok {
+		return 0, batchFull
+	}
+	b.exceptions.remember(id, index)
+	return index, identified
+}
+
+// attend packs what has waited for names that are there now, or for too long, and
+// closes the batch when it is old.
+func (b *batcher) attend(now time.Time) {
+	if b.pending.due(b.stream.names.arrivals.Load(), now) {
+		b.settle(now, false)
+	}
+	if !b.opened.IsZero() && now.Sub(b.opened) >= b.maxDelay {
+		b.flush()
+	}
+}
+
+// settle tries all that waits for names; with force, none waits any longer.
+func (b *batcher) settle(now time.Time, force bool) {
+	b.refresh()
+	var late, unknown int64
+	b.pending.try(b.stream.names.arrivals.Load(), now, func(e *numbered, overdue bool) bool {
+		if b.pack(e, false) {
+			late++
+			return true
+		}
+		if overdue || force {
+			unknown++
+			return b.pack(e, true)
+		}
+		return false
+	})
+	b.open(now)
+	b.stream.counts.namesLate(late)
+	b.stream.counts.namesUnknown(unknown)
+}
+
+// wake is when attend has something to do, or zero.
+func (b *batcher) wake(now time.Time) time.Time {
+	wake := b.pending.wake(now)
+	if !b.opened.IsZero() {
+		if old := b.opened.Add(b.maxDelay); wake.IsZero() || old.Before(wake) {
+			wake = old
+		}
+	}
+	return wake
+}
+
+// flush hands on the batch, if there is anything in it, and begins the next.
+func (b *batcher) flush() {
+	if b.packer.Len() > 0 {
+		b.barriers = b.stream.barriers.concerning(b.barriers[:0], b.first, b.last)
+		next := max(b.stream.next.Load(), b.last+1)
+		batch, err := b.packer.Close(b.barriers, next, b.stream.now().UnixNano())
+		if err != nil {
+			// There are never more barriers than a batch takes.
+			panic(err)
+		}
+		b.hand(batch)
+	}
+	b.packer.Reset()
+	b.methods.forget()
+	b.exceptions.forget()
+	b.lanes.forget()
+	b.first, b.last, b.opened = math.MaxUint64, 0, time.Time{}
+}

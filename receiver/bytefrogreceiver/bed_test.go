@@ -1,0 +1,299 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
+)
+
+// patience is how long a test waits for what has to come.
+const patience = 10 * time.Second
+
+// bed is a running receiver with everything that it hands on and says.
+type bed struct {
+	t         testing.TB
+	receiver  *bytefrogReceiver
+	pipeline  *pipeline
+	logs      *consumertest.LogsSink
+	metrics   *consumertest.MetricsSink
+	said      *observer.ObservedLogs
+	telemetry *componenttest.Telemetry
+}
+
+// option changes a receiver before it starts.
+type option func(b *bed, c *Config)
+
+func withoutTraces(b *bed, _ *Config) { b.pipeline = nil }
+
+// quickly makes the times of leaving short, for tests that are not about them.
+func quickly(b *bed, _ *Config) {
+	b.receiver.env.timing = timing{
+		farewell: 200 * time.Millisecond, quiet: 100 * time.Millisecond, complete: 10 * time.Millisecond,
+		afterError: 200 * time.Millisecond, drain: 5 * time.Second, control: 30 * time.Millisecond, answer: 100 * time.Millisecond,
+	}
+}
+
+func newBed(t testing.TB, options ...option) *bed {
+	t.Helper()
+	b := unstartedBed(t, options...)
+	require.NoError(t, b.receiver.Start(context.Background(), componenttest.NewNopHost()))
+	t.Cleanup(b.shutdown)
+	return b
+}
+
+func unstartedBed(t testing.TB, options ...option) *bed {
+	t.Helper()
+	core, said := observer.New(zapcore.DebugLevel)
+	b := &bed{
+		t: t, pipeline: &pipeline{}, logs: new(consumertest.LogsSink), metrics: new(consumertest.MetricsSink),
+		said: said, telemetry: componenttest.NewTelemetry(),
+	}
+	t.Cleanup(func() { assert.NoError(t, b.telemetry.Shutdown(context.Background())) })
+	settings := receiver.Settings{
+		ID:                receivertest.NewNopSettings(metadata.Type).ID,
+		TelemetrySettings: b.telemetry.NewTelemetrySettings(),
+	}
+	settings.Logger = zap.New(core)
+	settings.BuildInfo.Version = "v1.2.3"
+	config := createDefaultConfig().(*Config)
+	config.Endpoint = "localhost:0"
+	r, err := newReceiver(settings, config)
+	require.NoError(t, err)
+	b.receiver = r
+	for _, o := range options {
+		o(b, config)
+	}
+	if b.pipeline != nil {
+		r.traces = b.pipeline
+	}
+	r.logs, r.metrics = b.logs, b.metrics
+	require.NoError(t, config.Validate())
+	return b
+}
+
+func (b *bed) shutdown() {
+	assert.NoError(b.t, b.receiver.Shutdown(context.Background()))
+}
+
+func (b *bed) address() string { return b.receiver.listener.Addr().String() }
+
+// await waits for a condition.
+func (b *bed) await(what string, condition func() bool) {
+	b.t.Helper()
+	require.Eventually(b.t, condition, patience, time.Millisecond, "waited for %s", what)
+}
+
+// awaitRuns waits until there are n runs.
+func (b *bed) awaitRuns(n int) {
+	b.t.Helper()
+	b.await(fmt.Sprintf("%d runs", n), func() bool { return len(b.receiver.env.registry.list()) == n })
+}
+
+// metric is the sum of a counter of the receiver's own over all its attributes.
+func (b *bed) metric(name string) int64 {
+	b.t.Helper()
+	return sumOf(b.t, b.telemetry, name)
+}
+
+// logEvents counts the log records of each event name.
+func (b *bed) logEvents() map[string]int {
+	counts := map[string]int{}
+	b.eachLog(func(_ plog.ResourceLogs, r plog.LogRecord) { counts[r.EventName()]++ })
+	return counts
+}
+
+func (b *bed) eachLog(do func(plog.ResourceLogs, plog.LogRecord)) {
+	for _, logs := range b.logs.AllLogs() {
+		for _, resource := range logs.ResourceLogs().All() {
+			for _, scope := range resource.ScopeLogs().All() {
+				for _, r := range scope.LogRecords().All() {
+					do(resource, r)
+				}
+			}
+		}
+	}
+}
+
+// pipeline takes batches, or refuses them as it is told.
+type pipeline struct {
+	mu      sync.Mutex
+	batches []ptrace.Traces
+	refuse  error
+	tries   int
+	// hang, while not nil, holds every hand-over until it is closed.
+	hang chan struct{}
+}
+
+var (
+	errRefused   = errors.New("not now")
+	_            = consumer.Traces((*pipeline)(nil))
+	errPermanent = errors.New("never")
+)
+
+func (*pipeline) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
+
+func (p *pipeline) ConsumeTraces(ctx context.Context, traces ptrace.Traces) error {
+	p.mu.Lock()
+	hang := p.hang
+	p.mu.Unlock()
+	if hang != nil {
+		select {
+		case <-hang:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tries++
+	if p.refuse != nil {
+		return p.refuse
+	}
+	p.batches = append(p.batches, traces)
+	return nil
+}
+
+func (p *pipeline) refuseWith(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = err
+}
+
+func (p *pipeline) tried() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tries
+}
+
+// called is a call event with its names, as a person would read it.
+type called struct {
+	kind      callevent.Kind
+	function  string
+	lane      uint64
+	thread    string
+	exception string
+	line      uint32
+}
+
+// streamSeen is what the pipeline was given of one call stream.
+type streamSeen struct {
+	events   map[uint64]called
+	times    map[uint64]int64
+	barriers map[callevent.Barrier]int
+	// twice are numbers that came more than once.
+	twice   []uint64
+	batches int
+	empty   int
+	next    uint64
+	service string
+}
+
+// streams unpacks all that the pipeline was given.
+func (p *pipeline) streams(t testing.TB) map[callevent.StreamID]*streamSeen {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	streams := map[callevent.StreamID]*streamSeen{}
+	for _, traces := range p.batches {
+		require.Equal(t, 1, traces.SpanCount())
+		resource := traces.ResourceSpans().At(0)
+		span := resource.ScopeSpans().At(0).Spans().At(0)
+		data, err := callevent.Data(span)
+		require.NoError(t, err)
+		var batch callevent.Batch
+		require.NoError(t, batch.Unpack(data))
+		s := streams[batch.Stream]
+		if s == nil {
+			s = &streamSeen{events: map[uint64]called{}, times: map[uint64]int64{}, barriers: map[callevent.Barrier]int{}}
+			streams[batch.Stream] = s
+		}
+		service, _ := resource.Resource().Attributes().Get(attributeServiceName)
+		s.service = service.Str()
+		s.add(t, &batch)
+	}
+	return streams
+}
+
+func (s *streamSeen) add(t testing.TB, batch *callevent.Batch) {
+	s.batches++
+	if batch.Len() == 0 {
+		s.empty++
+	}
+	s.next = max(s.next, batch.Next)
+	for _, barrier := range batch.Barriers {
+		s.barriers[barrier]++
+	}
+	events := make([]callevent.Event, batch.Len())
+	batch.Events(events, 0)
+	for _, e := range events {
+		require.Less(t, e.Sequence, batch.Next)
+		if _, twice := s.events[e.Sequence]; twice {
+			s.twice = append(s.twice, e.Sequence)
+		}
+		c := called{kind: e.Kind}
+		if e.Kind != callevent.KindSkip {
+			c.function, c.line = batch.Functions[e.Function].Qualified, e.Line
+			c.lane, c.thread = batch.Lanes[e.Lane].ID, batch.Lanes[e.Lane].Name
+			if e.Exception > 0 {
+				c.exception = batch.Exceptions[e.Exception-1]
+			}
+		}
+		s.events[e.Sequence], s.times[e.Sequence] = c, e.Time
+	}
+}
+
+// only is the one call stream that the pipeline was given.
+func (p *pipeline) only(t testing.TB) *streamSeen {
+	t.Helper()
+	streams := p.streams(t)
+	require.Len(t, streams, 1)
+	for _, s := range streams {
+		return s
+	}
+	return nil
+}
+
+// end is the barrier with which the stream ended.
+func (s *streamSeen) end(t testing.TB) callevent.Barrier {
+	t.Helper()
+	for barrier := range s.barriers {
+		if barrier.Kind == callevent.BarrierEnd {
+			return barrier
+		}
+	}
+	require.Fail(t, "the call stream has no end")
+	return callevent.Barrier{}
+}
+
+// breaks are the breaks of the stream.
+func (s *streamSeen) breaks() []callevent.Barrier {
+	var breaks []callevent.Barrier
+	for barrier := range s.barriers {
+		if barrier.Kind == callevent.BarrierBreak {
+			breaks = append(breaks, barrier)
+		}
+	}
+	return breaks
+}

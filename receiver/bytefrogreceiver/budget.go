@@ -1,0 +1,25 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import "sync/atomic"
+
+// budget is the memory that a run can have for what its agent makes it hold:
+// names, events that wait for names, batches that the pipeline refused.
+type budget struct {
+	limit int64
+	used  atomic.Int64
+}
+
+// take takes bytes, all or none.
+func (b *budget) take(bytes int) bool {
+	if b.used.Add(int64(bytes)) > b.limit {
+		b.used.Add(-int64(bytes))
+		return false
+	}
+	return true
+}
+
+// give gives bytes back.
+func (b *budget) give(bytes int) { b.used.Add(-int64(bytes)) }

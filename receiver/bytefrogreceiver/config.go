@@ -1,0 +1,296 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/confignet"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/config/configtls"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
+)
+
+// Config is the configuration of the receiver.
+type Config struct {
+	// TCPAddrConfig has the endpoint to listen on, host:port.
+	confignet.TCPAddrConfig `mapstructure:",squash"`
+	// TLS, when set, is what agents have to speak.
+	TLS configoptional.Optional[configtls.ServerConfig] `mapstructure:"tls"`
+
+	// ServiceName is the resource attribute service.name of everything that the
+	// receiver hands on.
+	ServiceName string `mapstructure:"service_name"`
+	// ResourceAttributes are added to the resource; they win over the receiver's own.
+	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
+
+	// Agent is what agents are told.
+	Agent AgentConfig `mapstructure:"agent"`
+	// MissedHeartbeats is after how many heartbeat intervals of silence an agent
+	// counts as lost.
+	MissedHeartbeats int `mapstructure:"missed_heartbeats"`
+	// OnOverload says what happens while the pipeline refuses.
+	OnOverload OverloadPolicy `mapstructure:"on_overload"`
+
+	// Batch says when a batch of call events is closed.
+	Batch BatchConfig `mapstructure:"batch"`
+	// KeepaliveInterval is how often an empty batch says that a run is alive.
+	KeepaliveInterval time.Duration `mapstructure:"keepalive_interval"`
+	// NameWait is how long call events wait for names that come late or on
+	// another connection. Always less than what the processor waits for events
+	// (its reorder.max_wait).
+	NameWait time.Duration `mapstructure:"name_wait"`
+	// Limits bound what agents can make the receiver hold.
+	Limits LimitsConfig `mapstructure:"limits"`
+	// Retry is how batches are handed on again that the pipeline refused.
+	Retry RetryConfig `mapstructure:"retry"`
+	// ShutdownTimeout is how long a shutdown hands on what is in memory.
+	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+	// WarnEventsPerSecond is the rate of one run that is worth a warning in the
+	// log; 0: none.
+	WarnEventsPerSecond int `mapstructure:"warn_events_per_second"`
+
+	// CollectionInterval is how often metrics are handed on.
+	CollectionInterval time.Duration `mapstructure:"collection_interval"`
+	// MetricsBuilderConfig says which metrics.
+	metadata.MetricsBuilderConfig `mapstructure:",squash"`
+}
+
+// AgentConfig is what agents are told when they say hello.
+type AgentConfig struct {
+	// Inclusions and Exclusions are Java regular expressions that are matched at
+	// the start of a class name with slashes. A class is traced unless an
+	// exclusion matches; an inclusion that matches wins over every exclusion.
+	Inclusions []string `mapstructure:"inclusions"`
+	Exclusions []string `mapstructure:"exclusions"`
+	// HeartbeatInterval is how often the agent says that it is alive.
+	HeartbeatInterval time.Duration `mapstructure:"heartbeat_interval"`
+	// BufferMemory is how many bytes of send buffers the agent has. The more, the
+	// further out of order events come, and the larger the processor's reorder
+	// has to be.
+	BufferMemory int `mapstructure:"buffer_memory"`
+	// QueueRetryCount is how often the agent tries to get a buffer before it
+	// gives up tracing.
+	QueueRetryCount int `mapstructure:"queue_retry_count"`
+	// DataConnections is how many connections the agent spreads its events over.
+	DataConnections int `mapstructure:"data_connections"`
+}
+
+// OverloadPolicy is what happens while the pipeline refuses.
+type OverloadPolicy string
+
+const (
+	// OverloadBlock: data is not read, the agent's buffers fill, and the traced
+	// program waits. Nothing is lost.
+	OverloadBlock OverloadPolicy = "block"
+	// OverloadSuspend: the agent is told to suspend tracing. The traced program
+	// keeps its speed, and a break is in the data.
+	OverloadSuspend OverloadPolicy = "suspend"
+)
+
+// BatchConfig says when a batch is closed: by whatever comes first.
+type BatchConfig struct {
+	MaxBytes int           `mapstructure:"max_bytes"`
+	MaxDelay time.Duration `mapstructure:"max_delay"`
+}
+
+// LimitsConfig bounds what agents can make the receiver hold.
+type LimitsConfig struct {
+	// MaxConnections is how many connections can be open.
+	MaxConnections int `mapstructure:"max_connections"`
+	// MaxRuns is how many agents can be traced at once, at most 255.
+	MaxRuns int `mapstructure:"max_runs"`
+	// MaxMessageSize bounds every string in a message, in bytes, at most 65535.
+	MaxMessageSize int `mapstructure:"max_message_size"`
+	// MaxRunMemory is how many bytes of names, waiting events and held batches a
+	// run can have, beside the fixed buffers of its connections.
+	MaxRunMemory int `mapstructure:"max_run_memory"`
+	// MaxQueuedLogs is how many log records can wait.
+	MaxQueuedLogs int `mapstructure:"max_queued_logs"`
+	// HandshakeTimeout is how long a new connection has to say what it is.
+	HandshakeTimeout time.Duration `mapstructure:"handshake_timeout"`
+	// MessageTimeout is how long a message can take from its first to its last byte.
+	MessageTimeout time.Duration `mapstructure:"message_timeout"`
+}
+
+// RetryConfig is the back-off between tries, without jitter.
+type RetryConfig struct {
+	InitialInterval time.Duration `mapstructure:"initial_interval"`
+	MaxInterval     time.Duration `mapstructure:"max_interval"`
+}
+
+const (
+	defaultEndpoint    = "localhost:8765"
+	defaultServiceName = "unknown_service:java"
+
+	kib, mib = 1 << 10, 1 << 20
+
+	// maxDataConnections bounds the threads and sockets of an agent.
+	maxDataConnections = 64
+	// minBufferMemory is ten of the agent's smallest buffers.
+	minBufferMemory = 10 * 128
+	// maxNameWait leaves the processor's default wait of 5 s a second.
+	maxNameWait = 4 * time.Second
+	// minRunMemory lets a program of some thousand methods be traced.
+	minRunMemory = mib
+)
+
+// defaultExclusions leave out the classes of the JDK, of the agent, and those
+// that the JVM makes while the program runs.
+var defaultExclusions = []string{
+	"^java/", "^javax/", "^jdk/", "^sun/", "^com/sun/", "^com/oracle/", "^netscape/javascript/",
+	"^org/ietf/jgss/", "^org/jcp/xml/", "^org/w3c/dom/", "^org/xml/sax/",
+	"^com/secdec/bytefrog/", "^org/objectweb/asm/",
+}
+
+func createDefaultConfig() component.Config {
+	return &Config{
+		TCPAddrConfig: confignet.TCPAddrConfig{Endpoint: defaultEndpoint},
+		ServiceName:   defaultServiceName,
+		Agent: AgentConfig{
+			Inclusions:        []string{},
+			Exclusions:        append([]string{}, defaultExclusions...),
+			HeartbeatInterval: time.Second,
+			BufferMemory:      4 * mib,
+			QueueRetryCount:   10,
+			DataConnections:   2,
+		},
+		MissedHeartbeats:  30,
+		OnOverload:        OverloadBlock,
+		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},
+		KeepaliveInterval: 10 * time.Second,
+		NameWait:          time.Second,
+		Limits: LimitsConfig{
+			MaxConnections:   4096,
+			MaxRuns:          maxRunID,
+			MaxMessageSize:   bytefrog.MaxString,
+			MaxRunMemory:     64 * mib,
+			MaxQueuedLogs:    10_000,
+			HandshakeTimeout: 10 * time.Second,
+			MessageTimeout:   10 * time.Second,
+		},
+		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: 5 * time.Second},
+		ShutdownTimeout:      5 * time.Second,
+		WarnEventsPerSecond:  5_000_000,
+		CollectionInterval:   10 * time.Second,
+		MetricsBuilderConfig: metadata.DefaultMetricsBuilderConfig(),
+	}
+}
+
+var _ confmap.Validator = (*Config)(nil)
+
+// Validate says everything that is wrong, each with its field and its remedy.
+func (c *Config) Validate() error {
+	return errors.Join(
+		c.validateEndpoint(),
+		c.validateResource(),
+		c.Agent.validate(),
+		between("missed_heartbeats", c.MissedHeartbeats, 2, 100_000),
+		c.validateOverload(),
+		between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
+		within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
+		within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
+		within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
+		c.Limits.validate(),
+		within("retry.initial_interval", c.Retry.InitialInterval, time.Millisecond, time.Minute),
+		within("retry.max_interval", c.Retry.MaxInterval, c.Retry.InitialInterval, 10*time.Minute),
+		within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
+		between("warn_events_per_second", c.WarnEventsPerSecond, 0, math.MaxInt32),
+		within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
+	)
+}
+
+func (c *Config) validateEndpoint() error {
+	if _, _, err := net.SplitHostPort(c.Endpoint); err != nil {
+		return fmt.Errorf("endpoint is %q: set it to host:port, such as %s", c.Endpoint, defaultEndpoint)
+	}
+	return nil
+}
+
+func (c *Config) validateResource() error {
+	if c.ServiceName == "" {
+		return fmt.Errorf("service_name is empty: set it, or leave it out for %s", defaultServiceName)
+	}
+	if err := pcommon.NewMap().FromRaw(c.ResourceAttributes); err != nil {
+		return fmt.Errorf("resource_attributes: %w: use strings, numbers, booleans, and lists of them", err)
+	}
+	return nil
+}
+
+func (c *Config) validateOverload() error {
+	switch c.OnOverload {
+	case OverloadBlock, OverloadSuspend:
+		return nil
+	default:
+		return fmt.Errorf("on_overload is %q: set it to %s (the traced program waits, nothing is lost) or %s (it goes on, with a break in the data)",
+			c.OnOverload, OverloadBlock, OverloadSuspend)
+	}
+}
+
+func (c *AgentConfig) validate() error {
+	err := errors.Join(
+		within("agent.heartbeat_interval", c.HeartbeatInterval, 10*time.Millisecond, time.Hour),
+		between("agent.buffer_memory", c.BufferMemory, minBufferMemory, math.MaxInt32),
+		between("agent.queue_retry_count", c.QueueRetryCount, 1, math.MaxInt32),
+		between("agent.data_connections", c.DataConnections, 1, maxDataConnections),
+	)
+	if err != nil {
+		return err
+	}
+	for version := uint8(bytefrog.MinVersion); version <= bytefrog.MaxVersion; version++ {
+		if _, err := c.forRun(maxRunID).Message(version); err != nil {
+			return fmt.Errorf("agent: %w: make inclusions and exclusions shorter", err)
+		}
+	}
+	return nil
+}
+
+// forRun is what the agent of a run is told.
+func (c *AgentConfig) forRun(id runID) bytefrog.AgentConfiguration {
+	return bytefrog.AgentConfiguration{
+		RunID:              uint8(id),
+		HeartbeatInterval:  c.HeartbeatInterval,
+		Exclusions:         c.Exclusions,
+		Inclusions:         c.Inclusions,
+		BufferMemoryBudget: int32(c.BufferMemory),
+		QueueRetryCount:    int32(c.QueueRetryCount),
+		DataConnections:    int32(c.DataConnections),
+	}
+}
+
+func (c *LimitsConfig) validate() error {
+	return errors.Join(
+		between("limits.max_connections", c.MaxConnections, 2, 1_000_000),
+		between("limits.max_runs", c.MaxRuns, 1, maxRunID),
+		between("limits.max_message_size", c.MaxMessageSize, 256, bytefrog.MaxString),
+		between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),
+		between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
+		within("limits.handshake_timeout", c.HandshakeTimeout, time.Millisecond, 10*time.Minute),
+		within("limits.message_timeout", c.MessageTimeout, time.Millisecond, 10*time.Minute),
+	)
+}
+
+func between(field string, value, least, most int) error {
+	if value < least || value > most {
+		return fmt.Errorf("%s is %d: set it to %d to %d", field, value, least, most)
+	}
+	return nil
+}
+
+func within(field string, value, least, most time.Duration) error {
+	if value < least || value > most {
+		return fmt.Errorf("%s is %v: set it to %v to %v", field, value, least, most)
+	}
+	return nil
+}

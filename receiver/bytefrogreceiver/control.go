@@ -1,0 +1,186 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// control is the control connection of a run. One goroutine reads it; any sends.
+type control struct {
+	in *input
+	// ended is closed when nothing more will be read.
+	ended chan struct{}
+
+	mu sync.Mutex // of writing
+
+	// mode and sendBuffers are what the last heartbeat said.
+	mode        atomic.Uint32
+	sendBuffers atomic.Uint32
+	// heartbeats counts them.
+	heartbeats atomic.Uint64
+}
+
+// writeTimeout is how long an agent has to take a message: it reads its control
+// connection all the time.
+const writeTimeout = time.Second
+
+func newControl(in *input) *control {
+	c := &control{in: in, ended: make(chan struct{})}
+	c.mode.Store(uint32(bytefrog.ModeInitializing))
+	return c
+}
+
+// send sends a message to the agent.
+func (c *control) send(m bytefrog.Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return writeMessage(c.in.conn, m)
+}
+
+func writeMessage(conn net.Conn, m bytefrog.Message) error {
+	if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	_, err := conn.Write(m.AppendTo(nil))
+	if err != nil {
+		return fmt.Errorf("sending %v: %w", m.Type(), err)
+	}
+	return nil
+}
+
+// lastMode is the mode of the last heartbeat.
+func (c *control) lastMode() bytefrog.Mode { return bytefrog.Mode(c.mode.Load()) }
+
+// readControl reads the control connection to its end, which is the run's, or ends
+// the run for what it reads or misses. It is read on while the run is being left.
+func (r *run) readControl() {
+	defer close(r.control.ended)
+	in := r.control.in
+	silence := time.Duration(r.env.config.MissedHeartbeats) * r.env.config.Agent.HeartbeatInterval
+	heard, heartbeats := r.env.now(), r.control.heartbeats.Load()
+	for {
+		if err := r.decodeControl(); err != nil {
+			r.env.telemetry.badData(connectionControl)
+			r.leave(givenUpForBadData(connectionControl, err))
+			return
+		}
+		now := r.env.now()
+		if n := r.control.heartbeats.Load(); n != heartbeats {
+			heard, heartbeats = now, n
+		}
+		if now.Sub(heard) >= silence {
+			r.leave(unresponsive(silence))
+			// There may be data to come, and the agent's own way to close.
+			heard = now
+		}
+		_, err := in.read(now, heard.Add(silence))
+		switch {
+		case err == nil:
+		case timedOut(err):
+			if bad := in.overdue(r.env.now()); bad != nil {
+				r.env.telemetry.badData(connectionControl)
+				r.leave(givenUpForBadData(connectionControl, bad))
+				return
+			}
+		default:
+			r.controlClosed(err)
+			return
+		}
+	}
+}
+
+// controlClosed ends the run because its control connection did, with err.
+func (r *run) controlClosed(err error) {
+	// What came with the end is still to be decoded.
+	if bad := r.decodeControl(); bad != nil {
+		r.env.telemetry.badData(connectionControl)
+		r.leave(givenUpForBadData(connectionControl, bad))
+	}
+	if r.control.lastMode() == bytefrog.ModeShuttingDown {
+		r.leave(endedByAgent())
+		return
+	}
+	if bad := r.control.in.cut(); bad != nil {
+		err = bad
+	}
+	r.leave(disconnected(err))
+}
+
+// decodeControl handles the messages that have come. The error is a *badData.
+func (r *run) decodeControl() error {
+	in := r.control.in
+	for len(in.bytes()) > 0 {
+		m, n, err := bytefrog.DecodeControl(in.bytes(), r.env.config.Limits.MaxMessageSize)
+		if err != nil {
+			return in.bad(err)
+		}
+		if n == 0 {
+			return nil
+		}
+		if err := r.handleControl(m); err != nil {
+			return in.bad(err)
+		}
+		in.take(n)
+	}
+	return nil
+}
+
+var errSecondHello = errors.New("a second hello")
+
+func (r *run) handleControl(m bytefrog.Message) error {
+	switch m := m.(type) {
+	case bytefrog.Hello:
+		return &bytefrog.ProtocolError{Expected: "anything but hello after the first", Got: errSecondHello.Error()}
+	case bytefrog.Heartbeat:
+		r.heartbeat(m)
+	case bytefrog.DataBreak:
+		return r.dataBreak(m)
+	case bytefrog.ClassReport:
+		r.logs.class(m)
+	case bytefrog.ErrorMessage:
+		r.agentError(m)
+	}
+	return nil
+}
+
+func (r *run) heartbeat(m bytefrog.Heartbeat) {
+	r.control.sendBuffers.Store(uint32(m.SendBuffers))
+	before := bytefrog.Mode(r.control.mode.Swap(uint32(m.Mode)))
+	r.control.heartbeats.Add(1)
+	if before != m.Mode {
+		r.logger.Debug("The agent changed its mode", zap.Stringer("from", before), zap.Stringer("to", m.Mode))
+		r.logs.mode(before, m.Mode)
+	}
+}
+
+// dataBreak makes a barrier of a data break. Its number can be ahead of all that
+// was received.
+func (r *run) dataBreak(m bytefrog.DataBreak) error {
+	reference := r.stream.next.Load()
+	at := unwrapSequence(reference, m.Sequence)
+	if !validSequence(at) {
+		return badSequence(m.Sequence, reference)
+	}
+	r.breakAt(callevent.Point(at, callevent.CauseSuspended))
+	r.tracing.answer(at)
+	r.wake()
+	return nil
+}
+
+// agentError: the agent has given up, and closes its connections.
+func (r *run) agentError(m bytefrog.ErrorMessage) {
+	r.logs.agentError(m)
+	r.leave(failedInAgent(m.Text))
+}

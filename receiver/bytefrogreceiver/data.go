@@ -1,0 +1,288 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// chunk is how many call events are decoded at once: few enough to stay in the
+// processor's cache.
+const chunk = 1024
+
+// dataConnection reads one data connection: it decodes messages, gives call events
+// their names, and packs them. It is one goroutine's.
+type dataConnection struct {
+	run *run
+	in  *input
+	// batch is nil when no pipeline takes traces: what comes is then read for its
+	// markers, and counted.
+	batch *batcher
+	// events is where call events are decoded to.
+	events []bytefrog.Event
+	// fresh is how many messages with a number have come since they were counted.
+	fresh int
+	// lost says how the connection was cut off, if it was.
+	lost error
+}
+
+func newDataConnection(r *run, in *input) (*dataConnection, error) {
+	d := &dataConnection{run: r, in: in, events: make([]bytefrog.Event, chunk)}
+	if r.handover == nil {
+		return d, nil
+	}
+	batch, err := newBatcher(r.stream, r.streamID, r.env.config, r.handOn)
+	d.batch = batch
+	return d, err
+}
+
+// serve reads the connection to its end and hands on all that came.
+func (d *dataConnection) serve() {
+	if d.lost == nil {
+		d.read()
+	}
+	d.run.data.release(d)
+	defer d.run.data.finished.Done()
+	d.finish()
+	if d.lost != nil {
+		d.awaitControl()
+	}
+}
+
+// finish waits for the names that may still come on other connections, and hands on
+// the last batch.
+func (d *dataConnection) finish() {
+	if d.batch == nil {
+		return
+	}
+	ticker := time.NewTicker(pendingPause)
+	defer ticker.Stop()
+	for len(d.batch.pending.events) > 0 && !d.run.data.complete() {
+		select {
+		case <-ticker.C:
+			d.batch.attend(d.run.env.now())
+			continue
+		case <-d.run.env.ctx.Done():
+		}
+		break
+	}
+	d.batch.settle(d.run.env.now(), true)
+	d.batch.flush()
+}
+
+// awaitControl gives the run up when the connection was cut off and the control
+// connection was not: when an agent is killed both are, and the control connection
+// says what it was.
+func (d *dataConnection) awaitControl() {
+	timer := time.NewTimer(d.run.env.timing.quiet)
+	defer timer.Stop()
+	select {
+	case <-d.run.leaving:
+	case <-timer.C:
+		d.run.leave(dataLost(d.lost))
+	}
+}
+
+// errStop ends the reading of a connection whose run is given up.
+var errStop = errors.New("the run is given up")
+
+// read reads the connection to its end, or to what can't be read; what came before
+// is then in the batch.
+func (d *dataConnection) read() {
+	now := d.run.env.now()
+	// What came together with data hello.
+	if !d.take(0, now) {
+		return
+	}
+	for {
+		n, err := d.in.read(now, d.wake(now))
+		now = d.run.env.now()
+		if n > 0 && !d.take(n, now) {
+			return
+		}
+		if d.batch != nil {
+			d.batch.attend(now)
+		}
+		switch {
+		case err == nil:
+		case !timedOut(err):
+			d.end(err)
+			return
+		case d.in.overdue(now) != nil:
+			d.giveUp(d.in.overdue(now))
+			return
+		}
+	}
+}
+
+// wake is when there is something to do though nothing comes, or zero.
+func (d *dataConnection) wake(now time.Time) time.Time {
+	if d.batch == nil {
+		return time.Time{}
+	}
+	return d.batch.wake(now)
+}
+
+// take decodes what has come, n bytes of which are new, and reports whether the
+// connection is to be read on.
+func (d *dataConnection) take(n int, now time.Time) bool {
+	err := d.decode(now)
+	d.run.countData(d.fresh, n)
+	d.fresh = 0
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, errRunMemory):
+		d.run.leave(outOfMemory(d.run.env.config.Limits.MaxRunMemory))
+	case !errors.Is(err, errStop):
+		d.giveUp(err)
+	}
+	return false
+}
+
+// end says what is to be said when the connection ended with err: when it was cut
+// off, events are lost.
+func (d *dataConnection) end(err error) {
+	cut := d.in.cut()
+	if cut == nil && errors.Is(err, io.EOF) || d.run.isLeaving() {
+		return
+	}
+	if cut != nil {
+		err = cut
+	}
+	d.lost = err
+	d.run.breakAt(callevent.Point(d.run.stream.next.Load(), callevent.CauseDisconnected))
+}
+
+// giveUp gives the run up for err. What follows on this connection is lost, so the
+// data breaks after all that was received.
+func (d *dataConnection) giveUp(err error) {
+	d.run.env.telemetry.badData(connectionData)
+	d.run.breakAt(callevent.Point(d.run.stream.next.Load(), callevent.CauseBadData))
+	d.run.leave(givenUpForBadData(connectionData, err))
+}
+
+// decode takes all messages that are complete. The error is a *badData,
+// errRunMemory or errStop.
+func (d *dataConnection) decode(now time.Time) error {
+	for {
+		events, n := bytefrog.DecodeEvents(d.events, d.in.bytes())
+		if events > 0 {
+			if err := d.add(d.events[:events], now); err != nil {
+				return err
+			}
+			d.in.take(n)
+			if events == len(d.events) {
+				continue
+			}
+		}
+		m, n, err := bytefrog.DecodeData(d.in.bytes(), d.run.env.config.Limits.MaxMessageSize)
+		if err != nil {
+			return d.in.bad(err)
+		}
+		if n == 0 {
+			return nil
+		}
+		if err := d.handle(m, now); err != nil {
+			return err
+		}
+		d.in.take(n)
+	}
+}
+
+func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
+	d.run.settleBreak(events)
+	if d.batch == nil {
+		d.fresh += len(events)
+		d.run.stream.advance(0, uint64(len(events)))
+		return nil
+	}
+	bad, err := d.batch.add(events, now)
+	if err == nil {
+		d.fresh += len(events)
+		return nil
+	}
+	d.fresh += bad
+	for _, e := range events[:bad] {
+		d.in.take(bytefrog.EventSize(e.Type))
+	}
+	return d.in.bad(&bytefrog.ProtocolError{
+		Offset:   sequenceOffset,
+		Expected: "a sequence number of the run",
+		Got:      err.Error(),
+	})
+}
+
+// sequenceOffset is where the sequence number stands in call events and markers.
+const sequenceOffset = 5
+
+// handle takes a message that is no call event.
+func (d *dataConnection) handle(m bytefrog.Message, now time.Time) error {
+	names := d.run.stream.names
+	switch m := m.(type) {
+	case bytefrog.MapMethod:
+		if d.batch == nil {
+			return nil
+		}
+		remapped, err := names.mapMethod(m.Method, m.Signature)
+		d.named(remapped)
+		return err
+	case bytefrog.MapException:
+		if d.batch == nil {
+			return nil
+		}
+		remapped, err := names.mapException(m.Exception, m.Name)
+		d.named(remapped)
+		return err
+	case bytefrog.MapThreadName:
+		if d.batch == nil {
+			return nil
+		}
+		from := unwrapTicks(d.run.stream.clock.expected(now), m.Time)
+		if err := names.mapThread(m.Thread, from, m.Name); err != nil {
+			return err
+		}
+		d.named(false)
+	case bytefrog.Marker:
+		return d.marker(m, now)
+	case bytefrog.ErrorMessage:
+		d.run.agentError(m)
+		return errStop
+	}
+	return nil
+}
+
+func (d *dataConnection) named(remapped bool) {
+	if remapped {
+		d.run.env.telemetry.nameRemapped()
+	}
+}
+
+// marker takes a marker: its number is none of a call, and it is a log record.
+func (d *dataConnection) marker(m bytefrog.Marker, now time.Time) error {
+	s := d.run.stream
+	reference := s.next.Load()
+	sequence := unwrapSequence(reference, m.Sequence)
+	if !validSequence(sequence) {
+		return d.in.bad(&bytefrog.ProtocolError{
+			Offset:   sequenceOffset,
+			Expected: "a sequence number of the run",
+			Got:      badSequence(m.Sequence, reference).Error(),
+		})
+	}
+	ticks := unwrapTicks(s.clock.expected(now), m.Time)
+	d.run.owed.settle(d.run, sequence)
+	if d.batch != nil {
+		d.batch.skip(sequence, ticks, now)
+	}
+	s.advance(sequence+1, 1)
+	d.fresh++
+	d.run.logs.marker(m, sequence, ticks)
+	return nil
+}

@@ -1,0 +1,24 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:generate mdatagen metadata.yaml
+
+// Package bytefrogreceiver is the HQ of Bytefrog agents: it takes their
+// connections, configures and starts them, reads their method calls, and hands
+// them on as batches of call events, with markers and what agents say of
+// themselves as logs, and the state of agents as metrics.
+//
+// It knows what the messages of the protocol mean to each other. It knows
+// neither how they are laid out (internal/bytefrog) nor how a batch is
+// (internal/callevent), and keeps no call stacks.
+//
+// # The way of the data
+//
+// accept.go takes connections, handshake.go finds out what they are. A control
+// connection becomes a run (run.go), with a number from registry.go; control.go
+// reads it. data.go reads a data connection: input.go has the bytes, batching.go
+// decodes events, gives them their names (names.go, namecache.go; pending.go for
+// those that come later) and packs them; handover.go gives the batches, which
+// traces.go makes spans of, to the pipeline. Every end of a run goes through
+// leave.go. logs.go and metrics.go are ways of their own.
+package bytefrogreceiver

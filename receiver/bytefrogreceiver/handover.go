@@ -1,0 +1,232 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.uber.org/zap"
+)
+
+// parcel is one batch on its way into the pipeline.
+type parcel struct {
+	traces ptrace.Traces
+	events int
+	bytes  int
+	// observed is the context of the observation that begins with the first try
+	// and ends once, in handover.delivered.
+	observed context.Context
+}
+
+// handover gives the batches of one run to the pipeline, which may refuse them.
+//
+// The policy block: whoever hands on a batch waits until it was accepted, so a
+// data connection is not read meanwhile, and the agent feels it. The policy
+// suspend: the batch is held, a goroutine of its own hands on what is held, in
+// order, and the agent is told to suspend; only when the run has no memory left
+// whoever hands on waits.
+type handover struct {
+	next      consumer.Traces
+	observer  *receiverhelper.ObsReport
+	telemetry *telemetry
+	logger    *zap.Logger
+	retry     RetryConfig
+	// ctx is cancelled when what was not accepted has to be dropped.
+	ctx context.Context
+
+	// waiting is how many connections wait here and are not read.
+	waiting atomic.Int32
+	// dropping and refusing say that a burst of it goes on, which is logged once.
+	dropping, refusing atomic.Bool
+
+	// budget and refused are set for the policy suspend alone: refused is called
+	// when the pipeline refuses, drained when nothing is held any more.
+	budget           *budget
+	refused, drained func()
+	mu               sync.Mutex
+	held             []parcel
+	// freed is closed, and made anew, when something held was handed on.
+	freed    chan struct{}
+	draining sync.WaitGroup
+}
+
+const formatBytefrog = "bytefrog"
+
+// send hands on a batch. When it returns, the batch was accepted, or is held, or
+// was dropped and counted.
+func (h *handover) send(p parcel) {
+	p.observed = h.observer.StartTracesOp(h.ctx)
+	if h.refused == nil {
+		h.waiting.Add(1)
+		defer h.waiting.Add(-1)
+		h.deliver(p)
+		return
+	}
+	if h.holds() {
+		h.hold(p)
+		return
+	}
+	h.waiting.Add(1)
+	err := h.next.ConsumeTraces(p.observed, p.traces)
+	h.waiting.Add(-1)
+	if err == nil || consumererror.IsPermanent(err) || h.ctx.Err() != nil {
+		h.delivered(p, err)
+		return
+	}
+	h.refusedNow(err)
+	h.hold(p)
+	h.refused()
+}
+
+// offer hands on a batch without events, which nothing is lost with: it reports
+// whether the pipeline accepted it at once.
+func (h *handover) offer(ctx context.Context, p parcel) bool {
+	if h.holds() {
+		return false
+	}
+	p.observed = h.observer.StartTracesOp(ctx)
+	err := h.next.ConsumeTraces(p.observed, p.traces)
+	h.observer.EndTracesOp(p.observed, formatBytefrog, p.traces.SpanCount(), err)
+	return err == nil
+}
+
+// deliver hands on a batch until it is accepted, refused for good, or the time is
+// over.
+func (h *handover) deliver(p parcel) {
+	pause := h.retry.InitialInterval
+	for {
+		err := h.next.ConsumeTraces(p.observed, p.traces)
+		if err == nil || consumererror.IsPermanent(err) {
+			h.delivered(p, err)
+			return
+		}
+		h.refusedNow(err)
+		// Between half of the pause and one and a half: connections that were
+		// refused together don't come back together.
+		select {
+		case <-time.After(pause/2 + rand.N(pause)):
+		case <-h.ctx.Done():
+		}
+		if h.ctx.Err() != nil {
+			h.delivered(p, err)
+			return
+		}
+		h.telemetry.handoverRetried()
+		pause = min(2*pause, h.retry.MaxInterval)
+	}
+}
+
+// delivered ends the hand-over of a batch: accepted, or dropped with err.
+func (h *handover) delivered(p parcel, err error) {
+	h.observer.EndTracesOp(p.observed, formatBytefrog, p.traces.SpanCount(), err)
+	if err == nil {
+		h.telemetry.batchAccepted()
+		h.dropping.Store(false)
+		if h.refusing.Swap(false) {
+			h.logger.Info("The pipeline accepts call events again")
+		}
+		return
+	}
+	reason := droppedPermanent
+	if !consumererror.IsPermanent(err) {
+		reason = droppedShutdown
+	}
+	h.telemetry.batchDropped(p.events, reason)
+	if !h.dropping.Swap(true) {
+		h.logger.Error("A batch of call events is dropped, and so are others until the next is accepted",
+			zap.String("reason", reason), zap.Int("events", p.events), zap.Error(err))
+	}
+}
+
+func (h *handover) refusedNow(err error) {
+	if !h.refusing.Swap(true) {
+		h.logger.Warn("The pipeline refuses call events: they are held and handed on again", zap.Error(err))
+	}
+}
+
+func (h *handover) holds() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.held) > 0
+}
+
+// hold keeps a batch until it can be handed on, and waits for memory where there
+// is none.
+func (h *handover) hold(p parcel) {
+	for !h.tryHold(p) {
+		h.mu.Lock()
+		freed := h.freed
+		empty := len(h.held) == 0
+		h.mu.Unlock()
+		if empty {
+			// Names have all the memory: there is nothing here to wait for.
+			h.waiting.Add(1)
+			h.deliver(p)
+			h.waiting.Add(-1)
+			return
+		}
+		h.waiting.Add(1)
+		select {
+		case <-freed:
+		case <-h.ctx.Done():
+			h.waiting.Add(-1)
+			h.delivered(p, h.ctx.Err())
+			return
+		}
+		h.waiting.Add(-1)
+	}
+}
+
+func (h *handover) tryHold(p parcel) bool {
+	if !h.budget.take(p.bytes) {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held = append(h.held, p)
+	if len(h.held) == 1 {
+		h.freed = make(chan struct{})
+		h.draining.Add(1)
+		go h.drain()
+	}
+	return true
+}
+
+// drain hands on what is held until nothing is.
+func (h *handover) drain() {
+	defer h.draining.Done()
+	for {
+		h.mu.Lock()
+		p := h.held[0]
+		h.mu.Unlock()
+		h.deliver(p)
+		h.budget.give(p.bytes)
+
+		h.mu.Lock()
+		h.held[0] = parcel{}
+		h.held = h.held[1:]
+		rest := len(h.held)
+		close(h.freed)
+		h.freed = make(chan struct{})
+		if rest == 0 {
+			h.held = nil
+		}
+		h.mu.Unlock()
+		if rest == 0 {
+			h.drained()
+			return
+		}
+	}
+}
+
+// wait waits until nothing is held.
+func (h *handover) wait() { h.draining.Wait() }

@@ -1,0 +1,191 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// Why a connection is refused.
+const (
+	refusedConnections = "max_connections"
+	refusedRuns        = "max_runs"
+	refusedVersion     = "version"
+	refusedUnknownRun  = "unknown_run"
+	refusedRunFull     = "data_connections"
+	refusedShutdown    = "shutdown"
+	refusedBadData     = "bad_data"
+	refusedOther       = "other"
+)
+
+// errRunOver: the run that a data connection is for takes none any more.
+var errRunOver = errors.New("the run is over")
+
+// handshakeBytes is how much of a new connection is read at once: less than what
+// an agent could send, so that a connection that is none costs little.
+const handshakeBytes = 256
+
+// serve is what a connection's goroutine does: it finds out what the connection
+// is, and is its reader from then on.
+func (r *bytefrogReceiver) serve(conn net.Conn) {
+	limits := &r.env.config.Limits
+	in := newInput(conn, handshakeBytes, limits.MaxMessageSize, limits.HandshakeTimeout)
+	first, err := r.readFirst(in)
+	r.handshakes.done(conn)
+	if err != nil {
+		r.refuseBadFirst(in, err)
+		return
+	}
+	in.timeout = limits.MessageTimeout
+	switch m := first.(type) {
+	case bytefrog.Hello:
+		r.greet(in, m)
+	case bytefrog.DataHello:
+		r.join(in, m)
+	}
+}
+
+// readFirst reads the first message. The error is a *badData, or the connection's.
+func (r *bytefrogReceiver) readFirst(in *input) (bytefrog.Message, error) {
+	until := time.Now().Add(r.env.config.Limits.HandshakeTimeout)
+	for {
+		m, n, err := bytefrog.DecodeFirst(in.bytes(), r.env.config.Limits.MaxMessageSize)
+		if err != nil {
+			return nil, in.bad(err)
+		}
+		if n > 0 {
+			in.take(n)
+			return m, nil
+		}
+		_, err = in.read(time.Now(), until)
+		if timedOut(err) {
+			return nil, in.bad(&bytefrog.ProtocolError{
+				Offset:   in.end - in.begin,
+				Expected: fmt.Sprintf("hello (0) or data hello (30) within %v", r.env.config.Limits.HandshakeTimeout),
+				Got:      "nothing more",
+			})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// refuseBadFirst refuses a connection whose first message could not be read. One
+// that was opened and closed again, as health checks do, is no error.
+func (r *bytefrogReceiver) refuseBadFirst(in *input, err error) {
+	var bad *badData
+	if !errors.As(err, &bad) || r.isShuttingDown() {
+		_ = in.conn.Close()
+		return
+	}
+	r.env.telemetry.badData(connectionNew)
+	r.env.logger.Warn("A connection is closed: it doesn't begin as an agent's does", zap.Error(bad))
+	r.refuse(in.conn, refusedBadData, "expected "+bad.expected+", got "+bad.got)
+}
+
+// greet answers hello: the agent is started or refused.
+func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello) {
+	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
+		text := fmt.Sprintf("protocol version %d is not supported: this receiver speaks versions %d and %d",
+			m.Version, bytefrog.MinVersion, bytefrog.MaxVersion)
+		r.env.logger.Warn("An agent is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
+		r.refuse(in.conn, refusedVersion, text)
+		return
+	}
+	run, err := r.env.registry.open(func(id runID) (*run, error) { return newRun(r.env, id, m.Version, in) })
+	if err != nil {
+		r.env.logger.Warn("An agent is refused", zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
+		r.refuse(in.conn, reasonOf(err), err.Error())
+		return
+	}
+	r.env.telemetry.runs(1)
+	go run.keep()
+	if err := run.start(); err != nil {
+		run.leave(startFailed(err))
+	}
+	run.readControl()
+}
+
+func reasonOf(err error) string {
+	var limit *limitError
+	switch {
+	case errors.As(err, &limit) && limit.setting == "limits.max_runs":
+		return refusedRuns
+	case errors.As(err, &limit):
+		return refusedRunFull
+	case errors.Is(err, errClosed):
+		return refusedShutdown
+	case errors.Is(err, errRunOver):
+		return refusedUnknownRun
+	default:
+		return refusedOther
+	}
+}
+
+// join answers data hello: the connection joins its run or is refused.
+func (r *bytefrogReceiver) join(in *input, m bytefrog.DataHello) {
+	run := r.env.registry.lookup(runID(m.Run))
+	if run == nil {
+		text := fmt.Sprintf("run %d is unknown", m.Run)
+		r.env.logger.Warn("A data connection is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
+		r.refuse(in.conn, refusedUnknownRun, text)
+		return
+	}
+	if err := run.join(in); err != nil {
+		run.logger.Warn("A data connection is refused", zap.Error(err), zap.Stringer("data_peer", in.conn.RemoteAddr()))
+		r.refuse(in.conn, reasonOf(err), err.Error())
+	}
+}
+
+// join takes a data connection into the run and reads it to its end. The error
+// says why it didn't.
+func (r *run) join(in *input) error {
+	select {
+	case <-r.started:
+	case <-r.leaving:
+		if !r.isStarted() {
+			return errRunOver
+		}
+	}
+	d, err := newDataConnection(r, in)
+	if err != nil {
+		return err
+	}
+	if err := r.data.attach(d); err != nil {
+		return err
+	}
+	in.resize(inputBytes)
+	if err := writeMessage(in.conn, bytefrog.DataHelloReply{}); err != nil {
+		d.lost = err
+	}
+	d.serve()
+	return nil
+}
+
+// refuseTimeout is how long a refused peer has to read why.
+const refuseTimeout = time.Second
+
+// refuse tells a peer why it is refused, and closes the connection. What the peer
+// still sends is read for a moment: closing before would take the text from it.
+func (r *bytefrogReceiver) refuse(conn net.Conn, reason, text string) {
+	r.env.telemetry.refused(reason)
+	defer conn.Close()
+	if err := writeMessage(conn, bytefrog.ErrorMessage{Text: text}); err != nil {
+		return
+	}
+	half, ok := conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(refuseTimeout)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, conn, inputBytes)
+}

@@ -1,0 +1,150 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// input is what has come on a connection and was not decoded yet. It is for one
+// goroutine.
+type input struct {
+	conn net.Conn
+	// buf[begin:end] is what was not decoded; begin is offset bytes from the first
+	// byte of the connection.
+	buf        []byte
+	begin, end int
+	offset     int64
+	// largest is how long buf may become: as long as the longest message.
+	largest int
+	// timeout is how long a message can take. waiting is since when the one at the
+	// front is waited for.
+	timeout time.Duration
+	waiting time.Time
+}
+
+const inputBytes = 64 << 10
+
+func newInput(conn net.Conn, size, maxString int, timeout time.Duration) *input {
+	return &input{
+		conn:    conn,
+		buf:     make([]byte, size),
+		largest: max(size, bytefrog.MaxMessageSize(maxString)),
+		timeout: timeout,
+	}
+}
+
+// bytes are those that were not taken yet.
+func (in *input) bytes() []byte { return in.buf[in.begin:in.end] }
+
+// take says that the first n bytes were decoded.
+func (in *input) take(n int) {
+	in.begin += n
+	in.offset += int64(n)
+	in.waiting = time.Time{}
+}
+
+// read waits for more bytes, at most until the time until, if it is not zero. The
+// error is os.ErrDeadlineExceeded then, a *badData when the message at the front
+// takes too long, and otherwise the connection's.
+func (in *input) read(now, until time.Time) (int, error) {
+	in.makeRoom()
+	if in.begin < in.end {
+		if in.waiting.IsZero() {
+			in.waiting = now
+		}
+		if over := in.waiting.Add(in.timeout); until.IsZero() || over.Before(until) {
+			until = over
+		}
+	}
+	if err := in.conn.SetReadDeadline(until); err != nil {
+		return 0, err
+	}
+	n, err := in.conn.Read(in.buf[in.end:])
+	in.end += n
+	return n, err
+}
+
+// overdue gives an error when the message at the front takes too long. It is for
+// after a read that timed out.
+func (in *input) overdue(now time.Time) error {
+	if in.begin == in.end || in.waiting.IsZero() || now.Sub(in.waiting) < in.timeout {
+		return nil
+	}
+	front := bytefrog.MessageType(in.buf[in.begin])
+	return in.bad(&bytefrog.ProtocolError{
+		Offset:   in.end - in.begin,
+		Expected: fmt.Sprintf("the rest of %s within %v", front, in.timeout),
+		Got:      "nothing more",
+	})
+}
+
+// makeRoom moves what was not taken to the front, or makes the buffer longer, when
+// it is full.
+func (in *input) makeRoom() {
+	if in.begin == in.end {
+		in.begin, in.end = 0, 0
+	}
+	if in.begin > 0 && len(in.buf)-in.end < len(in.buf)/2 {
+		in.end = copy(in.buf, in.buf[in.begin:in.end])
+		in.begin = 0
+	}
+	if in.end == len(in.buf) && len(in.buf) < in.largest {
+		bigger := make([]byte, min(2*len(in.buf), in.largest))
+		copy(bigger, in.buf[:in.end])
+		in.buf = bigger
+	}
+}
+
+// cut gives an error when the connection ended inside a message.
+func (in *input) cut() error {
+	if in.begin == in.end {
+		return nil
+	}
+	return in.bad(&bytefrog.ProtocolError{
+		Offset:   in.end - in.begin,
+		Expected: "the rest of " + bytefrog.MessageType(in.buf[in.begin]).String(),
+		Got:      "the end of the connection",
+	})
+}
+
+// bad is what err, of a decoder that was given bytes, says of the connection.
+func (in *input) bad(err error) *badData {
+	bad := &badData{peer: in.conn.RemoteAddr().String(), offset: in.offset, expected: "a message", got: err.Error()}
+	var protocol *bytefrog.ProtocolError
+	if errors.As(err, &protocol) {
+		bad.offset += int64(protocol.Offset)
+		bad.expected, bad.got = protocol.Expected, protocol.Got
+	}
+	return bad
+}
+
+// badData says where a peer sent what the protocol does not allow.
+type badData struct {
+	peer string
+	// offset is in bytes from the first of the connection.
+	offset        int64
+	expected, got string
+}
+
+func (e *badData) Error() string {
+	return fmt.Sprintf("%s, byte %d: expected %s, got %s", e.peer, e.offset, e.expected, e.got)
+}
+
+// timedOut reports whether a read ended because its time was over.
+func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
+// resize makes the buffer of a connection that has more to say than its first
+// message longer.
+func (in *input) resize(size int) {
+	bigger := make([]byte, max(size, in.end-in.begin))
+	in.end = copy(bigger, in.bytes())
+	in.buf, in.begin = bigger, 0
+}

@@ -1,0 +1,122 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// keeper does what a run needs though nothing comes: it announces breaks, says that
+// the run is alive, lets a suspended agent go on, and at last leaves the agent.
+type keeper struct {
+	run    *run
+	packer *callevent.Packer
+	// said is when the pipeline accepted the last empty batch; failed says that it
+	// has not accepted one with news.
+	said   time.Time
+	failed bool
+	rate   rateWatch
+}
+
+// keepTick is how often the keeper looks around.
+const keepTick = time.Second
+
+// keep is the goroutine of the keeper; it ends with the run.
+func (r *run) keep() {
+	k := &keeper{run: r, said: r.opened, rate: rateWatch{limit: r.env.config.WarnEventsPerSecond, at: r.opened}}
+	ticker := time.NewTicker(min(keepTick, r.env.config.KeepaliveInterval))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.leaving:
+			k.end()
+			return
+		case <-r.news:
+			k.announce()
+		case <-ticker.C:
+			now := r.env.now()
+			if k.failed || now.Sub(k.said) >= r.env.config.KeepaliveInterval {
+				k.announce()
+			}
+			k.watchRate(now)
+		}
+		if r.handover != nil {
+			r.resumeAfterOverload()
+		}
+	}
+}
+
+// announce hands on an empty batch with the breaks that none has announced, if
+// there are any or the last empty batch is old.
+func (k *keeper) announce() {
+	r := k.run
+	if r.handover == nil || !r.isStarted() {
+		return
+	}
+	if !r.stream.barriers.haveNews() && !k.failed && r.env.now().Sub(k.said) < r.env.config.KeepaliveInterval {
+		return
+	}
+	barriers := r.stream.barriers.unannounced(nil)
+	p, err := k.emptyBatch(barriers)
+	if err != nil {
+		r.logger.Error("An empty batch could not be made", zap.Error(err))
+		return
+	}
+	k.failed = !r.handover.offer(r.left, p)
+	if !k.failed {
+		k.said = r.env.now()
+		r.stream.barriers.announced(barriers)
+	}
+}
+
+// emptyBatch makes a batch without events.
+func (k *keeper) emptyBatch(barriers []callevent.Barrier) (parcel, error) {
+	r := k.run
+	if k.packer == nil {
+		packer, err := newPacker(r.stream, r.streamID, callevent.MinBatchBytes)
+		if err != nil {
+			return parcel{}, err
+		}
+		k.packer = packer
+	}
+	k.packer.Reset()
+	batch, err := k.packer.Close(barriers, r.stream.next.Load(), r.env.now().UnixNano())
+	if err != nil {
+		return parcel{}, err
+	}
+	return parcel{traces: batchTraces(batch, r.resource, r.env.build), observed: context.Background(), bytes: len(batch.Data)}, nil
+}
+
+// rateWatch sees when a run traces more than is sensible.
+type rateWatch struct {
+	limit  int
+	at     time.Time
+	events uint64
+	warned time.Time
+}
+
+// warnPause is the least time between two warnings of one run.
+const warnPause = time.Minute
+
+func (k *keeper) watchRate(now time.Time) {
+	w := &k.rate
+	events := k.run.stream.received.Load()
+	seconds := now.Sub(w.at).Seconds()
+	if seconds <= 0 {
+		return
+	}
+	rate := float64(events-w.events) / seconds
+	w.at, w.events = now, events
+	if w.limit == 0 || rate < float64(w.limit) || now.Sub(w.warned) < warnPause {
+		return
+	}
+	w.warned = now
+	k.run.logger.Warn("The agent traces more calls than is sensible: leave classes out with agent.exclusions, or name those wanted in agent.inclusions",
+		zap.Float64("events_per_second", rate), zap.Int("warn_events_per_second", w.limit))
+}

@@ -1,0 +1,167 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// The names of the events that log records report.
+const (
+	eventMarker           = "bytefrog.marker"
+	eventClassTransformed = "bytefrog.class.transformed"
+	eventClassIgnored     = "bytefrog.class.ignored"
+	eventClassFailed      = "bytefrog.class.failed"
+	eventAgentStarted     = "bytefrog.agent.started"
+	eventAgentMode        = "bytefrog.agent.mode"
+	eventAgentError       = "bytefrog.agent.error"
+	eventAgentLeft        = "bytefrog.agent.left"
+)
+
+// Attributes of log records, beside the conventions' own.
+const (
+	attributeRunID       = "bytefrog.run.id"
+	attributeSequence    = "bytefrog.sequence"
+	attributeMarkerKey   = "bytefrog.marker.key"
+	attributeMarkerValue = "bytefrog.marker.value"
+	attributeClass       = "bytefrog.class.name"
+	attributeMode        = "bytefrog.agent.mode"
+	attributeModeBefore  = "bytefrog.agent.mode.previous"
+	attributeVersion     = "bytefrog.protocol.version"
+	attributeCause       = "bytefrog.end.cause"
+	attributePeer        = "network.peer.address"
+)
+
+// runLogs makes log records of what a run says of itself. Without a pipeline for
+// logs it does nothing.
+type runLogs struct {
+	sink *logSink
+	run  *run
+}
+
+// logRecord is a log record on its way to the pipeline.
+type logRecord struct {
+	run        *run
+	event      string
+	severity   plog.SeverityNumber
+	body       string
+	time       time.Time
+	observed   time.Time
+	attributes []logAttribute
+}
+
+type logAttribute struct {
+	key   string
+	text  string
+	int   int64
+	isInt bool
+}
+
+func text(key, value string) logAttribute { return logAttribute{key: key, text: value} }
+
+func number(key string, value int64) logAttribute {
+	return logAttribute{key: key, int: value, isInt: true}
+}
+
+func (l runLogs) add(event string, severity plog.SeverityNumber, body string, attributes ...logAttribute) {
+	if l.sink == nil {
+		return
+	}
+	now := l.run.env.now()
+	l.sink.add(logRecord{
+		run: l.run, event: event, severity: severity, body: body, time: now, observed: now, attributes: attributes,
+	})
+}
+
+// marker reports what the traced program wanted to be noticed, at its own time.
+func (l runLogs) marker(m bytefrog.Marker, sequence uint64, ticks int64) {
+	if l.sink == nil {
+		return
+	}
+	body := m.Value
+	if m.Key != "" {
+		body = m.Key + ": " + m.Value
+	}
+	l.sink.add(logRecord{
+		run: l.run, event: eventMarker, severity: plog.SeverityNumberInfo, body: body,
+		time: l.run.stream.clock.zero.Add(time.Duration(min(max(ticks, -maxTicks), maxTicks)) * tick), observed: l.run.env.now(),
+		attributes: []logAttribute{
+			text(attributeMarkerKey, m.Key), text(attributeMarkerValue, m.Value), number(attributeSequence, int64(sequence)),
+		},
+	})
+}
+
+// class reports what the agent did with a class.
+func (l runLogs) class(m bytefrog.ClassReport) {
+	if l.sink == nil {
+		return
+	}
+	event, severity := eventClassTransformed, plog.SeverityNumberDebug
+	switch m.Result {
+	case bytefrog.TypeClassIgnored:
+		event = eventClassIgnored
+	case bytefrog.TypeClassTransformFailed:
+		event, severity = eventClassFailed, plog.SeverityNumberWarn
+	}
+	l.add(event, severity, m.Result.String()+": "+m.Class, text(attributeClass, strings.ReplaceAll(m.Class, "/", ".")))
+}
+
+func (l runLogs) started() {
+	if l.sink == nil {
+		return
+	}
+	l.add(eventAgentStarted, plog.SeverityNumberInfo, "The agent was started",
+		number(attributeVersion, int64(l.run.version)), text(attributePeer, l.run.peer))
+}
+
+func (l runLogs) mode(before, after bytefrog.Mode) {
+	if l.sink == nil {
+		return
+	}
+	l.add(eventAgentMode, plog.SeverityNumberInfo, "The agent is "+after.String(),
+		text(attributeMode, modeAttribute(after).String()), text(attributeModeBefore, modeAttribute(before).String()))
+}
+
+func (l runLogs) agentError(m bytefrog.ErrorMessage) {
+	l.add(eventAgentError, plog.SeverityNumberError, m.Text)
+}
+
+func (l runLogs) ended(e ending) {
+	severity := plog.SeverityNumberInfo
+	if e.cause != callevent.CauseEnded && e.cause != callevent.CauseShutdown {
+		severity = plog.SeverityNumberWarn
+	}
+	body := e.text
+	if e.err != nil {
+		body += ": " + e.err.Error()
+	}
+	l.add(eventAgentLeft, severity, body, text(attributeCause, e.cause.String()))
+}
+
+// to writes the record.
+func (l *logRecord) to(r plog.LogRecord) {
+	r.SetEventName(l.event)
+	r.SetTimestamp(pcommon.NewTimestampFromTime(l.time))
+	r.SetObservedTimestamp(pcommon.NewTimestampFromTime(l.observed))
+	r.SetSeverityNumber(l.severity)
+	r.SetSeverityText(l.severity.String())
+	r.Body().SetStr(l.body)
+	attributes := r.Attributes()
+	attributes.EnsureCapacity(len(l.attributes) + 1)
+	attributes.PutInt(attributeRunID, int64(l.run.id))
+	for _, a := range l.attributes {
+		if a.isInt {
+			attributes.PutInt(a.key, a.int)
+		} else {
+			attributes.PutStr(a.key, a.text)
+		}
+	}
+}

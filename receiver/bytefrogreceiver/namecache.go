@@ -1,0 +1,124 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// maxDense is up to which ID a cache is a slice. Agents count IDs up from 0, so
+// nearly all are below; the others are in a map.
+const maxDense = 1 << 18
+
+// idCache remembers the index that a method or an exception ID has in the batch
+// that is being packed. An entry holds while its generation is the cache's: all
+// are forgotten at once. It is for one goroutine.
+type idCache struct {
+	generation uint32
+	dense      []idSlot
+	sparse     map[uint32]uint16
+	budget     *budget
+}
+
+type idSlot struct {
+	generation uint32
+	index      uint16
+}
+
+func newIDCache(b *budget) idCache {
+	return idCache{generation: 1, sparse: map[uint32]uint16{}, budget: b}
+}
+
+// lookup gives the index of an ID that is in the slice. It is small enough to be
+// inlined where each event passes.
+func (c *idCache) lookup(id uint32) (uint16, bool) {
+	if uint64(id) >= uint64(len(c.dense)) {
+		return 0, false
+	}
+	s := c.dense[id]
+	return s.index, s.generation == c.generation
+}
+
+// find gives the index of any ID.
+func (c *idCache) find(id uint32) (uint16, bool) {
+	if index, ok := c.lookup(id); ok {
+		return index, true
+	}
+	index, ok := c.sparse[id]
+	return index, ok
+}
+
+func (c *idCache) remember(id uint32, index uint16) {
+	if uint64(id) >= uint64(len(c.dense)) && !c.grow(id) {
+		c.sparse[id] = index
+		return
+	}
+	c.dense[id] = idSlot{generation: c.generation, index: index}
+}
+
+// grow makes the slice long enough for id, if the budget allows it.
+func (c *idCache) grow(id uint32) bool {
+	if id >= maxDense {
+		return false
+	}
+	size := 1 << bits.Len32(id|0xff)
+	if !c.budget.take((size - len(c.dense)) * int(unsafe.Sizeof(idSlot{}))) {
+		return false
+	}
+	bigger := make([]idSlot, size)
+	copy(bigger, c.dense)
+	c.dense = bigger
+	return true
+}
+
+// forget forgets all indexes.
+func (c *idCache) forget() {
+	c.generation++
+	clear(c.sparse)
+}
+
+// laneCache remembers the index of a thread's lane in the batch that is being
+// packed, and between which times the thread has the lane's name. It is for one
+// goroutine.
+type laneCache struct {
+	generation uint32
+	dense      []laneSlot
+	budget     *budget
+}
+
+type laneSlot struct {
+	// from and before are in ticks.
+	from, before int64
+	generation   uint32
+	index        uint16
+}
+
+func newLaneCache(b *budget) laneCache { return laneCache{generation: 1, budget: b} }
+
+// lookup gives the index of a thread's lane at a time.
+func (c *laneCache) lookup(thread uint16, at int64) (uint16, bool) {
+	if int(thread) >= len(c.dense) {
+		return 0, false
+	}
+	s := &c.dense[thread]
+	return s.index, s.generation == c.generation && at >= s.from && at < s.before
+}
+
+// remember does nothing where the budget has no room for a longer slice.
+func (c *laneCache) remember(thread uint16, index uint16, from, before int64) {
+	if int(thread) >= len(c.dense) {
+		size := 1 << bits.Len16(thread|0x1f)
+		if !c.budget.take((size - len(c.dense)) * int(unsafe.Sizeof(laneSlot{}))) {
+			return
+		}
+		bigger := make([]laneSlot, size)
+		copy(bigger, c.dense)
+		c.dense = bigger
+	}
+	c.dense[thread] = laneSlot{from: from, before: before, generation: c.generation, index: index}
+}
+
+// forget forgets all indexes.
+func (c *laneCache) forget() { c.generation++ }

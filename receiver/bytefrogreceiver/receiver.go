@@ -1,0 +1,179 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// bytefrogReceiver is the HQ: one for each component ID, however many signals have
+// a pipeline.
+type bytefrogReceiver struct {
+	env      *environment
+	settings receiver.Settings
+
+	starting   sync.Once
+	startError error
+	stopOnce   sync.Once
+	stopError  error
+	// stopping is closed when the shutdown begins.
+	stopping chan struct{}
+
+	// The consumers of signals that a pipeline uses; set before Start.
+	traces  consumer.Traces
+	logs    consumer.Logs
+	metrics consumer.Metrics
+
+	listener   net.Listener
+	handshakes handshakes
+	// serving are the goroutines of the listener and of all connections.
+	serving sync.WaitGroup
+	// forget takes the receiver out of the factory's map.
+	forget func()
+	// cancel cancels env.ctx.
+	cancel context.CancelFunc
+}
+
+// environment is what all runs share.
+type environment struct {
+	config    *Config
+	build     component.BuildInfo
+	logger    *zap.Logger
+	telemetry *telemetry
+	observer  *receiverhelper.ObsReport
+	registry  *registry
+	// traces and logs are nil where no pipeline takes them.
+	traces  consumer.Traces
+	logs    *logSink
+	metrics *metricsLoop
+	// ctx is cancelled when the time of the shutdown is over.
+	ctx context.Context
+	hooks
+}
+
+// hooks are what tests set.
+type hooks struct {
+	now         func() time.Time
+	newStreamID func() (callevent.StreamID, error)
+	timing      timing
+}
+
+func defaultHooks() hooks {
+	return hooks{now: time.Now, newStreamID: randomStreamID, timing: defaultTiming()}
+}
+
+func randomStreamID() (id callevent.StreamID, err error) {
+	for id.IsZero() && err == nil {
+		_, err = rand.Read(id[:])
+	}
+	return id, err
+}
+
+func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver, error) {
+	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	observer, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
+		ReceiverID:             settings.ID,
+		Transport:              "tcp",
+		LongLivedCtx:           true,
+		ReceiverCreateSettings: settings,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &bytefrogReceiver{
+		settings: settings,
+		stopping: make(chan struct{}),
+		forget:   func() {},
+		env: &environment{
+			config:    config,
+			build:     settings.BuildInfo,
+			logger:    settings.Logger,
+			telemetry: telemetry,
+			observer:  observer,
+			registry:  &registry{max: config.Limits.MaxRuns},
+			hooks:     defaultHooks(),
+		},
+	}, nil
+}
+
+// Start listens. It does so once, however many signals call it.
+func (r *bytefrogReceiver) Start(ctx context.Context, host component.Host) error {
+	r.starting.Do(func() { r.startError = r.start(ctx, host) })
+	return r.startError
+}
+
+func (r *bytefrogReceiver) start(ctx context.Context, _ component.Host) error {
+	config := r.env.config
+	listener, err := r.listen(ctx)
+	if err != nil {
+		return fmt.Errorf("listening for Bytefrog agents on endpoint %s: %w", config.Endpoint, err)
+	}
+	r.listener = listener
+	// The context of Start is over before the receiver is.
+	r.env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	r.env.traces = r.traces
+	if r.logs != nil {
+		r.env.logs = newLogSink(r.env, r.logs)
+	}
+	r.env.metrics = newMetricsLoop(r.env, r.settings, r.metrics)
+	r.warnIfOpen(listener.Addr())
+	r.env.logger.Info("Listening for Bytefrog agents", zap.Stringer("address", listener.Addr()))
+	r.serving.Add(1)
+	go r.accept(listener)
+	return nil
+}
+
+func (r *bytefrogReceiver) listen(ctx context.Context) (net.Listener, error) {
+	config := r.env.config
+	var secure *tls.Config
+	if config.TLS.HasValue() {
+		var err error
+		if secure, err = config.TLS.Get().LoadTLSConfig(ctx); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := config.TCPAddrConfig.Listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if secure != nil {
+		listener = tls.NewListener(listener, secure)
+	}
+	return listener, nil
+}
+
+// warnIfOpen warns when everyone on the network can send call events.
+func (r *bytefrogReceiver) warnIfOpen(address net.Addr) {
+	tcp, ok := address.(*net.TCPAddr)
+	if ok && !tcp.IP.IsLoopback() && !r.env.config.TLS.HasValue() {
+		r.env.logger.Warn("The endpoint can be reached from other machines, and agents are not asked who they are: set tls with a client_ca_file, or listen on localhost",
+			zap.Stringer("address", address))
+	}
+}
+
+func (r *bytefrogReceiver) isShuttingDown() bool { return isClosed(r.stopping) }
+
+// Shutdown leaves all agents and hands on what is in memory, for at most
+// shutdown_timeout; then what is left is dropped and counted.
+func (r *bytefrogReceiver) Shutdown(ctx context.Context) error {
+	r.stopOnce.Do(func() { r.stopError = r.shutdown(ctx) })
+	return r.stopError
+}

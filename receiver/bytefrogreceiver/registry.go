@@ -1,0 +1,119 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// runID is what a run is called on the wire: 1 to maxRunID.
+type runID uint8
+
+const maxRunID = 255
+
+// registry knows the runs, and gives out their IDs. An ID that was given back is
+// given out again as late as can be: a data connection of the run that had it
+// might still come, and would bring its events to another run.
+type registry struct {
+	// max is how many runs can be at once.
+	max int
+
+	mu sync.Mutex
+	// runs has nil where an ID is free.
+	runs [maxRunID + 1]*run
+	// returned says when an ID was given back: the number of IDs given back till
+	// then, 0 for those that were never given out.
+	returned  [maxRunID + 1]uint64
+	returns   uint64
+	live      int
+	closed    bool
+	allClosed sync.WaitGroup
+}
+
+// errClosed: the receiver takes no more runs.
+var errClosed = errors.New("the receiver is shutting down")
+
+// open enters the run that create makes for an ID. The error says why there is
+// none: limits.max_runs, the shutdown, or create's own.
+func (r *registry) open(create func(id runID) (*run, error)) (*run, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosed
+	}
+	if r.live >= r.max {
+		return nil, &limitError{setting: "limits.max_runs", limit: r.max}
+	}
+	id := r.free()
+	run, err := create(id)
+	if err != nil {
+		return nil, err
+	}
+	r.runs[id] = run
+	r.live++
+	r.allClosed.Add(1)
+	return run, nil
+}
+
+// free is the free ID that was given back first, or never given out.
+func (r *registry) free() runID {
+	free := 0
+	for id := 1; id <= maxRunID; id++ {
+		if r.runs[id] == nil && (free == 0 || r.returned[id] < r.returned[free]) {
+			free = id
+		}
+	}
+	return runID(free)
+}
+
+// close gives the ID of a run back.
+func (r *registry) close(run *run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.runs[run.id] != run {
+		return
+	}
+	r.returns++
+	r.runs[run.id], r.returned[run.id] = nil, r.returns
+	r.live--
+	r.allClosed.Done()
+}
+
+// lookup gives the run with an ID, or nil.
+func (r *registry) lookup(id runID) *run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.runs[id]
+}
+
+// list gives the runs by their IDs.
+func (r *registry) list() []*run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var runs []*run
+	for _, run := range r.runs {
+		if run != nil {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// shut lets no more runs in, and gives those that are.
+func (r *registry) shut() []*run {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	return r.list()
+}
+
+// limitError says which bound an agent came upon.
+type limitError struct {
+	setting string
+	limit   int
+}
+
+func (e *limitError) Error() string { return fmt.Sprintf("%s is reached (%d)", e.setting, e.limit) }

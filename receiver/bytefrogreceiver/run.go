@@ -1,0 +1,201 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// run is one run of one agent: from its hello until its ID is given back.
+//
+// Its goroutines: one reads the control connection (control.go), one for each data
+// connection reads it and packs (data.go), one keeps it (keep.go) and at the end
+// leaves the agent (leave.go).
+type run struct {
+	env      *environment
+	id       runID
+	streamID callevent.StreamID
+	version  uint8
+	peer     string
+	resource pcommon.Resource
+	logger   *zap.Logger
+
+	stream   *stream
+	handover *handover // nil when no pipeline takes traces
+	logs     runLogs
+	control  *control
+	data     dataConnections
+	tracing  tracing
+	owed     owedBreak
+
+	// started is closed when the agent was told to start.
+	started chan struct{}
+	// leaving is closed when ending was set, once.
+	leaving chan struct{}
+	ending  ending
+	leave1  sync.Once
+	// left ends what may not outlast the decision to leave.
+	left   context.Context
+	cancel context.CancelFunc
+	// news wakes the keeper.
+	news chan struct{}
+
+	bytes  atomic.Uint64
+	breaks [callevent.CauseCount]atomic.Uint64
+	// active is when data came last, as time since opened.
+	opened time.Time
+	active atomic.Int64
+}
+
+// newRun makes the run of an agent that has said hello on a control connection.
+func newRun(env *environment, id runID, version uint8, in *input) (*run, error) {
+	streamID, err := env.newStreamID()
+	if err != nil {
+		return nil, err
+	}
+	resource, err := newResource(env.config, streamID)
+	if err != nil {
+		return nil, err
+	}
+	now := env.now()
+	r := &run{
+		env: env, id: id, streamID: streamID, version: version, resource: resource,
+		peer:    in.conn.RemoteAddr().String(),
+		control: newControl(in),
+		started: make(chan struct{}),
+		leaving: make(chan struct{}),
+		news:    make(chan struct{}, 1),
+		opened:  now,
+	}
+	r.logger = env.logger.With(zap.Uint8("run", uint8(id)), zap.String("peer", r.peer))
+	r.stream = &stream{counts: env.telemetry, now: env.now, budget: budget{limit: int64(env.config.Limits.MaxRunMemory)}}
+	r.stream.names = newNames(&r.stream.budget)
+	r.stream.clock.zero = now
+	r.data.init(env.config.Agent.DataConnections)
+	r.left, r.cancel = context.WithCancel(env.ctx)
+	r.logs = runLogs{sink: env.logs, run: r}
+	if env.traces != nil {
+		r.handover = &handover{
+			next: env.traces, observer: env.observer, telemetry: env.telemetry, logger: r.logger,
+			retry: env.config.Retry, ctx: env.ctx,
+		}
+		if env.config.OnOverload == OverloadSuspend {
+			r.handover.budget = &r.stream.budget
+			r.handover.refused, r.handover.drained = r.suspendForOverload, r.wake
+		}
+	}
+	return r, nil
+}
+
+// start configures and starts the agent.
+func (r *run) start() error {
+	configuration, err := r.env.config.Agent.forRun(r.id).Message(r.version)
+	if err != nil {
+		return err
+	}
+	if err := r.control.send(configuration); err != nil {
+		return err
+	}
+	r.stream.clock.zero = r.env.now()
+	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeStart}); err != nil {
+		return err
+	}
+	close(r.started)
+	r.logger.Info("An agent was started", zap.Uint8("protocol", r.version), zap.Stringer("stream", r.streamID))
+	r.logs.started()
+	return nil
+}
+
+// isStarted reports whether the agent was told to start.
+func (r *run) isStarted() bool { return isClosed(r.started) }
+
+// isLeaving reports whether the end of the run was decided.
+func (r *run) isLeaving() bool { return isClosed(r.leaving) }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// wake wakes the keeper.
+func (r *run) wake() {
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
+}
+
+// breakAt adds a break, or the end, to the run.
+func (r *run) breakAt(barrier callevent.Barrier) {
+	dropped, known := r.stream.barriers.add(barrier)
+	r.env.telemetry.barriersDropped(int64(dropped))
+	if known || barrier.Kind == callevent.BarrierEnd {
+		return
+	}
+	r.breaks[barrier.Cause].Add(1)
+	r.env.telemetry.brokeOff(barrier.Cause)
+	r.wake()
+}
+
+// handOn hands on a batch of a data connection.
+func (r *run) handOn(batch callevent.Packed) {
+	r.handover.send(parcel{
+		traces: batchTraces(batch, r.resource, r.env.build),
+		events: batch.Events,
+		bytes:  len(batch.Data),
+	})
+}
+
+// countData counts what came on a data connection.
+func (r *run) countData(events, bytes int) {
+	r.bytes.Add(uint64(bytes))
+	r.env.telemetry.received(int64(events), int64(bytes))
+	r.active.Store(int64(r.env.now().Sub(r.opened)))
+}
+
+// lastActive is when data came last.
+func (r *run) lastActive() time.Time { return r.opened.Add(time.Duration(r.active.Load())) }
+
+// runState is what is known of a run at a moment.
+type runState struct {
+	id          runID
+	stream      callevent.StreamID
+	peer        string
+	version     uint8
+	mode        bytefrog.Mode
+	sendBuffers int64
+	opened      time.Time
+	resource    pcommon.Resource
+	connections int64
+	events      uint64
+	bytes       uint64
+	breaks      [callevent.CauseCount]uint64
+	over        bool
+}
+
+func (r *run) state() runState {
+	s := runState{
+		id: r.id, stream: r.streamID, peer: r.peer, version: r.version,
+		mode: r.control.lastMode(), sendBuffers: int64(r.control.sendBuffers.Load()),
+		opened: r.opened, resource: r.resource, connections: int64(r.data.reading()),
+		events: r.stream.received.Load(), bytes: r.bytes.Load(),
+	}
+	for cause := range r.breaks {
+		s.breaks[cause] = r.breaks[cause].Load()
+	}
+	return s
+}

@@ -1,0 +1,41 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"sync/atomic"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// numbering makes the 32 bit sequence numbers of a run 64 bit ones, and counts
+// the messages that have one. It is for all connections of the run.
+type numbering struct {
+	// next is one more than the highest number received; 0: none yet.
+	next atomic.Uint64
+	// received is how many messages with a number have come. It is next when
+	// nothing is missing.
+	received atomic.Uint64
+}
+
+// unwrapSequence is the number nearest to reference that ends in n: what looks
+// like 2^31 or more behind is ahead. A result above callevent.MaxSequence is no
+// number: it would be below 0, or nobody can have counted so far.
+func unwrapSequence(reference uint64, n uint32) uint64 {
+	return reference + uint64(int64(int32(n-uint32(reference))))
+}
+
+// validSequence reports whether a number that was unwrapped is one.
+func validSequence(n uint64) bool { return n < callevent.MaxSequence }
+
+// advance says that messages came, the highest of which had the number next - 1.
+func (n *numbering) advance(next, messages uint64) {
+	n.received.Add(messages)
+	for {
+		old := n.next.Load()
+		if next <= old || n.next.CompareAndSwap(old, next) {
+			return
+		}
+	}
+}

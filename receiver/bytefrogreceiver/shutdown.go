@@ -1,0 +1,61 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// overtime is how much longer than shutdown_timeout a shutdown may take for what
+// doesn't depend on the pipeline: closing the connections of agents in their order.
+const overtime = 2 * time.Second
+
+func (r *bytefrogReceiver) shutdown(ctx context.Context) error {
+	defer r.forget()
+	defer r.env.telemetry.shutdown()
+	close(r.stopping)
+	if r.listener == nil {
+		return nil
+	}
+	_ = r.listener.Close()
+	r.handshakes.close()
+	for _, run := range r.env.registry.shut() {
+		run.leave(shutdown())
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		r.serving.Wait()
+		r.env.registry.allClosed.Wait()
+		r.env.metrics.stop()
+		if r.env.logs != nil {
+			r.env.logs.stop()
+		}
+	}()
+	return r.awaitOver(ctx, over)
+}
+
+// awaitOver waits for the end of everything, and drops what is left when the time
+// is over.
+func (r *bytefrogReceiver) awaitOver(ctx context.Context, over <-chan struct{}) error {
+	defer r.cancel()
+	timer := time.NewTimer(r.env.config.ShutdownTimeout)
+	defer timer.Stop()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	r.cancel()
+	timer.Reset(overtime)
+	select {
+	case <-over:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("the pipeline has not returned from a hand-over %v after shutdown_timeout", overtime)
+	}
+}

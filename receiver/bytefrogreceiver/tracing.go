@@ -1,0 +1,122 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// tracing says whether the agent is to trace. Its lock is held while what was
+// decided is sent, so that suspend and unsuspend leave in the order in which they
+// were decided.
+type tracing struct {
+	mu sync.Mutex
+	suspension
+	// overloaded: it was asked to suspend because the pipeline refuses.
+	overloaded bool
+	// over: it will not trace again.
+	over bool
+}
+
+// suspendForOverload tells the agent to suspend, because the pipeline refuses.
+func (r *run) suspendForOverload() {
+	t := &r.tracing
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over || t.overloaded {
+		return
+	}
+	t.overloaded = true
+	if _, first := t.ask(r.env.now()); !first {
+		return
+	}
+	r.env.telemetry.suspended()
+	r.logger.Warn("The agent is told to suspend until the pipeline has accepted what is held")
+	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeSuspend}); err != nil {
+		r.logger.Warn("The agent could not be told to suspend", zap.Error(err))
+	}
+}
+
+// resumeAfterOverload tells the agent to trace again, when all that was held was
+// accepted and the agent has answered suspend with its data break. Where none
+// comes, the break is owed: from the first number that is missing to the first
+// that comes.
+func (r *run) resumeAfterOverload() {
+	t := &r.tracing
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over || !t.overloaded || r.handover.holds() {
+		return
+	}
+	released, answered := t.release(r.env.now(), r.env.timing.answer)
+	if !released {
+		return
+	}
+	t.overloaded = false
+	if !answered {
+		r.owed.owe(r.stream.next.Load())
+		r.logger.Warn("The agent did not answer suspend: what was missed is not known until it sends events again")
+	}
+	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeUnsuspend}); err != nil {
+		r.logger.Warn("The agent could not be told to go on tracing", zap.Error(err))
+		return
+	}
+	r.logger.Info("The agent is told to go on tracing")
+}
+
+// suspendForGood tells the agent to suspend, because it will be left. It gives a
+// channel that is closed with its answer.
+func (r *run) suspendForGood() (answered <-chan struct{}, err error) {
+	t := &r.tracing
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	answered, first := t.ask(r.env.now())
+	if first {
+		err = r.control.send(bytefrog.Command{Of: bytefrog.TypeSuspend})
+	}
+	return answered, err
+}
+
+// owedBreak is a break of which only the begin is known: it ends with the first
+// number that is received afterwards.
+type owedBreak struct {
+	// from is one more than the number that it begins with; 0: none is owed.
+	from atomic.Uint64
+}
+
+func (o *owedBreak) owe(from uint64) { o.from.Store(from + 1) }
+
+// settle makes the break, if one is owed and the number is not before it.
+func (o *owedBreak) settle(r *run, sequence uint64) {
+	from := o.from.Load()
+	if from == 0 || sequence < from-1 || !o.from.CompareAndSwap(from, 0) {
+		return
+	}
+	r.breakAt(callevent.Interval(from-1, sequence, callevent.CauseSuspended))
+}
+
+// settleBreak makes the break that is owed, before events of a chunk are packed.
+func (r *run) settleBreak(events []bytefrog.Event) {
+	from := r.owed.from.Load()
+	if from == 0 {
+		return
+	}
+	reference := r.stream.next.Load()
+	first, any := uint64(0), false
+	for _, e := range events {
+		if n := unwrapSequence(reference, e.Sequence); n >= from-1 && (!any || n < first) {
+			first, any = n, true
+		}
+	}
+	if any {
+		r.owed.settle(r, first)
+	}
+}

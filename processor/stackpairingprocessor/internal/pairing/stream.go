@@ -198,7 +198,7 @@ func (s *Stream) old(sequence uint64) {
 // makeRoom gives up what has been waited for longest until the window has room
 // for the number, or the number is the next.
 func (s *Stream) makeRoom(sequence uint64) {
-	for !s.ended && sequence > s.next && s.window.span(sequence) > uint64(s.settings.MaxEvents) {
+	for !s.ended && sequence > s.next && s.window.exceeds(uint64(s.settings.MaxEvents), sequence) {
 		s.giveUp(sequence)
 	}
 }

@@ -51,12 +51,25 @@ const (
 	eventSize = 32
 )
 
-// span is how many numbers the window covers once it holds sequence.
+// span is how many numbers the window covers, at most, once it holds sequence.
 func (w *window) span(sequence uint64) uint64 {
 	if w.count == 0 {
 		return 1
 	}
 	return max(w.high, sequence+1) - min(w.low, sequence)
+}
+
+// exceeds reports whether the window, once it holds sequence, covers more
+// numbers than limit.
+func (w *window) exceeds(limit, sequence uint64) bool {
+	if w.span(sequence) <= limit {
+		return false
+	}
+	// low may be below the first that waits.
+	if w.count > 0 {
+		w.first()
+	}
+	return w.span(sequence) > limit
 }
 
 // place gives the place of a waiting event, after making room for it.

@@ -77,7 +77,7 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	}
 	settings.Logger = zap.New(core)
 	settings.BuildInfo.Version = "v1.2.3"
-	config := createDefaultConfig().(*Config)
+	config := createDefaultConfig()
 	config.Endpoint = "localhost:0"
 	r, err := newReceiver(settings, config)
 	require.NoError(t, err)

@@ -10,7 +10,6 @@ import (
 	"net"
 	"time"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confignet"
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configtls"
@@ -154,7 +153,7 @@ var defaultExclusions = []string{
 	"^com/secdec/bytefrog/", "^org/objectweb/asm/",
 }
 
-func createDefaultConfig() component.Config {
+func createDefaultConfig() *Config {
 	return &Config{
 		TCPAddrConfig: confignet.TCPAddrConfig{Endpoint: defaultEndpoint},
 		ServiceName:   defaultServiceName,

@@ -19,7 +19,7 @@ func NewFactory() receiver.Factory {
 	s := &shared{receivers: map[*Config]*bytefrogReceiver{}}
 	return receiver.NewFactory(
 		metadata.Type,
-		createDefaultConfig,
+		func() component.Config { return createDefaultConfig() },
 		receiver.WithTraces(s.createTraces, metadata.TracesStability),
 		receiver.WithLogs(s.createLogs, metadata.LogsStability),
 		receiver.WithMetrics(s.createMetrics, metadata.MetricsStability),

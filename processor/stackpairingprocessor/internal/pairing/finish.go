@@ -52,11 +52,14 @@ func (s *Stream) conclude(l *lane, f, parent *frame, own belongings, o *outcome)
 	if s.leaveOut(f, parent, o) {
 		return
 	}
-	if parent != nil {
-		parent.kept = true
-	}
-	if o.truncated == 0 || !s.settings.DropTruncated {
+	emitted := o.truncated == 0 || !s.settings.DropTruncated
+	if emitted {
 		s.emit(l, f, parent, own, o)
+	} else {
+		s.traces.all[f.trace].frames--
+	}
+	if parent != nil {
+		parent.kept = parent.kept || f.kept || emitted
 	}
 	s.traces.release(f.trace)
 }
@@ -88,6 +91,9 @@ func (s *Stream) leaveOut(f, parent *frame, o *outcome) bool {
 
 func (s *Stream) emit(l *lane, f, parent *frame, own belongings, o *outcome) {
 	out := s.out
+	if len(out.Spans) == out.MaxSpans && out.Full != nil {
+		out.Full()
+	}
 	out.Counters.Spans++
 	out.Spans = append(out.Spans, Span{})
 	span := &out.Spans[len(out.Spans)-1]

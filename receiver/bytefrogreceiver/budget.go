@@ -12,6 +12,14 @@ type budget struct {
 	used  atomic.Int64
 }
 
+// takeOfHalf takes bytes, if no more than half of the limit is used then.
+func (b *budget) takeOfHalf(bytes int) bool {
+	if b.used.Load() > b.limit/2 {
+		return false
+	}
+	return b.take(bytes)
+}
+
 // take takes bytes, all or none.
 func (b *budget) take(bytes int) bool {
 	if b.used.Add(int64(bytes)) > b.limit {

@@ -94,9 +94,12 @@ func play(b *bed, c *capture.Capture, piece func() int) {
 	b.t.Helper()
 	a := connect(b, 1)
 	a.control.write(c.Control[helloBytes:])
+	for range c.Data {
+		a.join()
+	}
 	var sending sync.WaitGroup
-	for _, data := range c.Data {
-		p := a.join()
+	for i, data := range c.Data {
+		p := a.data[i]
 		sending.Add(1)
 		go func() {
 			defer sending.Done()

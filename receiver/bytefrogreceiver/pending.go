@@ -40,18 +40,19 @@ type pendingEvent struct {
 
 const (
 	pendingBytes = int(unsafe.Sizeof(pendingEvent{}))
-	// maxPending bounds the work of trying all again.
-	maxPending = 32 << 10
-	// pendingPause is the least time between two tries.
+	// pendingPause is the least time between two tries, for each pendingShare of
+	// events: trying again is never most of the work.
 	pendingPause = 5 * time.Millisecond
+	pendingShare = 32 << 10
 	// pendingPoll is how often a connection that nothing comes on looks for names
 	// that came on others.
 	pendingPoll = 20 * time.Millisecond
 )
 
-// add takes an event, or reports false when there is no room.
+// add takes an event, or reports false when there is no room. Half of the budget is
+// left for the names that events wait for.
 func (p *pending) add(e numbered, now time.Time) bool {
-	if len(p.events) >= maxPending || !p.budget.take(pendingBytes) {
+	if !p.budget.takeOfHalf(pendingBytes) {
 		return false
 	}
 	p.events = append(p.events, pendingEvent{numbered: e, since: now})
@@ -63,7 +64,8 @@ func (p *pending) due(arrivals uint32, now time.Time) bool {
 	if len(p.events) == 0 {
 		return false
 	}
-	return arrivals != p.arrivals && now.Sub(p.tried) >= pendingPause || p.overdue(&p.events[0], now)
+	pause := pendingPause * time.Duration(1+len(p.events)/pendingShare)
+	return arrivals != p.arrivals && now.Sub(p.tried) >= pause || p.overdue(&p.events[0], now)
 }
 
 func (p *pending) overdue(e *pendingEvent, now time.Time) bool { return now.Sub(e.since) >= p.wait }

@@ -17,7 +17,7 @@ import (
 )
 
 // maxSpansPerCall is how many spans the next component gets in one call.
-const maxSpansPerCall = 8192
+const maxSpansPerCall = 2048
 
 var errNoRoom = errors.New("no room to take call events: others are being taken; try again")
 
@@ -118,26 +118,32 @@ func (p *pairer) take(ctx context.Context, c carrier) {
 	}
 	p.telemetry.ProcessorStackPairingBatches.Add(ctx, 1)
 	f := p.fresh()
+	f.Full = func() { p.deliver(ctx, f) }
 	p.shardOf(batch.Stream).take(batch, c, client.FromContext(ctx), p.clock.now(), f)
 	p.handOn(ctx, f)
 	p.boundStreams(ctx, batch.Stream)
 }
 
-// handOn hands finished calls to the next component.
+// handOn hands the finished calls of one stream to the next component.
 func (p *pairer) handOn(ctx context.Context, f *finished) {
 	if f.Counters.BelowResolution {
 		p.warnBelowResolution()
 	}
-	if len(f.Spans) > 0 {
-		delay := time.Since(time.Unix(0, f.Spans[0].End))
-		p.telemetry.ProcessorStackPairingDelay.Record(ctx, max(delay.Seconds(), 0))
-	}
-	for spans := f.Spans; len(spans) > 0; {
-		n := min(len(spans), maxSpansPerCall)
-		p.delivery.deliver(ctx, f.origin.traces(spans[:n], &f.Output))
-		spans = spans[n:]
-	}
+	p.deliver(ctx, f)
 	p.reuse(f)
+}
+
+// deliver delivers the calls in f, at most maxSpansPerCall in one call. When
+// more are finished at once this happens while their stream is being paired,
+// so that what is finished is bounded; others of its shard wait meanwhile.
+func (p *pairer) deliver(ctx context.Context, f *finished) {
+	if len(f.Spans) == 0 {
+		return
+	}
+	delay := time.Since(time.Unix(0, f.Spans[0].End))
+	p.telemetry.ProcessorStackPairingDelay.Record(ctx, max(delay.Seconds(), 0))
+	p.delivery.deliver(ctx, f.origin.traces(f.Spans, &f.Output))
+	f.Taken()
 }
 
 // handOnAll hands on what timers and bounds finished, each in the name of the

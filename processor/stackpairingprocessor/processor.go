@@ -167,16 +167,17 @@ func (p *pairer) shardIndex(id callevent.StreamID) uint64 {
 
 func (p *pairer) shardOf(id callevent.StreamID) *shard { return &p.shards[p.shardIndex(id)] }
 
-// maxReused is how many spans the memory that is used again has room for.
-const maxReused = 1 << 16
-
-func (p *pairer) fresh() *finished { return p.spare.Get().(*finished) }
+// fresh gives an empty output. Spans that are too many for it are delivered as
+// those of a timer are.
+func (p *pairer) fresh() *finished {
+	f := p.spare.Get().(*finished)
+	f.MaxSpans = maxSpansPerCall
+	f.Full = func() { p.deliver(client.NewContext(context.Background(), f.client), f) }
+	return f
+}
 
 func (p *pairer) reuse(f *finished) {
-	if cap(f.Spans) > maxReused {
-		return
-	}
-	f.origin, f.client = nil, client.Info{}
+	f.origin, f.client, f.Full = nil, client.Info{}, nil
 	f.Reset()
 	p.spare.Put(f)
 }

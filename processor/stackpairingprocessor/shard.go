@@ -61,7 +61,6 @@ func (a *accounts) settle(s *stream, f *finished) {
 	a.telemetry.change(s.size, after)
 	a.telemetry.add(&f.Counters)
 	s.size = after
-	f.origin, f.client = s.origin, s.client
 }
 
 func (a *accounts) countStream(change int64) {
@@ -83,6 +82,7 @@ func (sh *shard) take(b *callevent.Batch, c carrier, from client.Info, now time.
 		s.origin = newOrigin(c, b)
 	}
 	s.client, s.heard = from, now
+	f.origin, f.client = s.origin, s.client
 	s.Take(b, now, &f.Output)
 	sh.accounts.settle(s, f)
 }
@@ -99,6 +99,7 @@ func (sh *shard) expire(now, idle time.Duration, fresh func() *finished) (all []
 			continue
 		}
 		f := fresh()
+		f.origin, f.client = s.origin, s.client
 		s.Expire(now, &f.Output)
 		if silent {
 			s.End(callevent.CauseIdle, &f.Output)
@@ -141,6 +142,7 @@ func (sh *shard) endOldest(except callevent.StreamID, cause callevent.Cause, fre
 
 func (sh *shard) endOne(id callevent.StreamID, cause callevent.Cause, f *finished) *finished {
 	s := sh.streams[id]
+	f.origin, f.client = s.origin, s.client
 	s.End(cause, &f.Output)
 	sh.accounts.settle(s, f)
 	sh.remove(id)
@@ -177,6 +179,7 @@ func (sh *shard) lighten(id callevent.StreamID, f *finished) bool {
 	if s == nil {
 		return false
 	}
+	f.origin, f.client = s.origin, s.client
 	if !s.GiveUpOldest(&f.Output) {
 		s.Forget(&f.Output)
 	}

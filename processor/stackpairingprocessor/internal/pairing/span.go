@@ -82,16 +82,26 @@ type Output struct {
 	Attributes []Attribute
 	Counters   Counters
 
+	// Full is called when there are MaxSpans spans; it takes them and calls
+	// Taken. A gap that closes can finish a million calls at once.
+	Full     func()
+	MaxSpans int
+
 	// chunk is where events of a batch are decoded.
 	chunk [256]callevent.Event
 }
 
-// Reset empties the output.
-func (o *Output) Reset() {
+// Taken empties the output of calls.
+func (o *Output) Taken() {
 	clear(o.Spans)
 	clear(o.Throws)
 	clear(o.Attributes)
 	o.Spans, o.Throws, o.Attributes = o.Spans[:0], o.Throws[:0], o.Attributes[:0]
+}
+
+// Reset empties the output.
+func (o *Output) Reset() {
+	o.Taken()
 	o.Counters = Counters{}
 }
 

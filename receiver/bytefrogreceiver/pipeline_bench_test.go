@@ -1,0 +1,194 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/callbraid/callbraid/internal/bytefrog/capture"
+	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
+)
+
+// The benchmarks of the whole way, from the bytes of a captured Maven build as
+// they arrived on three connections. What no benchmark of a part can show is
+// how the parts share the processor's caches and the garbage collector.
+
+const mavenEvents = 887_366
+
+// BenchmarkBytesToBatches decodes, names and packs.
+func BenchmarkBytesToBatches(b *testing.B) {
+	maven := openMaven(b)
+	cputime.Events(b, mavenEvents, func() {
+		maven.play(b, discard(func(ptrace.Traces) {}))
+	})
+}
+
+// BenchmarkBytesToSpans goes all the way to finished spans with their attributes.
+func BenchmarkBytesToSpans(b *testing.B) {
+	maven := openMaven(b)
+	cputime.Events(b, mavenEvents, func() {
+		spans := 0
+		maven.pair(b, nil, func(td ptrace.Traces) { spans += td.SpanCount() })
+		require.Equal(b, 442_770, spans)
+	})
+}
+
+// BenchmarkBytesToNothing goes the same way, and leaves all calls out.
+func BenchmarkBytesToNothing(b *testing.B) {
+	maven := openMaven(b)
+	cputime.Events(b, mavenEvents, func() {
+		spans := 0
+		maven.pair(b, map[string]any{"min_duration": "24h"}, func(td ptrace.Traces) { spans += td.SpanCount() })
+		// Only main, which never returned, is not short.
+		require.Equal(b, 1, spans)
+	})
+}
+
+// BenchmarkBuildSpans builds the same spans, attribute by attribute, and does
+// nothing else: what the pdata library costs.
+func BenchmarkBuildSpans(b *testing.B) {
+	maven := openMaven(b)
+	var all []ptrace.Traces
+	maven.pair(b, nil, func(td ptrace.Traces) { all = append(all, td) })
+	cputime.Events(b, mavenEvents, func() {
+		for _, td := range all {
+			rebuild(td)
+		}
+	})
+}
+
+// rebuild builds what td holds with the calls that a component would make.
+func rebuild(td ptrace.Traces) ptrace.Traces {
+	built := ptrace.NewTraces()
+	for _, rs := range td.ResourceSpans().All() {
+		builtResource := built.ResourceSpans().AppendEmpty()
+		rs.Resource().CopyTo(builtResource.Resource())
+		for _, ss := range rs.ScopeSpans().All() {
+			builtScope := builtResource.ScopeSpans().AppendEmpty()
+			ss.Scope().CopyTo(builtScope.Scope())
+			builtScope.Spans().EnsureCapacity(ss.Spans().Len())
+			for _, span := range ss.Spans().All() {
+				rebuildSpan(span, builtScope.Spans().AppendEmpty())
+			}
+		}
+	}
+	return built
+}
+
+func rebuildSpan(span, built ptrace.Span) {
+	built.SetName(span.Name())
+	built.SetKind(span.Kind())
+	built.SetTraceID(span.TraceID())
+	built.SetSpanID(span.SpanID())
+	built.SetParentSpanID(span.ParentSpanID())
+	built.SetStartTimestamp(span.StartTimestamp())
+	built.SetEndTimestamp(span.EndTimestamp())
+	built.Status().SetCode(span.Status().Code())
+	built.Attributes().EnsureCapacity(span.Attributes().Len())
+	for key, value := range span.Attributes().All() {
+		if text := value.Str(); text != "" {
+			built.Attributes().PutStr(key, text)
+		} else {
+			built.Attributes().PutInt(key, value.Int())
+		}
+	}
+	if span.Events().Len() > 0 {
+		span.Events().CopyTo(built.Events())
+	}
+	if span.Links().Len() > 0 {
+		span.Links().CopyTo(built.Links())
+	}
+}
+
+// recording is a capture that can be played into data connections.
+type recording struct{ *capture.Capture }
+
+func openMaven(b *testing.B) recording {
+	b.Helper()
+	c, err := capture.Open("../../testdata/bytefrog/maven.zip")
+	require.NoError(b, err)
+	return recording{c}
+}
+
+// pair plays the recording through a stack_pairing processor with these settings.
+func (r recording) pair(b *testing.B, settings map[string]any, spans func(ptrace.Traces)) {
+	b.Helper()
+	factory := stackpairingprocessor.NewFactory()
+	config := factory.CreateDefaultConfig()
+	require.NoError(b, confmap.NewFromStringMap(settings).Unmarshal(config))
+	p, err := factory.CreateTraces(context.Background(), processortest.NewNopSettings(factory.Type()), config, discard(spans))
+	require.NoError(b, err)
+	r.play(b, p)
+	require.NoError(b, p.Shutdown(context.Background()))
+}
+
+// play gives the bytes of the recording to data connections in the pieces and in
+// the order in which they arrived.
+func (r recording) play(b *testing.B, next consumer.Traces) {
+	b.Helper()
+	run := benchmarkRun(b, next)
+	connections := make([]*dataConnection, len(r.Data))
+	index := map[string]int{}
+	for i := range r.Data {
+		d, err := newDataConnection(run, newInput(nil, inputBytes, run.env.config.Limits.MaxMessageSize, time.Minute))
+		require.NoError(b, err)
+		connections[i], index[capture.DataFile(i)] = d, i
+	}
+	now := time.Now()
+	for _, a := range r.Index {
+		i, ok := index[a.File]
+		if !ok || a.What != capture.In {
+			continue
+		}
+		// The first two bytes are data hello, which the handshake takes.
+		piece := r.Data[i][max(a.Offset, 2) : a.Offset+a.Length]
+		for d := connections[i]; len(piece) > 0; {
+			d.in.makeRoom()
+			n := copy(d.in.buf[d.in.end:], piece)
+			d.in.end += n
+			piece = piece[n:]
+			require.True(b, d.take(n, now))
+			d.batch.attend(now)
+		}
+	}
+	for _, d := range connections {
+		d.batch.settle(now, true)
+		d.batch.flush()
+	}
+}
+
+// benchmarkRun is a run whose agent was started, without connections.
+func benchmarkRun(b *testing.B, next consumer.Traces) *run {
+	b.Helper()
+	r, err := newReceiver(receivertest.NewNopSettings(metadata.Type), createDefaultConfig())
+	require.NoError(b, err)
+	r.env.ctx, r.env.traces = context.Background(), next
+	r.env.metrics = newMetricsLoop(r.env, r.settings, nil)
+	client, server := net.Pipe()
+	b.Cleanup(func() { _, _ = client.Close(), server.Close() })
+	run, err := newRun(r.env, 1, 1, newInput(server, inputBytes, r.env.config.Limits.MaxMessageSize, time.Minute))
+	require.NoError(b, err)
+	run.stream.clock.zero = time.Now()
+	return run
+}
+
+func discard(spans func(ptrace.Traces)) consumer.Traces {
+	next, err := consumer.NewTraces(func(_ context.Context, td ptrace.Traces) error { spans(td); return nil })
+	if err != nil {
+		panic(err)
+	}
+	return next
+}

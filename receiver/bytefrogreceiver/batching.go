@@ -70,11 +70,15 @@ func newPacker(s *stream, id callevent.StreamID, maxBytes int) (*callevent.Packe
 		ID:         id,
 		Epoch:      s.clock.zero.UnixNano(),
 		Resolution: int64(tick),
+		TextKey:    attributeSignature,
 	}, maxBytes)
 }
 
+// eventTypes is how many types of call events there are.
+const eventTypes = 4
+
 // kinds are the call events in the order of their types.
-var kinds = [...]callevent.Kind{
+var kinds = [eventTypes]callevent.Kind{
 	bytefrog.TypeMethodEntry - bytefrog.TypeMethodEntry:     callevent.KindEnter,
 	bytefrog.TypeMethodExit - bytefrog.TypeMethodEntry:      callevent.KindExit,
 	bytefrog.TypeException - bytefrog.TypeMethodEntry:       callevent.KindThrow,
@@ -106,20 +110,22 @@ func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err erro
 		if e.Type >= bytefrog.TypeException {
 			exception, exceptionKnown = b.exceptions.lookup(e.Exception)
 		}
-		out = callevent.Event{
-			Sequence: sequence, Time: ticks, Line: uint32(e.Line), Lane: lane, Function: method,
-			Exception: exception, Kind: kinds[(e.Type-bytefrog.TypeMethodEntry)&3],
+		line := uint32(e.Line)
+		if line == noLine {
+			line = 0
 		}
-		if out.Line == noLine {
-			out.Line = 0
-		}
+		// Field by field: a whole struct would be built elsewhere and copied, and
+		// the copy has to wait for the smaller writes that it reads.
+		out.Sequence, out.Time, out.Line = sequence, ticks, line
+		out.Lane, out.Function, out.Exception = lane, method, exception
+		out.Kind = kinds[(e.Type-bytefrog.TypeMethodEntry)%eventTypes]
 		if methodKnown && laneKnown && exceptionKnown && b.packer.Add(&out) {
 			b.first, b.last = min(b.first, sequence), max(b.last, sequence)
 			continue
 		}
 		b.admit(numbered{
 			sequence: sequence, ticks: ticks, method: e.Method, exception: e.Exception,
-			line: uint16(out.Line), thread: e.Thread, kind: out.Kind,
+			line: uint16(line), thread: e.Thread, kind: out.Kind,
 		}, now)
 	}
 	s.advance(next, uint64(len(events)))

@@ -20,6 +20,9 @@ const (
 	attributeServiceInstanceID = "service.instance.id"
 )
 
+// attributeSignature is where spans show a method as the agent sent it.
+const attributeSignature = "bytefrog.method.signature"
+
 // newResource is what a run's data is from. The run itself is the instance of the
 // service, so that two agents of one service don't overwrite each other's sums.
 func newResource(config *Config, id callevent.StreamID) (pcommon.Resource, error) {

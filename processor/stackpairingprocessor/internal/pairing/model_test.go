@@ -37,6 +37,7 @@ type call struct {
 	errorType  string
 	line       uint32
 	throws     []Throw
+	lastThrow  int64
 	dropped    uint32
 	attributes []Attribute
 	// trace is the number of the entry that began it.
@@ -136,6 +137,7 @@ func (m *calls) clock(e happened) int64 {
 }
 
 func (m *calls) addThrow(c *call, t Throw) {
+	c.lastThrow = t.Time
 	if len(c.throws) == m.settings.MaxThrows {
 		c.dropped++
 		m.counters.DroppedThrows++
@@ -265,10 +267,7 @@ func (m *calls) breakLate(at uint64, cause callevent.Cause) {
 		}
 		for i := cut - 1; i >= 0; i-- {
 			c := stack[i]
-			c.end = c.start + 1
-			for _, t := range c.throws {
-				c.end = max(c.end, t.Time)
-			}
+			c.end = max(c.start+1, c.lastThrow)
 			for _, child := range c.children {
 				c.end = max(c.end, child.end)
 			}

@@ -22,14 +22,15 @@ type delivery struct {
 // breaks and the end reach the stacks. It keeps everything it ever heard.
 type model struct {
 	*calls
-	next    uint64
-	fresh   bool
-	ended   bool
-	waiting map[uint64]happened
-	pending []callevent.Barrier
-	heard   []callevent.Barrier
-	known   []knownAt
-	passed  []passed
+	resolution int64
+	next       uint64
+	fresh      bool
+	ended      bool
+	waiting    map[uint64]happened
+	pending    []callevent.Barrier
+	heard      []callevent.Barrier
+	known      []knownAt
+	passed     []passed
 	// came are the passed numbers that came after all.
 	came map[uint64]bool
 }
@@ -40,12 +41,17 @@ type knownAt struct {
 	at     time.Duration
 }
 
-func newModel(settings *Settings) *model {
-	return &model{calls: newCalls(settings), fresh: true, waiting: map[uint64]happened{}, came: map[uint64]bool{}}
+func newModel(settings *Settings, resolution int64) *model {
+	return &model{
+		calls: newCalls(settings), resolution: resolution, fresh: true, waiting: map[uint64]happened{}, came: map[uint64]bool{},
+	}
 }
 
 func (m *model) take(d delivery, now time.Duration) {
 	m.counters.Events += uint64(len(d.events))
+	if m.settings.MinDuration > 0 && m.settings.MinDuration < m.resolution {
+		m.counters.BelowResolution = true
+	}
 	known := d.next
 	for _, b := range d.barriers {
 		if m.ended {

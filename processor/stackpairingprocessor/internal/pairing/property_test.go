@@ -4,7 +4,10 @@
 package pairing
 
 import (
+	"cmp"
+	"flag"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +17,7 @@ import (
 // play delivers the world to a stream and to the model, and says how they
 // differ; empty: not at all.
 func (w *world) play() string {
-	r, m := newRig(&w.settings, w.resolution), newModel(&w.settings)
+	r, m := newRig(&w.settings, w.resolution), newModel(&w.settings, w.resolution)
 	schedule := w.plan.dice(12)
 	for _, d := range w.deliveries {
 		r.take(d)
@@ -104,10 +107,12 @@ func shrink(p plan, fails func(plan) string) (plan, string) {
 	return p, fault
 }
 
+var morePlans = flag.Int("plans", 0, "generated plans with random seeds that each property is tried with, beside the fixed ones")
+
 // forPlans tries plans with fixed seeds and a few that nobody has tried before.
 func forPlans(t *testing.T, fixed int, with features, fails func(plan) string) {
 	t.Helper()
-	fresh := fixed / 10
+	fresh := max(fixed/10, *morePlans)
 	for i := range fixed + fresh {
 		p := plan{seed: uint64(i), with: with}
 		if i >= fixed {
@@ -131,4 +136,65 @@ func forPlans(t *testing.T, fixed int, with features, fails func(plan) string) {
 // those that the rules say.
 func TestEverythingIsAsTheRulesSay(t *testing.T) {
 	forPlans(t, 3000, allFeatures, func(p plan) string { return generate(p).play() })
+}
+
+// As long as nothing is given up, the order of batches doesn't matter: what
+// comes out is what the rules say of all events in the order of their numbers,
+// with all barriers known.
+func TestTheOrderOfBatchesDoesNotMatter(t *testing.T) {
+	complete := allFeatures &^ (withLoss | withExpiry | withSmallWindow | withGiveUpOldest | withLateBarriers)
+	forPlans(t, 600, complete, func(p plan) string {
+		w := generate(p)
+		if w.breaksBeyondEnd() {
+			return ""
+		}
+		m := newModel(&w.settings, w.resolution)
+		m.take(delivery{events: w.received(), barriers: w.barriers}, 0)
+		m.expire(2 * testWait)
+		m.end(callevent.CauseShutdown)
+		want := lines(m.spans())
+		r := p.dice(21)
+		for range 5 {
+			rig := newRig(&w.settings, w.resolution)
+			for _, d := range w.deliveries {
+				rig.take(d)
+			}
+			rig.now = 2 * testWait
+			rig.expire()
+			rig.end(callevent.CauseShutdown)
+			if rig.fault != "" {
+				return rig.fault
+			}
+			if d := difference(want, lines(rig.spans)); d != "" {
+				return "spans (- expected, + got):\n" + d
+			}
+			// Of breaks at one place, some may be heard of after the end.
+			sameBreaks := p.has(withEnd) || rig.counters.Breaks == m.counters.Breaks
+			if !sameBreaks || rig.counters.Truncated != m.counters.Truncated || rig.counters.Orphans != m.counters.Orphans {
+				return "counters:\n" + difference(countersText(m.counters), countersText(rig.counters))
+			}
+			r.Shuffle(len(w.deliveries), func(i, j int) { w.deliveries[i], w.deliveries[j] = w.deliveries[j], w.deliveries[i] })
+		}
+		return ""
+	})
+}
+
+// breaksBeyondEnd: no tracer says that something happened after the end.
+func (w *world) breaksBeyondEnd() bool {
+	end := uint64(never)
+	for _, b := range w.barriers {
+		if b.Kind == callevent.BarrierEnd {
+			end = min(end, b.From)
+		}
+	}
+	return slices.ContainsFunc(w.barriers, func(b callevent.Barrier) bool { return b.To > end })
+}
+
+// received are the events in order, as their batches brought them.
+func (w *world) received() (events []happened) {
+	for _, d := range w.deliveries {
+		events = append(events, d.events...)
+	}
+	slices.SortStableFunc(events, func(a, b happened) int { return cmp.Compare(a.sequence, b.sequence) })
+	return slices.CompactFunc(events, func(a, b happened) bool { return a.sequence == b.sequence })
 }

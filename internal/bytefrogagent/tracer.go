@@ -28,6 +28,17 @@ type Tracer struct {
 	run *run
 }
 
+// Nowhere returns a tracer whose buffers, of size bytes, go nowhere and are free at once:
+// for measuring programs. It has no HQ, so a Program must not report anything.
+func Nowhere(size int) *Tracer {
+	r := newRun(Options{}.withDefaults(), nil)
+	r.started = time.Now()
+	r.configuration.QueueRetryCount = 1
+	r.pool, _ = newPool(minBuffers*max(size, minBufferSize), size)
+	r.change(func(l *life) { l.start() })
+	return &Tracer{run: r}
+}
+
 // Proceed is asked between calls. It returns nil at once while calls are collected,
 // waits while the program is paused, and returns ErrSuspended, ErrUntraced or ErrHung
 // otherwise.
@@ -110,6 +121,13 @@ func (t *Tracer) Send(b *Buffer) {
 		r.mu.Unlock()
 		return
 	}
+	if r.queue == nil {
+		r.events.Add(uint64(b.Events))
+		r.bytes.Add(uint64(len(b.Data)))
+		r.pool.put(b)
+		r.mu.Unlock()
+		return
+	}
 	r.life.handed()
 	r.mu.Unlock()
 	r.queue <- b // has room for every buffer of the pool
@@ -169,13 +187,13 @@ func (t *Tracer) Elapsed() time.Duration { return time.Since(t.run.started) }
 // Sleep waits for d, or less if the program may not proceed any more.
 func (t *Tracer) Sleep(d time.Duration) {
 	r := t.run
+	until := time.Now().Add(d) // not after the timer fires, or its wake-up would be too early
 	timer := time.AfterFunc(d, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.changed.Broadcast()
 	})
 	defer timer.Stop()
-	until := time.Now().Add(d)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.life.collecting() && time.Now().Before(until) {

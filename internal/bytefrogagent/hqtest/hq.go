@@ -263,13 +263,13 @@ func (hq *HQ) readData(i int, conn net.Conn) {
 // failure.
 func (hq *HQ) Wait(what string, condition func(control []bytefrog.Message, data [][]byte) bool) {
 	hq.t.Helper()
+	until := time.Now().Add(patience)
 	late := time.AfterFunc(patience, func() {
 		hq.mu.Lock()
 		defer hq.mu.Unlock()
 		hq.changed.Broadcast()
 	})
 	defer late.Stop()
-	until := time.Now().Add(patience)
 	hq.mu.Lock()
 	defer hq.mu.Unlock()
 	for !condition(hq.control, hq.data) {

@@ -1,0 +1,228 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import "slices"
+
+// Truth is what an HQ has to find.
+type Truth struct {
+	// Calls are those whose entry was sent, in order of their numbers.
+	Calls []Call
+	// Orphans is the number of returns and exceptions that were sent and belong to no
+	// call of which anything is known where they stand.
+	Orphans int
+	// Events is the number of call events and markers that were sent.
+	Events uint64
+	// Markers is the number of markers that were made, lost ones among them.
+	Markers uint64
+	// Breaks are the places where knowledge of the stacks ends, in order.
+	Breaks []Break
+}
+
+// Call is one call as far as it can be known.
+type Call struct {
+	Thread   int
+	Function int    // see FunctionName
+	Entry    uint64 // its sequence number
+	// Parent is the place of the calling call in Truth.Calls, or -1: there is none, or
+	// a break stands between.
+	Parent int
+	// Exit is the number of the event that ended it; of no meaning if Truncated.
+	Exit uint64
+	// Exception is the one the call was left by, or -1; see ExceptionName.
+	Exception int
+	// Throws are the exceptions that were thrown in the call and whose event was sent,
+	// while the call was known.
+	Throws []int
+	// Truncated says why the end of the call cannot be known; "" if it can.
+	Truncated Cause
+}
+
+// Cause is why knowledge of the stacks ends.
+type Cause string
+
+// The causes. Where a loss begins at the number of a suspension, it counts as
+// suspension.
+const (
+	Suspended Cause = "suspended"
+	Gap       Cause = "gap" // a buffer was lost
+	End       Cause = "end" // the program never returned from it
+)
+
+// Break is a place where knowledge of the stacks ends.
+type Break struct {
+	Number uint64 // the first number after it; of a gap, the first that is missing
+	Cause  Cause
+}
+
+// none is the number of what was not seen.
+const none = -1
+
+// recorder keeps what the program did.
+type recorder struct {
+	calls   []recorded
+	breaks  []Break // suspensions
+	lost    []uint64
+	markers uint64
+	numbers uint64 // used so far
+}
+
+// recorded is one call as it really was.
+type recorded struct {
+	thread    int
+	function  int
+	parent    int // place in recorder.calls, or -1
+	entry     int64
+	exit      int64
+	ended     bool
+	exception int
+	throws    []thrown
+}
+
+type thrown struct {
+	number    uint64
+	exception int
+}
+
+func (r *recorder) enter(t *thread, method uint32, number int64) int {
+	parent := -1
+	if n := len(t.stack); n > 0 {
+		parent = t.stack[n-1].call
+	}
+	r.calls = append(r.calls, recorded{
+		thread: int(t.id), function: int(method), parent: parent, entry: number, exit: none, exception: -1,
+	})
+	r.used(number)
+	return len(r.calls) - 1
+}
+
+func (r *recorder) leave(call int, number int64) {
+	r.calls[call].exit, r.calls[call].ended = number, true
+	r.used(number)
+}
+
+func (r *recorder) unwind(call int, exception uint32, number int64) {
+	r.calls[call].exception = int(exception)
+	r.leave(call, number)
+}
+
+func (r *recorder) throw(call int, exception uint32, number uint64) {
+	r.calls[call].throws = append(r.calls[call].throws, thrown{number: number, exception: int(exception)})
+	r.used(int64(number))
+}
+
+func (r *recorder) mark(number int64) {
+	r.markers++
+	r.used(number)
+}
+
+func (r *recorder) used(number int64) { r.numbers = max(r.numbers, uint64(number+1)) }
+
+func (r *recorder) suspended(number uint64) {
+	r.breaks = append(r.breaks, Break{Number: number, Cause: Suspended})
+}
+
+func (r *recorder) lose(numbers []uint64) { r.lost = append(r.lost, numbers...) }
+
+// truth says what can be known: a call's end, its exceptions and its parent are known
+// if no break stands between them and its entry.
+func (r *recorder) truth() Truth {
+	k := r.knowledge()
+	result := Truth{Events: r.numbers - uint64(len(k.lost)), Markers: r.markers, Breaks: k.breaks}
+	place := make([]int, len(r.calls)) // in result.Calls; -1 if not there
+	for i, c := range r.calls {
+		place[i] = -1
+		result.Orphans += k.orphans(c)
+		if !k.sent(c.entry) {
+			continue
+		}
+		found := Call{Thread: c.thread, Function: c.function, Entry: uint64(c.entry), Parent: -1, Exception: -1}
+		if c.parent >= 0 && k.together(r.calls[c.parent].entry, c.entry) {
+			found.Parent = place[c.parent]
+		}
+		if k.together(c.entry, c.exit) {
+			found.Exit, found.Exception = uint64(c.exit), c.exception
+		} else {
+			found.Truncated = k.cause(c.entry)
+		}
+		for _, t := range c.throws {
+			if k.together(c.entry, int64(t.number)) {
+				found.Throws = append(found.Throws, t.exception)
+			}
+		}
+		place[i] = len(result.Calls)
+		result.Calls = append(result.Calls, found)
+	}
+	return result
+}
+
+// knowledge says which numbers were sent, and between which a break stands.
+type knowledge struct {
+	lost   map[uint64]bool
+	breaks []Break
+}
+
+func (r *recorder) knowledge() knowledge {
+	k := knowledge{lost: map[uint64]bool{}, breaks: slices.Clone(r.breaks)}
+	for _, number := range r.lost {
+		k.lost[number] = true
+	}
+	slices.Sort(r.lost)
+	for i, number := range r.lost {
+		if i == 0 || r.lost[i-1] != number-1 {
+			k.breaks = append(k.breaks, Break{Number: number, Cause: Gap})
+		}
+	}
+	slices.SortStableFunc(k.breaks, func(a, b Break) int {
+		switch {
+		case a.Number < b.Number:
+			return -1
+		case a.Number > b.Number:
+			return 1
+		default:
+			return 0
+		}
+	})
+	return k
+}
+
+func (k knowledge) sent(number int64) bool { return number != none && !k.lost[uint64(number)] }
+
+// epoch is the number of breaks that stand before number.
+func (k knowledge) epoch(number int64) int {
+	n, _ := slices.BinarySearchFunc(k.breaks, uint64(number)+1, func(b Break, after uint64) int {
+		if b.Number < after {
+			return -1
+		}
+		return 1
+	})
+	return n
+}
+
+// together reports whether both numbers were sent and no break stands between them.
+func (k knowledge) together(a, b int64) bool {
+	return k.sent(a) && k.sent(b) && k.epoch(a) == k.epoch(b)
+}
+
+// cause is why what follows number cannot be known.
+func (k knowledge) cause(number int64) Cause {
+	if n := k.epoch(number); n < len(k.breaks) {
+		return k.breaks[n].Cause
+	}
+	return End
+}
+
+// orphans counts the events of a call that were sent where the call is not known.
+func (k knowledge) orphans(c recorded) int {
+	n := 0
+	if k.sent(c.exit) && !k.together(c.entry, c.exit) {
+		n++
+	}
+	for _, t := range c.throws {
+		if k.sent(int64(t.number)) && !k.together(c.entry, int64(t.number)) {
+			n++
+		}
+	}
+	return n
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
@@ -90,7 +91,8 @@ func split(td ptrace.Traces) (batches []carrier, rest ptrace.Traces) {
 func (p *pairer) reserve(batches []carrier) (release func(), ok bool) {
 	var need int64
 	for _, c := range batches {
-		if data, found := c.span.Attributes().Get(callevent.AttributeData); found {
+		data, found := c.span.Attributes().Get(callevent.AttributeData)
+		if found && data.Type() == pcommon.ValueTypeBytes {
 			need += 2 * int64(data.Bytes().Len())
 		}
 	}

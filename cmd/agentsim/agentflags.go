@@ -1,0 +1,117 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
+)
+
+// agentFlags are the flags of every command that plays a Bytefrog agent.
+type agentFlags struct {
+	endpoint       string
+	protocol       uint8
+	connections    int
+	buffer         int
+	connectTimeout time.Duration
+	startTimeout   time.Duration
+	hangTimeout    time.Duration
+	verbose        bool
+	tls            tlsFlags
+}
+
+// tlsFlags say how connections are encrypted.
+type tlsFlags struct {
+	use        bool
+	ca         string
+	cert       string
+	key        string
+	serverName string
+	insecure   bool
+}
+
+func (f *agentFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.endpoint, "endpoint", "localhost:8765", "address of the receiver, host:port")
+	flags.Uint8Var(&f.protocol, "protocol", bytefrog.MinVersion, "version of the protocol: 1 (Java-serialised configuration) or 2 (JSON)")
+	flags.IntVar(&f.connections, "connections", 0, "data connections (0: as many as the configuration says)")
+	flags.IntVar(&f.buffer, "buffer", bytefrogagent.DefaultBufferSize, "size of a send buffer in bytes")
+	flags.DurationVar(&f.connectTimeout, "connect-timeout", bytefrogagent.DefaultConnectTimeout, "how long to try to connect before the program runs untraced")
+	flags.DurationVar(&f.startTimeout, "start-timeout", bytefrogagent.DefaultStartTimeout, "how long to wait for start before the program counts as hung (a real one waits for ever)")
+	flags.DurationVar(&f.hangTimeout, "hang-timeout", 10*time.Second, "how long a hung program hangs before agentsim says so and exits")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each order of the receiver")
+	flags.BoolVar(&f.tls.use, "tls", false, "connect with TLS")
+	flags.StringVar(&f.tls.ca, "tls-ca", "", "file with the certificates (PEM) that the receiver's is checked against (default: the system's)")
+	flags.StringVar(&f.tls.cert, "tls-cert", "", "file with the agent's own certificate (PEM)")
+	flags.StringVar(&f.tls.key, "tls-key", "", "file with the key (PEM) of the agent's own certificate")
+	flags.StringVar(&f.tls.serverName, "tls-server-name", "", "name that the receiver's certificate must have (default: the endpoint's host)")
+	flags.BoolVar(&f.tls.insecure, "tls-insecure-skip-verify", false, "take any certificate of the receiver: for tests only")
+	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
+}
+
+// options checks the flags.
+func (f *agentFlags) options() (bytefrogagent.Options, error) {
+	switch {
+	case f.protocol < 1:
+		return bytefrogagent.Options{}, fmt.Errorf("--protocol: expected 1 or more, got %d", f.protocol)
+	case f.connections < 0:
+		return bytefrogagent.Options{}, fmt.Errorf("--connections: expected 0 or more, got %d", f.connections)
+	case f.buffer < 1:
+		return bytefrogagent.Options{}, fmt.Errorf("--buffer: expected at least 1 byte, got %d", f.buffer)
+	}
+	config, err := f.tls.config()
+	if err != nil {
+		return bytefrogagent.Options{}, err
+	}
+	o := bytefrogagent.Options{
+		Endpoint:        f.endpoint,
+		TLS:             config,
+		Version:         f.protocol,
+		DataConnections: f.connections,
+		BufferSize:      f.buffer,
+		ConnectTimeout:  f.connectTimeout,
+		StartTimeout:    f.startTimeout,
+		HangTimeout:     f.hangTimeout,
+	}
+	return o, nil
+}
+
+// config returns nil if TLS is not wanted.
+func (f tlsFlags) config() (*tls.Config, error) {
+	if !f.use {
+		if f.ca != "" || f.cert != "" || f.serverName != "" || f.insecure {
+			return nil, errors.New("--tls-…: expected --tls too")
+		}
+		return nil, nil
+	}
+	c := &tls.Config{ServerName: f.serverName, InsecureSkipVerify: f.insecure, MinVersion: tls.VersionTLS12}
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca: expected certificates in PEM in %s, found none", f.ca)
+		}
+	}
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}

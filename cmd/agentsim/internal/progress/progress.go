@@ -1,0 +1,128 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package progress shows how far a run of agents is: a bar on a terminal, plain lines
+// elsewhere.
+package progress
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// How often a bar and lines are brought up to date.
+const (
+	barInterval  = 100 * time.Millisecond
+	lineInterval = 2 * time.Second
+)
+
+// Progress shows a number of events that grows.
+type Progress struct {
+	out   *os.File
+	label string
+	total uint64
+	bar   *progressbar.ProgressBar // nil where out is no terminal
+
+	mu    sync.Mutex // output
+	begin time.Time
+	done  chan struct{}
+	ended sync.WaitGroup
+}
+
+// New returns a progress that is not shown yet. total is 0 if nobody knows it.
+func New(out *os.File, label string, total uint64) *Progress {
+	p := &Progress{out: out, label: label, total: total, done: make(chan struct{})}
+	if term.IsTerminal(int(out.Fd())) {
+		p.bar = newBar(out, label, total)
+	}
+	return p
+}
+
+func newBar(out *os.File, label string, total uint64) *progressbar.ProgressBar {
+	most := int64(total)
+	if total == 0 {
+		most = -1 // a spinner
+	}
+	return progressbar.NewOptions64(most,
+		progressbar.OptionSetWriter(out),
+		progressbar.OptionSetDescription(label),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionSetItsString("events"),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionSetPredictTime(total > 0),
+		progressbar.OptionClearOnFinish(),
+	)
+}
+
+// Start shows the number of events that sample returns, until Stop.
+func (p *Progress) Start(sample func() uint64) {
+	p.begin = time.Now()
+	interval := lineInterval
+	if p.bar != nil {
+		interval = barInterval
+	}
+	p.ended.Go(func() {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		var last uint64
+		for {
+			select {
+			case <-p.done:
+				return
+			case <-ticker.C:
+				now := sample()
+				p.show(now, float64(now-last)/interval.Seconds())
+				last = now
+			}
+		}
+	})
+}
+
+func (p *Progress) show(events uint64, rate float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		p.bar.Set64(int64(events)) // fails only if the terminal is gone
+		return
+	}
+	if p.total == 0 {
+		fmt.Fprintf(p.out, "%s: %s events, %s events/s\n", p.label, Count(events), Rate(rate))
+		return
+	}
+	fmt.Fprintf(p.out, "%s: %s of %s events (%d%%), %s events/s\n", p.label, Count(events), Count(p.total),
+		events*100/p.total, Rate(rate))
+}
+
+// Stop removes the bar and waits until nothing is shown any more. It may be called
+// without Start, and twice.
+func (p *Progress) Stop() {
+	p.mu.Lock()
+	select {
+	case <-p.done:
+	default:
+		close(p.done)
+	}
+	p.mu.Unlock()
+	p.ended.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		p.bar.Clear() // fails only if the terminal is gone
+	}
+}
+
+// Println prints a line without disturbing the bar.
+func (p *Progress) Println(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		p.bar.Clear() // fails only if the terminal is gone
+	}
+	fmt.Fprintln(p.out, line)
+}

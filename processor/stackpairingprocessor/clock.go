@@ -34,8 +34,8 @@ func (c *clock) now() time.Duration {
 	return c.elapsed() - c.stopped
 }
 
-// stand stops the clock, or lets it go on. Both can be said twice.
-func (c *clock) stand(still bool) {
+// refuse stops the clock, or lets it go on. Both can be said twice.
+func (c *clock) refuse(still bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch now := c.elapsed(); {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
@@ -33,7 +34,9 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	batches, rest := split(td)
 	if err := p.delivery.offerHeld(ctx); err != nil {
 		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
-		return fmt.Errorf("finished spans are held because the next component refuses them: %w", err)
+		// Not wrapped: the error may name the part that was refused of what is
+		// held, and the caller would take it for a part of td.
+		return fmt.Errorf("finished spans are held because the next component refuses them: %v", err)
 	}
 	if len(batches) == 0 {
 		return p.next.ConsumeTraces(ctx, td)
@@ -46,7 +49,7 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	defer release()
 	if rest.SpanCount() > 0 {
 		if err := p.next.ConsumeTraces(ctx, rest); err != nil {
-			return err
+			return withBatches(err, td)
 		}
 	}
 	for _, c := range batches {
@@ -71,19 +74,39 @@ func split(td ptrace.Traces) (batches []carrier, rest ptrace.Traces) {
 			}
 		}
 	}
-	rest = ptrace.NewTraces()
 	if len(batches) == 0 || others == 0 {
-		return batches, rest
+		return batches, ptrace.NewTraces()
 	}
+	return batches, without(td, callevent.Carries)
+}
+
+// without is a copy of td without the spans that match.
+func without(td ptrace.Traces, match func(ptrace.Span) bool) ptrace.Traces {
+	rest := ptrace.NewTraces()
 	td.CopyTo(rest)
 	rest.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
 		rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
-			ss.Spans().RemoveIf(callevent.Carries)
+			ss.Spans().RemoveIf(match)
 			return ss.Spans().Len() == 0
 		})
 		return rs.ScopeSpans().Len() == 0
 	})
-	return batches, rest
+	return rest
+}
+
+// withBatches is the error with which the spans that are not batches were
+// refused. Where it names a part of them, that is all that the caller hands
+// over again, so the batches, of which none was taken, are put to it.
+func withBatches(err error, td ptrace.Traces) error {
+	part, ok := refusedPart(err)
+	if !ok {
+		return err
+	}
+	left := without(td, func(span ptrace.Span) bool { return !callevent.Carries(span) })
+	for _, rs := range part.ResourceSpans().All() {
+		rs.CopyTo(left.ResourceSpans().AppendEmpty())
+	}
+	return consumererror.NewTraces(err, left)
 }
 
 // reserve keeps room for what the batches may come to hold. A call that is
@@ -144,7 +167,7 @@ func (p *pairer) deliver(ctx context.Context, f *finished) {
 	}
 	delay := time.Since(time.Unix(0, f.Spans[0].End))
 	p.telemetry.ProcessorStackPairingDelay.Record(ctx, max(delay.Seconds(), 0))
-	p.delivery.deliver(ctx, f.origin.traces(f.Spans, &f.Output))
+	p.delivery.deliver(ctx, func() ptrace.Traces { return f.origin.traces(f.Spans, &f.Output) })
 	f.Taken()
 }
 

@@ -48,42 +48,53 @@ type delivery struct {
 
 // held is one refused hand-over of the spans of one stream.
 type held struct {
-	traces ptrace.Traces
-	client client.Info
-	bytes  int
+	traces       ptrace.Traces
+	client       client.Info
+	spans, bytes int
 }
 
-// deliver hands traces on, or holds or drops them; they belong to the delivery.
-// What is held already goes first.
-func (d *delivery) deliver(ctx context.Context, traces ptrace.Traces) {
+// deliver hands what build makes on, or holds or drops it. What is held already
+// goes first. build is called again where the next component may have changed
+// what it refuses.
+func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
+	traces := build()
 	if d.spans.Load() > 0 {
 		d.hold(ctx, traces, errors.New("earlier spans are held"))
 		return
 	}
+	spans := traces.SpanCount()
 	err := d.next.ConsumeTraces(ctx, traces)
-	switch {
-	case err == nil:
-	case consumererror.IsPermanent(err):
-		d.dropped(traces.SpanCount(), refusedForGood, err)
-	default:
-		d.hold(ctx, refusedPart(err, traces), err)
+	if err == nil {
+		return
 	}
+	if consumererror.IsPermanent(err) {
+		d.dropped(spans, refusedForGood, err)
+		return
+	}
+	if part, ok := refusedPart(err); ok {
+		traces = part
+	} else if d.next.Capabilities().MutatesData {
+		traces = build()
+	}
+	d.hold(ctx, traces, err)
 }
 
 // hold keeps traces for later.
 func (d *delivery) hold(ctx context.Context, traces ptrace.Traces, err error) {
-	spans := traces.SpanCount()
-	size := d.sizer.TracesSize(traces)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.bytes+size > d.maxBytes {
-		d.dropped(spans, holdFull, err)
+	h := held{traces: traces, client: client.FromContext(ctx), spans: traces.SpanCount(), bytes: d.sizer.TracesSize(traces)}
+	if h.spans == 0 {
 		return
 	}
-	d.queue = append(d.queue, held{traces: traces, client: client.FromContext(ctx), bytes: size})
-	d.bytes += size
-	d.count(spans)
-	d.clock.stand(true)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bytes+h.bytes > d.maxBytes {
+		d.dropped(h.spans, holdFull, err)
+		return
+	}
+	d.queue = append(d.queue, h)
+	d.bytes += h.bytes
+	d.count(h.spans)
+	d.clock.refuse(true)
 }
 
 // offerHeld offers what is held, oldest first, and returns the error with which
@@ -96,24 +107,50 @@ func (d *delivery) offerHeld(ctx context.Context) error {
 	defer d.mu.Unlock()
 	for len(d.queue) > 0 {
 		first := &d.queue[0]
-		spans := first.traces.SpanCount()
-		err := d.next.ConsumeTraces(client.NewContext(ctx, first.client), first.traces)
+		err := d.next.ConsumeTraces(client.NewContext(ctx, first.client), d.offer(first.traces))
 		if err != nil && !consumererror.IsPermanent(err) {
-			first.traces = refusedPart(err, first.traces)
-			d.count(first.traces.SpanCount() - spans)
+			if part, ok := refusedPart(err); ok {
+				d.keepOfFirst(part)
+			}
 			return err
 		}
 		if err != nil {
-			d.dropped(spans, refusedForGood, err)
+			d.dropped(first.spans, refusedForGood, err)
 		}
-		d.bytes -= first.bytes
-		d.count(-spans)
-		d.queue[0] = held{}
-		d.queue = d.queue[1:]
+		d.keepOfFirst(ptrace.NewTraces())
 	}
-	d.queue = nil
-	d.clock.stand(false)
 	return nil
+}
+
+// offer is what the next component may do with as it likes.
+func (d *delivery) offer(traces ptrace.Traces) ptrace.Traces {
+	if !d.next.Capabilities().MutatesData {
+		return traces
+	}
+	offered := ptrace.NewTraces()
+	traces.CopyTo(offered)
+	return offered
+}
+
+// keepOfFirst keeps just this part of what is first in the queue.
+func (d *delivery) keepOfFirst(part ptrace.Traces) {
+	first := &d.queue[0]
+	spans, bytes := part.SpanCount(), d.sizer.TracesSize(part)
+	if spans == 0 {
+		bytes = 0
+	}
+	d.bytes += bytes - first.bytes
+	d.count(spans - first.spans)
+	if spans > 0 {
+		first.traces, first.spans, first.bytes = part, spans, bytes
+		return
+	}
+	*first = held{}
+	d.queue = d.queue[1:]
+	if len(d.queue) == 0 {
+		d.queue = nil
+		d.clock.refuse(false)
+	}
 }
 
 // dropHeld drops what is held.
@@ -125,7 +162,7 @@ func (d *delivery) dropHeld(reason dropReason, err error) {
 		d.count(-spans)
 	}
 	d.queue, d.bytes = nil, 0
-	d.clock.stand(false)
+	d.clock.refuse(false)
 }
 
 func (d *delivery) count(change int) {
@@ -133,12 +170,11 @@ func (d *delivery) count(change int) {
 	d.holding(change)
 }
 
-// refusedPart is what of traces the error says was not taken: all, unless it
-// names a part.
-func refusedPart(err error, traces ptrace.Traces) ptrace.Traces {
+// refusedPart is the part that was not taken, if the error names one.
+func refusedPart(err error) (part ptrace.Traces, ok bool) {
 	var partial consumererror.Traces
-	if errors.As(err, &partial) {
-		return partial.Data()
+	if !errors.As(err, &partial) {
+		return part, false
 	}
-	return traces
+	return partial.Data(), true
 }

@@ -4,45 +4,105 @@
 package stackpairingprocessor
 
 import (
+	"context"
+	"slices"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 // clock is the monotonic time by which events and streams wait. It stands still
-// while the processor refuses: what is missing may be among the refused.
+// while the processor refuses, and while a call to the next component takes
+// long: what is missing may be among what is refused, or behind what waits.
 type clock struct {
-	mu sync.Mutex
 	// elapsed is the time since the processor was made.
 	elapsed func() time.Duration
+	// patience is how long a call to the next component may take before the
+	// clock stands.
+	patience time.Duration
+
+	mu sync.Mutex
+	// refusing: the processor refuses. calls are when the calls to the next
+	// component that are under way began, earliest first.
+	refusing bool
+	calls    []time.Duration
 	// stopped is the time that the clock stood still, and since when it does
 	// now, where standing is true.
 	stopped, since time.Duration
 	standing       bool
 }
 
-func newClock() *clock {
+func newClock(patience time.Duration) *clock {
 	start := time.Now()
-	return &clock{elapsed: func() time.Duration { return time.Since(start) }}
+	return &clock{patience: patience, elapsed: func() time.Duration { return time.Since(start) }}
 }
 
 func (c *clock) now() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := c.elapsed()
+	c.settle(now)
 	if c.standing {
-		return c.since - c.stopped
+		now = c.since
 	}
-	return c.elapsed() - c.stopped
+	return now - c.stopped
 }
 
-// refuse stops the clock, or lets it go on. Both can be said twice.
-func (c *clock) refuse(still bool) {
+// refuse says that the processor refuses, or no longer does. Both can be said
+// twice.
+func (c *clock) refuse(refusing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch now := c.elapsed(); {
+	now := c.elapsed()
+	c.settle(now)
+	c.refusing = refusing
+	c.settle(now)
+}
+
+// call does what a call to the next component is.
+func (c *clock) call(do func() error) error {
+	c.mu.Lock()
+	began := c.elapsed()
+	c.calls = append(c.calls, began)
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		now := c.elapsed()
+		c.settle(now)
+		i := slices.Index(c.calls, began)
+		c.calls = slices.Delete(c.calls, i, i+1)
+		c.settle(now)
+	}()
+	return do()
+}
+
+// settle stops the clock, or lets it go on, if there is reason to at the time
+// now. A call is seen to take long after it began to, so the clock is stopped
+// in hindsight; nobody was told a later time meanwhile.
+func (c *clock) settle(now time.Duration) {
+	overdue := len(c.calls) > 0 && now-c.calls[0] > c.patience
+	still := c.refusing || overdue
+	switch {
 	case still && !c.standing:
 		c.since = now
+		if overdue {
+			c.since = c.calls[0] + c.patience
+		}
 	case !still && c.standing:
 		c.stopped += now - c.since
 	}
 	c.standing = still
+}
+
+// timed is the next component, with the clock told how long its calls take.
+type timed struct {
+	consumer.Traces
+	clock *clock
+}
+
+func (t timed) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	return t.clock.call(func() error { return t.Traces.ConsumeTraces(ctx, td) })
 }

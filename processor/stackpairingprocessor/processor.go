@@ -55,6 +55,10 @@ type pairer struct {
 	shutdown sync.Once
 }
 
+// patienceShare is the part of reorder.max_wait that a call to the next
+// component may take before the clock stands.
+const patienceShare = 4
+
 // burstInterval is how often a message is logged that many events cause.
 const burstInterval = 10 * time.Second
 
@@ -67,6 +71,8 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 	if err != nil {
 		return nil, err
 	}
+	clock := newClock(cfg.Reorder.MaxWait / patienceShare)
+	next = timed{next, clock}
 	p := &pairer{
 		cfg:       cfg,
 		next:      next,
@@ -75,7 +81,7 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 		burst: set.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 			return zapcore.NewSamplerWithOptions(core, burstInterval, 1, 0)
 		})),
-		clock:    newClock(),
+		clock:    clock,
 		settings: cfg.pairing(roots),
 		maxBytes: int64(cfg.Reorder.MaxMiB) << 20,
 	}

@@ -28,7 +28,7 @@ func (p *pairer) lighten(ctx context.Context) {
 		if sh == nil {
 			return
 		}
-		f := p.fresh()
+		f := p.fresh(ctx)
 		sh.lighten(id, f)
 		p.handOnAll(ctx, []*finished{f})
 		after := p.accounts.bytes.Load()
@@ -55,7 +55,7 @@ func (p *pairer) largest(of func(size) int64) (in *shard, id callevent.StreamID)
 func (p *pairer) boundStreams(ctx context.Context, newest callevent.StreamID) {
 	for first := p.shardIndex(newest); p.accounts.streams.Load() > int64(p.cfg.Limits.MaxStreams); first++ {
 		sh := &p.shards[first%shardCount]
-		if f := sh.endOldest(newest, callevent.CauseLimit, p.fresh); f != nil {
+		if f := sh.endOldest(newest, callevent.CauseLimit, func() *finished { return p.fresh(ctx) }); f != nil {
 			p.handOnAll(ctx, []*finished{f})
 		}
 	}

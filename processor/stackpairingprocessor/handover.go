@@ -142,14 +142,14 @@ func (p *pairer) take(ctx context.Context, c carrier) {
 		return
 	}
 	p.telemetry.ProcessorStackPairingBatches.Add(ctx, 1)
-	f := p.fresh()
-	f.Full = func() { p.deliver(ctx, f) }
+	f := p.fresh(ctx)
 	p.shardOf(batch.Stream).take(batch, c, client.FromContext(ctx), p.clock.now(), f)
 	p.handOn(ctx, f)
 	p.boundStreams(ctx, batch.Stream)
 }
 
-// handOn hands the finished calls of one stream to the next component.
+// handOn hands the finished calls of one stream to the next component, in the
+// name of the client that sent it.
 func (p *pairer) handOn(ctx context.Context, f *finished) {
 	if f.Counters.BelowResolution {
 		p.warnBelowResolution()
@@ -167,14 +167,12 @@ func (p *pairer) deliver(ctx context.Context, f *finished) {
 	}
 	delay := time.Since(time.Unix(0, f.Spans[0].End))
 	p.telemetry.ProcessorStackPairingDelay.Record(ctx, max(delay.Seconds(), 0))
-	p.delivery.deliver(ctx, func() ptrace.Traces { return f.origin.traces(f.Spans, &f.Output) })
+	p.delivery.deliver(client.NewContext(ctx, f.client), func() ptrace.Traces { return f.origin.traces(f.Spans, &f.Output) })
 	f.Taken()
 }
 
-// handOnAll hands on what timers and bounds finished, each in the name of the
-// client that sent the stream.
 func (p *pairer) handOnAll(ctx context.Context, all []*finished) {
 	for _, f := range all {
-		p.handOn(client.NewContext(ctx, f.client), f)
+		p.handOn(ctx, f)
 	}
 }

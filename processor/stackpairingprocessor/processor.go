@@ -138,8 +138,9 @@ func (p *pairer) Shutdown(ctx context.Context) error {
 		}
 		ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
 		defer cancel()
+		fresh := func() *finished { return p.fresh(ctx) }
 		for i := range p.shards {
-			p.handOnAll(ctx, p.shards[i].end(callevent.CauseShutdown, p.fresh))
+			p.handOnAll(ctx, p.shards[i].end(callevent.CauseShutdown, fresh))
 		}
 		p.delivery.dropHeld(atShutdown, p.offerUntil(ctx))
 		p.telemetry.Shutdown()
@@ -173,12 +174,12 @@ func (p *pairer) shardIndex(id callevent.StreamID) uint64 {
 
 func (p *pairer) shardOf(id callevent.StreamID) *shard { return &p.shards[p.shardIndex(id)] }
 
-// fresh gives an empty output. Spans that are too many for it are delivered as
-// those of a timer are.
-func (p *pairer) fresh() *finished {
+// fresh gives an empty output. Spans that are too many for it are delivered
+// within ctx.
+func (p *pairer) fresh(ctx context.Context) *finished {
 	f := p.spare.Get().(*finished)
 	f.MaxSpans = maxSpansPerCall
-	f.Full = func() { p.deliver(client.NewContext(context.Background(), f.client), f) }
+	f.Full = func() { p.deliver(ctx, f) }
 	return f
 }
 

@@ -20,7 +20,8 @@ import (
 const shardCount = 64
 
 // shard owns the call streams whose IDs fall to it. Its lock is taken once for
-// each batch, not for each event, and never held while spans are handed on.
+// each batch, not for each event. Spans are handed on without it, but for those
+// that are too many to be finished at once.
 type shard struct {
 	settings *pairing.Settings
 	accounts *accounts

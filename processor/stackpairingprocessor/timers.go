@@ -33,8 +33,9 @@ func (p *pairer) expire(ctx context.Context) {
 		return
 	}
 	now := p.clock.now()
+	fresh := func() *finished { return p.fresh(ctx) }
 	for i := range p.shards {
-		p.handOnAll(ctx, p.shards[i].expire(now, p.cfg.IdleTimeout, p.fresh))
+		p.handOnAll(ctx, p.shards[i].expire(now, p.cfg.IdleTimeout, fresh))
 	}
 	p.lighten(ctx)
 }

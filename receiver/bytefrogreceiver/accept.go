@@ -60,7 +60,10 @@ func (r *bytefrogReceiver) accept(listener net.Listener) {
 }
 
 // begin starts the goroutine of a connection.
-func (r *bytefrogReceiver) begin(conn net.Conn, release func(), serve func(net.Conn)) {
+func (r *bytefrogReceiver) begin(conn net.Conn, release func(), serve func(net.Conn, time.Time)) {
+	// The deadline is set before the shutdown can see the connection and set its own.
+	until := time.Now().Add(r.env.config.Limits.HandshakeTimeout)
+	_ = conn.SetReadDeadline(until)
 	if !r.handshakes.begin(conn) {
 		_ = conn.Close()
 		release()
@@ -73,11 +76,11 @@ func (r *bytefrogReceiver) begin(conn net.Conn, release func(), serve func(net.C
 		defer release()
 		defer r.env.telemetry.connections(-1)
 		defer r.handshakes.done(conn)
-		serve(conn)
+		serve(conn, until)
 	}()
 }
 
-func (r *bytefrogReceiver) refuseConnection(conn net.Conn) {
+func (r *bytefrogReceiver) refuseConnection(conn net.Conn, _ time.Time) {
 	limit := &limitError{setting: "limits.max_connections", limit: r.env.config.Limits.MaxConnections}
 	r.env.logger.Warn("A connection is refused", zap.Error(limit), zap.Stringer("peer", conn.RemoteAddr()))
 	r.refuse(conn, refusedConnections, limit.Error())

@@ -115,6 +115,10 @@ type LimitsConfig struct {
 	// MaxRunMemory is how many bytes of names, waiting events and held batches a
 	// run can have, beside the fixed buffers of its connections.
 	MaxRunMemory int `mapstructure:"max_run_memory"`
+	// MaxConnectionLead is how many sequence numbers below the highest may be
+	// missing before the data connections that are ahead wait for the others. It
+	// has to be below reorder.max_events of stack_pairing.
+	MaxConnectionLead int `mapstructure:"max_connection_lead"`
 	// MaxQueuedLogs is how many log records can wait.
 	MaxQueuedLogs int `mapstructure:"max_queued_logs"`
 	// HandshakeTimeout is how long a new connection has to say what it is.
@@ -171,13 +175,14 @@ func createDefaultConfig() *Config {
 		KeepaliveInterval: 10 * time.Second,
 		NameWait:          time.Second,
 		Limits: LimitsConfig{
-			MaxConnections:   4096,
-			MaxRuns:          maxRunID,
-			MaxMessageSize:   bytefrog.MaxString,
-			MaxRunMemory:     64 * mib,
-			MaxQueuedLogs:    10_000,
-			HandshakeTimeout: 10 * time.Second,
-			MessageTimeout:   10 * time.Second,
+			MaxConnections:    4096,
+			MaxRuns:           maxRunID,
+			MaxMessageSize:    bytefrog.MaxString,
+			MaxRunMemory:      64 * mib,
+			MaxConnectionLead: 100_000,
+			MaxQueuedLogs:     10_000,
+			HandshakeTimeout:  10 * time.Second,
+			MessageTimeout:    10 * time.Second,
 		},
 		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: 5 * time.Second},
 		ShutdownTimeout:      5 * time.Second,
@@ -274,6 +279,7 @@ func (c *LimitsConfig) validate() error {
 		between("limits.max_runs", c.MaxRuns, 1, maxRunID),
 		between("limits.max_message_size", c.MaxMessageSize, 256, bytefrog.MaxString),
 		between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),
+		between("limits.max_connection_lead", c.MaxConnectionLead, 1, math.MaxInt),
 		between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
 		within("limits.handshake_timeout", c.HandshakeTimeout, time.Millisecond, 10*time.Minute),
 		within("limits.message_timeout", c.MessageTimeout, time.Millisecond, 10*time.Minute),

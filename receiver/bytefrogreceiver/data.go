@@ -6,6 +6,7 @@ package bytefrogreceiver
 import (
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
@@ -28,6 +29,8 @@ type dataConnection struct {
 	events []bytefrog.Event
 	// fresh is how many messages with a number have come since they were counted.
 	fresh int
+	// position is the number of the last call event that came.
+	position atomic.Uint64
 	// lost says how the connection was cut off, if it was.
 	lost error
 }
@@ -37,7 +40,7 @@ func newDataConnection(r *run, in *input) (*dataConnection, error) {
 	if r.handover == nil {
 		return d, nil
 	}
-	batch, err := newBatcher(r.stream, r.streamID, r.env.config, r.handOn)
+	batch, err := newBatcher(r.stream, r.streamID, r.env.config, r.handover.send)
 	d.batch = batch
 	return d, err
 }
@@ -106,6 +109,7 @@ func (d *dataConnection) read() {
 		if n > 0 && !d.take(n, now) {
 			return
 		}
+		d.keepPace()
 		if d.batch != nil {
 			d.batch.attend(now)
 		}
@@ -198,6 +202,7 @@ func (d *dataConnection) decode(now time.Time) error {
 
 func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 	d.run.settleBreak(events)
+	d.position.Store(unwrapSequence(d.run.stream.next.Load(), events[len(events)-1].Sequence))
 	if d.batch == nil {
 		d.fresh += len(events)
 		d.run.stream.advance(0, uint64(len(events)))
@@ -224,44 +229,35 @@ const sequenceOffset = 5
 
 // handle takes a message that is no call event.
 func (d *dataConnection) handle(m bytefrog.Message, now time.Time) error {
-	names := d.run.stream.names
 	switch m := m.(type) {
-	case bytefrog.MapMethod:
-		if d.batch == nil {
-			return nil
-		}
-		remapped, err := names.mapMethod(m.Method, m.Signature)
-		d.named(remapped)
-		return err
-	case bytefrog.MapException:
-		if d.batch == nil {
-			return nil
-		}
-		remapped, err := names.mapException(m.Exception, m.Name)
-		d.named(remapped)
-		return err
-	case bytefrog.MapThreadName:
-		if d.batch == nil {
-			return nil
-		}
-		from := unwrapTicks(d.run.stream.clock.expected(now), m.Time)
-		if err := names.mapThread(m.Thread, from, m.Name); err != nil {
-			return err
-		}
-		d.named(false)
 	case bytefrog.Marker:
 		return d.marker(m, now)
 	case bytefrog.ErrorMessage:
 		d.run.agentError(m)
 		return errStop
 	}
-	return nil
+	if d.batch == nil {
+		return nil
+	}
+	return d.name(m, now)
 }
 
-func (d *dataConnection) named(remapped bool) {
+// name takes a map message.
+func (d *dataConnection) name(m bytefrog.Message, now time.Time) (err error) {
+	names, remapped := d.run.stream.names, false
+	switch m := m.(type) {
+	case bytefrog.MapMethod:
+		remapped, err = names.mapMethod(m.Method, m.Signature)
+	case bytefrog.MapException:
+		remapped, err = names.mapException(m.Exception, m.Name)
+	case bytefrog.MapThreadName:
+		from := unwrapTicks(d.run.stream.clock.expected(now), m.Time)
+		err = names.mapThread(m.Thread, from, m.Name)
+	}
 	if remapped {
 		d.run.env.telemetry.nameRemapped()
 	}
+	return err
 }
 
 // marker takes a marker: its number is none of a call, and it is a log record.

@@ -4,6 +4,7 @@
 package bytefrogreceiver
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -15,13 +16,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/callevent"
 )
 
-// parcel is one batch on its way into the pipeline.
+// parcel is one batch on its way into the pipeline. What the pipeline is given is
+// made anew for each try: it may change what it refuses.
 type parcel struct {
-	traces ptrace.Traces
-	events int
-	bytes  int
+	batch callevent.Packed
 	// observed is the context of the observation that begins with the first try
 	// and ends once, in handover.delivered.
 	observed context.Context
@@ -40,6 +42,8 @@ type handover struct {
 	telemetry *telemetry
 	logger    *zap.Logger
 	retry     RetryConfig
+	// traces makes of a batch what the pipeline takes.
+	traces func(callevent.Packed) ptrace.Traces
 	// ctx is cancelled when what was not accepted has to be dropped.
 	ctx context.Context
 
@@ -61,10 +65,10 @@ type handover struct {
 
 const formatBytefrog = "bytefrog"
 
-// send hands on a batch. When it returns, the batch was accepted, or is held, or
-// was dropped and counted.
-func (h *handover) send(p parcel) {
-	p.observed = h.observer.StartTracesOp(h.ctx)
+// send hands on a batch, whose data is the caller's again when it returns: the batch
+// was accepted, or is held, or was dropped and counted.
+func (h *handover) send(batch callevent.Packed) {
+	p := parcel{batch: batch, observed: h.observer.StartTracesOp(h.ctx)}
 	if h.refused == nil {
 		h.waiting.Add(1)
 		defer h.waiting.Add(-1)
@@ -76,7 +80,7 @@ func (h *handover) send(p parcel) {
 		return
 	}
 	h.waiting.Add(1)
-	err := h.next.ConsumeTraces(p.observed, p.traces)
+	err := h.next.ConsumeTraces(p.observed, h.traces(batch))
 	h.waiting.Add(-1)
 	if err == nil || consumererror.IsPermanent(err) || h.ctx.Err() != nil {
 		h.delivered(p, err)
@@ -89,13 +93,13 @@ func (h *handover) send(p parcel) {
 
 // offer hands on a batch without events, which nothing is lost with: it reports
 // whether the pipeline accepted it at once.
-func (h *handover) offer(ctx context.Context, p parcel) bool {
+func (h *handover) offer(ctx context.Context, batch callevent.Packed) bool {
 	if h.holds() {
 		return false
 	}
-	p.observed = h.observer.StartTracesOp(ctx)
-	err := h.next.ConsumeTraces(p.observed, p.traces)
-	h.observer.EndTracesOp(p.observed, formatBytefrog, p.traces.SpanCount(), err)
+	ctx = h.observer.StartTracesOp(ctx)
+	err := h.next.ConsumeTraces(ctx, h.traces(batch))
+	h.observer.EndTracesOp(ctx, formatBytefrog, 1, err)
 	return err == nil
 }
 
@@ -104,7 +108,7 @@ func (h *handover) offer(ctx context.Context, p parcel) bool {
 func (h *handover) deliver(p parcel) {
 	pause := h.retry.InitialInterval
 	for {
-		err := h.next.ConsumeTraces(p.observed, p.traces)
+		err := h.next.ConsumeTraces(p.observed, h.traces(p.batch))
 		if err == nil || consumererror.IsPermanent(err) {
 			h.delivered(p, err)
 			return
@@ -127,7 +131,7 @@ func (h *handover) deliver(p parcel) {
 
 // delivered ends the hand-over of a batch: accepted, or dropped with err.
 func (h *handover) delivered(p parcel, err error) {
-	h.observer.EndTracesOp(p.observed, formatBytefrog, p.traces.SpanCount(), err)
+	h.observer.EndTracesOp(p.observed, formatBytefrog, 1, err)
 	if err == nil {
 		h.telemetry.batchAccepted()
 		h.dropping.Store(false)
@@ -140,10 +144,10 @@ func (h *handover) delivered(p parcel, err error) {
 	if !consumererror.IsPermanent(err) {
 		reason = droppedShutdown
 	}
-	h.telemetry.batchDropped(p.events, reason)
+	h.telemetry.batchDropped(p.batch.Events, reason)
 	if !h.dropping.Swap(true) {
 		h.logger.Error("A batch of call events is dropped, and so are others until the next is accepted",
-			zap.String("reason", reason), zap.Int("events", p.events), zap.Error(err))
+			zap.String("reason", reason), zap.Int("events", p.batch.Events), zap.Error(err))
 	}
 }
 
@@ -159,8 +163,8 @@ func (h *handover) holds() bool {
 	return len(h.held) > 0
 }
 
-// hold keeps a batch until it can be handed on, and waits for memory where there
-// is none.
+// hold keeps a copy of a batch until it can be handed on, and waits for memory where
+// there is none.
 func (h *handover) hold(p parcel) {
 	for !h.tryHold(p) {
 		h.mu.Lock()
@@ -187,9 +191,10 @@ func (h *handover) hold(p parcel) {
 }
 
 func (h *handover) tryHold(p parcel) bool {
-	if !h.budget.take(p.bytes) {
+	if !h.budget.take(len(p.batch.Data)) {
 		return false
 	}
+	p.batch.Data = bytes.Clone(p.batch.Data)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.held = append(h.held, p)
@@ -209,7 +214,7 @@ func (h *handover) drain() {
 		p := h.held[0]
 		h.mu.Unlock()
 		h.deliver(p)
-		h.budget.give(p.bytes)
+		h.budget.give(len(p.batch.Data))
 
 		h.mu.Lock()
 		h.held[0] = parcel{}

@@ -34,11 +34,15 @@ var errRunOver = errors.New("the run is over")
 // an agent could send, so that a connection that is none costs little.
 const handshakeBytes = 256
 
+// controlBytes is how much of a control connection is read at once.
+const controlBytes = 4 << 10
+
 // serve is what a connection's goroutine does: it finds out what the connection
-// is, and is its reader from then on.
-func (r *bytefrogReceiver) serve(conn net.Conn) {
+// is, for which it has the time until, and is its reader from then on.
+func (r *bytefrogReceiver) serve(conn net.Conn, until time.Time) {
 	limits := &r.env.config.Limits
 	in := newInput(conn, handshakeBytes, limits.MaxMessageSize, limits.HandshakeTimeout)
+	in.deadline = until
 	first, err := r.readFirst(in)
 	r.handshakes.done(conn)
 	if err != nil {
@@ -56,7 +60,7 @@ func (r *bytefrogReceiver) serve(conn net.Conn) {
 
 // readFirst reads the first message. The error is a *badData, or the connection's.
 func (r *bytefrogReceiver) readFirst(in *input) (bytefrog.Message, error) {
-	until := time.Now().Add(r.env.config.Limits.HandshakeTimeout)
+	until := in.deadline
 	for {
 		m, n, err := bytefrog.DecodeFirst(in.bytes(), r.env.config.Limits.MaxMessageSize)
 		if err != nil {
@@ -102,6 +106,7 @@ func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello) {
 		r.refuse(in.conn, refusedVersion, text)
 		return
 	}
+	in.resize(controlBytes)
 	run, err := r.env.registry.open(func(id runID) (*run, error) { return newRun(r.env, id, m.Version, in) })
 	if err != nil {
 		r.env.logger.Warn("An agent is refused", zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))

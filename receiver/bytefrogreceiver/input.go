@@ -28,6 +28,8 @@ type input struct {
 	// front is waited for.
 	timeout time.Duration
 	waiting time.Time
+	// deadline is the connection's for reading.
+	deadline time.Time
 }
 
 const inputBytes = 64 << 10
@@ -64,8 +66,11 @@ func (in *input) read(now, until time.Time) (int, error) {
 			until = over
 		}
 	}
-	if err := in.conn.SetReadDeadline(until); err != nil {
-		return 0, err
+	if !until.Equal(in.deadline) {
+		if err := in.conn.SetReadDeadline(until); err != nil {
+			return 0, err
+		}
+		in.deadline = until
 	}
 	n, err := in.conn.Read(in.buf[in.end:])
 	in.end += n

@@ -4,7 +4,6 @@
 package bytefrogreceiver
 
 import (
-	"context"
 	"time"
 
 	"go.uber.org/zap"
@@ -63,12 +62,12 @@ func (k *keeper) announce() {
 		return
 	}
 	barriers := r.stream.barriers.unannounced(nil)
-	p, err := k.emptyBatch(barriers)
+	batch, err := k.emptyBatch(barriers)
 	if err != nil {
 		r.logger.Error("An empty batch could not be made", zap.Error(err))
 		return
 	}
-	k.failed = !r.handover.offer(r.left, p)
+	k.failed = !r.handover.offer(r.left, batch)
 	if !k.failed {
 		k.said = r.env.now()
 		r.stream.barriers.announced(barriers)
@@ -76,21 +75,17 @@ func (k *keeper) announce() {
 }
 
 // emptyBatch makes a batch without events.
-func (k *keeper) emptyBatch(barriers []callevent.Barrier) (parcel, error) {
+func (k *keeper) emptyBatch(barriers []callevent.Barrier) (callevent.Packed, error) {
 	r := k.run
 	if k.packer == nil {
 		packer, err := newPacker(r.stream, r.streamID, callevent.MinBatchBytes)
 		if err != nil {
-			return parcel{}, err
+			return callevent.Packed{}, err
 		}
 		k.packer = packer
 	}
 	k.packer.Reset()
-	batch, err := k.packer.Close(barriers, r.stream.next.Load(), r.env.now().UnixNano())
-	if err != nil {
-		return parcel{}, err
-	}
-	return parcel{traces: batchTraces(batch, r.resource, r.env.build), observed: context.Background(), bytes: len(batch.Data)}, nil
+	return k.packer.Close(barriers, r.stream.next.Load(), r.env.now().UnixNano())
 }
 
 // rateWatch sees when a run traces more than is sensible.

@@ -82,7 +82,7 @@ func outOfMemory(limit int) ending {
 // leave decides that the run ends. Only the first decision counts; the keeper
 // carries it out. It returns at once.
 func (r *run) leave(e ending) {
-	r.leave1.Do(func() {
+	r.decided.Do(func() {
 		r.ending = e
 		close(r.leaving)
 		r.cancel()
@@ -256,10 +256,10 @@ func (k *keeper) handOnEnd() {
 		return
 	}
 	r.breakAt(callevent.End(r.stream.next.Load(), r.ending.cause))
-	p, err := k.emptyBatch(r.stream.barriers.unannounced(nil))
+	batch, err := k.emptyBatch(r.stream.barriers.unannounced(nil))
 	if err != nil {
 		r.logger.Error("The end of the run could not be handed on", zap.Error(err))
 		return
 	}
-	r.handover.send(p)
+	r.handover.send(batch)
 }

@@ -43,13 +43,21 @@ const (
 // runLogs makes log records of what a run says of itself. Without a pipeline for
 // logs it does nothing.
 type runLogs struct {
-	sink *logSink
-	run  *run
+	sink   *logSink
+	clock  *agentClock
+	origin *origin
+	now    func() time.Time
+}
+
+// origin is the run that log records are from.
+type origin struct {
+	run      runID
+	resource pcommon.Resource
 }
 
 // logRecord is a log record on its way to the pipeline.
 type logRecord struct {
-	run        *run
+	*origin
 	event      string
 	severity   plog.SeverityNumber
 	body       string
@@ -75,9 +83,9 @@ func (l runLogs) add(event string, severity plog.SeverityNumber, body string, at
 	if l.sink == nil {
 		return
 	}
-	now := l.run.env.now()
+	now := l.now()
 	l.sink.add(logRecord{
-		run: l.run, event: event, severity: severity, body: body, time: now, observed: now, attributes: attributes,
+		origin: l.origin, event: event, severity: severity, body: body, time: now, observed: now, attributes: attributes,
 	})
 }
 
@@ -91,8 +99,8 @@ func (l runLogs) marker(m bytefrog.Marker, sequence uint64, ticks int64) {
 		body = m.Key + ": " + m.Value
 	}
 	l.sink.add(logRecord{
-		run: l.run, event: eventMarker, severity: plog.SeverityNumberInfo, body: body,
-		time: l.run.stream.clock.zero.Add(time.Duration(min(max(ticks, -maxTicks), maxTicks)) * tick), observed: l.run.env.now(),
+		origin: l.origin, event: eventMarker, severity: plog.SeverityNumberInfo, body: body,
+		time: l.clock.zero.Add(time.Duration(min(max(ticks, -maxTicks), maxTicks)) * tick), observed: l.now(),
 		attributes: []logAttribute{
 			text(attributeMarkerKey, m.Key), text(attributeMarkerValue, m.Value), number(attributeSequence, int64(sequence)),
 		},
@@ -114,18 +122,12 @@ func (l runLogs) class(m bytefrog.ClassReport) {
 	l.add(event, severity, m.Result.String()+": "+m.Class, text(attributeClass, strings.ReplaceAll(m.Class, "/", ".")))
 }
 
-func (l runLogs) started() {
-	if l.sink == nil {
-		return
-	}
+func (l runLogs) started(version uint8, peer string) {
 	l.add(eventAgentStarted, plog.SeverityNumberInfo, "The agent was started",
-		number(attributeVersion, int64(l.run.version)), text(attributePeer, l.run.peer))
+		number(attributeVersion, int64(version)), text(attributePeer, peer))
 }
 
 func (l runLogs) mode(before, after bytefrog.Mode) {
-	if l.sink == nil {
-		return
-	}
 	l.add(eventAgentMode, plog.SeverityNumberInfo, "The agent is "+after.String(),
 		text(attributeMode, modeAttribute(after).String()), text(attributeModeBefore, modeAttribute(before).String()))
 }
@@ -156,7 +158,7 @@ func (l *logRecord) to(r plog.LogRecord) {
 	r.Body().SetStr(l.body)
 	attributes := r.Attributes()
 	attributes.EnsureCapacity(len(l.attributes) + 1)
-	attributes.PutInt(attributeRunID, int64(l.run.id))
+	attributes.PutInt(attributeRunID, int64(l.run))
 	for _, a := range l.attributes {
 		if a.isInt {
 			attributes.PutInt(a.key, a.int)

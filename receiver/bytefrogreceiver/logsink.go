@@ -86,11 +86,11 @@ func (s *logSink) run() {
 func (s *logSink) logs(batch []logRecord) plog.Logs {
 	logs := plog.NewLogs()
 	var records plog.LogRecordSlice
-	var of *run
+	var of *origin
 	for i := range batch {
 		l := &batch[i]
-		if l.run != of {
-			of = l.run
+		if l.origin != of {
+			of = l.origin
 			resource := logs.ResourceLogs().AppendEmpty()
 			of.resource.CopyTo(resource.Resource())
 			scope := resource.ScopeLogs().AppendEmpty()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
@@ -35,6 +36,7 @@ type run struct {
 	logs     runLogs
 	control  *control
 	data     dataConnections
+	pacing   pacing
 	tracing  tracing
 	owed     owedBreak
 
@@ -43,7 +45,7 @@ type run struct {
 	// leaving is closed when ending was set, once.
 	leaving chan struct{}
 	ending  ending
-	leave1  sync.Once
+	decided sync.Once
 	// left ends what may not outlast the decision to leave.
 	left   context.Context
 	cancel context.CancelFunc
@@ -81,13 +83,15 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	r.stream = &stream{counts: env.telemetry, now: env.now, budget: budget{limit: int64(env.config.Limits.MaxRunMemory)}}
 	r.stream.names = newNames(&r.stream.budget)
 	r.stream.clock.zero = now
+	r.pacing.limit = int64(env.config.Limits.MaxConnectionLead)
 	r.data.init(env.config.Agent.DataConnections)
 	r.left, r.cancel = context.WithCancel(env.ctx)
-	r.logs = runLogs{sink: env.logs, run: r}
+	r.logs = runLogs{sink: env.logs, clock: &r.stream.clock, origin: &origin{run: id, resource: resource}, now: env.now}
 	if env.traces != nil {
 		r.handover = &handover{
 			next: env.traces, observer: env.observer, telemetry: env.telemetry, logger: r.logger,
 			retry: env.config.Retry, ctx: env.ctx,
+			traces: func(batch callevent.Packed) ptrace.Traces { return batchTraces(batch, resource, env.build) },
 		}
 		if env.config.OnOverload == OverloadSuspend {
 			r.handover.budget = &r.stream.budget
@@ -112,7 +116,7 @@ func (r *run) start() error {
 	}
 	close(r.started)
 	r.logger.Info("An agent was started", zap.Uint8("protocol", r.version), zap.Stringer("stream", r.streamID))
-	r.logs.started()
+	r.logs.started(r.version, r.peer)
 	return nil
 }
 
@@ -149,15 +153,6 @@ func (r *run) breakAt(barrier callevent.Barrier) {
 	r.breaks[barrier.Cause].Add(1)
 	r.env.telemetry.brokeOff(barrier.Cause)
 	r.wake()
-}
-
-// handOn hands on a batch of a data connection.
-func (r *run) handOn(batch callevent.Packed) {
-	r.handover.send(parcel{
-		traces: batchTraces(batch, r.resource, r.env.build),
-		events: batch.Events,
-		bytes:  len(batch.Data),
-	})
 }
 
 // countData counts what came on a data connection.

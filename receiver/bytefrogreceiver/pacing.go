@@ -1,0 +1,84 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// paceInterval is how often a connection that waits for others looks.
+	paceInterval = time.Millisecond
+	// pacePatience is how long nothing comes on the others before they are no
+	// longer waited for: what is missing is lost, or late for another reason.
+	pacePatience = 100 * time.Millisecond
+)
+
+// pacing keeps the data connections of a run near to each other. An agent spreads
+// its events over them evenly, but whoever reads them need not: what one
+// connection is ahead of another has to wait in stack_pairing, whose memory for it
+// is bounded. So a connection that is ahead is not read for a while.
+//
+// How far that is, is known exactly: numbers have no gaps, so what is missing
+// below the highest number received stands unread on other connections.
+type pacing struct {
+	// limit is how many numbers may be missing.
+	limit int64
+	// forgiven is how many are missing for which nothing came in time.
+	forgiven atomic.Int64
+}
+
+// missing is how many numbers below the highest received have not come.
+func (n *numbering) missing() int64 {
+	// In this order: what comes in between makes it less, not more.
+	next := n.next.Load()
+	return int64(next - n.received.Load())
+}
+
+// tooFar reports whether more is missing than may be.
+func (p *pacing) tooFar(n *numbering) bool { return n.missing() > p.limit+p.forgiven.Load() }
+
+// keepPace waits, if this connection is ahead of another of its run and too much
+// is missing, until the others have caught up or nothing comes on them.
+func (d *dataConnection) keepPace() {
+	s := d.run.stream
+	if !d.run.pacing.tooFar(&s.numbering) || d.run.data.isLast(d) {
+		return
+	}
+	ticker := time.NewTicker(paceInterval)
+	defer ticker.Stop()
+	received, since := s.received.Load(), d.run.env.now()
+	for d.run.pacing.tooFar(&s.numbering) && !d.run.data.isLast(d) {
+		select {
+		case <-ticker.C:
+		case <-d.run.leaving:
+			return
+		case <-d.run.env.ctx.Done():
+			return
+		}
+		now := d.run.env.now()
+		if d.batch != nil {
+			d.batch.attend(now)
+		}
+		if n := s.received.Load(); n != received {
+			received, since = n, now
+		} else if now.Sub(since) >= pacePatience {
+			d.run.pacing.forgiven.Store(s.missing())
+			return
+		}
+	}
+}
+
+// isLast reports whether no other connection is further behind.
+func (d *dataConnections) isLast(c *dataConnection) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for other := range d.open {
+		if other != c && other.position.Load() < c.position.Load() {
+			return false
+		}
+	}
+	return true
+}

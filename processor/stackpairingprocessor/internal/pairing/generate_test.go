@@ -348,8 +348,8 @@ func (w *world) cut(r *rand.Rand, events []happened) (batches []delivery) {
 	return batches
 }
 
-// barriersFor are those inside the range of the events, and the last one at or
-// below the first.
+// barriersFor are those inside the range of the events, the last one at or
+// below the first, and where breaks overlap all that reach beyond the first.
 func barriersFor(all []callevent.Barrier, events []happened) (carried []callevent.Barrier) {
 	bySequence := func(a, b happened) int { return cmp.Compare(a.sequence, b.sequence) }
 	first, last := slices.MinFunc(events, bySequence).sequence, slices.MaxFunc(events, bySequence).sequence
@@ -360,7 +360,7 @@ func barriersFor(all []callevent.Barrier, events []happened) (carried []calleven
 		}
 	}
 	for _, b := range all {
-		if b.From == below || b.From > first && b.From <= last+1 {
+		if b.From == below || b.From <= first && b.To > first || b.From > first && b.From <= last+1 {
 			carried = append(carried, b)
 		}
 	}

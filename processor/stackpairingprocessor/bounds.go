@@ -9,28 +9,26 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 )
 
-// lighten keeps what all streams hold below the bound: the stream that holds
-// most gives up its oldest gap; where nothing waits, the largest forgets its
-// names and open frames. A batch that comes is taken before that: it may be
-// the one that others wait for.
-func (p *pairer) lighten(ctx context.Context) {
-	if p.accounts.bytes.Load() <= p.maxBytes || !p.lightening.TryLock() {
+// lighten keeps what all streams hold below the bound: of those in which events
+// wait, the stream that holds most gives up its oldest gap; where nothing waits,
+// the largest forgets its names and open frames. A batch that comes is taken
+// before that: it may be the one that others wait for. Whoever comes meanwhile
+// waits, because what is given up has to be handed on before more is held.
+func (p *pairer) lighten(ctx context.Context, bound int64) {
+	if p.accounts.bytes.Load() <= bound {
 		return
 	}
+	p.lightening.Lock()
 	defer p.lightening.Unlock()
-	for before := p.accounts.bytes.Load(); before > p.maxBytes; {
-		of := func(s size) int64 { return s.bytes }
-		if p.accounts.waiting.Load() > 0 {
-			of = func(s size) int64 { return s.waiting }
-		}
+	for before := p.accounts.bytes.Load(); before > bound; {
 		waited := p.accounts.waiting.Load()
-		sh, id := p.largest(of)
+		sh, id := p.largest(waited > 0)
 		if sh == nil {
 			return
 		}
 		f := p.fresh(ctx)
 		sh.lighten(id, f)
-		p.handOnAll(ctx, []*finished{f})
+		p.handOn(ctx, f)
 		after := p.accounts.bytes.Load()
 		if after >= before && p.accounts.waiting.Load() >= waited {
 			return
@@ -39,24 +37,34 @@ func (p *pairer) lighten(ctx context.Context) {
 	}
 }
 
-// largest finds the stream for which of is largest.
-func (p *pairer) largest(of func(size) int64) (in *shard, id callevent.StreamID) {
+// largest finds the stream that holds most, of those in which events wait, or
+// of all.
+func (p *pairer) largest(waiting bool) (in *shard, id callevent.StreamID) {
 	var most int64
 	for i := range p.shards {
-		if found, n := p.shards[i].largest(of); n > most {
+		if found, n := p.shards[i].largest(waiting); n > most {
 			in, id, most = &p.shards[i], found, n
 		}
 	}
 	return in, id
 }
 
-// boundStreams ends a stream if there are too many since the newest came: one
-// of its shard, or where that has no other, of the next.
+// boundStreams ends streams while there are too many since the newest came:
+// those first of which nothing follows, then that which was silent for longest.
 func (p *pairer) boundStreams(ctx context.Context, newest callevent.StreamID) {
-	for first := p.shardIndex(newest); p.accounts.streams.Load() > int64(p.cfg.Limits.MaxStreams); first++ {
-		sh := &p.shards[first%shardCount]
-		if f := sh.endOldest(newest, callevent.CauseLimit, func() *finished { return p.fresh(ctx) }); f != nil {
-			p.handOnAll(ctx, []*finished{f})
+	for p.accounts.streams.Load() > int64(p.cfg.Limits.MaxStreams) {
+		var in *shard
+		var least spent
+		for i := range p.shards {
+			if s, ok := p.shards[i].mostSpent(newest); ok && (in == nil || s.before(least)) {
+				in, least = &p.shards[i], s
+			}
 		}
+		if in == nil {
+			return
+		}
+		f := p.fresh(ctx)
+		in.endIfThere(least.id, callevent.CauseLimit, f)
+		p.handOn(ctx, f)
 	}
 }

@@ -41,12 +41,12 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	if len(batches) == 0 {
 		return p.next.ConsumeTraces(ctx, td)
 	}
-	release, ok := p.reserve(batches)
+	room, ok := p.reserve(batches)
 	if !ok {
 		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
 		return errNoRoom
 	}
-	defer release()
+	defer p.reserved.Add(-room)
 	if rest.SpanCount() > 0 {
 		if err := p.next.ConsumeTraces(ctx, rest); err != nil {
 			return withBatches(err, td)
@@ -54,8 +54,10 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	}
 	for _, c := range batches {
 		p.take(ctx, c)
+		// One batch of a call may be what another waits for.
+		p.lighten(ctx, p.maxBytes+room)
 	}
-	p.lighten(ctx)
+	p.lighten(ctx, p.maxBytes)
 	return nil
 }
 
@@ -111,20 +113,18 @@ func withBatches(err error, td ptrace.Traces) error {
 
 // reserve keeps room for what the batches may come to hold. A call that is
 // alone always has room.
-func (p *pairer) reserve(batches []carrier) (release func(), ok bool) {
-	var need int64
+func (p *pairer) reserve(batches []carrier) (room int64, ok bool) {
 	for _, c := range batches {
 		data, found := c.span.Attributes().Get(callevent.AttributeData)
 		if found && data.Type() == pcommon.ValueTypeBytes {
-			need += 2 * int64(data.Bytes().Len())
+			room += 2 * int64(data.Bytes().Len())
 		}
 	}
-	release = func() { p.reserved.Add(-need) }
-	if sum := p.reserved.Add(need); sum > p.maxBytes && sum > need {
-		release()
-		return nil, false
+	if sum := p.reserved.Add(room); sum > p.maxBytes && sum > room {
+		p.reserved.Add(-room)
+		return 0, false
 	}
-	return release, true
+	return room, true
 }
 
 // take gives one batch to its stream and hands on what that finishes.

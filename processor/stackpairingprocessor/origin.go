@@ -19,6 +19,8 @@ type origin struct {
 	resourceSchemaURL string
 	scope             pcommon.InstrumentationScope
 	scopeSchemaURL    string
+	// bytes is about what it takes.
+	bytes int
 }
 
 // carrier is where a batch was found: a span, and what is around it.
@@ -40,6 +42,7 @@ func newOrigin(c carrier, b *callevent.Batch) *origin {
 	}
 	c.resource.Resource().CopyTo(o.resource)
 	c.scope.Scope().CopyTo(o.scope)
+	o.bytes = new(ptrace.ProtoMarshaler).TracesSize(o.traces(nil, nil))
 	return o
 }
 

@@ -56,7 +56,7 @@ type accounts struct {
 
 // settle counts what s holds now, and what it counted into f.
 func (a *accounts) settle(s *stream, f *finished) {
-	after := sizeOf(s.Stream)
+	after := sizeOf(s)
 	a.bytes.Add(after.bytes - s.size.bytes)
 	a.waiting.Add(after.waiting - s.size.waiting)
 	a.telemetry.change(s.size, after)
@@ -124,21 +124,40 @@ func (sh *shard) end(cause callevent.Cause, fresh func() *finished) (all []*fini
 	return all
 }
 
-// endOldest ends the stream that was silent for longest, unless it is except; nil
-// if there is none.
-func (sh *shard) endOldest(except callevent.StreamID, cause callevent.Cause, fresh func() *finished) *finished {
+// spent is what counts where a stream has to make room for another.
+type spent struct {
+	id    callevent.StreamID
+	ended bool
+	heard time.Duration
+}
+
+// before reports whether s makes room rather than other.
+func (s spent) before(other spent) bool {
+	if s.ended != other.ended {
+		return s.ended
+	}
+	return s.heard < other.heard
+}
+
+// mostSpent finds the stream of the shard that makes room first. It is not except.
+func (sh *shard) mostSpent(except callevent.StreamID) (most spent, ok bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	var oldest callevent.StreamID
 	for id, s := range sh.streams {
-		if id != except && (oldest.IsZero() || s.heard < sh.streams[oldest].heard) {
-			oldest = id
+		this := spent{id: id, ended: s.Ended(), heard: s.heard}
+		if id != except && (!ok || this.before(most)) {
+			most, ok = this, true
 		}
 	}
-	if oldest.IsZero() {
-		return nil
+	return most, ok
+}
+
+func (sh *shard) endIfThere(id callevent.StreamID, cause callevent.Cause, f *finished) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.streams[id] != nil {
+		sh.endOne(id, cause, f)
 	}
-	return sh.endOne(oldest, cause, fresh())
 }
 
 func (sh *shard) endOne(id callevent.StreamID, cause callevent.Cause, f *finished) *finished {
@@ -159,31 +178,41 @@ func (sh *shard) remove(id callevent.StreamID) {
 	delete(sh.streams, id)
 }
 
-// largest gives the stream for which of is largest, and how large.
-func (sh *shard) largest(of func(size) int64) (id callevent.StreamID, most int64) {
+// largest gives the stream that holds most, of those in which events wait, or
+// of all, and how much that is.
+func (sh *shard) largest(waiting bool) (id callevent.StreamID, most int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for i, s := range sh.streams {
-		if n := of(s.size); n > most {
-			id, most = i, n
+		if (!waiting || s.size.waiting > 0) && s.size.bytes > most {
+			id, most = i, s.size.bytes
 		}
 	}
 	return id, most
 }
 
-// lighten makes the stream hold less: its oldest gap is given up, or, where
-// nothing waits, its names and open frames. It reports false if it is gone.
-func (sh *shard) lighten(id callevent.StreamID, f *finished) bool {
+// lighten makes the stream, if it is there, hold less. Its gaps are given up,
+// oldest first, until memory is free. Where nothing waits it forgets its names
+// and open frames, and if that is nothing, it is ended.
+func (sh *shard) lighten(id callevent.StreamID, f *finished) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.streams[id]
 	if s == nil {
-		return false
+		return
 	}
 	f.origin, f.client = s.origin, s.client
-	if !s.GiveUpOldest(&f.Output) {
+	before := s.Bytes()
+	gaps := 0
+	for s.Bytes() >= before && s.GiveUpOldest(&f.Output) {
+		gaps++
+	}
+	if gaps == 0 {
 		s.Forget(&f.Output)
+		if s.Bytes() >= before {
+			sh.endOne(id, callevent.CauseLimit, f)
+			return
+		}
 	}
 	sh.accounts.settle(s, f)
-	return true
 }

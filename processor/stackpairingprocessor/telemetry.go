@@ -66,8 +66,8 @@ func (t *telemetry) add(c *pairing.Counters) {
 // size is what a stream holds.
 type size struct{ bytes, waiting, frames int64 }
 
-func sizeOf(s *pairing.Stream) size {
-	return size{int64(s.Bytes()), int64(s.Waiting()), int64(s.OpenFrames())}
+func sizeOf(s *stream) size {
+	return size{int64(s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
 }
 
 // change counts that a stream held before and holds after.

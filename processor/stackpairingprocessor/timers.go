@@ -37,5 +37,5 @@ func (p *pairer) expire(ctx context.Context) {
 	for i := range p.shards {
 		p.handOnAll(ctx, p.shards[i].expire(now, p.cfg.IdleTimeout, fresh))
 	}
-	p.lighten(ctx)
+	p.lighten(ctx, p.maxBytes)
 }

@@ -75,6 +75,11 @@ type LimitsConfig struct {
 const (
 	truncatedEmit = "emit"
 	truncatedDrop = "drop"
+
+	// maxMiB is a tebibyte, and maxEvents so many events that two that are as
+	// far apart take 8 GiB: beyond them is a slip of the hand.
+	maxMiB    = 1 << 20
+	maxEvents = 1 << 28
 )
 
 func createDefaultConfig() component.Config {
@@ -101,13 +106,19 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s is %d: set it to %d or more", name, value, least))
 		}
 	}
+	between := func(name string, value, least, most int) {
+		atLeast(name, value, least)
+		if value > most {
+			errs = append(errs, fmt.Errorf("%s is %d: set it to %d or less", name, value, most))
+		}
+	}
 	positive := func(name string, value time.Duration) {
 		if value <= 0 {
 			errs = append(errs, fmt.Errorf("%s is %v: set it above 0s", name, value))
 		}
 	}
-	atLeast("reorder.max_events", c.Reorder.MaxEvents, 1)
-	atLeast("reorder.max_mib", c.Reorder.MaxMiB, 1)
+	between("reorder.max_events", c.Reorder.MaxEvents, 1, maxEvents)
+	between("reorder.max_mib", c.Reorder.MaxMiB, 1, maxMiB)
 	positive("reorder.max_wait", c.Reorder.MaxWait)
 	if c.Truncated != truncatedEmit && c.Truncated != truncatedDrop {
 		errs = append(errs, fmt.Errorf("truncated is %q: set it to %q or %q", c.Truncated, truncatedEmit, truncatedDrop))
@@ -128,9 +139,9 @@ func (c *Config) Validate() error {
 	atLeast("limits.max_streams", c.Limits.MaxStreams, 1)
 	atLeast("limits.max_lanes", c.Limits.MaxLanes, 1)
 	atLeast("limits.max_frames", c.Limits.MaxFrames, 1)
-	atLeast("limits.max_names_mib", c.Limits.MaxNamesMiB, 1)
+	between("limits.max_names_mib", c.Limits.MaxNamesMiB, 1, maxMiB)
 	atLeast("limits.max_exceptions_per_span", c.Limits.MaxExceptionsPerSpan, 0)
-	atLeast("limits.max_held_mib", c.Limits.MaxHeldMiB, 1)
+	between("limits.max_held_mib", c.Limits.MaxHeldMiB, 1, maxMiB)
 	positive("shutdown_timeout", c.ShutdownTimeout)
 	return errors.Join(errs...)
 }
@@ -142,14 +153,18 @@ func compileRoots(expressions []string) (func(qualified string) bool, error) {
 	}
 	roots := make([]*regexp.Regexp, len(expressions))
 	for i, expression := range expressions {
-		var err error
-		if roots[i], err = regexp.Compile(`^(?:` + expression + `)$`); err != nil {
-			return nil, fmt.Errorf("trace_roots[%d] is not an RE2 expression: %w", i, err)
+		root, err := regexp.Compile(expression)
+		if err != nil {
+			return nil, fmt.Errorf("trace_roots[%d] is no RE2 expression: write it as https://github.com/google/re2/wiki/Syntax says: %w", i, err)
 		}
+		// The longest match is the whole name, if that matches. Put between ^ and $
+		// an expression with a parenthesis or a quote too many would become another.
+		root.Longest()
+		roots[i] = root
 	}
 	return func(qualified string) bool {
 		for _, root := range roots {
-			if root.MatchString(qualified) {
+			if at := root.FindStringIndex(qualified); at != nil && at[0] == 0 && at[1] == len(qualified) {
 				return true
 			}
 		}

@@ -95,12 +95,12 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 	if s.settings.MinDuration > 0 && s.settings.MinDuration < b.Resolution {
 		out.Counters.BelowResolution = true
 	}
+	if s.names.bytes > s.settings.MaxNameBytes {
+		s.forgetNames()
+	}
 	if s.ended {
 		s.countAfterEnd(b)
 		return
-	}
-	if s.names.bytes > s.settings.MaxNameBytes {
-		s.forgetNames()
 	}
 	known := b.Next
 	for _, barrier := range b.Barriers {
@@ -336,6 +336,10 @@ func (s *Stream) forgetLanes() {
 func (s *Stream) forgetNames() {
 	for !s.ended && s.window.count > 0 {
 		s.giveUp(never)
+	}
+	if s.ended {
+		s.trim()
+		return
 	}
 	s.truncateBefore(s.next, callevent.CauseLimit)
 	s.out.Counters.Breaks[callevent.CauseLimit]++

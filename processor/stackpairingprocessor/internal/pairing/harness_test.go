@@ -129,6 +129,8 @@ func countersText(c Counters) string {
 		if n := c.Truncated[cause]; n != 0 {
 			fmt.Fprintf(&b, "truncated %s %d\n", cause, n)
 		}
+	}
+	for cause := range callevent.CauseCount {
 		if n := c.Breaks[cause]; n != 0 {
 			fmt.Fprintf(&b, "breaks %s %d\n", cause, n)
 		}

@@ -40,16 +40,18 @@ type bed struct {
 	metrics   *consumertest.MetricsSink
 	said      *observer.ObservedLogs
 	telemetry *componenttest.Telemetry
+	// timing replaces the times of leaving, if it is set.
+	timing *timing
 }
 
-// option changes a receiver before it starts.
+// option changes what a receiver is made with.
 type option func(b *bed, c *Config)
 
 func withoutTraces(b *bed, _ *Config) { b.pipeline = nil }
 
 // quickly makes the times of leaving short, for tests that are not about them.
 func quickly(b *bed, _ *Config) {
-	b.receiver.env.timing = timing{
+	b.timing = &timing{
 		farewell: 200 * time.Millisecond, quiet: 100 * time.Millisecond, complete: 10 * time.Millisecond,
 		afterError: 200 * time.Millisecond, drain: 5 * time.Second, control: 30 * time.Millisecond, answer: 100 * time.Millisecond,
 	}
@@ -79,11 +81,14 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	settings.BuildInfo.Version = "v1.2.3"
 	config := createDefaultConfig()
 	config.Endpoint = "localhost:0"
+	for _, o := range options {
+		o(b, config)
+	}
 	r, err := newReceiver(settings, config)
 	require.NoError(t, err)
 	b.receiver = r
-	for _, o := range options {
-		o(b, config)
+	if b.timing != nil {
+		r.env.timing = *b.timing
 	}
 	if b.pipeline != nil {
 		r.traces = b.pipeline

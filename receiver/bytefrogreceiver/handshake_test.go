@@ -1,0 +1,245 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+func TestAnAgentIsConfiguredAndStarted(t *testing.T) {
+	for version := uint8(bytefrog.MinVersion); version <= bytefrog.MaxVersion; version++ {
+		t.Run(fmt.Sprintf("protocol %d", version), func(t *testing.T) {
+			b := newBed(t, quickly, func(_ *bed, c *Config) {
+				c.Agent.Inclusions = []string{"^com/example/", "^größe/"}
+				c.Agent.Exclusions = []string{""}
+				c.Agent.HeartbeatInterval = 250 * time.Millisecond
+				c.Agent.DataConnections = 7
+				c.Agent.BufferMemory = 1 << 20
+				c.Agent.QueueRetryCount = 3
+			})
+			a := connect(b, version)
+			want := bytefrog.AgentConfiguration{
+				RunID: 1, HeartbeatInterval: 250 * time.Millisecond, Exclusions: []string{""},
+				Inclusions: []string{"^com/example/", "^größe/"}, BufferMemoryBudget: 1 << 20, QueueRetryCount: 3, DataConnections: 7,
+			}
+			assert.Equal(t, want, a.configuration)
+			a.finish()
+			b.awaitRuns(0)
+		})
+	}
+}
+
+func TestOtherVersionsAreToldWhichAreSpoken(t *testing.T) {
+	b := newBed(t)
+	for _, version := range []uint8{0, 3, 4, 255} {
+		p := dial(t, b.address())
+		p.send(bytefrog.Hello{Version: version})
+		text := p.expectError()
+		assert.Contains(t, text, fmt.Sprintf("version %d", version))
+		assert.Contains(t, text, "versions 1 and 2")
+		p.expectEnd()
+	}
+	assert.EqualValues(t, 4, b.metric("receiver_bytefrog_refused"))
+	assert.Empty(t, b.receiver.env.registry.list())
+}
+
+func TestAProjectHelloIsRefused(t *testing.T) {
+	b := newBed(t)
+	p := dial(t, b.address())
+	p.write([]byte{byte(bytefrog.TypeProjectHello), 4, 0, 0, 0, 1})
+	text := p.expectError()
+	assert.Contains(t, text, "project hello")
+	assert.Contains(t, text, "version")
+	p.expectEnd()
+}
+
+func TestADataConnectionOfAnUnknownRunIsRefused(t *testing.T) {
+	b := newBed(t)
+	p := dial(t, b.address())
+	p.send(bytefrog.DataHello{Run: 77})
+	assert.Contains(t, p.expectError(), "run 77 is unknown")
+	p.expectEnd()
+}
+
+func TestMoreDataConnectionsThanConfiguredAreRefused(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1))
+	a := connect(b, 1)
+	a.join()
+	p := dial(t, b.address())
+	p.send(bytefrog.DataHello{Run: a.configuration.RunID})
+	assert.Contains(t, p.expectError(), "agent.data_connections")
+	p.expectEnd()
+	a.finish()
+	b.awaitRuns(0)
+}
+
+func TestEventsMayComeTogetherWithDataHello(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1))
+	a := connect(b, 1)
+	p := dial(t, b.address())
+	p.write(append(append(encode(bytefrog.DataHello{Run: a.configuration.RunID}), namesOne()...), calls(0, 1000)...))
+	p.expect(bytefrog.DataHelloReply{})
+	a.data = append(a.data, p)
+	b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == 2000 })
+	a.finish()
+	b.awaitRuns(0)
+	assert.Len(t, b.pipeline.only(t).events, 2000)
+}
+
+func TestWhatIsNoAgentIsClosedWithOneLogLine(t *testing.T) {
+	cases := map[string]struct {
+		bytes         []byte
+		expected, got string
+	}{
+		"events before the handshake": {calls(0, 1), "hello (0) or data hello (30)", "method entry (20)"},
+		"HTTP":                        {[]byte("GET / HTTP/1.1\r\n\r\n"), "hello (0) or data hello (30)", "message type 71"},
+		"a heartbeat":                 {encode(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing}), "hello (0) or data hello (30)", "heartbeat (8)"},
+		"half a hello, then silence":  {[]byte{0}, "hello (0) or data hello (30) within 50ms", "nothing more"},
+		"silence":                     {nil, "hello (0) or data hello (30) within 50ms", "nothing more"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(_ *bed, c *Config) { c.Limits.HandshakeTimeout = 50 * time.Millisecond })
+			p := dial(t, b.address())
+			p.write(c.bytes)
+			assert.Contains(t, p.expectError(), c.got)
+			p.expectEnd()
+			lines := b.said.FilterLevelExact(zapcore.WarnLevel).All()
+			require.Len(t, lines, 1)
+			said := lines[0].ContextMap()["error"].(string)
+			want := fmt.Sprintf("%s, byte %d: expected %s, got %s", p.conn.LocalAddr(), min(len(c.bytes), 1), c.expected, c.got)
+			if len(c.bytes) > 1 {
+				want = fmt.Sprintf("%s, byte 0: expected %s, got %s", p.conn.LocalAddr(), c.expected, c.got)
+			}
+			assert.Equal(t, want, said)
+			assert.EqualValues(t, 1, b.metric("receiver_bytefrog_bad_data"))
+		})
+	}
+}
+
+func TestAConnectionThatIsOpenedAndClosedIsNoError(t *testing.T) {
+	b := newBed(t)
+	for range 20 {
+		dial(t, b.address()).close()
+	}
+	b.await("connections", func() bool { return b.openConnections() == 0 })
+	assert.Empty(t, b.said.FilterLevelExact(zapcore.WarnLevel).All())
+}
+
+// openConnections is how many connections the receiver has, or the least that it
+// might.
+func (b *bed) openConnections() int64 { return b.metric("receiver_bytefrog_connections") }
+
+func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
+	t.Run("connections", func(t *testing.T) {
+		b := newBed(t, func(_ *bed, c *Config) { c.Limits.MaxConnections = 2 })
+		first, second := dial(t, b.address()), dial(t, b.address())
+		b.await("two connections", func() bool { return b.openConnections() == 2 })
+		third := dial(t, b.address())
+		third.send(bytefrog.Hello{Version: 1})
+		assert.Contains(t, third.expectError(), "limits.max_connections is reached (2)")
+		third.expectEnd()
+		first.close()
+		second.close()
+		b.await("no connection", func() bool { return b.openConnections() == 0 })
+		a := connect(b, 1)
+		a.finish()
+		b.awaitRuns(0)
+	})
+	t.Run("runs", func(t *testing.T) {
+		b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxRuns = 1 })
+		a := connect(b, 1)
+		p := dial(t, b.address())
+		p.send(bytefrog.Hello{Version: 1})
+		assert.Contains(t, p.expectError(), "limits.max_runs is reached (1)")
+		p.expectEnd()
+		a.finish()
+		b.awaitRuns(0)
+	})
+}
+
+func TestThousandsOfConnectionsThatAreDroppedLeaveNothing(t *testing.T) {
+	b := newBed(t, quickly)
+	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	const connections = 2000
+	for i := range connections {
+		p := dial(t, b.address())
+		switch i % 4 {
+		case 1:
+			p.write([]byte{0})
+		case 2:
+			p.send(bytefrog.DataHello{Run: 200})
+		case 3:
+			p.send(bytefrog.Hello{Version: 9})
+		}
+		p.close()
+	}
+	b.await("their goroutines and files to be gone", func() bool {
+		return b.openConnections() == 0 && runtime.NumGoroutine() <= goroutines+waitingGoroutines && openFiles(t) <= files
+	})
+}
+
+// waitingGoroutines are those of the waiting itself.
+const waitingGoroutines = 2
+
+// openFiles is how many files the process has open, where the system tells.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
+
+func TestRunsOfAgentsThatDieAtOnceAreGivenBack(t *testing.T) {
+	b := newBed(t, quickly)
+	for range 100 {
+		p := dial(t, b.address())
+		p.send(bytefrog.Hello{Version: 1})
+		p.close()
+	}
+	b.await("no runs and connections", func() bool {
+		return len(b.receiver.env.registry.list()) == 0 && b.openConnections() == 0
+	})
+}
+
+func TestAHelloDuringTheShutdownIsNotLeftWaiting(t *testing.T) {
+	b := newBed(t, quickly)
+	var waiting []*peer
+	for range 20 {
+		waiting = append(waiting, dial(t, b.address()))
+	}
+	b.await("connections", func() bool { return b.openConnections() == 20 })
+	began := time.Now()
+	done := make(chan error)
+	go func() { done <- b.receiver.Shutdown(context.Background()) }()
+	for _, p := range waiting {
+		// Started is no end: it would be left again.
+		_, _ = p.conn.Write(encode(bytefrog.Hello{Version: 1}))
+		for {
+			m, err := p.receive()
+			if err != nil {
+				break
+			}
+			if e, ok := m.(bytefrog.ErrorMessage); ok {
+				assert.True(t, strings.Contains(e.Text, "shutting down") || strings.Contains(e.Text, "hello"), e.Text)
+			}
+		}
+	}
+	require.NoError(t, <-done)
+	assert.Less(t, time.Since(began), patience/2)
+}

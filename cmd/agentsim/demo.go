@@ -3,6 +3,82 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
 
-func demoCommand() *cobra.Command { return &cobra.Command{Use: "demo"} }
+	"github.com/spf13/cobra"
+
+	"github.com/callbraid/callbraid/cmd/agentsim/internal/demo"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
+)
+
+func demoCommand() *cobra.Command {
+	var (
+		o       demo.Options
+		capture string
+	)
+	command := &cobra.Command{
+		Use:   "demo",
+		Short: "Start a collector, play a capture into it, and sum up what it exported",
+		Long: `Starts the collector as a child process, plays a capture of a real agent into it
+through the real protocol, waits until all spans are exported to a file, and prints
+what is in them. The collector is ended then, unless --keep is given.
+
+The configuration has to export spans to the file spans.json in the directory that
+the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
+		Example: `  agentsim demo
+  agentsim demo --keep
+  agentsim demo --capture testdata/bytefrog/shop.zip --data /tmp/shop`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			program, err := openReplay(capture, replay.Options{})
+			if err != nil {
+				return err
+			}
+			o.Out, o.Status = os.Stdout, os.Stderr
+			o.Spans = program.Calls()
+			o.Agent = func() error {
+				_, err := player{
+					out:    os.Stdout,
+					status: os.Stderr,
+					label:  filepath.Base(capture),
+					total:  program.Events(),
+				}.play(bytefrogagent.Options{Endpoint: o.Endpoint}, []bytefrogagent.Program{program})
+				return err
+			}
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			err = demo.Run(ctx, o)
+			if errors.Is(err, context.Canceled) {
+				return fmt.Errorf("interrupted")
+			}
+			return err
+		},
+	}
+	flags := command.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.Collector, "collector", fromEnvironment("CALLBRAID_COLLECTOR", "bin/otelcol-callbraid"), "path of the collector")
+	flags.StringVar(&o.Config, "config", "config/standalone.yaml", "path of its configuration")
+	flags.StringVar(&capture, "capture", "testdata/bytefrog/maven.zip", "path of the capture")
+	flags.StringVar(&o.Data, "data", fromEnvironment("CALLBRAID_DATA", "callbraid-data/demo"), "directory for what the collector exports")
+	flags.StringVar(&o.Endpoint, "endpoint", "localhost:8765", "where the configuration's receiver listens")
+	flags.StringVar(&o.Health, "health", "http://localhost:13133", "the configuration's health check")
+	flags.StringVar(&o.Metrics, "metrics", "http://localhost:8889/metrics", "the configuration's Prometheus exporter")
+	flags.BoolVar(&o.Keep, "keep", false, "leave the collector running until an interrupt, so that its pages can be looked at")
+	return command
+}
+
+// fromEnvironment returns a variable, or the default if it is not set.
+func fromEnvironment(variable, standard string) string {
+	if value := os.Getenv(variable); value != "" {
+		return value
+	}
+	return standard
+}

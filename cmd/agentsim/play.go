@@ -29,7 +29,7 @@ type player struct {
 // the second kills them. The error is an exitCode if not all ran to their end.
 func (p player) play(o bytefrogagent.Options, programs []bytefrogagent.Program) ([]bytefrogagent.Result, error) {
 	agents := make([]*bytefrogagent.Agent, len(programs))
-	bar := progress.New(p.status, p.label, p.total)
+	bar := progress.New(p.status, p.label, "events", p.total)
 	for i, program := range programs {
 		options := o
 		if p.verbose {

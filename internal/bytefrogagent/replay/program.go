@@ -46,6 +46,9 @@ func New(r *Recording, o Options) *Program {
 // Events is the number of call events and markers that are sent if nobody suspends.
 func (p *Program) Events() uint64 { return p.recording.events * uint64(p.options.Repeat) }
 
+// Calls is the number of method entries that are sent if nobody suspends.
+func (p *Program) Calls() uint64 { return p.recording.calls * uint64(p.options.Repeat) }
+
 // Run plays the recording.
 func (p *Program) Run(t *bytefrogagent.Tracer) error {
 	pl := &player{tracer: t, speed: p.options.Speed, times: clock{scale: 1}}

@@ -18,6 +18,7 @@ type Recording struct {
 	begin    time.Duration // arrival of the first data hello
 	duration time.Duration // from begin to the last arrival
 	events   uint64        // call events and markers
+	calls    uint64        // method entries
 	numbers  uint32        // the highest sequence number plus 1
 	lastTime uint32        // the highest time of an event, milliseconds
 }
@@ -62,6 +63,9 @@ func Load(c *capture.Capture) (*Recording, error) {
 
 // Events is the number of call events and markers.
 func (r *Recording) Events() uint64 { return r.events }
+
+// Calls is the number of method entries: every one becomes a span.
+func (r *Recording) Calls() uint64 { return r.calls }
 
 // Duration is how long the capture took.
 func (r *Recording) Duration() time.Duration { return r.duration }
@@ -113,6 +117,9 @@ func (r *Recording) loadData(c *capture.Capture, i int, b []byte) error {
 		at += len(m.bytes)
 		if m.numbered {
 			r.events++
+			if bytefrog.MessageType(m.bytes[0]) == bytefrog.TypeMethodEntry {
+				r.calls++
+			}
 			r.numbers = max(r.numbers, m.sequence+1)
 			r.lastTime = max(r.lastTime, m.time)
 		}

@@ -21,10 +21,11 @@ const (
 	lineInterval = 2 * time.Second
 )
 
-// Progress shows a number of events that grows.
+// Progress shows a number of things that grows.
 type Progress struct {
 	out   *os.File
 	label string
+	unit  string
 	total uint64
 	bar   *progressbar.ProgressBar // nil where out is no terminal
 
@@ -34,16 +35,17 @@ type Progress struct {
 	ended sync.WaitGroup
 }
 
-// New returns a progress that is not shown yet. total is 0 if nobody knows it.
-func New(out *os.File, label string, total uint64) *Progress {
-	p := &Progress{out: out, label: label, total: total, done: make(chan struct{})}
+// New returns a progress that is not shown yet. unit names the things in the plural.
+// total is 0 if nobody knows it.
+func New(out *os.File, label, unit string, total uint64) *Progress {
+	p := &Progress{out: out, label: label, unit: unit, total: total, done: make(chan struct{})}
 	if term.IsTerminal(int(out.Fd())) {
-		p.bar = newBar(out, label, total)
+		p.bar = newBar(out, label, unit, total)
 	}
 	return p
 }
 
-func newBar(out *os.File, label string, total uint64) *progressbar.ProgressBar {
+func newBar(out *os.File, label, unit string, total uint64) *progressbar.ProgressBar {
 	most := int64(total)
 	if total == 0 {
 		most = -1 // a spinner
@@ -53,14 +55,14 @@ func newBar(out *os.File, label string, total uint64) *progressbar.ProgressBar {
 		progressbar.OptionSetDescription(label),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString("events"),
+		progressbar.OptionSetItsString(unit),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionSetPredictTime(total > 0),
 		progressbar.OptionClearOnFinish(),
 	)
 }
 
-// Start shows the number of events that sample returns, until Stop.
+// Start shows the number that sample returns, until Stop.
 func (p *Progress) Start(sample func() uint64) {
 	p.begin = time.Now()
 	interval := lineInterval
@@ -84,19 +86,19 @@ func (p *Progress) Start(sample func() uint64) {
 	})
 }
 
-func (p *Progress) show(events uint64, rate float64) {
+func (p *Progress) show(n uint64, rate float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {
-		p.bar.Set64(int64(events)) // fails only if the terminal is gone
+		p.bar.Set64(int64(n)) // fails only if the terminal is gone
 		return
 	}
 	if p.total == 0 {
-		fmt.Fprintf(p.out, "%s: %s events, %s events/s\n", p.label, Count(events), Rate(rate))
+		fmt.Fprintf(p.out, "%s: %s %s, %s/s\n", p.label, Count(n), p.unit, Rate(rate))
 		return
 	}
-	fmt.Fprintf(p.out, "%s: %s of %s events (%d%%), %s events/s\n", p.label, Count(events), Count(p.total),
-		events*100/p.total, Rate(rate))
+	fmt.Fprintf(p.out, "%s: %s of %s %s (%d%%), %s/s\n", p.label, Count(n), Count(p.total), p.unit,
+		n*100/p.total, Rate(rate))
 }
 
 // Stop removes the bar and waits until nothing is shown any more. It may be called

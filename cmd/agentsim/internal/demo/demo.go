@@ -1,0 +1,245 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package demo shows the collector at work: it starts one, lets an agent run against it,
+// reads the spans that were exported and sums them up.
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
+)
+
+// dataVariable is what the configuration calls the directory of its output.
+const dataVariable = "CALLBRAID_DATA"
+
+// functionLabel is how Prometheus calls the attribute that only spans' metrics have.
+const functionLabel = "code_function_name"
+
+// Names in the data directory.
+const (
+	spansName   = "spans.json"
+	logsName    = "logs.json"
+	metricsName = "metrics.txt"
+	logName     = "collector.log"
+)
+
+// Options say what is shown.
+type Options struct {
+	Collector string // path of the collector's binary
+	Config    string // path of its configuration
+	Data      string // directory for what the collector exports
+	Endpoint  string // where the configuration's receiver listens, host:port
+	Health    string // URL of the configuration's health check
+	Metrics   string // URL of the configuration's Prometheus exporter
+
+	// Agent runs the agent to its end.
+	Agent func() error
+	// Spans is the number of spans that is to be exported.
+	Spans uint64
+	// Keep leaves the collector running until ctx ends, so that its pages can be looked at.
+	Keep bool
+
+	Out    io.Writer // for the result
+	Status *os.File  // for progress
+}
+
+func (o Options) logFile() string { return filepath.Join(o.Data, logName) }
+
+// Waits for what the collector exports.
+const (
+	// exportPatience is how long the file of spans may stand still before the demo goes on
+	// with what there is.
+	exportPatience = 15 * time.Second
+	// metricsPatience is how long the Prometheus exporter may take to show the spans'
+	// metrics; they are flushed every few seconds.
+	metricsPatience = 15 * time.Second
+)
+
+// Run is the whole demonstration. The end of ctx cuts it short; the collector is always
+// ended.
+func Run(ctx context.Context, o Options) (err error) {
+	if o.Data, err = filepath.Abs(o.Data); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.Data, 0o755); err != nil {
+		return err
+	}
+	health, err := url.Parse(o.Health)
+	if err != nil {
+		return err
+	}
+	if err := checkFree(o.Endpoint, health.Host); err != nil {
+		return err
+	}
+	spans, err := newFollower(filepath.Join(o.Data, spansName))
+	if err != nil {
+		return err
+	}
+	defer spans.close()
+
+	fmt.Fprintf(o.Status, "starting %s with %s\n", o.Collector, o.Config)
+	c, err := startCollector(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if c != nil {
+			err = errors.Join(err, c.stop())
+		}
+	}()
+	if err := o.Agent(); err != nil {
+		return err
+	}
+	s := newSummary()
+	if err := await(ctx, c, s, spans, o); err != nil {
+		return err
+	}
+	saved := saveMetrics(ctx, o)
+	if o.Keep {
+		if err := keep(ctx, c, s, o); err != nil {
+			return err
+		}
+	}
+	err = c.stop()
+	c = nil
+	if err != nil {
+		return err
+	}
+	if err := s.read(spans, func() {}); err != nil { // what it exported at its end
+		return err
+	}
+	if o.Keep {
+		return nil
+	}
+	return conclude(s, o, saved)
+}
+
+// await reads spans until all are there, or no more come.
+func await(ctx context.Context, c *collector, s *summary, spans *follower, o Options) error {
+	bar := progress.New(o.Status, "exported", "spans", o.Spans)
+	var seen atomic.Uint64
+	bar.Start(seen.Load)
+	defer bar.Stop()
+	count := func() { seen.Store(s.spans) }
+	still := time.Now()
+	for s.spans < o.Spans && time.Since(still) < exportPatience {
+		before := s.spans
+		if err := s.read(spans, count); err != nil {
+			return err
+		}
+		if s.spans > before {
+			still = time.Now()
+			continue
+		}
+		select {
+		case <-c.ended:
+			return c.failure("the collector ended by itself")
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pollInterval):
+		}
+	}
+	return nil
+}
+
+// read adds the spans that are in the file by now.
+func (s *summary) read(spans *follower, each func()) error {
+	var unmarshaler ptrace.JSONUnmarshaler
+	for {
+		line, err := spans.next()
+		if err != nil || line == nil {
+			return err
+		}
+		traces, err := unmarshaler.UnmarshalTraces(line)
+		if err != nil {
+			return fmt.Errorf("%s: expected a line of OTLP JSON: %w", spans.name, err)
+		}
+		s.add(traces)
+		each()
+	}
+}
+
+// saveMetrics keeps what the Prometheus exporter shows, when the spans' metrics are
+// there. It reports whether they came.
+func saveMetrics(ctx context.Context, o Options) bool {
+	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
+	defer cancel()
+	for {
+		page, err := fetch(ctx, o.Metrics)
+		if err == nil && bytes.Contains(page, []byte(functionLabel)) {
+			return os.WriteFile(filepath.Join(o.Data, metricsName), page, 0o644) == nil
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+func fetch(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() // read only
+	return io.ReadAll(response.Body)
+}
+
+// keep prints the result and waits for the end of ctx.
+func keep(ctx context.Context, c *collector, s *summary, o Options) error {
+	if err := conclude(s, o, false); err != nil {
+		return err
+	}
+	fmt.Fprintln(o.Status, "the collector runs until it is interrupted (ctrl-C)")
+	select {
+	case <-c.ended:
+		return c.failure("the collector ended by itself")
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// conclude prints the result. saved says that the metrics are in a file.
+func conclude(s *summary, o Options, saved bool) error {
+	fmt.Fprintln(o.Out)
+	if err := s.print(o.Out); err != nil {
+		return err
+	}
+	name := filepath.Join(o.Data, spansName)
+	size := ""
+	if info, err := os.Stat(name); err == nil {
+		size = ", " + progress.Bytes(uint64(info.Size()))
+	}
+	metrics := o.Metrics
+	switch {
+	case saved:
+		metrics = fmt.Sprintf("%s (as %s shows them while the collector runs)", filepath.Join(o.Data, metricsName), o.Metrics)
+	case !o.Keep:
+		metrics += " while the collector runs"
+	}
+	fmt.Fprintf(o.Out, "\nWhere to look:\n\n  spans    %s (OTLP JSON%s)\n  metrics  %s\n  logs     %s\n  the collector's own log  %s\n",
+		name, size, metrics, filepath.Join(o.Data, logsName), o.logFile())
+	if s.spans != o.Spans {
+		return fmt.Errorf("expected %s spans, got %s: see %s", progress.Count(o.Spans), progress.Count(s.spans), o.logFile())
+	}
+	return nil
+}

@@ -40,24 +40,44 @@ func (o *origin) traces(spans []pairing.Span, out *pairing.Output) ptrace.Traces
 	o.scope.CopyTo(ss.Scope())
 	ss.SetSchemaUrl(o.scopeSchemaURL)
 	ss.Spans().EnsureCapacity(len(spans))
+	// Spans of one trace mostly come together.
+	trace, id := pairing.NoParent, pcommon.TraceID{}
 	for i := range spans {
-		o.span(&spans[i], out, ss.Spans().AppendEmpty())
+		if s := &spans[i]; s.Trace != trace {
+			trace, id = s.Trace, o.identity.traceID(s.Trace)
+		}
+		span := ss.Spans().AppendEmpty()
+		span.SetTraceID(id)
+		o.span(&spans[i], out, span)
 	}
 	return traces
 }
 
-// span makes one finished call a pdata span.
+// attributeCount is how many attributes a span that returned normally has: room
+// for more would be the largest part of what a span costs.
+func (o *origin) attributeCount(s *pairing.Span) int {
+	n := 3 + int(s.Attributes.To-s.Attributes.From)
+	for _, has := range [...]bool{
+		s.LaneName != "", o.textKey != "" && s.Function.Text != "", s.Function.File != "", s.Function.Line|s.Line != 0,
+	} {
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
+// span makes one finished call a pdata span, whose trace ID is there.
 func (o *origin) span(s *pairing.Span, out *pairing.Output, span ptrace.Span) {
 	span.SetName(s.Function.Display)
 	span.SetKind(ptrace.SpanKindInternal)
-	span.SetTraceID(o.identity.traceID(s.Trace))
 	span.SetSpanID(o.identity.spanID(s.Sequence))
 	span.SetStartTimestamp(pcommon.Timestamp(s.Start))
 	span.SetEndTimestamp(pcommon.Timestamp(s.End))
 
 	attributes := span.Attributes()
 	own := out.Attributes[s.Attributes.From:s.Attributes.To]
-	attributes.EnsureCapacity(8 + len(own))
+	attributes.EnsureCapacity(o.attributeCount(s))
 	attributes.PutStr(attributeFunction, s.Function.Qualified)
 	attributes.PutInt(attributeThreadID, int64(s.Lane))
 	if s.LaneName != "" {

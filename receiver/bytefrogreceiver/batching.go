@@ -89,7 +89,7 @@ var kinds = [eventTypes]callevent.Kind{
 const noLine = math.MaxUint16
 
 // add packs events. The error says which of them, by its index, has a sequence
-// number that cannot be; those before it are packed.
+// number that cannot be; those before it are packed. It is a *bytefrog.ProtocolError.
 func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err error) {
 	s := b.stream
 	reference, clock := s.next.Load(), s.clock.expected(now)
@@ -101,7 +101,7 @@ func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err erro
 		sequence, ticks := unwrapSequence(reference, e.Sequence), unwrapTicks(clock, e.Time)
 		if !validSequence(sequence) {
 			s.advance(next, uint64(i))
-			return i, badSequence(e.Sequence, reference)
+			return i, notOfTheRun(sequenceOffset, e.Sequence, reference)
 		}
 		next = max(next, sequence+1)
 		method, methodKnown := b.methods.lookup(e.Method)
@@ -136,8 +136,17 @@ func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err erro
 	return 0, nil
 }
 
-func badSequence(n uint32, reference uint64) error {
-	return fmt.Errorf("sequence number %d where %d is next", n, reference)
+// sequenceOffset is where the sequence number stands in call events and markers.
+const sequenceOffset = 5
+
+// notOfTheRun is the error for a sequence number, at an offset of a message, that
+// the run cannot have got to.
+func notOfTheRun(offset int, n uint32, next uint64) error {
+	return &bytefrog.ProtocolError{
+		Offset:   offset,
+		Expected: "a sequence number of the run",
+		Got:      fmt.Sprintf("sequence number %d where %d is next", n, next),
+	}
 }
 
 // skip packs a number that the agent used for something that is no call.

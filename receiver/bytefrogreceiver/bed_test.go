@@ -202,6 +202,20 @@ type called struct {
 	line      uint32
 }
 
+// events is how many events the pipeline was given.
+func (p *pipeline) events() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, traces := range p.batches {
+		span := traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+		if v, ok := span.Attributes().Get(callevent.AttributeEvents); ok {
+			n += int(v.Int())
+		}
+	}
+	return n
+}
+
 // streamSeen is what the pipeline was given of one call stream.
 type streamSeen struct {
 	events   map[uint64]called

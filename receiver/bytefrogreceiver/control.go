@@ -4,7 +4,6 @@
 package bytefrogreceiver
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -137,12 +136,8 @@ func (r *run) decodeControl() error {
 	return nil
 }
 
-var errSecondHello = errors.New("a second hello")
-
 func (r *run) handleControl(m bytefrog.Message) error {
 	switch m := m.(type) {
-	case bytefrog.Hello:
-		return &bytefrog.ProtocolError{Expected: "anything but hello after the first", Got: errSecondHello.Error()}
 	case bytefrog.Heartbeat:
 		r.heartbeat(m)
 	case bytefrog.DataBreak:
@@ -171,7 +166,7 @@ func (r *run) dataBreak(m bytefrog.DataBreak) error {
 	reference := r.stream.next.Load()
 	at := unwrapSequence(reference, m.Sequence)
 	if !validSequence(at) {
-		return badSequence(m.Sequence, reference)
+		return notOfTheRun(1, m.Sequence, reference)
 	}
 	r.breakAt(callevent.Point(at, callevent.CauseSuspended))
 	r.tracing.answer(at)

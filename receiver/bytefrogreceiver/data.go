@@ -217,15 +217,8 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 	for _, e := range events[:bad] {
 		d.in.take(bytefrog.EventSize(e.Type))
 	}
-	return d.in.bad(&bytefrog.ProtocolError{
-		Offset:   sequenceOffset,
-		Expected: "a sequence number of the run",
-		Got:      err.Error(),
-	})
+	return d.in.bad(err)
 }
-
-// sequenceOffset is where the sequence number stands in call events and markers.
-const sequenceOffset = 5
 
 // handle takes a message that is no call event.
 func (d *dataConnection) handle(m bytefrog.Message, now time.Time) error {
@@ -266,11 +259,7 @@ func (d *dataConnection) marker(m bytefrog.Marker, now time.Time) error {
 	reference := s.next.Load()
 	sequence := unwrapSequence(reference, m.Sequence)
 	if !validSequence(sequence) {
-		return d.in.bad(&bytefrog.ProtocolError{
-			Offset:   sequenceOffset,
-			Expected: "a sequence number of the run",
-			Got:      badSequence(m.Sequence, reference).Error(),
-		})
+		return d.in.bad(notOfTheRun(sequenceOffset, m.Sequence, reference))
 	}
 	ticks := unwrapTicks(s.clock.expected(now), m.Time)
 	d.run.owed.settle(d.run, sequence)

@@ -1,0 +1,188 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+func impatiently(_ *bed, c *Config) {
+	c.Agent.HeartbeatInterval = 20 * time.Millisecond
+	c.MissedHeartbeats = 10
+	c.Limits.MessageTimeout = 50 * time.Millisecond
+}
+
+// beat sends heartbeats until stop is called.
+func (a *agent) beat() (stop func()) {
+	halt, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(a.configuration.HeartbeatInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				_, _ = a.control.conn.Write(encode(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing, SendBuffers: 3}))
+			case <-halt:
+				return
+			}
+		}
+	}()
+	return func() { close(halt); <-done }
+}
+
+func TestAnAgentWithoutHeartbeatsIsLost(t *testing.T) {
+	b := newBed(t, quickly, impatiently)
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 5)...))
+	assert.Contains(t, a.control.expectError(), "no heartbeat for 200ms")
+	p.expectEnd()
+	a.control.expectEnd()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 10)
+	assert.Equal(t, callevent.End(10, callevent.CauseUnresponsive), s.end(t))
+}
+
+func TestHeartbeatsAreSeenWhileThePipelineRefuses(t *testing.T) {
+	b := newBed(t, quickly, impatiently)
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	stop := a.beat()
+	p := a.join()
+	go func() { _, _ = p.conn.Write(append(namesOne(), calls(0, 100_000)...)) }()
+	run := b.receiver.env.registry.lookup(1)
+	b.await("many more heartbeats than may be missed", func() bool { return run.control.heartbeats.Load() > 30 })
+	assert.False(t, run.isLeaving())
+	assert.EqualValues(t, 3, run.state().sendBuffers)
+	b.pipeline.refuseWith(nil)
+	b.await("all events", func() bool { return b.pipeline.events() == 200_000 })
+	stop()
+	a.finish()
+	b.awaitRuns(0)
+	assert.NotZero(t, b.metric("receiver_bytefrog_handover_retries"))
+}
+
+func TestBadControlDataGivesTheRunUp(t *testing.T) {
+	cases := map[string]struct {
+		bytes         []byte
+		offset        int
+		expected, got string
+	}{
+		"an unknown type": {[]byte{8, 'T', 0, 0, 77}, 6, "a message of a control connection", "message type 77"},
+		"a call event":    {calls(0, 1), 2, "a message of a control connection", "method entry (20)"},
+		"a second hello":  {encode(bytefrog.Hello{Version: 1}), 2, "a message of a control connection", "hello (0)"},
+		"a break at a number that cannot be": {
+			encode(bytefrog.DataBreak{Sequence: 1<<31 + 100}), 3, "a sequence number of the run", "sequence number 2147483748 where 10 is next"},
+		"silence inside a message":         {[]byte{9, 0}, 4, "the rest of data break within 50ms", "nothing more"},
+		"a class name longer than allowed": {append([]byte{40, 0x10, 0}, make([]byte, 10)...), 3, "a string of at most 1024 bytes", "4096"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, quickly, impatiently, func(_ *bed, c *Config) {
+				c.Limits.MaxMessageSize = 1024
+				c.MissedHeartbeats = 1000
+			})
+			a := connect(b, 1)
+			p := a.join()
+			p.write(append(namesOne(), calls(0, 5)...))
+			b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == 10 })
+			a.control.write(c.bytes)
+			text := a.control.expectError()
+			assert.Contains(t, text, c.got)
+			p.expectEnd()
+			a.control.expectEnd()
+			b.awaitRuns(0)
+			lines := b.said.FilterLevelExact(zapcore.WarnLevel).All()
+			require.Len(t, lines, 1)
+			said := lines[0].ContextMap()["error"].(string)
+			assert.Contains(t, said, fmt.Sprintf("%s, byte %d: expected ", a.control.conn.LocalAddr(), c.offset))
+			assert.Contains(t, said, c.expected)
+			assert.Contains(t, said, c.got)
+			s := b.pipeline.only(t)
+			assert.Len(t, s.events, 10)
+			assert.Equal(t, callevent.End(10, callevent.CauseBadData), s.end(t))
+		})
+	}
+}
+
+func TestAnAgentThatReportsAnErrorIsLet(t *testing.T) {
+	for _, where := range []string{"control", "data"} {
+		t.Run(where, func(t *testing.T) {
+			b := newBed(t, quickly)
+			a := connect(b, 1)
+			p := a.join()
+			p.write(append(namesOne(), calls(0, 5)...))
+			if where == "data" {
+				p.send(bytefrog.ErrorMessage{Text: "no buffer"})
+			} else {
+				b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == 10 })
+				a.control.send(bytefrog.ErrorMessage{Text: "no buffer"})
+			}
+			p.expectEnd()
+			a.control.expectEnd()
+			b.awaitRuns(0)
+			s := b.pipeline.only(t)
+			assert.Len(t, s.events, 10)
+			assert.Equal(t, callevent.End(10, callevent.CauseDisconnected), s.end(t))
+			b.await("log records", func() bool { return b.logEvents()[eventAgentError] == 1 })
+		})
+	}
+}
+
+func TestADataBreakAheadOfAllEventsIsAnnouncedAtOnce(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	a.control.send(bytefrog.DataBreak{Sequence: 500})
+	want := callevent.Point(500, callevent.CauseSuspended)
+	b.await("the break", func() bool {
+		s := b.pipeline.streams(t)[b.receiver.env.registry.lookup(1).streamID]
+		return s != nil && s.barriers[want] > 0 && s.empty == s.batches
+	})
+	a.finish()
+	b.awaitRuns(0)
+	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_breaks"))
+}
+
+func TestABreakThatIsRefusedIsAnnouncedLater(t *testing.T) {
+	b := newBed(t, quickly, func(_ *bed, c *Config) { c.KeepaliveInterval = 100 * time.Millisecond })
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	a.control.send(bytefrog.DataBreak{Sequence: 500})
+	b.await("a try", func() bool { return b.pipeline.tried() > 0 })
+	b.pipeline.refuseWith(nil)
+	b.await("the break", func() bool {
+		for _, s := range b.pipeline.streams(t) {
+			return s.barriers[callevent.Point(500, callevent.CauseSuspended)] > 0
+		}
+		return false
+	})
+	a.finish()
+	b.awaitRuns(0)
+}
+
+func TestARunThatIsAliveSaysSo(t *testing.T) {
+	b := newBed(t, quickly, func(_ *bed, c *Config) { c.KeepaliveInterval = 100 * time.Millisecond })
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 5)...))
+	b.await("empty batches with the number that is next", func() bool {
+		for _, s := range b.pipeline.streams(t) {
+			return s.empty >= 3 && s.next == 10
+		}
+		return false
+	})
+	a.finish()
+	b.awaitRuns(0)
+}

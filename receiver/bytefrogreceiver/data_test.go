@@ -1,0 +1,248 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+func TestBadDataCostsTheRunButNothingThatCame(t *testing.T) {
+	good := append(namesOne(), calls(0, 50)...)
+	cases := map[string]struct {
+		bytes         []byte
+		inside        int
+		expected, got string
+	}{
+		"an unknown type": {[]byte{77}, 0, "a message of a data connection", "message type 77"},
+		"a heartbeat":     {encode(bytefrog.Heartbeat{Mode: 'T'}), 0, "a message of a data connection", "heartbeat (8)"},
+		"visits":          {[]byte{14, 0, 0}, 0, "a message of a data connection", "method visit (14)"},
+		"a signature longer than allowed": {
+			encode(bytefrog.MapMethod{Method: 2, Signature: string(make([]byte, 3000))}), 5, "a string of at most 1024 bytes", "6000"},
+		"a number that cannot be": {calls(1<<31+100, 1), 5, "a sequence number of the run", "sequence number 2147483748 where 100 is next"},
+		"a marker with a number that cannot be": {
+			encode(bytefrog.Marker{Sequence: 1<<31 + 100}), 5, "a sequence number of the run", "sequence number 2147483748 where 100 is next"},
+		"silence inside a message": {[]byte{21, 1, 2}, 3, "the rest of method exit within 50ms", "nothing more"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, quickly, impatiently, func(_ *bed, c *Config) {
+				c.Limits.MaxMessageSize = 1024
+				c.MissedHeartbeats = 1000
+			})
+			a := connect(b, 1)
+			bad, other := a.join(), a.join()
+			bad.write(good)
+			b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == 100 })
+			bad.write(c.bytes)
+			text := a.control.expectError()
+			assert.Contains(t, text, c.got)
+			// The others are still read.
+			other.write(calls(100, 10))
+			other.close()
+			bad.expectEnd()
+			a.control.expectEnd()
+			b.awaitRuns(0)
+
+			lines := b.said.FilterLevelExact(zapcore.WarnLevel).All()
+			require.Len(t, lines, 1)
+			said := lines[0].ContextMap()["error"].(string)
+			assert.Contains(t, said, fmt.Sprintf("%s, byte %d: expected ", bad.conn.LocalAddr(), helloBytes+len(good)+c.inside))
+			assert.Contains(t, said, c.expected)
+			assert.Contains(t, said, c.got)
+
+			s := b.pipeline.only(t)
+			assert.Len(t, s.events, 120)
+			assert.Equal(t, []callevent.Barrier{callevent.Point(100, callevent.CauseBadData)}, s.breaks())
+			assert.Equal(t, callevent.End(120, callevent.CauseBadData), s.end(t))
+			assert.EqualValues(t, 1, b.metric("receiver_bytefrog_bad_data"))
+		})
+	}
+}
+
+// boundaries are the offsets in data at which a message begins.
+func boundaries(t *testing.T, data []byte) (offsets []int, events []int) {
+	t.Helper()
+	var one [1]bytefrog.Event
+	seen := 0
+	for at := helloBytes; at < len(data); {
+		offsets, events = append(offsets, at), append(events, seen)
+		n, used := bytefrog.DecodeEvents(one[:], data[at:])
+		if n == 0 {
+			var err error
+			_, used, err = bytefrog.DecodeData(data[at:], bytefrog.MaxString)
+			require.NoError(t, err)
+		}
+		at, seen = at+used, seen+n
+	}
+	return offsets, events
+}
+
+func TestWhereverDataIsBadAllBeforeItIsDelivered(t *testing.T) {
+	data := openCapture(t, "shop").Data[0]
+	offsets, events := boundaries(t, data)
+	for i := 0; i < len(offsets); i += 1 + len(offsets)/25 {
+		t.Run(fmt.Sprintf("byte %d", offsets[i]), func(t *testing.T) {
+			b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.NameWait = time.Millisecond })
+			a := connect(b, 1)
+			p := a.join()
+			p.write(append(append([]byte{}, data[helloBytes:offsets[i]]...), 200))
+			assert.Contains(t, a.control.expectError(), fmt.Sprintf("byte %d:", offsets[i]))
+			p.expectEnd()
+			b.awaitRuns(0)
+			assert.Len(t, b.pipeline.only(t).events, events[i])
+		})
+	}
+}
+
+func TestADataConnectionMayBeSilentBetweenMessages(t *testing.T) {
+	b := newBed(t, quickly, impatiently, withDataConnections(1), func(_ *bed, c *Config) { c.MissedHeartbeats = 1000 })
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 1)...))
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the first batch, and more than a message may take", func() bool {
+		return len(b.pipeline.streams(t)) == 1 && time.Since(run.opened) > 4*b.receiver.env.config.Limits.MessageTimeout
+	})
+	p.write(calls(2, 1))
+	b.await("more events", func() bool { return b.pipeline.events() == 4 })
+	a.finish()
+	b.awaitRuns(0)
+	assert.Equal(t, callevent.CauseEnded, b.pipeline.only(t).end(t).Cause)
+}
+
+func TestAnAgentThatIsKilledInTheMiddleOfAMessage(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	p, other := a.join(), a.join()
+	p.write(append(append(namesOne(), calls(0, 50)...), 20, 0, 0))
+	other.write(calls(100, 50))
+	b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == 200 })
+	p.close()
+	other.close()
+	a.control.close()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 200)
+	assert.Equal(t, callevent.End(200, callevent.CauseDisconnected), s.end(t))
+}
+
+func TestAnAgentThatLosesADataConnectionIsGivenUp(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(append(namesOne(), calls(0, 50)...), 20, 0, 0))
+	p.close()
+	assert.Contains(t, a.control.expectError(), "the end of the connection")
+	a.control.expectEnd()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 100)
+	assert.Equal(t, []callevent.Barrier{callevent.Point(100, callevent.CauseDisconnected)}, s.breaks())
+}
+
+func TestControlMayEndBeforeTheData(t *testing.T) {
+	b := newBed(t, quickly, func(b *bed, _ *Config) { b.timing.quiet = 2 * time.Second })
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 50)...))
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
+	a.control.close()
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the end of control", run.isLeaving)
+	// Not even all data connections have come yet.
+	late := a.join()
+	late.write(calls(100, 50))
+	p.write(calls(200, 50))
+	p.close()
+	late.close()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 300)
+	assert.Equal(t, callevent.End(300, callevent.CauseEnded), s.end(t))
+}
+
+func TestMarkersAreNumbersThatAreNoCallAndLogRecords(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 1)...))
+	p.send(bytefrog.Marker{Time: 40, Sequence: 2, Key: "checkout", Value: "größer"})
+	p.write(calls(3, 1))
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	require.Len(t, s.events, 5)
+	assert.Equal(t, callevent.KindSkip, s.events[2].kind)
+	assert.Equal(t, callevent.KindEnter, s.events[3].kind)
+	b.await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
+}
+
+func TestNumbersAndTimesTurn(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(namesOne())
+	const step = 1 << 29
+	const events = 20 // More than two turns.
+	var bytes []byte
+	for i := range uint32(events) {
+		bytes = bytefrog.AppendEvent(bytes, bytefrog.Event{Type: bytefrog.TypeMethodEntry, Sequence: i * step, Time: i * step, Method: 1, Thread: 1})
+	}
+	// One by one: nothing in a chunk is as far from the last as that.
+	for i := 0; i < len(bytes); i += bytefrog.MethodEntrySize {
+		p.write(bytes[i : i+bytefrog.MethodEntrySize])
+		want := uint64(i/bytefrog.MethodEntrySize)*step + 1
+		b.await("an event", func() bool { return b.receiver.env.registry.lookup(1).stream.next.Load() == want })
+	}
+	epoch := b.receiver.env.registry.lookup(1).stream.clock.zero.UnixNano()
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	require.Len(t, s.events, events)
+	for i := range uint64(events) {
+		assert.Equal(t, epoch+int64(i)*step*int64(time.Millisecond), s.times[i*step])
+	}
+}
+
+func TestTwoRunsNeverShareACallStream(t *testing.T) {
+	b := newBed(t, quickly)
+	var agents []*agent
+	for range 10 {
+		a := connect(b, 1)
+		p := a.join()
+		p.write(append(namesOne(), calls(0, 100)...))
+		agents = append(agents, a)
+	}
+	for _, a := range agents {
+		a.finish()
+	}
+	b.awaitRuns(0)
+	streams := b.pipeline.streams(t)
+	assert.Len(t, streams, len(agents))
+	for _, s := range streams {
+		assert.Len(t, s.events, 200)
+		assert.Empty(t, s.twice)
+	}
+}
+
+func TestWithoutAPipelineForTracesAgentsAreReadAllTheSame(t *testing.T) {
+	b := newBed(t, quickly, withoutTraces, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 100)...))
+	p.send(bytefrog.Marker{Sequence: 200, Key: "k", Value: "v"})
+	a.finish()
+	b.awaitRuns(0)
+	b.await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
+	assert.EqualValues(t, 201, b.metric("receiver_bytefrog_events"))
+}

@@ -1,0 +1,195 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// deafPipeline doesn't return before it is told to, whatever its context says.
+type deafPipeline struct {
+	release chan struct{}
+	calls   atomic.Int32
+}
+
+func (*deafPipeline) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
+
+func (p *deafPipeline) ConsumeTraces(context.Context, ptrace.Traces) error {
+	p.calls.Add(1)
+	<-p.release
+	return nil
+}
+
+func (p *deafPipeline) entered() bool { return p.calls.Load() > 0 }
+
+func quickRetries(_ *bed, c *Config) {
+	c.Retry = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond}
+}
+
+func TestWhatIsRefusedIsHandedOnAgainUntilItIsAccepted(t *testing.T) {
+	b := newBed(t, quickly, quickRetries, withDataConnections(1))
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 10)...))
+	b.await("some tries", func() bool { return b.pipeline.tried() > 5 })
+	b.pipeline.refuseWith(nil)
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 20)
+	assert.Empty(t, s.twice)
+	assert.Zero(t, b.metric("receiver_bytefrog_batches_dropped"))
+	// Refused and accepted again: a line each, however often.
+	assert.Len(t, b.said.FilterMessageSnippet("refuses call events").All(), 1)
+	assert.Len(t, b.said.FilterMessageSnippet("accepts call events again").All(), 1)
+	// Each hand-over was observed once: the empty batch of the end is the second.
+	metric, err := b.telemetry.GetMetric("otelcol_receiver_accepted_spans")
+	require.NoError(t, err)
+	require.NotNil(t, metric)
+	assert.EqualValues(t, s.batches, sumOf(t, b.telemetry, "receiver_accepted_spans"))
+	assert.Zero(t, sumOf(t, b.telemetry, "receiver_refused_spans"))
+}
+
+func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
+	b := newBed(t, quickly, quickRetries, withDataConnections(1))
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	p := a.join()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_, _ = p.conn.Write(append(namesOne(), calls(0, 2_000_000)...))
+	}()
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the connection to wait", func() bool { return run.handover.waiting.Load() == 1 })
+	b.await("many tries", func() bool { return b.pipeline.tried() > 100 })
+	received := run.stream.received.Load()
+	assert.Less(t, received, uint64(20_000), "a batch, and what had been read with it")
+	select {
+	case <-sent:
+		assert.Fail(t, "the agent does not feel it")
+	default:
+	}
+	b.pipeline.refuseWith(nil)
+	<-sent
+	a.finish()
+	b.awaitRuns(0)
+	assert.Len(t, b.pipeline.only(t).events, 4_000_000)
+}
+
+func TestWhatIsRefusedForGoodIsDroppedAndCountedOnce(t *testing.T) {
+	b := newBed(t, quickly, quickRetries, withDataConnections(1), func(_ *bed, c *Config) { c.Batch.MaxBytes = callevent.MinBatchBytes })
+	b.pipeline.refuseWith(consumererror.NewPermanent(errPermanent))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 10_000)...))
+	b.await("drops", func() bool { return b.metric("receiver_bytefrog_batches_dropped") >= 3 })
+	b.await("all events to be dropped", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 20_000 })
+	lines := b.said.FilterLevelExact(zapcore.ErrorLevel).All()
+	require.Len(t, lines, 1)
+	assert.Equal(t, droppedPermanent, lines[0].ContextMap()["reason"])
+	b.pipeline.refuseWith(nil)
+	p.write(calls(20_000, 10))
+	a.finish()
+	b.awaitRuns(0)
+	assert.Len(t, b.pipeline.only(t).events, 20)
+}
+
+func suspendsOnOverload(_ *bed, c *Config) { c.OnOverload = OverloadSuspend }
+
+func TestAnAgentIsSuspendedWhileThePipelineRefuses(t *testing.T) {
+	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(b *bed, _ *Config) { b.timing.answer = patience })
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 20_000)...))
+	a.control.expectCommand(bytefrog.TypeSuspend)
+	run := b.receiver.env.registry.lookup(1)
+	b.await("all to be read although the pipeline refuses", func() bool { return run.stream.received.Load() == 40_000 })
+	b.pipeline.refuseWith(nil)
+	b.await("all that was held", func() bool { return b.pipeline.events() == 40_000 })
+	b.await("nothing to be held", func() bool { return !run.handover.holds() })
+	// Only the data break lets it go on.
+	a.control.send(bytefrog.DataBreak{Sequence: 40_000})
+	a.control.expectCommand(bytefrog.TypeUnsuspend)
+	p.write(calls(40_000, 5))
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 40_010)
+	assert.Empty(t, s.twice)
+	assert.Equal(t, []callevent.Barrier{callevent.Point(40_000, callevent.CauseSuspended)}, s.breaks())
+	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_suspends"))
+	assert.LessOrEqual(t, run.stream.budget.used.Load(), int64(16<<10), "what was held was given back")
+}
+
+func TestASuspendThatIsNotAnsweredLeavesAnInterval(t *testing.T) {
+	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1))
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 50)...))
+	a.control.expectCommand(bytefrog.TypeSuspend)
+	b.pipeline.refuseWith(nil)
+	a.control.expectCommand(bytefrog.TypeUnsuspend)
+	p.write(calls(130, 50))
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 200)
+	assert.Equal(t, []callevent.Barrier{callevent.Interval(100, 130, callevent.CauseSuspended)}, s.breaks())
+}
+
+func TestWhatIsHeldIsBounded(t *testing.T) {
+	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(_ *bed, c *Config) {
+		c.Limits.MaxRunMemory = minRunMemory
+	})
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	p := a.join()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_, _ = p.conn.Write(append(namesOne(), calls(0, 1_000_000)...))
+	}()
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the connection to wait", func() bool { return run.handover.waiting.Load() > 0 })
+	assert.LessOrEqual(t, run.stream.budget.used.Load(), int64(minRunMemory))
+	assert.Less(t, run.stream.received.Load(), uint64(150_000))
+	b.pipeline.refuseWith(nil)
+	<-sent
+	a.control.expectCommand(bytefrog.TypeSuspend)
+	a.finish()
+	b.awaitRuns(0)
+	assert.Len(t, b.pipeline.only(t).events, 2_000_000)
+}
+
+func TestAShutdownWhileBatchesAreHeldDropsAndCountsThem(t *testing.T) {
+	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(_ *bed, c *Config) {
+		c.ShutdownTimeout = 300 * time.Millisecond
+	})
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 20_000)...))
+	a.answerSuspend(40_000)
+	run := b.receiver.env.registry.lookup(1)
+	b.await("events", func() bool { return run.stream.received.Load() == 40_000 })
+	require.NoError(t, b.receiver.Shutdown(context.Background()))
+	assert.EqualValues(t, 40_000, b.metric("receiver_bytefrog_events_dropped"))
+}

@@ -1,0 +1,343 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadatatest"
+)
+
+// bed is a processor whose time the test makes pass, and whose next component
+// answers as the test says. Its timers are looked at when the test says so.
+type bed struct {
+	*pairer
+	t         testing.TB
+	next      *next
+	telemetry *componenttest.Telemetry
+	logs      *observer.ObservedLogs
+	time      atomic.Int64
+}
+
+func newBed(t testing.TB, changes ...func(*Config)) *bed {
+	t.Helper()
+	return newBedWith(t, &next{}, changes...)
+}
+
+func newBedWith(t testing.TB, n *next, changes ...func(*Config)) *bed {
+	t.Helper()
+	b := &bed{t: t, next: n, telemetry: componenttest.NewTelemetry()}
+	t.Cleanup(func() { require.NoError(t, b.telemetry.Shutdown(context.Background())) })
+	cfg := createDefaultConfig().(*Config)
+	for _, change := range changes {
+		change(cfg)
+	}
+	require.NoError(t, cfg.Validate())
+	set := metadatatest.NewSettings(b.telemetry)
+	var core zapcore.Core
+	core, b.logs = observer.New(zapcore.InfoLevel)
+	set.Logger = zap.New(core)
+	p, err := NewFactory().CreateTraces(context.Background(), set, cfg, n)
+	require.NoError(t, err)
+	b.pairer = p.(*pairer)
+	b.clock.elapsed = func() time.Duration { return time.Duration(b.time.Load()) }
+	return b
+}
+
+// pass lets time pass.
+func (b *bed) pass(d time.Duration) { b.time.Add(int64(d)) }
+
+// tick looks at the timers.
+func (b *bed) tick() { b.expire(context.Background()) }
+
+// take hands over, which has to succeed.
+func (b *bed) take(batches ...batch) {
+	b.t.Helper()
+	require.NoError(b.t, b.ConsumeTraces(context.Background(), traces(b.t, batches...)))
+}
+
+// refuse hands over, which has to be refused so that it can be tried again.
+func (b *bed) refuse(batches ...batch) error {
+	b.t.Helper()
+	err := b.ConsumeTraces(context.Background(), traces(b.t, batches...))
+	require.Error(b.t, err)
+	require.False(b.t, consumererror.IsPermanent(err), "%v", err)
+	return err
+}
+
+// finish shuts the processor down.
+func (b *bed) finish() {
+	b.t.Helper()
+	require.NoError(b.t, b.Shutdown(context.Background()))
+}
+
+// sum is the value of a metric that is a sum, over all its attributes or those
+// points that have the value as one of them.
+func (b *bed) sum(name string, attribute ...string) int64 {
+	b.t.Helper()
+	return sumOf(b.t, b.telemetry, name, attribute...)
+}
+
+// next is the component behind the processor.
+type next struct {
+	// mutates: it changes what it gets.
+	mutates bool
+
+	mu sync.Mutex
+	// answer says what becomes of the spans; nil: they are accepted.
+	answer func(context.Context, ptrace.Traces) error
+	// calls are what was accepted, each call in lines as spanLine gives.
+	calls [][]string
+	// clients are the clients in whose name that was.
+	clients []string
+	// asked counts calls, however they were answered.
+	asked int
+}
+
+func (n *next) Capabilities() consumer.Capabilities {
+	return consumer.Capabilities{MutatesData: n.mutates}
+}
+
+func (n *next) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	n.mu.Lock()
+	answer := n.answer
+	n.asked++
+	n.mu.Unlock()
+	if answer != nil {
+		if err := answer(ctx, td); err != nil {
+			return err
+		}
+	}
+	n.accept(ctx, td)
+	return nil
+}
+
+func (n *next) accept(ctx context.Context, td ptrace.Traces) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls = append(n.calls, spanLines(td))
+	n.clients = append(n.clients, strings.Join(client.FromContext(ctx).Metadata.Get("tenant"), ","))
+}
+
+// will sets the answer.
+func (n *next) will(answer func(context.Context, ptrace.Traces) error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.answer = answer
+}
+
+// The answers.
+var errFull = errors.New("the queue is full")
+
+func refuses(context.Context, ptrace.Traces) error { return errFull }
+
+func failsForGood(context.Context, ptrace.Traces) error {
+	return consumererror.NewPermanent(errors.New("what is that?"))
+}
+
+// takesHalf accepts the first half, and refuses the rest.
+func (n *next) takesHalf(ctx context.Context, td ptrace.Traces) error {
+	half := (td.SpanCount() + 1) / 2
+	seen, looked := 0, 0
+	taken := without(td, func(ptrace.Span) bool { seen++; return seen > half })
+	rest := without(td, func(ptrace.Span) bool { looked++; return looked <= half })
+	n.accept(ctx, taken)
+	return consumererror.NewTraces(errFull, rest)
+}
+
+// accepted is what was accepted, in order, and forgets it.
+func (n *next) accepted() (lines []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, call := range n.calls {
+		lines = append(lines, call...)
+	}
+	n.calls, n.clients = nil, nil
+	return lines
+}
+
+func (n *next) timesAsked() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.asked
+}
+
+// spanLines gives a line for each span: "service/function entry", and what is
+// unusual about it.
+func spanLines(td ptrace.Traces) (lines []string) {
+	for _, rs := range td.ResourceSpans().All() {
+		service, _ := rs.Resource().Attributes().Get("service.name")
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				line := service.AsString() + "/" + span.Name()
+				if v, ok := span.Attributes().Get(attributeSequence); ok {
+					line += " " + v.AsString()
+				}
+				if v, ok := span.Attributes().Get(attributeTruncated); ok {
+					line += " truncated:" + v.Str()
+				}
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// testEpoch is tick 0 of the streams' clocks, which tick in milliseconds.
+const testEpoch = 1_700_000_000_000_000_000
+
+// batch is a batch of a stream, in words.
+type batch struct {
+	stream  byte
+	service string
+	// first is the number of the first event. An event is written as
+	// "enter f", "exit f", "throw f Exception", "unwind f Exception", "exit top"
+	// or "skip", and "@2" behind it puts it on lane 2 instead of 1. Event number
+	// n happens in millisecond n.
+	first  uint64
+	events []string
+	// numbers, where there are any, are those of the events.
+	numbers  []uint64
+	barriers []callevent.Barrier
+	// next is the number after the highest that was received, if that is more
+	// than the batch shows.
+	next uint64
+	// adjust changes the span that carries the batch.
+	adjust func(ptrace.Span)
+}
+
+// call is a batch of a whole call.
+func call(stream byte, function string, first uint64) batch {
+	return batch{stream: stream, first: first, events: []string{"enter " + function, "exit " + function}}
+}
+
+func streamID(n byte) callevent.StreamID { return callevent.StreamID{0: n, 8: n, 15: 1} }
+
+// traces are the batches as a receiver hands them over.
+func traces(t testing.TB, batches ...batch) ptrace.Traces {
+	t.Helper()
+	td := ptrace.NewTraces()
+	for _, b := range batches {
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", cmp.Or(b.service, "s"+strconv.Itoa(int(b.stream))))
+		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		b.pack(t).To(span)
+		if b.adjust != nil {
+			b.adjust(span)
+		}
+	}
+	return td
+}
+
+func (b batch) pack(t testing.TB) callevent.Packed {
+	t.Helper()
+	packer, err := callevent.NewPacker(callevent.Stream{ID: streamID(b.stream), Epoch: testEpoch, Resolution: 1e6}, callevent.MaxBatchBytes)
+	require.NoError(t, err)
+	following := b.next
+	functions := map[string]*callevent.Function{}
+	for i, words := range b.events {
+		sequence := b.first + uint64(i)
+		if len(b.numbers) > 0 {
+			sequence = b.numbers[i]
+		}
+		addEvent(t, packer, functions, sequence, words)
+		following = max(following, sequence+1)
+	}
+	packed, err := packer.Close(b.barriers, following, testEpoch+int64(time.Hour))
+	require.NoError(t, err)
+	return packed
+}
+
+var kinds = map[string]callevent.Kind{
+	"enter": callevent.KindEnter, "exit": callevent.KindExit, "throw": callevent.KindThrow,
+	"unwind": callevent.KindUnwind, "skip": callevent.KindSkip,
+}
+
+func addEvent(t testing.TB, packer *callevent.Packer, functions map[string]*callevent.Function, sequence uint64, words string) {
+	t.Helper()
+	e := callevent.Event{Sequence: sequence, Time: int64(sequence)}
+	lane := uint64(1)
+	text, number, found := strings.Cut(words, " @")
+	if found {
+		n, err := strconv.ParseUint(number, 10, 64)
+		require.NoError(t, err)
+		lane = n
+	}
+	word := strings.Fields(text)
+	e.Kind = kinds[word[0]]
+	require.NotZero(t, e.Kind, "event %q", words)
+	var ok bool
+	e.Lane, ok = packer.Lane(callevent.Lane{ID: lane, Name: "lane " + strconv.FormatUint(lane, 10)})
+	require.True(t, ok)
+	switch {
+	case len(word) > 1 && word[1] == "top":
+		e.Kind = callevent.KindExitTop
+	case len(word) > 1:
+		f := functions[word[1]]
+		if f == nil {
+			f = &callevent.Function{Qualified: "demo." + word[1], Display: word[1]}
+			functions[word[1]] = f
+		}
+		e.Function, ok = packer.Function(f)
+		require.True(t, ok)
+	}
+	if len(word) > 2 {
+		e.Exception, ok = packer.Exception(word[2])
+		require.True(t, ok)
+	}
+	require.True(t, packer.Add(&e))
+}
+
+// many repeats events.
+func many(times int, events ...string) []string { return slices.Repeat(events, times) }
+
+// ordinary adds a span that is no batch.
+func ordinary(td ptrace.Traces, name string) {
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.SetSchemaUrl("https://opentelemetry.io/schemas/1.40.0")
+	rs.Resource().Attributes().PutStr("service.name", "web")
+	ss := rs.ScopeSpans().AppendEmpty()
+	ss.Scope().SetName("web.scope")
+	span := ss.Spans().AppendEmpty()
+	span.SetName(name)
+	span.SetTraceID([16]byte{1})
+	span.SetSpanID([8]byte{2})
+	span.Attributes().PutStr("http.route", "/"+name)
+	span.Events().AppendEmpty().SetName("event")
+}
+
+// text is everything in td, to compare.
+func text(t testing.TB, td ptrace.Traces) string {
+	t.Helper()
+	b, err := new(ptrace.JSONMarshaler).MarshalTraces(td)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// tenant is a context in the name of a client.
+func tenant(name string) context.Context {
+	return client.NewContext(context.Background(), client.Info{
+		Metadata: client.NewMetadata(map[string][]string{"tenant": {name}}),
+	})
+}

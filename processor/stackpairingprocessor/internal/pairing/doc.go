@@ -13,5 +13,6 @@
 // wait for those before it, order.go says for how long, and ranges.go remembers
 // the numbers that were given up; barriers.go ends stacks; stack.go opens and
 // closes frames; trace.go puts them into traces; finish.go makes the finished
-// Span, or leaves it out.
+// Span, or leaves it out. attributes.go is about what few events have, and
+// memory.go says what all this takes.
 package pairing

@@ -37,8 +37,12 @@ func (s *Stream) close(l *lane, o *outcome) {
 	}
 	s.conclude(l, f, parent, own, o)
 	l.throws = l.throws[:len(l.throws)-len(own.throws)]
+	clear(own.attributes)
 	l.attributes = l.attributes[:len(l.attributes)-len(own.attributes)]
 	l.frames = l.frames[:depth]
+	if depth == 0 {
+		s.slim(l)
+	}
 }
 
 // conclude makes a span of the frame, which is about to leave the stack, or
@@ -46,6 +50,9 @@ func (s *Stream) close(l *lane, o *outcome) {
 func (s *Stream) conclude(l *lane, f, parent *frame, own belongings, o *outcome) {
 	s.open--
 	s.names.functions[f.function].open--
+	if len(own.attributes) > 0 {
+		s.attributeBytes -= attributesSize(own.attributes)
+	}
 	if o.truncated != 0 {
 		s.out.Counters.Truncated[o.truncated]++
 	}
@@ -117,7 +124,9 @@ func (s *Stream) emit(l *lane, f, parent *frame, own belongings, o *outcome) {
 	}
 	if len(own.attributes)+len(o.attributes) > 0 {
 		from := len(out.Attributes)
-		out.Attributes = append(append(out.Attributes, own.attributes...), o.attributes...)
+		last := min(len(o.attributes), maxAttributes-len(own.attributes))
+		out.Counters.DroppedAttributes += uint64(len(o.attributes) - last)
+		out.Attributes = append(append(out.Attributes, own.attributes...), o.attributes[:last]...)
 		span.Attributes = Range{int32(from), int32(len(out.Attributes))}
 	}
 }
@@ -170,10 +179,15 @@ func (s *Stream) cutBelow(l *lane, cut int, cause callevent.Cause) {
 		s.conclude(l, f, parent, own, &outcome{end: end, truncated: cause})
 	}
 	l.throws = l.throws[:copy(l.throws, restThrows)]
-	l.attributes = l.attributes[:copy(l.attributes, restAttributes)]
+	kept := copy(l.attributes, restAttributes)
+	clear(l.attributes[kept:])
+	l.attributes = l.attributes[:kept]
 	left := copy(l.frames, l.frames[cut:])
 	l.frames = l.frames[:left]
-	if cut > 0 && left > 0 {
+	switch {
+	case left == 0:
+		s.slim(l)
+	case cut > 0:
 		l.frames[0].detached = true
 	}
 }

@@ -87,8 +87,9 @@ type Output struct {
 	Full     func()
 	MaxSpans int
 
-	// chunk is where events of a batch are decoded.
-	chunk [256]callevent.Event
+	// chunk is where events of a batch are decoded, values are its values.
+	chunk  [256]callevent.Event
+	values []callevent.Value
 }
 
 // Taken empties the output of calls.
@@ -119,8 +120,9 @@ type Counters struct {
 	InBreak uint64
 	// Missing is how many numbers were given up.
 	Missing uint64
-	// Throws is how many exceptions were beyond MaxThrows.
-	DroppedThrows uint64
+	// DroppedThrows is how many exceptions were beyond MaxThrows,
+	// DroppedAttributes how many attributes beyond what a frame takes.
+	DroppedThrows, DroppedAttributes uint64
 	// BelowResolution: MinDuration is below the resolution of a stream's clock.
 	BelowResolution bool
 	// Truncated counts frames, Breaks counts breaks, each by cause.

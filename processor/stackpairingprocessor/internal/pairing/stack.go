@@ -49,7 +49,9 @@ func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []Attribut
 	}
 	depth := len(l.frames)
 	if depth == cap(l.frames) {
+		s.stackBytes -= l.bytes()
 		l.frames = slices.Grow(l.frames, 1)
+		s.stackBytes += l.bytes()
 	}
 	l.frames = l.frames[:depth+1]
 	f := &l.frames[depth]
@@ -58,8 +60,7 @@ func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []Attribut
 	s.names.functions[e.function].open++
 	s.open++
 	if len(attributes) > 0 {
-		l.attributes = append(l.attributes, attributes...)
-		f.attributes = uint32(len(attributes))
+		s.giveAttributes(l, f, attributes)
 	}
 }
 
@@ -121,8 +122,7 @@ func (s *Stream) throw(l *lane, e *event, attributes []Attribute) {
 	f := &l.frames[len(l.frames)-1]
 	f.inner = s.last
 	if len(attributes) > 0 {
-		l.attributes = append(l.attributes, attributes...)
-		f.attributes += uint32(len(attributes))
+		s.giveAttributes(l, f, attributes)
 	}
 	s.addThrow(l, f, Throw{Time: s.last, Type: s.names.exceptions[e.exception], Line: e.line})
 }
@@ -134,7 +134,9 @@ func (s *Stream) addThrow(l *lane, f *frame, t Throw) {
 		return
 	}
 	f.throws++
+	s.stackBytes -= l.bytes()
 	l.throws = append(l.throws, t)
+	s.stackBytes += l.bytes()
 }
 
 // exit closes the frame of the function: it returned.

@@ -5,7 +5,6 @@ package pairing
 
 import (
 	"math"
-	"strings"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/callevent"
@@ -44,12 +43,13 @@ type Stream struct {
 	// offset is what was added to the source's clock when it was set anew.
 	last, offset int64
 
-	// attributes of waiting events, by number.
-	attributes     map[uint64][]Attribute
-	attributeBytes int
+	// attributes of waiting events, by number. attributeBytes is what they and
+	// those of open frames take, stackBytes the lanes' stacks.
+	attributes                 map[uint64][]Attribute
+	attributeBytes, stackBytes int
 }
 
-// beforeAll is earlier than every event, by more than any clock jump.
+// beforeAll is earlier than every event.
 const beforeAll = math.MinInt64 / 2
 
 // NewStream returns a stream of which nothing is known.
@@ -73,12 +73,6 @@ func (s *Stream) OpenFrames() int { return s.open }
 
 // Ended reports whether nothing of the stream follows.
 func (s *Stream) Ended() bool { return s.ended }
-
-// Bytes is about the memory that the stream holds.
-func (s *Stream) Bytes() int {
-	const frameBytes, laneBytes = 136, 112
-	return s.window.bytes() + s.names.bytes + s.attributeBytes + s.open*frameBytes + len(s.lanes)*laneBytes
-}
 
 // Take takes a batch of the stream, at the monotonic time now, and puts what is
 // finished by it into out:
@@ -112,6 +106,7 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 		s.learnBarrier(barrier)
 	}
 	s.names.learn(b, s.settings.TraceRoot)
+	out.ownValues(b)
 
 	attributes := b.Attributes
 	for first := 0; first < b.Len(); {
@@ -121,7 +116,7 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 			known = max(known, e.Sequence+1)
 			var own []Attribute
 			if len(attributes) > 0 && int(attributes[0].Event) == first+i {
-				own, attributes = ownAttributes(b, attributes)
+				own, attributes = out.ownAttributes(attributes)
 			}
 			s.accept(e, b.Received, own)
 		}
@@ -214,8 +209,7 @@ func (s *Stream) wait(e *event, sequence uint64, attributes []Attribute) {
 	s.window.count++
 	if len(attributes) > 0 {
 		place.attributes = true
-		s.attributes[sequence] = attributes
-		s.attributeBytes += attributesSize(attributes)
+		s.keepAttributes(sequence, attributes)
 	}
 }
 
@@ -247,7 +241,9 @@ func (s *Stream) pair(e *event, sequence uint64, attributes []Attribute) {
 		return
 	}
 	t := e.time + s.offset
-	if t < s.last-s.settings.MaxClockJump || e.ahead && t-e.received() > s.settings.MaxClockJump {
+	// A difference of times may not fit into 63 bits.
+	behind := t < s.last && uint64(s.last-t) > uint64(s.settings.MaxClockJump)
+	if behind || e.ahead && t-e.received() > s.settings.MaxClockJump {
 		s.setClock(e, sequence)
 	} else {
 		s.last = max(t, s.last+1)
@@ -318,6 +314,7 @@ func (s *Stream) forgetLanes() {
 			kept = append(kept, l)
 		} else {
 			s.traces.release(l.continuation)
+			s.drop(&l)
 		}
 	}
 	clear(s.lanes[len(kept):])
@@ -346,7 +343,7 @@ func (s *Stream) forgetNames() {
 	for i := range s.lanes {
 		s.traces.release(s.lanes[i].continuation)
 	}
-	s.lanes, s.laneIDs = nil, map[uint64]int32{}
+	s.lanes, s.laneIDs, s.stackBytes = nil, map[uint64]int32{}, 0
 	s.names = newNames()
 }
 
@@ -355,6 +352,7 @@ func (s *Stream) Forget(out *Output) {
 	s.out = out
 	if !s.ended {
 		s.forgetNames()
+		s.window.shrink()
 	}
 }
 
@@ -439,35 +437,10 @@ func (s *Stream) trim() {
 	*s = Stream{settings: s.settings, out: s.out, ended: true, next: s.next, passed: s.passed, barriers: barriers{stop: never}}
 }
 
-func ownAttributes(b *callevent.Batch, rest []callevent.Attribute) (own []Attribute, left []callevent.Attribute) {
-	n := 0
-	for n < len(rest) && rest[n].Event == rest[0].Event {
-		// The batch's strings share memory, and an open frame may keep these long.
-		own = append(own, Attribute{Key: strings.Clone(b.Values[rest[n].Key].Str()), Value: b.Values[rest[n].Value].Clone()})
-		n++
-	}
-	return own, rest[n:]
-}
-
-func (s *Stream) takeAttributes(sequence uint64) []Attribute {
-	attributes := s.attributes[sequence]
-	delete(s.attributes, sequence)
-	s.attributeBytes -= attributesSize(attributes)
-	return attributes
-}
-
 // discard takes the lowest waiting event out, with what belongs to it.
 func (s *Stream) discard(sequence uint64) {
 	if s.window.at(sequence).attributes {
 		s.takeAttributes(sequence)
 	}
 	s.window.remove(sequence)
-}
-
-func attributesSize(attributes []Attribute) (size int) {
-	const overhead = 64
-	for _, a := range attributes {
-		size += len(a.Key) + len(a.Value.Str()) + overhead
-	}
-	return size
 }

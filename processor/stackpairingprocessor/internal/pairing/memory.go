@@ -1,0 +1,43 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import "unsafe"
+
+const (
+	frameBytes     = int(unsafe.Sizeof(frame{}))
+	throwBytes     = int(unsafe.Sizeof(Throw{}))
+	attributeBytes = int(unsafe.Sizeof(Attribute{}))
+	laneBytes      = int(unsafe.Sizeof(lane{}))
+	rangeBytes     = int(unsafe.Sizeof(passed{}))
+	barrierBytes   = 24
+
+	// keptStack is how many bytes an empty lane keeps for its next calls: threads
+	// that were deep once, of which a pool has hundreds, would keep megabytes.
+	keptStack = 32 << 10
+)
+
+// Bytes is about the memory that the stream holds.
+func (s *Stream) Bytes() int {
+	return s.window.bytes() + s.names.bytes + s.attributeBytes + s.stackBytes + cap(s.lanes)*laneBytes +
+		cap(s.passed)*rangeBytes + (cap(s.barriers.pending)+cap(s.barriers.heard))*barrierBytes
+}
+
+// bytes is the memory of the lane's stack.
+func (l *lane) bytes() int {
+	return cap(l.frames)*frameBytes + cap(l.throws)*throwBytes + cap(l.attributes)*attributeBytes
+}
+
+// slim gives the memory of a stack back that is empty, and was deep.
+func (s *Stream) slim(l *lane) {
+	if l.bytes() > keptStack {
+		s.drop(l)
+	}
+}
+
+// drop gives the memory of an empty stack back.
+func (s *Stream) drop(l *lane) {
+	s.stackBytes -= l.bytes()
+	l.frames, l.throws, l.attributes = nil, nil, nil
+}

@@ -69,11 +69,17 @@ func (s *Stream) wrongOrder() string {
 
 func (s *Stream) wrongStacks() string {
 	open, byFunction := 0, make([]int32, len(s.names.functions))
+	stackBytes, ownBytes := 0, 0
+	for _, a := range s.attributes {
+		ownBytes += attributesSize(a)
+	}
 	for i := range s.lanes {
 		l := &s.lanes[i]
 		if s.laneIDs[l.id] != int32(i) {
 			return fmt.Sprintf("lane %d is not number %d", l.id, i)
 		}
+		stackBytes += l.bytes()
+		ownBytes += attributesSize(l.attributes)
 		throws, start, sequence := 0, int64(-1<<63), uint64(0)
 		for depth, f := range l.frames {
 			open++
@@ -93,6 +99,9 @@ func (s *Stream) wrongStacks() string {
 	}
 	if len(s.laneIDs) != len(s.lanes) || len(s.lanes) > s.settings.MaxLanes {
 		return fmt.Sprintf("%d lanes with %d IDs", len(s.lanes), len(s.laneIDs))
+	}
+	if stackBytes != s.stackBytes || ownBytes != s.attributeBytes {
+		return fmt.Sprintf("stacks take %d bytes and attributes %d, counted %d and %d", stackBytes, ownBytes, s.stackBytes, s.attributeBytes)
 	}
 	if open != s.open {
 		return fmt.Sprintf("%d frames are open, counted %d", open, s.open)

@@ -45,6 +45,7 @@ type Exception struct {
 
 // Result is what a run has to become.
 type Result struct {
+	Run *Run
 	// Spans by the number of their entry.
 	Spans map[int64]*Span
 	// Orphans are exits and throws of methods that were not on the stack.
@@ -77,7 +78,7 @@ type pairing struct {
 func Spans(run *Run, rules Rules) *Result {
 	p := &pairing{
 		run: run, rules: rules, now: -1, stacks: map[uint16]*stack{},
-		result: &Result{Spans: map[int64]*Span{}, Truncated: map[string]int{}},
+		result: &Result{Run: run, Spans: map[int64]*Span{}, Truncated: map[string]int{}},
 	}
 	breaks := run.Breaks
 	for _, e := range run.Events {

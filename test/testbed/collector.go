@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -69,10 +70,11 @@ func fromEnvironment(t testing.TB, variable string) string {
 
 // Start starts a collector and waits until it is ready. At the end of the test
 // it is stopped, if the test hasn't done so, and if the test failed the last of
-// what it logged is shown.
-func Start(t testing.TB, configuration string) *Collector {
+// what it logged is shown. The environment, as NAME=value, comes on top of the
+// test's own.
+func Start(t testing.TB, configuration string, environment ...string) *Collector {
 	t.Helper()
-	c := launch(t, configuration)
+	c := launch(t, configuration, environment)
 	Eventually(t, "the collector is ready", func() (bool, string) {
 		select {
 		case <-c.exited:
@@ -96,7 +98,7 @@ var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 // StartFails starts a collector that cannot start, and gives what it logged.
 func StartFails(t testing.TB, configuration string) string {
 	t.Helper()
-	c := launch(t, configuration)
+	c := launch(t, configuration, nil)
 	select {
 	case <-c.exited:
 	case <-time.After(Patience):
@@ -108,7 +110,7 @@ func StartFails(t testing.TB, configuration string) string {
 	return c.log.String()
 }
 
-func launch(t testing.TB, configuration string) *Collector {
+func launch(t testing.TB, configuration string, environment []string) *Collector {
 	t.Helper()
 	binary := Binary(t)
 	c := &Collector{
@@ -119,7 +121,7 @@ func launch(t testing.TB, configuration string) *Collector {
 	c.command = exec.Command(binary,
 		"--config", c.write(t, "base.yaml", fmt.Sprintf(base, c.health, c.pprof, host, port)),
 		"--config", c.write(t, "test.yaml", configuration))
-	c.command.Env = append(os.Environ(), "DIR="+c.Dir)
+	c.command.Env = append(append(os.Environ(), "DIR="+c.Dir), environment...)
 	c.command.Stdout, c.command.Stderr = c.log, c.log
 	if err := c.command.Start(); err != nil {
 		t.Fatalf("start the collector: %v", err)
@@ -204,10 +206,13 @@ func (l *log) String() string {
 	return l.Buffer.String()
 }
 
+// repeated is what every line of a collector's log says of the collector.
+var repeated = regexp.MustCompile(`"resource": \{[^}]*\}(, )?`)
+
 // tail is as much of the end as a person reads.
 func (l *log) tail() string {
 	const most = 16 << 10
-	text := l.String()
+	text := repeated.ReplaceAllString(l.String(), "")
 	if len(text) > most {
 		text = "…" + text[len(text)-most:]
 	}

@@ -1,0 +1,139 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog/capture"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
+	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// agent is how an agent plays a capture.
+type agent struct {
+	endpoint, capture string
+	// connections, buffer: what the agent has; 0: as it is told, 8 KiB.
+	connections, buffer int
+	replay              replay.Options
+	dial                func(context.Context) (net.Conn, error)
+}
+
+// play plays a capture to its end, or to the end of ctx.
+func (a agent) play(ctx context.Context, t testing.TB) bytefrogagent.Result {
+	t.Helper()
+	return a.agent(t).Run(ctx)
+}
+
+func (a agent) agent(t testing.TB) *bytefrogagent.Agent {
+	t.Helper()
+	options := bytefrogagent.Options{
+		Endpoint: a.endpoint, Dial: a.dial, DataConnections: a.connections, BufferSize: a.buffer,
+		ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience,
+	}
+	return bytefrogagent.New(options, replay.New(recording(t, a.capture), a.replay))
+}
+
+// complete plays a capture, all of which has to be sent.
+func (a agent) complete(t testing.TB) bytefrogagent.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	result := a.play(ctx, t)
+	require.Equal(t, bytefrogagent.Completed, result.Outcome, "the agent of %s: %s (%v)", a.capture, result.Reason, result.Err)
+	return result
+}
+
+func capturePath(name string) string { return "../testdata/bytefrog/" + name + ".zip" }
+
+var recordings, runs sync.Map
+
+// recording is a capture for agents.
+func recording(t testing.TB, name string) *replay.Recording {
+	t.Helper()
+	if r, ok := recordings.Load(name); ok {
+		return r.(*replay.Recording)
+	}
+	c, err := capture.Open(capturePath(name))
+	require.NoError(t, err)
+	r, err := replay.Load(c)
+	require.NoError(t, err)
+	recordings.Store(name, r)
+	return r
+}
+
+// openCapture is a capture for the reference.
+func openCapture(t testing.TB, name string) *reference.Run {
+	t.Helper()
+	if r, ok := runs.Load(name); ok {
+		return r.(*reference.Run)
+	}
+	r, err := reference.Open(capturePath(name))
+	require.NoError(t, err)
+	runs.Store(name, r)
+	return r
+}
+
+// defaultRules are the rules as a configuration has them that says nothing.
+var defaultRules = reference.Rules{End: "ended", MaxSpansPerTrace: 20_000}
+
+// collector configures one collector that does everything: spans go into the
+// file spans.bin.
+func collector(endpoint, receiver, pairing string) string {
+	return pipeline(endpoint, receiver, pairing, "file: "+testbed.FileExporter("spans.bin"))
+}
+
+// sevenConnections lets agents open more connections than the default.
+const sevenConnections = "agent: {data_connections: 7}"
+
+// pipeline configures a receiver, whose further settings are given, a processor
+// with settings, and one exporter.
+func pipeline(endpoint, receiver, pairing, exporter string) string {
+	return fmt.Sprintf(`
+receivers: {bytefrog: {endpoint: %q, %s}}
+processors: {stack_pairing: {%s}}
+exporters: {%s}
+service: {pipelines: {traces: {receivers: [bytefrog], processors: [stack_pairing], exporters: [%s]}}}
+`, endpoint, receiver, pairing, exporter, exporterName(exporter))
+}
+
+func exporterName(exporter string) string {
+	for i, r := range exporter {
+		if r == ':' {
+			return exporter[:i]
+		}
+	}
+	return exporter
+}
+
+// Metrics of the components, as the collector shows them.
+const (
+	runsEnded       = "otelcol_receiver_bytefrog_runs_ended"
+	suspends        = "otelcol_receiver_bytefrog_suspends"
+	eventsReceived  = "otelcol_receiver_bytefrog_events"
+	spansFinished   = "otelcol_processor_stack_pairing_spans"
+	spansDropped    = "otelcol_processor_stack_pairing_dropped_spans"
+	orphans         = "otelcol_processor_stack_pairing_orphans"
+	truncatedFrames = "otelcol_processor_stack_pairing_truncated_frames"
+	stackBreaks     = "otelcol_processor_stack_pairing_breaks"
+	eventsTaken     = "otelcol_processor_stack_pairing_events"
+	openFrames      = "otelcol_processor_stack_pairing_open_frames"
+	openStreams     = "otelcol_processor_stack_pairing_streams"
+)
+
+// stopAfter waits until that many runs have ended, and stops the collector.
+func stopAfter(t testing.TB, c *testbed.Collector, runs int) {
+	t.Helper()
+	c.AwaitMetric(t, float64(runs), runsEnded)
+	c.Stop(t)
+}

@@ -1,0 +1,423 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// toBackend configures an exporter that has no queue and tries nothing again:
+// what the backend answers is what the pipeline says.
+func toBackend(endpoint string) string {
+	return fmt.Sprintf(`otlp_http: {endpoint: %q, compression: none, timeout: 60s, sending_queue: {enabled: false}, retry_on_failure: {enabled: false}}`, endpoint)
+}
+
+// backend is a server that answers as the test wants, and keeps what it took.
+type backend struct {
+	t        testing.TB
+	endpoint string
+
+	mu      sync.Mutex
+	answer  func() int
+	streams streams
+	asked   int
+}
+
+func newBackend(t testing.TB, answer func() int) *backend {
+	b := &backend{t: t, answer: answer, streams: streams{}}
+	b.endpoint, _ = testbed.ServeOTLP(t, b.take)
+	return b
+}
+
+func (b *backend) take(traces ptrace.Traces) int {
+	b.mu.Lock()
+	answer := b.answer
+	b.asked++
+	b.mu.Unlock()
+	status := answer()
+	if status == http.StatusOK {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.streams.add(b.t, traces)
+	}
+	return status
+}
+
+func (b *backend) answerWith(answer func() int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answer = answer
+}
+
+// taken empties the backend.
+func (b *backend) taken() streams {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	taken := b.streams
+	b.streams = streams{}
+	return taken
+}
+
+func accept() int  { return http.StatusOK }
+func refuse() int  { return http.StatusServiceUnavailable }
+func condemn() int { return http.StatusBadRequest }
+
+// start lets an agent run; the result comes when it has ended.
+func (a agent) start(ctx context.Context, t testing.TB) (*bytefrogagent.Agent, <-chan bytefrogagent.Result) {
+	running := a.agent(t)
+	results := make(chan bytefrogagent.Result, 1)
+	go func() { results <- running.Run(ctx) }()
+	return running, results
+}
+
+// await gives the result of an agent.
+func await(t testing.TB, results <-chan bytefrogagent.Result) bytefrogagent.Result {
+	t.Helper()
+	select {
+	case result := <-results:
+		return result
+	case <-time.After(testbed.Patience):
+		t.Fatalf("expected the agent to end within %v", testbed.Patience)
+		return bytefrogagent.Result{}
+	}
+}
+
+// awaitEvents waits until the agent has sent that many events.
+func awaitEvents(t testing.TB, a *bytefrogagent.Agent, n uint64) {
+	t.Helper()
+	testbed.Eventually(t, fmt.Sprintf("%d events sent", n), func() (bool, string) {
+		sent := a.Stats().Events
+		return sent >= n, fmt.Sprint(sent)
+	})
+}
+
+// awaitStandstill waits until the agent has sent something and sends no more.
+func awaitStandstill(t testing.TB, a *bytefrogagent.Agent) {
+	t.Helper()
+	const looks = 50
+	last, same := uint64(0), 0
+	testbed.Eventually(t, "the agent stands still", func() (bool, string) {
+		sent := a.Stats().Events
+		if same++; sent != last || sent == 0 {
+			last, same = sent, 0
+		}
+		return same >= looks, fmt.Sprintf("%d events sent", sent)
+	})
+}
+
+// smallAgents gives agents so few buffers that they soon wait when nobody reads.
+const smallAgents = "agent: {buffer_memory: 131072}"
+
+// While the pipeline is slow, or refuses, the agent waits; when it goes on,
+// everything arrives, once.
+func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		// answer is what the backend does until released is closed.
+		answer func(released <-chan struct{}) int
+	}{
+		{"slow", func(released <-chan struct{}) int { <-released; return http.StatusOK }},
+		{"refusing", func(<-chan struct{}) int { return http.StatusServiceUnavailable }},
+		{"too busy", func(<-chan struct{}) int { return http.StatusTooManyRequests }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			released := make(chan struct{})
+			b := newBackend(t, func() int { return test.answer(released) })
+			endpoint := testbed.Address(t)
+			c := testbed.Start(t, pipeline(endpoint, smallAgents+", retry: {max_interval: 200ms}", "", toBackend(b.endpoint)))
+			a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
+			awaitStandstill(t, a)
+			b.answerWith(accept)
+			close(released)
+			result := await(t, results)
+			require.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
+			assert.Positive(t, result.Stats.Waited, "the time that the traced program waited for a buffer")
+			stopAfter(t, c, 1)
+			checkEqual(t, reference.Spans(openCapture(t, "maven"), defaultRules), b.taken().only(t))
+		})
+	}
+}
+
+// A pipeline that refuses for good costs its spans, which are counted, and
+// nothing else.
+func TestAPipelineThatFailsForGoodDropsAndGoesOn(t *testing.T) {
+	b := newBackend(t, condemn)
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, pipeline(endpoint, "", "", toBackend(b.endpoint)))
+	agent{endpoint: endpoint, capture: "shop"}.complete(t)
+	c.AwaitMetric(t, 1, runsEnded)
+	assert.EqualValues(t, 4_793, c.Metric(t, spansDropped, `reason="refused_for_good"`))
+	assert.Empty(t, b.taken())
+
+	b.answerWith(accept)
+	agent{endpoint: endpoint, capture: "shop"}.complete(t)
+	stopAfter(t, c, 2)
+	checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), b.taken().only(t))
+}
+
+// With on_overload: suspend the agent is told to suspend while the pipeline
+// refuses; what was seen before and after is exported, with a break between.
+func TestOverloadCanSuspendTheAgent(t *testing.T) {
+	b := newBackend(t, refuse)
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, pipeline(endpoint, "on_overload: suspend, retry: {max_interval: 200ms}",
+		"", toBackend(b.endpoint)))
+	// The agent would have sent everything before it is told: it is held up.
+	const enough = 4 << 20
+	gate := newGate(endpoint, enough)
+	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial}.start(t.Context(), t)
+	c.AwaitMetric(t, 1, suspends)
+	close(gate.open)
+	testbed.Eventually(t, "a data break that answers suspend", func() (bool, string) {
+		return a.Stats().Breaks > 0, fmt.Sprintf("%+v", a.Stats())
+	})
+	b.answerWith(accept)
+	result := await(t, results)
+	require.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
+	c.AwaitMetric(t, 1, runsEnded)
+	assert.Positive(t, c.Metric(t, stackBreaks, `cause="suspended"`))
+	c.Stop(t)
+	checkPart(t, reference.Spans(openCapture(t, "maven"), reference.Rules{End: "ended"}), b.taken().only(t))
+}
+
+// gate stands between an agent and its network. It holds the agent up when it
+// has sent so many bytes of data, and can cut it off, as the end of a process does.
+type gate struct {
+	endpoint string
+	open     chan struct{}
+	left     atomic.Int64
+
+	mu          sync.Mutex
+	connections []net.Conn
+}
+
+func newGate(endpoint string, bytes int64) *gate {
+	g := &gate{endpoint: endpoint, open: make(chan struct{})}
+	g.left.Store(bytes)
+	return g
+}
+
+func (g *gate) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", g.endpoint)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.connections = append(g.connections, conn)
+	if len(g.connections) == 1 { // the control connection
+		return conn, nil
+	}
+	return &gatedConnection{Conn: conn, gate: g}, nil
+}
+
+// cut closes all connections, and what waits at the gate goes nowhere.
+func (g *gate) cut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, conn := range g.connections {
+		_ = conn.Close() // nothing is known of it any more
+	}
+	close(g.open)
+}
+
+type gatedConnection struct {
+	net.Conn
+	gate *gate
+}
+
+func (c *gatedConnection) Write(b []byte) (int, error) {
+	if c.gate.left.Add(-int64(len(b))) < 0 {
+		<-c.gate.open
+	}
+	return c.Conn.Write(b)
+}
+
+// checkPart checks spans of a call stream of which parts may be missing: what
+// they say is right. A call that both ends were seen of is as the reference has
+// it; its parent is right or, where that was lost sight of, not known.
+func checkPart(t testing.TB, want *reference.Result, e *exported) {
+	t.Helper()
+	checkShape(t, e)
+	c := newComparison(e)
+	for i := range e.spans {
+		got := &e.spans[i]
+		s := want.Spans[got.sequence]
+		switch {
+		case s == nil:
+			c.wrong.add("span %d, %s: no call begins there", got.sequence, got.function)
+			continue
+		case s.Function != got.text || int64(s.Thread) != got.thread:
+			c.wrong.add("span %d: expected %s on thread %d, got %s on %d", got.sequence, s.Function, s.Thread, got.text, got.thread)
+		}
+		caller := got.parent
+		if len(got.links) == 1 {
+			caller = got.links[0].id
+		}
+		if parent := c.byID[caller]; parent != nil && parent.sequence != s.Parent {
+			c.wrong.add("span %d, %s: expected parent %d, got %d", got.sequence, got.function, s.Parent, parent.sequence)
+		}
+		if !got.isTruncated && s.Truncated == "" && (s.Unwound != got.hasError || s.ErrorType != got.errorType) {
+			c.wrong.add("span %d, %s: expected error %q, got %q", got.sequence, got.function, s.ErrorType, got.errorType)
+		}
+		// Times are milliseconds, made unequal by counting up nanoseconds.
+		const millisecond = 1_000_000
+		if length := s.End - s.Start; !got.isTruncated && max(got.end-got.start-length, length-got.end+got.start) > millisecond/10 {
+			c.wrong.add("span %d, %s: expected %d ns, got %d", got.sequence, got.function, length, got.end-got.start)
+		}
+	}
+	c.wrong.report(t, "spans of a part of the run say what was not so")
+}
+
+// An agent that is killed ends its run, and nobody else's. All that came from
+// it is exported.
+func TestAKilledAgentCostsOnlyWhatItDidNotSend(t *testing.T) {
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, collector(endpoint, smallAgents, ""))
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	const aQuarter = 4 << 20
+	gate := newGate(endpoint, aQuarter)
+	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial}.start(ctx, t)
+	awaitStandstill(t, a)
+	gate.cut()
+	kill()
+	assert.Equal(t, bytefrogagent.Killed, await(t, results).Outcome)
+	c.AwaitMetric(t, 1, runsEnded, `cause="disconnected"`)
+	assert.Equal(t, c.Metric(t, eventsReceived), c.Metric(t, eventsTaken), "all events that came were paired")
+	assert.Zero(t, c.Metric(t, openFrames))
+
+	agent{endpoint: endpoint, capture: "shop"}.complete(t)
+	stopAfter(t, c, 2)
+	got := readStreams(t, c, "spans.bin")
+	require.Len(t, got, 2)
+	maven := reference.Spans(openCapture(t, "maven"), reference.Rules{})
+	shop := reference.Spans(openCapture(t, "shop"), defaultRules)
+	for _, e := range got {
+		if e.spans[0].text[:4] == "demo" {
+			checkEqual(t, shop, e)
+			continue
+		}
+		checkPart(t, maven, e)
+		assert.Greater(t, len(e.spans), 1000)
+	}
+}
+
+// A collector that is told to end during a replay at full speed lets the traced
+// program live, reads what the agent had sent by then, and exports exactly that.
+// The next collector at the same address serves the next agent.
+func TestShutdownUnderLoadLosesNothing(t *testing.T) {
+	for _, sent := range []uint64{1, 100_000, 400_000} {
+		t.Run(fmt.Sprintf("after %d events", sent), func(t *testing.T) {
+			endpoint := testbed.Address(t)
+			configuration := collector(endpoint, "", "")
+			c := testbed.Start(t, configuration)
+			a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
+			awaitEvents(t, a, sent)
+			c.Terminate(t)
+			result := await(t, results)
+			c.Stop(t)
+			require.NotEqual(t, bytefrogagent.Hung, result.Outcome, result.Reason)
+
+			run, rules := openCapture(t, "maven"), defaultRules
+			if result.Outcome != bytefrogagent.Completed {
+				require.Positive(t, result.Stats.Breaks, "suspend is answered")
+				run, rules.End = run.Before(uint32(result.Stats.Events)), "shutdown"
+			}
+			checkEqual(t, reference.Spans(run, rules), readStreams(t, c, "spans.bin").only(t))
+
+			next := testbed.Start(t, configuration)
+			agent{endpoint: endpoint, capture: "shop"}.complete(t)
+			stopAfter(t, next, 1)
+			checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), readStreams(t, next, "spans.bin").only(t))
+		})
+	}
+}
+
+// Neither does a shutdown hang the traced program while the pipeline refuses;
+// what cannot be delivered is given up in time.
+func TestShutdownWhileThePipelineRefuses(t *testing.T) {
+	b := newBackend(t, refuse)
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, pipeline(endpoint, smallAgents+", shutdown_timeout: 2s", "shutdown_timeout: 1s", toBackend(b.endpoint)))
+	a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
+	awaitStandstill(t, a)
+	c.Terminate(t)
+	result := await(t, results)
+	require.NotEqual(t, bytefrogagent.Hung, result.Outcome, result.Reason)
+	c.Stop(t)
+	assert.Empty(t, b.taken())
+}
+
+func TestAPortInUseIsAClearError(t *testing.T) {
+	listener, err := net.Listen("tcp", testbed.Address(t))
+	require.NoError(t, err)
+	defer listener.Close()
+	address := listener.Addr().String()
+	log := testbed.StartFails(t, pipeline(address, "", "", "nop: {}"))
+	assert.Contains(t, log, "address already in use")
+	assert.Contains(t, log, address)
+	assert.Contains(t, log, "bytefrog")
+}
+
+// Connections that are opened and dropped, whatever they say first, leave
+// nothing behind.
+func TestDroppedConnectionsLeaveNothingBehind(t *testing.T) {
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, collector(endpoint, "", ""))
+	agent{endpoint: endpoint, capture: "shop"}.complete(t)
+	c.AwaitMetric(t, 1, runsEnded)
+	files, goroutines := c.OpenFiles(t), c.Goroutines(t)
+
+	words := [][]byte{
+		nil,
+		{0},           // half a hello
+		{0, 1},        // hello: a run begins
+		{0, 4},        // hello of a version that isn't spoken
+		{30, 200},     // data hello of no run
+		{16, 1, 0, 0}, // half a project hello
+		[]byte("GET / HTTP/1.1\r\n\r\n"),
+		{0, 1, 8, 'T', 0, 0, 9, 0, 0}, // hello, heartbeat, half a data break
+	}
+	const connections, atOnce = 2_000, 100
+	for range connections / atOnce {
+		var open []net.Conn
+		for i := range atOnce {
+			conn, err := net.Dial("tcp", endpoint)
+			require.NoError(t, err)
+			// An error says that the connection has been refused already.
+			_, _ = conn.Write(words[i%len(words)])
+			open = append(open, conn)
+		}
+		for _, conn := range open {
+			_ = conn.Close()
+		}
+	}
+
+	testbed.Eventually(t, fmt.Sprintf("at most %d open files", files+5), func() (bool, string) {
+		n := c.OpenFiles(t)
+		return n <= files+5, fmt.Sprint(n)
+	})
+	testbed.Eventually(t, fmt.Sprintf("at most %d goroutines", goroutines+5), func() (bool, string) {
+		n := c.Goroutines(t)
+		return n <= goroutines+5, fmt.Sprint(n)
+	})
+	agent{endpoint: endpoint, capture: "shop"}.complete(t)
+	c.Stop(t)
+}

@@ -1,0 +1,35 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// Ten times the events take as much memory as once. The agent has one data
+// connection: with more, the system's buffers let one run ahead of the others,
+// and a long run meets a longer lead than a short one. And what the collector
+// holds is to be seen, not how long its garbage waits.
+func TestMemoryDoesNotGrowWithTheEvents(t *testing.T) {
+	once, tenTimes := peakMemory(t, 1), peakMemory(t, 10)
+	t.Logf("peak memory: %d MiB for 0.9 million events, %d MiB for 8.9 million", once>>20, tenTimes>>20)
+	assert.LessOrEqual(t, float64(tenTimes), 1.2*float64(once))
+}
+
+func peakMemory(t *testing.T, repeat int) uint64 {
+	t.Helper()
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, pipeline(endpoint, "agent: {data_connections: 1}", "", "nop: {}"), "GOGC=10")
+	agent{endpoint: endpoint, capture: "maven", replay: replay.Options{Repeat: repeat}}.complete(t)
+	c.AwaitMetric(t, 1, runsEnded)
+	peak := c.PeakMemory(t)
+	assert.EqualValues(t, repeat*887_366, c.Metric(t, eventsTaken))
+	c.Stop(t)
+	return peak
+}

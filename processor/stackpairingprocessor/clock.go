@@ -61,22 +61,24 @@ func (c *clock) refuse(refusing bool) {
 	c.settle(now)
 }
 
-// call does what a call to the next component is.
-func (c *clock) call(do func() error) error {
+// begin says that a call to the next component begins, and gives what end wants
+// when it has ended.
+func (c *clock) begin() (began time.Duration) {
 	c.mu.Lock()
-	began := c.elapsed()
+	defer c.mu.Unlock()
+	began = c.elapsed()
 	c.calls = append(c.calls, began)
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		now := c.elapsed()
-		c.settle(now)
-		i := slices.Index(c.calls, began)
-		c.calls = slices.Delete(c.calls, i, i+1)
-		c.settle(now)
-	}()
-	return do()
+	return began
+}
+
+func (c *clock) end(began time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.elapsed()
+	c.settle(now)
+	i := slices.Index(c.calls, began)
+	c.calls = slices.Delete(c.calls, i, i+1)
+	c.settle(now)
 }
 
 // settle stops the clock, or lets it go on, if there is reason to at the time
@@ -104,5 +106,6 @@ type timed struct {
 }
 
 func (t timed) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	return t.clock.call(func() error { return t.Traces.ConsumeTraces(ctx, td) })
+	defer t.clock.end(t.clock.begin())
+	return t.Traces.ConsumeTraces(ctx, td)
 }

@@ -1,0 +1,106 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// A clock that is patient for 10 s. Each step says at what second what happens,
+// and what the clock shows after it.
+func TestTheClockStandsWhileNothingCanCome(t *testing.T) {
+	type step struct {
+		at    int
+		what  string
+		shows int
+	}
+	for _, test := range []struct {
+		name  string
+		steps []step
+	}{
+		{"it goes", []step{{0, "", 0}, {7, "", 7}}},
+		{"it stands while the processor refuses", []step{
+			{5, "refuse", 5}, {9, "", 5}, {20, "accept", 5}, {21, "", 6},
+		}},
+		{"both can be said twice", []step{
+			{5, "refuse", 5}, {9, "refuse", 5}, {20, "accept", 5}, {22, "accept", 7}, {23, "", 8},
+		}},
+		{"a short call doesn't matter", []step{
+			{5, "begin", 5}, {15, "end 5", 15}, {16, "", 16},
+		}},
+		{"a long call stops it when patience ends", []step{
+			{5, "begin", 5}, {14, "", 14}, {16, "", 15}, {40, "", 15}, {50, "end 5", 15}, {51, "", 16},
+		}},
+		{"a long call that nobody looked at meanwhile counts as well", []step{
+			{5, "begin", 5}, {50, "end 5", 15}, {51, "", 16},
+		}},
+		{"of calls that overlap, the earliest counts", []step{
+			{0, "begin", 0}, {5, "begin", 5}, {30, "end 5", 10}, {40, "", 10}, {50, "end 0", 10}, {51, "", 11},
+		}},
+		{"it goes on standing for a later call that is late too", []step{
+			{0, "begin", 0}, {5, "begin", 5}, {30, "end 0", 10}, {40, "end 5", 10}, {41, "", 11},
+		}},
+		{"it goes on for a later call that is not late yet", []step{
+			{0, "begin", 0}, {25, "begin", 10}, {30, "end 0", 10}, {34, "", 14}, {36, "", 15}, {50, "end 25", 15}, {60, "", 25},
+		}},
+		{"refusing begins in a long call", []step{
+			{0, "begin", 0}, {20, "refuse", 10}, {30, "end 0", 10}, {40, "accept", 10}, {41, "", 11},
+		}},
+		{"refusing ends in a long call", []step{
+			{0, "refuse", 0}, {5, "begin", 0}, {20, "accept", 0}, {30, "end 5", 0}, {31, "", 1},
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			now := time.Duration(0)
+			c := newClock(10 * time.Second)
+			c.elapsed = func() time.Duration { return now }
+			for _, s := range test.steps {
+				now = time.Duration(s.at) * time.Second
+				switch s.what {
+				case "refuse":
+					c.refuse(true)
+				case "accept":
+					c.refuse(false)
+				case "begin":
+					c.begin()
+				case "end 0":
+					c.end(0)
+				case "end 5":
+					c.end(5 * time.Second)
+				case "end 25":
+					c.end(25 * time.Second)
+				}
+				assert.Equal(t, time.Duration(s.shows)*time.Second, c.now(), "at second %d", s.at)
+			}
+			assert.Empty(t, c.calls)
+		})
+	}
+}
+
+// A call ends for the clock however it ends.
+func TestACallEndsForTheClockHoweverItEnds(t *testing.T) {
+	n := &next{}
+	c := newClock(time.Second)
+	timed := timed{n, c}
+	for _, answer := range []func(context.Context, ptrace.Traces) error{
+		func(context.Context, ptrace.Traces) error { return nil },
+		refuses,
+		func(context.Context, ptrace.Traces) error { panic("hostile") },
+	} {
+		under := 0
+		n.will(func(ctx context.Context, td ptrace.Traces) error { under = len(c.calls); return answer(ctx, td) })
+		func() {
+			defer func() { _ = recover() }()
+			_ = timed.ConsumeTraces(context.Background(), ptrace.NewTraces())
+		}()
+		assert.Equal(t, 1, under)
+		assert.Empty(t, c.calls)
+	}
+	assert.GreaterOrEqual(t, c.now(), time.Duration(0))
+}

@@ -1,0 +1,259 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// Numbers 0 and 1 have been paired, 2 is missing, 3 and 4 wait.
+func withGap(b *bed) {
+	b.take(call(1, "f", 0), call(1, "g", 3))
+	require.Equal(b.t, []string{"s1/f 0"}, b.next.accepted())
+	require.EqualValues(b.t, 2, b.sum("waiting_events"))
+}
+
+func TestAMissingNumberIsGivenUpAfterMaxWait(t *testing.T) {
+	b := newBed(t)
+	withGap(b)
+	b.pass(5*time.Second - time.Millisecond)
+	b.tick()
+	require.Empty(t, b.next.accepted())
+	b.pass(time.Millisecond)
+	b.tick()
+	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
+	assert.EqualValues(t, 1, b.sum("breaks", "gap"))
+	assert.EqualValues(t, 1, b.sum("missing_numbers"))
+	b.take(batch{stream: 1, first: 2, events: []string{"skip"}})
+	assert.EqualValues(t, 1, b.sum("late_events"))
+	b.finish()
+}
+
+// What is missing may be among what is refused.
+func TestNoNumberIsGivenUpWhileTheProcessorRefuses(t *testing.T) {
+	b := newBed(t)
+	withGap(b)
+	b.next.will(refuses)
+	b.take(call(2, "h", 0))
+	b.pass(time.Hour)
+	b.tick()
+	b.refuse(batch{stream: 1, first: 2, events: []string{"skip"}})
+	assert.Zero(t, b.sum("breaks"))
+	assert.EqualValues(t, 1, b.sum("streams")-1, "nor is a stream idle")
+
+	b.next.will(nil)
+	b.tick()
+	assert.Equal(t, []string{"s2/h 0"}, b.next.accepted())
+	b.take(batch{stream: 1, first: 2, events: []string{"skip"}})
+	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
+	assert.Zero(t, b.sum("breaks"))
+	b.finish()
+}
+
+// It may also be behind a call that the next component, such as a blocking
+// queue, keeps waiting.
+func TestNoNumberIsGivenUpAndNoStreamIsIdleWhileTheNextComponentBlocks(t *testing.T) {
+	b := newBed(t)
+	withGap(b)
+	b.take(batch{stream: 1, first: 5, events: []string{"enter main"}})
+	inside, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	b.next.will(func(context.Context, ptrace.Traces) error {
+		close(inside)
+		<-goOn
+		return nil
+	})
+	blocked := traces(t, call(2, "h", 0))
+	go func() { done <- b.ConsumeTraces(context.Background(), blocked) }()
+	<-inside
+	b.pass(time.Hour)
+	b.tick()
+	assert.Zero(t, b.sum("breaks"))
+	assert.EqualValues(t, 2, b.sum("streams"))
+	b.next.will(nil)
+	close(goOn)
+	require.NoError(t, <-done)
+	b.tick()
+	b.take(batch{stream: 1, first: 2, events: []string{"skip"}}, batch{stream: 1, first: 6, events: []string{"exit main"}})
+	assert.Equal(t, []string{"s2/h 0", "s1/g 3", "s1/main 5"}, b.next.accepted())
+	b.finish()
+	assert.Zero(t, b.sum("truncated_frames"))
+}
+
+func TestAStreamIsEndedAndForgottenAfterIdleTimeout(t *testing.T) {
+	b := newBed(t)
+	b.take(batch{stream: 1, events: []string{"enter main", "enter f"}}, call(2, "g", 0))
+	for range 10 {
+		// An empty batch says that the agent is alive.
+		b.pass(10 * time.Second)
+		b.take(batch{stream: 1, next: 2})
+		b.tick()
+	}
+	assert.EqualValues(t, 1, b.sum("streams"), "the other stream was silent")
+	b.pass(time.Minute)
+	b.tick()
+	assert.EqualValues(t, 1, b.sum("streams"), "not yet")
+	b.pass(time.Millisecond)
+	b.tick()
+	assert.Equal(t, []string{"s2/g 0", "s1/f 1 truncated:idle", "s1/main 0 truncated:idle"}, b.next.accepted())
+	assert.EqualValues(t, 2, b.sum("truncated_frames", "idle"))
+	for _, name := range []string{"streams", "open_frames", "memory", "waiting_events"} {
+		assert.Zero(t, b.sum(name), name)
+	}
+	assert.Zero(t, b.accounts.bytes.Load())
+
+	// It is heard of again: a call stream that was joined in the middle.
+	b.take(batch{stream: 1, first: 2, events: []string{"exit f", "enter h", "exit h"}})
+	b.pass(5 * time.Second)
+	b.tick()
+	assert.Equal(t, []string{"s1/h 3"}, b.next.accepted())
+	assert.EqualValues(t, 1, b.sum("breaks", "joined"))
+	assert.EqualValues(t, 1, b.sum("orphans"))
+	b.finish()
+}
+
+// A stream that is idle with a gap gives it up before it ends.
+func TestWhatWaitsInAnIdleStreamIsPaired(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Reorder.MaxWait, c.IdleTimeout = 59*time.Second, time.Minute })
+	withGap(b)
+	b.pass(time.Minute + time.Second)
+	b.tick()
+	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
+	assert.Zero(t, b.sum("streams"))
+	b.finish()
+}
+
+// A stream that ended is remembered until it is idle, so that what comes late,
+// or a second time, doesn't begin it anew.
+func TestBatchesAfterTheEndOfTheirStreamAreCounted(t *testing.T) {
+	b := newBed(t)
+	end := []callevent.Barrier{callevent.End(3, callevent.CauseEnded)}
+	b.take(batch{stream: 1, events: []string{"enter f", "exit f", "enter main"}, barriers: end})
+	assert.Equal(t, []string{"s1/f 0", "s1/main 2 truncated:ended"}, b.next.accepted())
+	b.take(batch{stream: 1, events: []string{"enter f", "exit f"}, barriers: end},
+		batch{stream: 1, first: 3, events: []string{"enter g", "exit g", "skip"}})
+	assert.Empty(t, b.next.accepted())
+	assert.EqualValues(t, 2, b.sum("duplicate_events"))
+	assert.EqualValues(t, 3, b.sum("late_events"))
+	assert.EqualValues(t, 1, b.sum("streams"))
+	assert.EqualValues(t, 1, b.sum("truncated_frames", "ended"))
+	b.pass(time.Minute + time.Second)
+	b.tick()
+	assert.Zero(t, b.sum("streams"))
+	b.finish()
+	assert.EqualValues(t, 1, b.sum("truncated_frames"))
+}
+
+// The timers run by themselves once the processor is started.
+func TestStartStartsTheTimers(t *testing.T) {
+	b := newBed(t)
+	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
+	withGap(b)
+	b.pass(5 * time.Second)
+	var lines []string
+	require.Eventually(t, func() bool { lines = append(lines, b.next.accepted()...); return len(lines) > 0 }, 10*time.Second, time.Millisecond)
+	assert.Equal(t, []string{"s1/g 3"}, lines)
+	b.finish()
+}
+
+func TestShutdownEndsAllStreams(t *testing.T) {
+	b := newBed(t)
+	b.take(batch{stream: 1, events: []string{"enter main", "enter f"}},
+		batch{stream: 1, first: 3, events: []string{"enter g", "exit g"}},
+		batch{stream: 2, events: []string{"enter h"}})
+	b.finish()
+	assert.ElementsMatch(t, []string{
+		"s1/g 3", "s1/f 1 truncated:gap", "s1/main 0 truncated:gap", "s2/h 0 truncated:shutdown",
+	}, b.next.accepted())
+	for _, name := range []string{"streams", "open_frames", "memory", "waiting_events", "held_spans"} {
+		assert.Zero(t, b.sum(name), name)
+	}
+}
+
+func TestShutdownTwiceAndWithoutStart(t *testing.T) {
+	b := newBed(t)
+	b.take(batch{stream: 1, events: []string{"enter main"}})
+	b.finish()
+	b.finish()
+	assert.Equal(t, []string{"s1/main 0 truncated:shutdown"}, b.next.accepted())
+
+	b = newBed(t)
+	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
+	b.finish()
+	b.finish()
+}
+
+// Held spans are offered until shutdown_timeout, then dropped and counted.
+func TestShutdownOffersWhatIsHeldUntilItsTimeOut(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 300 * time.Millisecond })
+	b.next.will(refuses)
+	b.take(call(1, "f", 0), batch{stream: 2, events: []string{"enter main"}})
+	before := b.next.timesAsked()
+	began := time.Now()
+	b.finish()
+	assert.GreaterOrEqual(t, time.Since(began), 300*time.Millisecond)
+	assert.Greater(t, b.next.timesAsked(), before+1, "it was offered again and again")
+	assert.EqualValues(t, 2, b.sum("dropped_spans", string(atShutdown)))
+	assert.Zero(t, b.sum("held_spans"))
+	assert.Empty(t, b.next.accepted())
+	logs := b.logs.All()
+	require.Len(t, logs, 1)
+	assert.Equal(t, "the queue is full", logs[0].ContextMap()["error"])
+}
+
+func TestShutdownSucceedsWhenTheNextComponentTakesAgain(t *testing.T) {
+	b := newBed(t)
+	b.next.will(refuses)
+	b.take(call(1, "f", 0))
+	asked := 0
+	b.next.will(func(context.Context, ptrace.Traces) error {
+		if asked++; asked < 3 {
+			return errFull
+		}
+		return nil
+	})
+	b.finish()
+	assert.Equal(t, []string{"s1/f 0"}, b.next.accepted())
+	assert.Zero(t, b.sum("dropped_spans"))
+}
+
+// A next component that blocks until its context is done doesn't keep a shutdown
+// for longer, however many calls are open.
+func TestShutdownKeepsToItsTimeOutWhereTheNextComponentBlocks(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 50 * time.Millisecond })
+	const open = 2*maxSpansPerCall + 1
+	b.take(batch{stream: 1, events: many(open, "enter f")})
+	b.next.will(func(ctx context.Context, _ ptrace.Traces) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	b.finish()
+	assert.EqualValues(t, open, b.sum("truncated_frames", "shutdown"))
+	assert.EqualValues(t, open, b.sum("dropped_spans", string(atShutdown)))
+}
+
+// A timer that is inside the next component doesn't keep a shutdown either.
+func TestShutdownInterruptsATimer(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 50 * time.Millisecond })
+	withGap(b)
+	inside := make(chan struct{}, 100)
+	b.next.will(func(ctx context.Context, _ ptrace.Traces) error {
+		inside <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	b.pass(time.Minute)
+	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
+	<-inside
+	b.finish()
+	assert.EqualValues(t, 1, b.sum("dropped_spans", string(atShutdown)))
+}

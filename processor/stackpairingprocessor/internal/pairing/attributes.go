@@ -28,9 +28,7 @@ func (o *Output) ownAttributes(rest []callevent.Attribute) (own []Attribute, lef
 	for n < len(rest) && rest[n].Event == rest[0].Event {
 		n++
 	}
-	kept := min(n, maxAttributes)
-	o.Counters.DroppedAttributes += uint64(n - kept)
-	own = make([]Attribute, kept)
+	own = make([]Attribute, n)
 	for i := range own {
 		own[i] = Attribute{Key: o.values[rest[i].Key].Str(), Value: o.values[rest[i].Value]}
 	}

@@ -279,6 +279,7 @@ func (c *Counters) add(o Counters) {
 	c.InBreak += o.InBreak
 	c.Missing += o.Missing
 	c.DroppedThrows += o.DroppedThrows
+	c.DroppedAttributes += o.DroppedAttributes
 	c.BelowResolution = c.BelowResolution || o.BelowResolution
 	for cause := range callevent.CauseCount {
 		c.Truncated[cause] += o.Truncated[cause]

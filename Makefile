@@ -9,7 +9,7 @@ GO ?= go
 FUZZTIME ?= 5m
 # Which benchmarks run (a regular expression), and how often each.
 BENCH ?= .
-BENCH_COUNT ?= 1
+BENCH_COUNT ?= 5
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
@@ -68,7 +68,11 @@ e2e-test: build ## Run the end-to-end tests alone, against the built distributio
 	@$(BINARIES) $(GO) test -count=1 -timeout 15m ./test/...
 
 .PHONY: bench
-bench: build $(TOOLS)/benchstat ## Run the benchmarks and print their table (BENCH=., BENCH_COUNT=1)
+bench: build ## Measure what the project claims, and print it as a table (BENCH_COUNT=5)
+	@$(BINARIES) $(GO) run ./test/bench -count $(BENCH_COUNT)
+
+.PHONY: bench-all
+bench-all: build $(TOOLS)/benchstat ## Run all benchmarks and sum them up with benchstat (BENCH=., BENCH_COUNT=5)
 	@{ $(BINARIES) $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCH_COUNT) -timeout 60m ./... \
 		|| echo "FAIL: a benchmark failed"; } | tee bench-last.txt
 	@$(TOOLS)/benchstat bench-last.txt | sed -e 's/ ± ∞ ¹//' -e '/^¹ need/d'

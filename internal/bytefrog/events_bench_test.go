@@ -5,6 +5,8 @@ package bytefrog
 
 import (
 	"testing"
+
+	"github.com/callbraid/callbraid/internal/cputime"
 )
 
 // BenchmarkDecodeEvents decodes the data connections of the captured Maven build,
@@ -13,16 +15,16 @@ import (
 func BenchmarkDecodeEvents(b *testing.B) {
 	data := openCapture(b, "maven").Data
 	buf := make([]Event, 1024)
-	events := 0
-	b.ReportAllocs()
-	for b.Loop() {
+	const events = 887_366
+	cputime.Events(b, events, func() {
+		decoded := 0
 		for _, stream := range data {
-			events += decodeAll(b, stream[dataHelloSize:], buf)
+			decoded += decodeAll(b, stream[dataHelloSize:], buf)
 		}
-	}
-	perEvent := float64(b.Elapsed().Nanoseconds()) / float64(events)
-	b.ReportMetric(perEvent, "ns/event")
-	b.ReportMetric(1e3/perEvent, "Mevents/s")
+		if decoded != events {
+			b.Fatalf("decoded %d events, expected %d", decoded, events)
+		}
+	})
 }
 
 // decodeAll decodes a data connection behind its data hello and returns the number
@@ -50,8 +52,7 @@ func decodeAll(tb testing.TB, b []byte, buf []Event) (events int) {
 func BenchmarkAppendEvent(b *testing.B) {
 	buf := make([]byte, 0, 8192)
 	e := Event{Time: 1, Sequence: 2, Method: 3, Line: 4, Thread: 5}
-	b.ReportAllocs()
-	for b.Loop() {
+	cputime.Events(b, 2, func() {
 		if len(buf) > cap(buf)-2*MaxEventSize {
 			buf = buf[:0]
 		}
@@ -59,8 +60,5 @@ func BenchmarkAppendEvent(b *testing.B) {
 		buf = AppendEvent(buf, e)
 		e.Type = TypeMethodExit
 		buf = AppendEvent(buf, e)
-	}
-	perEvent := float64(b.Elapsed().Nanoseconds()) / float64(2*b.N)
-	b.ReportMetric(perEvent, "ns/event")
-	b.ReportMetric(1e3/perEvent, "Mevents/s")
+	})
 }

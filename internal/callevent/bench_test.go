@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/cputime"
 )
 
 // mix is what fills a batch of 256 KiB: events of 300 functions on 10 lanes,
@@ -94,13 +96,7 @@ func benchmark(b *testing.B, round func(m *mix, p *Packer, batch *Batch, events 
 	}
 	batch, events := &Batch{}, make([]Event, 512)
 	round(m, p, batch, events)
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		round(m, p, batch, events)
-		n++
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*len(m.events)), "ns/event")
+	cputime.Events(b, len(m.events), func() { round(m, p, batch, events) })
 }
 
 func BenchmarkPack(b *testing.B) {

@@ -25,7 +25,8 @@ func Process() time.Duration {
 }
 
 // Events runs do until the benchmark has measured enough, and reports what one
-// event costs, where do handles so many: cpu-ns/event, and Mevents/cpu-s.
+// event costs, where do handles so many: cpu-ns/event, Mevents/cpu-s, and the
+// number itself, events/op.
 func Events(b *testing.B, events int, do func()) {
 	b.Helper()
 	b.ReportAllocs()
@@ -37,4 +38,5 @@ func Events(b *testing.B, events int, do func()) {
 	total := float64(events) * float64(b.N)
 	b.ReportMetric(float64(used.Nanoseconds())/total, "cpu-ns/event")
 	b.ReportMetric(total/used.Seconds()/1e6, "Mevents/cpu-s")
+	b.ReportMetric(float64(events), "events/op")
 }

@@ -1,0 +1,49 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// suite is a set of benchmarks of one package.
+type suite struct {
+	pkg, pattern, time string
+	// once: it takes long, and repeats by itself.
+	once bool
+}
+
+var suites = []suite{
+	{pkg: "./internal/bytefrog", pattern: "^BenchmarkDecodeEvents$", time: "0.5s"},
+	{pkg: "./internal/callevent", pattern: "^BenchmarkPackUnpack$", time: "0.5s"},
+	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
+	{pkg: "./test", pattern: "^BenchmarkReplay$", time: "1x", once: true},
+}
+
+// Units of the benchmarks.
+const (
+	cpuPerEvent     = "cpu-ns/event"
+	eventsPerCPU    = "Mevents/cpu-s"
+	peak, peakAtTen = "peak-MiB", "peak-MiB-at-10x"
+	allocations     = "allocs/op"
+)
+
+// claim is a line of the table.
+type claim struct {
+	what string
+	// bound is what value has to reach: at least, or with atMost at most.
+	bound  float64
+	atMost bool
+	unit   string
+	// value is of one benchmark's median, or a ratio of two.
+	benchmark, metric string
+	over, overMetric  string
+}
+
+var claims = []claim{
+	{what: "decode Bytefrog messages", bound: 60, unit: "M events per CPU-second", benchmark: "BenchmarkDecodeEvents", metric: eventsPerCPU},
+	{what: "  allocations per event, the names' included", bound: 0.01, atMost: true, unit: "per event", benchmark: "BenchmarkDecodeEvents", metric: allocationsPerEvent},
+	{what: "pack and unpack a batch", bound: 10, atMost: true, unit: "ns per event", benchmark: "BenchmarkPackUnpack", metric: cpuPerEvent},
+	{what: "  allocations per event, the tables' included", bound: 0.01, atMost: true, unit: "per event", benchmark: "BenchmarkPackUnpack", metric: allocationsPerEvent},
+	{what: "bytes to spans, against only building those spans", bound: 1.5, atMost: true, unit: "times", benchmark: "BenchmarkBytesToSpans", metric: cpuPerEvent, over: "BenchmarkBuildSpans", overMetric: cpuPerEvent},
+	{what: "bytes to spans, min_duration leaving out all", bound: 20, unit: "M events per CPU-second", benchmark: "BenchmarkBytesToNothing", metric: eventsPerCPU},
+	{what: "the distribution, over loopback, nop exporter", bound: 4, unit: "M events per CPU-second", benchmark: "BenchmarkReplay", metric: eventsPerCPU},
+	{what: "  peak memory at 10 times the events", bound: 1.2, atMost: true, unit: "times", benchmark: "BenchmarkReplay", metric: peakAtTen, over: "BenchmarkReplay", overMetric: peak},
+}

@@ -1,0 +1,54 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench runs the benchmarks that the project makes claims with, and
+// prints what each has to reach beside what it reached: `make bench`.
+//
+// The benchmarks themselves are Go benchmarks beside the code they measure.
+// Each is run several times, and its median counts; all of one run of this
+// command can be compared with each other, and with nothing else.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+func main() {
+	count := flag.Int("count", 5, "how often each benchmark is run")
+	strict := flag.Bool("strict", false, "exit with code 1 when a number is missed")
+	flag.Parse()
+	missed, err := run(*count)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	case missed > 0 && *strict:
+		os.Exit(1)
+	}
+}
+
+// run runs what the claims need, prints the table, and says how many are missed.
+func run(count int) (missed int, err error) {
+	results := results{}
+	for i, s := range suites {
+		n := count
+		if s.once {
+			n = 1
+		}
+		fmt.Fprintf(os.Stderr, "[%d/%d] go test -bench '%s' -count %d %s\n", i+1, len(suites), s.pattern, n, s.pkg)
+		command := exec.Command("go", "test", "-run", "^$", "-bench", s.pattern, "-benchtime", s.time,
+			"-count", fmt.Sprint(n), "-timeout", "30m", s.pkg)
+		command.Stderr = os.Stderr
+		output, err := command.Output()
+		if err != nil {
+			return 0, fmt.Errorf("benchmarks of %s: %w\n%s", s.pkg, err, output)
+		}
+		if err := results.read(string(output)); err != nil {
+			return 0, fmt.Errorf("benchmarks of %s: %w", s.pkg, err)
+		}
+	}
+	return printTable(os.Stdout, claims, results)
+}

@@ -9,17 +9,28 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 )
 
-// lighten keeps what all streams hold below the bound: of those in which events
-// wait, the stream that holds most gives up its oldest gap; where nothing waits,
-// the largest forgets its names and open frames. A batch that comes is taken
-// before that: it may be the one that others wait for. Whoever comes meanwhile
-// waits, because what is given up has to be handed on before more is held.
+// lighten keeps what all streams hold below the bound:
+//
+//  1. Memory that is not in use is given back.
+//  2. Of the streams in which events wait, the one that holds most gives up its
+//     oldest gaps.
+//  3. Where nothing waits, the one that holds most forgets its names and open
+//     frames.
+//
+// A batch that comes is taken before that: it may be the one that others wait
+// for. Whoever comes meanwhile waits, because what is finished has to be handed
+// on before more is taken.
 func (p *pairer) lighten(ctx context.Context, bound int64) {
 	if p.accounts.bytes.Load() <= bound {
 		return
 	}
 	p.lightening.Lock()
 	defer p.lightening.Unlock()
+	if p.accounts.bytes.Load() > bound {
+		for i := range p.shards {
+			p.shards[i].spare()
+		}
+	}
 	for before := p.accounts.bytes.Load(); before > bound; {
 		waited := p.accounts.waiting.Load()
 		sh, id := p.largest(waited > 0)

@@ -56,11 +56,16 @@ type accounts struct {
 
 // settle counts what s holds now, and what it counted into f.
 func (a *accounts) settle(s *stream, f *finished) {
+	a.measure(s)
+	a.telemetry.add(&f.Counters)
+}
+
+// measure counts what s holds now.
+func (a *accounts) measure(s *stream) {
 	after := sizeOf(s)
 	a.bytes.Add(after.bytes - s.size.bytes)
 	a.waiting.Add(after.waiting - s.size.waiting)
 	a.telemetry.change(s.size, after)
-	a.telemetry.add(&f.Counters)
 	s.size = after
 }
 
@@ -176,6 +181,16 @@ func (sh *shard) remove(id callevent.StreamID) {
 	sh.accounts.telemetry.change(s.size, size{})
 	sh.accounts.countStream(-1)
 	delete(sh.streams, id)
+}
+
+// spare gives memory of all streams back that is not in use.
+func (sh *shard) spare() {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, s := range sh.streams {
+		s.Spare()
+		sh.accounts.measure(s)
+	}
 }
 
 // largest gives the stream that holds most, of those in which events wait, or

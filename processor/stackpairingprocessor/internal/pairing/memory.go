@@ -24,6 +24,10 @@ func (s *Stream) Bytes() int {
 		cap(s.passed)*rangeBytes + (cap(s.barriers.pending)+cap(s.barriers.heard))*barrierBytes
 }
 
+// Spare gives memory back that is not in use, and loses nothing: the places of
+// events that waited.
+func (s *Stream) Spare() { s.window.shrink() }
+
 // bytes is the memory of the lane's stack.
 func (l *lane) bytes() int {
 	return cap(l.frames)*frameBytes + cap(l.throws)*throwBytes + cap(l.attributes)*attributeBytes

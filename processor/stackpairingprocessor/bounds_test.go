@@ -1,0 +1,299 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+func TestBeyondMaxStreamsTheOneThatWasSilentForLongestEnds(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 3 })
+	for stream := byte(1); stream <= 3; stream++ {
+		b.take(batch{stream: stream, events: []string{"enter main"}})
+		b.pass(time.Second)
+	}
+	b.take(batch{stream: 1, next: 1}) // It is alive.
+	b.pass(time.Second)
+	b.take(batch{stream: 4, events: []string{"enter main"}})
+	assert.Equal(t, []string{"s2/main 0 truncated:limit"}, b.next.accepted())
+	assert.EqualValues(t, 3, b.sum("streams"))
+	b.finish()
+}
+
+// One that has ended holds nothing any more, so it goes first.
+func TestBeyondMaxStreamsOneThatHasEndedGoesFirst(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 3 })
+	b.take(batch{stream: 1, events: []string{"enter main"}})
+	b.pass(time.Second)
+	b.take(batch{stream: 2, barriers: []callevent.Barrier{callevent.End(0, callevent.CauseEnded)}})
+	b.take(batch{stream: 3, events: []string{"enter main"}})
+	b.pass(time.Second)
+	b.take(batch{stream: 4, events: []string{"enter main"}})
+	assert.Empty(t, b.next.accepted())
+	assert.EqualValues(t, 3, b.sum("streams"))
+	b.finish()
+}
+
+func TestTheNewestStreamIsNeverTheOneThatEnds(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 1 })
+	for stream := byte(1); stream <= 100; stream++ {
+		b.take(batch{stream: stream, events: []string{"enter main", "enter f", "exit f"}})
+		require.Contains(t, b.next.accepted(), fmt.Sprintf("s%d/f 1", stream))
+	}
+	assert.EqualValues(t, 1, b.sum("streams"))
+	assert.EqualValues(t, 99, b.sum("truncated_frames", "limit"))
+	b.finish()
+}
+
+// waiting is a batch that makes its stream hold 512 KiB: one event on each end
+// of a window of 16,384 numbers.
+func waiting(stream byte, missing uint64) batch {
+	return batch{stream: stream, numbers: []uint64{missing + 1, missing + 16_384}, events: []string{"enter f", "enter g"}}
+}
+
+func TestAtMaxMiBTheStreamThatHoldsMostGivesUpItsOldestGap(t *testing.T) {
+	b := newBed(t, small)
+	b.take(waiting(1, 0))
+	// Many events wait in another stream, but they take less.
+	b.take(batch{stream: 2, first: 1, events: many(1_000, "enter h", "exit h")})
+	require.Empty(t, b.next.accepted())
+	b.take(batch{stream: 3, first: 1, events: many(8_200, "enter k", "exit k")})
+	assert.EqualValues(t, 1, b.sum("breaks", "joined"))
+	assert.EqualValues(t, 1, b.sum("missing_numbers"))
+	assert.EqualValues(t, 2_002, b.sum("waiting_events"), "of the streams that hold less")
+	assert.LessOrEqual(t, b.sum("memory"), int64(1<<20))
+	for _, line := range b.next.accepted() {
+		require.Contains(t, line, "s3/k")
+	}
+	b.finish()
+}
+
+// The missing batch is not refused for it, nor is it too late where it comes
+// in the same call.
+func TestAtMaxMiBTheMissingBatchIsAccepted(t *testing.T) {
+	b := newBed(t, small)
+	b.take(batch{stream: 1, first: 1, events: many(8_000, "enter f", "exit f")})
+	require.Greater(t, b.sum("memory"), int64(512<<10))
+	b.take(
+		batch{stream: 2, first: 1, events: many(8_000, "enter g", "exit g")},
+		batch{stream: 2, events: []string{"skip"}},
+		batch{stream: 1, events: []string{"skip"}})
+	assert.Len(t, b.next.accepted(), 16_000)
+	assert.Zero(t, b.sum("breaks"))
+	b.finish()
+}
+
+// One call can carry thousands of batches each of which makes a stream wait.
+func TestMaxMiBHoldsWithinACall(t *testing.T) {
+	b := newBed(t, small)
+	var most int64
+	b.next.will(func(context.Context, ptrace.Traces) error {
+		most = max(most, b.accounts.bytes.Load())
+		return nil
+	})
+	var batches []batch
+	for stream := byte(1); stream <= 200; stream++ {
+		hostile := waiting(stream, 0)
+		hostile.events = []string{"exit f", "skip"}
+		batches = append(batches, hostile, call(201, "seen", 2*uint64(stream-1)))
+	}
+	b.take(batches...)
+	assert.Len(t, b.next.accepted(), 200)
+	assert.Positive(t, most)
+	assert.Less(t, most, int64(3<<20), "not 200 times 512 KiB")
+	assert.LessOrEqual(t, b.sum("memory"), int64(1<<20))
+	b.finish()
+}
+
+// Where nothing waits, the stream that holds most forgets its names and open frames.
+func TestAtMaxMiBTheLargestStreamForgetsWhereNothingWaits(t *testing.T) {
+	b := newBed(t, small)
+	b.take(batch{stream: 1, events: many(10, "enter main")})
+	b.take(batch{stream: 2, events: many(12_000, "enter f")})
+	assert.Len(t, b.next.accepted(), 12_000)
+	assert.EqualValues(t, 12_000, b.sum("truncated_frames", "limit"))
+	assert.EqualValues(t, 1, b.sum("breaks", "limit"))
+	assert.EqualValues(t, 10, b.sum("open_frames"))
+	b.take(batch{stream: 2, first: 12_000, events: []string{"exit f", "enter g", "exit g"}})
+	assert.Equal(t, []string{"s2/g 12001"}, b.next.accepted(), "it goes on")
+	assert.EqualValues(t, 1, b.sum("orphans"))
+	b.finish()
+}
+
+// A resource is memory too. Where it is too much, its stream has to end.
+func TestAStreamWithAHugeResourceEnds(t *testing.T) {
+	b := newBed(t, small)
+	b.take(batch{stream: 1, events: []string{"enter main"}})
+	b.take(batch{stream: 2, service: strings.Repeat("x", 2<<20), events: []string{"enter main"}})
+	lines := b.next.accepted()
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], "x/main 0 truncated:limit")
+	assert.EqualValues(t, 1, b.sum("streams"))
+	assert.EqualValues(t, 1, b.sum("open_frames"))
+	assert.LessOrEqual(t, b.sum("memory"), int64(1<<20))
+	b.finish()
+}
+
+// While the next component keeps what was given up waiting, no more is taken
+// into memory than the calls that are under way.
+func TestWhoComesBeyondMaxMiBWaitsForTheNextComponent(t *testing.T) {
+	b := newBed(t, small)
+	b.take(waiting(1, 0))
+	inside, goOn := make(chan struct{}), make(chan struct{})
+	b.next.will(func(context.Context, ptrace.Traces) error {
+		b.next.will(nil)
+		close(inside)
+		<-goOn
+		return nil
+	})
+	first := traces(t, batch{stream: 2, first: 1, events: many(8_200, "enter f", "exit f")})
+	second := traces(t, waiting(3, 0))
+	done := make(chan error, 2)
+	go func() { done <- b.ConsumeTraces(context.Background(), first) }()
+	<-inside
+	go func() { done <- b.ConsumeTraces(context.Background(), second) }()
+	require.Eventually(t, func() bool { return b.accounts.streams.Load() == 3 }, 10*time.Second, time.Millisecond)
+	assert.Empty(t, done)
+	close(goOn)
+	require.NoError(t, <-done)
+	require.NoError(t, <-done)
+	assert.LessOrEqual(t, b.sum("memory"), int64(1<<20))
+	b.finish()
+}
+
+// Each setting reaches the pairing.
+func TestSettingsReachThePairing(t *testing.T) {
+	nested := []string{"enter a", "enter b", "enter c", "exit c", "exit b", "exit a"}
+	for _, test := range []struct {
+		name    string
+		setting func(*Config)
+		batches []batch
+		want    []string
+		metric  string
+		cause   string
+		count   int64
+	}{
+		{
+			name:    "reorder.max_events",
+			setting: func(c *Config) { c.Reorder.MaxEvents = 4 },
+			batches: []batch{{stream: 1, first: 1, events: many(4, "enter f", "exit f")}},
+			want:    []string{"s1/f 1", "s1/f 3", "s1/f 5", "s1/f 7"},
+			metric:  "breaks", cause: "joined", count: 1,
+		},
+		{
+			name:    "limits.max_frames",
+			setting: func(c *Config) { c.Limits.MaxFrames = 2 },
+			batches: []batch{{stream: 1, events: nested}},
+			want:    []string{"s1/b 1 truncated:limit", "s1/a 0 truncated:limit", "s1/c 2"},
+			metric:  "truncated_frames", cause: "limit", count: 2,
+		},
+		{
+			name:    "limits.max_lanes",
+			setting: func(c *Config) { c.Limits.MaxLanes = 1 },
+			batches: []batch{{stream: 1, events: []string{"enter a @1", "enter b @2", "exit b @2"}}},
+			want:    []string{"s1/a 0 truncated:limit", "s1/b 1"},
+			metric:  "truncated_frames", cause: "limit", count: 1,
+		},
+		{
+			name:    "limits.max_exceptions_per_span",
+			setting: func(c *Config) { c.Limits.MaxExceptionsPerSpan = 1 },
+			batches: []batch{{stream: 1, events: []string{"enter a", "throw a E", "throw a F", "exit a"}}},
+			want:    []string{"s1/a 0"},
+			metric:  "dropped_exceptions", count: 1,
+		},
+		{
+			name:    "max_depth",
+			setting: func(c *Config) { c.MaxDepth = 2 },
+			batches: []batch{{stream: 1, events: nested}},
+			want:    []string{"s1/b 1", "s1/a 0"},
+			metric:  "left_out", count: 1,
+		},
+		{
+			name:    "min_duration",
+			setting: func(c *Config) { c.MinDuration = 3 * time.Millisecond },
+			batches: []batch{{stream: 1, events: nested}},
+			want:    []string{"s1/b 1", "s1/a 0"},
+			metric:  "left_out", count: 1,
+		},
+		{
+			name:    "truncated",
+			setting: func(c *Config) { c.Truncated = truncatedDrop },
+			batches: []batch{{stream: 1, events: []string{"enter a", "enter b", "exit a"}}},
+			want:    []string{"s1/a 0"},
+			metric:  "truncated_frames", cause: "mismatch", count: 1,
+		},
+		{
+			name:    "max_clock_jump",
+			setting: func(c *Config) { c.MaxClockJump = 2 * time.Hour },
+			batches: []batch{{stream: 1, numbers: []uint64{0, 1}, events: []string{"enter a", "exit a"}}},
+			want:    []string{"s1/a 0"},
+			metric:  "breaks", count: 0,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBed(t, test.setting)
+			b.take(test.batches...)
+			assert.Equal(t, test.want, b.next.accepted())
+			if test.cause == "" {
+				assert.Equal(t, test.count, b.sum(test.metric))
+			} else {
+				assert.Equal(t, test.count, b.sum(test.metric, test.cause))
+			}
+			b.finish()
+		})
+	}
+}
+
+func TestNamesBeyondMaxNamesMiBAreForgotten(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxNamesMiB = 1 })
+	first := uint64(0)
+	for range 2 {
+		var events []string
+		for i := range 20 {
+			events = append(events, fmt.Sprintf("enter %s%d", strings.Repeat("n", 15_000), first+uint64(i)))
+		}
+		b.take(batch{stream: 1, first: first, events: events})
+		first += uint64(len(events))
+	}
+	require.Zero(t, len(b.next.accepted()), "the bound is looked at before a batch is taken")
+	b.take(batch{stream: 1, next: first})
+	assert.Equal(t, 40, len(b.next.accepted()))
+	assert.EqualValues(t, 40, b.sum("truncated_frames", "limit"))
+	assert.EqualValues(t, 1, b.sum("breaks", "limit"))
+	assert.Less(t, b.sum("memory"), int64(10_000))
+	b.finish()
+}
+
+func TestAClockThatIsAheadIsABreak(t *testing.T) {
+	ahead := batch{stream: 1, numbers: []uint64{0, 2 * 3_600_000}, events: []string{"enter a", "exit a"}}
+	ahead.numbers[1] = 2 * 3_600_000
+	for _, test := range []struct {
+		jump   time.Duration
+		breaks int64
+	}{{30 * time.Minute, 1}, {3 * time.Hour, 0}} {
+		b := newBed(t, func(c *Config) { c.MaxClockJump, c.Reorder.MaxEvents = test.jump, 1 })
+		b.take(ahead, batch{stream: 1, numbers: []uint64{2*3_600_000 + 1}, events: []string{"skip"}})
+		b.finish()
+		assert.Equal(t, test.breaks, b.sum("breaks", "clock"), test.jump)
+	}
+}
+
+// A warning, once, however many batches and streams.
+func TestMinDurationBelowTheResolutionOfAClockIsWarnedOfOnce(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.MinDuration = time.Microsecond })
+	b.take(call(1, "f", 0), call(2, "f", 0), call(1, "f", 2))
+	require.Len(t, b.logs.All(), 1)
+	assert.Contains(t, b.logs.All()[0].Message, "below the resolution")
+	b.finish()
+}

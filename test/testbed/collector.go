@@ -44,7 +44,7 @@ service:
     metrics:
       level: detailed
       readers: [{pull: {exporter: {prometheus: {host: %q, port: %s, without_type_suffix: true, without_units: true}}}}]
-    logs: {level: info, encoding: console}
+    logs: {level: info, encoding: console, disable_stacktrace: true}
 `
 
 // Binary is the built distribution. Where there is none, the test is skipped,

@@ -1,0 +1,53 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// The simulator as users have it: a program.
+
+func agentsim(t *testing.T, arguments ...string) {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), testbed.AgentSim(t), append([]string{"bytefrog"}, arguments...)...).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+}
+
+func TestTheSimulatorReplaysACapture(t *testing.T) {
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, collector(endpoint, "", ""))
+	agentsim(t, "replay", "--endpoint", endpoint, "--speed", "20x", "--protocol", "2", capturePath("shop"))
+	stopAfter(t, c, 1)
+	checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), readStreams(t, c, "spans.bin").only(t))
+}
+
+// Programs that never were, with everything that can happen to a call: whatever
+// they do, the spans fit together, and each program has its own.
+func TestGeneratedCallsFitTogether(t *testing.T) {
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, collector(endpoint, sevenConnections, "max_spans_per_trace: 500, reorder: {max_wait: 2s}"))
+	agentsim(t, "load", "--endpoint", endpoint, "--agents", "3", "--events", "50000", "--threads", "8", "--depth", "40",
+		"--exceptions", "0.05", "--markers", "0.01", "--suspends", "2", "--loss", "0.01", "--seed", "7")
+	stopAfter(t, c, 3)
+	got := readStreams(t, c, "spans.bin")
+	require.Len(t, got, 3)
+	for _, e := range got {
+		checkShape(t, e)
+		checkTraces(t, e, 500)
+		assert.Greater(t, len(e.spans), 10_000)
+		threads := map[int64]bool{}
+		for _, s := range e.spans {
+			threads[s.thread] = true
+		}
+		assert.Len(t, threads, 8)
+	}
+}

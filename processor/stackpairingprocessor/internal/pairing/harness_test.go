@@ -244,8 +244,18 @@ func (r *rig) giveUpOldest() bool {
 
 func (r *rig) end(cause callevent.Cause) { r.stream.End(cause, &r.out); r.collect() }
 
-// collect takes over what came out.
+// collect takes over what came out, and looks whether the stream is as it has to be.
 func (r *rig) collect() {
+	r.full()
+	r.counters.add(r.out.Counters)
+	r.out.Reset()
+	if wrong := r.stream.wrong(); wrong != "" {
+		r.blame("state: %s", wrong)
+	}
+}
+
+// full takes over the spans that came out so far.
+func (r *rig) full() {
 	for _, s := range r.out.Spans {
 		f := finished{
 			Function: *s.Function, Lane: s.Lane, LaneName: s.LaneName, Start: s.Start, End: s.End, Sequence: s.Sequence,
@@ -256,11 +266,7 @@ func (r *rig) collect() {
 		f.Attributes = append(f.Attributes, r.out.Attributes[s.Attributes.From:s.Attributes.To]...)
 		r.spans = append(r.spans, f)
 	}
-	r.counters.add(r.out.Counters)
-	r.out.Reset()
-	if wrong := r.stream.wrong(); wrong != "" {
-		r.blame("state: %s", wrong)
-	}
+	r.out.Taken()
 }
 
 func (r *rig) blame(format string, args ...any) {

@@ -81,7 +81,7 @@ func (m *model) hear(b callevent.Barrier) {
 }
 
 func (m *model) accept(e happened) {
-	if _, waits := m.waiting[e.sequence]; waits {
+	if _, waits := m.waiting[e.sequence]; waits && !m.ended {
 		m.counters.Duplicates++
 		return
 	}

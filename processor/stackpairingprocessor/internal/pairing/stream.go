@@ -35,6 +35,8 @@ type Stream struct {
 	open int
 
 	next uint64
+	// direct is the event that is paired without waiting.
+	direct event
 	// fresh: the stream has not begun yet, neither with number 0 nor elsewhere.
 	fresh bool
 	ended bool
@@ -128,38 +130,44 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 
 // accept takes one event of the batch that is being taken.
 func (s *Stream) accept(e *callevent.Event, received int64, attributes []Attribute) {
-	if e.Sequence > s.next && !s.ended {
+	if e.Sequence > s.next && !s.ended && !s.window.roomy(e.Sequence, s.settings.MaxEvents) {
 		s.makeRoom(e.Sequence)
 	}
 	switch {
 	case e.Sequence < s.next:
 		s.old(e.Sequence)
-		return
 	case s.ended:
 		s.out.Counters.Late++
-		return
+	case e.Sequence > s.next:
+		s.wait(e, received, attributes)
+	default:
+		s.translate(e, received, &s.direct)
+		s.pair(&s.direct, e.Sequence, attributes)
+		s.fresh = false
+		s.step()
+		s.advance()
 	}
+}
+
+// translate makes into an event of the batch with the stream's numbers for its
+// names.
+func (s *Stream) translate(e *callevent.Event, received int64, into *event) {
 	// No clock shows a time before 1970.
 	t := max(e.Time, 0)
-	translated := event{time: t, line: e.Line, kind: e.Kind, ahead: t-received > s.settings.MaxClockJump}
-	translated.setReceived(received)
-	if e.Kind != callevent.KindSkip {
-		translated.lane = s.names.batchLanes[e.Lane]
-		if e.Kind != callevent.KindExitTop {
-			translated.function = s.names.batchFunctions[e.Function]
-		}
-		if e.Kind >= callevent.KindThrow {
-			translated.exception = s.names.batchExceptions[e.Exception]
-		}
-	}
-	if e.Sequence > s.next {
-		s.wait(&translated, e.Sequence, attributes)
+	into.time, into.line = t, e.Line
+	into.function, into.lane, into.exception = 0, 0, 0
+	into.kind, into.ahead, into.attributes = e.Kind, t-received > s.settings.MaxClockJump, false
+	into.setReceived(received)
+	if e.Kind == callevent.KindSkip {
 		return
 	}
-	s.pair(&translated, e.Sequence, attributes)
-	s.fresh = false
-	s.step()
-	s.advance()
+	into.lane = s.names.batchLanes[e.Lane]
+	if e.Kind != callevent.KindExitTop {
+		into.function = s.names.batchFunctions[e.Function]
+	}
+	if e.Kind >= callevent.KindThrow {
+		into.exception = s.names.batchExceptions[e.Exception]
+	}
 }
 
 // countAfterEnd counts the events of a batch that comes after the end.
@@ -199,17 +207,17 @@ func (s *Stream) makeRoom(sequence uint64) {
 }
 
 // wait puts the event into the window, which has room for it.
-func (s *Stream) wait(e *event, sequence uint64, attributes []Attribute) {
-	place := s.window.place(sequence)
+func (s *Stream) wait(e *callevent.Event, received int64, attributes []Attribute) {
+	place := s.window.place(e.Sequence)
 	if place.kind != 0 {
 		s.out.Counters.Duplicates++
 		return
 	}
-	*place = *e
+	s.translate(e, received, place)
 	s.window.count++
 	if len(attributes) > 0 {
 		place.attributes = true
-		s.keepAttributes(sequence, attributes)
+		s.keepAttributes(e.Sequence, attributes)
 	}
 }
 

@@ -72,9 +72,19 @@ func (w *window) exceeds(limit, sequence uint64) bool {
 	return w.span(sequence) > limit
 }
 
+// roomy reports, quickly and at times falsely not, whether the number can wait
+// without the window covering more numbers than limit.
+func (w *window) roomy(sequence uint64, limit int) bool {
+	return w.count > 0 && sequence >= w.low && sequence-w.low < uint64(limit)
+}
+
 // place gives the place of a waiting event, after making room for it.
 // The place's kind is not 0 if the number waits already.
 func (w *window) place(sequence uint64) *event {
+	if w.count > 0 && sequence-w.low < uint64(len(w.slots)) {
+		w.high = max(w.high, sequence+1)
+		return w.at(sequence)
+	}
 	if w.count == 0 {
 		w.low, w.high = sequence, sequence
 	}

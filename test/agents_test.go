@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,6 +120,7 @@ func exporterName(exporter string) string {
 // Metrics of the components, as the collector shows them.
 const (
 	runsEnded       = "otelcol_receiver_bytefrog_runs_ended"
+	breaksHeard     = "otelcol_receiver_bytefrog_breaks"
 	suspends        = "otelcol_receiver_bytefrog_suspends"
 	eventsReceived  = "otelcol_receiver_bytefrog_events"
 	spansFinished   = "otelcol_processor_stack_pairing_spans"
@@ -136,4 +138,53 @@ func stopAfter(t testing.TB, c *testbed.Collector, runs int) {
 	t.Helper()
 	c.AwaitMetric(t, float64(runs), runsEnded)
 	c.Stop(t)
+}
+
+// unhurried lets agents wait, after a data break, until the collector has heard
+// of it, before they send more data. With a real agent that is always so: it
+// goes on when it is told to, and the one that tells it waits for the break.
+type unhurried struct {
+	t         testing.TB
+	collector *testbed.Collector
+	endpoint  string
+
+	// said is how many breaks the agents have said.
+	said atomic.Int64
+}
+
+// dial is for one agent.
+func (u *unhurried) dial() func(context.Context) (net.Conn, error) {
+	var dialled atomic.Int32
+	var awaited atomic.Int64
+	return func(ctx context.Context) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", u.endpoint)
+		if err != nil {
+			return nil, err
+		}
+		// The first is the control connection.
+		return &unhurriedConnection{Conn: conn, unhurried: u, isControl: dialled.Add(1) == 1, awaited: &awaited}, nil
+	}
+}
+
+type unhurriedConnection struct {
+	net.Conn
+	*unhurried
+	isControl bool
+	// awaited is how many breaks of all agents the agent has to wait for.
+	awaited *atomic.Int64
+}
+
+func (c *unhurriedConnection) Write(b []byte) (int, error) {
+	const dataBreak = 9
+	if c.isControl {
+		if b[0] == dataBreak {
+			c.awaited.Store(c.said.Add(1))
+		}
+		return c.Conn.Write(b)
+	}
+	if n := c.awaited.Load(); n > 0 {
+		c.collector.AwaitMetric(c.t, float64(n), breaksHeard)
+		c.awaited.CompareAndSwap(n, 0)
+	}
+	return c.Conn.Write(b)
 }

@@ -36,7 +36,8 @@ func TestCapturesBecomeTheSpansOfTheReference(t *testing.T) {
 		t.Run(capture.name, func(t *testing.T) {
 			endpoint := testbed.Address(t)
 			c := testbed.Start(t, collector(endpoint, "service_name: "+capture.name, ""))
-			agent{endpoint: endpoint, capture: capture.name}.complete(t)
+			network := &unhurried{t: t, collector: c, endpoint: endpoint}
+			agent{endpoint: endpoint, capture: capture.name, dial: network.dial()}.complete(t)
 			c.AwaitMetric(t, 1, runsEnded)
 
 			truncated := 0
@@ -112,8 +113,9 @@ func TestTheWayOfTheEventsDoesNotMatter(t *testing.T) {
 		t.Run(name+", one after the other", func(t *testing.T) {
 			endpoint := testbed.Address(t)
 			c := testbed.Start(t, collector(endpoint, sevenConnections, ""))
+			network := &unhurried{t: t, collector: c, endpoint: endpoint}
 			for _, a := range agents {
-				a.endpoint, a.capture = endpoint, name
+				a.endpoint, a.capture, a.dial = endpoint, name, network.dial()
 				a.complete(t)
 			}
 			stopAfter(t, c, len(agents))
@@ -122,9 +124,10 @@ func TestTheWayOfTheEventsDoesNotMatter(t *testing.T) {
 		t.Run(name+", all at once", func(t *testing.T) {
 			endpoint := testbed.Address(t)
 			c := testbed.Start(t, collector(endpoint, sevenConnections, ""))
+			network := &unhurried{t: t, collector: c, endpoint: endpoint}
 			t.Run("agents", func(t *testing.T) {
 				for _, a := range slices.Concat(agents, agents) {
-					a.endpoint, a.capture = endpoint, name
+					a.endpoint, a.capture, a.dial = endpoint, name, network.dial()
 					t.Run("", func(t *testing.T) {
 						t.Parallel()
 						a.complete(t)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -313,7 +314,7 @@ func TestAKilledAgentCostsOnlyWhatItDidNotSend(t *testing.T) {
 	maven := reference.Spans(openCapture(t, "maven"), reference.Rules{})
 	shop := reference.Spans(openCapture(t, "shop"), defaultRules)
 	for _, e := range got {
-		if e.spans[0].text[:4] == "demo" {
+		if isShop(e) {
 			checkEqual(t, shop, e)
 			continue
 		}
@@ -336,14 +337,7 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 			c.Terminate(t)
 			result := await(t, results)
 			c.Stop(t)
-			require.NotEqual(t, bytefrogagent.Hung, result.Outcome, result.Reason)
-
-			run, rules := openCapture(t, "maven"), defaultRules
-			if result.Outcome != bytefrogagent.Completed {
-				require.Positive(t, result.Stats.Breaks, "suspend is answered")
-				run, rules.End = run.Before(uint32(result.Stats.Events)), "shutdown"
-			}
-			checkEqual(t, reference.Spans(run, rules), readStreams(t, c, "spans.bin").only(t))
+			checkEqual(t, sentBy(t, result), readStreams(t, c, "spans.bin").only(t))
 
 			next := testbed.Start(t, configuration)
 			agent{endpoint: endpoint, capture: "shop"}.complete(t)
@@ -352,6 +346,44 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 		})
 	}
 }
+
+// So does one that is told to reload its configuration, and goes on.
+func TestReloadUnderLoadLosesNothing(t *testing.T) {
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, collector(endpoint, "", ""))
+	a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
+	awaitEvents(t, a, 1)
+	c.Reload(t)
+	result := await(t, results)
+	agent{endpoint: endpoint, capture: "shop"}.complete(t)
+	// Metrics begin anew with the reload.
+	stopAfter(t, c, 1)
+	got := readStreams(t, c, "spans.bin")
+	require.Len(t, got, 2)
+	for _, e := range got {
+		want := sentBy(t, result)
+		if isShop(e) {
+			want = reference.Spans(openCapture(t, "shop"), defaultRules)
+		}
+		checkEqual(t, want, e)
+	}
+}
+
+// sentBy is what an agent of Maven's capture, which may have been told to end
+// tracing, had sent until then. Everything below the number of its data break is
+// sent, and nothing above it.
+func sentBy(t testing.TB, result bytefrogagent.Result) *reference.Result {
+	t.Helper()
+	require.NotEqual(t, bytefrogagent.Hung, result.Outcome, result.Reason)
+	run, rules := openCapture(t, "maven"), defaultRules
+	if result.Outcome != bytefrogagent.Completed {
+		require.Positive(t, result.Stats.Breaks, "suspend is answered")
+		run, rules.End = run.Before(uint32(result.Stats.Events)), "shutdown"
+	}
+	return reference.Spans(run, rules)
+}
+
+func isShop(e *exported) bool { return strings.HasPrefix(e.spans[0].text, "demo/Shop") }
 
 // Neither does a shutdown hang the traced program while the pipeline refuses;
 // what cannot be delivered is given up in time.

@@ -168,8 +168,20 @@ func (c *Collector) Stop(t testing.TB) {
 // Terminate asks the collector to end and doesn't wait.
 func (c *Collector) Terminate(t testing.TB) {
 	t.Helper()
-	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatalf("send SIGTERM to the collector: %v", err)
+	c.signal(t, syscall.SIGTERM)
+}
+
+// Reload asks the collector to shut everything down and start it again with its
+// configuration as it is now, and doesn't wait.
+func (c *Collector) Reload(t testing.TB) {
+	t.Helper()
+	c.signal(t, syscall.SIGHUP)
+}
+
+func (c *Collector) signal(t testing.TB, s os.Signal) {
+	t.Helper()
+	if err := c.command.Process.Signal(s); err != nil {
+		t.Fatalf("send %v to the collector: %v", s, err)
 	}
 }
 

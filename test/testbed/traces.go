@@ -16,9 +16,9 @@ import (
 )
 
 // FileExporter configures a file exporter that writes what ReadTraces reads to
-// a file of that name in the collector's directory.
+// a file of that name in the collector's directory, across reloads.
 func FileExporter(name string) string {
-	return fmt.Sprintf("{path: \"${env:DIR}/%s\", format: proto}", name)
+	return fmt.Sprintf("{path: \"${env:DIR}/%s\", format: proto, append: true}", name)
 }
 
 // ReadTraces calls f with each hand-over that a file exporter wrote to the file

@@ -135,9 +135,9 @@ func (r *run) send(i int, conn net.Conn) {
 				r.lostData(fmt.Sprintf("data connection %d was lost (%v)", i, err))
 				return
 			}
+			r.mu.Lock()
 			r.events.Add(uint64(b.Events))
 			r.buffers.Add(1)
-			r.mu.Lock()
 			r.pool.put(b)
 			r.changeLocked(func(l *life) { l.sent() })
 			r.mu.Unlock()

@@ -26,11 +26,11 @@ type life struct {
 	// suspensions counts how often; answered is for which of them the program has
 	// reported its break.
 	suspensions, answered int
-	paused    bool // by the HQ
-	dataLost  bool // a data connection was lost; the program is safe once that has settled
-	ended     bool // the program reached its own end
-	ordered   bool // the HQ ordered stop: it may leave when it likes
-	settled   bool // the data connections outlived the control connection for a while
+	paused                bool // by the HQ
+	dataLost              bool // a data connection was lost; the program is safe once that has settled
+	ended                 bool // the program reached its own end
+	ordered               bool // the HQ ordered stop: it may leave when it likes
+	settled               bool // the data connections outlived the control connection for a while
 	// unsent is the number of buffers that were handed to the senders and not sent.
 	unsent int
 

@@ -42,11 +42,11 @@ func (p *Program) Truth() Truth { return p.truth.truth() }
 
 // Limits on what is done at once.
 const (
-	maxBurst        = 32                     // steps of one thread in a row
-	burstsPerSecond = 100                    // at least, when there is a rate
-	maxOpen         = 4                      // buffers that are written to in turns
-	flushPeriod     = 100 * time.Millisecond // after which a buffer is sent though it has room
-	unseenSteps     = 1000                   // that the program makes at most while suspended
+	maxBurst         = 32   // steps of one thread in a row
+	burstsPerSecond  = 100  // at least, when there is a rate
+	maxOpen          = 4    // buffers that are written to in turns
+	flushesPerSecond = 10   // at least, when there is a rate
+	unseenSteps      = 1000 // that the program makes at most while suspended
 	// namesRoom is what the longest names and a marker need.
 	namesRoom = 128
 )
@@ -77,7 +77,7 @@ type generator struct {
 
 	sequence uint64 // the next number
 	now      uint32 // the agent's clock, ms
-	flushed  time.Duration
+	flushed  uint64 // the next number when all buffers were sent
 	suspends int    // by the program's user, so far
 	longest  uint64 // burst
 
@@ -119,9 +119,7 @@ func (g *generator) run() error {
 		if g.ended(elapsed) {
 			return g.finish()
 		}
-		if err := g.keepRate(elapsed); err != nil {
-			return err
-		}
+		g.keepRate(elapsed)
 		if g.suspendNow(elapsed) {
 			g.suspend()
 		}
@@ -145,24 +143,20 @@ func (g *generator) ended(elapsed time.Duration) bool {
 		g.options.Duration > 0 && elapsed >= g.options.Duration
 }
 
-// keepRate waits when the program is ahead of its rate, and sends what lies around.
-func (g *generator) keepRate(elapsed time.Duration) error {
-	if elapsed-g.flushed >= flushPeriod {
-		g.flushed = elapsed
-		g.flush()
-	}
+// keepRate waits when the program is ahead of its rate, and sees to it that what it
+// made is sent soon. Without a rate buffers fill fast enough.
+func (g *generator) keepRate(elapsed time.Duration) {
 	if g.options.Rate == 0 {
-		return nil
+		return
+	}
+	if period := max(1, g.options.Rate/flushesPerSecond); float64(g.sequence-g.flushed) >= period {
+		g.flushed = g.sequence
+		g.flush()
 	}
 	ahead := time.Duration(float64(g.sequence)/g.options.Rate*float64(time.Second)) - elapsed
-	if ahead <= time.Millisecond {
-		return nil
+	if ahead > time.Millisecond {
+		g.tracer.Sleep(ahead)
 	}
-	if ahead > flushPeriod {
-		g.flush()
-	}
-	g.tracer.Sleep(ahead)
-	return nil
 }
 
 // burst lets one thread make some steps, into one buffer.

@@ -4,14 +4,26 @@
 package stackpairingprocessor
 
 import (
+	"reflect"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadatatest"
 )
 
-// sumOf is the value of a metric that is a sum, 0 where there is none yet.
+// sumOf is the value of a metric that is a sum, 0 where there is none yet; with
+// an attribute's value, of the points that have it.
 func sumOf(t testing.TB, telemetry *componenttest.Telemetry, name string, attributes ...string) (sum int64) {
 	t.Helper()
 	metric, err := telemetry.GetMetric("otelcol_processor_stack_pairing_" + name)
@@ -33,4 +45,119 @@ func hasValue(set attribute.Set, value string) bool {
 		}
 	}
 	return false
+}
+
+// points are the data points of a sum: a value, or values by an attribute, given
+// as key, value, and number in turn.
+func points(values ...any) (all []metricdata.DataPoint[int64]) {
+	if len(values) == 1 {
+		return []metricdata.DataPoint[int64]{{Value: int64(values[0].(int))}}
+	}
+	for ; len(values) > 0; values = values[3:] {
+		all = append(all, metricdata.DataPoint[int64]{
+			Attributes: attribute.NewSet(attribute.String(values[0].(string), values[1].(string))),
+			Value:      int64(values[2].(int)),
+		})
+	}
+	return all
+}
+
+// One story in which everything happens that is counted.
+func TestEverythingIsCounted(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.MinDuration, c.Limits.MaxExceptionsPerSpan = 2*time.Millisecond, 1
+	})
+	corrupt := call(9, "f", 0)
+	corrupt.adjust = func(span ptrace.Span) { span.Attributes().PutInt(callevent.AttributeVersion, 99) }
+	b.take(corrupt)
+	// 0 to 5: main calls f, which throws twice and is left; and g, which is short.
+	b.take(batch{stream: 1, events: []string{"enter main", "enter f", "throw f E", "throw f F", "unwind f E", "enter g"}})
+	b.take(batch{stream: 1, first: 6, events: []string{"exit g", "exit nobody"}})
+	// 8 is missing. 9 to 11 wait: h, and then i, which returns over it.
+	b.take(batch{stream: 1, first: 9, events: []string{"enter i", "enter h", "exit i"}})
+	b.take(batch{stream: 1, first: 9, events: []string{"enter i"}}) // a second time
+	metadatatest.AssertEqualProcessorStackPairingWaitingEvents(t, b.telemetry, points(3), metricdatatest.IgnoreTimestamp())
+	b.pass(5 * time.Second)
+	b.tick()
+	b.take(batch{stream: 1, first: 8, events: []string{"skip"}}) // too late
+	// A break, over two events.
+	b.take(batch{
+		stream: 1, first: 12, events: []string{"enter j", "skip", "skip", "enter k", "enter l"},
+		barriers: []callevent.Barrier{callevent.Interval(13, 15, callevent.CauseDiscarded)},
+	})
+	b.next.will(failsForGood)
+	b.take(batch{stream: 2, events: []string{"enter m", "skip", "skip", "exit m"}})
+	b.next.will(refuses)
+	b.take(batch{stream: 2, first: 4, events: []string{"enter n", "skip", "skip", "exit n"}})
+	b.refuse(call(2, "o", 8))
+
+	ignore := []metricdatatest.Option{metricdatatest.IgnoreTimestamp()}
+	tt := b.telemetry
+	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(8), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingBreaks(t, tt, points("cause", "gap", 1, "cause", "discarded", 1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingCorruptBatches(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingDelay(t, tt, []metricdata.HistogramDataPoint[float64]{{}},
+		metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreValue())
+	metadatatest.AssertEqualProcessorStackPairingDroppedExceptions(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingDroppedSpans(t, tt, points("reason", "refused_for_good", 1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingDuplicateEvents(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingEvents(t, tt, points(26), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingEventsInBreaks(t, tt, points(2), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingHeldSpans(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingLateEvents(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingLeftOut(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingMissingNumbers(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingOpenFrames(t, tt, points(2), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingOrphans(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingRefusedCalls(t, tt, points(1), ignore...)
+	// f, main by the gap, h by i, i, j by the break, m, n.
+	metadatatest.AssertEqualProcessorStackPairingSpans(t, tt, points(7), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingStreams(t, tt, points(2), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingTruncatedFrames(t, tt,
+		points("cause", "gap", 1, "cause", "mismatch", 1, "cause", "discarded", 1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingWaitingEvents(t, tt, points(0), ignore...)
+	assert.Equal(t, b.accounts.bytes.Load(), b.sum("memory"))
+	assert.Positive(t, b.sum("memory"))
+
+	b.next.will(nil)
+	b.finish()
+	metadatatest.AssertEqualProcessorStackPairingMemory(t, tt, points(0), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingOpenFrames(t, tt, points(0), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingStreams(t, tt, points(0), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingHeldSpans(t, tt, points(0), ignore...)
+
+	// Nothing that can be counted was forgotten here.
+	builder := reflect.TypeFor[metadata.TelemetryBuilder]()
+	for i := range builder.NumField() {
+		name, found := strings.CutPrefix(builder.Field(i).Name, "ProcessorStackPairing")
+		if found {
+			_, err := tt.GetMetric("otelcol_processor_stack_pairing" + snake(name))
+			assert.NoError(t, err)
+		}
+	}
+}
+
+// snake is SnakeCase as _snake_case.
+func snake(name string) string {
+	var b strings.Builder
+	for _, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			b.WriteByte('_')
+		}
+		b.WriteString(strings.ToLower(string(c)))
+	}
+	return b.String()
+}
+
+// The delay is recorded once for each stream in a hand-over.
+func TestTheDelayIsFromTheEndOfTheOldestCall(t *testing.T) {
+	b := newBed(t)
+	b.take(call(1, "f", 0), call(2, "g", 0))
+	metric, err := b.telemetry.GetMetric("otelcol_processor_stack_pairing_delay")
+	require.NoError(t, err)
+	point := metric.Data.(metricdata.Histogram[float64]).DataPoints[0]
+	assert.EqualValues(t, 2, point.Count)
+	since := time.Since(time.Unix(0, testEpoch)).Seconds()
+	assert.InDelta(t, 2*since, point.Sum, 60)
+	b.finish()
 }

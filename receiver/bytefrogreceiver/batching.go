@@ -20,6 +20,12 @@ type batcher struct {
 	maxDelay time.Duration
 	// hand takes a finished batch.
 	hand func(batch callevent.Packed)
+	// closing is called before a batch is closed: whatever has been said of its
+	// events has to be known then.
+	closing func()
+	// reckon says for which time on events that wait for names can give up, if
+	// there is one: those that came early enough before it.
+	reckon func(now time.Time) (begun time.Time, over bool)
 
 	packer              *callevent.Packer
 	methods, exceptions idCache
@@ -56,6 +62,8 @@ func newBatcher(s *stream, id callevent.StreamID, config *Config, hand func(call
 		stream:     s,
 		maxDelay:   config.Batch.MaxDelay,
 		hand:       hand,
+		closing:    func() {},
+		reckon:     func(now time.Time) (time.Time, bool) { return now, true },
 		packer:     packer,
 		methods:    newIDCache(&s.budget),
 		exceptions: newIDCache(&s.budget),
@@ -74,15 +82,18 @@ func newPacker(s *stream, id callevent.StreamID, maxBytes int) (*callevent.Packe
 	}, maxBytes)
 }
 
-// eventTypes is how many types of call events there are.
-const eventTypes = 4
+// The types of call events follow one another from firstEvent.
+const (
+	firstEvent = bytefrog.TypeMethodEntry
+	eventTypes = 4
+)
 
 // kinds are the call events in the order of their types.
 var kinds = [eventTypes]callevent.Kind{
-	bytefrog.TypeMethodEntry - bytefrog.TypeMethodEntry:     callevent.KindEnter,
-	bytefrog.TypeMethodExit - bytefrog.TypeMethodEntry:      callevent.KindExit,
-	bytefrog.TypeException - bytefrog.TypeMethodEntry:       callevent.KindThrow,
-	bytefrog.TypeExceptionBubble - bytefrog.TypeMethodEntry: callevent.KindUnwind,
+	bytefrog.TypeMethodEntry - firstEvent:     callevent.KindEnter,
+	bytefrog.TypeMethodExit - firstEvent:      callevent.KindExit,
+	bytefrog.TypeException - firstEvent:       callevent.KindThrow,
+	bytefrog.TypeExceptionBubble - firstEvent: callevent.KindUnwind,
 }
 
 // noLine is what an agent sends where it knows no line, beside 0.
@@ -118,7 +129,7 @@ func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err erro
 		// the copy has to wait for the smaller writes that it reads.
 		out.Sequence, out.Time, out.Line = sequence, ticks, line
 		out.Lane, out.Function, out.Exception = lane, method, exception
-		out.Kind = kinds[(e.Type-bytefrog.TypeMethodEntry)%eventTypes]
+		out.Kind = kinds[(e.Type-firstEvent)%eventTypes]
 		if methodKnown && laneKnown && exceptionKnown && b.packer.Add(&out) {
 			b.first, b.last = min(b.first, sequence), max(b.last, sequence)
 			continue
@@ -239,20 +250,17 @@ func (b *batcher) function(id uint32, force bool) (uint16, identity) {
 		return index, identified
 	}
 	f := b.stream.names.method(id)
-	known := f != nil
-	if !known && !force {
+	if f == nil && !force {
 		return 0, nameUnknown
 	}
-	if !known {
+	if f == nil {
 		f = b.stream.names.numberedMethod(id)
 	}
 	index, ok := b.packer.Function(f)
 	if !ok {
 		return 0, batchFull
 	}
-	if known {
-		b.methods.remember(id, index)
-	}
+	b.methods.remember(id, index)
 	return index, identified
 }
 
@@ -298,7 +306,12 @@ func (b *batcher) exception(id uint32, force bool) (uint16, identity) {
 // closes the batch when it is old.
 func (b *batcher) attend(now time.Time) {
 	if b.pending.due(b.stream.names.arrivals.Load(), now) {
-		b.settle(now, false)
+		b.retry(now, time.Time{})
+	}
+	if b.pending.overdue(now) {
+		if begun, over := b.reckon(now); over {
+			b.retry(now, begun)
+		}
 	}
 	if !b.opened.IsZero() && now.Sub(b.opened) >= b.maxDelay {
 		b.flush()
@@ -307,14 +320,24 @@ func (b *batcher) attend(now time.Time) {
 
 // settle tries all that waits for names; with force, none waits any longer.
 func (b *batcher) settle(now time.Time, force bool) {
+	until := time.Time{}
+	if force {
+		until = now.Add(b.pending.wait)
+	}
+	b.retry(now, until)
+}
+
+// retry tries all that waits for names; what has waited long enough at the time
+// until waits no longer.
+func (b *batcher) retry(now, until time.Time) {
 	b.refresh()
 	var late, unknown int64
-	b.pending.try(b.stream.names.arrivals.Load(), now, func(e *numbered, overdue bool) bool {
+	b.pending.try(b.stream.names.arrivals.Load(), now, until, func(e *numbered, overdue bool) bool {
 		if b.pack(e, false) {
 			late++
 			return true
 		}
-		if overdue || force {
+		if overdue {
 			unknown++
 			return b.pack(e, true)
 		}
@@ -339,6 +362,7 @@ func (b *batcher) wake(now time.Time) time.Time {
 // flush hands on the batch, if there is anything in it, and begins the next.
 func (b *batcher) flush() {
 	if b.packer.Len() > 0 {
+		b.closing()
 		b.barriers = b.stream.barriers.concerning(b.barriers[:0], b.first, b.last)
 		next := max(b.stream.next.Load(), b.last+1)
 		batch, err := b.packer.Close(b.barriers, next, b.stream.now().UnixNano())

@@ -168,7 +168,7 @@ func (r *run) dataBreak(m bytefrog.DataBreak) error {
 	if !validSequence(at) {
 		return notOfTheRun(1, m.Sequence, reference)
 	}
-	r.breakAt(callevent.Point(at, callevent.CauseSuspended))
+	r.breakAt(callevent.Point(at, r.causeOfBreak()))
 	r.tracing.answer(at)
 	r.wake()
 	return nil

@@ -31,6 +31,10 @@ type dataConnection struct {
 	fresh int
 	// position is the number of the last call event that came.
 	position atomic.Uint64
+	// came is how many bytes have come.
+	came atomic.Uint64
+	// reckoning is the one that goes on, if one does.
+	reckoning *reckoning
 	// lost says how the connection was cut off, if it was.
 	lost error
 }
@@ -41,8 +45,13 @@ func newDataConnection(r *run, in *input) (*dataConnection, error) {
 		return d, nil
 	}
 	batch, err := newBatcher(r.stream, r.streamID, r.env.config, r.handover.send)
+	if err != nil {
+		return nil, err
+	}
+	batch.reckon = d.reckon
+	batch.closing = r.awaitControl
 	d.batch = batch
-	return d, err
+	return d, nil
 }
 
 // serve reads the connection to its end and hands on all that came.
@@ -105,6 +114,7 @@ func (d *dataConnection) read() {
 	}
 	for {
 		n, err := d.in.read(now, d.wake(now))
+		d.came.Add(uint64(n))
 		now = d.run.env.now()
 		if n > 0 && !d.take(n, now) {
 			return

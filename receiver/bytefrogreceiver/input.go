@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
@@ -30,6 +31,9 @@ type input struct {
 	waiting time.Time
 	// deadline is the connection's for reading.
 	deadline time.Time
+	// blocked says that the reader has handled all that it had and waits for more;
+	// others look at it.
+	blocked atomic.Bool
 }
 
 const inputBytes = 64 << 10
@@ -72,7 +76,9 @@ func (in *input) read(now, until time.Time) (int, error) {
 		}
 		in.deadline = until
 	}
+	in.blocked.Store(true)
 	n, err := in.conn.Read(in.buf[in.end:])
+	in.blocked.Store(false)
 	in.end += n
 	return n, err
 }

@@ -60,7 +60,7 @@ func TestAShutdownLeavesAgentsInTheHarmlessOrder(t *testing.T) {
 	s := b.pipeline.only(t)
 	assert.Len(t, s.events, 300)
 	assert.Equal(t, callevent.End(300, callevent.CauseShutdown), s.end(t))
-	assert.Equal(t, []callevent.Barrier{callevent.Point(300, callevent.CauseSuspended)}, s.breaks())
+	assert.Equal(t, []callevent.Barrier{callevent.Point(300, callevent.CauseShutdown)}, s.breaks(), "the break that leaving asks for")
 }
 
 func TestAnAgentThatDoesNotAnswerIsLeftAllTheSame(t *testing.T) {

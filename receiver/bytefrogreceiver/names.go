@@ -34,7 +34,7 @@ type names struct {
 	methods    map[uint32]*callevent.Function
 	exceptions map[uint32]string
 	threads    map[uint16]threadNames
-	// numbered are stand-ins for methods whose name did not come.
+	// numbered are the methods whose name did not come in time.
 	numbered map[uint32]*callevent.Function
 }
 
@@ -135,6 +135,9 @@ func (n *names) mapThread(thread uint16, from int64, name string) error {
 func (n *names) method(id uint32) *callevent.Function {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
+	if f, ok := n.numbered[id]; ok {
+		return f
+	}
 	return n.methods[id]
 }
 
@@ -157,12 +160,17 @@ func (n *names) thread(thread uint16, at int64) (name string, from, before int64
 // nameless is the method of an ID whose name is not known.
 var nameless = &callevent.Function{Qualified: "unknown.method", Display: "unknown.method"}
 
-// numberedMethod gives a method that is called by its ID. When there is no memory
-// left for it, all such methods are one.
+// numberedMethod gives a method that is called by its ID, unless its name has just
+// come. It is called so for the rest of the run: a call that was entered by number
+// and left by name would be two. When there is no memory left, all such methods are
+// one.
 func (n *names) numberedMethod(id uint32) *callevent.Function {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if f, ok := n.numbered[id]; ok {
+		return f
+	}
+	if f, ok := n.methods[id]; ok {
 		return f
 	}
 	if !n.budget.take(idBytes + functionBytes) {

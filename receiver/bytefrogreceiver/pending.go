@@ -59,16 +59,19 @@ func (p *pending) add(e numbered, now time.Time) bool {
 	return true
 }
 
-// due reports whether some might have a name by now, or have waited long enough.
+// due reports whether some might have a name by now.
 func (p *pending) due(arrivals uint32, now time.Time) bool {
 	if len(p.events) == 0 {
 		return false
 	}
 	pause := pendingPause * time.Duration(1+len(p.events)/pendingShare)
-	return arrivals != p.arrivals && now.Sub(p.tried) >= pause || p.overdue(&p.events[0], now)
+	return arrivals != p.arrivals && now.Sub(p.tried) >= pause
 }
 
-func (p *pending) overdue(e *pendingEvent, now time.Time) bool { return now.Sub(e.since) >= p.wait }
+// overdue reports whether some have waited long enough.
+func (p *pending) overdue(now time.Time) bool {
+	return len(p.events) > 0 && now.Sub(p.events[0].since) >= p.wait
+}
 
 // wake is when to look again.
 func (p *pending) wake(now time.Time) time.Time {
@@ -79,13 +82,14 @@ func (p *pending) wake(now time.Time) time.Time {
 }
 
 // try gives each event to pack, and keeps those that it doesn't take; force says
-// that an event has waited long enough, and is to be packed as it is.
-func (p *pending) try(arrivals uint32, now time.Time, pack func(e *numbered, force bool) bool) {
+// that an event had waited long enough at the time until, and is to be packed as it
+// is.
+func (p *pending) try(arrivals uint32, now, until time.Time, pack func(e *numbered, force bool) bool) {
 	p.tried, p.arrivals = now, arrivals
 	kept := p.events[:0]
 	for i := range p.events {
 		e := &p.events[i]
-		if !pack(&e.numbered, p.overdue(e, now)) {
+		if !pack(&e.numbered, until.Sub(e.since) >= p.wait) {
 			kept = append(kept, *e)
 		}
 	}

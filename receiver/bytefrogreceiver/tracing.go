@@ -21,8 +21,8 @@ type tracing struct {
 	suspension
 	// overloaded: it was asked to suspend because the pipeline refuses.
 	overloaded bool
-	// over: it will not trace again.
-	over bool
+	// over: it will not trace again. farewell: it was tracing when it was told so.
+	over, farewell bool
 }
 
 // suspendForOverload tells the agent to suspend, because the pipeline refuses.
@@ -80,9 +80,21 @@ func (r *run) suspendForGood() (answered <-chan struct{}, err error) {
 	t.over = true
 	answered, first := t.ask(r.env.now())
 	if first {
+		t.farewell = true
 		err = r.control.send(bytefrog.Command{Of: bytefrog.TypeSuspend})
 	}
 	return answered, err
+}
+
+// causeOfBreak is why the data breaks where an agent says so: it was told to suspend
+// for the end of its run, or for a while.
+func (r *run) causeOfBreak() callevent.Cause {
+	r.tracing.mu.Lock()
+	defer r.tracing.mu.Unlock()
+	if r.tracing.farewell {
+		return r.ending.cause
+	}
+	return callevent.CauseSuspended
 }
 
 // owedBreak is a break of which only the begin is known: it ends with the first

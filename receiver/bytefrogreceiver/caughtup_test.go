@@ -1,0 +1,109 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+func TestNamesAreWaitedForWhileTheirConnectionIsHeldUp(t *testing.T) {
+	const wait = 20 * time.Millisecond
+	b := newBed(t, quickly, quickRetries, func(_ *bed, c *Config) { c.NameWait = wait })
+	a := connect(b, 1)
+	held, p := a.join(), a.join()
+	// The pipeline refuses the batch that stands in front of the name.
+	b.pipeline.refuseWith(errRefused)
+	run := b.receiver.env.registry.lookup(1)
+	held.write(append(namesOne(), calls(0, 1)...))
+	b.await("the connection to be held up", func() bool { return run.handover.waiting.Load() == 1 })
+	held.write(append(method(5, "late"), thread(3, 0, "worker")...))
+	p.write(enter(2, 5, 3, 0))
+	came := time.Now()
+	b.awaitReceived(3)
+	b.await("many times the wait", func() bool { return time.Since(came) > 20*wait })
+	assert.Zero(t, b.metric("receiver_bytefrog_names_unknown"))
+	b.pipeline.refuseWith(nil)
+	b.await("all events", func() bool { return b.pipeline.events() == 3 })
+	a.finish()
+	b.awaitRuns(0)
+	assert.Equal(t, "demo.Shop.late", b.pipeline.only(t).events[2].function)
+}
+
+func TestAMethodThatWentByItsNumberDoesSoToTheEndOfTheRun(t *testing.T) {
+	b := newBed(t, quickly, func(_ *bed, c *Config) { c.NameWait = 20 * time.Millisecond })
+	a := connect(b, 1)
+	p, other := a.join(), a.join()
+	p.write(append(thread(3, 0, "worker"), enter(0, 5, 3, 0)...))
+	b.await("the entry", func() bool { return b.pipeline.events() == 1 })
+	other.write(append(method(5, "late"), enter(1, 5, 3, 0)...))
+	p.write(bytefrog.AppendEvent(nil, bytefrog.Event{Type: bytefrog.TypeMethodExit, Sequence: 2, Method: 5, Thread: 3}))
+	b.await("the others", func() bool { return b.pipeline.events() == 3 })
+	a.finish()
+	b.awaitRuns(0)
+	for sequence, e := range b.pipeline.only(t).events {
+		assert.Equal(t, "unknown.method#5", e.function, "event %d: an entry and its exit are one method", sequence)
+	}
+}
+
+func TestABatchWaitsForWhatWasSaidBeforeOnTheControlConnection(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the reader of the control connection to wait", run.control.in.caughtUp)
+	run.awaitControl()
+
+	// As if the reader was busy.
+	run.control.in.blocked.Store(false)
+	waited := make(chan time.Duration)
+	began := time.Now()
+	go func() { run.awaitControl(); waited <- time.Since(began) }()
+	run.control.in.blocked.Store(true)
+	assert.Less(t, <-waited, catchUpPatience)
+
+	// It doesn't wait for ever.
+	run.control.in.blocked.Store(false)
+	began = time.Now()
+	run.awaitControl()
+	assert.GreaterOrEqual(t, time.Since(began), catchUpPatience)
+	a.finish()
+	b.awaitRuns(0)
+}
+
+func TestWhatCameAndWasNotReadIsSeen(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	assert.False(t, unread(a.control.conn))
+	p := dial(t, b.address())
+	p.send(bytefrog.DataHello{Run: 99})
+	b.await("the answer", func() bool { return unread(p.conn) })
+	p.expectError()
+	p.expectEnd()
+	assert.False(t, unread(p.conn), "the end is nothing to read")
+	a.finish()
+	b.awaitRuns(0)
+}
+
+func TestAConnectionThatIsAheadIsReadOnWhenNothingComesOnTheOthers(t *testing.T) {
+	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnectionLead = 10 })
+	a := connect(b, 1)
+	p := a.join()
+	a.join()
+	p.write(namesOne())
+	const lost = 5000
+	for i := range uint32(5) {
+		p.write(calls(lost+10*i, 5))
+	}
+	b.awaitReceived(50)
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 50)
+	assert.Equal(t, callevent.End(lost+50, callevent.CauseEnded), s.end(t))
+}

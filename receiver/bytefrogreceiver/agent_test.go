@@ -113,12 +113,6 @@ func (p *peer) expectEnd() {
 
 func (p *peer) close() { _ = p.conn.Close() }
 
-// closeWrite sends the end of the connection, and lets the other side close it.
-func (p *peer) closeWrite() {
-	p.t.Helper()
-	require.NoError(p.t, p.conn.(*net.TCPConn).CloseWrite())
-}
-
 // connect says hello and waits to be started.
 func connect(b *bed, version uint8) *agent {
 	b.t.Helper()

@@ -60,9 +60,15 @@ func quickly(b *bed, _ *Config) {
 func newBed(t testing.TB, options ...option) *bed {
 	t.Helper()
 	b := unstartedBed(t, options...)
-	require.NoError(t, b.receiver.Start(context.Background(), componenttest.NewNopHost()))
-	t.Cleanup(b.shutdown)
+	b.start()
 	return b
+}
+
+// start starts the receiver, and ends it with the test.
+func (b *bed) start() {
+	b.t.Helper()
+	require.NoError(b.t, b.receiver.Start(context.Background(), componenttest.NewNopHost()))
+	b.t.Cleanup(b.shutdown)
 }
 
 func unstartedBed(t testing.TB, options ...option) *bed {

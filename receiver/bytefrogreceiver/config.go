@@ -188,7 +188,7 @@ func createDefaultConfig() *Config {
 		ShutdownTimeout:      5 * time.Second,
 		WarnEventsPerSecond:  5_000_000,
 		CollectionInterval:   10 * time.Second,
-		MetricsBuilderConfig: metadata.DefaultMetricsBuilderConfig(),
+		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 	}
 }
 

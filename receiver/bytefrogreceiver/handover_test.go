@@ -73,7 +73,7 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_, _ = p.conn.Write(append(namesOne(), calls(0, 2_000_000)...))
+		_, _ = p.conn.Write(append(namesOne(), calls(0, 400_000)...))
 	}()
 	run := b.receiver.env.registry.lookup(1)
 	b.await("the connection to wait", func() bool { return run.handover.waiting.Load() == 1 })
@@ -89,7 +89,7 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 	<-sent
 	a.finish()
 	b.awaitRuns(0)
-	assert.Len(t, b.pipeline.only(t).events, 4_000_000)
+	assert.Len(t, b.pipeline.only(t).events, 800_000)
 }
 
 func TestWhatIsRefusedForGoodIsDroppedAndCountedOnce(t *testing.T) {
@@ -165,7 +165,7 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_, _ = p.conn.Write(append(namesOne(), calls(0, 1_000_000)...))
+		_, _ = p.conn.Write(append(namesOne(), calls(0, 300_000)...))
 	}()
 	run := b.receiver.env.registry.lookup(1)
 	b.await("the connection to wait", func() bool { return run.handover.waiting.Load() > 0 })
@@ -176,7 +176,7 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 	a.control.expectCommand(bytefrog.TypeSuspend)
 	a.finish()
 	b.awaitRuns(0)
-	assert.Len(t, b.pipeline.only(t).events, 2_000_000)
+	assert.Len(t, b.pipeline.only(t).events, 600_000)
 }
 
 func TestAShutdownWhileBatchesAreHeldDropsAndCountsThem(t *testing.T) {

@@ -1,0 +1,110 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+func newLogsConsumer(f func(context.Context, plog.Logs) error) (consumer.Logs, error) {
+	return consumer.NewLogs(f)
+}
+
+// points are the values of the metrics that were handed on last, by name and the
+// value of the one attribute where they have one.
+func points(sink *consumertest.MetricsSink) map[string]int64 {
+	all := sink.AllMetrics()
+	if len(all) == 0 {
+		return nil
+	}
+	values := map[string]int64{}
+	for _, resource := range all[len(all)-1].ResourceMetrics().All() {
+		for _, scope := range resource.ScopeMetrics().All() {
+			for _, m := range scope.Metrics().All() {
+				slice := m.Gauge().DataPoints
+				if m.Type() == pmetric.MetricTypeSum {
+					slice = m.Sum().DataPoints
+				}
+				for _, p := range slice().All() {
+					name := m.Name()
+					for _, v := range p.Attributes().All() {
+						name += "/" + v.AsString()
+					}
+					values[name] = p.IntValue()
+				}
+			}
+		}
+	}
+	return values
+}
+
+func TestTheStateOfAgentsBecomesMetrics(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.CollectionInterval = 100 * time.Millisecond })
+	a := connect(b, 1)
+	p := a.join()
+	data := append(namesOne(), calls(0, 5)...)
+	p.write(data)
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing, SendBuffers: 7}, bytefrog.DataBreak{Sequence: 10})
+	want := map[string]int64{
+		"bytefrog.agent.status/initializing": 0, "bytefrog.agent.status/tracing": 1, "bytefrog.agent.status/paused": 0,
+		"bytefrog.agent.status/suspended": 0, "bytefrog.agent.status/shutting_down": 0, "bytefrog.agent.status/unknown": 0,
+		"bytefrog.agent.send_buffers": 7, "bytefrog.connections": 1, "bytefrog.events": 10,
+		"bytefrog.network.io/receive": int64(len(data)), "bytefrog.breaks/suspended": 1,
+	}
+	b.await("the metrics", func() bool { return assert.ObjectsAreEqual(want, points(b.metrics)) })
+	a.finish()
+	b.awaitRuns(0)
+	// The last ones say that it is gone, with its sums.
+	want["bytefrog.agent.status/tracing"], want["bytefrog.agent.send_buffers"], want["bytefrog.connections"] = 0, 0, 0
+	b.await("the last metrics", func() bool { return assert.ObjectsAreEqual(want, points(b.metrics)) })
+}
+
+func TestSumsBeginWithTheRunAndAreCumulative(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	opened := b.receiver.env.registry.lookup(1).opened
+	done := b.shutdownInBackground()
+	a.answerSuspend(0)
+	require.NoError(t, <-done)
+	all := b.metrics.AllMetrics()
+	require.Len(t, all, 1, "what ended is handed on at the shutdown")
+	require.Equal(t, 1, all[0].ResourceMetrics().Len())
+	resource := all[0].ResourceMetrics().At(0)
+	assert.Equal(t, defaultServiceName, resource.Resource().Attributes().AsRaw()[attributeServiceName])
+	assert.Len(t, resource.Resource().Attributes().AsRaw()[attributeServiceInstanceID], 36)
+	for _, m := range resource.ScopeMetrics().At(0).Metrics().All() {
+		assert.NotEmpty(t, m.Unit(), m.Name())
+		if m.Type() != pmetric.MetricTypeSum {
+			continue
+		}
+		assert.Equal(t, pmetric.AggregationTemporalityCumulative, m.Sum().AggregationTemporality(), m.Name())
+		for _, p := range m.Sum().DataPoints().All() {
+			assert.Equal(t, opened.UnixNano(), p.StartTimestamp().AsTime().UnixNano(), m.Name())
+		}
+	}
+}
+
+func TestMetricsThatAreRefusedAreCounted(t *testing.T) {
+	b := unstartedBed(t, quickly, func(_ *bed, c *Config) { c.CollectionInterval = 100 * time.Millisecond })
+	refusing, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return errRefused })
+	require.NoError(t, err)
+	b.receiver.metrics = refusing
+	b.start()
+	a := connect(b, 1)
+	b.await("drops", func() bool { return b.metric("receiver_bytefrog_metric_points_dropped") >= 18 })
+	assert.Len(t, b.said.FilterMessageSnippet("refuses metrics").All(), 1)
+	a.finish()
+	b.awaitRuns(0)
+}

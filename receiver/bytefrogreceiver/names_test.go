@@ -1,0 +1,231 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+func enter(sequence, method uint32, thread uint16, at uint32) []byte {
+	return bytefrog.AppendEvent(nil, bytefrog.Event{Type: bytefrog.TypeMethodEntry, Sequence: sequence, Method: method, Thread: thread, Time: at})
+}
+
+func method(id uint32, name string) []byte {
+	return encode(bytefrog.MapMethod{Method: id, Signature: "demo/Shop." + name + ";1;()V"})
+}
+
+func thread(id uint16, from uint32, name string) []byte {
+	return encode(bytefrog.MapThreadName{Thread: id, Time: from, Name: name})
+}
+
+// awaitReceived waits until the first run has received n messages with a number.
+func (b *bed) awaitReceived(n uint64) {
+	b.t.Helper()
+	b.await(fmt.Sprintf("%d events", n), func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == n })
+}
+
+func TestEventsWaitForNamesThatComeOnOtherConnections(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	p, other := a.join(), a.join()
+	p.write(enter(0, 5, 3, 0))
+	b.awaitReceived(1)
+	p.write(bytefrog.AppendEvent(nil, bytefrog.Event{Type: bytefrog.TypeExceptionBubble, Sequence: 1, Method: 5, Thread: 3, Exception: 9}))
+	b.awaitReceived(2)
+	assert.Zero(t, b.pipeline.events())
+	// The connection is read on: what has its names doesn't wait.
+	p.write(append(namesOne(), calls(2, 1)...))
+	b.await("the events that are named", func() bool { return b.pipeline.events() == 2 })
+	other.write(method(5, "late"))
+	other.write(thread(3, 0, "worker"))
+	other.send(bytefrog.MapException{Exception: 9, Name: "java.io.IOException"})
+	b.await("the others", func() bool { return b.pipeline.events() == 4 })
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Equal(t, called{kind: callevent.KindEnter, function: "demo.Shop.late", lane: 3, thread: "worker"}, s.events[0])
+	assert.Equal(t, called{kind: callevent.KindUnwind, function: "demo.Shop.late", lane: 3, thread: "worker", exception: "java.io.IOException"}, s.events[1])
+	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_names_late"))
+	assert.Zero(t, b.metric("receiver_bytefrog_names_unknown"))
+}
+
+func TestEventsWhoseNamesDoNotComeGoByTheirNumbers(t *testing.T) {
+	b := newBed(t, quickly, func(_ *bed, c *Config) { c.NameWait = 30 * time.Millisecond })
+	a := connect(b, 1)
+	p := a.join()
+	p.write(enter(0, 123, 3, 0))
+	p.write(bytefrog.AppendEvent(nil, bytefrog.Event{Type: bytefrog.TypeExceptionBubble, Sequence: 1, Method: 123, Thread: 3, Exception: 9}))
+	b.await("the events", func() bool { return b.pipeline.events() == 2 })
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Equal(t, called{kind: callevent.KindEnter, function: "unknown.method#123", lane: 3}, s.events[0])
+	assert.Equal(t, called{kind: callevent.KindUnwind, function: "unknown.method#123", lane: 3}, s.events[1])
+	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_names_unknown"))
+}
+
+func TestNamesThatComeAfterTheEndOfAConnectionStillName(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	p, other := a.join(), a.join()
+	p.write(enter(0, 5, 3, 0))
+	p.close()
+	b.await("the end of the connection", func() bool { return b.receiver.env.registry.lookup(1).data.reading() == 1 })
+	other.write(append(method(5, "late"), thread(3, 0, "worker")...))
+	a.finish()
+	b.awaitRuns(0)
+	assert.Equal(t, called{kind: callevent.KindEnter, function: "demo.Shop.late", lane: 3, thread: "worker"}, b.pipeline.only(t).events[0])
+}
+
+func TestAnIDThatIsMappedAgainMeansTheOtherTextFromThenOn(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	p, other := a.join(), a.join()
+	p.write(append(method(5, "first"), thread(3, 0, "worker")...))
+	p.write(enter(0, 5, 3, 0))
+	b.awaitReceived(1)
+	other.write(enter(1, 5, 3, 0))
+	b.awaitReceived(2)
+	// In one piece: it holds for what is decoded after it on the same connection.
+	p.write(append(append(enter(2, 5, 3, 0), method(5, "second")...), enter(3, 5, 3, 0)...))
+	b.awaitReceived(4)
+	other.write(enter(4, 5, 3, 0))
+	// The same text again changes nothing, and neither does a second ID for it.
+	p.write(append(append(method(5, "second"), method(6, "second")...), enter(5, 6, 3, 0)...))
+	b.awaitReceived(6)
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	for sequence, want := range []string{"first", "first", "first", "second", "second", "second"} {
+		assert.Equal(t, "demo.Shop."+want, s.events[uint64(sequence)].function, "event %d", sequence)
+	}
+	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_names_remapped"))
+}
+
+func TestAThreadHasTheNameOfTheTime(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(method(1, "run"))
+	p.write(thread(3, 100, "born"))
+	p.write(append(enter(0, 1, 3, 50), enter(1, 1, 3, 100)...))
+	p.write(append(thread(3, 200, "grown"), enter(2, 1, 3, 200)...))
+	// An event from before the renaming that comes after it.
+	p.write(append(enter(3, 1, 3, 199), enter(4, 1, 3, 5000)...))
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	for sequence, want := range []string{"born", "born", "grown", "born", "grown"} {
+		assert.Equal(t, want, s.events[uint64(sequence)].thread, "event %d", sequence)
+	}
+}
+
+func TestThreadNamesAreRememberedByTimeUpToABound(t *testing.T) {
+	var names threadNames
+	for _, from := range []int64{30, 10, 20} {
+		names, _ = names.with(threadName{from: from, name: fmt.Sprint(from)})
+	}
+	cases := []struct {
+		at           int64
+		name         string
+		from, before int64
+	}{
+		{-5, "10", math.MinInt64, 20}, {10, "10", math.MinInt64, 20}, {19, "10", math.MinInt64, 20},
+		{20, "20", 20, 30}, {30, "30", 30, math.MaxInt64}, {1 << 40, "30", 30, math.MaxInt64},
+	}
+	for _, c := range cases {
+		name, from, before, ok := names.at(c.at)
+		assert.True(t, ok)
+		assert.Equal(t, c.name, name, "at %d", c.at)
+		assert.Equal(t, []int64{c.from, c.before}, []int64{from, before}, "at %d", c.at)
+	}
+	again, forgotten := names.with(threadName{from: 20, name: "other"})
+	assert.Len(t, again, 3)
+	assert.Equal(t, threadBytes+len("20"), forgotten)
+	for i := range int64(10 * maxThreadNames) {
+		names, _ = names.with(threadName{from: 100 + i, name: "request"})
+	}
+	assert.Len(t, names, maxThreadNames)
+	_, _, _, ok := threadNames(nil).at(0)
+	assert.False(t, ok)
+}
+
+func TestRenamingThreadsForEverTakesNoMemory(t *testing.T) {
+	b := &budget{limit: 1 << 20}
+	n := newNames(b)
+	for i := range 20_000 {
+		require.NoError(t, n.mapThread(uint16(i%8), int64(i), fmt.Sprintf("request-%d", i)))
+	}
+	assert.Less(t, b.used.Load(), int64(8*maxThreadNames*(threadBytes+20)))
+}
+
+func TestNamesBeyondTheMemoryAreAnError(t *testing.T) {
+	long := strings.Repeat("x", 1000)
+	n := newNames(&budget{limit: 2000})
+	_, err := n.mapMethod(1, long)
+	assert.ErrorIs(t, err, errRunMemory)
+	_, err = n.mapException(1, long+long)
+	assert.ErrorIs(t, err, errRunMemory)
+	assert.ErrorIs(t, n.mapThread(1, 0, long+long), errRunMemory)
+	assert.Zero(t, n.budget.used.Load())
+	n.budget.take(2000)
+	assert.Same(t, nameless, n.numberedMethod(9))
+}
+
+func TestTextThatIsNoSignatureIsKeptAsItIs(t *testing.T) {
+	n := newNames(&budget{limit: 1 << 20})
+	_, err := n.mapMethod(1, "what old agents send")
+	require.NoError(t, err)
+	assert.Equal(t, &callevent.Function{
+		Qualified: "what old agents send", Display: "what old agents send", Text: "what old agents send",
+	}, n.method(1))
+	_, err = n.mapMethod(2, "demo/Shop$Order.process;0;()V")
+	require.NoError(t, err)
+	assert.Equal(t, &callevent.Function{
+		Qualified: "demo.Shop$Order.process", Display: "Shop$Order.process", Text: "demo/Shop$Order.process;0;()V",
+	}, n.method(2))
+}
+
+func TestCachesFindWhatTheyWereToldUntilTheyForget(t *testing.T) {
+	b := &budget{limit: 1 << 20}
+	c := newIDCache(b)
+	for _, id := range []uint32{0, 255, 256, 100_000, maxDense, math.MaxUint32} {
+		_, ok := c.find(id)
+		assert.False(t, ok, "ID %d", id)
+		c.remember(id, uint16(id%1000))
+		index, ok := c.find(id)
+		assert.True(t, ok, "ID %d", id)
+		assert.Equal(t, uint16(id%1000), index)
+	}
+	c.forget()
+	for _, id := range []uint32{0, 255, 256, 100_000, maxDense, math.MaxUint32} {
+		_, ok := c.find(id)
+		assert.False(t, ok, "ID %d", id)
+	}
+	assert.LessOrEqual(t, b.used.Load(), b.limit)
+}
+
+func TestCachesWithoutMemoryStillFind(t *testing.T) {
+	b := &budget{}
+	c := newIDCache(b)
+	c.remember(200_000, 7)
+	index, ok := c.find(200_000)
+	assert.True(t, ok)
+	assert.EqualValues(t, 7, index)
+	lanes := newLaneCache(b)
+	lanes.remember(60_000, 3, 0, 10)
+	_, ok = lanes.lookup(60_000, 5)
+	assert.False(t, ok, "it is looked up each time")
+	assert.Zero(t, b.used.Load())
+}

@@ -1,0 +1,113 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
+)
+
+// restless is a program that calls one method until its tracing is over, in as many
+// threads as it has.
+type restless struct{ threads int }
+
+func (p restless) Run(t *bytefrogagent.Tracer) error {
+	var mu sync.Mutex
+	var next uint32
+	var wg sync.WaitGroup
+	errs := make([]error, p.threads)
+	for thread := range p.threads {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for errs[thread] == nil {
+				errs[thread] = p.fill(t, uint16(thread), &mu, &next)
+			}
+		}()
+	}
+	wg.Wait()
+	return errs[0]
+}
+
+// fill sends a buffer of calls.
+func (p restless) fill(t *bytefrogagent.Tracer, thread uint16, mu *sync.Mutex, next *uint32) error {
+	buffer, err := t.Acquire()
+	if err != nil {
+		return err
+	}
+	mu.Lock()
+	if *next == 0 {
+		buffer.Data = append(buffer.Data, namesOne()...)
+	}
+	for buffer.Room() > 2*bytefrog.MaxEventSize {
+		buffer.Data = append(buffer.Data, calls(*next, 1)...)
+		*next += 2
+	}
+	mu.Unlock()
+	t.Send(buffer)
+	return t.Proceed()
+}
+
+// runRestless runs an agent with a restless program, and says what became of it.
+func runRestless(ctx context.Context, b *bed) <-chan bytefrogagent.Result {
+	results := make(chan bytefrogagent.Result, 1)
+	a := bytefrogagent.New(bytefrogagent.Options{Endpoint: b.address()}, restless{threads: 2})
+	go func() { results <- a.Run(ctx) }()
+	return results
+}
+
+// No end of a run may hang the traced program: the agent here is as strict as the
+// real one.
+func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
+	cases := map[string]struct {
+		options []option
+		end     func(t *testing.T, b *bed)
+	}{
+		"shutdown under full load": {nil, func(t *testing.T, b *bed) {
+			require.NoError(t, b.receiver.Shutdown(context.Background()))
+		}},
+		"shutdown while the pipeline refuses": {[]option{func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond }}, func(t *testing.T, b *bed) {
+			b.pipeline.refuseWith(errRefused)
+			run := b.receiver.env.registry.lookup(1)
+			b.await("the connections to wait", func() bool { return run.handover.waiting.Load() == 2 })
+			require.NoError(t, b.receiver.Shutdown(context.Background()))
+		}},
+		"shutdown while suspended for overload": {[]option{suspendsOnOverload, func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond }}, func(t *testing.T, b *bed) {
+			b.pipeline.refuseWith(errRefused)
+			b.await("suspend", func() bool { return b.metric("receiver_bytefrog_suspends") == 1 })
+			require.NoError(t, b.receiver.Shutdown(context.Background()))
+		}},
+		"given up": {nil, func(_ *testing.T, b *bed) {
+			b.receiver.env.registry.lookup(1).leave(unresponsive(time.Second))
+		}},
+		"out of memory while the pipeline refuses": {nil, func(_ *testing.T, b *bed) {
+			b.pipeline.refuseWith(errRefused)
+			run := b.receiver.env.registry.lookup(1)
+			b.await("the connections to wait", func() bool { return run.handover.waiting.Load() == 2 })
+			run.leave(outOfMemory(1))
+			b.pipeline.refuseWith(nil)
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, append([]option{quickRetries}, c.options...)...)
+			ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+			defer cancel()
+			result := runRestless(ctx, b)
+			b.await("events", func() bool { return b.metric("receiver_bytefrog_events") > 50_000 })
+			c.end(t, b)
+			r := <-result
+			assert.Contains(t, []bytefrogagent.Outcome{bytefrogagent.Untraced, bytefrogagent.Completed}, r.Outcome, "%v: %s (%v)", r.Outcome, r.Reason, r.Err)
+			b.awaitRuns(0)
+		})
+	}
+}

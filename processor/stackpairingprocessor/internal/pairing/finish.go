@@ -26,19 +26,22 @@ type belongings struct {
 func (s *Stream) close(l *lane, o *outcome) {
 	depth := len(l.frames) - 1
 	f := &l.frames[depth]
-	own := belongings{
-		throws:     l.throws[len(l.throws)-int(f.throws):],
-		attributes: l.attributes[len(l.attributes)-int(f.attributes):],
+	var own belongings
+	if f.throws|f.attributes != 0 {
+		own.throws = l.throws[len(l.throws)-int(f.throws):]
+		own.attributes = l.attributes[len(l.attributes)-int(f.attributes):]
 	}
 	var parent *frame
 	if depth > 0 && !f.detached {
 		parent = &l.frames[depth-1]
 		parent.inner = max(parent.inner, o.end)
 	}
-	s.conclude(l, f, parent, own, o)
-	l.throws = l.throws[:len(l.throws)-len(own.throws)]
-	clear(own.attributes)
-	l.attributes = l.attributes[:len(l.attributes)-len(own.attributes)]
+	s.conclude(l, f, parent, &own, o)
+	if f.throws|f.attributes != 0 {
+		l.throws = l.throws[:len(l.throws)-len(own.throws)]
+		clear(own.attributes)
+		l.attributes = l.attributes[:len(l.attributes)-len(own.attributes)]
+	}
 	l.frames = l.frames[:depth]
 	if depth == 0 {
 		s.slim(l)
@@ -47,7 +50,7 @@ func (s *Stream) close(l *lane, o *outcome) {
 
 // conclude makes a span of the frame, which is about to leave the stack, or
 // leaves it out.
-func (s *Stream) conclude(l *lane, f, parent *frame, own belongings, o *outcome) {
+func (s *Stream) conclude(l *lane, f, parent *frame, own *belongings, o *outcome) {
 	s.open--
 	s.names.functions[f.function].open--
 	if len(own.attributes) > 0 {
@@ -96,7 +99,7 @@ func (s *Stream) leaveOut(f, parent *frame, o *outcome) bool {
 	return true
 }
 
-func (s *Stream) emit(l *lane, f, parent *frame, own belongings, o *outcome) {
+func (s *Stream) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 	out := s.out
 	if len(out.Spans) == out.MaxSpans && out.Full != nil {
 		out.Full()
@@ -176,7 +179,7 @@ func (s *Stream) cutBelow(l *lane, cut int, cause callevent.Cause) {
 		}
 		throws -= int(f.throws)
 		attributes -= int(f.attributes)
-		s.conclude(l, f, parent, own, &outcome{end: end, truncated: cause})
+		s.conclude(l, f, parent, &own, &outcome{end: end, truncated: cause})
 	}
 	l.throws = l.throws[:copy(l.throws, restThrows)]
 	kept := copy(l.attributes, restAttributes)

@@ -55,7 +55,10 @@ func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []Attribut
 	}
 	l.frames = l.frames[:depth+1]
 	f := &l.frames[depth]
-	*f = frame{sequence: sequence, start: s.last, inner: s.last, function: e.function, name: e.lane}
+	// Field by field: a literal is built aside and copied.
+	*f = frame{}
+	f.sequence, f.start, f.inner = sequence, s.last, s.last
+	f.function, f.name = e.function, e.lane
 	s.chooseTrace(l, f, depth)
 	s.names.functions[e.function].open++
 	s.open++

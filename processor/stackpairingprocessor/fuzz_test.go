@@ -1,0 +1,150 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
+)
+
+// FuzzConsume hands over a batch whose data anybody may have written, one that can
+// be unpacked but whose events make no sense, and then an honest one, all of one
+// stream. Whatever they hold, nothing panics, every span is well formed, the
+// bounds hold, and at the end nothing is held.
+func FuzzConsume(f *testing.F) {
+	for i, seed := range []batch{
+		call(1, "f", 0),
+		{stream: 1, first: 7, events: []string{"enter a", "enter b", "throw b E", "unwind b E", "exit a", "exit top", "skip"}},
+		{
+			stream: 1, first: 2, events: []string{"enter a", "enter b @2"}, next: 1 << 62,
+			barriers: []callevent.Barrier{callevent.Point(3, callevent.CauseSuspended), callevent.Interval(5, 1<<60, callevent.CauseDropped)},
+		},
+		{stream: 1, events: []string{"enter c", "exit c"}, barriers: []callevent.Barrier{callevent.End(4, callevent.CauseEnded)}},
+		{stream: 1, numbers: []uint64{1 << 40, 1<<40 + 1<<30}, events: []string{"enter a", "exit a"}},
+		{stream: 2, events: []string{"enter b"}},
+	} {
+		// Enters, exits, throws and unwinds, in order and then far off.
+		script := []byte{0x10, 1, 0x11, 1, 0x23, 1, 0x34, 1, 0x20, 1, 0x50, 1, 0x60, 1, 0x10, 200, 0x20, 100, 0x70, 3, 0x80, 9, 0x15, 255}
+		f.Add(seed.pack(f).Data, script[:4*(i+1)], byte(i))
+	}
+	f.Fuzz(func(t *testing.T, first, script []byte, choices byte) {
+		cfg := createDefaultConfig().(*Config)
+		cfg.Reorder.MaxEvents, cfg.Reorder.MaxMiB = 1<<12, 1
+		cfg.Limits = LimitsConfig{MaxStreams: 2, MaxLanes: 3, MaxFrames: 20, MaxNamesMiB: 1, MaxExceptionsPerSpan: 2, MaxHeldMiB: 1}
+		cfg.MaxSpansPerTrace = 5
+		if choices&1 > 0 {
+			cfg.MaxDepth = 4
+		}
+		if choices&2 > 0 {
+			cfg.MinDuration = time.Millisecond
+		}
+		if choices&4 > 0 {
+			cfg.Truncated = truncatedDrop
+		}
+		cfg.ShutdownTimeout = time.Nanosecond
+		calls := 0
+		next, err := consumer.NewTraces(func(_ context.Context, td ptrace.Traces) error {
+			calls++
+			if choices&8 > 0 && calls%3 == 1 {
+				return errFull
+			}
+			checkSpans(t, td)
+			return nil
+		})
+		require.NoError(t, err)
+		p, err := newPairer(processortest.NewNopSettings(metadata.Type), cfg, next)
+		require.NoError(t, err)
+		now := time.Duration(0)
+		p.clock.elapsed = func() time.Duration { return now }
+
+		for _, data := range [][]byte{first, scripted(t, script), call(1, "honest", 0).pack(t).Data} {
+			td := traces(t, batch{stream: 1, adjust: func(span ptrace.Span) {
+				v, _ := span.Attributes().Get(callevent.AttributeData)
+				v.Bytes().FromRaw(data)
+			}})
+			for try := 0; try < 3; try++ {
+				if err := p.ConsumeTraces(context.Background(), td); err == nil {
+					break
+				} else if consumererror.IsPermanent(err) {
+					t.Fatalf("a hand-over was refused for good: %v", err)
+				}
+			}
+			require.LessOrEqual(t, p.accounts.bytes.Load(), p.maxBytes)
+			require.LessOrEqual(t, p.accounts.streams.Load(), int64(2))
+			now += time.Duration(choices) * 300 * time.Millisecond
+			p.expire(context.Background())
+		}
+		require.NoError(t, p.Shutdown(context.Background()))
+		require.Zero(t, p.accounts.bytes.Load())
+		require.Zero(t, p.accounts.streams.Load())
+		require.Zero(t, p.accounts.waiting.Load())
+		require.Zero(t, p.delivery.spans.Load())
+	})
+}
+
+// scripted packs the events and barriers of a script: two bytes for each, of
+// which the first says what, where and of which function, and the second how far
+// its number is from the last.
+func scripted(t *testing.T, script []byte) []byte {
+	packer, err := callevent.NewPacker(callevent.Stream{ID: streamID(1), Epoch: testEpoch, Resolution: 1e6}, callevent.MaxBatchBytes)
+	require.NoError(t, err)
+	functions := []*callevent.Function{{Qualified: "a"}, {Qualified: "b"}, {Qualified: "c"}, {Qualified: "d"}}
+	var barriers []callevent.Barrier
+	sequence := uint64(1_000)
+	for ; len(script) >= 2 && packer.Len() < 10_000; script = script[2:] {
+		what, where := script[0]>>4, script[0]&3
+		if step := int64(int8(script[1])); script[0]&8 > 0 {
+			sequence += uint64(step * 50)
+		} else {
+			sequence += uint64(step)
+		}
+		sequence = min(sequence, 1<<20)
+		e := callevent.Event{Sequence: sequence, Time: int64(sequence), Kind: callevent.Kind(what)}
+		switch {
+		case what >= 1 && what <= 6:
+			e.Function, _ = packer.Function(functions[where])
+			e.Lane, _ = packer.Lane(callevent.Lane{ID: uint64(script[0] >> 2 & 1)})
+			require.True(t, packer.Add(&e))
+		case len(barriers) == callevent.MaxBarriers:
+		case what < 12:
+			barriers = append(barriers, callevent.Interval(sequence, sequence+uint64(what), callevent.CauseSuspended))
+		default:
+			barriers = append(barriers, callevent.End(sequence, callevent.CauseEnded))
+		}
+	}
+	packed, err := packer.Close(barriers, 0, testEpoch+int64(time.Hour))
+	require.NoError(t, err)
+	return packed.Data
+}
+
+// checkSpans checks what holds for every span.
+func checkSpans(t *testing.T, td ptrace.Traces) {
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				if span.EndTimestamp() <= span.StartTimestamp() {
+					t.Fatalf("span %q ends at %d, at or before its start at %d", span.Name(), span.EndTimestamp(), span.StartTimestamp())
+				}
+				if span.SpanID().IsEmpty() || span.TraceID().IsEmpty() || span.SpanID() == span.ParentSpanID() {
+					t.Fatalf("span %q has IDs %v and %v, and the parent %v", span.Name(), span.TraceID(), span.SpanID(), span.ParentSpanID())
+				}
+				for _, event := range span.Events().All() {
+					if event.Timestamp() < span.StartTimestamp() || event.Timestamp() > span.EndTimestamp() {
+						t.Fatalf("span %q has an event at %d, outside of it", span.Name(), event.Timestamp())
+					}
+				}
+			}
+		}
+	}
+}

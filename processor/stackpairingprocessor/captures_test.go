@@ -88,7 +88,7 @@ func TestCapturesBecomeTheSpansOfTheReferenceHoweverTheyArePacked(t *testing.T) 
 }
 
 // pack gives the calls in which the run is handed over.
-func (way packing) pack(t *testing.T, run *reference.Run) (calls []ptrace.Traces) {
+func (way packing) pack(t testing.TB, run *reference.Run) (calls []ptrace.Traces) {
 	random := rand.New(rand.NewPCG(uint64(way.packers), uint64(way.batch)))
 	batches := newRunPacker(t, run, way).pack(random)
 	// Each batch comes at most so many places before its turn.
@@ -112,7 +112,7 @@ func (way packing) pack(t *testing.T, run *reference.Run) (calls []ptrace.Traces
 
 // runPacker packs a run.
 type runPacker struct {
-	t         *testing.T
+	t         testing.TB
 	run       *reference.Run
 	way       packing
 	packers   []*callevent.Packer
@@ -122,7 +122,7 @@ type runPacker struct {
 	batches   []ptrace.Span
 }
 
-func newRunPacker(t *testing.T, run *reference.Run, way packing) *runPacker {
+func newRunPacker(t testing.TB, run *reference.Run, way packing) *runPacker {
 	p := &runPacker{t: t, run: run, way: way, functions: map[string]*callevent.Function{}}
 	for _, at := range run.Breaks {
 		p.barriers = append(p.barriers, callevent.Point(uint64(at), callevent.CauseSuspended))

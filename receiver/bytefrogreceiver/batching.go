@@ -318,11 +318,14 @@ func (b *batcher) attend(now time.Time) {
 	}
 }
 
+// forEver is longer than any event waits.
+const forEver = 100 * 365 * 24 * time.Hour
+
 // settle tries all that waits for names; with force, none waits any longer.
 func (b *batcher) settle(now time.Time, force bool) {
 	until := time.Time{}
 	if force {
-		until = now.Add(b.pending.wait)
+		until = now.Add(forEver)
 	}
 	b.retry(now, until)
 }

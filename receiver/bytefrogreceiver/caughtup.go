@@ -23,7 +23,10 @@ const (
 )
 
 // caughtUp reports whether all that has come was read and handled.
-func (in *input) caughtUp() bool { return in.blocked.Load() && !unread(in.conn) }
+func (in *input) caughtUp() bool {
+	state := in.reader.Load()
+	return state == readerNone || state == readerWaiting && !unread(in.conn)
+}
 
 // awaitControl waits until what has come on the control connection was handled: a
 // data break that was sent before events has to be in the batch that carries them.

@@ -60,15 +60,15 @@ func TestABatchWaitsForWhatWasSaidBeforeOnTheControlConnection(t *testing.T) {
 	run.awaitControl()
 
 	// As if the reader was busy.
-	run.control.in.blocked.Store(false)
+	run.control.in.reader.Store(readerBusy)
 	waited := make(chan time.Duration)
 	began := time.Now()
 	go func() { run.awaitControl(); waited <- time.Since(began) }()
-	run.control.in.blocked.Store(true)
+	run.control.in.reader.Store(readerWaiting)
 	assert.Less(t, <-waited, catchUpPatience)
 
 	// It doesn't wait for ever.
-	run.control.in.blocked.Store(false)
+	run.control.in.reader.Store(readerBusy)
 	began = time.Now()
 	run.awaitControl()
 	assert.GreaterOrEqual(t, time.Since(began), catchUpPatience)

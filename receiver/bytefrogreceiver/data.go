@@ -84,6 +84,11 @@ func (d *dataConnection) finish() {
 		}
 		break
 	}
+	d.finishNow()
+}
+
+// finishNow hands on the last batch, whatever names are missing.
+func (d *dataConnection) finishNow() {
 	d.batch.settle(d.run.env.now(), true)
 	d.batch.flush()
 }

@@ -31,10 +31,21 @@ type input struct {
 	waiting time.Time
 	// deadline is the connection's for reading.
 	deadline time.Time
-	// blocked says that the reader has handled all that it had and waits for more;
-	// others look at it.
-	blocked atomic.Bool
+	// reader is a readerState. Others look at it.
+	reader atomic.Uint32
 }
+
+// readerState says what the reader of a connection does.
+type readerState = uint32
+
+const (
+	// readerNone: nothing was read yet.
+	readerNone readerState = iota
+	// readerBusy: it handles what came.
+	readerBusy
+	// readerWaiting: it has handled all that came, and waits for more.
+	readerWaiting
+)
 
 const inputBytes = 64 << 10
 
@@ -76,9 +87,9 @@ func (in *input) read(now, until time.Time) (int, error) {
 		}
 		in.deadline = until
 	}
-	in.blocked.Store(true)
+	in.reader.Store(readerWaiting)
 	n, err := in.conn.Read(in.buf[in.end:])
-	in.blocked.Store(false)
+	in.reader.Store(readerBusy)
 	in.end += n
 	return n, err
 }

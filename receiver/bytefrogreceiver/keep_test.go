@@ -1,0 +1,54 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+func TestARunThatTracesTooMuchIsWarnedOfOnceAMinute(t *testing.T) {
+	config := createDefaultConfig()
+	config.WarnEventsPerSecond = 1000
+	run := deskRun(t, consumertest.NewNop(), config)
+	core, said := observer.New(zapcore.WarnLevel)
+	run.logger = zap.New(core)
+	now := run.opened
+	k := &keeper{run: run, rate: rateWatch{limit: config.WarnEventsPerSecond, at: now}}
+	second := func(events uint64) {
+		now = now.Add(time.Second)
+		run.stream.advance(0, events)
+		k.watchRate(now)
+	}
+	second(999)
+	assert.Zero(t, said.Len())
+	for range 59 {
+		second(5000)
+	}
+	assert.Equal(t, 1, said.Len())
+	second(5000)
+	second(5000)
+	assert.Equal(t, 2, said.Len())
+	assert.Equal(t, 5000.0, said.All()[0].ContextMap()["events_per_second"])
+	k.rate.limit = 0
+	now = now.Add(time.Hour)
+	second(1 << 40)
+	assert.Equal(t, 2, said.Len(), "0 is no limit")
+}
+
+func TestAnEndpointThatOthersCanReachIsWarnedOf(t *testing.T) {
+	b := newBed(t)
+	assert.Zero(t, b.said.FilterMessageSnippet("can be reached").Len())
+	b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv4zero, Port: 8765})
+	b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8765})
+	b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv6loopback, Port: 8765})
+	assert.Equal(t, 2, b.said.FilterMessageSnippet("can be reached").Len())
+}

@@ -19,6 +19,12 @@
 // reads it. data.go reads a data connection: input.go has the bytes, batching.go
 // decodes events, gives them their names (names.go, namecache.go; pending.go for
 // those that come later) and packs them; handover.go gives the batches, which
-// traces.go makes spans of, to the pipeline. Every end of a run goes through
-// leave.go. logs.go and metrics.go are ways of their own.
+// traces.go makes spans of, to the pipeline. logs.go and metrics.go are ways of
+// their own.
+//
+// What connections of a run have to know of each other: sequence.go and clock.go
+// make 32 bit numbers and times long ones, barriers.go has the breaks that batches
+// carry, pacing.go and caughtup.go see that no connection gets too far ahead.
+// tracing.go suspends an agent while the pipeline refuses, keep.go says that a run is
+// alive, and every end of a run goes through leave.go.
 package bytefrogreceiver

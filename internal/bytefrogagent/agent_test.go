@@ -343,9 +343,8 @@ func TestOrdersAreObeyed(t *testing.T) {
 		first := b.hq.WaitBreak(n)
 		mode(bytefrog.ModeSuspended)
 		// Everything before the break comes, and nothing from it on.
-		b.hq.Wait("what stands before the break", func(_ []bytefrog.Message, data [][]byte) bool {
-			return numbered(data) == int(first.Sequence)
-		})
+		b.hq.WaitEvents(int(first.Sequence))
+		assert.Equal(t, int(first.Sequence), numbered(b.hq.DataBytes()))
 		b.hq.Order(bytefrog.TypeUnsuspend)
 		b.hq.WaitBytes(bytesNow() + 1<<20)
 	}

@@ -19,6 +19,9 @@ import (
 // patience bounds every wait of a test.
 const patience = 20 * time.Second
 
+// readBuffer keeps what is on its way to the HQ small, in bytes.
+const readBuffer = 64 << 10
+
 // HQ is one headquarters. Its methods fail the test if the agent does not do what they
 // wait for.
 type HQ struct {
@@ -31,14 +34,17 @@ type HQ struct {
 	// Data are the data connections, after AcceptData.
 	Data []net.Conn
 
-	mu       sync.Mutex
-	changed  *sync.Cond
-	control  []bytefrog.Message
-	unread   []byte
-	data     [][]byte
-	open     int // connections whose end was not read
-	stopRead bool
-	readers  sync.WaitGroup
+	mu      sync.Mutex
+	changed *sync.Cond
+	control []bytefrog.Message
+	unread  []byte
+	data    [][]byte
+	counted []int // bytes of data whose events are in events
+	events  int   // call events and markers in data
+	open    int   // connections whose end was not read
+	size    int   // bytes of data
+	stopAt  int   // bytes of data after which nothing is read; -1: none
+	readers sync.WaitGroup
 }
 
 // New listens on a port of its own. The HQ ends with the test.
@@ -48,7 +54,7 @@ func New(t testing.TB) *HQ {
 	if err != nil {
 		t.Fatalf("listen: %v", err)
 	}
-	hq := &HQ{t: t, listener: listener, accepted: make(chan net.Conn, 64)}
+	hq := &HQ{t: t, listener: listener, accepted: make(chan net.Conn, 64), stopAt: -1}
 	hq.changed = sync.NewCond(&hq.mu)
 	hq.readers.Add(1)
 	go hq.accept()
@@ -67,6 +73,7 @@ func (hq *HQ) accept() {
 			close(hq.accepted)
 			return
 		}
+		conn.(*net.TCPConn).SetReadBuffer(readBuffer) // a wish: what is not granted is more
 		hq.accepted <- conn
 	}
 }
@@ -165,6 +172,7 @@ func (hq *HQ) AcceptDataHello() bytefrog.DataHello {
 	hq.mu.Lock()
 	hq.open++
 	hq.data = append(hq.data, nil)
+	hq.counted = append(hq.counted, 0)
 	hq.mu.Unlock()
 	hq.readers.Add(1)
 	go hq.readData(len(hq.Data)-1, conn)
@@ -203,8 +211,23 @@ func (hq *HQ) CloseControl() {
 func (hq *HQ) StopReading(stop bool) {
 	hq.mu.Lock()
 	defer hq.mu.Unlock()
-	hq.stopRead = stop
+	hq.stopAt = -1
+	if stop {
+		hq.stopAt = 0
+	}
 	hq.changed.Broadcast()
+}
+
+// ReadMore reads at least n more bytes of data, then stops reading. It returns when they
+// have come.
+func (hq *HQ) ReadMore(n int) {
+	hq.t.Helper()
+	hq.mu.Lock()
+	n += hq.size
+	hq.stopAt = n
+	hq.changed.Broadcast()
+	hq.mu.Unlock()
+	hq.WaitBytes(n)
 }
 
 func (hq *HQ) readControl() {
@@ -241,13 +264,15 @@ func (hq *HQ) readData(i int, conn net.Conn) {
 	chunk := make([]byte, 64<<10)
 	for {
 		hq.mu.Lock()
-		for hq.stopRead {
+		for hq.stopAt >= 0 && hq.size >= hq.stopAt {
 			hq.changed.Wait()
 		}
 		hq.mu.Unlock()
 		n, err := conn.Read(chunk)
 		hq.mu.Lock()
 		hq.data[i] = append(hq.data[i], chunk[:n]...)
+		hq.size += n
+		hq.count(i)
 		if err != nil {
 			hq.open--
 		}
@@ -257,6 +282,36 @@ func (hq *HQ) readData(i int, conn net.Conn) {
 			return
 		}
 	}
+}
+
+// count counts the events of what has come on a data connection.
+func (hq *HQ) count(i int) {
+	var events [256]bytefrog.Event
+	for {
+		b := hq.data[i][hq.counted[i]:]
+		n, size := bytefrog.DecodeEvents(events[:], b)
+		hq.events += n
+		if n == 0 {
+			m, other, err := bytefrog.DecodeData(b, bytefrog.MaxString)
+			if err != nil {
+				hq.t.Errorf("data connection %d, byte %d: %v", i, hq.counted[i], err)
+			}
+			if other == 0 {
+				return
+			}
+			if _, isMarker := m.(bytefrog.Marker); isMarker {
+				hq.events++
+			}
+			size = other
+		}
+		hq.counted[i] += size
+	}
+}
+
+// WaitEvents waits until n call events and markers came.
+func (hq *HQ) WaitEvents(n int) {
+	hq.t.Helper()
+	hq.Wait("events", func([]bytefrog.Message, [][]byte) bool { return hq.events >= n })
 }
 
 // Wait waits until what the agent sent fulfils a condition, said in words for the
@@ -308,13 +363,7 @@ func (hq *HQ) WaitClosed() {
 // WaitBytes waits until n bytes of data came, after the hellos, over all connections.
 func (hq *HQ) WaitBytes(n int) {
 	hq.t.Helper()
-	hq.Wait("data", func(_ []bytefrog.Message, data [][]byte) bool {
-		sum := 0
-		for _, b := range data {
-			sum += len(b)
-		}
-		return sum >= n
-	})
+	hq.Wait("data", func([]bytefrog.Message, [][]byte) bool { return hq.size >= n })
 }
 
 // ControlMessages is what came on the control connection after hello.

@@ -190,3 +190,106 @@ func TestARepeatedReplayGoesOnWithNumbersAndTimes(t *testing.T) {
 	assert.Equal(t, 2*last[0]+1, last[1])
 	assert.Equal(t, 3*last[0]+2, last[2])
 }
+
+func TestAtFullSpeedASuspendedReplayStandsStill(t *testing.T) {
+	for _, shuffle := range []bool{false, true} {
+		t.Run(fmt.Sprintf("shuffled %v", shuffle), func(t *testing.T) {
+			c, r := open(t, "maven")
+			hq := hqtest.New(t)
+			program := replay.New(r, replay.Options{Shuffle: shuffle, Seed: 9, Window: 64})
+			agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: hq.Endpoint()}, program)
+			result := make(chan bytefrogagent.Result, 1)
+			go func() { result <- agent.Run(context.Background()) }()
+			hq.StopReading(true)
+			hq.Begin(configuration(1))
+			// What is in the sockets' buffers meanwhile has to be less than the capture.
+			for n := 1; n <= 2; n++ {
+				hq.ReadMore(50000)
+				hq.Order(bytefrog.TypeSuspend)
+				first := hq.WaitBreak(n)
+				hq.StopReading(false)
+				hq.WaitEvents(int(first.Sequence))
+				withoutGap(t, numbers(messages(t, hq.DataBytes())), uint64(first.Sequence))
+				hq.StopReading(true)
+				hq.Order(bytefrog.TypeUnsuspend)
+			}
+			hq.StopReading(false)
+			got := <-result
+			hq.WaitClosed()
+			assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+			assert.True(t, slices.Equal(sorted(messages(t, captured(c))), sorted(messages(t, hq.DataBytes()))), "the messages differ")
+		})
+	}
+}
+
+func TestWithAClockASuspendedReplayRunsOnUnseen(t *testing.T) {
+	c, r := open(t, "suspend")
+	hq := hqtest.New(t)
+	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: hq.Endpoint()}, replay.New(r, replay.Options{Speed: 5}))
+	result := make(chan bytefrogagent.Result, 1)
+	go func() { result <- agent.Run(context.Background()) }()
+	hq.Begin(configuration(2))
+	hq.WaitBytes(100000)
+	hq.Order(bytefrog.TypeSuspend)
+	first := hq.WaitBreak(1)
+	heartbeats := agent.Stats().Heartbeats
+	hq.Wait("some time to pass", func([]bytefrog.Message, [][]byte) bool { return agent.Stats().Heartbeats > heartbeats+5 })
+	hq.Order(bytefrog.TypeUnsuspend)
+	got := <-result
+	hq.WaitClosed()
+	require.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+
+	all, seen := messages(t, captured(c)), messages(t, hq.DataBytes())
+	left := r.Events() - got.Stats.Events
+	assert.Greater(t, left, uint64(100), "calls were left out")
+	withoutGap(t, numbers(seen), got.Stats.Events)
+	// The capture with the calls left out, and those after them renumbered.
+	var want []string
+	for _, m := range all {
+		if !bytefrog.MessageType(m[0]).IsEvent() {
+			want = append(want, m)
+			continue
+		}
+		number := binary.BigEndian.Uint32([]byte(m[5:9]))
+		switch {
+		case number < first.Sequence:
+		case number < first.Sequence+uint32(left):
+			continue
+		default:
+			number -= uint32(left)
+		}
+		b := []byte(m)
+		binary.BigEndian.PutUint32(b[5:9], number)
+		want = append(want, string(b))
+	}
+	assert.True(t, slices.Equal(sorted(want), sorted(seen)), "the messages differ")
+	// The capture's own breaks stand where they stood, as numbers are counted now.
+	for _, own := range []uint32{13322, 28180} {
+		if own > first.Sequence+uint32(left) {
+			assert.Contains(t, breaks(hq.ControlMessages()), own-uint32(left))
+		}
+	}
+}
+
+func TestACaptureThatCannotBePlayedIsRefused(t *testing.T) {
+	whole, _ := open(t, "shop")
+	for want, damage := range map[string]func(c *capture.Capture){
+		"data-1.bin: from byte": func(c *capture.Capture) {
+			c.Data[1] = slices.Clone(c.Data[1])
+			c.Data[1][2] = 77
+		},
+		"expected a whole":    func(c *capture.Capture) { c.Data[0] = c.Data[0][:len(c.Data[0])-1] },
+		"expected data hello": func(c *capture.Capture) { c.Data[0] = c.Data[0][2:] },
+		"expected hello":      func(c *capture.Capture) { c.Control = c.Control[2:] },
+		"at least one call event": func(c *capture.Capture) {
+			for i := range c.Data {
+				c.Data[i] = c.Data[i][:2]
+			}
+		},
+	} {
+		c := &capture.Capture{Control: whole.Control, Data: slices.Clone(whole.Data), Index: whole.Index}
+		damage(c)
+		_, err := replay.Load(c)
+		assert.ErrorContains(t, err, want)
+	}
+}

@@ -37,16 +37,16 @@ the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
   agentsim demo --keep
   agentsim demo --capture testdata/bytefrog/shop.zip --data /tmp/shop`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			program, err := openReplay(capture, replay.Options{})
 			if err != nil {
 				return err
 			}
-			o.Out, o.Status = os.Stdout, os.Stderr
+			o.Out, o.Status = c.OutOrStdout(), os.Stderr
 			o.Spans = program.Calls()
 			o.Agent = func() error {
 				_, err := player{
-					out:    os.Stdout,
+					out:    c.OutOrStdout(),
 					status: os.Stderr,
 					label:  filepath.Base(capture),
 					total:  program.Events(),

@@ -33,7 +33,7 @@ then end in order.`,
   agentsim bytefrog load --agents 20 --threads 8 --events 1000000
   agentsim bytefrog load --events 500000 --suspends 3 --loss 0.001 --seed 7`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			options, err := agent.options()
 			if err != nil {
 				return err
@@ -49,7 +49,7 @@ then end in order.`,
 				o.Seed++
 			}
 			_, err = player{
-				out:     os.Stdout,
+				out:     c.OutOrStdout(),
 				status:  os.Stderr,
 				label:   "load",
 				total:   o.Events * uint64(agents),

@@ -17,12 +17,13 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrogagent"
 )
 
-// player runs agents with progress on standard error and a result on standard output.
+// player runs agents and shows their progress and results.
 type player struct {
-	out, status *os.File
-	label       string
-	total       uint64 // events of all agents; 0 if nobody knows
-	verbose     bool
+	out     io.Writer // for results
+	status  *os.File  // for progress
+	label   string
+	total   uint64 // events of all agents; 0 if nobody knows
+	verbose bool
 }
 
 // play runs an agent for each program. The first interrupt ends the programs in order,

@@ -65,7 +65,7 @@ program stands still until unsuspend, and leaves out nothing.`,
 				return err
 			}
 			_, err = player{
-				out:     os.Stdout,
+				out:     c.OutOrStdout(),
 				status:  os.Stderr,
 				label:   filepath.Base(args[0]),
 				total:   program.Events(),

@@ -23,8 +23,11 @@ const (
 	pollInterval = 100 * time.Millisecond
 )
 
-// logLines is how much of the collector's log an error shows.
-const logLines = 15
+// How much of the collector's log an error shows: lines, and bytes of each.
+const (
+	mostLines   = 5
+	longestLine = 500
+)
 
 // collector is the collector as a child process. Its output goes to a file.
 type collector struct {
@@ -109,26 +112,37 @@ func healthy(ctx context.Context, url string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// failure is an error with the end of the collector's log, and with the reason first
-// if it is a port in use.
+// failure is an error with what the end of the collector's log says beside its progress.
 func (c *collector) failure(what string) error {
 	text, err := os.ReadFile(c.log)
 	if err != nil {
 		return fmt.Errorf("%s, and its log cannot be read: %w", what, err)
 	}
-	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	for _, line := range lines {
-		if bytes.Contains(line, []byte("address already in use")) {
-			what += ": a port is in use by another process"
-			break
-		}
+	if bytes.Contains(text, []byte("address already in use")) {
+		what += ": a port is in use by another process"
 	}
-	lines = lines[max(0, len(lines)-logLines):]
 	var b strings.Builder
-	for _, line := range lines {
+	for _, line := range complaints(string(text)) {
 		fmt.Fprintf(&b, "\n    %s", line)
 	}
-	return fmt.Errorf("%s; the end of %s:%s", what, c.log, b.String())
+	return fmt.Errorf("%s; all it said is in %s%s", what, c.log, b.String())
+}
+
+// complaints returns the last lines of a collector's log that are no progress, cut to a
+// length that can be read.
+func complaints(log string) []string {
+	var found []string
+	for line := range strings.Lines(log) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.Contains(line, "\tinfo\t") || strings.Contains(line, "\tdebug\t") {
+			continue
+		}
+		if len(line) > longestLine {
+			line = line[:longestLine] + "…"
+		}
+		found = append(found, line)
+	}
+	return found[max(0, len(found)-mostLines):]
 }
 
 // stop ends the collector as an interrupt does and waits until it is gone.

@@ -220,6 +220,8 @@ type batch struct {
 	// numbers, where there are any, are those of the events.
 	numbers  []uint64
 	barriers []callevent.Barrier
+	// attributes is how many the first event has.
+	attributes int
 	// next is the number after the highest that was received, if that is more
 	// than the batch shows.
 	next uint64
@@ -262,6 +264,11 @@ func (b batch) pack(t testing.TB) callevent.Packed {
 			sequence = b.numbers[i]
 		}
 		addEvent(t, packer, functions, sequence, words)
+		for n := range b.attributes {
+			if i == 0 {
+				require.True(t, packer.Attribute("key "+strconv.Itoa(n), callevent.IntValue(int64(n))))
+			}
+		}
 		following = max(following, sequence+1)
 	}
 	packed, err := packer.Close(b.barriers, following, testEpoch+int64(time.Hour))

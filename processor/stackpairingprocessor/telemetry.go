@@ -48,6 +48,7 @@ func (t *telemetry) add(c *pairing.Counters) {
 		{t.ProcessorStackPairingEventsInBreaks, c.InBreak},
 		{t.ProcessorStackPairingMissingNumbers, c.Missing},
 		{t.ProcessorStackPairingDroppedExceptions, c.DroppedThrows},
+		{t.ProcessorStackPairingDroppedAttributes, c.DroppedAttributes},
 	} {
 		if counter.value > 0 {
 			counter.of.Add(ctx, int64(counter.value))

@@ -86,7 +86,7 @@ func TestEverythingIsCounted(t *testing.T) {
 		barriers: []callevent.Barrier{callevent.Interval(13, 15, callevent.CauseDiscarded)},
 	})
 	b.next.will(failsForGood)
-	b.take(batch{stream: 2, events: []string{"enter m", "skip", "skip", "exit m"}})
+	b.take(batch{stream: 2, events: []string{"enter m", "skip", "skip", "exit m"}, attributes: 130})
 	b.next.will(refuses)
 	b.take(batch{stream: 2, first: 4, events: []string{"enter n", "skip", "skip", "exit n"}})
 	b.refuse(call(2, "o", 8))
@@ -98,6 +98,7 @@ func TestEverythingIsCounted(t *testing.T) {
 	metadatatest.AssertEqualProcessorStackPairingCorruptBatches(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDelay(t, tt, []metricdata.HistogramDataPoint[float64]{{}},
 		metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreValue())
+	metadatatest.AssertEqualProcessorStackPairingDroppedAttributes(t, tt, points(2), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDroppedExceptions(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDroppedSpans(t, tt, points("reason", "refused_for_good", 1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDuplicateEvents(t, tt, points(1), ignore...)

@@ -30,6 +30,7 @@ type TelemetryBuilder struct {
 	ProcessorStackPairingBreaks            metric.Int64Counter
 	ProcessorStackPairingCorruptBatches    metric.Int64Counter
 	ProcessorStackPairingDelay             metric.Float64Histogram
+	ProcessorStackPairingDroppedAttributes metric.Int64Counter
 	ProcessorStackPairingDroppedExceptions metric.Int64Counter
 	ProcessorStackPairingDroppedSpans      metric.Int64Counter
 	ProcessorStackPairingDuplicateEvents   metric.Int64Counter
@@ -103,6 +104,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithExplicitBucketBoundaries([]float64{0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}...),
 	)
 	errs = errors.Join(errs, err)
+	builder.ProcessorStackPairingDroppedAttributes, err = builder.meter.Int64Counter(
+		"otelcol_processor_stack_pairing_dropped_attributes",
+		metric.WithDescription("Attributes of events beyond the 128 that a span takes. [Alpha]"),
+		metric.WithUnit("{attribute}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingDroppedExceptions, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_dropped_exceptions",
 		metric.WithDescription("Exceptions beyond limits.max_exceptions_per_span. [Alpha]"),
@@ -153,7 +160,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingMemory, err = builder.meter.Int64UpDownCounter(
 		"otelcol_processor_stack_pairing_memory",
-		metric.WithDescription("About what waiting events, open calls and names take. [Alpha]"),
+		metric.WithDescription("About what waiting events, open calls, names and resources take. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

@@ -84,6 +84,22 @@ func AssertEqualProcessorStackPairingDelay(t *testing.T, tt *componenttest.Telem
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
+func AssertEqualProcessorStackPairingDroppedAttributes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_processor_stack_pairing_dropped_attributes",
+		Description: "Attributes of events beyond the 128 that a span takes. [Alpha]",
+		Unit:        "{attribute}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_processor_stack_pairing_dropped_attributes")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
 func AssertEqualProcessorStackPairingDroppedExceptions(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_dropped_exceptions",
@@ -215,7 +231,7 @@ func AssertEqualProcessorStackPairingLeftOut(t *testing.T, tt *componenttest.Tel
 func AssertEqualProcessorStackPairingMemory(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_memory",
-		Description: "About what waiting events, open calls and names take. [Alpha]",
+		Description: "About what waiting events, open calls, names and resources take. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

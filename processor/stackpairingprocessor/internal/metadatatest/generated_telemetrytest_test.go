@@ -23,6 +23,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ProcessorStackPairingBreaks.Add(context.Background(), 1)
 	tb.ProcessorStackPairingCorruptBatches.Add(context.Background(), 1)
 	tb.ProcessorStackPairingDelay.Record(context.Background(), 1)
+	tb.ProcessorStackPairingDroppedAttributes.Add(context.Background(), 1)
 	tb.ProcessorStackPairingDroppedExceptions.Add(context.Background(), 1)
 	tb.ProcessorStackPairingDroppedSpans.Add(context.Background(), 1)
 	tb.ProcessorStackPairingDuplicateEvents.Add(context.Background(), 1)
@@ -51,6 +52,9 @@ func TestSetupTelemetry(t *testing.T) {
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingDelay(t, testTel,
 		[]metricdata.HistogramDataPoint[float64]{{}}, metricdatatest.IgnoreValue(),
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorStackPairingDroppedAttributes(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingDroppedExceptions(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},

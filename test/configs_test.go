@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/callbraid/callbraid/test/testbed"
 )
 
 // Each configuration the project ships has to follow the rules of the way of
@@ -309,14 +311,7 @@ service:
 }
 
 func TestTheDistributionAcceptsTheShippedConfigurations(t *testing.T) {
-	collector := os.Getenv("CALLBRAID_COLLECTOR")
-	if collector == "" {
-		const missing = "CALLBRAID_COLLECTOR does not name the built distribution: run `make e2e-test`, which builds it"
-		if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
-	}
+	collector := testbed.Binary(t)
 	for name, path := range shippedConfigs(t) {
 		t.Run(name, func(t *testing.T) {
 			output, err := exec.CommandContext(t.Context(), collector, "validate", "--config", path).CombinedOutput()

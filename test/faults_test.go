@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -264,7 +265,7 @@ func checkPart(t testing.TB, want *reference.Result, e *exported) {
 		case s == nil:
 			c.wrong.add("span %d, %s: no call begins there", got.sequence, got.function)
 			continue
-		case s.Function != got.text || int64(s.Thread) != got.thread:
+		case s.Function != got.text && !isNumbered(got) || int64(s.Thread) != got.thread:
 			c.wrong.add("span %d: expected %s on thread %d, got %s on %d", got.sequence, s.Function, s.Thread, got.text, got.thread)
 		}
 		caller := got.parent
@@ -284,6 +285,11 @@ func checkPart(t testing.TB, want *reference.Result, e *exported) {
 		}
 	}
 	c.wrong.report(t, "spans of a part of the run say what was not so")
+}
+
+// isNumbered: the agent was gone before it had sent the method's name.
+func isNumbered(s *span) bool {
+	return s.text == "" && strings.HasPrefix(s.function, "unknown.method#")
 }
 
 // An agent that is killed ends its run, and nobody else's. All that came from
@@ -337,7 +343,8 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 			c.Terminate(t)
 			result := await(t, results)
 			c.Stop(t)
-			checkEqual(t, sentBy(t, result), readStreams(t, c, "spans.bin").only(t))
+			got := readStreams(t, c, "spans.bin").only(t)
+			checkEqual(t, sentBy(t, result, got), got)
 
 			next := testbed.Start(t, configuration)
 			agent{endpoint: endpoint, capture: "shop"}.complete(t)
@@ -361,24 +368,29 @@ func TestReloadUnderLoadLosesNothing(t *testing.T) {
 	got := readStreams(t, c, "spans.bin")
 	require.Len(t, got, 2)
 	for _, e := range got {
-		want := sentBy(t, result)
 		if isShop(e) {
-			want = reference.Spans(openCapture(t, "shop"), defaultRules)
+			checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), e)
+		} else {
+			checkEqual(t, sentBy(t, result, e), e)
 		}
-		checkEqual(t, want, e)
 	}
 }
 
 // sentBy is what an agent of Maven's capture, which may have been told to end
 // tracing, had sent until then. Everything below the number of its data break is
 // sent, and nothing above it.
-func sentBy(t testing.TB, result bytefrogagent.Result) *reference.Result {
+func sentBy(t testing.TB, result bytefrogagent.Result, e *exported) *reference.Result {
 	t.Helper()
 	require.NotEqual(t, bytefrogagent.Hung, result.Outcome, result.Reason)
 	run, rules := openCapture(t, "maven"), defaultRules
+	// An agent that has sent everything may meet either end first.
+	isShutdown := slices.ContainsFunc(e.spans, func(s span) bool { return s.truncated == "shutdown" })
+	if isShutdown || result.Outcome != bytefrogagent.Completed {
+		rules.End = "shutdown"
+	}
 	if result.Outcome != bytefrogagent.Completed {
 		require.Positive(t, result.Stats.Breaks, "suspend is answered")
-		run, rules.End = run.Before(uint32(result.Stats.Events)), "shutdown"
+		run = run.Before(uint32(result.Stats.Events))
 	}
 	return reference.Spans(run, rules)
 }

@@ -32,7 +32,7 @@ func (s *Stream) close(l *lane, o *outcome) {
 		own.attributes = l.attributes[len(l.attributes)-int(f.attributes):]
 	}
 	var parent *frame
-	if depth > 0 && !f.detached {
+	if depth > 0 {
 		parent = &l.frames[depth-1]
 		parent.inner = max(parent.inner, o.end)
 	}
@@ -169,7 +169,7 @@ func (s *Stream) cutBelow(l *lane, cut int, cause callevent.Cause) {
 		f := &l.frames[i]
 		var parent *frame
 		end := max(f.inner, f.start+1)
-		if i > 0 && !f.detached {
+		if i > 0 {
 			parent = &l.frames[i-1]
 			parent.inner = max(parent.inner, end)
 		}
@@ -187,10 +187,7 @@ func (s *Stream) cutBelow(l *lane, cut int, cause callevent.Cause) {
 	l.attributes = l.attributes[:kept]
 	left := copy(l.frames, l.frames[cut:])
 	l.frames = l.frames[:left]
-	switch {
-	case left == 0:
+	if left == 0 {
 		s.slim(l)
-	case cut > 0:
-		l.frames[0].detached = true
 	}
 }

@@ -38,8 +38,6 @@ type frame struct {
 	link                              Link
 	// kept: a call below it is kept, so it has to be too.
 	kept bool
-	// detached: the frame below it, in which it was entered, is gone.
-	detached bool
 }
 
 // enter opens a frame: rule 2. Its trace is found by rule 9.

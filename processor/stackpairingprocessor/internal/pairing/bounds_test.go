@@ -79,6 +79,17 @@ func TestBounds(t *testing.T) {
 				truncated limit 1`,
 		},
 		{
+			name:     "a lane that is forgotten leaves its continuation trace",
+			settings: func(s *Settings) { s.MaxLanes, s.MaxSpansPerTrace = 1, 1 },
+			do:       []act{batch("0 1:+a\n1 1:+b\n2 1:-b\n3 1:-a\n4 2:+a\n5 2:-a\n6 1:+a\n7 1:+b\n8 1:-b\n9 1:-a")},
+			want: `
+				a#0 0..30 trace 0
+				b#1 in #0 10..20 trace 1 continues 0
+				a#4 40..50 lane 2 trace 4
+				a#6 60..90 trace 6
+				b#7 in #6 70..80 trace 7 continues 6`,
+		},
+		{
 			name:     "a stream with too many names gives up what waits, truncates, and learns them anew",
 			settings: func(s *Settings) { s.MaxNameBytes = 700 },
 			do:       []act{batch("0 +a\n1 +b\n3 +c"), batch(`4 +d`), batch(`5 -d`), announce(6), batch("6 +e\n7 -e")},
@@ -195,12 +206,18 @@ func TestMemoryGoesDownWhenItIsNoLongerNeeded(t *testing.T) {
 	released("after the end", 1024)
 	checkNoFault(t, r)
 
-	r = newRig(&settings, 1)
-	series(1, n, callevent.KindSkip)(r)
-	r.now = testWait
-	r.expire()
-	released("after expiry", 2048)
-	checkNoFault(t, r)
+	for what, release := range map[string]act{
+		"expiry":                   after(testWait),
+		"giving up the oldest gap": giveUpOldest,
+		"forgetting":               func(r *rig) { r.stream.Forget(&r.out); r.collect() },
+	} {
+		r = newRig(&settings, 1)
+		series(1, n, callevent.KindSkip)(r)
+		held("waiting before "+what, n*eventSize)
+		release(r)
+		released("after "+what, 2048)
+		checkNoFault(t, r)
+	}
 }
 
 // One long value of very many attributes takes memory once, and a frame takes

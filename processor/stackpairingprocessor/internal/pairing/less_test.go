@@ -124,6 +124,18 @@ func TestLess(t *testing.T) {
 				breaks suspended 1`,
 		},
 		{
+			name:     "what is entered in a call that was left out and lost its callers is left out with it",
+			settings: deeper(2),
+			do:       []act{batch("0 +a\n1 +b\n2 +c"), announce(3, suspendedAt(2)), batch("3 +d\n4 -d\n5 -c\n6 +e\n7 -e")},
+			want: `
+				a#0 0..11 truncated suspended
+				b#1 in #0 10..11 truncated suspended
+				e#6 60..70`,
+			counts: `left out 2
+				truncated suspended 2
+				breaks suspended 1`,
+		},
+		{
 			name:     "truncated calls that are dropped are counted, and what was in them is emitted",
 			settings: drop,
 			do:       []act{batch("0 +a\n1 +b\n2 -b\n3 +c", endAt(4))},

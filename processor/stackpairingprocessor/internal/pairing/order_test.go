@@ -5,6 +5,7 @@ package pairing
 
 import (
 	"testing"
+	"time"
 
 	"github.com/callbraid/callbraid/internal/callevent"
 )
@@ -267,6 +268,30 @@ func TestWaitingBeginsWithTheFirstLaterNumber(t *testing.T) {
 	checkNoFault(t, r)
 	if len(r.stream.arrivals) > 66 {
 		t.Errorf("%d arrivals are remembered", len(r.stream.arrivals))
+	}
+}
+
+// What came within a grain is remembered together, and no number as known
+// earlier than it was.
+func TestArrivalsAreNeverRememberedAsEarlier(t *testing.T) {
+	var a arrivals
+	a.rise(5, 100, 10)
+	a.rise(4, 105, 10)
+	a.rise(9, 110, 10)
+	a.rise(12, 111, 10)
+	for _, c := range []struct {
+		at    time.Duration
+		known uint64
+	}{{99, 0}, {100, 0}, {109, 0}, {110, 9}, {111, 12}, {1000, 12}} {
+		if known := a.knownBefore(c.at); known != c.known {
+			t.Errorf("at %d the numbers below %d were known, expected %d", c.at, known, c.known)
+		}
+	}
+	if a.forget(9); len(a) != 1 || a.knownBefore(1000) != 12 {
+		t.Errorf("arrivals %v", a)
+	}
+	if a.forget(12); len(a) != 0 {
+		t.Errorf("arrivals %v", a)
 	}
 }
 

@@ -90,6 +90,30 @@ func TestWhatCameAndWasNotReadIsSeen(t *testing.T) {
 	b.awaitRuns(0)
 }
 
+func TestAConnectionThatIsAheadWaitsForTheOthers(t *testing.T) {
+	const lead, events = 1000, 100_000
+	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnectionLead = lead })
+	a := connect(b, 1)
+	behind, ahead := a.join(), a.join()
+	behind.write(namesOne())
+	// The lower half of the numbers comes slowly on one, the upper at once on the other.
+	behind.write(calls(0, 1))
+	b.awaitReceived(2)
+	go func() { _, _ = ahead.conn.Write(calls(events/2, events/4)) }()
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the connection that is ahead", func() bool { return run.stream.missing() > lead })
+	for first := uint32(2); first < events/2; first += 1000 {
+		before := run.stream.received.Load()
+		behind.write(calls(first, min(500, int(events/2-first)/2)))
+		b.await("what is behind", func() bool { return run.stream.received.Load() > before })
+	}
+	b.awaitReceived(events)
+	assert.Zero(t, run.stream.missing())
+	a.finish()
+	b.awaitRuns(0)
+	assert.Len(t, b.pipeline.only(t).events, events)
+}
+
 func TestAConnectionThatIsAheadIsReadOnWhenNothingComesOnTheOthers(t *testing.T) {
 	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnectionLead = 10 })
 	a := connect(b, 1)

@@ -80,8 +80,11 @@ func (r *run) readControl() {
 			heard, heartbeats = now, n
 		}
 		if now.Sub(heard) >= silence {
-			r.leave(unresponsive(silence))
-			// There may be data to come, and the agent's own way to close.
+			// An agent that is shutting down may beat no more, however long the
+			// pipeline holds up what it still has to send.
+			if r.control.lastMode() != bytefrog.ModeShuttingDown {
+				r.leave(unresponsive(silence))
+			}
 			heard = now
 		}
 		_, err := in.read(now, heard.Add(silence))

@@ -55,15 +55,31 @@ func TestAnAgentWithoutHeartbeatsIsLost(t *testing.T) {
 	assert.Equal(t, callevent.End(10, callevent.CauseUnresponsive), s.end(t))
 }
 
+func TestAnAgentThatShutsDownNeedsNoHeartbeats(t *testing.T) {
+	b := newBed(t, quickly, impatiently, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 5)...))
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
+	run := b.receiver.env.registry.lookup(1)
+	b.await("more silence than an agent may have", func() bool { return time.Since(run.opened) > 500*time.Millisecond })
+	assert.False(t, run.isLeaving())
+	p.write(calls(10, 5))
+	p.close()
+	a.control.close()
+	b.awaitRuns(0)
+	assert.Equal(t, callevent.End(20, callevent.CauseEnded), b.pipeline.only(t).end(t))
+}
+
 func TestHeartbeatsAreSeenWhileThePipelineRefuses(t *testing.T) {
-	b := newBed(t, quickly, impatiently)
+	b := newBed(t, quickly, impatiently, func(_ *bed, c *Config) { c.MissedHeartbeats = 50 })
 	b.pipeline.refuseWith(errRefused)
 	a := connect(b, 1)
 	stop := a.beat()
 	p := a.join()
 	go func() { _, _ = p.conn.Write(append(namesOne(), calls(0, 100_000)...)) }()
 	run := b.receiver.env.registry.lookup(1)
-	b.await("many more heartbeats than may be missed", func() bool { return run.control.heartbeats.Load() > 30 })
+	b.await("many more heartbeats than may be missed", func() bool { return run.control.heartbeats.Load() > 75 })
 	assert.False(t, run.isLeaving())
 	assert.EqualValues(t, 3, run.state().sendBuffers)
 	b.pipeline.refuseWith(nil)

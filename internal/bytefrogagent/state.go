@@ -126,6 +126,8 @@ func (l *life) allSent() {
 	}
 }
 
+const suspendedAndLeft = "the HQ suspended the agent and left"
+
 // controlLost is the end of the control connection that the agent did not make.
 // settle says that what it means is known only after a while.
 func (l *life) controlLost(reason string) (settle bool) {
@@ -135,7 +137,7 @@ func (l *life) controlLost(reason string) (settle bool) {
 	case tracing, draining:
 		switch {
 		case l.suspended:
-			l.end(Untraced, "the HQ suspended the agent and left")
+			l.end(Untraced, suspendedAndLeft)
 		case l.ordered || l.ended && l.unsent == 0:
 			// The HQ may leave, or nothing is left that could be lost.
 		case l.dataLost:
@@ -179,7 +181,10 @@ func (l *life) lostData(reason string) (settle bool) {
 // dataLossSettled is that the control connection outlived a data connection by the
 // time that makes it harmless.
 func (l *life) dataLossSettled(reason string) {
-	if l.state == tracing || l.state == draining {
+	switch {
+	case l.state == tracing && l.suspended:
+		l.end(Untraced, suspendedAndLeft)
+	case l.state == tracing, l.state == draining:
 		l.end(Untraced, reason+" and the control connection lived on")
 	}
 }

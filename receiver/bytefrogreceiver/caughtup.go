@@ -69,6 +69,18 @@ func (d *dataConnection) reckon(now time.Time) (begun time.Time, over bool) {
 	return r.begun, true
 }
 
+// caughtUp reports whether all that has come on any of them was read and handled.
+func (d *dataConnections) caughtUp() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for c := range d.open {
+		if !c.in.caughtUp() {
+			return false
+		}
+	}
+	return true
+}
+
 // others are the other connections that are read, with what has come on each.
 func (d *dataConnections) others(c *dataConnection) map[*dataConnection]uint64 {
 	d.mu.Lock()

@@ -68,39 +68,57 @@ func (r *run) readControl() {
 	defer close(r.control.ended)
 	in := r.control.in
 	silence := time.Duration(r.env.config.MissedHeartbeats) * r.env.config.Agent.HeartbeatInterval
-	heard, heartbeats := r.env.now(), r.control.heartbeats.Load()
+	pulse := pulse{silence: silence, heard: r.env.now()}
 	for {
-		if err := r.decodeControl(); err != nil {
+		err := r.decodeControl()
+		if err == nil {
+			err = in.overdue()
+		}
+		if err != nil {
 			r.env.telemetry.badData(connectionControl)
 			r.leave(givenUpForBadData(connectionControl, err))
 			return
 		}
 		now := r.env.now()
-		if n := r.control.heartbeats.Load(); n != heartbeats {
-			heard, heartbeats = now, n
+		until, lost := pulse.feel(r.control.heartbeats.Load(), now)
+		// An agent that is shutting down may beat no more, however long the pipeline
+		// holds up what it still has to send.
+		if lost && r.control.lastMode() != bytefrog.ModeShuttingDown {
+			r.leave(unresponsive(silence))
 		}
-		if now.Sub(heard) >= silence {
-			// An agent that is shutting down may beat no more, however long the
-			// pipeline holds up what it still has to send.
-			if r.control.lastMode() != bytefrog.ModeShuttingDown {
-				r.leave(unresponsive(silence))
-			}
-			heard = now
-		}
-		_, err := in.read(now, heard.Add(silence))
-		switch {
-		case err == nil:
-		case timedOut(err):
-			if bad := in.overdue(r.env.now()); bad != nil {
-				r.env.telemetry.badData(connectionControl)
-				r.leave(givenUpForBadData(connectionControl, bad))
-				return
-			}
-		default:
+		if _, err = in.read(now, until); err != nil && !timedOut(err) {
 			r.controlClosed(err)
 			return
 		}
 	}
+}
+
+// pulse says whether an agent's heart beats.
+type pulse struct {
+	silence time.Duration
+	// heard is when it was heard last, after so many beats.
+	heard time.Time
+	beats uint64
+	// looked says that the connection was read once more after the silence.
+	looked bool
+}
+
+// feel takes how many heartbeats have come till now, and says until when to wait
+// for the next, and whether the agent counts as lost: nothing was heard for too
+// long, and nothing lies unread.
+func (p *pulse) feel(beats uint64, now time.Time) (until time.Time, lost bool) {
+	if beats != p.beats {
+		p.beats, p.heard, p.looked = beats, now, false
+	}
+	if now.Sub(p.heard) < p.silence {
+		return p.heard.Add(p.silence), false
+	}
+	if !p.looked {
+		p.looked = true
+		return now.Add(lastLook), false
+	}
+	p.heard, p.looked = now, false
+	return now.Add(p.silence), true
 }
 
 // controlClosed ends the run because its control connection did, with err.

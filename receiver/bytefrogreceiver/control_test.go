@@ -202,3 +202,27 @@ func TestARunThatIsAliveSaysSo(t *testing.T) {
 	a.finish()
 	b.awaitRuns(0)
 }
+
+func TestAnAgentIsLostOnlyWhenNothingLiesUnread(t *testing.T) {
+	start := time.Now()
+	at := func(d time.Duration) time.Time { return start.Add(d) }
+	p := pulse{silence: 10 * time.Second, heard: start}
+	until, lost := p.feel(0, at(4*time.Second))
+	assert.Equal(t, at(10*time.Second), until)
+	assert.False(t, lost)
+	until, lost = p.feel(1, at(5*time.Second))
+	assert.Equal(t, at(15*time.Second), until)
+	assert.False(t, lost)
+	// The collector stood still: the connection is read once more.
+	until, lost = p.feel(1, at(time.Hour))
+	assert.Equal(t, at(time.Hour+lastLook), until)
+	assert.False(t, lost)
+	until, lost = p.feel(2, at(time.Hour+time.Millisecond))
+	assert.Equal(t, at(time.Hour+time.Millisecond+10*time.Second), until)
+	assert.False(t, lost)
+	// And again, with nothing to read.
+	_, lost = p.feel(2, at(2*time.Hour))
+	assert.False(t, lost)
+	_, lost = p.feel(2, at(2*time.Hour+lastLook))
+	assert.True(t, lost)
+}

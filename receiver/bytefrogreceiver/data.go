@@ -124,19 +124,20 @@ func (d *dataConnection) read() {
 		if n > 0 && !d.take(n, now) {
 			return
 		}
+		if err != nil && !timedOut(err) {
+			d.end(err)
+			return
+		}
+		if err := d.in.overdue(); err != nil {
+			d.giveUp(err)
+			return
+		}
 		d.keepPace()
 		if d.batch != nil {
 			d.batch.attend(now)
 		}
-		switch {
-		case err == nil:
-		case !timedOut(err):
-			d.end(err)
-			return
-		case d.in.overdue(now) != nil:
-			d.giveUp(d.in.overdue(now))
-			return
-		}
+		// That may have taken long.
+		now = d.run.env.now()
 	}
 }
 

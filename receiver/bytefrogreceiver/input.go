@@ -26,9 +26,11 @@ type input struct {
 	// largest is how long buf may become: as long as the longest message.
 	largest int
 	// timeout is how long a message can take. waiting is since when the one at the
-	// front is waited for.
+	// front is waited for; looked says that the connection was read once more when
+	// that was too long.
 	timeout time.Duration
 	waiting time.Time
+	looked  bool
 	// deadline is the connection's for reading.
 	deadline time.Time
 	// reader is a readerState. Others look at it.
@@ -65,19 +67,28 @@ func (in *input) bytes() []byte { return in.buf[in.begin:in.end] }
 func (in *input) take(n int) {
 	in.begin += n
 	in.offset += int64(n)
-	in.waiting = time.Time{}
+	in.waiting, in.looked = time.Time{}, false
 }
 
+// lastLook is how long a connection is read once more when something has not come
+// in time: a read whose deadline has passed brings nothing, though it may be there,
+// and it is our own time that may be short.
+const lastLook = 100 * time.Millisecond
+
 // read waits for more bytes, at most until the time until, if it is not zero. The
-// error is os.ErrDeadlineExceeded then, a *badData when the message at the front
-// takes too long, and otherwise the connection's.
+// error is os.ErrDeadlineExceeded then, and otherwise the connection's. When what
+// came was decoded, overdue says whether the message at the front takes too long.
 func (in *input) read(now, until time.Time) (int, error) {
 	in.makeRoom()
 	if in.begin < in.end {
 		if in.waiting.IsZero() {
 			in.waiting = now
 		}
-		if over := in.waiting.Add(in.timeout); until.IsZero() || over.Before(until) {
+		over := in.waiting.Add(in.timeout)
+		if !over.After(now) {
+			over, in.looked = now.Add(lastLook), true
+		}
+		if until.IsZero() || over.Before(until) {
 			until = over
 		}
 	}
@@ -94,10 +105,9 @@ func (in *input) read(now, until time.Time) (int, error) {
 	return n, err
 }
 
-// overdue gives an error when the message at the front takes too long. It is for
-// after a read that timed out.
-func (in *input) overdue(now time.Time) error {
-	if in.begin == in.end || in.waiting.IsZero() || now.Sub(in.waiting) < in.timeout {
+// overdue gives an error when the message at the front takes too long.
+func (in *input) overdue() error {
+	if in.begin == in.end || !in.looked {
 		return nil
 	}
 	front := bytefrog.MessageType(in.buf[in.begin])

@@ -220,6 +220,9 @@ func (r *run) readToEnd() {
 		if active := r.lastActive(); active.After(since) {
 			since = active
 		}
+		if !r.data.caughtUp() {
+			since = now
+		}
 		quiet := t.quiet
 		if r.allReceived() {
 			quiet = t.complete

@@ -168,12 +168,14 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 		_, _ = p.conn.Write(append(namesOne(), calls(0, 300_000)...))
 	}()
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the connection to wait", func() bool { return run.handover.waiting.Load() > 0 })
+	a.control.expectCommand(bytefrog.TypeSuspend)
+	b.await("the connection to wait for memory", func() bool {
+		return run.stream.budget.used.Load() > minRunMemory/2 && run.handover.waiting.Load() > 0
+	})
 	assert.LessOrEqual(t, run.stream.budget.used.Load(), int64(minRunMemory))
 	assert.Less(t, run.stream.received.Load(), uint64(150_000))
 	b.pipeline.refuseWith(nil)
 	<-sent
-	a.control.expectCommand(bytefrog.TypeSuspend)
 	a.finish()
 	b.awaitRuns(0)
 	assert.Len(t, b.pipeline.only(t).events, 600_000)

@@ -4,20 +4,13 @@
 package bytefrogreceiver
 
 import (
-	"errors"
-	"fmt"
-	"math"
-	"net"
 	"time"
 
 	"go.opentelemetry.io/collector/config/confignet"
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configtls"
-	"go.opentelemetry.io/collector/confmap"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
@@ -190,112 +183,4 @@ func createDefaultConfig() *Config {
 		CollectionInterval:   10 * time.Second,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 	}
-}
-
-var _ confmap.Validator = (*Config)(nil)
-
-// Validate says everything that is wrong, each with its field and its remedy.
-func (c *Config) Validate() error {
-	return errors.Join(
-		c.validateEndpoint(),
-		c.validateResource(),
-		c.Agent.validate(),
-		between("missed_heartbeats", c.MissedHeartbeats, 2, 100_000),
-		c.validateOverload(),
-		between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
-		within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
-		within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
-		within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
-		c.Limits.validate(),
-		within("retry.initial_interval", c.Retry.InitialInterval, time.Millisecond, time.Minute),
-		within("retry.max_interval", c.Retry.MaxInterval, c.Retry.InitialInterval, 10*time.Minute),
-		within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
-		between("warn_events_per_second", c.WarnEventsPerSecond, 0, math.MaxInt32),
-		within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
-	)
-}
-
-func (c *Config) validateEndpoint() error {
-	if _, _, err := net.SplitHostPort(c.Endpoint); err != nil {
-		return fmt.Errorf("endpoint is %q: set it to host:port, such as %s", c.Endpoint, defaultEndpoint)
-	}
-	return nil
-}
-
-func (c *Config) validateResource() error {
-	if c.ServiceName == "" {
-		return fmt.Errorf("service_name is empty: set it, or leave it out for %s", defaultServiceName)
-	}
-	if err := pcommon.NewMap().FromRaw(c.ResourceAttributes); err != nil {
-		return fmt.Errorf("resource_attributes: %w: use strings, numbers, booleans, and lists of them", err)
-	}
-	return nil
-}
-
-func (c *Config) validateOverload() error {
-	switch c.OnOverload {
-	case OverloadBlock, OverloadSuspend:
-		return nil
-	default:
-		return fmt.Errorf("on_overload is %q: set it to %s (the traced program waits, nothing is lost) or %s (it goes on, with a break in the data)",
-			c.OnOverload, OverloadBlock, OverloadSuspend)
-	}
-}
-
-func (c *AgentConfig) validate() error {
-	err := errors.Join(
-		within("agent.heartbeat_interval", c.HeartbeatInterval, 10*time.Millisecond, time.Hour),
-		between("agent.buffer_memory", c.BufferMemory, minBufferMemory, math.MaxInt32),
-		between("agent.queue_retry_count", c.QueueRetryCount, 1, math.MaxInt32),
-		between("agent.data_connections", c.DataConnections, 1, maxDataConnections),
-	)
-	if err != nil {
-		return err
-	}
-	for version := uint8(bytefrog.MinVersion); version <= bytefrog.MaxVersion; version++ {
-		if _, err := c.forRun(maxRunID).Message(version); err != nil {
-			return fmt.Errorf("agent: %w: make inclusions and exclusions shorter", err)
-		}
-	}
-	return nil
-}
-
-// forRun is what the agent of a run is told.
-func (c *AgentConfig) forRun(id runID) bytefrog.AgentConfiguration {
-	return bytefrog.AgentConfiguration{
-		RunID:              uint8(id),
-		HeartbeatInterval:  c.HeartbeatInterval,
-		Exclusions:         c.Exclusions,
-		Inclusions:         c.Inclusions,
-		BufferMemoryBudget: int32(c.BufferMemory),
-		QueueRetryCount:    int32(c.QueueRetryCount),
-		DataConnections:    int32(c.DataConnections),
-	}
-}
-
-func (c *LimitsConfig) validate() error {
-	return errors.Join(
-		between("limits.max_connections", c.MaxConnections, 2, 1_000_000),
-		between("limits.max_runs", c.MaxRuns, 1, maxRunID),
-		between("limits.max_message_size", c.MaxMessageSize, 256, bytefrog.MaxString),
-		between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),
-		between("limits.max_connection_lead", c.MaxConnectionLead, 1, math.MaxInt),
-		between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
-		within("limits.handshake_timeout", c.HandshakeTimeout, time.Millisecond, 10*time.Minute),
-		within("limits.message_timeout", c.MessageTimeout, time.Millisecond, 10*time.Minute),
-	)
-}
-
-func between(field string, value, least, most int) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s is %d: set it to %d to %d", field, value, least, most)
-	}
-	return nil
-}
-
-func within(field string, value, least, most time.Duration) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s is %v: set it to %v to %v", field, value, least, most)
-	}
-	return nil
 }

@@ -229,3 +229,24 @@ func TestCachesWithoutMemoryStillFind(t *testing.T) {
 	assert.False(t, ok, "it is looked up each time")
 	assert.Zero(t, b.used.Load())
 }
+
+func TestAnEventWithTheLongestNamesFitsIntoTheSmallestBatch(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.Batch.MaxBytes = callevent.MinBatchBytes })
+	a := connect(b, 1)
+	p := a.join()
+	long := strings.Repeat("x", bytefrog.MaxString)
+	for id := range uint32(3) {
+		name := string(rune('a'+id)) + long[1:]
+		p.send(
+			bytefrog.MapMethod{Method: id, Signature: name},
+			bytefrog.MapThreadName{Thread: uint16(id), Name: name},
+			bytefrog.MapException{Exception: id, Name: name},
+		)
+		p.write(bytefrog.AppendEvent(nil, bytefrog.Event{
+			Type: bytefrog.TypeException, Sequence: id, Method: id, Thread: uint16(id), Exception: id,
+		}))
+	}
+	a.finish()
+	b.awaitRuns(0)
+	assert.Len(t, b.pipeline.only(t).events, 3)
+}

@@ -50,6 +50,7 @@ func TestTheNewestStreamIsNeverTheOneThatEnds(t *testing.T) {
 	for stream := byte(1); stream <= 100; stream++ {
 		b.take(batch{stream: stream, events: []string{"enter main", "enter f", "exit f"}})
 		require.Contains(t, b.next.accepted(), fmt.Sprintf("s%d/f 1", stream))
+		require.Contains(t, b.shardOf(streamID(stream)).streams, streamID(stream))
 	}
 	assert.EqualValues(t, 1, b.sum("streams"))
 	assert.EqualValues(t, 99, b.sum("truncated_frames", "limit"))
@@ -76,6 +77,33 @@ func TestAtMaxMiBTheStreamThatHoldsMostGivesUpItsOldestGap(t *testing.T) {
 	for _, line := range b.next.accepted() {
 		require.Contains(t, line, "s3/k")
 	}
+	b.finish()
+}
+
+// A gap is given up before stacks are, though the stream with the stacks holds more.
+func TestAtMaxMiBGapsAreGivenUpBeforeStacks(t *testing.T) {
+	b := newBed(t, small)
+	b.take(batch{stream: 1, events: many(8_000, "enter main")})
+	b.take(waiting(2, 0))
+	assert.Zero(t, b.sum("truncated_frames"))
+	assert.EqualValues(t, 1, b.sum("breaks", "joined"))
+	assert.EqualValues(t, 8_001, b.sum("open_frames"))
+	b.finish()
+}
+
+// One missing connection makes a gap at every other number. They are given up
+// together, not with a walk over all streams and a call for each.
+func TestAtMaxMiBManyGapsAreGivenUpAtOnce(t *testing.T) {
+	b := newBed(t, small)
+	var numbers []uint64
+	for n := range uint64(10_000) {
+		numbers = append(numbers, 1+2*n)
+	}
+	b.take(waiting(2, 0))
+	b.take(batch{stream: 1, numbers: numbers, events: many(10_000, "enter f")})
+	assert.Greater(t, b.sum("missing_numbers"), int64(5_000))
+	assert.LessOrEqual(t, b.sum("memory"), int64(1<<20))
+	assert.LessOrEqual(t, b.next.timesAsked(), 10_000/maxSpansPerCall+1)
 	b.finish()
 }
 

@@ -11,5 +11,5 @@
 // The way of the data: handover.go takes a hand-over apart and answers it;
 // shard.go gives each batch to its stream; spans.go makes finished calls pdata;
 // held.go keeps what the next component refused; clock.go and timers.go end what
-// is waited for in vain.
+// is waited for in vain; bounds.go makes room where too much is held.
 package stackpairingprocessor

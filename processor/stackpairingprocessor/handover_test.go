@@ -51,6 +51,22 @@ func TestOrdinarySpansWaitForHeldSpansToo(t *testing.T) {
 	b.finish()
 }
 
+// What is finished while spans are held waits behind them: the next component is
+// not asked again in the same call.
+func TestWhatIsFinishedWaitsBehindWhatIsHeld(t *testing.T) {
+	b := newBed(t)
+	b.next.will(func(context.Context, ptrace.Traces) error {
+		b.next.will(nil)
+		return errFull
+	})
+	b.take(call(1, "f", 0), call(2, "g", 0))
+	assert.Equal(t, 1, b.next.timesAsked())
+	assert.EqualValues(t, 2, b.sum("held_spans"))
+	b.tick()
+	assert.Equal(t, []string{"s1/f 0", "s2/g 0"}, b.next.accepted())
+	b.finish()
+}
+
 // The part of the held spans that the next component names is none of the caller's.
 func TestTheErrorOfHeldSpansNamesNoPartOfThem(t *testing.T) {
 	b := newBed(t)

@@ -270,7 +270,8 @@ func TestResourceAndScopeAreThoseOfTheBatch(t *testing.T) {
 		func(rs ptrace.ResourceSpans) { rs.ScopeSpans().At(0).Scope().SetVersion("2") },
 		func(rs ptrace.ResourceSpans) { rs.ScopeSpans().At(0).Scope().Attributes().PutStr("more", "so") },
 	} {
-		hand(uint64(4+2*i), change)
+		hand(uint64(4+4*i), change)
+		hand(uint64(6+4*i), nil)
 	}
 	b.finish()
 }

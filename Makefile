@@ -84,7 +84,7 @@ fuzz: ## Run every fuzz test in turn (FUZZTIME=5m for each)
 	awk '/^Fuzz/ { name[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print name[i], $$2; n = 0 }' bin/fuzz-list.txt | \
 	{ found=0; while read -r name package; do \
 		echo "== $$package $$name for $(FUZZTIME)"; \
-		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" < /dev/null || found=1; \
+		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$package" < /dev/null || found=1; \
 	done; exit $$found; }
 
 .PHONY: generate

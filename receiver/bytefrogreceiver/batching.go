@@ -287,11 +287,13 @@ func (b *batcher) flush() {
 		b.barriers = b.stream.barriers.concerning(b.barriers[:0], b.first, b.last)
 		next := max(b.stream.next.Load(), b.last+1)
 		batch, err := b.packer.Close(b.barriers, next, b.stream.now().UnixNano())
-		if err != nil {
-			// There are never more barriers than a batch takes.
-			panic(err)
+		if err == nil {
+			b.hand(batch)
+		} else {
+			// Nothing that was let in makes a batch impossible; should it be so
+			// after all, it costs these events and not the process.
+			b.stream.counts.batchDropped(b.packer.Len(), droppedInvalid)
 		}
-		b.hand(batch)
 	}
 	b.packer.Reset()
 	b.methods.forget()

@@ -47,6 +47,7 @@ const (
 // Why something was dropped.
 const (
 	droppedPermanent = "permanent_error"
+	droppedInvalid   = "invalid"
 	droppedShutdown  = "shutdown"
 	droppedRefused   = "refused"
 	droppedQueueFull = "queue_full"

@@ -31,24 +31,29 @@ func main() {
 }
 
 // run runs what the claims need, prints the table, and says how many are missed.
+// The suites take turns, so that what is compared is measured side by side.
 func run(count int) (missed int, err error) {
 	results := results{}
-	for i, s := range suites {
-		n := count
-		if s.once {
-			n = 1
-		}
-		fmt.Fprintf(os.Stderr, "[%d/%d] go test -bench '%s' -count %d %s\n", i+1, len(suites), s.pattern, n, s.pkg)
-		command := exec.Command("go", "test", "-run", "^$", "-bench", s.pattern, "-benchtime", s.time,
-			"-count", fmt.Sprint(n), "-timeout", "30m", s.pkg)
-		command.Stderr = os.Stderr
-		output, err := command.Output()
-		if err != nil {
-			return 0, fmt.Errorf("benchmarks of %s: %w\n%s", s.pkg, err, output)
-		}
-		if err := results.read(string(output)); err != nil {
-			return 0, fmt.Errorf("benchmarks of %s: %w", s.pkg, err)
+	for round := 1; round <= count; round++ {
+		for _, s := range suites {
+			if s.once && round > 1 {
+				continue
+			}
+			fmt.Fprintf(os.Stderr, "[round %d of %d] go test -bench '%s' %s\n", round, count, s.pattern, s.pkg)
+			output, err := s.run()
+			if err != nil {
+				return 0, fmt.Errorf("benchmarks of %s: %w\n%s", s.pkg, err, output)
+			}
+			if err := results.read(string(output)); err != nil {
+				return 0, fmt.Errorf("benchmarks of %s: %w", s.pkg, err)
+			}
 		}
 	}
 	return printTable(os.Stdout, claims, results)
+}
+
+func (s suite) run() (output []byte, err error) {
+	command := exec.Command("go", "test", "-run", "^$", "-bench", s.pattern, "-benchtime", s.time, "-timeout", "30m", s.pkg)
+	command.Stderr = os.Stderr
+	return command.Output()
 }

@@ -49,11 +49,21 @@ func (r results) read(output string) error {
 	return nil
 }
 
-// median is that of all runs of a benchmark.
-func (r results) median(benchmark, metric string) (float64, error) {
-	values := slices.Clone(r[benchmark][metric])
+// value is the median of all rounds: of a value, or of the ratio of two that
+// were measured in the same round.
+func (c claim) value(r results) (float64, error) {
+	values := slices.Clone(r[c.benchmark][c.metric])
 	if len(values) == 0 {
-		return 0, fmt.Errorf("%s reported no %s", benchmark, metric)
+		return 0, fmt.Errorf("%s reported no %s", c.benchmark, c.metric)
+	}
+	if c.over != "" {
+		bases := r[c.over][c.overMetric]
+		if len(bases) != len(values) {
+			return 0, fmt.Errorf("%s reported %d times %s, expected %d", c.over, len(bases), c.overMetric, len(values))
+		}
+		for i := range values {
+			values[i] /= bases[i]
+		}
 	}
 	slices.Sort(values)
 	return values[len(values)/2], nil
@@ -65,16 +75,9 @@ func printTable(w io.Writer, claims []claim, r results) (missed int, err error) 
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "what\thas to be\tis\t\t")
 	for _, c := range claims {
-		value, err := r.median(c.benchmark, c.metric)
+		value, err := c.value(r)
 		if err != nil {
 			return 0, err
-		}
-		if c.over != "" {
-			base, err := r.median(c.over, c.overMetric)
-			if err != nil {
-				return 0, err
-			}
-			value /= base
 		}
 		bound, reached := "at least", value >= c.bound
 		if c.atMost {

@@ -1,0 +1,22 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package cputime
+
+import (
+	"syscall"
+	"time"
+)
+
+// process is the processor time that this process has used so far, in user and
+// in system mode.
+func process() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		// It cannot fail for these arguments.
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

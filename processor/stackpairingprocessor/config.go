@@ -68,7 +68,7 @@ type LimitsConfig struct {
 	// MaxExceptionsPerSpan is how many exceptions a span shows.
 	MaxExceptionsPerSpan int `mapstructure:"max_exceptions_per_span"`
 	// MaxHeldMiB is what finished spans may take while the next component
-	// refuses them; beyond it they are dropped.
+	// refuses them; beyond it whoever hands over waits.
 	MaxHeldMiB int `mapstructure:"max_held_mib"`
 }
 

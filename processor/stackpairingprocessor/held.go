@@ -8,6 +8,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/consumer"
@@ -35,6 +36,8 @@ type delivery struct {
 	// number held.
 	dropped func(spans int, reason dropReason, err error)
 	holding func(change int)
+	// stopping is closed when the processor shuts down: nobody waits from then on.
+	stopping chan struct{}
 
 	sizer ptrace.ProtoMarshaler
 
@@ -79,22 +82,41 @@ func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 	d.hold(ctx, traces, err)
 }
 
-// hold keeps traces for later.
+// holdInterval is how often what is held is offered by who waits for room.
+const holdInterval = 50 * time.Millisecond
+
+// hold keeps traces for later. Where there is no room, whoever finished these
+// spans waits for it, which its sender feels, whatever becomes of the call that
+// it came with; only a shutdown drops them.
 func (d *delivery) hold(ctx context.Context, traces ptrace.Traces, err error) {
 	h := held{traces: traces, client: client.FromContext(ctx), spans: traces.SpanCount(), bytes: d.sizer.TracesSize(traces)}
 	if h.spans == 0 {
 		return
 	}
+	for !d.keep(h) {
+		select {
+		case <-d.stopping:
+			d.dropped(h.spans, holdFull, err)
+			return
+		case <-time.After(holdInterval):
+		}
+		// Refused again or not: room may have been made either way.
+		_ = d.offerHeld(context.WithoutCancel(ctx))
+	}
+}
+
+// keep puts h to what is held, if there is room, or nothing else is held.
+func (d *delivery) keep(h held) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.bytes+h.bytes > d.maxBytes {
-		d.dropped(h.spans, holdFull, err)
-		return
+	if len(d.queue) > 0 && d.bytes+h.bytes > d.maxBytes {
+		return false
 	}
 	d.queue = append(d.queue, h)
 	d.bytes += h.bytes
 	d.count(h.spans)
 	d.clock.refuse(true)
+	return true
 }
 
 // offerHeld offers what is held, oldest first, and returns the error with which

@@ -92,8 +92,9 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 	}
 	p.delivery = delivery{
 		next: next, clock: p.clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
-		dropped: p.dropped,
-		holding: func(change int) { p.telemetry.ProcessorStackPairingHeldSpans.Add(context.Background(), int64(change)) },
+		stopping: make(chan struct{}),
+		dropped:  p.dropped,
+		holding:  func(change int) { p.telemetry.ProcessorStackPairingHeldSpans.Add(context.Background(), int64(change)) },
 	}
 	p.spare.New = func() any { return new(finished) }
 	p.batches.New = func() any { return new(callevent.Batch) }
@@ -132,6 +133,7 @@ func (p *pairer) Start(context.Context, component.Host) error {
 // until the shutdown timeout. What is left is dropped and counted.
 func (p *pairer) Shutdown(ctx context.Context) error {
 	p.shutdown.Do(func() {
+		close(p.delivery.stopping)
 		if p.stop != nil {
 			p.stop()
 			<-p.ticked

@@ -4,6 +4,7 @@
 package callevent
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime/metrics"
 	"testing"
@@ -61,10 +62,18 @@ func FuzzUnpack(f *testing.F) {
 		// The largest entry for its bytes: 20 make a Function of 72, and append
 		// takes at most twice that, beside the smaller slices it outgrew.
 		const perByte, fixed = 16, 256 << 10
-		before := allocated()
-		_ = new(Batch).Unpack(data)
-		if grown := allocated() - before; grown > uint64(perByte*len(data)+fixed) {
-			t.Fatalf("%d bytes allocated to unpack %d", grown, len(data))
+		// Others of the process allocate too, the fuzzer among them: the least of
+		// some tries is what unpacking takes.
+		least := uint64(math.MaxUint64)
+		for range 5 {
+			before := allocated()
+			_ = new(Batch).Unpack(data)
+			if least = min(least, allocated()-before); least <= uint64(perByte*len(data)+fixed) {
+				break
+			}
+		}
+		if least > uint64(perByte*len(data)+fixed) {
+			t.Fatalf("%d bytes allocated to unpack %d", least, len(data))
 		}
 		checkUnpack(t, data)
 	})

@@ -11,8 +11,9 @@ import (
 const (
 	// paceInterval is how often a connection that waits for others looks.
 	paceInterval = time.Millisecond
-	// pacePatience is how long nothing comes on the others before they are no
-	// longer waited for: what is missing is lost, or late for another reason.
+	// pacePatience is how long the others have to be read to their ends, and
+	// nothing more comes, before they are no longer waited for: what is missing is
+	// lost, or late for another reason.
 	pacePatience = 100 * time.Millisecond
 )
 
@@ -26,7 +27,8 @@ const (
 type pacing struct {
 	// limit is how many numbers may be missing.
 	limit int64
-	// forgiven is how many are missing for which nothing came in time.
+	// forgiven is how many of them nothing came for in time; less when it came
+	// after all.
 	forgiven atomic.Int64
 }
 
@@ -38,7 +40,13 @@ func (n *numbering) missing() int64 {
 }
 
 // tooFar reports whether more is missing than may be.
-func (p *pacing) tooFar(n *numbering) bool { return n.missing() > p.limit+p.forgiven.Load() }
+func (p *pacing) tooFar(n *numbering) bool {
+	missing, forgiven := n.missing(), p.forgiven.Load()
+	if missing < forgiven && p.forgiven.CompareAndSwap(forgiven, missing) {
+		forgiven = missing
+	}
+	return missing > p.limit+forgiven
+}
 
 // keepPace waits, if this connection is ahead of another of its run and too much
 // is missing, until the others have caught up or nothing comes on them.
@@ -62,13 +70,26 @@ func (d *dataConnection) keepPace() {
 		if d.batch != nil {
 			d.batch.attend(now)
 		}
-		if n := s.received.Load(); n != received {
+		if n := s.received.Load(); n != received || !d.run.data.othersCaughtUp(d) {
 			received, since = n, now
 		} else if now.Sub(since) >= pacePatience {
 			d.run.pacing.forgiven.Store(s.missing())
 			return
 		}
 	}
+}
+
+// othersCaughtUp reports whether all that has come on the other connections was
+// read and handled. While the pipeline holds one up, what is missing is there.
+func (d *dataConnections) othersCaughtUp(c *dataConnection) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for other := range d.open {
+		if other != c && !other.in.caughtUp() {
+			return false
+		}
+	}
+	return true
 }
 
 // isLast reports whether no other connection is further behind.

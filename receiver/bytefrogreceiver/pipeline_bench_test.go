@@ -246,7 +246,7 @@ func (d *dataConnection) give(b *testing.B, piece []byte, now time.Time) {
 }
 
 // benchmarkRun is a run whose agent was started, without connections.
-func benchmarkRun(b *testing.B, next consumer.Traces) *run {
+func benchmarkRun(b testing.TB, next consumer.Traces) *run {
 	b.Helper()
 	r, err := newReceiver(receivertest.NewNopSettings(metadata.Type), createDefaultConfig())
 	require.NoError(b, err)

@@ -12,11 +12,9 @@ import (
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
-// Ten times the events take as much memory as once. The agent has one data
-// connection: with more, the system's buffers let one run ahead of the others,
-// and a long run meets a longer lead than a short one. And what the collector
-// holds is to be seen, not how long its garbage waits: where other processes
-// keep it waiting, it is measured again.
+// Ten times the events take as much memory as once. What the collector holds is
+// to be seen, not how long its garbage waits: where other processes keep it
+// waiting, it is measured again.
 func TestMemoryDoesNotGrowWithTheEvents(t *testing.T) {
 	const tries, most = 3, 1.2
 	var ratio float64
@@ -31,7 +29,7 @@ func TestMemoryDoesNotGrowWithTheEvents(t *testing.T) {
 func peakMemory(t *testing.T, repeat int) uint64 {
 	t.Helper()
 	endpoint := testbed.Address(t)
-	c := testbed.Start(t, pipeline(endpoint, "agent: {data_connections: 1}", "", "nop: {}"), "GOGC=10")
+	c := testbed.Start(t, pipeline(endpoint, "", "", "nop: {}"), "GOGC=10")
 	agent{endpoint: endpoint, capture: "maven", replay: replay.Options{Repeat: repeat}}.complete(t)
 	c.AwaitMetric(t, 1, runsEnded)
 	peak := c.PeakMemory(t)

@@ -4,6 +4,8 @@
 package stackpairingprocessor
 
 import (
+	"unsafe"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -19,6 +21,8 @@ type origin struct {
 	resourceSchemaURL string
 	scope             pcommon.InstrumentationScope
 	scopeSchemaURL    string
+	// attributes are those of the resource and of the scope, to compare with.
+	attributes [2]attributeList
 	// bytes is about what it takes.
 	bytes int
 }
@@ -42,17 +46,80 @@ func newOrigin(c carrier, b *callevent.Batch) *origin {
 	}
 	c.resource.Resource().CopyTo(o.resource)
 	c.scope.Scope().CopyTo(o.scope)
-	o.bytes = new(ptrace.ProtoMarshaler).TracesSize(o.traces(nil, nil))
+	o.attributes = [2]attributeList{listOf(o.resource.Attributes()), listOf(o.scope.Attributes())}
+	o.bytes = new(ptrace.ProtoMarshaler).TracesSize(o.traces(nil, nil)) +
+		(len(o.attributes[0])+len(o.attributes[1]))*keyValueBytes
 	return o
 }
 
-// is reports whether newOrigin would make the same.
+// is reports whether newOrigin would make the same. Where it says no though all
+// is the same, which attributes in another order can make it do, the stream gets
+// another origin, which does no harm.
 func (o *origin) is(c carrier, b *callevent.Batch) bool {
 	scope := c.scope.Scope()
 	return o.textKey == b.TextKey &&
 		o.resourceSchemaURL == c.resource.SchemaUrl() &&
-		o.resource.Attributes().Equal(c.resource.Resource().Attributes()) &&
+		o.attributes[0].are(c.resource.Resource().Attributes()) &&
 		o.scopeSchemaURL == c.scope.SchemaUrl() &&
 		o.scope.Name() == scope.Name() && o.scope.Version() == scope.Version() &&
-		o.scope.Attributes().Equal(scope.Attributes())
+		o.attributes[1].are(scope.Attributes())
+}
+
+// attributeList is attributes in their order. A pcommon.Map finds a key only by
+// looking at all of them, and a resource can have tens of thousands.
+type attributeList []keyValue
+
+type keyValue struct {
+	key   string
+	value pcommon.Value
+}
+
+// keyValueBytes is what an attribute in a list takes.
+const keyValueBytes = int(unsafe.Sizeof(keyValue{}))
+
+// listOf is what is in m, which must not change any more.
+func listOf(m pcommon.Map) attributeList {
+	list := make(attributeList, 0, m.Len())
+	for key, value := range m.All() {
+		list = append(list, keyValue{key, value})
+	}
+	return list
+}
+
+// are reports whether m has the same attributes in the same order, in a time
+// that is in proportion to their size.
+func (l attributeList) are(m pcommon.Map) bool {
+	if m.Len() != len(l) {
+		return false
+	}
+	i := 0
+	for key, value := range m.All() {
+		if key != l[i].key || !sameValue(value, l[i].value) {
+			return false
+		}
+		i++
+	}
+	return true
+}
+
+// sameValue reports whether a and b are the same. A map is never the same as
+// another, nor is a list inside a list: resources hardly have any.
+func sameValue(a, b pcommon.Value) bool {
+	if a.Type() != b.Type() || a.Type() == pcommon.ValueTypeMap {
+		return false
+	}
+	if a.Type() != pcommon.ValueTypeSlice {
+		return a.Equal(b)
+	}
+	x, y := a.Slice(), b.Slice()
+	if x.Len() != y.Len() {
+		return false
+	}
+	for i := range x.Len() {
+		nested := x.At(i).Type() == pcommon.ValueTypeMap || x.At(i).Type() == pcommon.ValueTypeSlice
+		if nested || !x.At(i).Equal(y.At(i)) {
+			return false
+		}
+	}
+	return true
 }

@@ -3,7 +3,11 @@
 
 package pairing
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+)
 
 const (
 	frameBytes     = int(unsafe.Sizeof(frame{}))
@@ -11,7 +15,8 @@ const (
 	attributeBytes = int(unsafe.Sizeof(Attribute{}))
 	laneBytes      = int(unsafe.Sizeof(lane{}))
 	rangeBytes     = int(unsafe.Sizeof(passed{}))
-	barrierBytes   = 24
+	barrierBytes   = int(unsafe.Sizeof(callevent.Barrier{}))
+	arrivalBytes   = int(unsafe.Sizeof(arrival{}))
 
 	// keptStack is how many bytes an empty lane keeps for its next calls: threads
 	// that were deep once, of which a pool has hundreds, would keep megabytes.
@@ -21,7 +26,7 @@ const (
 // Bytes is about the memory that the stream holds.
 func (s *Stream) Bytes() int {
 	return s.window.bytes() + s.names.bytes + s.attributeBytes + s.stackBytes + cap(s.lanes)*laneBytes +
-		cap(s.passed)*rangeBytes + (cap(s.barriers.pending)+cap(s.barriers.heard))*barrierBytes
+		cap(s.passed)*rangeBytes + cap(s.arrivals)*arrivalBytes + (cap(s.barriers.pending)+cap(s.barriers.heard))*barrierBytes
 }
 
 // Spare gives memory back that is not in use, and loses nothing: the places of

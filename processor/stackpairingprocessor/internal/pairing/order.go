@@ -49,5 +49,7 @@ func (a *arrivals) forget(next uint64) {
 	for done < len(*a) && (*a)[done].known <= next {
 		done++
 	}
-	*a = append((*a)[:0], (*a)[done:]...)
+	if done > 0 {
+		*a = append((*a)[:0], (*a)[done:]...)
+	}
 }

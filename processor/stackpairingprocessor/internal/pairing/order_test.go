@@ -329,3 +329,20 @@ func TestTheOldestGivenUpNumbersAreForgotten(t *testing.T) {
 		t.Errorf("counters %s", countersText(r.counters))
 	}
 }
+
+// What is no longer missing is not remembered, though nothing ever expires.
+func TestAStreamThatLosesNothingRemembersFewArrivals(t *testing.T) {
+	settings := wide()
+	settings.MaxWait = 5 * time.Second
+	r := newRig(&settings, 1)
+	const step = 100 * time.Millisecond
+	for n := uint64(0); r.now < time.Hour; n++ {
+		// Two and two change places.
+		batchOf(func(d *delivery) { d.events[0].sequence = n ^ 1 }, "0 .")(r)
+		if len(r.stream.arrivals) > 1 || r.stream.Due(r.now) {
+			t.Fatalf("after %s, %d arrivals are remembered, due: %t", r.now, len(r.stream.arrivals), r.stream.Due(r.now))
+		}
+		r.now += step
+	}
+	checkNoFault(t, r)
+}

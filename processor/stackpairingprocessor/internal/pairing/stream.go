@@ -124,7 +124,10 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 		}
 		first += n
 	}
-	s.arrivals.rise(known, now, s.settings.MaxWait/64)
+	s.arrivals.forget(s.next)
+	if known > s.next {
+		s.arrivals.rise(known, now, s.settings.MaxWait/64)
+	}
 	s.trim()
 }
 

@@ -4,13 +4,9 @@
 package stackpairingprocessor
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
-
-	"go.opentelemetry.io/collector/consumer"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 // clock is the monotonic time by which events and streams wait. It stands still
@@ -97,15 +93,4 @@ func (c *clock) settle(now time.Duration) {
 		c.stopped += now - c.since
 	}
 	c.standing = still
-}
-
-// timed is the next component, with the clock told how long its calls take.
-type timed struct {
-	consumer.Traces
-	clock *clock
-}
-
-func (t timed) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	defer t.clock.end(t.clock.begin())
-	return t.Traces.ConsumeTraces(ctx, td)
 }

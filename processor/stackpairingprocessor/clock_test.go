@@ -87,7 +87,7 @@ func TestTheClockStandsWhileNothingCanCome(t *testing.T) {
 func TestACallEndsForTheClockHoweverItEnds(t *testing.T) {
 	n := &next{}
 	c := newClock(time.Second)
-	timed := timed{n, c}
+	timed := nextComponent{n, c, t.Context()}
 	for _, answer := range []func(context.Context, ptrace.Traces) error{
 		func(context.Context, ptrace.Traces) error { return nil },
 		refuses,

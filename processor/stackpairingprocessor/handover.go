@@ -16,10 +16,17 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
 )
 
 // maxSpansPerCall is how many spans the next component gets in one call.
 const maxSpansPerCall = 2048
+
+// maxBytesPerCall is about how many bytes: gRPC and Kafka refuse more than a few
+// MiB, and names can be long.
+const maxBytesPerCall = 2 << 20
+
+var errShutdown = errors.New("the processor is shutting down: call events are not taken any more")
 
 var errNoRoom = errors.New("no room to take call events: others are being taken; try again")
 
@@ -31,6 +38,11 @@ var errNoRoom = errors.New("no room to take call events: others are being taken;
 //	(d) All batches are taken. One that cannot be unpacked is dropped.
 //	(e) What they finish is handed on; what of it is refused is held.
 func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	p.calls.RLock()
+	defer p.calls.RUnlock()
+	if p.closed {
+		return errShutdown
+	}
 	batches, rest := split(td)
 	if err := p.delivery.offerHeld(ctx); err != nil {
 		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
@@ -137,8 +149,9 @@ func (p *pairer) take(ctx context.Context, c carrier) {
 	}
 	if err != nil {
 		p.telemetry.ProcessorStackPairingCorruptBatches.Add(ctx, 1)
-		p.burst.Warn("Dropped a batch of call events that cannot be read", zap.Error(err),
-			zap.Any("resource", c.resource.Resource().Attributes().AsRaw()))
+		if line := p.burst.Check(zap.WarnLevel, "Dropped a batch of call events that cannot be read"); line != nil {
+			line.Write(zap.Error(err), zap.Any("resource", c.resource.Resource().Attributes().AsRaw()))
+		}
 		return
 	}
 	p.telemetry.ProcessorStackPairingBatches.Add(ctx, 1)
@@ -167,8 +180,35 @@ func (p *pairer) deliver(ctx context.Context, f *finished) {
 	}
 	delay := time.Since(time.Unix(0, f.Spans[0].End))
 	p.telemetry.ProcessorStackPairingDelay.Record(ctx, max(delay.Seconds(), 0))
-	p.delivery.deliver(client.NewContext(ctx, f.client), func() ptrace.Traces { return f.origin.traces(f.Spans, &f.Output) })
+	ctx = client.NewContext(ctx, f.client)
+	for spans := f.Spans; len(spans) > 0; {
+		part := spans[:f.fitting(spans)]
+		p.delivery.deliver(ctx, func() ptrace.Traces { return f.origin.traces(part, &f.Output) })
+		spans = spans[len(part):]
+	}
 	f.Taken()
+}
+
+// fitting is how many of the spans go into one call to the next component: as
+// many as have room, and at least one.
+func (f *finished) fitting(spans []pairing.Span) int {
+	const spanBytes, throwBytes, attributeBytes = 256, 64, 16
+	size := 0
+	for i := range spans {
+		s := &spans[i]
+		size += spanBytes + len(s.Function.Qualified) + len(s.Function.Display) + len(s.Function.Text) +
+			len(s.Function.File) + len(s.LaneName) + len(s.ErrorType)
+		for _, t := range f.Throws[s.Throws.From:s.Throws.To] {
+			size += throwBytes + len(t.Type)
+		}
+		for _, a := range f.Attributes[s.Attributes.From:s.Attributes.To] {
+			size += attributeBytes + len(a.Key) + len(a.Value.Str())
+		}
+		if size > maxBytesPerCall && i > 0 {
+			return i
+		}
+	}
+	return len(spans)
 }
 
 func (p *pairer) handOnAll(ctx context.Context, all []*finished) {

@@ -6,7 +6,9 @@ package stackpairingprocessor
 import (
 	"context"
 	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -402,11 +404,68 @@ func TestAShutdownDropsWhatCannotBeHeld(t *testing.T) {
 	b.take(batch{stream: 1, events: many(16_000, "enter f")})
 	b.next.will(refuses)
 	b.finish()
-	held, dropped := b.sum("dropped_spans", string(atShutdown)), b.sum("dropped_spans", string(holdFull))
-	assert.Positive(t, held)
-	assert.Positive(t, dropped)
-	assert.EqualValues(t, 16_000, held+dropped)
-	assert.LessOrEqual(t, len(b.logs.All()), 2, "one line for each burst")
+	assert.EqualValues(t, 16_000, b.sum("dropped_spans", string(atShutdown)))
+	assert.Zero(t, b.sum("held_spans"))
+	assert.Len(t, b.logs.All(), 1, "one line for each burst")
+}
+
+// What the next component accepts again in time is not dropped, however much
+// more the end of all streams finishes.
+func TestAShutdownHandsOnWhatIsAcceptedAgain(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB, c.ShutdownTimeout = 1, time.Minute })
+	b.take(batch{stream: 1, events: many(16_000, "enter f")})
+	var asked atomic.Int32
+	b.next.will(func(context.Context, ptrace.Traces) error {
+		if asked.Add(1) <= 8 {
+			return errFull
+		}
+		return nil
+	})
+	b.finish()
+	assert.Len(t, b.next.accepted(), 16_000)
+	assert.Zero(t, b.sum("dropped_spans"))
+}
+
+// A call that is over is answered, even where nothing is accepted and nothing
+// more can be held; what it finished is held all the same.
+func TestACallThatIsOverDoesNotWaitForRoom(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB = 1 })
+	ctx, cancel := context.WithCancel(context.Background())
+	b.next.will(func(ctx context.Context, _ ptrace.Traces) error {
+		if b.delivery.spans.Load() == 0 {
+			return errFull
+		}
+		cancel()
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	require.NoError(t, b.ConsumeTraces(ctx, traces(t, batch{stream: 1, events: many(16_000, "enter f", "exit f")})))
+	assert.EqualValues(t, 16_000, b.sum("held_spans"))
+	b.next.will(nil)
+	b.tick()
+	assert.Len(t, b.next.accepted(), 16_000)
+	b.finish()
+}
+
+func TestAfterTheShutdownNothingIsTaken(t *testing.T) {
+	b := newBed(t)
+	b.finish()
+	require.ErrorIs(t, b.ConsumeTraces(context.Background(), traces(t, batch{stream: 1, events: many(2, "enter f", "exit f")})), errShutdown)
+	assert.Empty(t, b.next.accepted())
+}
+
+// Names can make spans long: a call to the next component is bounded in bytes.
+func TestACallToTheNextComponentIsBoundedInBytes(t *testing.T) {
+	b := newBed(t)
+	long := strings.Repeat("x", 16_000)
+	var sizer ptrace.ProtoMarshaler
+	b.next.will(func(_ context.Context, td ptrace.Traces) error {
+		assert.LessOrEqual(t, sizer.TracesSize(td), 3<<20)
+		return nil
+	})
+	b.take(batch{stream: 1, events: many(1000, "enter "+long, "exit "+long)})
+	assert.Equal(t, 1000, len(b.next.accepted()), "spans")
+	b.finish()
 }
 
 // A component that changes what it gets, and then refuses it, gets the original

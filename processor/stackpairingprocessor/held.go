@@ -21,7 +21,6 @@ type dropReason string
 
 const (
 	refusedForGood dropReason = "refused_for_good"
-	holdFull       dropReason = "hold_full"
 	atShutdown     dropReason = "shutdown"
 )
 
@@ -36,8 +35,8 @@ type delivery struct {
 	// number held.
 	dropped func(spans int, reason dropReason, err error)
 	holding func(change int)
-	// stopping is closed when the processor shuts down: nobody waits from then on.
-	stopping chan struct{}
+	// life ends when the time of the shutdown is over: nobody waits from then on.
+	life context.Context
 
 	sizer ptrace.ProtoMarshaler
 
@@ -45,6 +44,8 @@ type delivery struct {
 	mu    sync.Mutex
 	queue []held
 	bytes int
+	// why is the last error with which what is held was refused.
+	why error
 	// spans is what queue holds, to be read without mu.
 	spans atomic.Int64
 }
@@ -62,7 +63,7 @@ type held struct {
 func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 	traces := build()
 	if d.spans.Load() > 0 {
-		d.hold(ctx, traces, errors.New("earlier spans are held"))
+		d.hold(ctx, traces, d.whyHeld())
 		return
 	}
 	spans := traces.SpanCount()
@@ -70,14 +71,16 @@ func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 	if err == nil {
 		return
 	}
+	part, named := refusedPart(err)
+	switch {
+	case named:
+		traces, spans = part, part.SpanCount()
+	case d.next.Capabilities().MutatesData:
+		traces = build()
+	}
 	if consumererror.IsPermanent(err) {
 		d.dropped(spans, refusedForGood, err)
 		return
-	}
-	if part, ok := refusedPart(err); ok {
-		traces = part
-	} else if d.next.Capabilities().MutatesData {
-		traces = build()
 	}
 	d.hold(ctx, traces, err)
 }
@@ -86,37 +89,50 @@ func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 const holdInterval = 50 * time.Millisecond
 
 // hold keeps traces for later. Where there is no room, whoever finished these
-// spans waits for it, which its sender feels, whatever becomes of the call that
-// it came with; only a shutdown drops them.
+// spans waits for it, which its sender feels. When the call that they came with
+// is over they are held all the same: it was taken. Only the end of a shutdown
+// drops them.
 func (d *delivery) hold(ctx context.Context, traces ptrace.Traces, err error) {
 	h := held{traces: traces, client: client.FromContext(ctx), spans: traces.SpanCount(), bytes: d.sizer.TracesSize(traces)}
 	if h.spans == 0 {
 		return
 	}
-	for !d.keep(h) {
+	for !d.keep(h, err, ctx.Err() != nil) {
 		select {
-		case <-d.stopping:
-			d.dropped(h.spans, holdFull, err)
+		case <-d.life.Done():
+			d.dropped(h.spans, atShutdown, err)
 			return
+		case <-ctx.Done():
 		case <-time.After(holdInterval):
+			// Refused again or not: room may have been made either way.
+			_ = d.offerHeld(ctx)
 		}
-		// Refused again or not: room may have been made either way.
-		_ = d.offerHeld(context.WithoutCancel(ctx))
 	}
 }
 
-// keep puts h to what is held, if there is room, or nothing else is held.
-func (d *delivery) keep(h held) bool {
+// keep puts h to what is held, if there is room, nothing else is held, or it
+// has to be.
+func (d *delivery) keep(h held, why error, must bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.queue) > 0 && d.bytes+h.bytes > d.maxBytes {
+	if d.life.Err() != nil {
 		return false
 	}
-	d.queue = append(d.queue, h)
+	if !must && len(d.queue) > 0 && d.bytes+h.bytes > d.maxBytes {
+		return false
+	}
+	d.queue, d.why = append(d.queue, h), why
 	d.bytes += h.bytes
 	d.count(h.spans)
 	d.clock.refuse(true)
 	return true
+}
+
+// whyHeld is why anything is held.
+func (d *delivery) whyHeld() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.why
 }
 
 // offerHeld offers what is held, oldest first, and returns the error with which
@@ -134,10 +150,15 @@ func (d *delivery) offerHeld(ctx context.Context) error {
 			if part, ok := refusedPart(err); ok {
 				d.keepOfFirst(part)
 			}
+			d.why = err
 			return err
 		}
 		if err != nil {
-			d.dropped(first.spans, refusedForGood, err)
+			lost := first.spans
+			if part, ok := refusedPart(err); ok {
+				lost = part.SpanCount()
+			}
+			d.dropped(lost, refusedForGood, err)
 		}
 		d.keepOfFirst(ptrace.NewTraces())
 	}

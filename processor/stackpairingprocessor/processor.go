@@ -53,6 +53,13 @@ type pairer struct {
 	stop     context.CancelFunc
 	ticked   chan struct{}
 	shutdown sync.Once
+
+	// calls is held for reading by each hand-over; closed is set, under calls,
+	// when none is taken any more.
+	calls  sync.RWMutex
+	closed bool
+	// endLife ends every call to the next component, and all waiting.
+	endLife context.CancelFunc
 }
 
 // patienceShare is the part of reorder.max_wait that a call to the next
@@ -72,8 +79,10 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 		return nil, err
 	}
 	clock := newClock(cfg.Reorder.MaxWait / patienceShare)
-	next = timed{next, clock}
+	life, endLife := context.WithCancel(context.Background())
+	next = nextComponent{next, clock, life}
 	p := &pairer{
+		endLife:   endLife,
 		cfg:       cfg,
 		next:      next,
 		telemetry: newTelemetry(builder),
@@ -92,9 +101,9 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 	}
 	p.delivery = delivery{
 		next: next, clock: p.clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
-		stopping: make(chan struct{}),
-		dropped:  p.dropped,
-		holding:  func(change int) { p.telemetry.ProcessorStackPairingHeldSpans.Add(context.Background(), int64(change)) },
+		life:    life,
+		dropped: p.dropped,
+		holding: func(change int) { p.telemetry.ProcessorStackPairingHeldSpans.Add(context.Background(), int64(change)) },
 	}
 	p.spare.New = func() any { return new(finished) }
 	p.batches.New = func() any { return new(callevent.Batch) }
@@ -129,17 +138,24 @@ func (p *pairer) Start(context.Context, component.Host) error {
 	return nil
 }
 
-// Shutdown ends all streams and offers what that finishes, and what is held,
-// until the shutdown timeout. What is left is dropped and counted.
+// Shutdown refuses hand-overs from now on, waits for those under way, ends all
+// streams, and offers what is held and what that finishes until the shutdown
+// timeout. What is left is dropped and counted.
 func (p *pairer) Shutdown(ctx context.Context) error {
 	p.shutdown.Do(func() {
-		close(p.delivery.stopping)
+		ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
+		defer cancel()
+		defer context.AfterFunc(ctx, p.endLife)()
 		if p.stop != nil {
 			p.stop()
 			<-p.ticked
 		}
-		ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
-		defer cancel()
+		p.calls.Lock()
+		p.closed = true
+		p.calls.Unlock()
+
+		// What is held goes first, while there is time; its error is said below.
+		_ = p.offerUntil(ctx)
 		fresh := func() *finished { return p.fresh(ctx) }
 		for i := range p.shards {
 			p.handOnAll(ctx, p.shards[i].end(callevent.CauseShutdown, fresh))

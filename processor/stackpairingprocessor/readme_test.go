@@ -125,7 +125,7 @@ func TestTheReadmeHasEachMetricAndReason(t *testing.T) {
 	}
 	require.NotEmpty(t, metrics)
 	assert.ElementsMatch(t, metrics, firsts(t, "Metric"))
-	assert.Equal(t, []string{string(refusedForGood), string(holdFull), string(atShutdown)}, firsts(t, "`reason`"))
+	assert.Equal(t, []string{string(refusedForGood), string(atShutdown)}, firsts(t, "`reason`"))
 }
 
 // Every configuration that the README shows is one.

@@ -26,7 +26,7 @@ func newTelemetry(builder *metadata.TelemetryBuilder) *telemetry {
 	for cause := range t.causes {
 		t.causes[cause] = metric.WithAttributeSet(attribute.NewSet(attribute.String("cause", callevent.Cause(cause).String())))
 	}
-	for _, reason := range []dropReason{refusedForGood, holdFull, atShutdown} {
+	for _, reason := range []dropReason{refusedForGood, atShutdown} {
 		t.reasons[reason] = metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(reason))))
 	}
 	return t

@@ -37,6 +37,8 @@ func (s *Stream) wrongOrder() string {
 		}
 	}
 	switch {
+	case s.out != nil:
+		return "the stream keeps an output"
 	case waiting != s.window.count || occupied != waiting:
 		return fmt.Sprintf("%d events wait in the window's range and %d in all of it, counted %d", waiting, occupied, s.window.count)
 	case attributed != len(s.attributes):

@@ -67,6 +67,10 @@ func NewStream(settings *Settings) *Stream {
 	}
 }
 
+// letGo forgets the output when a method ends: it belongs to others, who may
+// keep it for a long time or not at all.
+func (s *Stream) letGo() { s.out = nil }
+
 // Waiting is the number of events that wait for earlier ones.
 func (s *Stream) Waiting() int { return s.window.count }
 
@@ -87,6 +91,7 @@ func (s *Stream) Ended() bool { return s.ended }
 //  4. What stands behind an event that was missing, and waits, is paired.
 func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 	s.out = out
+	defer s.letGo()
 	out.Counters.Events += uint64(b.Len())
 	if s.settings.MinDuration > 0 && s.settings.MinDuration < b.Resolution {
 		out.Counters.BelowResolution = true
@@ -361,6 +366,7 @@ func (s *Stream) forgetNames() {
 // Forget ends all that is known of stacks and names, to hold less.
 func (s *Stream) Forget(out *Output) {
 	s.out = out
+	defer s.letGo()
 	if !s.ended {
 		s.forgetNames()
 		s.window.shrink()
@@ -396,6 +402,7 @@ func (s *Stream) giveUp(limit uint64) {
 // false if nothing waits.
 func (s *Stream) GiveUpOldest(out *Output) bool {
 	s.out = out
+	defer s.letGo()
 	if s.window.count == 0 {
 		return false
 	}
@@ -416,6 +423,7 @@ func (s *Stream) Due(now time.Duration) bool {
 // the stream's fault.
 func (s *Stream) Expire(now time.Duration, out *Output) {
 	s.out = out
+	defer s.letGo()
 	for overdue := s.arrivals.knownBefore(now - s.settings.MaxWait); !s.ended && s.next < overdue; {
 		s.giveUp(overdue)
 	}
@@ -428,6 +436,7 @@ func (s *Stream) Expire(now time.Duration, out *Output) {
 // given up to, and open frames are truncated.
 func (s *Stream) End(cause callevent.Cause, out *Output) {
 	s.out = out
+	defer s.letGo()
 	for !s.ended && s.window.count > 0 {
 		s.giveUp(never)
 	}

@@ -5,8 +5,14 @@ package pairing
 
 import "github.com/callbraid/callbraid/internal/callevent"
 
-// maxAttributes bounds the attributes of a frame. More are dropped and counted.
-const maxAttributes = 128
+const (
+	// maxAttributes bounds the attributes of a frame. More are dropped and
+	// counted.
+	maxAttributes = 128
+	// keptAttributes is for how many waiting events a map keeps its places when
+	// it is empty: maps never shrink.
+	keptAttributes = 256
+)
 
 // ownValues gives the values of b memory of their own, each once: a batch's
 // strings share memory, and an open frame may keep one of them for hours. A
@@ -38,6 +44,7 @@ func (o *Output) ownAttributes(rest []callevent.Attribute) (own []Attribute, lef
 // keepAttributes keeps the attributes of a waiting event.
 func (s *Stream) keepAttributes(sequence uint64, attributes []Attribute) {
 	s.attributes[sequence] = attributes
+	s.mostAttributes = max(s.mostAttributes, len(s.attributes))
 	s.attributeBytes += attributesSize(attributes)
 }
 
@@ -46,6 +53,9 @@ func (s *Stream) takeAttributes(sequence uint64) []Attribute {
 	attributes := s.attributes[sequence]
 	delete(s.attributes, sequence)
 	s.attributeBytes -= attributesSize(attributes)
+	if len(s.attributes) == 0 && s.mostAttributes > keptAttributes {
+		s.attributes, s.mostAttributes = map[uint64][]Attribute{}, 0
+	}
 	return attributes
 }
 

@@ -258,3 +258,28 @@ func TestAttributesAreBounded(t *testing.T) {
 		t.Errorf("%d spans, %d attributes dropped", len(r.spans), r.counters.DroppedAttributes)
 	}
 }
+
+// A map never shrinks: that of a million waiting attributes is not kept.
+func TestTheMapOfWaitingAttributesIsNotKeptWhenItWasLarge(t *testing.T) {
+	settings := wide()
+	r := newRig(&settings, 1)
+	empty := r.stream.Bytes()
+	const n = 10_000
+	d := delivery{received: testEpoch}
+	for i := range uint64(n) {
+		d.events = append(d.events, happened{
+			sequence: 1 + i, time: testEpoch, kind: callevent.KindEnter + callevent.Kind(i%2), lane: callevent.Lane{ID: 1},
+			function: functionNamed("f"), attributes: []Attribute{{"key", callevent.BoolValue(true)}},
+		})
+	}
+	r.take(d)
+	if got := r.stream.Bytes() - empty; got < n*(eventSize+waitingBytes) {
+		t.Errorf("%d bytes while events wait, expected at least %d", got, n*(eventSize+waitingBytes))
+	}
+	batch("0 .")(r)
+	r.expire()
+	checkNoFault(t, r)
+	if r.stream.mostAttributes != 0 || r.stream.Bytes()-empty > keptStack {
+		t.Errorf("places for %d events are kept in %d bytes", r.stream.mostAttributes, r.stream.Bytes()-empty)
+	}
+}

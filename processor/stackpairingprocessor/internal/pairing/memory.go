@@ -16,7 +16,10 @@ const (
 	laneBytes      = int(unsafe.Sizeof(lane{}))
 	rangeBytes     = int(unsafe.Sizeof(passed{}))
 	barrierBytes   = int(unsafe.Sizeof(callevent.Barrier{}))
-	arrivalBytes   = int(unsafe.Sizeof(arrival{}))
+	// waitingBytes is about what a map takes for the attributes of an event: its
+	// number and a slice, and places that are empty.
+	waitingBytes = 56
+	arrivalBytes = int(unsafe.Sizeof(arrival{}))
 
 	// keptStack is how many bytes an empty lane keeps for its next calls: threads
 	// that were deep once, of which a pool has hundreds, would keep megabytes.
@@ -25,7 +28,7 @@ const (
 
 // Bytes is about the memory that the stream holds.
 func (s *Stream) Bytes() int {
-	return s.window.bytes() + s.names.bytes + s.attributeBytes + s.stackBytes + cap(s.lanes)*laneBytes +
+	return s.window.bytes() + s.names.bytes + s.attributeBytes + s.mostAttributes*waitingBytes + s.stackBytes + cap(s.lanes)*laneBytes +
 		cap(s.passed)*rangeBytes + cap(s.arrivals)*arrivalBytes + (cap(s.barriers.pending)+cap(s.barriers.heard))*barrierBytes
 }
 

@@ -45,9 +45,12 @@ type Stream struct {
 	// offset is what was added to the source's clock when it was set anew.
 	last, offset int64
 
-	// attributes of waiting events, by number. attributeBytes is what they and
-	// those of open frames take, stackBytes the lanes' stacks.
-	attributes                 map[uint64][]Attribute
+	// attributes of waiting events, by number, of which there were mostAttributes
+	// at once since the map was made.
+	attributes     map[uint64][]Attribute
+	mostAttributes int
+	// attributeBytes is what attributes of waiting events and of open frames
+	// take, stackBytes the lanes' stacks.
 	attributeBytes, stackBytes int
 }
 

@@ -12,10 +12,9 @@ import (
 // lighten keeps what all streams hold below the bound:
 //
 //  1. Memory that is not in use is given back.
-//  2. Of the streams in which events wait, the one that holds most gives up its
-//     oldest gaps.
-//  3. Where nothing waits, the one that holds most forgets its names and open
-//     frames.
+//  2. The stream that holds most gives up its oldest gaps.
+//  3. Where nothing waits in it, it forgets its names and open frames instead.
+//     Others don't pay for it, though events wait in them.
 //
 // A batch that comes is taken before that: it may be the one that others wait
 // for. Whoever comes meanwhile waits, because what is finished has to be handed
@@ -33,7 +32,7 @@ func (p *pairer) lighten(ctx context.Context, bound int64) {
 	}
 	for before := p.accounts.bytes.Load(); before > bound; {
 		waited := p.accounts.waiting.Load()
-		sh, id := p.largest(waited > 0)
+		sh, id := p.largest()
 		if sh == nil {
 			return
 		}
@@ -48,12 +47,11 @@ func (p *pairer) lighten(ctx context.Context, bound int64) {
 	}
 }
 
-// largest finds the stream that holds most, of those in which events wait, or
-// of all.
-func (p *pairer) largest(waiting bool) (in *shard, id callevent.StreamID) {
+// largest finds the stream that holds most.
+func (p *pairer) largest() (in *shard, id callevent.StreamID) {
 	var most int64
 	for i := range p.shards {
-		if found, n := p.shards[i].largest(waiting); n > most {
+		if found, n := p.shards[i].largest(); n > most {
 			in, id, most = &p.shards[i], found, n
 		}
 	}

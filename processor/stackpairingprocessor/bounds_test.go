@@ -80,14 +80,37 @@ func TestAtMaxMiBTheStreamThatHoldsMostGivesUpItsOldestGap(t *testing.T) {
 	b.finish()
 }
 
-// A gap is given up before stacks are, though the stream with the stacks holds more.
-func TestAtMaxMiBGapsAreGivenUpBeforeStacks(t *testing.T) {
+// In the stream that holds most, a gap is given up rather than all stacks and names.
+func TestAtMaxMiBItsGapsAreGivenUpBeforeItsNames(t *testing.T) {
 	b := newBed(t, small)
-	b.take(batch{stream: 1, events: many(8_000, "enter main")})
-	b.take(waiting(2, 0))
-	assert.Zero(t, b.sum("truncated_frames"))
-	assert.EqualValues(t, 1, b.sum("breaks", "joined"))
-	assert.EqualValues(t, 8_001, b.sum("open_frames"))
+	b.take(batch{stream: 1, events: []string{"enter main"}})
+	b.take(waiting(1, 1))
+	for stream := byte(2); stream <= 3; stream++ {
+		b.take(batch{stream: stream, events: many(3_000, "enter h")})
+	}
+	assert.EqualValues(t, 1, b.sum("breaks", "gap"))
+	assert.Zero(t, b.sum("breaks", "limit"))
+	assert.EqualValues(t, 1, b.sum("waiting_events"), "behind a younger gap")
+	assert.EqualValues(t, 6_001, b.sum("open_frames"))
+	b.finish()
+}
+
+// A hostile stream in which nothing waits doesn't make those give up that hold
+// less, though something waits in each of them.
+func TestAtMaxMiBStreamsThatHoldLessGoOnWaiting(t *testing.T) {
+	b := newBed(t, small)
+	for stream := byte(10); stream < 20; stream++ {
+		b.take(batch{stream: stream, first: 1, events: []string{"enter f"}})
+	}
+	b.take(batch{stream: 1, events: many(12_000, "enter main")})
+	assert.EqualValues(t, 12_000, b.sum("truncated_frames", "limit"))
+	assert.Zero(t, b.sum("breaks", "joined"))
+	assert.EqualValues(t, 10, b.sum("waiting_events"))
+	b.next.accepted()
+	for stream := byte(10); stream < 20; stream++ {
+		b.take(batch{stream: stream, events: []string{"skip"}}, batch{stream: stream, first: 2, events: []string{"exit f"}})
+		assert.Equal(t, []string{fmt.Sprintf("s%d/f 1", stream)}, b.next.accepted())
+	}
 	b.finish()
 }
 
@@ -144,7 +167,7 @@ func TestMaxMiBHoldsWithinACall(t *testing.T) {
 	b.finish()
 }
 
-// Where nothing waits, the stream that holds most forgets its names and open frames.
+// Where nothing waits in it, the stream that holds most forgets its names and open frames.
 func TestAtMaxMiBTheLargestStreamForgetsWhereNothingWaits(t *testing.T) {
 	b := newBed(t, small)
 	b.take(batch{stream: 1, events: many(10, "enter main")})

@@ -193,13 +193,12 @@ func (sh *shard) spare() {
 	}
 }
 
-// largest gives the stream that holds most, of those in which events wait, or
-// of all, and how much that is.
-func (sh *shard) largest(waiting bool) (id callevent.StreamID, most int64) {
+// largest gives the stream that holds most, and how much that is.
+func (sh *shard) largest() (id callevent.StreamID, most int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for i, s := range sh.streams {
-		if (!waiting || s.size.waiting > 0) && s.size.bytes > most {
+		if s.size.bytes > most {
 			id, most = i, s.size.bytes
 		}
 	}
@@ -207,7 +206,7 @@ func (sh *shard) largest(waiting bool) (id callevent.StreamID, most int64) {
 }
 
 // lighten makes the stream, if it is there, hold less. Its gaps are given up,
-// oldest first, until memory is free. Where nothing waits it forgets its names
+// oldest first, until memory is free. Where nothing waits in it, it forgets its names
 // and open frames, and if that is nothing, it is ended.
 func (sh *shard) lighten(id callevent.StreamID, f *finished) {
 	sh.mu.Lock()

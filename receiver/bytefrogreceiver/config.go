@@ -112,8 +112,10 @@ type LimitsConfig struct {
 	// missing before the data connections that are ahead wait for the others. It
 	// has to be below reorder.max_events of stack_pairing.
 	MaxConnectionLead int `mapstructure:"max_connection_lead"`
-	// MaxQueuedLogs is how many log records can wait.
-	MaxQueuedLogs int `mapstructure:"max_queued_logs"`
+	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
+	// bytes of them: whichever is reached first.
+	MaxQueuedLogs     int `mapstructure:"max_queued_logs"`
+	MaxQueuedLogBytes int `mapstructure:"max_queued_log_bytes"`
 	// HandshakeTimeout is how long a new connection has to say what it is.
 	HandshakeTimeout time.Duration `mapstructure:"handshake_timeout"`
 	// MessageTimeout is how long a message can take from its first to its last byte.
@@ -140,6 +142,8 @@ const (
 	maxNameWait = 4 * time.Second
 	// minRunMemory lets a program of some thousand methods be traced.
 	minRunMemory = mib
+	// minQueuedLogBytes has room for any record.
+	minQueuedLogBytes = mib
 )
 
 // defaultExclusions leave out the classes of the JDK, of the agent, and those
@@ -174,6 +178,7 @@ func createDefaultConfig() *Config {
 			MaxRunMemory:      64 * mib,
 			MaxConnectionLead: 100_000,
 			MaxQueuedLogs:     10_000,
+			MaxQueuedLogBytes: 16 * mib,
 			HandshakeTimeout:  10 * time.Second,
 			MessageTimeout:    10 * time.Second,
 		},

@@ -59,7 +59,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.KeepaliveInterval = 20 * time.Second
 	want.NameWait = 2 * time.Second
 	want.Limits = LimitsConfig{
-		MaxConnections: 100, MaxRuns: 10, MaxMessageSize: 4096, MaxRunMemory: 32 * mib, MaxConnectionLead: 50_000, MaxQueuedLogs: 50,
+		MaxConnections: 100, MaxRuns: 10, MaxMessageSize: 4096, MaxRunMemory: 32 * mib, MaxConnectionLead: 50_000, MaxQueuedLogs: 50, MaxQueuedLogBytes: 2 * mib,
 		HandshakeTimeout: time.Second, MessageTimeout: 3 * time.Second,
 	}
 	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: time.Second}
@@ -107,6 +107,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"run memory":          {func(c *Config) { c.Limits.MaxRunMemory = 1 }, "limits.max_run_memory is 1: set it to"},
 		"lead":                {func(c *Config) { c.Limits.MaxConnectionLead = 0 }, "limits.max_connection_lead is 0: set it to"},
 		"logs":                {func(c *Config) { c.Limits.MaxQueuedLogs = 0 }, "limits.max_queued_logs is 0: set it to"},
+		"bytes of logs":       {func(c *Config) { c.Limits.MaxQueuedLogBytes = 1 }, "limits.max_queued_log_bytes is 1: set it to 1048576 to"},
 		"handshake":           {func(c *Config) { c.Limits.HandshakeTimeout = 0 }, "limits.handshake_timeout is 0s: set it to"},
 		"message":             {func(c *Config) { c.Limits.MessageTimeout = 0 }, "limits.message_timeout is 0s: set it to"},
 		"retry":               {func(c *Config) { c.Retry.MaxInterval = time.Millisecond }, "retry.max_interval is 1ms: set it to 50ms to"},

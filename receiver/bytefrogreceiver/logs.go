@@ -6,6 +6,7 @@ package bytefrogreceiver
 import (
 	"strings"
 	"time"
+	"unsafe"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -71,6 +72,16 @@ type logAttribute struct {
 	text  string
 	int   int64
 	isInt bool
+}
+
+// size is how many bytes a record has in memory, about: text that is in the body and
+// in an attribute counts twice, as it does in what is handed on.
+func (l *logRecord) size() int {
+	size := int(unsafe.Sizeof(*l)) + len(l.body)
+	for i := range l.attributes {
+		size += int(unsafe.Sizeof(l.attributes[i])) + len(l.attributes[i].text)
+	}
+	return size
 }
 
 func text(key, value string) logAttribute { return logAttribute{key: key, text: value} }

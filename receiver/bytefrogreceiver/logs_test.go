@@ -5,6 +5,8 @@ package bytefrogreceiver
 
 import (
 	"context"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,51 +78,115 @@ func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
 	assert.Equal(t, zero.Add(40*time.Millisecond).UnixNano(), got[eventMarker].Timestamp().AsTime().UnixNano())
 }
 
-// sinkOf is a log sink in front of next, with a queue of size records.
-func sinkOf(t *testing.T, b *bed, next func(context.Context, plog.Logs) error, size int) *logSink {
+// sinkOf is a log sink in front of next, with a queue of so many records and bytes.
+func sinkOf(t *testing.T, b *bed, next func(context.Context, plog.Logs) error, size, bytes int) *logSink {
 	t.Helper()
 	consumer, err := newLogsConsumer(next)
 	require.NoError(t, err)
 	env := *b.receiver.env
 	config := *env.config
-	config.Limits.MaxQueuedLogs = size
+	config.Limits.MaxQueuedLogs, config.Limits.MaxQueuedLogBytes = size, bytes
 	config.Retry = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
 	env.config = &config
 	return newLogSink(&env, consumer)
 }
 
-func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
-	b := newBed(t)
-	accept := make(chan struct{})
-	sink := new(consumertest.LogsSink)
-	s := sinkOf(t, b, func(ctx context.Context, logs plog.Logs) error {
-		select {
-		case <-accept:
-			return sink.ConsumeLogs(ctx, logs)
-		default:
-			return errRefused
+// gate is a pipeline for logs that refuses until it is opened.
+type gate struct {
+	consumertest.LogsSink
+	tries  atomic.Int64
+	opened atomic.Bool
+	// largest is how many bytes of bodies it was given at once.
+	largest atomic.Int64
+}
+
+func (g *gate) consume(ctx context.Context, logs plog.Logs) error {
+	g.tries.Add(1)
+	if !g.opened.Load() {
+		return errRefused
+	}
+	bodies := 0
+	for _, resource := range logs.ResourceLogs().All() {
+		for _, r := range resource.ScopeLogs().At(0).LogRecords().All() {
+			bodies += len(r.Body().Str())
 		}
-	}, 10)
+	}
+	g.largest.Store(max(g.largest.Load(), int64(bodies)))
+	return g.ConsumeLogs(ctx, logs)
+}
+
+func originOne(b *bed) *origin {
 	from := &origin{run: 1}
 	from.resource, _ = newResource(b.receiver.env.config, [16]byte{1})
+	return from
+}
+
+func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
+	b := newBed(t)
+	next := &gate{}
+	s := sinkOf(t, b, next.consume, 10, mib)
+	record := logRecord{origin: originOne(b), event: "x"}
+	s.add(record)
+	// From then on nothing is taken out of the queue.
+	b.await("the record to be refused", func() bool { return next.tries.Load() > 0 })
 	for range 100 {
-		s.add(logRecord{origin: from, event: "x"})
+		s.add(record)
+	}
+	assert.EqualValues(t, 90, b.metric("receiver_bytefrog_log_records_dropped"))
+	assert.Len(t, b.said.FilterMessageSnippet("queue of log records is full").All(), 1, "one line for a burst")
+	next.opened.Store(true)
+	b.await("the others", func() bool { return next.LogRecordCount() == 11 })
+	s.stop()
+	assert.Equal(t, 11, next.LogRecordCount())
+	assert.Zero(t, s.memory.used.Load())
+	// After its end it takes nothing.
+	s.add(record)
+	assert.EqualValues(t, 91, b.metric("receiver_bytefrog_log_records_dropped"))
+}
+
+func TestTheNextBurstOfDroppedLogRecordsIsLoggedAgain(t *testing.T) {
+	b := newBed(t)
+	next := &gate{}
+	s := sinkOf(t, b, next.consume, 1, mib)
+	record := logRecord{origin: originOne(b), event: "x"}
+	for burst := range 3 {
+		next.opened.Store(false)
+		tries := next.tries.Load()
+		s.add(record)
+		b.await("the record to be refused", func() bool { return next.tries.Load() > tries })
+		for range 5 {
+			s.add(record)
+		}
+		assert.Len(t, b.said.FilterMessageSnippet("queue of log records is full").All(), burst+1)
+		next.opened.Store(true)
+		b.await("the queue to be empty", func() bool { return !s.full.Load() && s.memory.used.Load() == 0 })
+	}
+	s.stop()
+}
+
+func TestLogRecordsThatWaitHaveBoundedMemory(t *testing.T) {
+	b := newBed(t)
+	next := &gate{}
+	const limit = 4 * mib
+	s := sinkOf(t, b, next.consume, 10_000, limit)
+	record := logRecord{origin: originOne(b), event: "x", body: strings.Repeat("x", 64*kib), attributes: []logAttribute{text("y", "")}}
+	for range 4000 {
+		s.add(record)
+		require.LessOrEqual(t, s.memory.used.Load(), int64(limit))
 	}
 	dropped := b.metric("receiver_bytefrog_log_records_dropped")
-	assert.GreaterOrEqual(t, dropped, int64(80))
-	close(accept)
+	assert.EqualValues(t, 4000-limit/record.size(), dropped, "all that was taken still waits: nothing was accepted")
+	next.opened.Store(true)
 	s.stop()
-	assert.EqualValues(t, 100-dropped, sink.LogRecordCount())
-	// After its end it takes nothing.
-	s.add(logRecord{origin: from, event: "x"})
-	assert.EqualValues(t, dropped+1, b.metric("receiver_bytefrog_log_records_dropped"))
+	assert.EqualValues(t, 4000-dropped, next.LogRecordCount())
+	assert.LessOrEqual(t, next.largest.Load(), int64(maxLogBatchBytes+len(record.body)))
+	assert.Zero(t, s.memory.used.Load())
 }
 
 func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	b := newBed(t)
-	s := sinkOf(t, b, func(context.Context, plog.Logs) error { return consumererror.NewPermanent(errPermanent) }, 10)
-	from := &origin{run: 1}
-	from.resource, _ = newResource(b.receiver.env.config, [16]byte{1})
+	s := sinkOf(t, b, func(context.Context, plog.Logs) error { return consumererror.NewPermanent(errPermanent) }, 10, mib)
+	from := originOne(b)
 	s.add(logRecord{origin: from, event: "x"})
 	b.await("the drop", func() bool { return b.metric("receiver_bytefrog_log_records_dropped") == 1 })
 	s.add(logRecord{origin: from, event: "x"})

@@ -6,6 +6,7 @@ package bytefrogreceiver
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer"
@@ -14,8 +15,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxLogBatch is how many log records are handed on at once.
-const maxLogBatch = 1000
+// maxLogBatch and maxLogBatchBytes are how many log records, and bytes of them, are
+// handed on at once; the last record may exceed the bytes.
+const (
+	maxLogBatch      = 1000
+	maxLogBatchBytes = mib
+)
 
 // logSink hands log records to the pipeline from a queue of its own: whoever adds
 // one never waits. What the queue has no room for is dropped and counted.
@@ -26,13 +31,21 @@ type logSink struct {
 	mu     sync.RWMutex
 	closed bool
 	queue  chan logRecord
+	// memory has the bytes of what waits and of what is being handed on.
+	memory budget
 	done   chan struct{}
-	// dropping says that a burst of it goes on, which is logged once.
+	// full and dropping say that a burst of it goes on, which is logged once: of
+	// records that find the queue full, and of those that are refused for good.
+	full     atomic.Bool
 	dropping bool
 }
 
 func newLogSink(env *environment, next consumer.Logs) *logSink {
-	s := &logSink{env: env, next: next, queue: make(chan logRecord, env.config.Limits.MaxQueuedLogs), done: make(chan struct{})}
+	limits := &env.config.Limits
+	s := &logSink{
+		env: env, next: next, queue: make(chan logRecord, limits.MaxQueuedLogs),
+		memory: budget{limit: int64(limits.MaxQueuedLogBytes)}, done: make(chan struct{}),
+	}
 	go s.run()
 	return s
 }
@@ -40,14 +53,33 @@ func newLogSink(env *environment, next consumer.Logs) *logSink {
 func (s *logSink) add(l logRecord) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if !s.closed {
-		select {
-		case s.queue <- l:
-			return
-		default:
-		}
+	if s.closed {
+		s.env.telemetry.logRecordsDropped(1, droppedShutdown)
+		return
+	}
+	if s.enqueue(l) {
+		return
 	}
 	s.env.telemetry.logRecordsDropped(1, droppedQueueFull)
+	if !s.full.Swap(true) {
+		s.env.logger.Warn("The queue of log records is full: a record is dropped, and so are others until the queue was empty",
+			zap.Int("limits.max_queued_logs", cap(s.queue)), zap.Int64("limits.max_queued_log_bytes", s.memory.limit))
+	}
+}
+
+// enqueue reports whether the queue had room for a record.
+func (s *logSink) enqueue(l logRecord) bool {
+	size := l.size()
+	if !s.memory.take(size) {
+		return false
+	}
+	select {
+	case s.queue <- l:
+		return true
+	default:
+		s.memory.give(size)
+		return false
+	}
 }
 
 // stop hands on what is in the queue and waits for the end of it.
@@ -65,20 +97,34 @@ func (s *logSink) run() {
 	defer close(s.done)
 	batch := make([]logRecord, 0, maxLogBatch)
 	for l := range s.queue {
-		batch = append(batch[:0], l)
-		for more := true; more && len(batch) < maxLogBatch; {
-			select {
-			case l, ok := <-s.queue:
-				if more = ok; ok {
-					batch = append(batch, l)
-				}
-			default:
-				more = false
-			}
-		}
+		var size int
+		batch, size = s.gather(append(batch[:0], l))
 		s.handOn(s.logs(batch))
 		clear(batch)
+		s.memory.give(size)
+		if len(s.queue) == 0 {
+			s.full.Store(false)
+		}
 	}
+}
+
+// gather adds to a batch with one record what else is in the queue, as far as it can
+// be handed on at once, and says how many bytes all have.
+func (s *logSink) gather(batch []logRecord) (all []logRecord, size int) {
+	size = batch[0].size()
+	for len(batch) < maxLogBatch && size < maxLogBatchBytes {
+		select {
+		case l, ok := <-s.queue:
+			if !ok {
+				return batch, size
+			}
+			batch = append(batch, l)
+			size += l.size()
+		default:
+			return batch, size
+		}
+	}
+	return batch, size
 }
 
 // logs makes of records what the pipeline takes: those of one run that stand

@@ -106,6 +106,7 @@ func (c *LimitsConfig) validate() error {
 		between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),
 		between("limits.max_connection_lead", c.MaxConnectionLead, 1, math.MaxInt),
 		between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
+		between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
 		within("limits.handshake_timeout", c.HandshakeTimeout, time.Millisecond, 10*time.Minute),
 		within("limits.message_timeout", c.MessageTimeout, time.Millisecond, 10*time.Minute),
 	)

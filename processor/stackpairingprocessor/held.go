@@ -40,7 +40,10 @@ type delivery struct {
 
 	sizer ptrace.ProtoMarshaler
 
-	// mu guards what is held; whoever offers it has mu until the offer is answered.
+	// offering has room for one: whoever offers what is held, and so takes it out.
+	offering chan struct{}
+
+	// mu guards what is held.
 	mu    sync.Mutex
 	queue []held
 	bytes int
@@ -136,32 +139,63 @@ func (d *delivery) whyHeld() error {
 }
 
 // offerHeld offers what is held, oldest first, and returns the error with which
-// it was refused again.
+// it was refused again. One offers at a time; the others wait, at most until ctx
+// is done.
 func (d *delivery) offerHeld(ctx context.Context) error {
 	if d.spans.Load() == 0 {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for len(d.queue) > 0 {
-		first := &d.queue[0]
+	select {
+	case d.offering <- struct{}{}:
+		defer func() { <-d.offering }()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.life.Done():
+		return d.life.Err()
+	}
+	for {
+		first, ok := d.first()
+		if !ok {
+			return nil
+		}
 		err := d.next.ConsumeTraces(client.NewContext(ctx, first.client), d.offer(first.traces))
-		if err != nil && !consumererror.IsPermanent(err) {
-			if part, ok := refusedPart(err); ok {
-				d.keepOfFirst(part)
-			}
-			d.why = err
+		if err = d.answer(first, err); err != nil {
 			return err
 		}
-		if err != nil {
-			lost := first.spans
-			if part, ok := refusedPart(err); ok {
-				lost = part.SpanCount()
-			}
-			d.dropped(lost, refusedForGood, err)
-		}
-		d.keepOfFirst(ptrace.NewTraces())
 	}
+}
+
+// first is what was held longest. It stays in the queue until it is answered.
+func (d *delivery) first() (first held, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.queue) == 0 {
+		return held{}, false
+	}
+	return d.queue[0], true
+}
+
+// answer takes out of the queue what of first was accepted, or refused for good.
+// Whatever is refused otherwise is the error.
+func (d *delivery) answer(first held, err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	part, named := refusedPart(err)
+	if err != nil && !consumererror.IsPermanent(err) {
+		if named {
+			d.keepOfFirst(part)
+		}
+		d.why = err
+		return err
+	}
+	if err != nil {
+		lost := first.spans
+		if named {
+			lost = part.SpanCount()
+		}
+		d.dropped(lost, refusedForGood, err)
+	}
+	d.keepOfFirst(ptrace.NewTraces())
 	return nil
 }
 

@@ -101,7 +101,7 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 	}
 	p.delivery = delivery{
 		next: next, clock: p.clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
-		life:    life,
+		life: life, offering: make(chan struct{}, 1),
 		dropped: p.dropped,
 		holding: func(change int) { p.telemetry.ProcessorStackPairingHeldSpans.Add(context.Background(), int64(change)) },
 	}

@@ -117,8 +117,30 @@ func TestOrder(t *testing.T) {
 				1002 -g`), after(testWait)},
 			want: `g#1001 10010..10020`,
 			counts: `orphans 1
-				missing 1000
 				breaks joined 1`,
+		},
+		{
+			name:   "what came before a stream was joined is one break, however it becomes known, and not missing",
+			do:     []act{announce(1000), after(testWait), announce(2000), after(testWait), announce(1 << 40), after(testWait), batch("1099511627776@0 +f\n1099511627777@10 -f")},
+			want:   `f#1099511627776 0..10`,
+			counts: `breaks joined 1`,
+		},
+		{
+			name: "a gap that becomes known bit by bit is one break",
+			do: []act{batch("0 +f"), announce(10), after(testWait), announce(20), after(testWait), batch("25 +g"), after(testWait),
+				announce(30), after(testWait), announce(40), after(testWait)},
+			want: `
+				f#0 0..1 truncated gap
+				g#25 250..251 truncated gap`,
+			counts: `missing 38
+				truncated gap 2
+				breaks gap 2`,
+		},
+		{
+			name: "a gap counts as no more than 2^32 numbers",
+			do:   []act{batch("0 ."), announce(1 << 40), after(testWait)},
+			counts: `missing 4294967296
+				breaks gap 1`,
 		},
 		{
 			name: "a break that the first batch carries is not another gap of a stream that is joined",
@@ -126,8 +148,7 @@ func TestOrder(t *testing.T) {
 				1000 +g
 				1001 -g`, callevent.Point(900, callevent.CauseSuspended)), after(testWait)},
 			want: `g#1000 10000..10010`,
-			counts: `missing 1000
-				breaks suspended 1
+			counts: `breaks suspended 1
 				breaks joined 1`,
 		},
 		{

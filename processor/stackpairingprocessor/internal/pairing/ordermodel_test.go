@@ -25,6 +25,7 @@ type model struct {
 	resolution int64
 	next       uint64
 	fresh      bool
+	lost       callevent.Cause
 	ended      bool
 	waiting    map[uint64]happened
 	pending    []callevent.Barrier
@@ -135,7 +136,7 @@ func (m *model) proceed() {
 		delete(m.waiting, m.next)
 		m.event(e)
 		m.next++
-		m.fresh = false
+		m.fresh, m.lost = false, 0
 	}
 }
 
@@ -179,19 +180,23 @@ func (m *model) obey(b callevent.Barrier) {
 
 // giveUp gives up what is missing below the number to, which is above next.
 func (m *model) giveUp(to uint64) {
-	cause := callevent.CauseGap
-	if m.fresh {
-		cause = callevent.CauseJoined
+	if m.lost == 0 {
+		m.lost = callevent.CauseGap
+		if m.fresh {
+			m.lost = callevent.CauseJoined
+		}
+		m.counters.Breaks[m.lost]++
+		m.breakNow(m.lost)
 	}
 	m.fresh = false
-	m.counters.Breaks[cause]++
-	m.breakNow(cause)
 	for !m.ended && m.next < to {
 		until := to
 		for _, b := range m.pending {
 			until = min(until, b.From)
 		}
-		m.counters.Missing += until - m.next
+		if m.lost == callevent.CauseGap {
+			m.counters.Missing += min(until-m.next, maxMissing)
+		}
 		m.passed = append(m.passed, passed{from: m.next, to: until})
 		m.next = until
 		for !m.ended {

@@ -118,10 +118,12 @@ type Counters struct {
 	Late, Duplicates uint64
 	// InBreak are events inside a break that is an interval; they are not paired.
 	InBreak uint64
-	// Missing is how many numbers were given up.
+	// Missing is how many numbers were given up, of a gap at most 2^32. Those from
+	// before a stream was joined were never ours to miss.
 	Missing uint64
 	// DroppedThrows is how many exceptions were beyond MaxThrows,
-	// DroppedAttributes how many attributes beyond what a frame takes.
+	// DroppedAttributes how many attributes beyond what a frame takes, or of
+	// orphans.
 	DroppedThrows, DroppedAttributes uint64
 	// BelowResolution: MinDuration is below the resolution of a stream's clock.
 	BelowResolution bool

@@ -39,6 +39,9 @@ type Stream struct {
 	direct event
 	// fresh: the stream has not begun yet, neither with number 0 nor elsewhere.
 	fresh bool
+	// lost is the cause of the break before next, if numbers were given up since
+	// the last event: numbers missing right after them are of the same break.
+	lost  callevent.Cause
 	ended bool
 
 	// last is the time of the last event, in Unix nanoseconds, or beforeAll;
@@ -154,7 +157,6 @@ func (s *Stream) accept(e *callevent.Event, received int64, attributes []Attribu
 	default:
 		s.translate(e, received, &s.direct)
 		s.pair(&s.direct, e.Sequence, attributes)
-		s.fresh = false
 		s.step()
 		s.advance()
 	}
@@ -249,6 +251,7 @@ func (s *Stream) advance() {
 // step goes on to the next number, and past the barriers before it.
 func (s *Stream) step() {
 	s.next++
+	s.fresh, s.lost = false, 0
 	if s.barriers.stop <= s.next {
 		s.cross()
 	}
@@ -376,24 +379,33 @@ func (s *Stream) Forget(out *Output) {
 	}
 }
 
+// maxMissing is the most that a gap counts as: numbers are up to 2^62, and a sum
+// of gaps must not overflow because somebody sends nonsense.
+const maxMissing = 1 << 32
+
 // giveUp gives up the missing numbers from next to the first that waits, at
 // most those below limit, which is a break. There is such a limit, or something
-// waits. Numbers in a break that is an interval are not missing.
+// waits. Numbers in a break that is an interval are not missing, nor are those
+// from before the stream was joined.
 func (s *Stream) giveUp(limit uint64) {
 	to := limit
 	if s.window.count > 0 {
 		to = min(to, s.window.first())
 	}
-	cause := callevent.CauseGap
-	if s.fresh {
-		cause = callevent.CauseJoined
+	if s.lost == 0 {
+		s.lost = callevent.CauseGap
+		if s.fresh {
+			s.lost = callevent.CauseJoined
+		}
+		s.out.Counters.Breaks[s.lost]++
+		s.truncateBefore(s.next, s.lost)
 	}
 	s.fresh = false
-	s.out.Counters.Breaks[cause]++
-	s.truncateBefore(s.next, cause)
 	for !s.ended && s.next < to {
 		until := min(to, s.barriers.stop)
-		s.out.Counters.Missing += until - s.next
+		if s.lost == callevent.CauseGap {
+			s.out.Counters.Missing += min(until-s.next, maxMissing)
+		}
 		s.passed.add(passed{from: s.next, to: until})
 		s.next = until
 		s.cross()

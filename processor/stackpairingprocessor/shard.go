@@ -4,6 +4,7 @@
 package stackpairingprocessor
 
 import (
+	"container/list"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,9 @@ type shard struct {
 
 	mu      sync.Mutex
 	streams map[callevent.StreamID]*stream
+	// live and ended are the IDs of the streams that something may follow in, and
+	// of those that have ended, each from the one that was silent for longest.
+	live, ended list.List
 }
 
 // stream is a call stream with what the processor knows of it beside its calls.
@@ -37,6 +41,9 @@ type stream struct {
 	// client is who sent its last batch, and heard is when that came.
 	client client.Info
 	heard  time.Duration
+	// place is where it stands among its shard's live or ended streams.
+	among *list.List
+	place *list.Element
 	// size is what it holds, as counted in the accounts.
 	size size
 }
@@ -90,7 +97,28 @@ func (sh *shard) take(b *callevent.Batch, c carrier, from client.Info, now time.
 	s.client, s.heard = from, now
 	f.origin, f.client = s.origin, s.client
 	s.Take(b, now, &f.Output)
+	sh.stand(b.Stream, s)
+	s.among.MoveToBack(s.place)
 	sh.accounts.settle(s, f)
+}
+
+// stand puts s behind those that it belongs to, unless it is among them.
+func (sh *shard) stand(id callevent.StreamID, s *stream) {
+	among := &sh.live
+	if s.Ended() {
+		among = &sh.ended
+	}
+	if s.among != among {
+		sh.leave(s)
+		s.among, s.place = among, among.PushBack(id)
+	}
+}
+
+// leave takes s from where it stands.
+func (sh *shard) leave(s *stream) {
+	if s.among != nil {
+		s.among.Remove(s.place)
+	}
 }
 
 // expire gives up what has been waited for long enough, and ends streams that
@@ -110,6 +138,7 @@ func (sh *shard) expire(now, idle time.Duration, fresh func() *finished) (all []
 		if silent {
 			s.End(callevent.CauseIdle, &f.Output)
 		}
+		sh.stand(id, s)
 		sh.accounts.settle(s, f)
 		if silent {
 			sh.remove(id)
@@ -145,16 +174,18 @@ func (s spent) before(other spent) bool {
 }
 
 // mostSpent finds the stream of the shard that makes room first. It is not except.
-func (sh *shard) mostSpent(except callevent.StreamID) (most spent, ok bool) {
+func (sh *shard) mostSpent(except callevent.StreamID) (_ spent, ok bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for id, s := range sh.streams {
-		this := spent{id: id, ended: s.Ended(), heard: s.heard}
-		if id != except && (!ok || this.before(most)) {
-			most, ok = this, true
+	for _, from := range [...]*list.List{&sh.ended, &sh.live} {
+		for e := from.Front(); e != nil; e = e.Next() {
+			if id := e.Value.(callevent.StreamID); id != except {
+				s := sh.streams[id]
+				return spent{id: id, ended: s.Ended(), heard: s.heard}, true
+			}
 		}
 	}
-	return most, ok
+	return spent{}, false
 }
 
 func (sh *shard) endIfThere(id callevent.StreamID, cause callevent.Cause, f *finished) {
@@ -177,6 +208,7 @@ func (sh *shard) endOne(id callevent.StreamID, cause callevent.Cause, f *finishe
 // remove forgets a stream, which holds next to nothing any more.
 func (sh *shard) remove(id callevent.StreamID) {
 	s := sh.streams[id]
+	sh.leave(s)
 	sh.accounts.bytes.Add(-s.size.bytes)
 	sh.accounts.telemetry.change(s.size, size{})
 	sh.accounts.countStream(-1)
@@ -228,5 +260,6 @@ func (sh *shard) lighten(id callevent.StreamID, f *finished) {
 			return
 		}
 	}
+	sh.stand(id, s)
 	sh.accounts.settle(s, f)
 }

@@ -70,7 +70,7 @@ type AgentConfig struct {
 	HeartbeatInterval time.Duration `mapstructure:"heartbeat_interval"`
 	// BufferMemory is how many bytes of send buffers the agent has. The more, the
 	// further out of order events come, and the larger the processor's reorder
-	// has to be.
+	// has to be. Each data connection needs 1280.
 	BufferMemory int `mapstructure:"buffer_memory"`
 	// QueueRetryCount is how often the agent tries to get a buffer before it
 	// gives up tracing.
@@ -122,7 +122,9 @@ type LimitsConfig struct {
 	MessageTimeout time.Duration `mapstructure:"message_timeout"`
 }
 
-// RetryConfig is the back-off between tries, without jitter.
+// RetryConfig is the back-off between tries, without jitter: a pause is between half
+// of what it says and one and a half. What waits for a retry is missing in the
+// processor, so MaxInterval has to be well below its reorder.max_wait.
 type RetryConfig struct {
 	InitialInterval time.Duration `mapstructure:"initial_interval"`
 	MaxInterval     time.Duration `mapstructure:"max_interval"`
@@ -136,10 +138,16 @@ const (
 
 	// maxDataConnections bounds the threads and sockets of an agent.
 	maxDataConnections = 64
-	// minBufferMemory is ten of the agent's smallest buffers.
+	// minBufferMemory is ten of the agent's smallest buffers, without which it gives
+	// up: what each of its data connections needs at least.
 	minBufferMemory = 10 * 128
-	// maxNameWait leaves the processor's default wait of 5 s a second.
-	maxNameWait = 4 * time.Second
+	// maxNameWait leaves the processor's default wait of 5 s a second, and
+	// maxRetryInterval half of one when chance makes a pause half as long again.
+	maxNameWait      = 4 * time.Second
+	maxRetryInterval = 3 * time.Second
+	// maxConnectionLead is far below half of the protocol's numbers, beyond which
+	// ahead and behind are the same.
+	maxConnectionLead = 1_000_000_000
 	// minRunMemory lets a program of some thousand methods be traced.
 	minRunMemory = mib
 	// minQueuedLogBytes has room for any record.
@@ -182,7 +190,7 @@ func createDefaultConfig() *Config {
 			HandshakeTimeout:  10 * time.Second,
 			MessageTimeout:    10 * time.Second,
 		},
-		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: 5 * time.Second},
+		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
 		ShutdownTimeout:      5 * time.Second,
 		WarnEventsPerSecond:  5_000_000,
 		CollectionInterval:   10 * time.Second,

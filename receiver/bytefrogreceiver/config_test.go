@@ -29,6 +29,7 @@ func TestTheDefaultsAreValidAndLeaveTheJDKOut(t *testing.T) {
 	require.NoError(t, confmap.Validate(config))
 	assert.Equal(t, "localhost:8765", config.Endpoint)
 	assert.Equal(t, OverloadBlock, config.OnOverload)
+	assert.Equal(t, RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second}, config.Retry)
 	for _, class := range []string{
 		"java/lang/String", "javax/net/ssl/SSLContext", "jdk/internal/misc/Unsafe", "sun/misc/Launcher",
 		"com/sun/proxy/$Proxy12", "com/secdec/bytefrog/agent/Premain",
@@ -62,7 +63,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 		MaxConnections: 100, MaxRuns: 10, MaxMessageSize: 4096, MaxRunMemory: 32 * mib, MaxConnectionLead: 50_000, MaxQueuedLogs: 50, MaxQueuedLogBytes: 2 * mib,
 		HandshakeTimeout: time.Second, MessageTimeout: 3 * time.Second,
 	}
-	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: time.Second}
+	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: 2 * time.Second}
 	want.ShutdownTimeout = 7 * time.Second
 	want.WarnEventsPerSecond = 1000
 	want.CollectionInterval = 30 * time.Second
@@ -91,7 +92,16 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"service name":        {func(c *Config) { c.ServiceName = "" }, "service_name is empty: set it"},
 		"resource attributes": {func(c *Config) { c.ResourceAttributes = map[string]any{"x": struct{}{}} }, "resource_attributes: "},
 		"heartbeat interval":  {func(c *Config) { c.Agent.HeartbeatInterval = 0 }, "agent.heartbeat_interval is 0s: set it to 10ms to 1h0m0s"},
-		"buffer memory":       {func(c *Config) { c.Agent.BufferMemory = 100 }, "agent.buffer_memory is 100: set it to 1280 to"},
+		"buffer memory":       {func(c *Config) { c.Agent.BufferMemory = 100 }, "agent.buffer_memory is 100: set it to 2560 to 2147483647, 1280 bytes for each of the 2 agent.data_connections"},
+		"heartbeat fraction":  {func(c *Config) { c.Agent.HeartbeatInterval = 1500*time.Millisecond + 600*time.Microsecond }, "agent.heartbeat_interval is 1.5006s: set it to whole milliseconds, such as 1.501s"},
+		"inclusions":          {func(c *Config) { c.Agent.Inclusions = []string{"^a/", "^\xff/"} }, `agent.inclusions[1] is "^\xff/": write it in UTF-8`},
+		"exclusions":          {func(c *Config) { c.Agent.Exclusions = []string{"\xff"} }, `agent.exclusions[0] is "\xff": write it in UTF-8`},
+		"no port":             {func(c *Config) { c.Endpoint = "localhost:" }, `endpoint is "localhost:": set its port to 1 to 65535`},
+		"port":                {func(c *Config) { c.Endpoint = "localhost:65536" }, `endpoint is "localhost:65536": set its port to 1 to 65535`},
+		"no endpoint":         {func(c *Config) { c.Endpoint = "" }, `endpoint is "": set it to host:port`},
+		"lead too large":      {func(c *Config) { c.Limits.MaxConnectionLead = 1_000_000_001 }, "limits.max_connection_lead is 1000000001: set it to 1 to 1000000000"},
+		"retry too late":      {func(c *Config) { c.Retry.MaxInterval = 5 * time.Second }, "retry.max_interval is 5s: set it to 50ms to 3s, and well below reorder.max_wait of stack_pairing"},
+		"first retry":         {func(c *Config) { c.Retry.InitialInterval = 5 * time.Second }, "retry.initial_interval is 5s: set it to 1ms to 3s"},
 		"retry count":         {func(c *Config) { c.Agent.QueueRetryCount = 0 }, "agent.queue_retry_count is 0: set it to 1 to"},
 		"data connections":    {func(c *Config) { c.Agent.DataConnections = 65 }, "agent.data_connections is 65: set it to 1 to 64"},
 		"patterns":            {func(c *Config) { c.Agent.Inclusions = []string{strings.Repeat("x", 70_000)} }, "make inclusions and exclusions shorter"},

@@ -91,8 +91,8 @@ func sinkOf(t *testing.T, b *bed, next func(context.Context, plog.Logs) error, s
 	return newLogSink(&env, consumer)
 }
 
-// gate is a pipeline for logs that refuses until it is opened.
-type gate struct {
+// logsGate is a pipeline for logs that refuses until it is opened.
+type logsGate struct {
 	consumertest.LogsSink
 	tries  atomic.Int64
 	opened atomic.Bool
@@ -100,7 +100,7 @@ type gate struct {
 	largest atomic.Int64
 }
 
-func (g *gate) consume(ctx context.Context, logs plog.Logs) error {
+func (g *logsGate) consume(ctx context.Context, logs plog.Logs) error {
 	g.tries.Add(1)
 	if !g.opened.Load() {
 		return errRefused
@@ -123,7 +123,7 @@ func originOne(b *bed) *origin {
 
 func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
 	b := newBed(t)
-	next := &gate{}
+	next := &logsGate{}
 	s := sinkOf(t, b, next.consume, 10, mib)
 	record := logRecord{origin: originOne(b), event: "x"}
 	s.add(record)
@@ -146,7 +146,7 @@ func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
 
 func TestTheNextBurstOfDroppedLogRecordsIsLoggedAgain(t *testing.T) {
 	b := newBed(t)
-	next := &gate{}
+	next := &logsGate{}
 	s := sinkOf(t, b, next.consume, 1, mib)
 	record := logRecord{origin: originOne(b), event: "x"}
 	for burst := range 3 {
@@ -166,7 +166,7 @@ func TestTheNextBurstOfDroppedLogRecordsIsLoggedAgain(t *testing.T) {
 
 func TestLogRecordsThatWaitHaveBoundedMemory(t *testing.T) {
 	b := newBed(t)
-	next := &gate{}
+	next := &logsGate{}
 	const limit = 4 * mib
 	s := sinkOf(t, b, next.consume, 10_000, limit)
 	record := logRecord{origin: originOne(b), event: "x", body: strings.Repeat("x", 64*kib), attributes: []logAttribute{text("y", "")}}

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -32,8 +34,7 @@ func (c *Config) Validate() error {
 		within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
 		within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
 		c.Limits.validate(),
-		within("retry.initial_interval", c.Retry.InitialInterval, time.Millisecond, time.Minute),
-		within("retry.max_interval", c.Retry.MaxInterval, c.Retry.InitialInterval, 10*time.Minute),
+		c.Retry.validate(),
 		within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
 		between("warn_events_per_second", c.WarnEventsPerSecond, 0, math.MaxInt32),
 		within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
@@ -41,8 +42,12 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) validateEndpoint() error {
-	if _, _, err := net.SplitHostPort(c.Endpoint); err != nil {
+	_, port, err := net.SplitHostPort(c.Endpoint)
+	if err != nil {
 		return fmt.Errorf("endpoint is %q: set it to host:port, such as %s", c.Endpoint, defaultEndpoint)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("endpoint is %q: set its port to 1 to 65535, or to 0 for any that is free", c.Endpoint)
 	}
 	return nil
 }
@@ -70,12 +75,18 @@ func (c *Config) validateOverload() error {
 func (c *AgentConfig) validate() error {
 	err := errors.Join(
 		within("agent.heartbeat_interval", c.HeartbeatInterval, 10*time.Millisecond, time.Hour),
-		between("agent.buffer_memory", c.BufferMemory, minBufferMemory, math.MaxInt32),
+		wholeMilliseconds("agent.heartbeat_interval", c.HeartbeatInterval),
+		areUTF8("agent.inclusions", c.Inclusions),
+		areUTF8("agent.exclusions", c.Exclusions),
 		between("agent.queue_retry_count", c.QueueRetryCount, 1, math.MaxInt32),
 		between("agent.data_connections", c.DataConnections, 1, maxDataConnections),
 	)
 	if err != nil {
 		return err
+	}
+	if least := c.DataConnections * minBufferMemory; c.BufferMemory < least || c.BufferMemory > math.MaxInt32 {
+		return fmt.Errorf("agent.buffer_memory is %d: set it to %d to %d, %d bytes for each of the %d agent.data_connections",
+			c.BufferMemory, least, math.MaxInt32, minBufferMemory, c.DataConnections)
 	}
 	for version := uint8(bytefrog.MinVersion); version <= bytefrog.MaxVersion; version++ {
 		if _, err := c.forRun(maxRunID).Message(version); err != nil {
@@ -104,12 +115,22 @@ func (c *LimitsConfig) validate() error {
 		between("limits.max_runs", c.MaxRuns, 1, maxRunID),
 		between("limits.max_message_size", c.MaxMessageSize, 256, bytefrog.MaxString),
 		between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),
-		between("limits.max_connection_lead", c.MaxConnectionLead, 1, math.MaxInt),
+		between("limits.max_connection_lead", c.MaxConnectionLead, 1, maxConnectionLead),
 		between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
 		between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
 		within("limits.handshake_timeout", c.HandshakeTimeout, time.Millisecond, 10*time.Minute),
 		within("limits.message_timeout", c.MessageTimeout, time.Millisecond, 10*time.Minute),
 	)
+}
+
+func (c *RetryConfig) validate() error {
+	if err := within("retry.initial_interval", c.InitialInterval, time.Millisecond, maxRetryInterval); err != nil {
+		return err
+	}
+	if err := within("retry.max_interval", c.MaxInterval, c.InitialInterval, maxRetryInterval); err != nil {
+		return fmt.Errorf("%w, and well below reorder.max_wait of stack_pairing", err)
+	}
+	return nil
 }
 
 func between(field string, value, least, most int) error {
@@ -122,6 +143,22 @@ func between(field string, value, least, most int) error {
 func within(field string, value, least, most time.Duration) error {
 	if value < least || value > most {
 		return fmt.Errorf("%s is %v: set it to %v to %v", field, value, least, most)
+	}
+	return nil
+}
+
+func wholeMilliseconds(field string, value time.Duration) error {
+	if value%time.Millisecond != 0 {
+		return fmt.Errorf("%s is %v: set it to whole milliseconds, such as %v", field, value, value.Round(time.Millisecond))
+	}
+	return nil
+}
+
+func areUTF8(field string, values []string) error {
+	for i, value := range values {
+		if !utf8.ValidString(value) {
+			return fmt.Errorf("%s[%d] is %q: write it in UTF-8", field, i, value)
+		}
 	}
 	return nil
 }

@@ -88,9 +88,6 @@ func (o *origin) span(s *pairing.Span, out *pairing.Output, span ptrace.Span) {
 		attributes.PutStr(o.textKey, s.Function.Text)
 	}
 	putPlace(attributes, s)
-	for _, a := range own {
-		putValue(attributes, a)
-	}
 
 	switch {
 	case s.Link != pairing.LinkNone:
@@ -112,6 +109,7 @@ func (o *origin) span(s *pairing.Span, out *pairing.Output, span ptrace.Span) {
 		attributes.PutInt(attributeLeftOutTime, s.LeftOut.Time)
 		attributes.PutInt(attributeLeftOutErrors, int64(s.LeftOut.Errors))
 	}
+	putOwn(span, own)
 	putThrows(span, s, out)
 }
 
@@ -153,6 +151,36 @@ func putThrows(span ptrace.Span, s *pairing.Span, out *pairing.Output) {
 		}
 	}
 	span.SetDroppedEventsCount(s.DroppedThrows)
+}
+
+// putOwn puts the attributes of a call's events, of which a later one replaces
+// an earlier one of its key. What is known of the call itself they don't
+// replace: such an attribute is dropped.
+func putOwn(span ptrace.Span, own []pairing.Attribute) {
+	attributes := span.Attributes()
+	known, dropped := attributes.Len(), uint32(0)
+	for _, a := range own {
+		if isAmong(attributes, known, a.Key) {
+			dropped++
+		} else {
+			putValue(attributes, a)
+		}
+	}
+	span.SetDroppedAttributesCount(dropped)
+}
+
+// isAmong reports whether one of the first n attributes has the key.
+func isAmong(attributes pcommon.Map, n int, key string) bool {
+	for k := range attributes.All() {
+		if n == 0 {
+			return false
+		}
+		if k == key {
+			return true
+		}
+		n--
+	}
+	return false
 }
 
 func putValue(attributes pcommon.Map, a pairing.Attribute) {

@@ -145,6 +145,31 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 			},
 			with: []string{"text = the later one", "int = -1", "double = 0.5", "bool = true"},
 		},
+		{
+			name: "attributes of its events don't replace what is known of the call",
+			change: func(s *pairing.Span, _ *origin) {
+				s.Unwound, s.ErrorType, s.Truncated, s.Line = true, "E", callevent.CauseGap, 42
+				s.LeftOut = pairing.LeftOut{Calls: 3, Errors: 1, Time: 250}
+			},
+			attributes: []pairing.Attribute{
+				{Key: "thread.id", Value: callevent.StringValue("lie")},
+				{Key: "thread.name", Value: callevent.StringValue("lie")},
+				{Key: "code.function.name", Value: callevent.StringValue("lie")},
+				{Key: "code.line.number", Value: callevent.IntValue(0)},
+				{Key: "tracer.signature", Value: callevent.StringValue("lie")},
+				{Key: "error.type", Value: callevent.StringValue("lie")},
+				{Key: "callbraid.sequence", Value: callevent.IntValue(0)},
+				{Key: "callbraid.truncated", Value: callevent.StringValue("lie")},
+				{Key: "callbraid.left_out.errors", Value: callevent.IntValue(0)},
+				{Key: "code.file.path", Value: callevent.StringValue("is not known otherwise")},
+			},
+			with: []string{
+				"status Error", "error.type = E", "callbraid.truncated = gap", "code.line.number = 42",
+				"callbraid.left_out.calls = 3", "callbraid.left_out.time = 250", "callbraid.left_out.errors = 1",
+				"code.file.path = is not known otherwise", "dropped attributes 9",
+			},
+			without: []string{"status Unset"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o, s := testOrigin(), plain()
@@ -196,6 +221,9 @@ func describe(id *identity, span ptrace.Span) []string {
 	}
 	for _, link := range span.Links().All() {
 		lines = append(lines, fmt.Sprintf("link to %s in %s: %s", spans[link.SpanID()], traces[link.TraceID()], strings.Join(attributeLines(link.Attributes()), ", ")))
+	}
+	if n := span.DroppedAttributesCount(); n > 0 {
+		lines = append(lines, fmt.Sprintf("dropped attributes %d", n))
 	}
 	if n := span.DroppedEventsCount(); n > 0 {
 		lines = append(lines, fmt.Sprintf("dropped events %d", n))

@@ -187,10 +187,13 @@ func (n *next) timesAsked() int {
 // unusual about it.
 func spanLines(td ptrace.Traces) (lines []string) {
 	for _, rs := range td.ResourceSpans().All() {
-		service, _ := rs.Resource().Attributes().Get("service.name")
+		service := "no service"
+		if v, ok := rs.Resource().Attributes().Get("service.name"); ok {
+			service = v.AsString()
+		}
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
-				line := service.AsString() + "/" + span.Name()
+				line := service + "/" + span.Name()
 				if v, ok := span.Attributes().Get(attributeSequence); ok {
 					line += " " + v.AsString()
 				}

@@ -6,10 +6,8 @@ package bytefrogreceiver
 import (
 	"bytes"
 	"context"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
@@ -41,11 +39,12 @@ type handover struct {
 	observer  *receiverhelper.ObsReport
 	telemetry *telemetry
 	logger    *zap.Logger
-	retry     RetryConfig
 	// traces makes of a batch what the pipeline takes.
 	traces func(callevent.Packed) ptrace.Traces
 	// ctx is cancelled when what was not accepted has to be dropped.
 	ctx context.Context
+	// backoff is between tries.
+	backoff backoff
 
 	// waiting is how many connections wait here and are not read.
 	waiting atomic.Int32
@@ -106,18 +105,16 @@ func (h *handover) offer(ctx context.Context, batch callevent.Packed) bool {
 // deliver hands on a batch until it is accepted, refused for good, or the time is
 // over.
 func (h *handover) deliver(p parcel) {
-	pause := h.retry.InitialInterval
 	for {
 		err := h.next.ConsumeTraces(p.observed, h.traces(p.batch))
 		if err == nil || consumererror.IsPermanent(err) {
+			h.backoff.accepted()
 			h.delivered(p, err)
 			return
 		}
 		h.refusedNow(err)
-		// Between half of the pause and one and a half: connections that were
-		// refused together don't come back together.
 		select {
-		case <-time.After(pause/2 + rand.N(pause)):
+		case <-h.backoff.refused():
 		case <-h.ctx.Done():
 		}
 		if h.ctx.Err() != nil {
@@ -125,7 +122,6 @@ func (h *handover) deliver(p parcel) {
 			return
 		}
 		h.telemetry.handoverRetried()
-		pause = min(2*pause, h.retry.MaxInterval)
 	}
 }
 

@@ -90,7 +90,7 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	if env.traces != nil {
 		r.handover = &handover{
 			next: env.traces, observer: env.observer, telemetry: env.telemetry, logger: r.logger,
-			retry: env.config.Retry, ctx: env.ctx,
+			backoff: backoff{retry: env.config.Retry}, ctx: env.ctx,
 			traces: func(batch callevent.Packed) ptrace.Traces { return batchTraces(batch, resource, env.build) },
 		}
 		if env.config.OnOverload == OverloadSuspend {

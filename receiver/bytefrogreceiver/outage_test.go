@@ -1,0 +1,103 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
+)
+
+// outlet takes spans, or refuses them.
+type outlet struct {
+	refusing atomic.Bool
+	spans    atomic.Int64
+}
+
+func (o *outlet) consume(_ context.Context, td ptrace.Traces) error {
+	if o.refusing.Load() {
+		return errRefused
+	}
+	o.spans.Add(int64(td.SpanCount()))
+	return nil
+}
+
+// After an outage that is longer than stack_pairing waits for numbers, what both
+// connections hold comes at once, and nothing is given up.
+func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T) {
+	const maxWait = time.Second
+	o, telemetry := &outlet{}, componenttest.NewTelemetry()
+	t.Cleanup(func() { assert.NoError(t, telemetry.Shutdown(context.Background())) })
+	sink, err := consumer.NewTraces(o.consume)
+	require.NoError(t, err)
+	factory := stackpairingprocessor.NewFactory()
+	config := factory.CreateDefaultConfig()
+	require.NoError(t, confmap.NewFromStringMap(map[string]any{
+		"reorder": map[string]any{"max_wait": maxWait.String()},
+	}).Unmarshal(config))
+	settings := processortest.NewNopSettings(factory.Type())
+	settings.TelemetrySettings = telemetry.NewTelemetrySettings()
+	pairing, err := factory.CreateTraces(context.Background(), settings, config, sink)
+	require.NoError(t, err)
+	require.NoError(t, pairing.Start(context.Background(), componenttest.NewNopHost()))
+
+	b := unstartedBed(t, withDataConnections(2), func(_ *bed, c *Config) {
+		c.NameWait = maxWait / 2
+		// Long enough for one connection to sleep while the other delivers.
+		c.Retry = RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: 5 * time.Second}
+	})
+	b.receiver.traces = pairing
+	b.start()
+	a := connect(b, 1)
+	a.join()
+	a.join()
+	for _, p := range a.data {
+		p.write(namesOne())
+	}
+	// Both take the next numbers when they have sent the last, as an agent does.
+	const perBlock = 500
+	var next atomic.Uint32
+	var stop atomic.Bool
+	var sending sync.WaitGroup
+	for _, p := range a.data {
+		sending.Go(func() {
+			for !stop.Load() {
+				if _, err := p.conn.Write(calls(2*perBlock*(next.Add(1)-1), perBlock)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	run := b.receiver.env.registry.lookup(1)
+	b.await("spans", func() bool { return o.spans.Load() > 0 })
+	o.refusing.Store(true)
+	b.await("both connections to be refused", func() bool { return run.handover.waiting.Load() == 2 })
+	began := time.Now()
+	b.await("a long outage", func() bool { return time.Since(began) > 3*maxWait })
+	o.refusing.Store(false)
+	before := o.spans.Load()
+	b.await("spans again", func() bool { return o.spans.Load() > before+10*perBlock })
+	stop.Store(true)
+	sending.Wait()
+	a.finish()
+	b.awaitRuns(0)
+	require.NoError(t, pairing.Shutdown(context.Background()))
+	assert.EqualValues(t, int64(next.Load())*perBlock, o.spans.Load())
+	for _, lost := range []string{"late_events", "missing_numbers", "truncated_frames", "orphans", "breaks"} {
+		assert.Zero(t, sumOf(t, telemetry, "processor_stack_pairing_"+lost), lost)
+	}
+}

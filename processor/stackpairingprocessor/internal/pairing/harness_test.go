@@ -120,6 +120,7 @@ func countersText(c Counters) string {
 	}{
 		{"events", c.Events}, {"spans", c.Spans}, {"left out", c.LeftOut}, {"orphans", c.Orphans}, {"late", c.Late},
 		{"duplicates", c.Duplicates}, {"in break", c.InBreak}, {"missing", c.Missing}, {"dropped throws", c.DroppedThrows},
+		{"dropped attributes", c.DroppedAttributes},
 	} {
 		if n.n != 0 {
 			fmt.Fprintf(&b, "%s %d\n", n.name, n.n)

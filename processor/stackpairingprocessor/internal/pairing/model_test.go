@@ -39,7 +39,9 @@ type call struct {
 	throws     []Throw
 	lastThrow  int64
 	dropped    uint32
-	attributes []Attribute
+	// lastDropped is the type of the last throw that was dropped.
+	lastDropped string
+	attributes  []Attribute
 	// trace is the number of the entry that began it.
 	trace uint64
 	link  Link
@@ -80,7 +82,7 @@ func (m *calls) event(e happened) {
 		m.enter(e, t)
 	case callevent.KindExitTop:
 		if len(stack) == 0 {
-			m.counters.Orphans++
+			m.orphan(e)
 			return
 		}
 		m.close(e, t)
@@ -93,7 +95,7 @@ func (m *calls) event(e happened) {
 			}
 		}
 		if nearest < 0 {
-			m.counters.Orphans++
+			m.orphan(e)
 			return
 		}
 		m.truncate(e.lane.ID, nearest+1, callevent.CauseMismatch, t)
@@ -102,7 +104,8 @@ func (m *calls) event(e happened) {
 			m.addThrow(top, Throw{Time: t, Type: e.exception, Line: e.line})
 			top.attributes = append(top.attributes, e.attributes...)
 		case callevent.KindUnwind:
-			if !slices.ContainsFunc(top.throws, func(t Throw) bool { return t.Type == e.exception }) {
+			known := slices.ContainsFunc(top.throws, func(t Throw) bool { return t.Type == e.exception })
+			if !known && !(top.dropped > 0 && top.lastDropped == e.exception) {
 				m.addThrow(top, Throw{Time: t, Type: e.exception, Line: e.line})
 			}
 			top.unwound, top.errorType = true, e.exception
@@ -112,6 +115,11 @@ func (m *calls) event(e happened) {
 			m.close(e, t)
 		}
 	}
+}
+
+func (m *calls) orphan(e happened) {
+	m.counters.Orphans++
+	m.counters.DroppedAttributes += uint64(len(e.attributes))
 }
 
 // clock is rule 7.
@@ -140,6 +148,7 @@ func (m *calls) addThrow(c *call, t Throw) {
 	c.lastThrow = t.Time
 	if len(c.throws) == m.settings.MaxThrows {
 		c.dropped++
+		c.lastDropped = t.Type
 		m.counters.DroppedThrows++
 		return
 	}

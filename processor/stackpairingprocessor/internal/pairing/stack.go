@@ -35,7 +35,9 @@ type frame struct {
 	trace uint32
 	// throws and attributes are how many of the lane's are the frame's.
 	throws, droppedThrows, attributes uint32
-	link                              Link
+	// dropped is the exception that was dropped last, if droppedThrows is not 0.
+	dropped uint32
+	link    Link
 	// kept: a call below it is kept, so it has to be too.
 	kept bool
 }
@@ -110,14 +112,20 @@ func (s *Stream) find(l *lane, function uint32) bool {
 			}
 		}
 	}
-	s.out.Counters.Orphans++
 	return false
+}
+
+// orphan counts an event without a frame, and its attributes.
+func (s *Stream) orphan(attributes []Attribute) {
+	s.out.Counters.Orphans++
+	s.out.Counters.DroppedAttributes += uint64(len(attributes))
 }
 
 // throw notes an exception in a frame. Whatever was above the frame has been
 // left by then.
 func (s *Stream) throw(l *lane, e *event, attributes []Attribute) {
 	if !s.find(l, e.function) {
+		s.orphan(attributes)
 		return
 	}
 	f := &l.frames[len(l.frames)-1]
@@ -125,24 +133,26 @@ func (s *Stream) throw(l *lane, e *event, attributes []Attribute) {
 	if len(attributes) > 0 {
 		s.giveAttributes(l, f, attributes)
 	}
-	s.addThrow(l, f, Throw{Time: s.last, Type: s.names.exceptions[e.exception], Line: e.line})
+	s.addThrow(l, f, e)
 }
 
-func (s *Stream) addThrow(l *lane, f *frame, t Throw) {
+func (s *Stream) addThrow(l *lane, f *frame, e *event) {
 	if int(f.throws) >= s.settings.MaxThrows {
 		f.droppedThrows++
+		f.dropped = e.exception
 		s.out.Counters.DroppedThrows++
 		return
 	}
 	f.throws++
 	s.stackBytes -= l.bytes()
-	l.throws = append(l.throws, t)
+	l.throws = append(l.throws, Throw{Time: s.last, Type: s.names.exceptions[e.exception], Line: e.line})
 	s.stackBytes += l.bytes()
 }
 
 // exit closes the frame of the function: it returned.
 func (s *Stream) exit(l *lane, e *event, attributes []Attribute) {
 	if !s.find(l, e.function) {
+		s.orphan(attributes)
 		return
 	}
 	s.close(l, &outcome{end: s.last, line: e.line, attributes: attributes})
@@ -151,7 +161,7 @@ func (s *Stream) exit(l *lane, e *event, attributes []Attribute) {
 // exitTop closes the top frame, whatever it is.
 func (s *Stream) exitTop(l *lane, e *event, attributes []Attribute) {
 	if len(l.frames) == 0 {
-		s.out.Counters.Orphans++
+		s.orphan(attributes)
 		return
 	}
 	s.close(l, &outcome{end: s.last, line: e.line, attributes: attributes})
@@ -160,16 +170,18 @@ func (s *Stream) exitTop(l *lane, e *event, attributes []Attribute) {
 // unwind closes the frame of the function: an exception left it.
 func (s *Stream) unwind(l *lane, e *event, attributes []Attribute) {
 	if !s.find(l, e.function) {
+		s.orphan(attributes)
 		return
 	}
 	f := &l.frames[len(l.frames)-1]
 	exception := s.names.exceptions[e.exception]
-	thrown := false
+	// One that was dropped has been counted.
+	thrown := f.droppedThrows > 0 && s.names.exceptions[f.dropped] == exception
 	for _, t := range l.throws[len(l.throws)-int(f.throws):] {
 		thrown = thrown || t.Type == exception
 	}
 	if !thrown {
-		s.addThrow(l, f, Throw{Time: s.last, Type: exception, Line: e.line})
+		s.addThrow(l, f, e)
 	}
 	s.close(l, &outcome{end: s.last, unwound: true, errorType: exception, attributes: attributes})
 }

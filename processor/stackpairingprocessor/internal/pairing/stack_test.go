@@ -155,6 +155,32 @@ func TestStacks(t *testing.T) {
 			want:   `f#0 0..30 unwound "C" throws "A" at 10 and 2 more`,
 			counts: `dropped throws 2`,
 		},
+		{
+			name:     "a throw beyond max_throws is counted once, also if the frame is unwound by it",
+			settings: func(s *Settings) { s.MaxThrows = 1 },
+			do: []act{batch(`
+				0 +f
+				1 +g
+				2 !g A
+				3 !g B
+				4 ^g B
+				5 !f B
+				6 ^f B`)},
+			want: `
+				f#0 0..60 unwound "B" throws "B" at 50
+				g#1 in #0 10..40 unwound "B" throws "A" at 20 and 1 more`,
+			counts: `dropped throws 1`,
+		},
+		{
+			name: "the attributes of orphans are counted",
+			do: []act{batchOf(func(d *delivery) {
+				for i := range d.events {
+					d.events[i].attributes = []Attribute{{"key", callevent.IntValue(1)}, {"other", callevent.IntValue(2)}}
+				}
+			}, "0 -f\n1 !f A\n2 ^f A\n3 -")},
+			counts: `orphans 4
+				dropped attributes 8`,
+		},
 	})
 }
 

@@ -23,20 +23,26 @@ func (s *Stream) wrong() string {
 func (s *Stream) wrongOrder() string {
 	waiting, attributed := 0, 0
 	for number := s.window.low; s.window.count > 0 && number < s.window.high; number++ {
-		if slot := s.window.slots[number&uint64(len(s.window.slots)-1)]; slot.kind != 0 {
+		if s.window.has(number) {
 			waiting++
-			if slot.attributes {
+			if s.window.at(number).attributes {
 				attributed++
 			}
 		}
 	}
 	occupied := 0
-	for _, slot := range s.window.slots {
-		if slot.kind != 0 {
-			occupied++
+	made := 0
+	for _, page := range s.window.pages {
+		made += len(page)
+		for _, slot := range page {
+			if slot.kind != 0 {
+				occupied++
+			}
 		}
 	}
 	switch {
+	case made != s.window.made:
+		return fmt.Sprintf("%d places, counted %d", made, s.window.made)
 	case s.out != nil:
 		return "the stream keeps an output"
 	case waiting != s.window.count || occupied != waiting:

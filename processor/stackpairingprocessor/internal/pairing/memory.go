@@ -15,6 +15,7 @@ const (
 	attributeBytes = int(unsafe.Sizeof(Attribute{}))
 	laneBytes      = int(unsafe.Sizeof(lane{}))
 	rangeBytes     = int(unsafe.Sizeof(passed{}))
+	pageBytes      = int(unsafe.Sizeof([]event{}))
 	barrierBytes   = int(unsafe.Sizeof(callevent.Barrier{}))
 	// waitingBytes is about what a map takes for the attributes of an event: its
 	// number and a slice, and places that are empty.

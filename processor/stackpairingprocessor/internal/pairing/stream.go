@@ -430,6 +430,7 @@ func (s *Stream) GiveUpOldest(out *Output) bool {
 // Due reports whether Expire has something to do: something was missing for too
 // long, or memory can be given back.
 func (s *Stream) Due(now time.Duration) bool {
+	s.window.tighten()
 	return !s.ended && s.next < s.arrivals.knownBefore(now-s.settings.MaxWait) || s.window.idle()
 }
 

@@ -38,9 +38,14 @@ func (e *event) received() int64 {
 // window holds the events that wait for earlier ones: a ring that is indexed by
 // the sequence number, so that waiting costs one write and one read.
 type window struct {
-	// slots has a power of two of places. A place that holds no waiting event
-	// has kind 0.
-	slots []event
+	// pages are the ring's places, pageSlots in each; those of a ring of more
+	// than flatSlots are made when something waits there. A place that holds no
+	// waiting event has kind 0.
+	pages [][]event
+	// slots is how many places there would be in all pages: a power of two, or 0.
+	slots uint64
+	// made is how many there are.
+	made int
 	// All waiting events are in [low, high), which is no longer than slots.
 	low, high uint64
 	count     int
@@ -48,6 +53,11 @@ type window struct {
 
 const (
 	minSlots  = 256
+	pageBits  = 10
+	pageSlots = 1 << pageBits
+	// flatSlots is up to how many places are made at once. Beyond that, a few
+	// events that are far apart must not cost what a million do.
+	flatSlots = 1 << 14
 	eventSize = 32
 )
 
@@ -65,10 +75,7 @@ func (w *window) exceeds(limit, sequence uint64) bool {
 	if w.span(sequence) <= limit {
 		return false
 	}
-	// low may be below the first that waits.
-	if w.count > 0 {
-		w.first()
-	}
+	w.tighten()
 	return w.span(sequence) > limit
 }
 
@@ -81,26 +88,45 @@ func (w *window) roomy(sequence uint64, limit int) bool {
 // place gives the place of a waiting event, after making room for it.
 // The place's kind is not 0 if the number waits already.
 func (w *window) place(sequence uint64) *event {
-	if w.count > 0 && sequence-w.low < uint64(len(w.slots)) {
+	if w.count > 0 && sequence-w.low < w.slots {
 		w.high = max(w.high, sequence+1)
-		return w.at(sequence)
+		return w.slot(sequence)
 	}
 	if w.count == 0 {
 		w.low, w.high = sequence, sequence
 	}
-	if span := w.span(sequence); span > uint64(len(w.slots)) {
+	if span := w.span(sequence); span > w.slots {
 		w.resize(span)
 	}
 	w.low, w.high = min(w.low, sequence), max(w.high, sequence+1)
-	return w.at(sequence)
+	return w.slot(sequence)
 }
 
-// at is where the event with the number waits, if it does.
-func (w *window) at(sequence uint64) *event { return &w.slots[sequence&uint64(len(w.slots)-1)] }
+// slot gives the number's place, on a page that it may make.
+func (w *window) slot(sequence uint64) *event {
+	i := sequence & (w.slots - 1)
+	page := &w.pages[i>>pageBits]
+	if *page == nil {
+		*page = make([]event, pageSlots)
+		w.made += pageSlots
+	}
+	return &(*page)[i&(pageSlots-1)]
+}
+
+// at is where the event with the number waits, which does.
+func (w *window) at(sequence uint64) *event {
+	i := sequence & (w.slots - 1)
+	return &w.pages[i>>pageBits][i&(pageSlots-1)]
+}
 
 // has reports whether the event waits.
 func (w *window) has(sequence uint64) bool {
-	return w.count > 0 && sequence-w.low < w.high-w.low && w.at(sequence).kind != 0
+	if w.count == 0 || sequence-w.low >= w.high-w.low {
+		return false
+	}
+	i := sequence & (w.slots - 1)
+	page := w.pages[i>>pageBits]
+	return page != nil && page[i&(pageSlots-1)].kind != 0
 }
 
 // remove takes the event, which waits and is the lowest, out of the window.
@@ -112,35 +138,69 @@ func (w *window) remove(sequence uint64) {
 
 // first is the lowest number that waits. The window is not empty.
 func (w *window) first() uint64 {
-	for w.at(w.low).kind == 0 {
-		w.low++
-	}
+	w.low = w.from(w.low)
 	return w.low
 }
 
-func (w *window) resize(span uint64) {
-	slots := make([]event, max(minSlots, 1<<bits.Len64(span-1)))
-	for s := w.low; s < w.high; s++ {
-		slots[s&uint64(len(slots)-1)] = w.slots[s&uint64(len(w.slots)-1)]
+// tighten lets the window begin with the first event that waits.
+func (w *window) tighten() {
+	if w.count > 0 {
+		w.first()
 	}
-	w.slots = slots
 }
 
-// idle reports whether little of the window's memory is in use.
+// from is the lowest number from sequence on that waits. There is one.
+func (w *window) from(sequence uint64) uint64 {
+	for {
+		i := sequence & (w.slots - 1)
+		switch page := w.pages[i>>pageBits]; {
+		case page == nil:
+			sequence = (sequence | (pageSlots - 1)) + 1
+		case page[i&(pageSlots-1)].kind != 0:
+			return sequence
+		default:
+			sequence++
+		}
+	}
+}
+
+// resize makes a ring that has room for span numbers.
+func (w *window) resize(span uint64) {
+	old := *w
+	w.slots = max(minSlots, uint64(1)<<bits.Len64(span-1))
+	w.pages, w.made = make([][]event, (w.slots+pageSlots-1)/pageSlots), 0
+	if w.slots <= flatSlots {
+		places := make([]event, w.slots)
+		w.made = len(places)
+		for i := range w.pages {
+			n := min(pageSlots, len(places))
+			w.pages[i], places = places[:n:n], places[n:]
+		}
+	}
+	for sequence, n := w.low, 0; n < w.count; n++ {
+		sequence = old.from(sequence)
+		*w.slot(sequence) = *old.at(sequence)
+		sequence++
+	}
+}
+
+// idle reports whether little of the window's memory is in use, as far as it is
+// tight.
 func (w *window) idle() bool {
-	return len(w.slots) > minSlots && (w.count == 0 || (w.high-w.first())*8 <= uint64(len(w.slots)))
+	return w.slots > minSlots && (w.count == 0 || (w.high-w.low)*8 <= w.slots)
 }
 
 // shrink gives memory back when little of it is in use.
 func (w *window) shrink() {
+	w.tighten()
 	switch {
 	case !w.idle():
 	case w.count == 0:
-		w.slots = nil
+		w.pages, w.slots, w.made = nil, 0, 0
 	default:
 		w.resize((w.high - w.low) * 2)
 	}
 }
 
 // bytes is the memory of the window.
-func (w *window) bytes() int { return len(w.slots) * eventSize }
+func (w *window) bytes() int { return w.made*eventSize + len(w.pages)*pageBytes }

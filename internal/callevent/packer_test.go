@@ -222,6 +222,10 @@ func TestWhatTheBatchSaysOfItsStream(t *testing.T) {
 		assert.Equal(t, uint64(12345), b.Next)
 		assert.Equal(t, int64(42), b.Received)
 		assert.Equal(t, barriers, b.Barriers)
+		if events == 0 {
+			assert.Equal(t, uint64(12345), b.baseSequence, "without events it is the next")
+			assert.Equal(t, int64(42), b.baseTime)
+		}
 		p.Reset()
 	}
 }
@@ -411,6 +415,54 @@ func TestABatchIsFullByAnyOfItsTables(t *testing.T) {
 			got = append(got, unpack(t, batches[len(batches)-1], 64)...)
 			assert.Equal(t, inNanoseconds(testStream, calls), got)
 		})
+	}
+}
+
+// The first batch leaves a buffer in which the events of the second find room
+// that its attributes have taken.
+func TestTheNextBatchIsNoLargerForItsAttributes(t *testing.T) {
+	for _, maxBytes := range []int{MinBatchBytes, MaxBatchBytes} {
+		p, err := NewPacker(testStream, maxBytes)
+		require.NoError(t, err)
+		for _, attributes := range []bool{false, true} {
+			n := uint64(0)
+			for p.Add(&Event{Kind: KindSkip, Sequence: n}) {
+				if n++; attributes {
+					p.Attribute("k", IntValue(1))
+				}
+			}
+			barriers := make([]Barrier, MaxBarriers)
+			for i := range barriers {
+				barriers[i] = Point(uint64(i), CauseSuspended)
+			}
+			packed, err := p.Close(barriers, n, 1)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(packed.Data), maxBytes)
+			require.NoError(t, new(Batch).Unpack(packed.Data))
+			p.Reset()
+		}
+	}
+}
+
+// An entry of a table is of use only with an event.
+func TestNothingIsEnteredThatNoEventCanUse(t *testing.T) {
+	for n := range eventSize {
+		p, err := NewPacker(testStream, MinBatchBytes)
+		require.NoError(t, err)
+		_, ok := p.Exception(strings.Repeat("x", n))
+		require.True(t, ok)
+		skip := Event{Kind: KindSkip}
+		for p.maxBytes-p.size() >= 2*eventSize+exceptionSize {
+			require.True(t, p.Add(&skip))
+		}
+		left := p.maxBytes - p.size() - eventSize - exceptionSize
+		_, ok = p.Exception(strings.Repeat("y", left+1))
+		require.False(t, ok, "one byte too many beside %d", n)
+		_, ok = p.Exception(strings.Repeat("y", left))
+		require.True(t, ok, "beside %d", n)
+		require.True(t, p.Add(&skip))
+		require.False(t, p.Add(&skip))
+		require.Equal(t, p.maxBytes, p.size())
 	}
 }
 

@@ -27,7 +27,7 @@
 //	80     4    number of values
 //	84     4    length of the string section, bytes
 //	88     4    length of the text key, bytes
-//	92     4    zero
+//	92     4    ignored by readers, written as zero
 //	96          events, 20 bytes each
 //	            barriers, 24 bytes each
 //	            attributes, 12 bytes each
@@ -37,11 +37,13 @@
 //	            values, 12 bytes each
 //	            strings
 //
-// An event is kind (u8), zero (u8), lane (u16), function (u16), exception
-// (u16; 0: none, otherwise index + 1), line (u32; 0: none), sequence (i32,
-// from the base), time (i32, in units of the resolution, from the base time).
+// An event is kind (u8), a byte that is ignored by readers and written as zero,
+// lane (u16), function (u16), exception (u16; 0: none, otherwise index + 1),
+// line (u32; 0: none), sequence (i32, from the base), time (i32, in units of
+// the resolution, from the base time).
 //
-// A barrier is from (u64), to (u64), kind (u8), cause (u8), six zero bytes.
+// A barrier is from (u64), to (u64), kind (u8), cause (u8), six bytes that are
+// ignored by readers and written as zero.
 //
 // An attribute is the index of its event, of its key and of its value in the
 // value table (u32 each); attributes are sorted by event, and a key is a

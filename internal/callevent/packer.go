@@ -291,11 +291,12 @@ type Packed struct {
 	First, Last int64
 }
 
-// Close finishes the batch. The barriers are those inside the range of its
-// sequence numbers and the last one at or below its first, MaxBarriers at the
-// most; next is one more than the highest number that was received of the
-// stream; received is now, in Unix nanoseconds. Nothing can be added before Reset.
-// What cannot stand in a batch is an error, and the batch stays open.
+// Close finishes the batch. The barriers are those that reach into or beyond the
+// range of its sequence numbers and the last one at or below its first number,
+// MaxBarriers at the most; next is one more than the highest number that was
+// received of the stream; received is now, in Unix nanoseconds. Nothing can be
+// added before Reset. What cannot stand in a batch is an error, and the batch
+// stays open.
 func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed, error) {
 	if p.closed {
 		return Packed{}, fmt.Errorf("call event batch is already closed, expected Reset first")

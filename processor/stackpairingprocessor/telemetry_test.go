@@ -162,3 +162,26 @@ func TestTheDelayIsFromTheEndOfTheOldestCall(t *testing.T) {
 	assert.InDelta(t, 2*since, point.Sum, 60)
 	b.finish()
 }
+
+func TestTheDelayOfALongCallIsNotItsDuration(t *testing.T) {
+	const seconds = 1_800
+	packer, err := callevent.NewPacker(callevent.Stream{ID: streamID(1), Epoch: testEpoch, Resolution: 1e9}, callevent.MinBatchBytes)
+	require.NoError(t, err)
+	lane, _ := packer.Lane(callevent.Lane{ID: 1})
+	function, _ := packer.Function(&callevent.Function{Qualified: "f"})
+	for i, kind := range []callevent.Kind{callevent.KindEnter, callevent.KindExit} {
+		require.True(t, packer.Add(&callevent.Event{Kind: kind, Sequence: uint64(i), Time: int64(i) * seconds, Lane: lane, Function: function}))
+	}
+	packed, err := packer.Close(nil, 2, testEpoch+seconds*1e9)
+	require.NoError(t, err)
+	td := ptrace.NewTraces()
+	packed.To(td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty())
+
+	b := newBed(t)
+	require.NoError(t, b.ConsumeTraces(t.Context(), td))
+	metric, err := b.telemetry.GetMetric("otelcol_processor_stack_pairing_delay")
+	require.NoError(t, err)
+	point := metric.Data.(metricdata.Histogram[float64]).DataPoints[0]
+	assert.InDelta(t, time.Since(time.Unix(testEpoch/1e9+seconds, 0)).Seconds(), point.Sum, seconds/2)
+	b.finish()
+}

@@ -81,9 +81,7 @@ func (r *run) readControl() {
 		}
 		now := r.env.now()
 		until, lost := pulse.feel(r.control.heartbeats.Load(), now)
-		// An agent that is shutting down may beat no more, however long the pipeline
-		// holds up what it still has to send.
-		if lost && r.control.lastMode() != bytefrog.ModeShuttingDown {
+		if lost && !(r.control.lastMode() == bytefrog.ModeShuttingDown && r.isSending(now, silence)) {
 			r.leave(unresponsive(silence))
 		}
 		if _, err = in.read(now, until); err != nil && !timedOut(err) {
@@ -91,6 +89,13 @@ func (r *run) readControl() {
 			return
 		}
 	}
+}
+
+// isSending reports whether an agent that is shutting down is alive though its heart
+// beats no more: what it still has to send has come lately, or the receiver is held
+// up and reads no more of it.
+func (r *run) isSending(now time.Time, lately time.Duration) bool {
+	return now.Sub(r.lastActive()) < lately || !r.data.caughtUp() || r.handover != nil && r.handover.waiting.Load() > 0
 }
 
 // pulse says whether an agent's heart beats.

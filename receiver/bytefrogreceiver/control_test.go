@@ -55,20 +55,63 @@ func TestAnAgentWithoutHeartbeatsIsLost(t *testing.T) {
 	assert.Equal(t, callevent.End(10, callevent.CauseUnresponsive), s.end(t))
 }
 
-func TestAnAgentThatShutsDownNeedsNoHeartbeats(t *testing.T) {
+func TestAnAgentThatShutsDownNeedsNoHeartbeatsWhileThePipelineRefuses(t *testing.T) {
 	b := newBed(t, quickly, impatiently, withDataConnections(1))
+	b.pipeline.refuseWith(errRefused)
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 5)...))
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	run := b.receiver.env.registry.lookup(1)
-	b.await("more silence than an agent may have", func() bool { return time.Since(run.opened) > 500*time.Millisecond })
+	b.await("a hand-over that waits", func() bool { return run.handover.waiting.Load() > 0 })
+	since := time.Now()
+	b.await("more silence than an agent may have", func() bool { return time.Since(since) > 700*time.Millisecond })
 	assert.False(t, run.isLeaving())
 	p.write(calls(10, 5))
 	p.close()
 	a.control.close()
+	b.pipeline.refuseWith(nil)
 	b.awaitRuns(0)
 	assert.Equal(t, callevent.End(20, callevent.CauseEnded), b.pipeline.only(t).end(t))
+}
+
+func TestAnAgentThatShutsDownNeedsNoHeartbeatsWhileItSends(t *testing.T) {
+	b := newBed(t, quickly, impatiently, func(_ *bed, c *Config) {
+		c.Agent.DataConnections = 1
+		// A busy machine may hold the test up for long.
+		c.MissedHeartbeats = 50
+	})
+	a := connect(b, 1)
+	p := a.join()
+	p.write(namesOne())
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
+	run := b.receiver.env.registry.lookup(1)
+	since, sent := time.Now(), uint32(0)
+	b.await("more silence than an agent may have", func() bool {
+		p.write(calls(sent, 1))
+		sent += 2
+		return time.Since(since) > 2500*time.Millisecond
+	})
+	assert.False(t, run.isLeaving())
+	p.close()
+	a.control.close()
+	b.awaitRuns(0)
+	assert.Equal(t, callevent.End(uint64(sent), callevent.CauseEnded), b.pipeline.only(t).end(t))
+}
+
+func TestAnAgentThatShutsDownAndFallsSilentIsLost(t *testing.T) {
+	b := newBed(t, quickly, impatiently, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 5)...))
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
+	assert.Contains(t, a.control.expectError(), "no heartbeat for 200ms")
+	p.expectEnd()
+	a.control.expectEnd()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 10)
+	assert.Equal(t, callevent.End(10, callevent.CauseUnresponsive), s.end(t))
 }
 
 func TestHeartbeatsAreSeenWhileThePipelineRefuses(t *testing.T) {

@@ -85,6 +85,7 @@ func (d *dataConnection) finish() {
 		break
 	}
 	d.finishNow()
+	d.batch.release()
 }
 
 // finishNow hands on the last batch, whatever names are missing.
@@ -219,12 +220,11 @@ func (d *dataConnection) decode(now time.Time) error {
 func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 	d.run.settleBreak(events)
 	d.position.Store(unwrapSequence(d.run.stream.next.Load(), events[len(events)-1].Sequence))
-	if d.batch == nil {
-		d.fresh += len(events)
-		d.run.stream.advance(0, uint64(len(events)))
-		return nil
+	add := d.count
+	if d.batch != nil {
+		add = d.batch.add
 	}
-	bad, err := d.batch.add(events, now)
+	bad, err := add(events, now)
 	if err == nil {
 		d.fresh += len(events)
 		return nil
@@ -234,6 +234,24 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 		d.in.take(bytefrog.EventSize(e.Type))
 	}
 	return d.in.bad(err)
+}
+
+// count takes events of which nothing but their numbers is wanted, as batcher.add
+// does: markers and data breaks are judged by those.
+func (d *dataConnection) count(events []bytefrog.Event, _ time.Time) (bad int, err error) {
+	s := d.run.stream
+	reference := s.next.Load()
+	next := reference
+	for i, e := range events {
+		sequence := unwrapSequence(reference, e.Sequence)
+		if !validSequence(sequence) {
+			s.advance(next, uint64(i))
+			return i, notOfTheRun(sequenceOffset, e.Sequence, reference)
+		}
+		next = max(next, sequence+1)
+	}
+	s.advance(next, uint64(len(events)))
+	return 0, nil
 }
 
 // handle takes a message that is no call event.

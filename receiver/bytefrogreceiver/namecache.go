@@ -79,6 +79,13 @@ func (c *idCache) forget() {
 	clear(c.sparse)
 }
 
+// release forgets all indexes and gives the memory back.
+func (c *idCache) release() {
+	c.forget()
+	c.budget.give(len(c.dense) * int(unsafe.Sizeof(idSlot{})))
+	c.dense = nil
+}
+
 // laneCache remembers the index of a thread's lane in the batch that is being
 // packed, and between which times the thread has the lane's name. It is for one
 // goroutine.
@@ -122,3 +129,17 @@ func (c *laneCache) remember(thread uint16, index uint16, from, before int64) {
 
 // forget forgets all indexes.
 func (c *laneCache) forget() { c.generation++ }
+
+// release forgets all indexes and gives the memory back.
+func (c *laneCache) release() {
+	c.forget()
+	c.budget.give(len(c.dense) * int(unsafe.Sizeof(laneSlot{})))
+	c.dense = nil
+}
+
+// release gives back the memory of the caches, when nothing more will be packed.
+func (b *batcher) release() {
+	b.methods.release()
+	b.exceptions.release()
+	b.lanes.release()
+}

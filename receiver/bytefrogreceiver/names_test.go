@@ -230,6 +230,41 @@ func TestCachesWithoutMemoryStillFind(t *testing.T) {
 	assert.Zero(t, b.used.Load())
 }
 
+func TestCachesGiveTheirMemoryBack(t *testing.T) {
+	b := &budget{limit: 1 << 20}
+	c, lanes := newIDCache(b), newLaneCache(b)
+	for range 2 {
+		c.remember(1000, 7)
+		lanes.remember(100, 3, 0, 10)
+		assert.NotZero(t, b.used.Load())
+		c.release()
+		lanes.release()
+		assert.Zero(t, b.used.Load())
+		_, ok := c.find(1000)
+		assert.False(t, ok)
+		_, ok = lanes.lookup(100, 5)
+		assert.False(t, ok)
+	}
+}
+
+func TestConnectionsThatHaveEndedHaveNoMemory(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1))
+	a := connect(b, 1)
+	run := b.receiver.env.registry.lookup(1)
+	var used []int64
+	for i := range uint32(5) {
+		p := a.join()
+		p.write(append(namesOne(), calls(10*i, 5)...))
+		p.close()
+		b.await("its events", func() bool { return run.stream.received.Load() == uint64(10*(i+1)) })
+		run.data.finished.Wait()
+		used = append(used, run.stream.budget.used.Load())
+	}
+	assert.Equal(t, []int64{used[0], used[0], used[0], used[0], used[0]}, used)
+	a.finish()
+	b.awaitRuns(0)
+}
+
 func TestAnEventWithTheLongestNamesFitsIntoTheSmallestBatch(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.Batch.MaxBytes = callevent.MinBatchBytes })
 	a := connect(b, 1)

@@ -31,8 +31,10 @@ type metricsLoop struct {
 	refusing bool
 
 	mu sync.Mutex
-	// over are the last states of runs that have ended.
+	// over are the last states of runs that have ended; full says that one had no
+	// room, which is logged once for each collection.
 	over []runState
+	full bool
 }
 
 const (
@@ -63,6 +65,13 @@ func (m *metricsLoop) ended(s runState) {
 	if len(m.over) < maxOver {
 		s.over, s.connections, s.sendBuffers = true, 0, 0
 		m.over = append(m.over, s)
+		return
+	}
+	m.env.telemetry.metricPointsDropped(s.points(), droppedQueueFull)
+	if !m.full {
+		m.full = true
+		m.env.logger.Warn("More runs ended than the last metrics are kept of: those of a run are dropped, and so are others until the next collection",
+			zap.Int("runs", maxOver), zap.Duration("collection_interval", m.env.config.CollectionInterval))
 	}
 }
 
@@ -109,7 +118,7 @@ func (m *metricsLoop) collect(ctx context.Context) {
 	err := m.next.ConsumeMetrics(ctx, metrics)
 	m.env.observer.EndMetricsOp(ctx, formatBytefrog, n, err)
 	if err != nil {
-		m.env.telemetry.metricPointsDropped(n)
+		m.env.telemetry.metricPointsDropped(n, droppedRefused)
 		if !m.refusing {
 			m.env.logger.Warn("The pipeline refuses metrics: they are dropped until it accepts them", zap.Error(err))
 		}
@@ -121,7 +130,7 @@ func (m *metricsLoop) takeOver() []runState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	over := m.over
-	m.over = nil
+	m.over, m.full = nil, false
 	return over
 }
 
@@ -150,6 +159,20 @@ func modeAttribute(mode bytefrog.Mode) metadata.AttributeBytefrogAgentMode {
 	default:
 		return metadata.AttributeBytefrogAgentModeUnknown
 	}
+}
+
+// pointsOfRun is how many points record makes of a run that has no breaks.
+const pointsOfRun = len(modes) + 4
+
+// points is how many points record makes of a run when all metrics are enabled.
+func (s *runState) points() int {
+	points := pointsOfRun
+	for _, n := range s.breaks {
+		if n > 0 {
+			points++
+		}
+	}
+	return points
 }
 
 func (m *metricsLoop) record(s *runState, now pcommon.Timestamp) {

@@ -12,10 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
 )
 
 func newLogsConsumer(f func(context.Context, plog.Logs) error) (consumer.Logs, error) {
@@ -107,4 +109,22 @@ func TestMetricsThatAreRefusedAreCounted(t *testing.T) {
 	assert.Len(t, b.said.FilterMessageSnippet("refuses metrics").All(), 1)
 	a.finish()
 	b.awaitRuns(0)
+}
+
+func TestTheLastMetricsOfTooManyRunsAreDroppedAndCounted(t *testing.T) {
+	b := newBed(t, func(_ *bed, c *Config) { c.CollectionInterval = time.Hour })
+	loop := b.receiver.env.metrics
+	state := runState{resource: pcommon.NewResource()}
+	state.breaks[callevent.CauseSuspended] = 3
+	for range maxOver + 2 {
+		loop.ended(state)
+	}
+	assert.EqualValues(t, 2*11, b.metric("receiver_bytefrog_metric_points_dropped"))
+	assert.Len(t, b.said.FilterMessageSnippet("More runs ended").All(), 1)
+	loop.collect(context.Background())
+	all := b.metrics.AllMetrics()
+	require.Len(t, all, 1)
+	assert.Equal(t, 11*maxOver, all[0].DataPointCount(), "points says what record does")
+	loop.ended(state)
+	assert.EqualValues(t, 2*11, b.metric("receiver_bytefrog_metric_points_dropped"))
 }

@@ -126,6 +126,6 @@ func (t *telemetry) logRecordsDropped(n int, reason string) {
 	t.builder.ReceiverBytefrogLogRecordsDropped.Add(background, int64(n), withAttribute("reason", reason))
 }
 
-func (t *telemetry) metricPointsDropped(n int) {
-	t.builder.ReceiverBytefrogMetricPointsDropped.Add(background, int64(n))
+func (t *telemetry) metricPointsDropped(n int, reason string) {
+	t.builder.ReceiverBytefrogMetricPointsDropped.Add(background, int64(n), withAttribute("reason", reason))
 }

@@ -145,13 +145,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogLogRecordsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_log_records_dropped",
-		metric.WithDescription("Log records that were dropped, by reason (queue_full, permanent_error, refused, shutdown). [Alpha]"),
+		metric.WithDescription("Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogMetricPointsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_metric_points_dropped",
-		metric.WithDescription("Metric points that the pipeline refused. [Alpha]"),
+		metric.WithDescription("Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of runs, when too many ended between two collections). [Alpha]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)

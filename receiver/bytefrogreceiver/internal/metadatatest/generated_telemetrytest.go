@@ -200,7 +200,7 @@ func AssertEqualReceiverBytefrogHandoverRetries(t *testing.T, tt *componenttest.
 func AssertEqualReceiverBytefrogLogRecordsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_log_records_dropped",
-		Description: "Log records that were dropped, by reason (queue_full, permanent_error, refused, shutdown). [Alpha]",
+		Description: "Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -216,7 +216,7 @@ func AssertEqualReceiverBytefrogLogRecordsDropped(t *testing.T, tt *componenttes
 func AssertEqualReceiverBytefrogMetricPointsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_metric_points_dropped",
-		Description: "Metric points that the pipeline refused. [Alpha]",
+		Description: "Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of runs, when too many ended between two collections). [Alpha]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

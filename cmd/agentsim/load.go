@@ -38,8 +38,14 @@ then end in order.`,
 			if err != nil {
 				return err
 			}
-			if agents < 1 {
-				return fmt.Errorf("--agents: expected at least 1, got %d", agents)
+			for _, flag := range []struct {
+				name  string
+				value int
+			}{{"agents", agents}, {"threads", o.Threads}, {"depth", o.Depth}, {"functions", o.Functions}} {
+				// load.Options would take 0 for its default.
+				if flag.value < 1 {
+					return fmt.Errorf("--%s: expected at least 1, got %d", flag.name, flag.value)
+				}
 			}
 			programs := make([]bytefrogagent.Program, agents)
 			for i := range programs {

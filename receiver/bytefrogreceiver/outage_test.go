@@ -56,8 +56,9 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 
 	b := unstartedBed(t, withDataConnections(2), func(_ *bed, c *Config) {
 		c.NameWait = maxWait / 2
-		// Long enough for one connection to sleep while the other delivers.
-		c.Retry = RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: 5 * time.Second}
+		// As much less than maxWait as by default: stack_pairing gets rid of what it
+		// holds by itself, and waits for numbers again before anyone tries.
+		c.Retry = RetryConfig{InitialInterval: 20 * time.Millisecond, MaxInterval: maxWait / 5}
 	})
 	b.receiver.traces = pairing
 	b.start()

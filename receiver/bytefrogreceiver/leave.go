@@ -80,13 +80,20 @@ func outOfMemory(limit int) ending {
 }
 
 // leave decides that the run ends. Only the first decision counts; the keeper
-// carries it out. It returns at once.
+// carries it out. It returns at once, or as soon as the agent was told to start. One
+// that is left before has nothing to suspend: it is told error, and never start.
 func (r *run) leave(e ending) {
-	r.decided.Do(func() {
-		r.ending = e
-		close(r.leaving)
-		r.cancel()
-	})
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	if r.isLeaving() {
+		return
+	}
+	if !r.isStarted() && e.how == farewellSuspend {
+		e.how = farewellError
+	}
+	r.ending = e
+	close(r.leaving)
+	r.cancel()
 }
 
 // timing are the times of leaving and suspending that the agent's behaviour asks

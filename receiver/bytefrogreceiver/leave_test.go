@@ -5,6 +5,7 @@ package bytefrogreceiver
 
 import (
 	"context"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -173,6 +174,52 @@ func TestAPortInUseIsAClearError(t *testing.T) {
 	assert.ErrorContains(t, err, "address already in use")
 	assert.ErrorIs(t, second.receiver.Start(context.Background(), componenttest.NewNopHost()), err)
 	second.shutdown()
+}
+
+func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
+	b := newBed(t, quickly)
+	conn, server := net.Pipe()
+	p := &peer{t: t, conn: conn, version: 1}
+	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
+		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
+	})
+	require.NoError(t, err)
+	run.leave(shutdown())
+	require.NoError(t, run.start())
+	assert.False(t, run.isStarted())
+	b.receiver.env.telemetry.runs(1)
+	go run.keep()
+	go run.readControl()
+	assert.Equal(t, "the receiver is shutting down", p.expectError())
+	p.expectEnd()
+	b.awaitRuns(0)
+	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
+}
+
+func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
+	b := newBed(t, quickly)
+	conn, server := net.Pipe()
+	p := &peer{t: t, conn: conn, version: 1}
+	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
+		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
+	})
+	require.NoError(t, err)
+	b.receiver.env.telemetry.runs(1)
+	go run.keep()
+	go func() {
+		assert.NoError(t, run.start())
+		run.readControl()
+	}()
+	m, err := p.receive()
+	require.NoError(t, err)
+	_, err = bytefrog.ParseAgentConfiguration(m)
+	require.NoError(t, err)
+	// Nobody reads, so start is being sent till now.
+	go run.leave(shutdown())
+	p.expectCommand(bytefrog.TypeStart)
+	p.expectCommand(bytefrog.TypeSuspend)
+	p.expectEnd()
+	b.awaitRuns(0)
 }
 
 func TestAReloadTakesTheSamePortAgain(t *testing.T) {

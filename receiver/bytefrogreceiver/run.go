@@ -45,7 +45,9 @@ type run struct {
 	// leaving is closed when ending was set, once.
 	leaving chan struct{}
 	ending  ending
-	decided sync.Once
+	// deciding is held while the agent is configured and started, and while it is
+	// decided to leave it: one that is left before is not started.
+	deciding sync.Mutex
 	// left ends what may not outlast the decision to leave.
 	left   context.Context
 	cancel context.CancelFunc
@@ -101,23 +103,36 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	return r, nil
 }
 
-// start configures and starts the agent.
+// start configures and starts the agent, unless it is being left already.
 func (r *run) start() error {
+	started, err := r.tellToStart()
+	if started {
+		r.logger.Info("An agent was started", zap.Uint8("protocol", r.version), zap.Stringer("stream", r.streamID))
+		r.logs.started(r.version, r.peer)
+	}
+	return err
+}
+
+// tellToStart sends what start is about, and reports whether it did.
+func (r *run) tellToStart() (bool, error) {
 	configuration, err := r.env.config.Agent.forRun(r.id).Message(r.version)
 	if err != nil {
-		return err
+		return false, err
+	}
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	if r.isLeaving() {
+		return false, nil
 	}
 	if err := r.control.send(configuration); err != nil {
-		return err
+		return false, err
 	}
 	r.stream.clock.zero = r.env.now()
 	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeStart}); err != nil {
-		return err
+		return false, err
 	}
 	close(r.started)
-	r.logger.Info("An agent was started", zap.Uint8("protocol", r.version), zap.Stringer("stream", r.streamID))
-	r.logs.started(r.version, r.peer)
-	return nil
+	return true, nil
 }
 
 // isStarted reports whether the agent was told to start.

@@ -246,3 +246,23 @@ func TestWithoutAPipelineForTracesAgentsAreReadAllTheSame(t *testing.T) {
 	b.await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
 	assert.EqualValues(t, 201, b.metric("receiver_bytefrog_events"))
 }
+
+func TestWithoutAPipelineForTracesNumbersTurnAsWell(t *testing.T) {
+	b := newBed(t, quickly, withoutTraces, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	run := b.receiver.env.registry.lookup(1)
+	const step = 1 << 30
+	for i := range uint64(9) { // More than two turns.
+		p.write(calls(uint32(i*step), 1))
+		b.await("the next number", func() bool { return run.stream.next.Load() == i*step+2 })
+	}
+	p.send(bytefrog.Marker{Sequence: 3, Key: "k", Value: "v"})
+	a.control.send(bytefrog.DataBreak{Sequence: 4})
+	b.await("the break", func() bool { return run.breaks[callevent.CauseSuspended].Load() == 1 })
+	a.finish()
+	b.awaitRuns(0)
+	b.await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
+	assert.Zero(t, b.metric("receiver_bytefrog_bad_data"))
+	assert.EqualValues(t, 8*step+4, run.stream.next.Load())
+}

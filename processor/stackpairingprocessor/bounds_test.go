@@ -17,18 +17,25 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 )
 
+// steps are between the numbers of streams that are in several shards, and in one.
+var steps = map[string]byte{"in several shards": 1, "in one shard": shardCount}
+
 func TestBeyondMaxStreamsTheOneThatWasSilentForLongestEnds(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 3 })
-	for stream := byte(1); stream <= 3; stream++ {
-		b.take(batch{stream: stream, events: []string{"enter main"}})
-		b.pass(time.Second)
+	for name, step := range steps {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 3 })
+			for i := range byte(3) {
+				b.take(batch{stream: i * step, events: []string{"enter main"}})
+				b.pass(time.Second)
+			}
+			b.take(batch{stream: 0, next: 1}) // It is alive.
+			b.pass(time.Second)
+			b.take(batch{stream: 3 * step, events: []string{"enter main"}})
+			assert.Equal(t, []string{fmt.Sprintf("s%d/main 0 truncated:limit", step)}, b.next.accepted())
+			assert.EqualValues(t, 3, b.sum("streams"))
+			b.finish()
+		})
 	}
-	b.take(batch{stream: 1, next: 1}) // It is alive.
-	b.pass(time.Second)
-	b.take(batch{stream: 4, events: []string{"enter main"}})
-	assert.Equal(t, []string{"s2/main 0 truncated:limit"}, b.next.accepted())
-	assert.EqualValues(t, 3, b.sum("streams"))
-	b.finish()
 }
 
 // One that has ended holds nothing any more, so it goes first.
@@ -47,34 +54,28 @@ func TestBeyondMaxStreamsOneThatHasEndedGoesFirst(t *testing.T) {
 
 // One can also end when a gap before its end is given up.
 func TestBeyondMaxStreamsOneThatATimerEndedGoesFirst(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 2 })
-	b.take(batch{stream: 1, events: []string{"enter main"}})
-	b.take(batch{stream: 2, events: []string{"skip"}}, batch{stream: 2, first: 2, events: []string{"skip"},
-		barriers: []callevent.Barrier{callevent.End(3, callevent.CauseEnded)}})
-	b.pass(5 * time.Second)
-	b.tick()
-	require.True(t, b.shardOf(streamID(2)).streams[streamID(2)].Ended())
-	b.take(batch{stream: 3, events: []string{"enter main"}})
-	assert.Empty(t, b.next.accepted())
-	assert.EqualValues(t, 2, b.sum("streams"))
-	b.finish()
+	for name, step := range steps {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 2 })
+			b.take(batch{stream: 0, events: []string{"enter main"}})
+			b.take(batch{stream: step, events: []string{"skip"}}, batch{
+				stream: step, first: 2, events: []string{"skip"},
+				barriers: []callevent.Barrier{callevent.End(3, callevent.CauseEnded)},
+			})
+			b.pass(5 * time.Second)
+			b.tick()
+			b.take(batch{stream: 2 * step, events: []string{"enter main"}})
+			assert.Empty(t, b.next.accepted())
+			assert.EqualValues(t, 2, b.sum("streams"))
+			b.finish()
+		})
+	}
 }
 
 // Which one makes room stands at the beginning of a list: nobody has to look at
 // all others. Every stream stands in one, whatever becomes of it.
 func TestEveryStreamStandsWhereItIsFound(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 100 })
-	check := func() {
-		t.Helper()
-		for i := range b.shards {
-			sh := &b.shards[i]
-			require.Equal(t, len(sh.streams), sh.live.Len()+sh.ended.Len())
-			for id, s := range sh.streams {
-				require.Equal(t, id, s.place.Value)
-				require.Equal(t, s.Ended(), s.among == &sh.ended)
-			}
-		}
-	}
 	for stream := byte(1); stream <= 200; stream++ {
 		next := batch{stream: stream, events: []string{"enter main"}}
 		if stream%3 == 0 {
@@ -83,14 +84,39 @@ func TestEveryStreamStandsWhereItIsFound(t *testing.T) {
 		b.take(next)
 		b.take(batch{stream: stream/2 + 1, next: 1})
 		b.pass(time.Second)
-		check()
+		b.checkPlaces()
 	}
 	assert.EqualValues(t, 100, b.sum("streams"))
 	b.pass(time.Minute)
 	b.tick()
-	check()
+	b.checkPlaces()
 	assert.Zero(t, b.sum("streams"))
 	b.finish()
+}
+
+func TestAStreamThatEndsWhenItsGapIsGivenUpAtMaxMiBStandsAmongTheEnded(t *testing.T) {
+	b := newBed(t, small)
+	b.take(batch{
+		stream: 1, first: 1, events: many(20_000, "enter f", "exit f"),
+		barriers: []callevent.Barrier{callevent.End(40_001, callevent.CauseEnded)},
+	})
+	assert.Len(t, b.next.accepted(), 20_000)
+	assert.Equal(t, 1, b.shardOf(streamID(1)).ended.Len())
+	b.checkPlaces()
+	b.finish()
+}
+
+// checkPlaces checks that every stream stands in one list, and in the right one.
+func (b *bed) checkPlaces() {
+	b.t.Helper()
+	for i := range b.shards {
+		sh := &b.shards[i]
+		require.Equal(b.t, len(sh.streams), sh.live.Len()+sh.ended.Len())
+		for id, s := range sh.streams {
+			require.Equal(b.t, id, s.place.Value)
+			require.Equal(b.t, s.Ended(), s.among == &sh.ended)
+		}
+	}
 }
 
 func TestTheNewestStreamIsNeverTheOneThatEnds(t *testing.T) {
@@ -146,15 +172,19 @@ func TestAtMaxMiBItsGapsAreGivenUpBeforeItsNames(t *testing.T) {
 // less, though something waits in each of them.
 func TestAtMaxMiBStreamsThatHoldLessGoOnWaiting(t *testing.T) {
 	b := newBed(t, small)
-	for stream := byte(10); stream < 20; stream++ {
+	// The last three are in the hostile stream's shard.
+	innocent := []byte{10, 11, 12, 13, 14, 15, 16, 1 + shardCount, 1 + 2*shardCount, 1 + 3*shardCount}
+	for _, stream := range innocent {
 		b.take(batch{stream: stream, first: 1, events: []string{"enter f"}})
 	}
-	b.take(batch{stream: 1, events: many(12_000, "enter main")})
-	assert.EqualValues(t, 12_000, b.sum("truncated_frames", "limit"))
+	for i := range uint64(5) {
+		b.take(batch{stream: 1, first: 12_000 * i, events: many(12_000, "enter main")})
+	}
+	assert.EqualValues(t, 60_000, b.sum("truncated_frames", "limit"))
 	assert.Zero(t, b.sum("breaks", "joined"))
 	assert.EqualValues(t, 10, b.sum("waiting_events"))
 	b.next.accepted()
-	for stream := byte(10); stream < 20; stream++ {
+	for _, stream := range innocent {
 		b.take(batch{stream: stream, events: []string{"skip"}}, batch{stream: stream, first: 2, events: []string{"exit f"}})
 		assert.Equal(t, []string{fmt.Sprintf("s%d/f 1", stream)}, b.next.accepted())
 	}

@@ -154,6 +154,25 @@ func TestBarriersAheadAreBounded(t *testing.T) {
 	}
 }
 
+// A barrier that stands before what has been paired needs no room.
+func TestABarrierHeardOfLateGivesNothingUpForRoom(t *testing.T) {
+	settings := wide()
+	r := newRig(&settings, 1)
+	batch("0 +a\n1 +b")(r)
+	var barriers []callevent.Barrier
+	for i := range uint64(maxPending) {
+		barriers = append(barriers, suspendedAt(10+i))
+	}
+	for ; len(barriers) > 0; barriers = barriers[callevent.MaxBarriers:] {
+		announce(0, barriers[:callevent.MaxBarriers]...)(r)
+	}
+	announce(0, suspendedAt(1), suspendedAt(2))(r)
+	checkNoFault(t, r)
+	if n := r.counters.Breaks[callevent.CauseSuspended]; n != 2 || r.counters.Missing != 0 {
+		t.Errorf("counters %s", countersText(r.counters))
+	}
+}
+
 // A stream that made calls deep, or waited long, gives the memory back.
 func TestMemoryGoesDownWhenItIsNoLongerNeeded(t *testing.T) {
 	settings := wide()

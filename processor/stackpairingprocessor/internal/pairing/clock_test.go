@@ -6,6 +6,8 @@ package pairing
 import (
 	"math"
 	"testing"
+
+	"github.com/callbraid/callbraid/internal/callevent"
 )
 
 // Rule 7.
@@ -88,6 +90,21 @@ func TestTime(t *testing.T) {
 				breaks clock 1`,
 		},
 	})
+}
+
+// A clock that is set to before 1970 begins there.
+func TestATimeBefore1970Is1970(t *testing.T) {
+	settings := wide()
+	r := newRig(&settings, 1)
+	batchOf(func(d *delivery) {
+		for i, at := range []int64{testJump + 1, -10, 5} {
+			d.events[i].time = at
+		}
+	}, "0 +a\n1 +b\n2 -b")(r)
+	checkNoFault(t, r)
+	if n := r.counters.Breaks[callevent.CauseClock]; n != 1 || len(r.spans) != 2 || r.spans[1].Start != 0 || r.spans[1].End != 5 {
+		t.Errorf("%d breaks, spans\n%s", n, lines(r.spans))
+	}
 }
 
 // Times at the ends of what can be said are no trouble.

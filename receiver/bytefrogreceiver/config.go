@@ -122,9 +122,10 @@ type LimitsConfig struct {
 	MessageTimeout time.Duration `mapstructure:"message_timeout"`
 }
 
-// RetryConfig is the back-off between tries, without jitter: a pause is between half
-// of what it says and one and a half. What waits for a retry is missing in the
-// processor, so MaxInterval has to be well below its reorder.max_wait.
+// RetryConfig is the back-off between tries: a pause is between half of what it says
+// and one and a half, by chance, and never more than MaxInterval. What waits for a
+// retry is missing in the processor, so that has to be well below its
+// reorder.max_wait.
 type RetryConfig struct {
 	InitialInterval time.Duration `mapstructure:"initial_interval"`
 	MaxInterval     time.Duration `mapstructure:"max_interval"`
@@ -142,7 +143,7 @@ const (
 	// up: what each of its data connections needs at least.
 	minBufferMemory = 10 * 128
 	// maxNameWait leaves the processor's default wait of 5 s a second, and
-	// maxRetryInterval half of one when chance makes a pause half as long again.
+	// maxRetryInterval two: what is handed on again is on its way for some time.
 	maxNameWait      = 4 * time.Second
 	maxRetryInterval = 3 * time.Second
 	// maxConnectionLead is far below half of the protocol's numbers, beyond which

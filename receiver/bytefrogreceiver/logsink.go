@@ -164,7 +164,7 @@ func (s *logSink) handOn(logs plog.Logs) {
 			s.env.observer.EndLogsOp(ctx, formatBytefrog, n, err)
 			return
 		}
-		timer := time.NewTimer(pause/2 + rand.N(pause))
+		timer := time.NewTimer(min(pause/2+rand.N(pause), s.env.config.Retry.MaxInterval))
 		select {
 		case <-timer.C:
 			pause = min(2*pause, s.env.config.Retry.MaxInterval)

@@ -174,6 +174,7 @@ func TestAtMaxMiBStreamsThatHoldLessGoOnWaiting(t *testing.T) {
 	b := newBed(t, small)
 	// The last three are in the hostile stream's shard.
 	innocent := []byte{10, 11, 12, 13, 14, 15, 16, 1 + shardCount, 1 + 2*shardCount, 1 + 3*shardCount}
+	b.take(batch{stream: 1})
 	for _, stream := range innocent {
 		b.take(batch{stream: stream, first: 1, events: []string{"enter f"}})
 	}

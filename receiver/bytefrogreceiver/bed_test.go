@@ -322,3 +322,9 @@ func (s *streamSeen) breaks() []callevent.Barrier {
 	}
 	return breaks
 }
+
+// newDataConnection is one that is ready to be read, and has not joined its run.
+func newDataConnection(r *run, in *input) (*dataConnection, error) {
+	d := &dataConnection{run: r, in: in}
+	return d, d.prepare()
+}

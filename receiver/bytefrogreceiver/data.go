@@ -39,19 +39,22 @@ type dataConnection struct {
 	lost error
 }
 
-func newDataConnection(r *run, in *input) (*dataConnection, error) {
-	d := &dataConnection{run: r, in: in, events: make([]bytefrog.Event, chunk)}
+// prepare makes what the connection needs to be read. It is costly, and done only for
+// those that could join the run.
+func (d *dataConnection) prepare() error {
+	r := d.run
+	d.events = make([]bytefrog.Event, chunk)
 	if r.handover == nil {
-		return d, nil
+		return nil
 	}
 	batch, err := newBatcher(r.stream, r.streamID, r.env.config, r.handover.send)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	batch.reckon = d.reckon
 	batch.closing = r.awaitControl
 	d.batch = batch
-	return d, nil
+	return nil
 }
 
 // serve reads the connection to its end and hands on all that came.
@@ -63,7 +66,7 @@ func (d *dataConnection) serve() {
 	defer d.run.data.finished.Done()
 	d.finish()
 	if d.lost != nil {
-		d.awaitControl()
+		d.leaveUnlessKilled()
 	}
 }
 
@@ -94,10 +97,10 @@ func (d *dataConnection) finishNow() {
 	d.batch.flush()
 }
 
-// awaitControl gives the run up when the connection was cut off and the control
+// leaveUnlessKilled gives the run up when the connection was cut off and the control
 // connection was not: when an agent is killed both are, and the control connection
 // says what it was.
-func (d *dataConnection) awaitControl() {
+func (d *dataConnection) leaveUnlessKilled() {
 	timer := time.NewTimer(d.run.env.timing.quiet)
 	defer timer.Stop()
 	select {

@@ -40,6 +40,15 @@ func (d *dataConnections) attach(c *dataConnection) error {
 	return nil
 }
 
+// detach undoes attach, for a connection that could not be made ready to be read.
+func (d *dataConnections) detach(c *dataConnection) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.open, c)
+	d.attached--
+	d.finished.Done()
+}
+
 // release closes the socket of a connection, of which nothing more is read.
 func (d *dataConnections) release(c *dataConnection) {
 	_ = c.in.conn.Close()

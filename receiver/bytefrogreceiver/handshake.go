@@ -22,6 +22,7 @@ const (
 	refusedVersion     = "version"
 	refusedUnknownRun  = "unknown_run"
 	refusedRunFull     = "data_connections"
+	refusedOtherHost   = "other_host"
 	refusedShutdown    = "shutdown"
 	refusedBadData     = "bad_data"
 	refusedOther       = "other"
@@ -45,6 +46,10 @@ func (r *bytefrogReceiver) serve(conn net.Conn, until time.Time) {
 	in.deadline = until
 	first, err := r.readFirst(in)
 	r.handshakes.done(conn)
+	if err != nil && isProjectHello(in.bytes()) {
+		r.refuseVersion(in, "project hello (16) of protocol version 4")
+		return
+	}
 	if err != nil {
 		r.refuseBadFirst(in, err)
 		return
@@ -100,10 +105,7 @@ func (r *bytefrogReceiver) refuseBadFirst(in *input, err error) {
 // greet answers hello: the agent is started or refused.
 func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello) {
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
-		text := fmt.Sprintf("protocol version %d is not supported: this receiver speaks versions %d and %d",
-			m.Version, bytefrog.MinVersion, bytefrog.MaxVersion)
-		r.env.logger.Warn("An agent is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
-		r.refuse(in.conn, refusedVersion, text)
+		r.refuseVersion(in, fmt.Sprintf("protocol version %d", m.Version))
 		return
 	}
 	in.resize(controlBytes)
@@ -121,9 +123,24 @@ func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello) {
 	run.readControl()
 }
 
+// isProjectHello reports whether a connection begins as those of version 4 may.
+func isProjectHello(b []byte) bool {
+	return len(b) > 0 && bytefrog.MessageType(b[0]) == bytefrog.TypeProjectHello
+}
+
+// refuseVersion refuses an agent that speaks what this receiver does not.
+func (r *bytefrogReceiver) refuseVersion(in *input, spoken string) {
+	text := fmt.Sprintf("%s is not supported: this receiver speaks versions %d and %d", spoken, bytefrog.MinVersion, bytefrog.MaxVersion)
+	r.env.logger.Warn("An agent is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
+	r.refuse(in.conn, refusedVersion, text)
+}
+
 func reasonOf(err error) string {
 	var limit *limitError
+	var stranger *strangerError
 	switch {
+	case errors.As(err, &stranger):
+		return refusedOtherHost
 	case errors.As(err, &limit) && limit.setting == "limits.max_runs":
 		return refusedRuns
 	case errors.As(err, &limit):
@@ -152,6 +169,25 @@ func (r *bytefrogReceiver) join(in *input, m bytefrog.DataHello) {
 	}
 }
 
+// strangerError: a data connection comes from another host than the run's control
+// connection. Run IDs are small numbers, and who guesses one could end the run.
+type strangerError struct {
+	run       runID
+	host, got string
+}
+
+func (e *strangerError) Error() string {
+	return fmt.Sprintf("expected data connections of run %d from %s, as its control connection, got one from %s", e.run, e.host, e.got)
+}
+
+// hostOf is the address of a peer without its port.
+func hostOf(conn net.Conn) string {
+	if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap().String()
+	}
+	return conn.RemoteAddr().String()
+}
+
 // join takes a data connection into the run and reads it to its end. The error
 // says why it didn't.
 func (r *run) join(in *input) error {
@@ -162,11 +198,15 @@ func (r *run) join(in *input) error {
 			return errRunOver
 		}
 	}
-	d, err := newDataConnection(r, in)
-	if err != nil {
+	if host, theirs := hostOf(r.control.in.conn), hostOf(in.conn); host != theirs {
+		return &strangerError{run: r.id, host: host, got: theirs}
+	}
+	d := &dataConnection{run: r, in: in}
+	if err := r.data.attach(d); err != nil {
 		return err
 	}
-	if err := r.data.attach(d); err != nil {
+	if err := d.prepare(); err != nil {
+		r.data.detach(d)
 		return err
 	}
 	in.resize(inputBytes)

@@ -6,6 +6,7 @@ package bytefrogreceiver
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
 )
 
 func TestAnAgentIsConfiguredAndStarted(t *testing.T) {
@@ -61,9 +63,37 @@ func TestAProjectHelloIsRefused(t *testing.T) {
 	p := dial(t, b.address())
 	p.write([]byte{byte(bytefrog.TypeProjectHello), 4, 0, 0, 0, 1})
 	text := p.expectError()
-	assert.Contains(t, text, "project hello")
-	assert.Contains(t, text, "version")
+	assert.Contains(t, text, "project hello (16) of protocol version 4")
+	assert.Contains(t, text, "versions 1 and 2")
 	p.expectEnd()
+	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_refused"))
+	assert.Zero(t, b.metric("receiver_bytefrog_bad_data"))
+	assert.Len(t, b.said.FilterLevelExact(zapcore.WarnLevel).All(), 1)
+}
+
+func TestADataConnectionFromAnotherHostIsRefused(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	a.join().write(append(namesOne(), calls(0, 10)...))
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	conn, err := dialer.Dial("tcp4", b.address())
+	if err != nil {
+		t.Skipf("a second address is needed, such as by ifconfig lo0 alias 127.0.0.2: %v", err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	stranger := &peer{t: t, conn: conn, version: 1}
+	stranger.send(bytefrog.DataHello{Run: a.configuration.RunID})
+	assert.Equal(t, "expected data connections of run 1 from 127.0.0.1, as its control connection, got one from 127.0.0.2", stranger.expectError())
+	stranger.expectEnd()
+	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_refused"))
+	assert.Len(t, b.said.FilterLevelExact(zapcore.WarnLevel).All(), 1)
+	// The run goes on, with both connections of its agent.
+	a.join().write(calls(20, 10))
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 40)
+	assert.Equal(t, callevent.CauseEnded, s.end(t).Cause)
 }
 
 func TestADataConnectionOfAnUnknownRunIsRefused(t *testing.T) {

@@ -128,3 +128,11 @@ func (s *Stream) skipTo(to uint64) {
 	s.passed.add(passed{from: s.next, to: to, inBreak: true})
 	s.next, s.fresh = to, false
 }
+
+// discard takes the lowest waiting event out, with what belongs to it.
+func (s *Stream) discard(sequence uint64) {
+	if s.window.at(sequence).attributes {
+		s.takeAttributes(sequence)
+	}
+	s.window.remove(sequence)
+}

@@ -9,10 +9,12 @@
 // protocol, no pdata, no pipeline, no goroutines and no clock of its own: a
 // Stream belongs to whoever calls it, one call at a time.
 //
-// The way of an event: stream.go takes it out of its batch; window.go lets it
-// wait for those before it, order.go says for how long, and ranges.go remembers
-// the numbers that were given up; barriers.go ends stacks; stack.go opens and
-// closes frames; trace.go puts them into traces; finish.go makes the finished
-// Span, or leaves it out. attributes.go is about what few events have, and
-// memory.go says what all this takes.
+// The way of an event: stream.go takes it out of its batch, and names.go gives
+// its names the stream's numbers; window.go lets it wait for those before it,
+// order.go says for how long, giveup.go goes on without them, and ranges.go
+// remembers their numbers; barriers.go ends stacks; clock.go says when the event
+// was, lanes.go on which stack; stack.go opens and closes frames; trace.go puts
+// them into traces; finish.go makes the finished Span, or leaves it out.
+// attributes.go is about what few events have, and memory.go says what all this
+// takes.
 package pairing

@@ -21,6 +21,15 @@ type belongings struct {
 	attributes []Attribute
 }
 
+// belongings of the frame are those of the lane's that end before the given
+// throw and the given attribute.
+func (l *lane) belongings(f *frame, throws, attributes int) belongings {
+	return belongings{
+		throws:     l.throws[throws-int(f.throws) : throws],
+		attributes: l.attributes[attributes-int(f.attributes) : attributes],
+	}
+}
+
 // close takes the top frame off the stack, and makes a span of it or leaves it
 // out.
 func (s *Stream) close(l *lane, o *outcome) {
@@ -28,13 +37,11 @@ func (s *Stream) close(l *lane, o *outcome) {
 	f := &l.frames[depth]
 	var own belongings
 	if f.throws|f.attributes != 0 {
-		own.throws = l.throws[len(l.throws)-int(f.throws):]
-		own.attributes = l.attributes[len(l.attributes)-int(f.attributes):]
+		own = l.belongings(f, len(l.throws), len(l.attributes))
 	}
 	var parent *frame
 	if depth > 0 {
 		parent = &l.frames[depth-1]
-		parent.inner = max(parent.inner, o.end)
 	}
 	s.conclude(l, f, parent, &own, o)
 	if f.throws|f.attributes != 0 {
@@ -55,6 +62,9 @@ func (s *Stream) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	s.names.functions[f.function].open--
 	if len(own.attributes) > 0 {
 		s.attributeBytes -= attributesSize(own.attributes)
+	}
+	if parent != nil {
+		parent.inner = max(parent.inner, o.end)
 	}
 	if o.truncated != 0 {
 		s.out.Counters.Truncated[o.truncated]++
@@ -171,12 +181,8 @@ func (s *Stream) cutBelow(l *lane, cut int, cause callevent.Cause) {
 		end := max(f.inner, f.start+1)
 		if i > 0 {
 			parent = &l.frames[i-1]
-			parent.inner = max(parent.inner, end)
 		}
-		own := belongings{
-			throws:     l.throws[throws-int(f.throws) : throws],
-			attributes: l.attributes[attributes-int(f.attributes) : attributes],
-		}
+		own := l.belongings(f, throws, attributes)
 		throws -= int(f.throws)
 		attributes -= int(f.attributes)
 		s.conclude(l, f, parent, &own, &outcome{end: end, truncated: cause})

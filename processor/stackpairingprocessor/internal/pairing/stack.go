@@ -9,19 +9,6 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 )
 
-// lane has one stack.
-type lane struct {
-	id     uint64
-	frames []frame
-	// throws are the exceptions of all open frames, in the frames' order, and
-	// attributes their attributes.
-	throws     []Throw
-	attributes []Attribute
-	// continuation is the trace that takes the frames whose parents are in full
-	// traces, or noTrace.
-	continuation uint32
-}
-
 // frame is an open call. It holds no pointers: a stack is written at every
 // event. 80 bytes.
 type frame struct {

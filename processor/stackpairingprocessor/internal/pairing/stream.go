@@ -4,7 +4,6 @@
 package pairing
 
 import (
-	"math"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/callevent"
@@ -57,9 +56,6 @@ type Stream struct {
 	attributeBytes, stackBytes int
 }
 
-// beforeAll is earlier than every event.
-const beforeAll = math.MinInt64 / 2
-
 // NewStream returns a stream of which nothing is known.
 func NewStream(settings *Settings) *Stream {
 	return &Stream{
@@ -105,23 +101,11 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 	if s.names.bytes > s.settings.MaxNameBytes {
 		s.forgetNames()
 	}
-	if s.ended {
-		s.countAfterEnd(b)
-		return
-	}
 	known := b.Next
-	for _, barrier := range b.Barriers {
-		if s.ended {
-			break
-		}
-		// Whoever knows of a barrier knows of the numbers before it.
-		known = max(known, barrier.From)
-		s.learnBarrier(barrier)
+	var attributes []callevent.Attribute
+	if !s.ended {
+		known, attributes = s.learn(b), b.Attributes
 	}
-	s.names.learn(b, s.settings.TraceRoot)
-	out.ownValues(b)
-
-	attributes := b.Attributes
 	for first := 0; first < b.Len(); {
 		n := b.Events(s.out.chunk[:], first)
 		for i := range s.out.chunk[:n] {
@@ -140,6 +124,23 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 		s.arrivals.rise(known, now, s.settings.MaxWait/64)
 	}
 	s.trim()
+}
+
+// learn learns what the batch says beside its events: barriers, names and
+// values. It gives the number below which all numbers are known by that.
+func (s *Stream) learn(b *callevent.Batch) (known uint64) {
+	known = b.Next
+	for _, barrier := range b.Barriers {
+		if s.ended {
+			break
+		}
+		// Whoever knows of a barrier knows of the numbers before it.
+		known = max(known, barrier.From)
+		s.learnBarrier(barrier)
+	}
+	s.names.learn(b, s.settings.TraceRoot)
+	s.out.ownValues(b)
+	return known
 }
 
 // accept takes one event of the batch that is being taken.
@@ -183,21 +184,6 @@ func (s *Stream) translate(e *callevent.Event, received int64, into *event) {
 	}
 }
 
-// countAfterEnd counts the events of a batch that comes after the end.
-func (s *Stream) countAfterEnd(b *callevent.Batch) {
-	for first := 0; first < b.Len(); {
-		n := b.Events(s.out.chunk[:], first)
-		for _, e := range s.out.chunk[:n] {
-			if e.Sequence < s.next {
-				s.old(e.Sequence)
-			} else {
-				s.out.Counters.Late++
-			}
-		}
-		first += n
-	}
-}
-
 // old counts an event whose number has been passed.
 func (s *Stream) old(sequence uint64) {
 	p, found := s.passed.remove(sequence)
@@ -208,14 +194,6 @@ func (s *Stream) old(sequence uint64) {
 		s.out.Counters.InBreak++
 	default:
 		s.out.Counters.Late++
-	}
-}
-
-// makeRoom gives up what has been waited for longest until the window has room
-// for the number, or the number is the next.
-func (s *Stream) makeRoom(sequence uint64) {
-	for !s.ended && sequence > s.next && s.window.exceeds(uint64(s.settings.MaxEvents), sequence) {
-		s.giveUp(sequence)
 	}
 }
 
@@ -257,19 +235,12 @@ func (s *Stream) step() {
 	}
 }
 
-// pair brings the event to its lane, at its time: rule 7.
+// pair brings the event to its lane, at its time.
 func (s *Stream) pair(e *event, sequence uint64, attributes []Attribute) {
 	if e.kind == callevent.KindSkip {
 		return
 	}
-	t := e.time + s.offset
-	// A difference of times may not fit into 63 bits.
-	behind := t < s.last && uint64(s.last-t) > uint64(s.settings.MaxClockJump)
-	if behind || e.ahead && t-e.received() > s.settings.MaxClockJump {
-		s.setClock(e, sequence)
-	} else {
-		s.last = max(t, s.last+1)
-	}
+	s.tick(e, sequence)
 	l := s.lane(e.lane)
 	switch e.kind {
 	case callevent.KindEnter:
@@ -283,200 +254,4 @@ func (s *Stream) pair(e *event, sequence uint64, attributes []Attribute) {
 	case callevent.KindUnwind:
 		s.unwind(l, e, attributes)
 	}
-}
-
-// setClock ends all stacks because the clock jumped, and sets it anew: a time
-// that is too far ahead becomes the time of receipt, and any other is taken as
-// it is.
-func (s *Stream) setClock(e *event, sequence uint64) {
-	s.out.Counters.Breaks[callevent.CauseClock]++
-	s.truncateBefore(sequence, callevent.CauseClock)
-	s.offset = 0
-	if e.ahead {
-		s.offset = e.received() - e.time
-	}
-	s.last = e.time + s.offset
-}
-
-// lane gives the lane that is called by the number, which it may make.
-func (s *Stream) lane(name uint32) *lane {
-	n := &s.names.laneNames[name]
-	if n.lane != noLane {
-		return &s.lanes[n.lane]
-	}
-	index, ok := s.laneIDs[n.id]
-	if !ok {
-		if len(s.lanes) >= s.settings.MaxLanes {
-			s.forgetLanes()
-		}
-		index = int32(len(s.lanes))
-		s.lanes = append(s.lanes, lane{id: n.id, continuation: noTrace})
-		s.laneIDs[n.id] = index
-	}
-	n.lane = index
-	return &s.lanes[index]
-}
-
-// forgetLanes makes room where there are too many lanes: those without open
-// frames are forgotten, and if that is less than half, all are.
-func (s *Stream) forgetLanes() {
-	kept := s.lanes[:0]
-	busy := 0
-	for i := range s.lanes {
-		if len(s.lanes[i].frames) > 0 {
-			busy++
-		}
-	}
-	for i := range s.lanes {
-		l := s.lanes[i]
-		if busy > len(s.lanes)/2 {
-			s.truncate(&l, 0, callevent.CauseLimit, s.last)
-		}
-		if len(l.frames) > 0 {
-			kept = append(kept, l)
-		} else {
-			s.traces.release(l.continuation)
-			s.drop(&l)
-		}
-	}
-	clear(s.lanes[len(kept):])
-	s.lanes = kept
-	clear(s.laneIDs)
-	for i := range s.lanes {
-		s.laneIDs[s.lanes[i].id] = int32(i)
-	}
-	for i := range s.names.laneNames {
-		s.names.laneNames[i].lane = noLane
-	}
-}
-
-// forgetNames begins anew with names where there are too many: what waits is
-// given up to the end, and open frames are truncated.
-func (s *Stream) forgetNames() {
-	for !s.ended && s.window.count > 0 {
-		s.giveUp(never)
-	}
-	if s.ended {
-		s.trim()
-		return
-	}
-	s.truncateBefore(s.next, callevent.CauseLimit)
-	s.out.Counters.Breaks[callevent.CauseLimit]++
-	for i := range s.lanes {
-		s.traces.release(s.lanes[i].continuation)
-	}
-	s.lanes, s.laneIDs, s.stackBytes = nil, map[uint64]int32{}, 0
-	s.names = newNames()
-}
-
-// Forget ends all that is known of stacks and names, to hold less.
-func (s *Stream) Forget(out *Output) {
-	s.out = out
-	defer s.letGo()
-	if !s.ended {
-		s.forgetNames()
-		s.window.shrink()
-	}
-}
-
-// maxMissing is the most that a gap counts as: numbers are up to 2^62, and a sum
-// of gaps must not overflow because somebody sends nonsense.
-const maxMissing = 1 << 32
-
-// giveUp gives up the missing numbers from next to the first that waits, at
-// most those below limit, which is a break. There is such a limit, or something
-// waits. Numbers in a break that is an interval are not missing, nor are those
-// from before the stream was joined.
-func (s *Stream) giveUp(limit uint64) {
-	to := limit
-	if s.window.count > 0 {
-		to = min(to, s.window.first())
-	}
-	if s.lost == 0 {
-		s.lost = callevent.CauseGap
-		if s.fresh {
-			s.lost = callevent.CauseJoined
-		}
-		s.out.Counters.Breaks[s.lost]++
-		s.truncateBefore(s.next, s.lost)
-	}
-	s.fresh = false
-	for !s.ended && s.next < to {
-		until := min(to, s.barriers.stop)
-		if s.lost == callevent.CauseGap {
-			s.out.Counters.Missing += min(until-s.next, maxMissing)
-		}
-		s.passed.add(passed{from: s.next, to: until})
-		s.next = until
-		s.cross()
-	}
-	s.advance()
-}
-
-// GiveUpOldest gives up the oldest missing numbers, to hold less. It reports
-// false if nothing waits.
-func (s *Stream) GiveUpOldest(out *Output) bool {
-	s.out = out
-	defer s.letGo()
-	if s.window.count == 0 {
-		return false
-	}
-	s.giveUp(never)
-	s.trim()
-	s.window.shrink()
-	return true
-}
-
-// Due reports whether Expire has something to do: something was missing for too
-// long, or memory can be given back.
-func (s *Stream) Due(now time.Duration) bool {
-	s.window.tighten()
-	return !s.ended && s.next < s.arrivals.knownBefore(now-s.settings.MaxWait) || s.window.idle()
-}
-
-// Expire gives up what has been missing for longer than MaxWait. now is the
-// monotonic time that Take was told, which stands still where waiting is not
-// the stream's fault.
-func (s *Stream) Expire(now time.Duration, out *Output) {
-	s.out = out
-	defer s.letGo()
-	for overdue := s.arrivals.knownBefore(now - s.settings.MaxWait); !s.ended && s.next < overdue; {
-		s.giveUp(overdue)
-	}
-	s.arrivals.forget(s.next)
-	s.trim()
-	s.window.shrink()
-}
-
-// End ends the stream for a reason that is not in its batches: what waits is
-// given up to, and open frames are truncated.
-func (s *Stream) End(cause callevent.Cause, out *Output) {
-	s.out = out
-	defer s.letGo()
-	for !s.ended && s.window.count > 0 {
-		s.giveUp(never)
-	}
-	if !s.ended {
-		s.truncateBefore(never, cause)
-		s.ended = true
-	}
-	s.trim()
-}
-
-// trim frees what an ended stream no longer needs; what is left tells that its
-// events are old.
-func (s *Stream) trim() {
-	if !s.ended {
-		return
-	}
-	s.out.Counters.Late += uint64(s.window.count)
-	*s = Stream{settings: s.settings, out: s.out, ended: true, next: s.next, passed: s.passed, barriers: barriers{stop: never}}
-}
-
-// discard takes the lowest waiting event out, with what belongs to it.
-func (s *Stream) discard(sequence uint64) {
-	if s.window.at(sequence).attributes {
-		s.takeAttributes(sequence)
-	}
-	s.window.remove(sequence)
 }

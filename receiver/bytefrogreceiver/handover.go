@@ -32,8 +32,8 @@ type parcel struct {
 // The policy block: whoever hands on a batch waits until it was accepted, so a
 // data connection is not read meanwhile, and the agent feels it. The policy
 // suspend: the batch is held, a goroutine of its own hands on what is held, in
-// order, and the agent is told to suspend; only when the run has no memory left
-// whoever hands on waits.
+// order, and the agent is told to suspend; only when half of the run's memory is
+// used whoever hands on waits.
 type handover struct {
 	next      consumer.Traces
 	observer  *receiverhelper.ObsReport
@@ -186,8 +186,10 @@ func (h *handover) hold(p parcel) {
 	}
 }
 
+// tryHold leaves half of the run's memory for names: without it, one more would end
+// the run.
 func (h *handover) tryHold(p parcel) bool {
-	if !h.budget.take(len(p.batch.Data)) {
+	if !h.budget.takeOfHalf(len(p.batch.Data)) {
 		return false
 	}
 	p.batch.Data = bytes.Clone(p.batch.Data)

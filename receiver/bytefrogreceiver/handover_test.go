@@ -5,6 +5,8 @@ package bytefrogreceiver
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -155,9 +157,10 @@ func TestASuspendThatIsNotAnsweredLeavesAnInterval(t *testing.T) {
 	assert.Equal(t, []callevent.Barrier{callevent.Interval(100, 130, callevent.CauseSuspended)}, s.breaks())
 }
 
-func TestWhatIsHeldIsBounded(t *testing.T) {
-	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(_ *bed, c *Config) {
+func TestWhatIsHeldIsBoundedAndLeavesMemoryForNames(t *testing.T) {
+	b := newBed(t, quickly, quickRetries, suspendsOnOverload, func(_ *bed, c *Config) {
 		c.Limits.MaxRunMemory = minRunMemory
+		c.Batch.MaxBytes = callevent.MinBatchBytes
 	})
 	b.pipeline.refuseWith(errRefused)
 	a := connect(b, 1)
@@ -174,6 +177,13 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 	})
 	assert.LessOrEqual(t, run.stream.budget.used.Load(), int64(minRunMemory))
 	assert.Less(t, run.stream.received.Load(), uint64(150_000))
+	named := run.stream.names.arrivals.Load()
+	names := a.join()
+	for id := range uint32(100) {
+		names.send(bytefrog.MapMethod{Method: 100 + id, Signature: fmt.Sprint(id, strings.Repeat("x", 1000))})
+	}
+	b.await("names", func() bool { return run.stream.names.arrivals.Load() == named+100 })
+	assert.False(t, run.isLeaving())
 	b.pipeline.refuseWith(nil)
 	<-sent
 	a.finish()

@@ -60,6 +60,9 @@ func (s *Stream) close(l *lane, o *outcome) {
 func (s *Stream) conclude(l *lane, f, parent *frame, own *belongings, o *outcome) {
 	s.open--
 	s.names.functions[f.function].open--
+	if l.counts != nil {
+		l.uncount(f)
+	}
 	if len(own.attributes) > 0 {
 		s.attributeBytes -= attributesSize(own.attributes)
 	}

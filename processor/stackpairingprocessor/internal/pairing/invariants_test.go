@@ -6,6 +6,7 @@ package pairing
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -88,6 +89,13 @@ func (s *Stream) wrongStacks() string {
 		}
 		stackBytes += l.bytes()
 		ownBytes += attributesSize(l.attributes)
+		counts := map[uint32]int32{}
+		for _, f := range l.frames {
+			counts[f.function]++
+		}
+		if l.counts != nil && !maps.Equal(counts, l.counts) {
+			return fmt.Sprintf("lane %d has frames of functions %v, counted %v", l.id, counts, l.counts)
+		}
 		throws, start, sequence := 0, int64(-1<<63), uint64(0)
 		for depth, f := range l.frames {
 			open++

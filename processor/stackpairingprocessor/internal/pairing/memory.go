@@ -52,5 +52,5 @@ func (s *Stream) slim(l *lane) {
 // drop gives the memory of an empty stack back.
 func (s *Stream) drop(l *lane) {
 	s.stackBytes -= l.bytes()
-	l.frames, l.throws, l.attributes = nil, nil, nil
+	l.frames, l.throws, l.attributes, l.counts = nil, nil, nil, nil
 }

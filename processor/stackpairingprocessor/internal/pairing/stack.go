@@ -49,6 +49,9 @@ func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []Attribut
 	s.chooseTrace(l, f, depth)
 	s.names.functions[e.function].open++
 	s.open++
+	if l.counts != nil {
+		l.counts[e.function]++
+	}
 	if len(attributes) > 0 {
 		s.giveAttributes(l, f, attributes)
 	}
@@ -91,15 +94,42 @@ func (s *Stream) find(l *lane, function uint32) bool {
 	if top >= 0 && l.frames[top].function == function {
 		return true
 	}
-	if s.names.functions[function].open > 0 {
+	if s.names.functions[function].open > 0 && (l.counts == nil || l.counts[function] > 0) {
 		for i := top - 1; i >= 0; i-- {
 			if l.frames[i].function == function {
 				s.truncate(l, i+1, callevent.CauseMismatch, s.last)
 				return true
 			}
 		}
+		l.count()
 	}
 	return false
+}
+
+// countedStack is from how many frames on a stack is not walked through for
+// every orphan: one batch can have 50,000 of them.
+const countedStack = 256
+
+// count counts the frames of each function on a deep stack.
+func (l *lane) count() {
+	if l.counts != nil || len(l.frames) < countedStack {
+		return
+	}
+	l.counts = map[uint32]int32{}
+	for i := range l.frames {
+		l.counts[l.frames[i].function]++
+	}
+}
+
+// uncount takes a frame that is closed out of the counts, which a stack that is
+// no longer deep does without.
+func (l *lane) uncount(f *frame) {
+	switch l.counts[f.function]--; {
+	case len(l.frames) <= countedStack/2:
+		l.counts = nil
+	case l.counts[f.function] == 0:
+		delete(l.counts, f.function)
+	}
 }
 
 // orphan counts an event without a frame, and its attributes.

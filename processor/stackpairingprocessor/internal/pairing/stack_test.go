@@ -4,6 +4,8 @@
 package pairing
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/callbraid/callbraid/internal/callevent"
@@ -235,4 +237,48 @@ func TestAFrameHasTheAttributesOfItsEvents(t *testing.T) {
 	if got != want {
 		t.Errorf("spans:\n%sexpected:\n%s", got, want)
 	}
+}
+
+// On a deep stack an orphan is known as such without a walk through all frames,
+// and nothing else is different.
+func TestOrphansOnADeepStack(t *testing.T) {
+	settings := wide()
+	r := newRig(&settings, 1)
+	number := uint64(0)
+	events := func(n int, text string) {
+		var b strings.Builder
+		for range n {
+			for what := range strings.FieldsSeq(text) {
+				fmt.Fprintln(&b, number, what)
+				number++
+			}
+		}
+		batch(b.String())(r)
+	}
+	events(1, "2:+other")
+	events(2*countedStack, "+f")
+	l := &r.stream.lanes[1]
+	if events(1, "+g -g -f"); l.counts != nil {
+		t.Error("frames are counted though nothing was looked for in vain")
+	}
+	if events(10, "-other"); l.counts == nil {
+		t.Error("frames are not counted after an orphan")
+	}
+	// What is entered later is found, also below others.
+	events(100, "+other +f -other -other")
+	events(2*countedStack, "-f")
+	checkNoFault(t, r)
+	if l.counts != nil || len(l.frames) > 0 {
+		t.Errorf("%d frames are open, functions counted: %v", len(l.frames), l.counts)
+	}
+	// Of f, one was closed with g, and 100 were above others.
+	want := Counters{Orphans: 10 + 100 + 1}
+	want.Truncated[callevent.CauseMismatch] = 100
+	if r.counters.Orphans != want.Orphans || r.counters.Truncated != want.Truncated {
+		t.Errorf("counters\n%sexpected\n%s", countersText(r.counters), countersText(want))
+	}
+	events(2*countedStack, "+f")
+	events(1, "-other")
+	batch(fmt.Sprintf("%d .", number), suspendedAt(number))(r)
+	checkNoFault(t, r)
 }

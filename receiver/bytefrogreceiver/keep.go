@@ -23,20 +23,32 @@ type keeper struct {
 	rate   rateWatch
 }
 
-// keepTick is how often the keeper looks around.
-const keepTick = time.Second
+const (
+	// keepTick is how often the keeper looks around.
+	keepTick = time.Second
+	// announcePause is the least time between two announcements of breaks: breaks
+	// that come in a burst are announced together.
+	announcePause = 10 * time.Millisecond
+)
 
 // keep is the goroutine of the keeper; it ends with the run.
 func (r *run) keep() {
 	k := &keeper{run: r, said: r.opened, rate: rateWatch{limit: r.env.config.WarnEventsPerSecond, at: r.opened}}
 	ticker := time.NewTicker(min(keepTick, r.env.config.KeepaliveInterval))
 	defer ticker.Stop()
+	var due <-chan time.Time
+	var announced time.Time
 	for {
 		select {
 		case <-r.leaving:
 			k.end()
 			return
 		case <-r.news:
+			if due == nil {
+				due = time.After(announcePause - time.Since(announced))
+			}
+		case announced = <-due:
+			due = nil
 			k.announce()
 		case <-ticker.C:
 			now := r.env.now()

@@ -13,6 +13,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
 )
 
 func TestARunThatTracesTooMuchIsWarnedOfOnceAMinute(t *testing.T) {
@@ -51,4 +54,23 @@ func TestAnEndpointThatOthersCanReachIsWarnedOf(t *testing.T) {
 	b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8765})
 	b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv6loopback, Port: 8765})
 	assert.Equal(t, 2, b.said.FilterMessageSnippet("can be reached").Len())
+}
+
+func TestBreaksThatComeInABurstAreAnnouncedTogether(t *testing.T) {
+	const breaks = 20_000
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	run := b.receiver.env.registry.lookup(1)
+	var burst []byte
+	for i := range uint32(breaks) {
+		burst = bytefrog.DataBreak{Sequence: 7 * i}.AppendTo(burst)
+	}
+	began := time.Now()
+	a.control.write(burst)
+	b.await("the breaks", func() bool { return run.breaks[callevent.CauseSuspended].Load() == breaks })
+	b.await("the last announcement", func() bool { return !run.stream.barriers.haveNews() })
+	a.finish()
+	b.awaitRuns(0)
+	// Beside one for each pause: the first, and the end.
+	assert.LessOrEqual(t, b.pipeline.only(t).empty, 2+int(time.Since(began)/announcePause))
 }

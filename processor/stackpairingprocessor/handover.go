@@ -167,6 +167,10 @@ func (p *pairer) handOn(ctx context.Context, f *finished) {
 	if f.Counters.BelowResolution {
 		p.warnBelowResolution()
 	}
+	if f.Counters.Missing+f.Counters.Late > 0 {
+		p.burst.Warn("Call events did not come in time: calls around them are truncated. If it goes on, raise reorder.max_wait and reorder.max_events, or look for what holds up or loses batches",
+			zap.Uint64("missing", f.Counters.Missing), zap.Uint64("late", f.Counters.Late))
+	}
 	p.deliver(ctx, f)
 	p.reuse(f)
 }

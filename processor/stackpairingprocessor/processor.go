@@ -62,9 +62,10 @@ type pairer struct {
 	endLife context.CancelFunc
 }
 
-// patienceShare is the part of reorder.max_wait that a call to the next
-// component may take before the clock stands.
-const patienceShare = 4
+// callPatience is how long a call to the next component may take before the
+// clock stands: long enough for one that only queues. A gap that closes makes
+// many calls, and what is missing may be behind all of them.
+const callPatience = 10 * time.Millisecond
 
 // burstInterval is how often a message is logged that many events cause.
 const burstInterval = 10 * time.Second
@@ -78,7 +79,7 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 	if err != nil {
 		return nil, err
 	}
-	clock := newClock(cfg.Reorder.MaxWait / patienceShare)
+	clock := newClock(callPatience)
 	life, endLife := context.WithCancel(context.Background())
 	next = nextComponent{next, clock, life}
 	p := &pairer{

@@ -4,6 +4,7 @@
 package test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
@@ -13,20 +14,32 @@ import (
 const (
 	mavenEvents = 887_366
 	// warmRuns are played before it is measured: a collector runs for days.
-	warmRuns = 2
+	warmRuns = 10
 	// measuredRuns are played to measure, ten times as many to see that memory
 	// doesn't grow with the events.
 	measuredRuns, manyRuns = 5, 50
 )
 
+// withOrdinaryTelemetry is the configuration with what a collector tells of
+// itself by default. The testbed's own level measures the size of everything
+// that goes from one component to the next.
+func withOrdinaryTelemetry(configuration string) string {
+	return strings.Replace(configuration, "service: {", "service: {telemetry: {metrics: {level: normal}}, ", 1)
+}
+
 // BenchmarkReplay plays the captured Maven build, over and over in one run, at
 // full speed over loopback into the distribution with the nop exporter. It
 // reports the processor time of the collector alone, and its peak memory after
-// 5 and after 50 builds.
-func BenchmarkReplay(b *testing.B) {
+// so many builds and after ten times as many.
+func BenchmarkReplay(b *testing.B) { benchmarkReplay(b) }
+
+// BenchmarkReplayWithLazyCollection is the same where garbage waits twice as long.
+func BenchmarkReplayWithLazyCollection(b *testing.B) { benchmarkReplay(b, "GOGC=200") }
+
+func benchmarkReplay(b *testing.B, environment ...string) {
 	for b.Loop() {
 		endpoint := testbed.Address(b)
-		c := testbed.Start(b, pipeline(endpoint, "", "", "nop: {}"))
+		c := testbed.Start(b, withOrdinaryTelemetry(pipeline(endpoint, "", "", "nop: {}")), environment...)
 		ended := 0.0
 		play := func(builds int) {
 			agent{endpoint: endpoint, capture: "maven", replay: replay.Options{Repeat: builds}}.complete(b)

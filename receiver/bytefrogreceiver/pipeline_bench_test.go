@@ -6,6 +6,7 @@ package bytefrogreceiver
 import (
 	"context"
 	"net"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -88,6 +89,9 @@ func BenchmarkBuildSpans(b *testing.B) {
 			build(plain[at : at+min(perCall, mavenSpans-built)])
 		}
 	})
+	// What is live decides how often garbage is collected, so as much has to be
+	// as in BenchmarkBytesToSpans.
+	runtime.KeepAlive(maven)
 }
 
 // plainSpan says what a span without events and links holds.

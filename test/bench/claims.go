@@ -14,7 +14,7 @@ var suites = []suite{
 	{pkg: "./internal/bytefrog", pattern: "^BenchmarkDecodeEvents$", time: "0.5s"},
 	{pkg: "./internal/callevent", pattern: "^BenchmarkPackUnpack$", time: "0.5s"},
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
-	{pkg: "./test", pattern: "^BenchmarkReplay$", time: "1x", once: true},
+	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", once: true},
 }
 
 // Units of the benchmarks.
@@ -45,5 +45,6 @@ var claims = []claim{
 	{what: "bytes to spans, against only building those spans", bound: 1.5, atMost: true, unit: "times", benchmark: "BenchmarkBytesToSpans", metric: cpuPerEvent, over: "BenchmarkBuildSpans", overMetric: cpuPerEvent},
 	{what: "bytes to spans, min_duration leaving out all", bound: 20, unit: "M events per CPU-second", benchmark: "BenchmarkBytesToNothing", metric: eventsPerCPU},
 	{what: "the distribution, over loopback, nop exporter", bound: 4, unit: "M events per CPU-second", benchmark: "BenchmarkReplay", metric: eventsPerCPU},
+	{what: "  the same with GOGC=200 in its environment", bound: 4, unit: "M events per CPU-second", benchmark: "BenchmarkReplayWithLazyCollection", metric: eventsPerCPU},
 	{what: "  peak memory at 10 times the events", bound: 1.2, atMost: true, unit: "times", benchmark: "BenchmarkReplay", metric: peakAtTen, over: "BenchmarkReplay", overMetric: peak},
 }

@@ -21,7 +21,9 @@ const (
 	Untraced
 	// Hung: the program stands still for ever.
 	Hung
-	// Refused: the HQ did not accept the agent. The program ran untraced.
+	// Refused: the HQ did not accept the agent and said so, or closed the connection,
+	// before the program was traced: the real agent then ends the program before its
+	// main. An HQ must not do so.
 	Refused
 	// Killed: the context of Run ended, as if the program's process was killed.
 	Killed

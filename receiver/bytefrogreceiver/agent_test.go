@@ -103,6 +103,22 @@ func (p *peer) expectError() string {
 	return m.(bytefrog.ErrorMessage).Text
 }
 
+// expectToBeTurnedAway expects to be started for nothing and then told of an error,
+// and closes the connection.
+func (p *peer) expectToBeTurnedAway(text string) {
+	p.t.Helper()
+	m, err := p.receive()
+	require.NoError(p.t, err)
+	c, err := bytefrog.ParseAgentConfiguration(m)
+	require.NoError(p.t, err)
+	assert.Equal(p.t, []string{""}, c.Exclusions)
+	assert.Empty(p.t, c.Inclusions)
+	assert.Zero(p.t, c.DataConnections)
+	p.expectCommand(bytefrog.TypeStart)
+	assert.Contains(p.t, p.expectError(), text)
+	p.close()
+}
+
 // expectEnd expects the connection to be closed.
 func (p *peer) expectEnd() {
 	p.t.Helper()

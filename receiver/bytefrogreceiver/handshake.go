@@ -112,7 +112,7 @@ func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello) {
 	run, err := r.env.registry.open(func(id runID) (*run, error) { return newRun(r.env, id, m.Version, in) })
 	if err != nil {
 		r.env.logger.Warn("An agent is refused", zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
-		r.refuse(in.conn, reasonOf(err), err.Error())
+		r.turnAway(in, m.Version, reasonOf(err), err.Error())
 		return
 	}
 	r.env.telemetry.runs(1)

@@ -32,6 +32,9 @@ const (
 	farewellSuspend farewell = iota
 	// farewellError: error, after which it ends tracing at once.
 	farewellError
+	// farewellTurnAway: the agent was not started. It is, to trace nothing, and told
+	// error then.
+	farewellTurnAway
 	// farewellNone: it has closed, or is closing, its connections itself.
 	farewellNone
 )
@@ -81,7 +84,7 @@ func outOfMemory(limit int) ending {
 
 // leave decides that the run ends. Only the first decision counts; the keeper
 // carries it out. It returns at once, or as soon as the agent was told to start. One
-// that is left before has nothing to suspend: it is told error, and never start.
+// that is left before has nothing to suspend: it is turned away.
 func (r *run) leave(e ending) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
@@ -89,7 +92,7 @@ func (r *run) leave(e ending) {
 		return
 	}
 	if !r.isStarted() && e.how == farewellSuspend {
-		e.how = farewellError
+		e.how = farewellTurnAway
 	}
 	r.ending = e
 	close(r.leaving)
@@ -114,6 +117,9 @@ type timing struct {
 	control time.Duration
 	// answer is how long the answer to a suspend for overload is waited for.
 	answer time.Duration
+	// ready is how long after start an agent is told error that is turned away, unless
+	// it was ready before; parting how long it has to close its connection then.
+	ready, parting time.Duration
 }
 
 func defaultTiming() timing {
@@ -125,6 +131,8 @@ func defaultTiming() timing {
 		drain:      time.Minute,
 		control:    300 * time.Millisecond,
 		answer:     5 * time.Second,
+		ready:      500 * time.Millisecond,
+		parting:    5 * time.Second,
 	}
 }
 
@@ -178,6 +186,10 @@ func (r *run) sayFarewell() {
 		if err := r.control.send(bytefrog.ErrorMessage{Text: text}); err != nil {
 			r.logger.Debug("The agent could not be told why it is given up", zap.Error(err))
 		}
+	case farewellTurnAway:
+		if err := r.turnAway(r.ending.text); err != nil {
+			r.logger.Debug("The agent could not be told why it is refused", zap.Error(err))
+		}
 	case farewellSuspend:
 		answered, err := r.suspendForGood()
 		if err != nil {
@@ -202,6 +214,9 @@ const readTick = 2 * time.Millisecond
 // all that it sent has come, or nothing comes any more. While the pipeline refuses,
 // nothing is read, so the clock stands still.
 func (r *run) readToEnd() {
+	if !r.isStarted() {
+		return
+	}
 	t := r.env.timing
 	limit := t.drain
 	if r.ending.how == farewellError {

@@ -190,8 +190,7 @@ func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
 	b.receiver.env.telemetry.runs(1)
 	go run.keep()
 	go run.readControl()
-	assert.Equal(t, "the receiver is shutting down", p.expectError())
-	p.expectEnd()
+	p.expectToBeTurnedAway("the receiver is shutting down")
 	b.awaitRuns(0)
 	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
 }

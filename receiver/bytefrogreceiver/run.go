@@ -46,7 +46,7 @@ type run struct {
 	leaving chan struct{}
 	ending  ending
 	// deciding is held while the agent is configured and started, and while it is
-	// decided to leave it: one that is left before is not started.
+	// decided to leave it: one that is left before is turned away.
 	deciding sync.Mutex
 	// left ends what may not outlast the decision to leave.
 	left   context.Context

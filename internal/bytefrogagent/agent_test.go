@@ -476,7 +476,7 @@ func TestInFrontOfMain(t *testing.T) {
 		"no data connections": {
 			treat: func(hq *hqtest.HQ) {
 				c := configuration()
-				c.DataConnections = 0
+				c.DataConnections = -1
 				hq.Configure(hq.Accept().Version, c)
 				hq.Order(bytefrog.TypeStart)
 			},

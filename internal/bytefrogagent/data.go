@@ -21,8 +21,8 @@ func (r *run) openData() bool {
 	if count <= 0 {
 		count = int(r.configuration.DataConnections)
 	}
-	if count < 1 {
-		r.giveUp(fmt.Sprintf("expected a configuration with at least 1 data connection, got %d", count), nil)
+	if count < 0 {
+		r.giveUp(fmt.Sprintf("expected a configuration with at least 0 data connections, got %d", count), nil)
 		return false
 	}
 	for i := range count {

@@ -379,10 +379,14 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 	taken := make(chan struct{})
 	go func() {
 		defer close(taken)
-		// 8,000 spans of some 130 bytes each: the first parts are held.
+		// 8,000 spans of some 500 bytes each: the first parts are held.
 		b.take(batch{stream: 1, events: many(16_000, "enter f", "exit f")})
 	}()
-	<-full
+	select {
+	case <-full:
+	case <-taken:
+		require.FailNow(t, "expected the call to wait for room, but all was held")
+	}
 	held := b.sum("held_spans")
 	assert.Positive(t, held)
 	assert.Less(t, held, int64(16_000))

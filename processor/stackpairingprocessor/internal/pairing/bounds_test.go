@@ -191,10 +191,14 @@ func TestMemoryGoesDownWhenItIsNoLongerNeeded(t *testing.T) {
 		}
 	}
 	const n = 10_000
-	series := func(from, to uint64, kind callevent.Kind, attributes ...Attribute) act {
+	series := func(from, to uint64, kind callevent.Kind, texts ...string) act {
 		return func(r *rig) {
 			d := delivery{received: testEpoch}
 			for i := from; i < to; i++ {
+				var attributes []Attribute
+				for _, text := range texts {
+					attributes = append(attributes, Attribute{"key", callevent.StringValue(fmt.Sprint(i, text))})
+				}
 				d.events = append(d.events, happened{
 					sequence: i, time: testEpoch, kind: kind, lane: callevent.Lane{ID: 1}, function: functionNamed("f"), attributes: attributes,
 				})
@@ -210,7 +214,7 @@ func TestMemoryGoesDownWhenItIsNoLongerNeeded(t *testing.T) {
 	series(n, 2*n, callevent.KindExit)(r)
 	released("after deep calls", keptStack+2*laneBytes+1024)
 
-	long := Attribute{"key", callevent.StringValue(strings.Repeat("x", 10_000))}
+	long := strings.Repeat("x", 10_000)
 	series(2*n+1, 2*n+101, callevent.KindEnter, long)(r)
 	held("waiting attributes", 100*10_000)
 	series(2*n, 2*n+1, callevent.KindEnter)(r)
@@ -301,4 +305,41 @@ func TestTheMapOfWaitingAttributesIsNotKeptWhenItWasLarge(t *testing.T) {
 	if r.stream.mostAttributes != 0 || r.stream.Bytes()-empty > keptStack {
 		t.Errorf("places for %d events are kept in %d bytes", r.stream.mostAttributes, r.stream.Bytes()-empty)
 	}
+}
+
+// A value counts once, however many attributes of waiting events and of open frames
+// have it, and as long as one of them does.
+func TestASharedValueCountsOnce(t *testing.T) {
+	settings := wide()
+	r := newRig(&settings, 1)
+	empty := r.stream.Bytes()
+	const n, long = 1_000, callevent.MaxNameBytes
+	shared := Attribute{"key", callevent.StringValue(strings.Repeat("x", long))}
+	at := func(first uint64, kind callevent.Kind) (d delivery) {
+		d.received = testEpoch
+		for i := range uint64(n) {
+			d.events = append(d.events, happened{
+				sequence: first + i, time: testEpoch, kind: kind, lane: callevent.Lane{ID: 1},
+				function: functionNamed("f"), attributes: []Attribute{shared},
+			})
+		}
+		return d
+	}
+	holds := func(when string, values int) {
+		t.Helper()
+		checkNoFault(t, r)
+		if got := r.stream.Bytes() - empty; got < values*long || got > values*long+n*2_000 {
+			t.Errorf("%s: %d bytes, expected %d values of %d", when, got, values, long)
+		}
+	}
+	r.take(at(1, callevent.KindEnter))
+	holds("events wait", 1)
+	batch("0 .")(r)
+	holds("frames are open", 1)
+	exits := at(1+n, callevent.KindExit)
+	exits.events = exits.events[:n-1]
+	r.take(exits)
+	holds("one frame is open", 1)
+	r.end(callevent.CauseEnded)
+	holds("none is open", 0)
 }

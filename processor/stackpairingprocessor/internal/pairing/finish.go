@@ -12,13 +12,13 @@ type outcome struct {
 	unwound    bool
 	errorType  string
 	line       uint32
-	attributes []Attribute
+	attributes []attribute
 }
 
 // belongings are what a lane keeps for one of its frames.
 type belongings struct {
 	throws     []Throw
-	attributes []Attribute
+	attributes []attribute
 }
 
 // belongings of the frame are those of the lane's that end before the given
@@ -64,7 +64,7 @@ func (s *Stream) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 		l.uncount(f)
 	}
 	if len(own.attributes) > 0 {
-		s.attributeBytes -= attributesSize(own.attributes)
+		s.release(own.attributes)
 	}
 	if parent != nil {
 		parent.inner = max(parent.inner, o.end)
@@ -142,7 +142,8 @@ func (s *Stream) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 		from := len(out.Attributes)
 		last := min(len(o.attributes), maxAttributes-len(own.attributes))
 		out.Counters.DroppedAttributes += uint64(len(o.attributes) - last)
-		out.Attributes = append(append(out.Attributes, own.attributes...), o.attributes[:last]...)
+		out.tell(own.attributes)
+		out.tell(o.attributes[:last])
 		span.Attributes = Range{int32(from), int32(len(out.Attributes))}
 	}
 }

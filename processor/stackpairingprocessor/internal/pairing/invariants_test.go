@@ -78,9 +78,11 @@ func (s *Stream) wrongOrder() string {
 
 func (s *Stream) wrongStacks() string {
 	open, byFunction := 0, make([]int32, len(s.names.functions))
-	stackBytes, ownBytes := 0, 0
-	for _, a := range s.attributes {
-		ownBytes += attributesSize(a)
+	stackBytes := 0
+	kept := slices.Collect(maps.Values(s.attributes))
+	ownBytes := 0
+	for _, a := range kept {
+		ownBytes += len(a) * attributeBytes
 	}
 	for i := range s.lanes {
 		l := &s.lanes[i]
@@ -88,7 +90,7 @@ func (s *Stream) wrongStacks() string {
 			return fmt.Sprintf("lane %d is not number %d", l.id, i)
 		}
 		stackBytes += l.bytes()
-		ownBytes += attributesSize(l.attributes)
+		kept = append(kept, l.attributes)
 		counts := map[uint32]int32{}
 		for _, f := range l.frames {
 			counts[f.function]++
@@ -116,6 +118,7 @@ func (s *Stream) wrongStacks() string {
 	if len(s.laneIDs) != len(s.lanes) || len(s.lanes) > s.settings.MaxLanes {
 		return fmt.Sprintf("%d lanes with %d IDs", len(s.lanes), len(s.laneIDs))
 	}
+	ownBytes += sizeOfValues(kept)
 	if stackBytes != s.stackBytes || ownBytes != s.attributeBytes {
 		return fmt.Sprintf("stacks take %d bytes and attributes %d, counted %d and %d", stackBytes, ownBytes, s.stackBytes, s.attributeBytes)
 	}
@@ -241,4 +244,18 @@ func wrongCounters(c Counters, spans []finished, paired, entered uint64) string 
 		return fmt.Sprintf("%d truncations or breaks without a cause", n)
 	}
 	return ""
+}
+
+// sizeOfValues is what the values of attributes take, each counted once.
+func sizeOfValues(all [][]attribute) (bytes int) {
+	values := map[*sharedValue]bool{}
+	for _, attributes := range all {
+		for _, a := range attributes {
+			values[a.key], values[a.value] = true, true
+		}
+	}
+	for v := range values {
+		bytes += sharedBytes + len(v.value.Str())
+	}
+	return bytes
 }

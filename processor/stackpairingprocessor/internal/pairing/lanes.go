@@ -12,7 +12,7 @@ type lane struct {
 	// throws are the exceptions of all open frames, in the frames' order, and
 	// attributes their attributes.
 	throws     []Throw
-	attributes []Attribute
+	attributes []attribute
 	// continuation is the trace that takes the frames whose parents are in full
 	// traces, or noTrace.
 	continuation uint32

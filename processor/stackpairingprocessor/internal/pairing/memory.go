@@ -12,7 +12,7 @@ import (
 const (
 	frameBytes     = int(unsafe.Sizeof(frame{}))
 	throwBytes     = int(unsafe.Sizeof(Throw{}))
-	attributeBytes = int(unsafe.Sizeof(Attribute{}))
+	attributeBytes = int(unsafe.Sizeof(attribute{}))
 	laneBytes      = int(unsafe.Sizeof(lane{}))
 	rangeBytes     = int(unsafe.Sizeof(passed{}))
 	pageBytes      = int(unsafe.Sizeof([]event{}))

@@ -89,7 +89,7 @@ type Output struct {
 
 	// chunk is where events of a batch are decoded, values are its values.
 	chunk  [256]callevent.Event
-	values []callevent.Value
+	values []*sharedValue
 }
 
 // Taken empties the output of calls.

@@ -30,7 +30,7 @@ type frame struct {
 }
 
 // enter opens a frame: rule 2. Its trace is found by rule 9.
-func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []Attribute) {
+func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []attribute) {
 	if len(l.frames) >= s.settings.MaxFrames {
 		s.truncate(l, 0, callevent.CauseLimit, s.last)
 	}
@@ -133,14 +133,14 @@ func (l *lane) uncount(f *frame) {
 }
 
 // orphan counts an event without a frame, and its attributes.
-func (s *Stream) orphan(attributes []Attribute) {
+func (s *Stream) orphan(attributes []attribute) {
 	s.out.Counters.Orphans++
 	s.out.Counters.DroppedAttributes += uint64(len(attributes))
 }
 
 // throw notes an exception in a frame. Whatever was above the frame has been
 // left by then.
-func (s *Stream) throw(l *lane, e *event, attributes []Attribute) {
+func (s *Stream) throw(l *lane, e *event, attributes []attribute) {
 	if !s.find(l, e.function) {
 		s.orphan(attributes)
 		return
@@ -167,7 +167,7 @@ func (s *Stream) addThrow(l *lane, f *frame, e *event) {
 }
 
 // exit closes the frame of the function: it returned.
-func (s *Stream) exit(l *lane, e *event, attributes []Attribute) {
+func (s *Stream) exit(l *lane, e *event, attributes []attribute) {
 	if !s.find(l, e.function) {
 		s.orphan(attributes)
 		return
@@ -176,7 +176,7 @@ func (s *Stream) exit(l *lane, e *event, attributes []Attribute) {
 }
 
 // exitTop closes the top frame, whatever it is.
-func (s *Stream) exitTop(l *lane, e *event, attributes []Attribute) {
+func (s *Stream) exitTop(l *lane, e *event, attributes []attribute) {
 	if len(l.frames) == 0 {
 		s.orphan(attributes)
 		return
@@ -185,7 +185,7 @@ func (s *Stream) exitTop(l *lane, e *event, attributes []Attribute) {
 }
 
 // unwind closes the frame of the function: an exception left it.
-func (s *Stream) unwind(l *lane, e *event, attributes []Attribute) {
+func (s *Stream) unwind(l *lane, e *event, attributes []attribute) {
 	if !s.find(l, e.function) {
 		s.orphan(attributes)
 		return

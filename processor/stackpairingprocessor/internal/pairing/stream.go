@@ -49,7 +49,7 @@ type Stream struct {
 
 	// attributes of waiting events, by number, of which there were mostAttributes
 	// at once since the map was made.
-	attributes     map[uint64][]Attribute
+	attributes     map[uint64][]attribute
 	mostAttributes int
 	// attributeBytes is what attributes of waiting events and of open frames
 	// take, stackBytes the lanes' stacks.
@@ -63,7 +63,7 @@ func NewStream(settings *Settings) *Stream {
 		names:      newNames(),
 		barriers:   barriers{stop: never},
 		laneIDs:    map[uint64]int32{},
-		attributes: map[uint64][]Attribute{},
+		attributes: map[uint64][]attribute{},
 		fresh:      true,
 		last:       beforeAll,
 	}
@@ -111,7 +111,7 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 		for i := range s.out.chunk[:n] {
 			e := &s.out.chunk[i]
 			known = max(known, e.Sequence+1)
-			var own []Attribute
+			var own []attribute
 			if len(attributes) > 0 && int(attributes[0].Event) == first+i {
 				own, attributes = out.ownAttributes(attributes)
 			}
@@ -144,7 +144,7 @@ func (s *Stream) learn(b *callevent.Batch) (known uint64) {
 }
 
 // accept takes one event of the batch that is being taken.
-func (s *Stream) accept(e *callevent.Event, received int64, attributes []Attribute) {
+func (s *Stream) accept(e *callevent.Event, received int64, attributes []attribute) {
 	if e.Sequence > s.next && !s.ended && !s.window.roomy(e.Sequence, s.settings.MaxEvents) {
 		s.makeRoom(e.Sequence)
 	}
@@ -198,7 +198,7 @@ func (s *Stream) old(sequence uint64) {
 }
 
 // wait puts the event into the window, which has room for it.
-func (s *Stream) wait(e *callevent.Event, received int64, attributes []Attribute) {
+func (s *Stream) wait(e *callevent.Event, received int64, attributes []attribute) {
 	place := s.window.place(e.Sequence)
 	if place.kind != 0 {
 		s.out.Counters.Duplicates++
@@ -216,7 +216,7 @@ func (s *Stream) wait(e *callevent.Event, received int64, attributes []Attribute
 func (s *Stream) advance() {
 	for !s.ended && s.window.has(s.next) {
 		place := s.window.at(s.next)
-		var attributes []Attribute
+		var attributes []attribute
 		if place.attributes {
 			attributes = s.takeAttributes(s.next)
 		}
@@ -236,7 +236,7 @@ func (s *Stream) step() {
 }
 
 // pair brings the event to its lane, at its time.
-func (s *Stream) pair(e *event, sequence uint64, attributes []Attribute) {
+func (s *Stream) pair(e *event, sequence uint64, attributes []attribute) {
 	if e.kind == callevent.KindSkip {
 		return
 	}

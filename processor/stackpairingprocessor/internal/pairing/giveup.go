@@ -69,7 +69,7 @@ func (s *Stream) GiveUpOldest(out *Output) bool {
 // long, or memory can be given back.
 func (s *Stream) Due(now time.Duration) bool {
 	s.window.tighten()
-	return !s.ended && s.next < s.arrivals.knownBefore(now-s.settings.MaxWait) || s.window.idle()
+	return !s.ended && s.next < s.arrivals.knownBefore(now-s.settings.MaxWait) || s.window.rests()
 }
 
 // Expire gives up what has been missing for longer than MaxWait. now is the

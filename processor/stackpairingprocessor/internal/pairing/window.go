@@ -49,6 +49,8 @@ type window struct {
 	// All waiting events are in [low, high), which is no longer than slots.
 	low, high uint64
 	count     int
+	// busy: more of the ring was in use than idle allows, since rests was asked last.
+	busy bool
 }
 
 const (
@@ -59,6 +61,8 @@ const (
 	// events that are far apart must not cost what a million do.
 	flatSlots = 1 << 14
 	eventSize = 32
+	// idleShare is the share of the ring, one of so many, that an idle one uses.
+	idleShare = 8
 )
 
 // span is how many numbers the window covers, at most, once it holds sequence.
@@ -90,6 +94,7 @@ func (w *window) roomy(sequence uint64, limit int) bool {
 func (w *window) place(sequence uint64) *event {
 	if w.count > 0 && sequence-w.low < w.slots {
 		w.high = max(w.high, sequence+1)
+		w.busy = w.busy || (sequence-w.low)*idleShare >= w.slots
 		return w.slot(sequence)
 	}
 	if w.count == 0 {
@@ -167,6 +172,7 @@ func (w *window) from(sequence uint64) uint64 {
 // resize makes a ring that has room for span numbers.
 func (w *window) resize(span uint64) {
 	old := *w
+	w.busy = true
 	w.slots = max(minSlots, uint64(1)<<bits.Len64(span-1))
 	w.pages, w.made = make([][]event, (w.slots+pageSlots-1)/pageSlots), 0
 	if w.slots <= flatSlots {
@@ -187,7 +193,15 @@ func (w *window) resize(span uint64) {
 // idle reports whether little of the window's memory is in use, as far as it is
 // tight.
 func (w *window) idle() bool {
-	return w.slots > minSlots && (w.count == 0 || (w.high-w.low)*8 <= w.slots)
+	return w.slots > minSlots && (w.count == 0 || (w.high-w.low)*idleShare <= w.slots)
+}
+
+// rests reports whether the window is idle, and has been since it was asked last:
+// one that empties between two batches would be made anew with each.
+func (w *window) rests() bool {
+	busy := w.busy
+	w.busy = false
+	return !busy && w.idle()
 }
 
 // shrink gives memory back when little of it is in use.

@@ -77,3 +77,28 @@ func TestEventsFarApartTakeLittleMemory(t *testing.T) {
 	r.end(callevent.CauseShutdown)
 	checkNoFault(t, r)
 }
+
+// A window that fills and empties between two looks at it keeps its places; one that
+// nothing waited in since the last look gives them back.
+func TestAWindowThatIsInUseIsNotMadeAnew(t *testing.T) {
+	var w window
+	use := func(from, to uint64) {
+		for n := from; n < to; n++ {
+			w.place(n).kind = callevent.KindEnter
+			w.count++
+		}
+		for ; w.count > 0; w.remove(w.first()) {
+		}
+	}
+	use(0, 100_000)
+	for round := range uint64(3) {
+		use(round<<20, round<<20+100_000)
+		if w.rests() {
+			t.Errorf("round %d: it rests though it was in use", round)
+		}
+	}
+	use(1<<30, 1<<30+100)
+	if !w.rests() {
+		t.Error("it doesn't rest though little of it was in use")
+	}
+}

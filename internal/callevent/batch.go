@@ -30,6 +30,7 @@ type Batch struct {
 	Lanes      []Lane
 	Exceptions []string
 	Values     []Value
+	Renames    []Rename
 
 	rows         []byte
 	baseTime     int64
@@ -108,21 +109,24 @@ func (b *Batch) Unpack(data []byte) error {
 }
 
 // sections are the offsets at which the sections after the events begin.
-type sections struct{ barriers, attributes, functions, lanes, exceptions, values, strings int }
+type sections struct{ barriers, attributes, functions, lanes, exceptions, values, renames, strings int }
 
 func (s *sections) measure(data []byte) error {
-	sizes := [8]uint64{eventSize, barrierSize, attributeSize, functionSize, laneSize, exceptionSize, valueSize, 1}
-	begins := [9]uint64{headerSize}
+	sizes := [9]uint64{eventSize, barrierSize, attributeSize, functionSize, laneSize, exceptionSize, valueSize, renameSize, 1}
+	// Where the counts of the sections stand: that of the renames is the last.
+	counts := [9]int{56, 60, 64, 68, 72, 76, 80, 92, 84}
+	begins := [10]uint64{headerSize}
 	for i, size := range sizes {
-		// Eight products of 32 bit numbers don't overflow.
-		begins[i+1] = begins[i] + size*uint64(binary.LittleEndian.Uint32(data[56+4*i:]))
+		// Nine products of 32 bit numbers don't overflow.
+		begins[i+1] = begins[i] + size*uint64(binary.LittleEndian.Uint32(data[counts[i]:]))
 	}
-	if begins[8] != uint64(len(data)) {
-		return layoutError(56, fmt.Sprintf("counts that make %d bytes", len(data)), "%d bytes", begins[8])
+	if begins[9] != uint64(len(data)) {
+		return layoutError(56, fmt.Sprintf("counts that make %d bytes", len(data)), "%d bytes", begins[9])
 	}
 	*s = sections{
 		barriers: int(begins[1]), attributes: int(begins[2]), functions: int(begins[3]), lanes: int(begins[4]),
-		exceptions: int(begins[5]), values: int(begins[6]), strings: int(begins[7]),
+		exceptions: int(begins[5]), values: int(begins[6]),
+		renames: int(begins[7]), strings: int(begins[8]),
 	}
 	return nil
 }
@@ -159,8 +163,8 @@ func (b *Batch) header(data []byte) {
 	b.Received = int64(le.Uint64(data[48:]))
 }
 
-// tables unpacks the tables that events point into. All their strings are
-// slices of one.
+// tables unpacks the tables that events point into, and the renames. All their
+// strings are slices of one.
 func (b *Batch) tables(data []byte, s *sections) error {
 	le := binary.LittleEndian
 	text := stringSection{offset: s.strings, rest: string(data[s.strings:])}
@@ -184,10 +188,10 @@ func (b *Batch) tables(data []byte, s *sections) error {
 		b.Exceptions = append(b.Exceptions, text.next(le.Uint32(t)))
 	}
 	b.Values = b.Values[:0]
-	for t := data[s.values:s.strings]; len(t) > 0; t = t[valueSize:] {
+	for t := data[s.values:s.renames]; len(t) > 0; t = t[valueSize:] {
 		v := Value{kind: ValueType(le.Uint32(t)), bits: le.Uint64(t[4:])}
 		if v.kind == 0 || v.kind >= valueTypeEnd {
-			return layoutError(s.strings-len(t), "a type of value", "%d", v.kind)
+			return layoutError(s.renames-len(t), "a type of value", "%d", v.kind)
 		}
 		if v.kind == ValueString {
 			v.text = text.next(uint32(min(v.bits, 1<<32-1)))
@@ -195,8 +199,34 @@ func (b *Batch) tables(data []byte, s *sections) error {
 		}
 		b.Values = append(b.Values, v)
 	}
+	if err := b.unpackRenames(data[s.renames:s.strings], s.renames, &text); err != nil {
+		return err
+	}
 	if text.bad || text.rest != "" {
 		return layoutError(text.offset, "strings as long as the tables say, of whole characters", "%d bytes left", len(text.rest))
+	}
+	return nil
+}
+
+func (b *Batch) unpackRenames(data []byte, offset int, text *stringSection) error {
+	if len(data) > MaxRenames*renameSize {
+		return layoutError(offset, fmt.Sprintf("at most %d renames", MaxRenames), "%d", len(data)/renameSize)
+	}
+	le := binary.LittleEndian
+	b.Renames = b.Renames[:0]
+	for ; len(data) > 0; data, offset = data[renameSize:], offset+renameSize {
+		sequence, t, first := le.Uint64(data[8:]), le.Uint64(data[16:]), data[28]
+		switch {
+		case sequence > MaxSequence:
+			return layoutError(offset+8, fmt.Sprintf("a sequence number of at most %d", uint64(MaxSequence)), "%d", sequence)
+		case t > maxTime:
+			return layoutError(offset+16, "a time after 1970", "%d", int64(t))
+		case first > 1:
+			return layoutError(offset+28, "0 or 1", "%d", first)
+		}
+		b.Renames = append(b.Renames, Rename{
+			Lane: le.Uint64(data), Sequence: sequence, Time: int64(t), First: first == 1, Name: text.next(le.Uint32(data[24:])),
+		})
 	}
 	return nil
 }

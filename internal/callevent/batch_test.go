@@ -27,6 +27,8 @@ func sample(t testing.TB) (data []byte, s sections) {
 		c.sequence, c.time = uint64(10+i), int64(i)
 		require.True(t, add(p, &c))
 	}
+	require.True(t, p.Rename(Rename{Lane: 8, Sequence: 12, Time: 3, First: true, Name: "né"}))
+	require.True(t, p.Rename(Rename{Lane: 0, Sequence: MaxSequence, Time: 4, Name: "main"}))
 	packed, err := p.Close([]Barrier{Point(10, CauseSuspended), End(14, CauseEnded)}, 14, 99)
 	require.NoError(t, err)
 	require.NoError(t, s.measure(packed.Data))
@@ -70,6 +72,7 @@ func TestACorruptBatchSaysWhere(t *testing.T) {
 		{"number of lanes", put32(72, 1), "byte 56: expected counts that make"},
 		{"number of exceptions", put32(76, 0), "byte 56: expected counts that make"},
 		{"number of values", put32(80, 9), "byte 56: expected counts that make"},
+		{"number of renames", put32(92, 1), "byte 56: expected counts that make"},
 		{"length of strings", put32(84, 0), "byte 56: expected counts that make"},
 		{"all counts", func(b []byte) {
 			for i := 56; i < headerSize; i++ {
@@ -117,6 +120,14 @@ func TestACorruptBatchSaysWhere(t *testing.T) {
 		{"value without a type", put32(s.values, 0), "expected a type of value, got 0"},
 		{"value of a later type", put32(s.values+valueSize, uint32(valueTypeEnd)), "expected a type of value, got 5"},
 		{"string value longer", put64(s.values+4, math.MaxUint64), "expected strings as long as the tables say"},
+		{"number of a rename", put64(s.renames+8, MaxSequence+1), "expected a sequence number of at most 4611686018427387904, got 4611686018427387905"},
+		{"time of a rename", put64(s.renames+16, math.MaxUint64), "expected a time after 1970, got -1"},
+		{"time of a rename in the far future", put64(s.renames+renameSize+16, maxTime+1), "expected a time after 1970, got 4611686018427387905"},
+		{"first of a rename", put8(s.renames+28, 2), "expected 0 or 1, got 2"},
+		{"name of a rename longer", put32(s.renames+24, 5), "expected strings as long as the tables say"},
+		{"name of a rename that ends inside a character", func(b []byte) { put32(s.renames+24, 2)(b); put32(s.renames+renameSize+24, 5)(b) },
+			"expected strings as long as the tables say"},
+
 		{"text key longer", put32(88, 10), "expected strings as long as the tables say"},
 		{"text key too long", put32(88, math.MaxUint32), "expected strings as long as the tables say"},
 		{"strings that are no UTF-8", put8(s.strings, 0xff), "expected UTF-8, got something else"},
@@ -156,6 +167,15 @@ func TestTooManyBarriersAreRefused(t *testing.T) {
 		b = append(b, byte(BarrierBreak), byte(CauseSuspended), 0, 0, 0, 0, 0, 0)
 	}
 	require.EqualError(t, new(Batch).Unpack(b), "call event batch, byte 96: expected at most 1024 barriers, got 1025")
+}
+
+func TestTooManyRenamesAreRefused(t *testing.T) {
+	data, _ := sample(t)
+	b := slices.Clone(data[:headerSize])
+	clear(b[56:])
+	binary.LittleEndian.PutUint32(b[92:], MaxRenames+1)
+	b = append(b, make([]byte, (MaxRenames+1)*renameSize)...)
+	require.EqualError(t, new(Batch).Unpack(b), "call event batch, byte 96: expected at most 4096 renames, got 4097")
 }
 
 // A byte that is wrong is found, or the batch is another batch that can be used.

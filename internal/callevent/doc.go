@@ -27,7 +27,7 @@
 //	80     4    number of values
 //	84     4    length of the string section, bytes
 //	88     4    length of the text key, bytes
-//	92     4    ignored by readers, written as zero
+//	92     4    number of renames
 //	96          events, 20 bytes each
 //	            barriers, 24 bytes each
 //	            attributes, 12 bytes each
@@ -35,6 +35,7 @@
 //	            lanes, 12 bytes each
 //	            exceptions, 4 bytes each
 //	            values, 12 bytes each
+//	            renames, 32 bytes each
 //	            strings
 //
 // An event is kind (u8), a byte that is ignored by readers and written as zero,
@@ -52,8 +53,15 @@
 // A function is four string lengths (u32: qualified name, display name, text,
 // file) and a line (u32). A lane is an ID (u64) and the length of its name
 // (u32). An exception is the length of its name. A value is a type (u32) and
-// eight bytes: the number, or for a string its length. The string section is
-// the text key, the attribute under which a span shows the text of its
-// function, and the tables' strings in the order of the tables, without
-// separators.
+// eight bytes: the number, or for a string its length.
+//
+// A rename is a lane's ID (u64), which need not be in the table of lanes, the
+// sequence number from which it holds (u64), the time from which it holds (Unix
+// nanoseconds, signed), the length of the name (u32), whether it is the lane's
+// first (u8: 0 or 1), and three bytes that are ignored by readers and written as
+// zero.
+//
+// The string section is the text key, the attribute under which a span shows the
+// text of its function, and the tables' and the renames' strings in the order of
+// the sections, without separators.
 package callevent

@@ -75,8 +75,8 @@ type Function struct {
 	Line uint32
 }
 
-// Lane is what has one call stack, as it was called when an event happened: one
-// lane ID can stand in a batch several times, with different names.
+// Lane is what has one call stack, as it is called where no Rename says otherwise:
+// one lane ID can stand in a batch several times, with different names.
 type Lane struct {
 	ID   uint64
 	Name string

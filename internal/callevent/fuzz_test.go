@@ -36,6 +36,11 @@ func checkUnpack(t testing.TB, data []byte) {
 		require.Equal(t, ValueString, b.Values[a.Key].Type())
 		require.True(t, utf8.ValidString(b.Values[a.Value].Str()))
 	}
+	for _, r := range b.Renames {
+		require.LessOrEqual(t, r.Sequence, uint64(MaxSequence))
+		require.True(t, r.Time >= 0 && r.Time <= maxTime)
+		require.True(t, utf8.ValidString(r.Name))
+	}
 	for _, barrier := range b.Barriers {
 		require.LessOrEqual(t, barrier.From, barrier.To)
 	}

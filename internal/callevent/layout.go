@@ -17,6 +17,8 @@ const (
 	MaxNameBytes = 16 << 10
 	// MaxBarriers is the largest number of barriers in a batch.
 	MaxBarriers = 1024
+	// MaxRenames is the largest number of renames in a batch.
+	MaxRenames = 4096
 	// MaxSequence is the largest sequence number.
 	MaxSequence = 1 << 62
 	// MaxResolution is the coarsest clock, one second in nanoseconds.
@@ -32,6 +34,7 @@ const (
 	laneSize      = 12
 	exceptionSize = 4
 	valueSize     = 12
+	renameSize    = 32
 
 	// maxIndexes is how many entries a table that events point into can have:
 	// an index is 16 bits, and the exceptions need one value for none.

@@ -52,6 +52,7 @@ type Packer struct {
 	exceptions table[string]
 	values     table[Value]
 	attributes []byte
+	renames    renames
 }
 
 // table is a table of the batch: its entries' fixed parts, their strings, and
@@ -68,6 +69,9 @@ func (t *table[K]) reset() {
 	clear(t.index)
 	t.fixed, t.strings = t.fixed[:0], t.strings[:0]
 }
+
+// renames are those of the batch, and their names.
+type renames struct{ fixed, strings []byte }
 
 // NewPacker returns a Packer for batches of at most maxBytes, which is between
 // MinBatchBytes and MaxBatchBytes.
@@ -243,7 +247,8 @@ func enter[K comparable](p *Packer, t *table[K], key K, size int) (uint16, bool)
 
 // size is the size of the batch so far, without barriers.
 func (p *Packer) size() int {
-	return len(p.buf) + p.functions.bytes() + p.lanes.bytes() + p.exceptions.bytes() + p.values.bytes() + len(p.attributes)
+	return len(p.buf) + p.functions.bytes() + p.lanes.bytes() + p.exceptions.bytes() + p.values.bytes() + len(p.attributes) +
+		len(p.renames.fixed) + len(p.renames.strings)
 }
 
 // grow makes room for an event, unless the batch is full.
@@ -278,6 +283,7 @@ func (p *Packer) Reset() {
 	p.exceptions.reset()
 	p.values.reset()
 	p.attributes = p.attributes[:0]
+	p.renames = renames{p.renames.fixed[:0], p.renames.strings[:0]}
 	p.narrow()
 }
 
@@ -328,14 +334,16 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 	le.PutUint64(h[32:], p.baseSequence)
 	le.PutUint64(h[40:], next)
 	le.PutUint64(h[48:], uint64(received))
-	text := len(p.stream.TextKey) + len(p.functions.strings) + len(p.lanes.strings) + len(p.exceptions.strings) + len(p.values.strings)
+	text := len(p.stream.TextKey) + len(p.functions.strings) + len(p.lanes.strings) + len(p.exceptions.strings) + len(p.values.strings) +
+		len(p.renames.strings)
 	for i, n := range [8]int{
 		events, len(barriers), len(p.attributes) / attributeSize,
 		len(p.functions.index), len(p.lanes.index), len(p.exceptions.index), len(p.values.index), text,
 	} {
 		le.PutUint32(h[56+4*i:], uint32(n))
 	}
-	le.PutUint64(h[88:], uint64(len(p.stream.TextKey)))
+	le.PutUint32(h[88:], uint32(len(p.stream.TextKey)))
+	le.PutUint32(h[92:], uint32(p.Renames()))
 
 	if err := checkHeader(h); err != nil {
 		return Packed{}, err
@@ -348,8 +356,9 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 		b = append(b, byte(barrier.Kind), byte(barrier.Cause), 0, 0, 0, 0, 0, 0)
 	}
 	for _, section := range [...][]byte{
-		p.attributes, p.functions.fixed, p.lanes.fixed, p.exceptions.fixed, p.values.fixed,
+		p.attributes, p.functions.fixed, p.lanes.fixed, p.exceptions.fixed, p.values.fixed, p.renames.fixed,
 		[]byte(p.stream.TextKey), p.functions.strings, p.lanes.strings, p.exceptions.strings, p.values.strings,
+		p.renames.strings,
 	} {
 		b = append(b, section...)
 	}

@@ -232,19 +232,18 @@ func TestWhatTheBatchSaysOfItsStream(t *testing.T) {
 
 // A Batch and a Packer that are used again remember nothing.
 func TestReuseLeavesNothingBehind(t *testing.T) {
-	full := pack(t, testStream, MinBatchBytes, []call{
-		{kind: KindThrow, function: functionMain, lane: laneMain, exception: "E", attributes: []attributeOf{{"k", IntValue(1)}}},
-	})[0]
+	full, _ := sample(t)
 	empty := pack(t, testStream, MinBatchBytes, nil)[0]
 	var b Batch
 	require.NoError(t, b.Unpack(full))
 	require.NoError(t, b.Unpack(empty))
-	assert.Zero(t, b.Len()+len(b.Attributes)+len(b.Functions)+len(b.Lanes)+len(b.Exceptions)+len(b.Values)+len(b.Barriers))
+	assert.Zero(t, b.Len()+len(b.Attributes)+len(b.Functions)+len(b.Lanes)+len(b.Exceptions)+len(b.Values)+len(b.Barriers)+len(b.Renames))
 
 	p, err := NewPacker(testStream, MinBatchBytes)
 	require.NoError(t, err)
 	generation := p.Generation()
 	require.True(t, add(p, &call{kind: KindEnter, sequence: 9, function: functionMain, lane: laneMain}))
+	require.True(t, p.Rename(Rename{Lane: 1, Name: "n"}))
 	p.Reset()
 	assert.Equal(t, generation+1, p.Generation())
 	packed, err := p.Close(nil, 0, testStream.Epoch)
@@ -523,6 +522,7 @@ func TestTheLongestNamesFitIntoTheSmallestBatch(t *testing.T) {
 		lane: Lane{Name: long("l")}, exception: long("e"),
 	}
 	require.True(t, add(p, &c))
+	assert.True(t, p.Rename(Rename{Name: long("r")}), "what makes an event understood")
 	assert.False(t, p.Attribute(long("a"), StringValue(long("b"))), "no promise for more")
 	barriers := make([]Barrier, MaxBarriers)
 	for i := range barriers {

@@ -1,0 +1,136 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package callevent
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// unpackRenames closes the batch and gives the renames that come out of it.
+func unpackRenames(t *testing.T, p *Packer) []Rename {
+	t.Helper()
+	packed, err := p.Close(nil, 0, testStream.Epoch)
+	require.NoError(t, err)
+	var b Batch
+	require.NoError(t, b.Unpack(packed.Data))
+	return b.Renames
+}
+
+func TestRenamesSurviveWithAndWithoutEvents(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for round := range 60 {
+		p, err := NewPacker(testStream, MinBatchBytes)
+		require.NoError(t, err)
+		calls := randomCalls(random, 1+random.IntN(30))
+		if round%3 == 0 {
+			calls = nil
+		}
+		var want []Rename
+		rename := func() {
+			r := Rename{
+				Lane: random.Uint64(), Sequence: random.Uint64N(MaxSequence + 1), Time: random.Int64N(1 << 40), First: random.IntN(2) == 0,
+				Name: strings.Repeat("é", random.IntN(20)),
+			}
+			require.True(t, p.Rename(r))
+			r.Time = testStream.Epoch + r.Time*testStream.Resolution
+			want = append(want, r)
+		}
+		for i := range calls {
+			calls[i].sequence, calls[i].time = uint64(i), int64(i)
+			require.True(t, add(p, &calls[i]))
+			if random.IntN(3) == 0 {
+				rename()
+			}
+		}
+		rename()
+		assert.Equal(t, len(want), p.Renames())
+		packed, err := p.Close(nil, 0, testStream.Epoch)
+		require.NoError(t, err)
+		var b Batch
+		require.NoError(t, b.Unpack(packed.Data))
+		assert.Equal(t, want, b.Renames)
+		assert.Equal(t, inNanoseconds(testStream, calls), resolve(&b, 7))
+	}
+}
+
+func TestTheTimeOfARenameIsOneThatCanBe(t *testing.T) {
+	for _, test := range []struct {
+		resolution, ticks, want int64
+	}{
+		{1_000_000, 0, testStream.Epoch},
+		{1_000_000, -5, testStream.Epoch - 5_000_000},
+		{1_000_000, -testStream.Epoch / 1_000_000, 0},
+		{1_000_000, -testStream.Epoch/1_000_000 - 1, 0},
+		{1_000_000, math.MinInt64, 0},
+		{1_000_000, math.MaxInt64, maxTime},
+		{1, maxTime - testStream.Epoch, maxTime},
+		{1, maxTime - testStream.Epoch + 1, maxTime},
+		{7, -testStream.Epoch/7 - 1, 0},
+		{MaxResolution, math.MinInt64, 0},
+		{MaxResolution, math.MaxInt64, maxTime},
+	} {
+		stream := testStream
+		stream.Resolution = test.resolution
+		p, err := NewPacker(stream, MinBatchBytes)
+		require.NoError(t, err)
+		require.True(t, p.Rename(Rename{Time: test.ticks}))
+		assert.Equal(t, test.want, unpackRenames(t, p)[0].Time, "%d ticks of %d ns", test.ticks, test.resolution)
+	}
+}
+
+func TestABatchIsFullOfRenames(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		maxBytes  int
+		length    int
+		least     int
+		mostBytes int
+	}{
+		{"by their number", MaxBatchBytes, 10, MaxRenames, MaxBatchBytes},
+		{"by their size", MinBatchBytes, 1000, 100, MinBatchBytes},
+		{"of the longest names", MinBatchBytes, 2 * MaxNameBytes, 1, MinBatchBytes},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, err := NewPacker(testStream, test.maxBytes)
+			require.NoError(t, err)
+			n := 0
+			for p.Rename(Rename{Lane: uint64(n), Name: strings.Repeat("x", test.length)}) {
+				n++
+			}
+			assert.GreaterOrEqual(t, n, test.least)
+			renames := unpackRenames(t, p)
+			assert.Len(t, renames, n)
+			assert.Len(t, renames[n-1].Name, min(test.length, MaxNameBytes))
+			assert.False(t, p.Rename(Rename{}), "closed")
+			p.Reset()
+			assert.Zero(t, p.Renames())
+			assert.True(t, p.Rename(Rename{Name: strings.Repeat("x", test.length)}))
+		})
+	}
+}
+
+// Renames and events share the room of a batch.
+func TestEventsAndRenamesFillABatchTogether(t *testing.T) {
+	p, err := NewPacker(testStream, MinBatchBytes)
+	require.NoError(t, err)
+	skip := Event{Kind: KindSkip}
+	for i := 0; p.Add(&skip) && p.Rename(Rename{Name: fmt.Sprint(i)}); i++ {
+	}
+	barriers := make([]Barrier, MaxBarriers)
+	for i := range barriers {
+		barriers[i] = Point(uint64(i), CauseSuspended)
+	}
+	packed, err := p.Close(barriers, 1, 1)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(packed.Data), MinBatchBytes)
+	assert.Greater(t, len(packed.Data), MinBatchBytes-200)
+	require.NoError(t, new(Batch).Unpack(packed.Data))
+}

@@ -20,6 +20,8 @@ type script struct {
 	// around is where the numbers are that the script likes.
 	around, at uint64
 	time       int64
+	// renames is how many there were.
+	renames int
 }
 
 func (s *script) byte() byte {
@@ -127,6 +129,26 @@ func (s *script) barrier() callevent.Barrier {
 	}
 }
 
+// rename is one near the present, in number and time.
+func (s *script) rename() callevent.Rename {
+	what := s.byte()
+	r := callevent.Rename{
+		Lane: uint64(what % 5), Name: string('p' + rune(what>>6)), First: what&32 != 0,
+		Sequence: s.sequence(), Time: testEpoch + s.time + int64(s.byte()) - 64,
+	}
+	switch what >> 3 & 3 {
+	case 1:
+		r.Sequence = callevent.MaxSequence
+	case 2:
+		r.Time += testJump * 100
+	}
+	r.Time = max(r.Time, 0)
+	return r
+}
+
+// mostRenames is how many renames of a lane are never forgotten.
+const mostRenames = keptRenames - 1
+
 func (s *script) delivery() (d delivery) {
 	shape := s.byte()
 	for range shape % 32 {
@@ -137,6 +159,10 @@ func (s *script) delivery() (d delivery) {
 	}
 	if shape&128 != 0 {
 		d.next = s.sequence()
+	}
+	for range min(s.below(4), mostRenames-s.renames) {
+		d.renames = append(d.renames, s.rename())
+		s.renames++
 	}
 	d.received = (testEpoch + s.time + int64(s.byte())*testJump/16) &^ (receivedGrain - 1)
 	for i := range d.events {

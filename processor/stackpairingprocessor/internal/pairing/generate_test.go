@@ -37,13 +37,14 @@ const (
 	withLess
 	withLimits
 	withEnd
+	withRenames
 
 	allFeatures features = 1<<iota - 1
 )
 
 var featureNames = []string{
 	"exceptions", "anomalies", "skips", "attributes", "breaks", "intervals", "late barriers", "clock jumps", "base",
-	"connections", "shuffle", "duplicates", "loss", "expiry", "small window", "give up oldest", "traces", "less", "limits", "end",
+	"connections", "shuffle", "duplicates", "loss", "expiry", "small window", "give up oldest", "traces", "less", "limits", "end", "renames",
 }
 
 func (f features) String() string {
@@ -81,12 +82,14 @@ type world struct {
 	// events are all that happened, in order; barriers likewise.
 	events     []happened
 	barriers   []callevent.Barrier
+	renames    []callevent.Rename
 	deliveries []delivery
 }
 
 func generate(p plan) *world {
 	w := &world{plan: p, settings: p.settings(), resolution: []int64{1, 1000, 1_000_000}[p.seed%3]}
 	w.happen()
+	w.rename()
 	w.breakUp()
 	w.deliver()
 	return w
@@ -315,6 +318,7 @@ func (w *world) deliver() {
 	if p.has(withShuffle) {
 		r.Shuffle(len(w.deliveries), func(i, j int) { w.deliveries[i], w.deliveries[j] = w.deliveries[j], w.deliveries[i] })
 	}
+	w.attachRenames()
 	w.announce()
 	w.repeat()
 }
@@ -407,5 +411,64 @@ func (w *world) repeat() {
 			again.events = again.events[:1+r.IntN(len(again.events))]
 		}
 		w.deliveries = slices.Insert(w.deliveries, r.IntN(len(w.deliveries)+1), again)
+	}
+}
+
+// rename tells what events say of their lanes' names, as a tracer would: in renames,
+// which may have the number, the time or both of the first event under a name, or be
+// a little wrong. The events themselves then know no name, or any.
+func (w *world) rename() {
+	if !w.plan.has(withRenames) {
+		return
+	}
+	r, names := w.plan.dice(13), map[uint64]string{}
+	for i := range w.events {
+		e := &w.events[i]
+		if e.kind == callevent.KindSkip {
+			continue
+		}
+		old, known := names[e.lane.ID]
+		names[e.lane.ID] = e.lane.Name
+		if known && old == e.lane.Name {
+			continue
+		}
+		told := callevent.Rename{Lane: e.lane.ID, Name: e.lane.Name, First: !known && r.IntN(6) > 0, Sequence: e.sequence, Time: max(e.time, 0)}
+		switch r.IntN(8) {
+		case 0:
+			told.Sequence = callevent.MaxSequence
+		case 1:
+			told.Time += 1000 * testJump
+		case 2:
+			told.Sequence += r.Uint64N(5)
+		case 3:
+			told.Time += (r.Int64N(5) - 2) * w.resolution
+		}
+		w.renames = append(w.renames, told)
+	}
+	for i := range w.events {
+		if e := &w.events[i]; e.kind != callevent.KindSkip && r.IntN(2) == 0 {
+			e.lane.Name = []string{"", "?", names[e.lane.ID]}[r.IntN(3)]
+		}
+	}
+}
+
+// attachRenames puts each rename into the batches with events that it holds for, or
+// with late barriers into any batch. No batch of a tracer's says the same again, but
+// events of a break may be passed before their batch comes.
+func (w *world) attachRenames() {
+	r := w.plan.dice(14)
+	for _, told := range w.renames {
+		for i := range w.deliveries {
+			d := &w.deliveries[i]
+			concerned := slices.ContainsFunc(d.events, func(e happened) bool {
+				return e.kind != callevent.KindSkip && e.lane.ID == told.Lane && (told.First || e.sequence >= told.Sequence || e.time >= told.Time)
+			})
+			if w.plan.has(withLateBarriers) {
+				concerned = r.IntN(len(w.deliveries)) == 0
+			}
+			if concerned || r.IntN(8) == 0 {
+				d.renames = append(d.renames, told)
+			}
+		}
 	}
 }

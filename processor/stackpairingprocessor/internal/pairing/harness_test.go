@@ -175,6 +175,17 @@ func pack(d delivery, resolution int64) ([][]byte, error) {
 		p.Reset()
 		return err
 	}
+	for _, r := range d.renames {
+		r.Time = (r.Time - testEpoch) / resolution
+		if !p.Rename(r) {
+			if err := shut(); err != nil {
+				return nil, err
+			}
+			if !p.Rename(r) {
+				return nil, fmt.Errorf("a rename doesn't fit into an empty batch")
+			}
+		}
+	}
 	for i := range d.events {
 		if !addTo(p, &d.events[i], resolution) {
 			if err := shut(); err != nil {

@@ -13,7 +13,7 @@ import (
 // wrong counts again what the stream keeps count of, and says what is not as
 // it has to be between two calls; empty: nothing.
 func (s *Stream) wrong() string {
-	for _, check := range []func() string{s.wrongOrder, s.wrongStacks, s.wrongTraces} {
+	for _, check := range []func() string{s.wrongOrder, s.wrongStacks, s.wrongTraces, s.wrongNames} {
 		if wrong := check(); wrong != "" {
 			return wrong
 		}
@@ -152,6 +152,32 @@ func (s *Stream) wrongTraces() string {
 		}
 		if limit := s.settings.MaxSpansPerTrace; limit > 0 && t.references > 0 && (t.frames > limit || t.frames < 0) {
 			return fmt.Sprintf("trace of %d has %d frames", t.root, t.frames)
+		}
+	}
+	return ""
+}
+
+func (s *Stream) wrongNames() string {
+	for id, h := range s.names.histories {
+		if h.lane != id || h.fresh || len(h.renames) == 0 || len(h.renames) > maxRenames {
+			return fmt.Sprintf("lane %d has the history %+v", id, h)
+		}
+		if !slices.IsSortedFunc(h.renames, s.names.compareRenames) {
+			return fmt.Sprintf("the renames of lane %d are not sorted: %+v", id, h.renames)
+		}
+		from := uint64(never)
+		for _, r := range slices.Backward(h.renames) {
+			from = min(from, r.sequence)
+			if r.from != from || r.fresh {
+				return fmt.Sprintf("lane %d: the rename %+v holds from %d", id, r, from)
+			}
+		}
+	}
+	for i := range s.lanes {
+		want := lane{id: s.lanes[i].id, from: never}
+		want.follow(s.names.histories[want.id])
+		if l := &s.lanes[i]; l.history != want.history || l.from != want.from || l.name != want.name {
+			return fmt.Sprintf("lane %d is called %d from %d, expected %d from %d", l.id, l.name, l.from, want.name, want.from)
 		}
 	}
 	return ""

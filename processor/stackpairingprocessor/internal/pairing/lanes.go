@@ -16,6 +16,11 @@ type lane struct {
 	// continuation is the trace that takes the frames whose parents are in full
 	// traces, or noTrace.
 	continuation uint32
+	// Frames that are entered at the number from or above have the name. Below it the
+	// history knows, or where that is nil the event. from is never where it is nil.
+	from    uint64
+	name    uint32
+	history *history
 	// counts are the open frames of each function on a deep stack, once one was
 	// looked for in vain; nil: not counted. They take much less than the frames.
 	counts map[uint32]int32
@@ -33,7 +38,8 @@ func (s *Stream) lane(name uint32) *lane {
 			s.forgetLanes()
 		}
 		index = int32(len(s.lanes))
-		s.lanes = append(s.lanes, lane{id: n.id, continuation: noTrace})
+		s.lanes = append(s.lanes, lane{id: n.id, continuation: noTrace, from: never})
+		s.lanes[index].follow(s.names.histories[n.id])
 		s.laneIDs[n.id] = index
 	}
 	n.lane = index

@@ -26,7 +26,9 @@ type happened struct {
 // call is a call in the model. The model forgets none, and asks again whenever
 // it wants to know something.
 type call struct {
-	entry      happened
+	entry happened
+	// name is what the lane was called.
+	name       string
 	parent     *call
 	children   []*call
 	start, end int64
@@ -58,11 +60,13 @@ type calls struct {
 	// continuation is the trace that takes a lane's frames whose parents are in
 	// full traces.
 	continuation map[uint64]uint64
-	last         int64
-	begun        bool
-	offset       int64
-	counters     Counters
-	paired       uint64
+	// renames are all that were heard of.
+	renames  []callevent.Rename
+	last     int64
+	begun    bool
+	offset   int64
+	counters Counters
+	paired   uint64
 }
 
 func newCalls(settings *Settings) *calls {
@@ -162,7 +166,7 @@ func (m *calls) enter(e happened, t int64) {
 		m.truncate(id, 0, callevent.CauseLimit, t)
 	}
 	depth := len(m.stacks[id])
-	c := &call{entry: e, start: t, open: true, attributes: slices.Clone(e.attributes)}
+	c := &call{entry: e, name: e.lane.Name, start: t, open: true, attributes: slices.Clone(e.attributes)}
 	if depth > 0 {
 		c.parent = m.stacks[id][depth-1]
 		c.parent.children = append(c.parent.children, c)
@@ -184,6 +188,9 @@ func (m *calls) enter(e happened, t int64) {
 			m.continuation[id] = continuation
 		}
 		c.trace, c.link, c.linkTrace = continuation, LinkContinuation, c.parent.trace
+	}
+	if r := m.renamed(id, e.sequence, max(e.time, 0)); r != nil {
+		c.name = r.Name
 	}
 	m.all = append(m.all, c)
 	m.stacks[id] = append(m.stacks[id], c)
@@ -307,7 +314,7 @@ func (m *calls) spans() []finished {
 
 func (m *calls) span(c *call) finished {
 	f := finished{
-		Function: *c.entry.function, Lane: c.entry.lane.ID, LaneName: c.entry.lane.Name,
+		Function: *c.entry.function, Lane: c.entry.lane.ID, LaneName: c.name,
 		Start: c.start, End: c.end, Sequence: c.entry.sequence, Parent: NoParent, Trace: c.trace,
 		Truncated: c.truncated, Unwound: c.unwound, ErrorType: c.errorType, Line: c.line,
 		LeftOut: m.sums(c), DroppedThrows: c.dropped, Throws: c.throws, Attributes: c.attributes,

@@ -21,6 +21,9 @@ type names struct {
 	exceptions   []string
 	exceptionIDs map[string]uint32
 
+	// histories are the renames of lanes, by the lanes' IDs.
+	histories map[uint64]*history
+
 	// bytes is about what the names take.
 	bytes int
 
@@ -56,6 +59,7 @@ func newNames() names {
 		functionIDs:  map[callevent.Function]uint32{},
 		laneNameIDs:  map[callevent.Lane]uint32{},
 		exceptionIDs: map[string]uint32{},
+		histories:    map[uint64]*history{},
 		// Exception 0 is none.
 		exceptions: []string{""},
 	}
@@ -73,11 +77,7 @@ func (n *names) learn(b *callevent.Batch, isRoot func(string) bool) {
 	}
 	n.batchLanes = n.batchLanes[:0]
 	for _, l := range b.Lanes {
-		id, ok := n.laneNameIDs[l]
-		if !ok {
-			id = n.addLane(l)
-		}
-		n.batchLanes = append(n.batchLanes, id)
+		n.batchLanes = append(n.batchLanes, n.laneName(l))
 	}
 	n.batchExceptions = append(n.batchExceptions[:0], 0)
 	for _, e := range b.Exceptions {
@@ -103,7 +103,11 @@ func (n *names) addFunction(f *callevent.Function, isRoot func(string) bool) uin
 	return id
 }
 
-func (n *names) addLane(l callevent.Lane) uint32 {
+// laneName numbers a lane under a name.
+func (n *names) laneName(l callevent.Lane) uint32 {
+	if id, ok := n.laneNameIDs[l]; ok {
+		return id
+	}
 	id := uint32(len(n.laneNames))
 	l.Name = strings.Clone(l.Name)
 	n.laneNames = append(n.laneNames, laneName{id: l.ID, name: l.Name, lane: noLane})

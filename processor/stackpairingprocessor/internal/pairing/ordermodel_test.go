@@ -14,6 +14,7 @@ import (
 type delivery struct {
 	events   []happened
 	barriers []callevent.Barrier
+	renames  []callevent.Rename
 	next     uint64
 	received int64
 }
@@ -52,6 +53,9 @@ func (m *model) take(d delivery, now time.Duration) {
 	m.counters.Events += uint64(len(d.events))
 	if m.settings.MinDuration > 0 && m.settings.MinDuration < m.resolution {
 		m.counters.BelowResolution = true
+	}
+	if !m.ended {
+		m.rename(d.renames)
 	}
 	known := d.next
 	for _, b := range d.barriers {

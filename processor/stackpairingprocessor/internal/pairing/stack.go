@@ -45,7 +45,10 @@ func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []attribut
 	// Field by field: a literal is built aside and copied.
 	*f = frame{}
 	f.sequence, f.start, f.inner = sequence, s.last, s.last
-	f.function, f.name = e.function, e.lane
+	f.function, f.name = e.function, l.name
+	if sequence < l.from {
+		f.name = l.nameBefore(e, sequence)
+	}
 	s.chooseTrace(l, f, depth)
 	s.names.functions[e.function].open++
 	s.open++

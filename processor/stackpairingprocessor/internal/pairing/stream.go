@@ -130,6 +130,8 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 // values. It gives the number below which all numbers are known by that.
 func (s *Stream) learn(b *callevent.Batch) (known uint64) {
 	known = b.Next
+	// Before the barriers, which may end the wait of events.
+	s.learnRenames(b)
 	for _, barrier := range b.Barriers {
 		if s.ended {
 			break

@@ -35,7 +35,9 @@ func plan(r *Recording, size int, o Options) []item {
 	return withReports(pieces, r)
 }
 
-// chop cuts a connection into pieces. A message longer than size is a piece alone.
+// chop cuts a connection into pieces. A message longer than size is a piece alone, and
+// so are neighbours that are longer: the name of a thread stays between the numbered
+// messages around it, because they say where it begins.
 func chop(c connection, size int, begin time.Duration) []item {
 	var pieces []item
 	var last item
@@ -53,19 +55,68 @@ func chop(c connection, size int, begin time.Duration) []item {
 		}
 		last = item{}
 	}
-	each(c.bytes, func(m message) {
-		if len(last.piece)+len(m.bytes) > size {
+	for _, group := range neighbours(c.bytes) {
+		if len(last.piece)+group.length > size {
 			flush()
 		}
-		end += len(m.bytes)
-		last.piece = c.bytes[end-len(last.piece)-len(m.bytes) : end]
-		if m.numbered {
-			last.events++
-			last.top = max(last.top, m.sequence+1)
-		}
-	})
+		end += group.length
+		last.piece = c.bytes[end-len(last.piece)-group.length : end]
+		last.events += group.events
+		last.top = max(last.top, group.top)
+	}
 	flush()
 	return pieces
+}
+
+// neighbourhood is a number of messages that are not torn apart.
+type neighbourhood struct {
+	length, events int
+	top            uint32
+}
+
+// behindName is how many numbered messages behind the name of a thread stay there.
+const behindName = 2
+
+// neighbours takes b apart: most messages are alone.
+func neighbours(b []byte) []neighbourhood {
+	var groups []neighbourhood
+	// since is the first group that a name would keep together: that of the last
+	// numbered message. owed is how many messages the last name still claims.
+	since, owed := 0, 0
+	each(b, func(m message) {
+		isName := bytefrog.MessageType(m.bytes[0]) == bytefrog.TypeMapThreadName
+		if owed == 0 && !isName {
+			groups = append(groups, neighbourhood{})
+		}
+		if isName {
+			groups = join(groups, since)
+			owed = behindName
+		} else if m.numbered && owed > 0 {
+			owed--
+		}
+		g := &groups[len(groups)-1]
+		g.length += len(m.bytes)
+		if m.numbered {
+			g.events++
+			g.top = max(g.top, m.sequence+1)
+			since = len(groups) - 1
+		}
+	})
+	return groups
+}
+
+// join makes one group of those from number first on.
+func join(groups []neighbourhood, first int) []neighbourhood {
+	if len(groups) == 0 {
+		return []neighbourhood{{}}
+	}
+	for _, g := range groups[first+1:] {
+		into := &groups[first]
+		into.length += g.length
+		into.events += g.events
+		into.top = max(into.top, g.top)
+	}
+	return groups[:first+1]
 }
 
 // shuffle puts the pieces out of order, each within its window of pieces. Times of

@@ -138,6 +138,58 @@ func TestReplayDeliversExactlyTheMessagesOfTheCapture(t *testing.T) {
 	}
 }
 
+// namings are the names of threads with the numbers around them, on each connection: the
+// last before and the next two behind.
+func namings(t *testing.T, data [][]byte) map[string][]uint32 {
+	found := map[string][]uint32{}
+	for _, b := range data {
+		list := messages(t, [][]byte{b})
+		for i, m := range list {
+			if bytefrog.MessageType(m[0]) == bytefrog.TypeMapThreadName {
+				before, behind := numbers(list[:i]), numbers(list[i:])
+				found[m] = append(before[max(0, len(before)-1):], behind[:min(2, len(behind))]...)
+			}
+		}
+	}
+	return found
+}
+
+// In whatever buffers, and on whatever connections: what says where the name of a thread
+// begins is there. Only the first on a connection may get something before it.
+func TestNamesOfThreadsStandWhereTheyStood(t *testing.T) {
+	for _, test := range []struct {
+		connections int32
+		buffer      int
+		options     replay.Options
+	}{
+		{connections: 1},
+		{connections: 1, buffer: 100},
+		{connections: 7, buffer: 20, options: replay.Options{Shuffle: true, Seed: 1}},
+		{connections: 3, buffer: 512, options: replay.Options{Shuffle: true, Seed: 2}},
+	} {
+		t.Run(fmt.Sprintf("%d connections in buffers of %d", test.connections, test.buffer), func(t *testing.T) {
+			c, r := open(t, "shop")
+			hq := hqtest.New(t)
+			agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: hq.Endpoint(), BufferSize: test.buffer}, replay.New(r, test.options))
+			result := make(chan bytefrogagent.Result, 1)
+			go func() { result <- agent.Run(context.Background()) }()
+			hq.Begin(configuration(test.connections))
+			<-result
+			hq.WaitClosed()
+
+			want, got := namings(t, captured(c)), namings(t, hq.DataBytes())
+			require.Len(t, got, len(want))
+			for name, numbers := range want {
+				around := got[name]
+				if len(numbers) < 3 {
+					around = around[max(0, len(around)-len(numbers)):]
+				}
+				assert.Equal(t, numbers, around, "%q", name)
+			}
+		})
+	}
+}
+
 // numbers returns the sequence numbers of call events and markers in the order of each
 // connection.
 func numbers(list []string) []uint32 {

@@ -52,7 +52,7 @@ func batchesOf(t *testing.T, run *reference.Run, stream callevent.StreamID, conn
 type runPacker struct {
 	t           *testing.T
 	functions   map[string]*callevent.Function
-	threads     map[uint16][]reference.ThreadName
+	run         *reference.Run
 	barriers    []callevent.Barrier
 	connections []*callevent.Packer
 	next        uint64
@@ -63,7 +63,7 @@ type runPacker struct {
 func newRunPacker(t *testing.T, run *reference.Run, id callevent.StreamID, connections int) *runPacker {
 	t.Helper()
 	p := &runPacker{
-		t: t, functions: map[string]*callevent.Function{}, threads: run.Threads,
+		t: t, functions: map[string]*callevent.Function{}, run: run,
 		next: uint64(run.Events[len(run.Events)-1].Sequence) + 1, received: 1_800_000_000_000_000_000,
 	}
 	for _, b := range run.Breaks {
@@ -94,15 +94,9 @@ func (p *runPacker) tryAdd(e reference.Event, packer *callevent.Packer) bool {
 		f = &callevent.Function{Qualified: reference.Qualified(e.Method), Display: reference.Display(e.Method), Text: e.Method}
 		p.functions[e.Method] = f
 	}
-	name := ""
-	for i, n := range p.threads[e.Thread] {
-		if i == 0 || n.From <= e.Time {
-			name = n.Name
-		}
-	}
 	var ok [3]bool
 	out.Function, ok[0] = packer.Function(f)
-	out.Lane, ok[1] = packer.Lane(callevent.Lane{ID: uint64(e.Thread), Name: name})
+	out.Lane, ok[1] = packer.Lane(callevent.Lane{ID: uint64(e.Thread), Name: p.run.ThreadName(e)})
 	ok[2] = true
 	if e.Exception != "" {
 		out.Exception, ok[2] = packer.Exception(e.Exception)

@@ -118,12 +118,14 @@ type runPacker struct {
 	packers   []*callevent.Packer
 	functions map[string]*callevent.Function
 	barriers  []callevent.Barrier
-	next      uint64
-	batches   []ptrace.Span
+	// named is how many of each thread's names have been packed.
+	named   map[uint16]int
+	next    uint64
+	batches []ptrace.Span
 }
 
 func newRunPacker(t testing.TB, run *reference.Run, way packing) *runPacker {
-	p := &runPacker{t: t, run: run, way: way, functions: map[string]*callevent.Function{}}
+	p := &runPacker{t: t, run: run, way: way, functions: map[string]*callevent.Function{}, named: map[uint16]int{}}
 	for _, at := range run.Breaks {
 		p.barriers = append(p.barriers, callevent.Point(uint64(at), callevent.CauseSuspended))
 	}
@@ -141,6 +143,7 @@ func (p *runPacker) pack(random *rand.Rand) []ptrace.Span {
 		packer := p.packers[random.IntN(len(p.packers))]
 		n := min(1+random.IntN(p.way.deal), len(rest))
 		for _, e := range rest[:n] {
+			p.rename(packer, e)
 			if packer.Len() > 0 && packer.Len() == p.way.batch || !p.add(packer, e) {
 				p.flush(packer)
 				require.True(p.t, p.add(packer, e))
@@ -171,21 +174,29 @@ func (p *runPacker) add(packer *callevent.Packer, e reference.Event) bool {
 		f = &callevent.Function{Qualified: name.Qualified, Display: name.Display, Text: e.Method}
 		p.functions[e.Method] = f
 	}
-	thread := ""
-	for i, name := range p.run.Threads[e.Thread] {
-		if i == 0 || name.From <= e.Time {
-			thread = name.Name
-		}
-	}
 	packed := callevent.Event{Sequence: uint64(e.Sequence), Time: int64(e.Time), Line: uint32(e.Line), Kind: kindOf[e.Type]}
 	var hasFunction, hasLane bool
 	hasException := true
 	packed.Function, hasFunction = packer.Function(f)
-	packed.Lane, hasLane = packer.Lane(callevent.Lane{ID: uint64(e.Thread), Name: thread})
+	packed.Lane, hasLane = packer.Lane(callevent.Lane{ID: uint64(e.Thread), Name: "what renames don't say"})
 	if e.Exception != "" {
 		packed.Exception, hasException = packer.Exception(e.Exception)
 	}
 	return hasFunction && hasLane && hasException && packer.Add(&packed)
+}
+
+// rename packs the names that a thread has from the event on.
+func (p *runPacker) rename(packer *callevent.Packer, e reference.Event) {
+	for _, name := range p.run.Threads[e.Thread][p.named[e.Thread]:] {
+		isFirst := p.named[e.Thread] == 0
+		if !isFirst && e.Sequence < name.From && e.Time <= name.Time {
+			break
+		}
+		require.True(p.t, packer.Rename(callevent.Rename{
+			Lane: uint64(e.Thread), Sequence: uint64(name.From), Time: int64(name.Time) + 1, First: isFirst, Name: name.Name,
+		}))
+		p.named[e.Thread]++
+	}
 }
 
 func (p *runPacker) flush(packer *callevent.Packer) {

@@ -46,17 +46,11 @@ type Event struct {
 	hasMethod, hasX bool
 }
 
-// ThreadName is what a thread is called from a time on, in milliseconds.
-type ThreadName struct {
-	From uint32
-	Name string
-}
-
 // Run is everything that an agent said in one run and that matters for spans.
 type Run struct {
-	Events  []Event // sorted by sequence number
-	Threads map[uint16][]ThreadName
-	Breaks  []uint32 // the sequence numbers of data breaks, sorted
+	Events  []Event                 // sorted by sequence number
+	Threads map[uint16][]ThreadName // sorted by time
+	Breaks  []uint32                // the sequence numbers of data breaks, sorted
 }
 
 // Open reads a capture.
@@ -94,10 +88,14 @@ func Open(file string) (*Run, error) {
 func Read(control []byte, data [][]byte) (*Run, error) {
 	r := &Run{Threads: map[uint16][]ThreadName{}}
 	names := names{methods: map[uint32]string{}, exceptions: map[uint32]string{}}
-	for i, connection := range append([][]byte{control}, data...) {
-		m := &messages{rest: connection}
+	for i, bytes := range append([][]byte{control}, data...) {
+		m := &messages{rest: bytes}
+		var c connection
 		for len(m.rest) > 0 && m.err == nil {
-			r.take(m, names)
+			r.take(m, names, &c)
+		}
+		if err := c.place(r.Threads); err != nil {
+			return nil, fmt.Errorf("connection %d: %w", i, err)
 		}
 		if m.err != nil {
 			return nil, fmt.Errorf("connection %d, %d bytes before its end: %w", i, len(m.rest), m.err)
@@ -111,7 +109,7 @@ func Read(control []byte, data [][]byte) (*Run, error) {
 	slices.SortFunc(r.Events, func(a, b Event) int { return int(int64(a.Sequence) - int64(b.Sequence)) })
 	slices.Sort(r.Breaks)
 	for _, names := range r.Threads {
-		slices.SortStableFunc(names, func(a, b ThreadName) int { return int(int64(a.From) - int64(b.From)) })
+		slices.SortStableFunc(names, func(a, b ThreadName) int { return int(int64(a.Time) - int64(b.Time)) })
 	}
 	return r, nil
 }
@@ -132,8 +130,9 @@ func (r *Run) Before(n uint32) *Run {
 	return part
 }
 
-// take reads one message.
-func (r *Run) take(m *messages, names names) {
+// take reads one message of a connection.
+func (r *Run) take(m *messages, names names, c *connection) {
+	events := len(r.Events)
 	switch t := m.u8(); t {
 	case hello, dataHello:
 		m.u8()
@@ -143,9 +142,7 @@ func (r *Run) take(m *messages, names names) {
 	case dataBreak:
 		r.Breaks = append(r.Breaks, m.u32())
 	case mapThreadName:
-		thread := m.u16()
-		name := ThreadName{From: m.u32(), Name: m.text()}
-		r.Threads[thread] = append(r.Threads[thread], name)
+		c.said = append(c.said, said{isName: true, thread: m.u16(), time: m.u32(), name: m.text()})
 	case mapMethod:
 		id := m.u32()
 		names.methods[id] = m.text()
@@ -172,6 +169,9 @@ func (r *Run) take(m *messages, names names) {
 		m.text()
 	default:
 		m.err = fmt.Errorf("unknown message type %d", t)
+	}
+	for _, e := range r.Events[events:] {
+		c.said = append(c.said, said{time: e.Time, sequence: e.Sequence})
 	}
 }
 

@@ -5,6 +5,7 @@ package reference
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,15 @@ func TestTheCapturesAreWhatTheirReadmeSays(t *testing.T) {
 			for i, e := range run.Events {
 				require.Equal(t, i, int(e.Sequence), "sequence numbers are complete")
 			}
+			for _, names := range run.Threads {
+				for i, name := range names {
+					assert.False(t, name.Unknown, "%s: it is known where it begins", name.Name)
+					if i == 0 {
+						first := slices.IndexFunc(run.Events, func(e Event) bool { return run.ThreadName(e) == name.Name })
+						assert.Equal(t, name.From, run.Events[first].Sequence, "%s: a thread has its name from its first event on", name.Name)
+					}
+				}
+			}
 			result := Spans(run, Rules{End: "ended"})
 			assert.Equal(t, test.orphan, result.Orphans)
 			assert.Equal(t, test.truncated, result.Truncated)
@@ -52,6 +62,19 @@ func TestTheCapturesAreWhatTheirReadmeSays(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Counted by others, too.
+func TestWhereThreadsOfTheShopAreRenamed(t *testing.T) {
+	run, err := Open("../../testdata/bytefrog/shop.zip")
+	require.NoError(t, err)
+	renamed := map[string]uint32{}
+	for _, names := range run.Threads {
+		for _, name := range names[1:] {
+			renamed[name.Name] = name.From
+		}
+	}
+	assert.Equal(t, map[string]uint32{"worker-0-draining": 9622, "worker-1-draining": 8322, "worker-2-draining": 9292}, renamed)
 }
 
 // The rules, one by one. A script has one event in each line: what, function,

@@ -136,7 +136,7 @@ func (p *pairing) step(s *stack, e Event) {
 
 func (p *pairing) enter(s *stack, e Event) {
 	span := &Span{
-		Function: e.Method, Thread: e.Thread, ThreadName: p.threadName(e), Sequence: int64(e.Sequence), Parent: -1, Start: p.now,
+		Function: e.Method, Thread: e.Thread, ThreadName: p.run.ThreadName(e), Sequence: int64(e.Sequence), Parent: -1, Start: p.now,
 	}
 	full := func(t *trace) bool { return p.rules.MaxSpansPerTrace > 0 && t.frames >= p.rules.MaxSpansPerTrace }
 	begin := func() *trace {
@@ -182,18 +182,6 @@ func (p *pairing) truncateAll(cause string) {
 	for _, s := range p.stacks {
 		p.truncate(s, 0, cause, p.now+1)
 	}
-}
-
-// threadName is what the thread was called when the event happened, or the
-// first name it was ever given.
-func (p *pairing) threadName(e Event) string {
-	name := ""
-	for i, n := range p.run.Threads[e.Thread] {
-		if i == 0 || n.From <= e.Time {
-			name = n.Name
-		}
-	}
-	return name
 }
 
 // Qualified is the fully qualified name in a signature such as

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -75,6 +76,7 @@ func TestAWrongSpanIsNoticed(t *testing.T) {
 		return &e.spans[i]
 	}
 	child := func(s span) bool { return !s.parent.IsEmpty() && s.sequence > 50 }
+	renamed := func(s span) bool { return strings.HasSuffix(s.threadName, "-draining") }
 	unwound := func(s span) bool { return s.hasError }
 	linked := func(s span) bool { return len(s.links) == 1 }
 	for _, test := range []struct {
@@ -91,6 +93,7 @@ func TestAWrongSpanIsNoticed(t *testing.T) {
 		{"text", func(e *exported) { find(e, child).text = "x" }, "bytefrog.method.signature: expected"},
 		{"thread", func(e *exported) { find(e, child).thread++ }, "thread.id: expected"},
 		{"thread's name", func(e *exported) { find(e, child).threadName = "x" }, "thread.name: expected"},
+		{"another of the thread's names", func(e *exported) { s := find(e, renamed); s.threadName = strings.TrimSuffix(s.threadName, "-draining") }, "thread.name: expected"},
 		{"start", func(e *exported) { find(e, child).start++ }, "start: expected"},
 		{"end", func(e *exported) { find(e, child).end-- }, "end: expected"},
 		{"no length", func(e *exported) { s := find(e, child); s.end = s.start }, "which is not after its start"},

@@ -5,7 +5,6 @@ package test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -91,15 +90,11 @@ func checkShape(t testing.TB, e *exported) {
 	wrong.report(t, "the spans don't fit together")
 }
 
-// checkEqual checks that the spans are exactly those of the reference, but for
-// the names of threads that are renamed: an agent's message of the new name can
-// come after the first events under it, on another connection. It gives the
-// number of spans that have another name of their thread.
-func checkEqual(t testing.TB, want *reference.Result, e *exported) (otherNames int) {
+// checkEqual checks that the spans are exactly those of the reference.
+func checkEqual(t testing.TB, want *reference.Result, e *exported) {
 	t.Helper()
 	checkShape(t, e)
 	c := newComparison(e)
-	c.threads = want.Run.Threads
 	for i := range e.spans {
 		got := &e.spans[i]
 		s := want.Spans[got.sequence]
@@ -118,7 +113,6 @@ func checkEqual(t testing.TB, want *reference.Result, e *exported) (otherNames i
 		}
 	}
 	c.wrong.report(t, "the spans are not those of the reference")
-	return c.otherNames
 }
 
 // comparison compares spans one by one. What can only be known from the spans
@@ -131,9 +125,6 @@ type comparison struct {
 	traces     map[int64]pcommon.TraceID
 	roots      map[pcommon.TraceID]int64
 	wrong      differences
-
-	threads    map[uint16][]reference.ThreadName
-	otherNames int
 }
 
 func newComparison(e *exported) *comparison {
@@ -164,11 +155,7 @@ func (c *comparison) compare(want *reference.Span, got *span) {
 	equal("code.function.name", reference.Qualified(want.Function), got.function)
 	equal("bytefrog.method.signature", want.Function, got.text)
 	equal("thread.id", int64(want.Thread), got.thread)
-	if got.threadName != want.ThreadName && c.isNameOf(want.Thread, got.threadName) {
-		c.otherNames++
-	} else {
-		equal("thread.name", want.ThreadName, got.threadName)
-	}
+	equal("thread.name", want.ThreadName, got.threadName)
 	equal("start", want.Start, got.start-c.epoch)
 	equal("end", want.End, got.end-c.epoch)
 	equal("callbraid.truncated", want.Truncated, got.truncated)
@@ -187,10 +174,6 @@ func (c *comparison) compare(want *reference.Span, got *span) {
 	}
 	c.compareParent(want, got, equal)
 	c.compareTrace(want, got)
-}
-
-func (c *comparison) isNameOf(thread uint16, name string) bool {
-	return slices.ContainsFunc(c.threads[thread], func(n reference.ThreadName) bool { return n.Name == name })
 }
 
 // compareParent finds the parent where it has to be: the parent span ID in the

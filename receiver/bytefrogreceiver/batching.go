@@ -27,16 +27,16 @@ type batcher struct {
 	// there is one: those that came early enough before it.
 	reckon func(now time.Time) (begun time.Time, over bool)
 
-	packer              *callevent.Packer
-	methods, exceptions idCache
-	lanes               laneCache
-	pending             pending
-	// remaps and renames are those of the names that the caches know of.
-	remaps, renames uint32
-	barriers        []callevent.Barrier
+	packer                     *callevent.Packer
+	methods, exceptions, lanes idCache
+	pending                    pending
+	unplaced                   unplaced
+	// remaps are those of the names that the caches know of.
+	remaps   uint32
+	barriers []callevent.Barrier
 
 	// first and last are the smallest and largest number of the batch; opened is
-	// when its first event came.
+	// when the first of what is in it came.
 	first, last uint64
 	opened      time.Time
 }
@@ -67,7 +67,7 @@ func newBatcher(s *stream, id callevent.StreamID, config *Config, hand func(call
 		packer:     packer,
 		methods:    newIDCache(&s.budget),
 		exceptions: newIDCache(&s.budget),
-		lanes:      newLaneCache(&s.budget),
+		lanes:      newIDCache(&s.budget),
 		pending:    pending{budget: &s.budget, wait: config.NameWait},
 		first:      math.MaxUint64,
 	}, nil
@@ -105,6 +105,13 @@ func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err erro
 	s := b.stream
 	reference, clock := s.next.Load(), s.clock.expected(now)
 	b.refresh()
+	// Renames ask for the two messages behind them, and for the last before.
+	for _, e := range events[:min(2, len(events))] {
+		b.pass(unwrapSequence(reference, e.Sequence), unwrapTicks(clock, e.Time), now)
+	}
+	if n := len(events); n > 2 {
+		b.pass(unwrapSequence(reference, events[n-1].Sequence), unwrapTicks(clock, events[n-1].Time), now)
+	}
 	next := reference
 	var out callevent.Event
 	for i := range events {
@@ -116,7 +123,7 @@ func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err erro
 		}
 		next = max(next, sequence+1)
 		method, methodKnown := b.methods.lookup(e.Method)
-		lane, laneKnown := b.lanes.lookup(e.Thread, ticks)
+		lane, laneKnown := b.lanes.lookup(uint32(e.Thread))
 		exception, exceptionKnown := uint16(0), true
 		if e.Type >= bytefrog.TypeException {
 			exception, exceptionKnown = b.exceptions.lookup(e.Exception)
@@ -162,6 +169,7 @@ func notOfTheRun(offset int, n uint32, next uint64) error {
 
 // skip packs a number that the agent used for something that is no call.
 func (b *batcher) skip(sequence uint64, ticks int64, now time.Time) {
+	b.pass(sequence, ticks, now)
 	e := callevent.Event{Kind: callevent.KindSkip, Sequence: sequence, Time: ticks}
 	if !b.packer.Add(&e) {
 		b.flush()
@@ -171,9 +179,9 @@ func (b *batcher) skip(sequence uint64, ticks int64, now time.Time) {
 	b.open(now)
 }
 
-// open says that there are events in the batch since now, if there were none.
+// open says that there is something in the batch since now, if there was nothing.
 func (b *batcher) open(now time.Time) {
-	if b.opened.IsZero() && b.packer.Len() > 0 {
+	if b.opened.IsZero() && b.packer.Len()+b.packer.Renames() > 0 {
 		b.opened = now
 	}
 }
@@ -185,10 +193,6 @@ func (b *batcher) refresh() {
 		b.remaps = n
 		b.methods.forget()
 		b.exceptions.forget()
-	}
-	if n := b.stream.names.renames.Load(); n != b.renames {
-		b.renames = n
-		b.lanes.forget()
 	}
 }
 
@@ -220,8 +224,8 @@ func (b *batcher) pack(e *numbered, force bool) bool {
 	}
 }
 
-// attend packs what has waited for names that are there now, or for too long, and
-// closes the batch when it is old.
+// attend packs what has waited for names that are there now, or for too long, places
+// renames that nothing has followed, and closes the batch when it is old.
 func (b *batcher) attend(now time.Time) {
 	if b.pending.due(b.stream.names.arrivals.Load(), now) {
 		b.retry(now, time.Time{})
@@ -230,6 +234,11 @@ func (b *batcher) attend(now time.Time) {
 		if begun, over := b.reckon(now); over {
 			b.retry(now, begun)
 		}
+	}
+	if b.unplaced.due(now) {
+		// Events on other connections go on, so that is said at once.
+		b.place(len(b.unplaced.renames), passed{}, now)
+		b.flush()
 	}
 	if !b.opened.IsZero() && now.Sub(b.opened) >= b.maxDelay {
 		b.flush()
@@ -271,22 +280,27 @@ func (b *batcher) retry(now, until time.Time) {
 
 // wake is when attend has something to do, or zero.
 func (b *batcher) wake(now time.Time) time.Time {
-	wake := b.pending.wake(now)
+	wake := earliest(b.pending.wake(now), b.unplaced.wake())
 	if !b.opened.IsZero() {
-		if old := b.opened.Add(b.maxDelay); wake.IsZero() || old.Before(wake) {
-			wake = old
-		}
+		wake = earliest(wake, b.opened.Add(b.maxDelay))
 	}
 	return wake
 }
 
+// earliest is the earlier of two times, of which zero is none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // flush hands on the batch, if there is anything in it, and begins the next.
 func (b *batcher) flush() {
-	if b.packer.Len() > 0 {
-		b.closing()
-		b.barriers = b.stream.barriers.concerning(b.barriers[:0], b.first, b.last)
-		next := max(b.stream.next.Load(), b.last+1)
-		batch, err := b.packer.Close(b.barriers, next, b.stream.now().UnixNano())
+	// What follows them may be in this batch.
+	b.place(b.unplaced.followed(), passed{}, b.opened)
+	if b.packer.Len()+b.packer.Renames() > 0 {
+		batch, err := b.close()
 		if err == nil {
 			b.hand(batch)
 		} else {
@@ -300,4 +314,15 @@ func (b *batcher) flush() {
 	b.exceptions.forget()
 	b.lanes.forget()
 	b.first, b.last, b.opened = math.MaxUint64, 0, time.Time{}
+}
+
+// close closes the batch, in which there is something.
+func (b *batcher) close() (callevent.Packed, error) {
+	if b.packer.Len() == 0 {
+		return b.packer.Close(nil, b.stream.next.Load(), b.stream.now().UnixNano())
+	}
+	b.closing()
+	b.barriers = b.stream.barriers.concerning(b.barriers[:0], b.first, b.last)
+	next := max(b.stream.next.Load(), b.last+1)
+	return b.packer.Close(b.barriers, next, b.stream.now().UnixNano())
 }

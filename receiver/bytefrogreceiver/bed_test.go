@@ -4,9 +4,11 @@
 package bytefrogreceiver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -228,6 +230,7 @@ type streamSeen struct {
 	events   map[uint64]called
 	times    map[uint64]int64
 	barriers map[callevent.Barrier]int
+	renames  []callevent.Rename
 	// twice are numbers that came more than once.
 	twice   []uint64
 	batches int
@@ -259,6 +262,9 @@ func (p *pipeline) streams(t testing.TB) map[callevent.StreamID]*streamSeen {
 		s.service = service.Str()
 		s.add(t, &batch)
 	}
+	for _, s := range streams {
+		s.nameThreads()
+	}
 	return streams
 }
 
@@ -271,6 +277,7 @@ func (s *streamSeen) add(t testing.TB, batch *callevent.Batch) {
 	for _, barrier := range batch.Barriers {
 		s.barriers[barrier]++
 	}
+	s.renames = append(s.renames, batch.Renames...)
 	events := make([]callevent.Event, batch.Len())
 	batch.Events(events, 0)
 	for _, e := range events {
@@ -287,6 +294,23 @@ func (s *streamSeen) add(t testing.TB, batch *callevent.Batch) {
 			}
 		}
 		s.events[e.Sequence], s.times[e.Sequence] = c, e.Time
+	}
+}
+
+// nameThreads gives events the names that renames say their threads had.
+func (s *streamSeen) nameThreads() {
+	slices.SortFunc(s.renames, func(a, b callevent.Rename) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence))
+	})
+	for sequence, c := range s.events {
+		known := false
+		for _, r := range s.renames {
+			if r.Lane == c.lane && (r.First && !known || sequence >= r.Sequence || s.times[sequence] >= r.Time) {
+				c.thread = r.Name
+			}
+			known = known || r.Lane == c.lane
+		}
+		s.events[sequence] = c
 	}
 }
 

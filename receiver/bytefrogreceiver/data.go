@@ -93,7 +93,9 @@ func (d *dataConnection) finish() {
 
 // finishNow hands on the last batch, whatever names are missing.
 func (d *dataConnection) finishNow() {
-	d.batch.settle(d.run.env.now(), true)
+	now := d.run.env.now()
+	d.batch.place(len(d.batch.unplaced.renames), passed{}, now)
+	d.batch.settle(now, true)
 	d.batch.flush()
 }
 
@@ -282,7 +284,10 @@ func (d *dataConnection) name(m bytefrog.Message, now time.Time) (err error) {
 		remapped, err = names.mapException(m.Exception, m.Name)
 	case bytefrog.MapThreadName:
 		from := unwrapTicks(d.run.stream.clock.expected(now), m.Time)
-		err = names.mapThread(m.Thread, from, m.Name)
+		var first bool
+		if first, err = names.mapThread(m.Thread, from, m.Name); err == nil {
+			d.batch.rename(unplacedRename{thread: m.Thread, name: m.Name, ticks: from, first: first, since: now})
+		}
 	}
 	if remapped {
 		d.run.env.telemetry.nameRemapped()

@@ -20,7 +20,7 @@ const (
 func (b *batcher) identify(e *numbered, out *callevent.Event, force bool) identity {
 	var r [3]identity
 	out.Function, r[0] = b.function(e.method, force)
-	out.Lane, r[1] = b.lane(e.thread, e.ticks, force)
+	out.Lane, r[1] = b.lane(e.thread, force)
 	if e.kind == callevent.KindThrow || e.kind == callevent.KindUnwind {
 		out.Exception, r[2] = b.exception(e.exception, force)
 	}
@@ -51,11 +51,13 @@ func (b *batcher) function(id uint32, force bool) (uint16, identity) {
 	return index, identified
 }
 
-func (b *batcher) lane(thread uint16, at int64, force bool) (uint16, identity) {
-	if index, ok := b.lanes.lookup(thread, at); ok {
+// lane gives a thread the name that is the latest: renames say what it was called at
+// an event.
+func (b *batcher) lane(thread uint16, force bool) (uint16, identity) {
+	if index, ok := b.lanes.find(uint32(thread)); ok {
 		return index, identified
 	}
-	name, from, before, known := b.stream.names.thread(thread, at)
+	name, known := b.stream.names.thread(thread)
 	if !known && !force {
 		return 0, nameUnknown
 	}
@@ -64,7 +66,7 @@ func (b *batcher) lane(thread uint16, at int64, force bool) (uint16, identity) {
 		return 0, batchFull
 	}
 	if known {
-		b.lanes.remember(thread, index, from, before)
+		b.lanes.remember(uint32(thread), index)
 	}
 	return index, identified
 }

@@ -12,8 +12,8 @@ import (
 // nearly all are below; the others are in a map.
 const maxDense = 1 << 18
 
-// idCache remembers the index that a method or an exception ID has in the batch
-// that is being packed. An entry holds while its generation is the cache's: all
+// idCache remembers the index that the ID of a method, an exception or a thread has
+// in the batch that is being packed. An entry holds while its generation is the cache's: all
 // are forgotten at once. It is for one goroutine.
 type idCache struct {
 	generation uint32
@@ -83,57 +83,6 @@ func (c *idCache) forget() {
 func (c *idCache) release() {
 	c.forget()
 	c.budget.give(len(c.dense) * int(unsafe.Sizeof(idSlot{})))
-	c.dense = nil
-}
-
-// laneCache remembers the index of a thread's lane in the batch that is being
-// packed, and between which times the thread has the lane's name. It is for one
-// goroutine.
-type laneCache struct {
-	generation uint32
-	dense      []laneSlot
-	budget     *budget
-}
-
-type laneSlot struct {
-	// from and before are in ticks.
-	from, before int64
-	generation   uint32
-	index        uint16
-}
-
-func newLaneCache(b *budget) laneCache { return laneCache{generation: 1, budget: b} }
-
-// lookup gives the index of a thread's lane at a time.
-func (c *laneCache) lookup(thread uint16, at int64) (uint16, bool) {
-	if int(thread) >= len(c.dense) {
-		return 0, false
-	}
-	s := &c.dense[thread]
-	return s.index, s.generation == c.generation && at >= s.from && at < s.before
-}
-
-// remember does nothing where the budget has no room for a longer slice.
-func (c *laneCache) remember(thread uint16, index uint16, from, before int64) {
-	if int(thread) >= len(c.dense) {
-		size := 1 << bits.Len16(thread|0x1f)
-		if !c.budget.take((size - len(c.dense)) * int(unsafe.Sizeof(laneSlot{}))) {
-			return
-		}
-		bigger := make([]laneSlot, size)
-		copy(bigger, c.dense)
-		c.dense = bigger
-	}
-	c.dense[thread] = laneSlot{from: from, before: before, generation: c.generation, index: index}
-}
-
-// forget forgets all indexes.
-func (c *laneCache) forget() { c.generation++ }
-
-// release forgets all indexes and gives the memory back.
-func (c *laneCache) release() {
-	c.forget()
-	c.budget.give(len(c.dense) * int(unsafe.Sizeof(laneSlot{})))
 	c.dense = nil
 }
 

@@ -5,8 +5,6 @@ package bytefrogreceiver
 
 import (
 	"errors"
-	"math"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,16 +22,16 @@ var errRunMemory = errors.New("limits.max_run_memory is reached")
 // (namecache.go) and look at the counters to see whether it still holds.
 type names struct {
 	budget *budget
-	// arrivals counts map messages; remaps those that gave a known method or
-	// exception another text; renames those that gave a known thread another name.
-	arrivals, remaps, renames atomic.Uint32
+	// arrivals counts map messages that events may have waited for; remaps those
+	// that gave a known method or exception another text.
+	arrivals, remaps atomic.Uint32
 
 	mu sync.RWMutex
 	// signatures has one function for each text, whatever its IDs.
 	signatures map[string]*callevent.Function
 	methods    map[uint32]*callevent.Function
 	exceptions map[uint32]string
-	threads    map[uint16]threadNames
+	threads    map[uint16]threadName
 	// numbered are the methods whose name did not come in time.
 	numbered map[uint32]*callevent.Function
 }
@@ -44,7 +42,7 @@ func newNames(b *budget) *names {
 		signatures: map[string]*callevent.Function{},
 		methods:    map[uint32]*callevent.Function{},
 		exceptions: map[uint32]string{},
-		threads:    map[uint16]threadNames{},
+		threads:    map[uint16]threadName{},
 		numbered:   map[uint32]*callevent.Function{},
 	}
 }
@@ -54,7 +52,7 @@ func newNames(b *budget) *names {
 const (
 	idBytes       = 48
 	functionBytes = idBytes + int(unsafe.Sizeof(callevent.Function{}))
-	threadBytes   = 2 * int(unsafe.Sizeof(threadName{}))
+	threadBytes   = idBytes + int(unsafe.Sizeof(threadName{}))
 )
 
 // mapMethod gives a method ID its signature, and reports whether it had another
@@ -112,23 +110,40 @@ func (n *names) changed(remapped bool) {
 	n.arrivals.Add(1)
 }
 
-// mapThread gives a thread a name from a time on, in ticks. The error is
-// errRunMemory.
-func (n *names) mapThread(thread uint16, from int64, name string) error {
+// threadName is what is known of the names of a thread: the latest, the time in
+// ticks from which the thread has it, and when the thread had its first name. How its
+// events are called in between is said by renames.
+type threadName struct {
+	name        string
+	first, from int64
+}
+
+// mapThread gives a thread a name from a time on, in ticks, and reports whether it is
+// the thread's first, as far as is known. The error is errRunMemory.
+func (n *names) mapThread(thread uint16, from int64, name string) (first bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.budget.take(threadBytes + len(name)) {
-		return errRunMemory
+	old, known := n.threads[thread]
+	latest := threadName{name: name, first: from, from: from}
+	switch {
+	case !known:
+		if !n.budget.take(threadBytes + len(name)) {
+			return false, errRunMemory
+		}
+		n.arrivals.Add(1)
+	case from < old.from:
+		// It was overtaken by a later one.
+		latest = old
+		latest.first = min(old.first, from)
+	default:
+		if !n.budget.take(len(name)) {
+			return false, errRunMemory
+		}
+		n.budget.give(len(old.name))
+		latest.first = old.first
 	}
-	old := n.threads[thread]
-	history, forgotten := old.with(threadName{from: from, name: name})
-	n.budget.give(forgotten)
-	n.threads[thread] = history
-	if len(old) > 0 {
-		n.renames.Add(1)
-	}
-	n.arrivals.Add(1)
-	return nil
+	n.threads[thread] = latest
+	return !known || from < old.first, nil
 }
 
 // method gives what a method ID stands for, or nil.
@@ -149,12 +164,12 @@ func (n *names) exception(id uint32) (class string, ok bool) {
 	return class, ok
 }
 
-// thread gives the name of a thread at a time, and the times from and before
-// which it holds.
-func (n *names) thread(thread uint16, at int64) (name string, from, before int64, ok bool) {
+// thread gives the latest name of a thread.
+func (n *names) thread(thread uint16) (name string, ok bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return n.threads[thread].at(at)
+	t, ok := n.threads[thread]
+	return t.name, ok
 }
 
 // nameless is the method of an ID whose name is not known.
@@ -180,62 +195,4 @@ func (n *names) numberedMethod(id uint32) *callevent.Function {
 	f := &callevent.Function{Qualified: name, Display: name}
 	n.numbered[id] = f
 	return f
-}
-
-// threadName is a name and the time, in ticks, from which a thread has it.
-type threadName struct {
-	from int64
-	name string
-}
-
-// threadNames are the latest names of one thread by time. It is never changed.
-type threadNames []threadName
-
-// maxThreadNames is how many names of a thread are remembered: there are
-// programs that rename their threads with every request, and an event can come
-// some renamings after its turn.
-const maxThreadNames = 64
-
-// with gives the names with another one, and how many bytes of others it forgot.
-func (t threadNames) with(name threadName) (all threadNames, forgotten int) {
-	i, same := slices.BinarySearchFunc(t, name.from, func(n threadName, from int64) int {
-		if n.from < from {
-			return -1
-		} else if n.from > from {
-			return 1
-		}
-		return 0
-	})
-	all = slices.Grow(append(threadNames(nil), t...), 1)
-	if same {
-		forgotten = threadBytes + len(all[i].name)
-		all[i] = name
-		return all, forgotten
-	}
-	all = slices.Insert(all, i, name)
-	if len(all) > maxThreadNames {
-		forgotten = threadBytes + len(all[0].name)
-		all = all[1:]
-	}
-	return all, forgotten
-}
-
-// at gives the name at a time: the latest that begins then or before, and the
-// earliest known one for times before that.
-func (t threadNames) at(at int64) (name string, from, before int64, ok bool) {
-	if len(t) == 0 {
-		return "", 0, 0, false
-	}
-	i := len(t) - 1
-	for i > 0 && t[i].from > at {
-		i--
-	}
-	from, before = t[i].from, math.MaxInt64
-	if i == 0 {
-		from = math.MinInt64
-	}
-	if i+1 < len(t) {
-		before = t[i+1].from
-	}
-	return t[i].name, from, before, true
 }

@@ -113,61 +113,43 @@ func TestAnIDThatIsMappedAgainMeansTheOtherTextFromThenOn(t *testing.T) {
 	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_names_remapped"))
 }
 
-func TestAThreadHasTheNameOfTheTime(t *testing.T) {
-	b := newBed(t, quickly, withDataConnections(1))
-	a := connect(b, 1)
-	p := a.join()
-	p.write(method(1, "run"))
-	p.write(thread(3, 100, "born"))
-	p.write(append(enter(0, 1, 3, 50), enter(1, 1, 3, 100)...))
-	p.write(append(thread(3, 200, "grown"), enter(2, 1, 3, 200)...))
-	// An event from before the renaming that comes after it.
-	p.write(append(enter(3, 1, 3, 199), enter(4, 1, 3, 5000)...))
-	a.finish()
-	b.awaitRuns(0)
-	s := b.pipeline.only(t)
-	for sequence, want := range []string{"born", "born", "grown", "born", "grown"} {
-		assert.Equal(t, want, s.events[uint64(sequence)].thread, "event %d", sequence)
-	}
-}
-
-func TestThreadNamesAreRememberedByTimeUpToABound(t *testing.T) {
-	var names threadNames
-	for _, from := range []int64{30, 10, 20} {
-		names, _ = names.with(threadName{from: from, name: fmt.Sprint(from)})
-	}
-	cases := []struct {
-		at           int64
-		name         string
-		from, before int64
+func TestTheLatestNameOfAThreadIsThatOfTheLatestTime(t *testing.T) {
+	b := &budget{limit: 1 << 20}
+	n := newNames(b)
+	_, known := n.thread(3)
+	assert.False(t, known)
+	for _, step := range []struct {
+		from    int64
+		name    string
+		isFirst bool
+		latest  string
 	}{
-		{-5, "10", math.MinInt64, 20}, {10, "10", math.MinInt64, 20}, {19, "10", math.MinInt64, 20},
-		{20, "20", 20, 30}, {30, "30", 30, math.MaxInt64}, {1 << 40, "30", 30, math.MaxInt64},
+		{20, "second", true, "second"},
+		{10, "first", true, "second"},
+		{15, "between", false, "second"},
+		{20, "at the same time", false, "at the same time"},
+		{30, "third", false, "third"},
+		{5, "before all", true, "third"},
+	} {
+		isFirst, err := n.mapThread(3, step.from, step.name)
+		require.NoError(t, err)
+		assert.Equal(t, step.isFirst, isFirst, step.name)
+		name, known := n.thread(3)
+		assert.True(t, known)
+		assert.Equal(t, step.latest, name, "after %s", step.name)
+		assert.EqualValues(t, threadBytes+len(name), b.used.Load())
 	}
-	for _, c := range cases {
-		name, from, before, ok := names.at(c.at)
-		assert.True(t, ok)
-		assert.Equal(t, c.name, name, "at %d", c.at)
-		assert.Equal(t, []int64{c.from, c.before}, []int64{from, before}, "at %d", c.at)
-	}
-	again, forgotten := names.with(threadName{from: 20, name: "other"})
-	assert.Len(t, again, 3)
-	assert.Equal(t, threadBytes+len("20"), forgotten)
-	for i := range int64(10 * maxThreadNames) {
-		names, _ = names.with(threadName{from: 100 + i, name: "request"})
-	}
-	assert.Len(t, names, maxThreadNames)
-	_, _, _, ok := threadNames(nil).at(0)
-	assert.False(t, ok)
+	assert.EqualValues(t, 1, n.arrivals.Load(), "events wait for the first only")
 }
 
 func TestRenamingThreadsForEverTakesNoMemory(t *testing.T) {
 	b := &budget{limit: 1 << 20}
 	n := newNames(b)
 	for i := range 20_000 {
-		require.NoError(t, n.mapThread(uint16(i%8), int64(i), fmt.Sprintf("request-%d", i)))
+		_, err := n.mapThread(uint16(i%8), int64(i), fmt.Sprintf("request-%d", i))
+		require.NoError(t, err)
 	}
-	assert.Less(t, b.used.Load(), int64(8*maxThreadNames*(threadBytes+20)))
+	assert.Less(t, b.used.Load(), int64(8*(threadBytes+20)))
 }
 
 func TestNamesBeyondTheMemoryAreAnError(t *testing.T) {
@@ -177,7 +159,8 @@ func TestNamesBeyondTheMemoryAreAnError(t *testing.T) {
 	assert.ErrorIs(t, err, errRunMemory)
 	_, err = n.mapException(1, long+long)
 	assert.ErrorIs(t, err, errRunMemory)
-	assert.ErrorIs(t, n.mapThread(1, 0, long+long), errRunMemory)
+	_, err = n.mapThread(1, 0, long+long)
+	assert.ErrorIs(t, err, errRunMemory)
 	assert.Zero(t, n.budget.used.Load())
 	n.budget.take(2000)
 	assert.Same(t, nameless, n.numberedMethod(9))
@@ -223,26 +206,18 @@ func TestCachesWithoutMemoryStillFind(t *testing.T) {
 	index, ok := c.find(200_000)
 	assert.True(t, ok)
 	assert.EqualValues(t, 7, index)
-	lanes := newLaneCache(b)
-	lanes.remember(60_000, 3, 0, 10)
-	_, ok = lanes.lookup(60_000, 5)
-	assert.False(t, ok, "it is looked up each time")
 	assert.Zero(t, b.used.Load())
 }
 
 func TestCachesGiveTheirMemoryBack(t *testing.T) {
 	b := &budget{limit: 1 << 20}
-	c, lanes := newIDCache(b), newLaneCache(b)
+	c := newIDCache(b)
 	for range 2 {
 		c.remember(1000, 7)
-		lanes.remember(100, 3, 0, 10)
 		assert.NotZero(t, b.used.Load())
 		c.release()
-		lanes.release()
 		assert.Zero(t, b.used.Load())
 		_, ok := c.find(1000)
-		assert.False(t, ok)
-		_, ok = lanes.lookup(100, 5)
 		assert.False(t, ok)
 	}
 }

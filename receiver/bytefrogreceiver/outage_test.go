@@ -38,7 +38,7 @@ func (o *outlet) consume(_ context.Context, td ptrace.Traces) error {
 // After an outage that is longer than stack_pairing waits for numbers, what both
 // connections hold comes at once, and nothing is given up.
 func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T) {
-	const maxWait = time.Second
+	const maxWait = 2 * time.Second
 	o, telemetry := &outlet{}, componenttest.NewTelemetry()
 	t.Cleanup(func() { assert.NoError(t, telemetry.Shutdown(context.Background())) })
 	sink, err := consumer.NewTraces(o.consume)

@@ -17,73 +17,69 @@ const (
 	// when the process has too many open files; maxAcceptPause the longest.
 	acceptPause    = 5 * time.Millisecond
 	maxAcceptPause = time.Second
-	// maxRefusals is how many connections beyond limits.max_connections are told
-	// so at once; the others are closed without a word.
-	maxRefusals = 64
+	// heardBeyond is how many connections beyond limits.max_connections are heard, so
+	// that an agent can be turned away; others are closed at once, for which an agent
+	// ends its program.
+	heardBeyond = 64
 )
 
 // accept takes connections until the listener is closed.
 func (r *bytefrogReceiver) accept(listener net.Listener) {
 	defer r.serving.Done()
-	slots := make(chan struct{}, r.env.config.Limits.MaxConnections)
-	refusals := make(chan struct{}, maxRefusals)
 	var pause time.Duration
 	for {
 		conn, err := listener.Accept()
-		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			pause = min(max(2*pause, acceptPause), maxAcceptPause)
-			r.env.telemetry.acceptError()
-			r.env.logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause))
-			if !r.sleep(pause) {
-				return
-			}
+		if err == nil {
+			pause = 0
+			r.receive(conn)
 			continue
 		}
-		pause = 0
-		select {
-		case slots <- struct{}{}:
-			r.begin(conn, func() { <-slots }, r.serve)
-			continue
-		default:
+		if errors.Is(err, net.ErrClosed) {
+			return
 		}
-		select {
-		case refusals <- struct{}{}:
-			r.begin(conn, func() { <-refusals }, r.refuseConnection)
-		default:
-			r.env.telemetry.refused(refusedConnections)
-			_ = conn.Close()
+		pause = min(max(2*pause, acceptPause), maxAcceptPause)
+		r.env.telemetry.acceptError()
+		r.env.logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause))
+		if !r.sleep(pause) {
+			return
 		}
 	}
 }
 
-// begin starts the goroutine of a connection.
-func (r *bytefrogReceiver) begin(conn net.Conn, release func(), serve func(net.Conn, time.Time)) {
-	// The deadline is set before the shutdown can see the connection and set its own.
-	until := time.Now().Add(r.env.config.Limits.HandshakeTimeout)
-	_ = conn.SetReadDeadline(until)
-	if !r.handshakes.begin(conn) {
-		_ = conn.Close()
-		release()
-		return
-	}
-	r.serving.Add(1)
+// receive gives a connection a goroutine. Where it is one too many, connections that
+// linger make room for it, or it is only heard and refused.
+func (r *bytefrogReceiver) receive(socket net.Conn) {
+	conn := &connection{Conn: socket, closed: func() {
+		r.open.Add(-1)
+		r.env.telemetry.connections(-1)
+	}}
 	r.env.telemetry.connections(1)
+	limit := &limitError{setting: settingMaxConnections, limit: r.env.config.Limits.MaxConnections}
+	beyond := int(r.open.Add(1)) - limit.limit
+	switch {
+	case beyond <= 0 || r.env.lingering.makeRoom(beyond):
+		r.begin(conn, nil)
+	case beyond <= heardBeyond:
+		r.begin(conn, limit)
+	default:
+		r.env.telemetry.refused(refusedUnheard)
+		if since, say := r.unheard.say(r.env.now()); say {
+			r.env.logger.Warn("A connection is closed unheard, and others for some time: an agent's program ends for it",
+				zap.Error(limit), zap.Stringer("peer", conn.RemoteAddr()), zap.Int("since_last_line", since))
+		}
+		_ = conn.Close()
+	}
+}
+
+// begin starts the goroutine of a connection, which is refused when there is a
+// refusal. The connection is the goroutine's.
+func (r *bytefrogReceiver) begin(conn net.Conn, refusal *limitError) {
+	until := r.handshakes.begin(conn, time.Now().Add(r.env.config.Limits.HandshakeTimeout))
+	r.serving.Add(1)
 	go func() {
 		defer r.serving.Done()
-		defer release()
-		defer r.env.telemetry.connections(-1)
-		defer r.handshakes.done(conn)
-		serve(conn, until)
+		r.serve(conn, until, refusal)
 	}()
-}
-
-func (r *bytefrogReceiver) refuseConnection(conn net.Conn, _ time.Time) {
-	limit := &limitError{setting: "limits.max_connections", limit: r.env.config.Limits.MaxConnections}
-	r.env.logger.Warn("A connection is refused", zap.Error(limit), zap.Stringer("peer", conn.RemoteAddr()))
-	r.refuse(conn, refusedConnections, limit.Error())
 }
 
 // sleep waits, and reports false when the receiver shuts down meanwhile.
@@ -100,23 +96,26 @@ func (r *bytefrogReceiver) sleep(d time.Duration) bool {
 
 // handshakes are the connections of which it is not known yet what they are.
 type handshakes struct {
-	mu     sync.Mutex
-	open   map[net.Conn]struct{}
-	closed bool
+	mu sync.Mutex
+	// open says until when each has time.
+	open map[net.Conn]time.Time
+	// latest is when the time of all is over, if the shutdown has begun.
+	latest time.Time
 }
 
-// begin reports false when the receiver takes no more connections.
-func (h *handshakes) begin(conn net.Conn) bool {
+// begin sets the time that a connection has, and gives it.
+func (h *handshakes) begin(conn net.Conn, until time.Time) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
-		return false
+	if !h.latest.IsZero() && h.latest.Before(until) {
+		until = h.latest
 	}
 	if h.open == nil {
-		h.open = map[net.Conn]struct{}{}
+		h.open = map[net.Conn]time.Time{}
 	}
-	h.open[conn] = struct{}{}
-	return true
+	h.open[conn] = until
+	_ = conn.SetReadDeadline(until)
+	return until
 }
 
 func (h *handshakes) done(conn net.Conn) {
@@ -125,13 +124,14 @@ func (h *handshakes) done(conn net.Conn) {
 	delete(h.open, conn)
 }
 
-// close ends the waiting for first messages. A hello that has come already is
-// answered.
-func (h *handshakes) close() {
+// hurry leaves those that are open, and those to come, no more time than till then.
+func (h *handshakes) hurry(latest time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.closed = true
-	for conn := range h.open {
-		_ = conn.SetReadDeadline(time.Now())
+	h.latest = latest
+	for conn, until := range h.open {
+		if latest.Before(until) {
+			_ = conn.SetReadDeadline(latest)
+		}
 	}
 }

@@ -129,6 +129,26 @@ func (p *peer) expectEnd() {
 
 func (p *peer) close() { _ = p.conn.Close() }
 
+// expectToLinger expects that so many connections of the agent stay open though its
+// run is over, and that what it sends on them is thrown away, and closes them.
+func (a *agent) expectToLinger(b *bed, connections int) {
+	a.t.Helper()
+	b.awaitRuns(0)
+	b.await("connections to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == int64(connections) })
+	discarded, events := b.metric("receiver_bytefrog_bytes_discarded"), b.pipeline.events()
+	late := append(calls(1_000_000, 1_000), 255)
+	a.control.write(late)
+	b.await("what is thrown away", func() bool {
+		return b.metric("receiver_bytefrog_bytes_discarded") == discarded+int64(len(late))
+	})
+	assert.Equal(a.t, events, b.pipeline.events())
+	for _, p := range append(a.data, a.control) {
+		p.close()
+	}
+	b.await("nobody to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == 0 })
+	assert.Zero(a.t, b.metric("receiver_bytefrog_lingering_cut"))
+}
+
 // connect says hello and waits to be started.
 func connect(b *bed, version uint8) *agent {
 	b.t.Helper()

@@ -54,9 +54,9 @@ func withoutTraces(b *bed, _ *Config) { b.pipeline = nil }
 // quickly makes the times of leaving short, for tests that are not about them.
 func quickly(b *bed, _ *Config) {
 	b.timing = &timing{
-		ready: 20 * time.Millisecond, parting: time.Second,
 		farewell: 200 * time.Millisecond, quiet: 100 * time.Millisecond, complete: 10 * time.Millisecond,
-		afterError: 200 * time.Millisecond, drain: 5 * time.Second, control: 30 * time.Millisecond, answer: 100 * time.Millisecond,
+		drain: 5 * time.Second, discard: 200 * time.Millisecond, parting: 200 * time.Millisecond, control: 30 * time.Millisecond,
+		answer: 100 * time.Millisecond, hello: 200 * time.Millisecond, ready: 20 * time.Millisecond,
 	}
 }
 

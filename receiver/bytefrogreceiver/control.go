@@ -4,6 +4,7 @@
 package bytefrogreceiver
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -63,7 +64,8 @@ func writeMessage(conn net.Conn, m bytefrog.Message) error {
 func (c *control) lastMode() bytefrog.Mode { return bytefrog.Mode(c.mode.Load()) }
 
 // readControl reads the control connection to its end, which is the run's, or ends
-// the run for what it reads or misses. It is read on while the run is being left.
+// the run for what it reads or misses. It is read on while the run is being left, until
+// it is taken away.
 func (r *run) readControl() {
 	defer close(r.control.ended)
 	in := r.control.in
@@ -84,7 +86,11 @@ func (r *run) readControl() {
 		if lost && !(r.control.lastMode() == bytefrog.ModeShuttingDown && r.isSending(now, silence)) {
 			r.leave(unresponsive(silence))
 		}
-		if _, err = in.read(now, until); err != nil && !timedOut(err) {
+		_, err = in.read(now, until)
+		if errors.Is(err, errTaken) {
+			return
+		}
+		if err != nil && !timedOut(err) {
 			r.controlClosed(err)
 			return
 		}

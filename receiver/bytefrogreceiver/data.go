@@ -35,8 +35,10 @@ type dataConnection struct {
 	came atomic.Uint64
 	// reckoning is the one that goes on, if one does.
 	reckoning *reckoning
-	// lost says how the connection was cut off, if it was.
-	lost error
+	// ended says that the agent has closed the connection, or that it was lost; lost
+	// how it was cut off, if it was.
+	ended bool
+	lost  error
 }
 
 // prepare makes what the connection needs to be read. It is costly, and done only for
@@ -62,7 +64,7 @@ func (d *dataConnection) serve() {
 	if d.lost == nil {
 		d.read()
 	}
-	d.run.data.release(d)
+	d.run.data.release(d, d.ended || d.lost != nil)
 	defer d.run.data.finished.Done()
 	d.finish()
 	if d.lost != nil {
@@ -130,6 +132,9 @@ func (d *dataConnection) read() {
 		if n > 0 && !d.take(n, now) {
 			return
 		}
+		if errors.Is(err, errTaken) {
+			return
+		}
 		if err != nil && !timedOut(err) {
 			d.end(err)
 			return
@@ -175,6 +180,7 @@ func (d *dataConnection) take(n int, now time.Time) bool {
 // end says what is to be said when the connection ended with err: when it was cut
 // off, events are lost.
 func (d *dataConnection) end(err error) {
+	d.ended = true
 	cut := d.in.cut()
 	if cut == nil && errors.Is(err, io.EOF) || d.run.isLeaving() {
 		return

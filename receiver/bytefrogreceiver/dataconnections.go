@@ -3,15 +3,21 @@
 
 package bytefrogreceiver
 
-import "sync"
+import (
+	"net"
+	"sync"
+)
 
 // dataConnections are those of a run.
 type dataConnections struct {
 	// expected is how many the agent was told to open.
 	expected int
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// open are those that are read; left those that are not any more, though the agent
+	// has not closed them.
 	open     map[*dataConnection]struct{}
+	left     []net.Conn
 	attached int
 	closed   bool
 	// finished waits for the goroutines of all.
@@ -23,8 +29,8 @@ func (d *dataConnections) init(expected int) {
 }
 
 // attach lets a connection join. The error says that the run takes none any more,
-// or has all that its agent was told to open. After attach come release, when its
-// socket is closed, and finished.Done, when all that came on it was handed on.
+// or has all that its agent was told to open. After attach come release, when
+// nothing more is read of it, and finished.Done, when all that came was handed on.
 func (d *dataConnections) attach(c *dataConnection) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -32,7 +38,7 @@ func (d *dataConnections) attach(c *dataConnection) error {
 		return errRunOver
 	}
 	if len(d.open) >= d.expected {
-		return &limitError{setting: "agent.data_connections", limit: d.expected}
+		return &limitError{setting: settingDataConnections, limit: d.expected}
 	}
 	d.open[c] = struct{}{}
 	d.attached++
@@ -49,11 +55,17 @@ func (d *dataConnections) detach(c *dataConnection) {
 	d.finished.Done()
 }
 
-// release closes the socket of a connection, of which nothing more is read.
-func (d *dataConnections) release(c *dataConnection) {
-	_ = c.in.conn.Close()
+// release says that nothing more is read of a connection. One that has ended is
+// closed; another is kept for the agent's parting, unless that was before.
+func (d *dataConnections) release(c *dataConnection, ended bool) {
+	if ended {
+		_ = c.in.conn.Close()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if _, mine := d.open[c]; mine && !ended {
+		d.left = append(d.left, c.in.conn)
+	}
 	delete(d.open, c)
 }
 
@@ -73,12 +85,17 @@ func (d *dataConnections) complete() bool {
 	return len(d.open) == 0 && (d.closed || d.attached >= d.expected)
 }
 
-// close closes the sockets of all, and lets none join.
-func (d *dataConnections) close() {
+// part lets none join any more, and gives all connections that the agent has not
+// closed. Nobody reads them.
+func (d *dataConnections) part() []net.Conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
+	parted := d.left
+	d.left = nil
 	for c := range d.open {
-		_ = c.in.conn.Close()
+		parted = append(parted, c.in.takeAway())
+		delete(d.open, c)
 	}
+	return parted
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
@@ -48,8 +49,12 @@ type handover struct {
 
 	// waiting is how many connections wait here and are not read.
 	waiting atomic.Int32
-	// dropping and refusing say that a burst of it goes on, which is logged once.
+	// dropping and refusing say that a burst of it goes on and was logged.
 	dropping, refusing atomic.Bool
+	// drops and refusals are logged seldom: a pipeline may accept and refuse by turns.
+	drops, refusals seldom
+	// now is the time.
+	now func() time.Time
 
 	// budget and refused are set for the policy suspend alone: refused is called
 	// when the pipeline refuses, drained when nothing is held any more.
@@ -65,9 +70,14 @@ type handover struct {
 const formatBytefrog = "bytefrog"
 
 // send hands on a batch, whose data is the caller's again when it returns: the batch
-// was accepted, or is held, or was dropped and counted.
+// was accepted, or is held, or was dropped and counted. When the time is over it asks
+// no pipeline that may take long; the end of a run, which has no events, is tried once.
 func (h *handover) send(batch callevent.Packed) {
 	p := parcel{batch: batch, observed: h.observer.StartTracesOp(h.ctx)}
+	if err := h.ctx.Err(); err != nil && batch.Events > 0 {
+		h.delivered(p, err)
+		return
+	}
 	if h.refused == nil {
 		h.waiting.Add(1)
 		defer h.waiting.Add(-1)
@@ -141,16 +151,30 @@ func (h *handover) delivered(p parcel, err error) {
 		reason = droppedShutdown
 	}
 	h.telemetry.batchDropped(p.batch.Events, reason)
-	if !h.dropping.Swap(true) {
+	if since, say := sayOnce(&h.dropping, &h.drops, h.now()); say {
 		h.logger.Error("A batch of call events is dropped, and so are others until the next is accepted",
-			zap.String("reason", reason), zap.Int("events", p.batch.Events), zap.Error(err))
+			zap.String("reason", reason), zap.Int("events", p.batch.Events), zap.Int("batches_since_last_line", since), zap.Error(err))
 	}
 }
 
 func (h *handover) refusedNow(err error) {
-	if !h.refusing.Swap(true) {
-		h.logger.Warn("The pipeline refuses call events: they are held and handed on again", zap.Error(err))
+	if since, say := sayOnce(&h.refusing, &h.refusals, h.now()); say {
+		h.logger.Warn("The pipeline refuses call events: they are held and handed on again",
+			zap.Int("refusals_since_last_line", since), zap.Error(err))
 	}
+}
+
+// sayOnce counts one of a burst and reports whether to say so: once for a burst, and
+// not at once for one that follows another closely.
+func sayOnce(said *atomic.Bool, seldom *seldom, now time.Time) (since int, say bool) {
+	if said.Load() {
+		seldom.pass()
+		return 0, false
+	}
+	if since, say = seldom.say(now); say {
+		said.Store(true)
+	}
+	return since, say
 }
 
 func (h *handover) holds() bool {

@@ -13,11 +13,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
 )
 
 // Why a connection is refused.
 const (
 	refusedConnections = "max_connections"
+	refusedUnheard     = "unheard"
 	refusedRuns        = "max_runs"
 	refusedVersion     = "version"
 	refusedUnknownRun  = "unknown_run"
@@ -39,8 +41,9 @@ const handshakeBytes = 256
 const controlBytes = 4 << 10
 
 // serve is what a connection's goroutine does: it finds out what the connection
-// is, for which it has the time until, and is its reader from then on.
-func (r *bytefrogReceiver) serve(conn net.Conn, until time.Time) {
+// is, for which it has the time until, and is its reader from then on, or refuses it
+// when there is a refusal.
+func (r *bytefrogReceiver) serve(conn net.Conn, until time.Time, refusal *limitError) {
 	limits := &r.env.config.Limits
 	in := newInput(conn, handshakeBytes, limits.MaxMessageSize, limits.HandshakeTimeout)
 	in.deadline = until
@@ -57,9 +60,9 @@ func (r *bytefrogReceiver) serve(conn net.Conn, until time.Time) {
 	in.timeout = limits.MessageTimeout
 	switch m := first.(type) {
 	case bytefrog.Hello:
-		r.greet(in, m)
+		r.greet(in, m, refusal)
 	case bytefrog.DataHello:
-		r.join(in, m)
+		r.join(in, m, refusal)
 	}
 }
 
@@ -102,25 +105,39 @@ func (r *bytefrogReceiver) refuseBadFirst(in *input, err error) {
 	r.refuse(in.conn, refusedBadData, "expected "+bad.expected+", got "+bad.got)
 }
 
-// greet answers hello: the agent is started or refused.
-func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello) {
+// greet answers hello: the agent is started, or turned away.
+func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello, refusal *limitError) {
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
 		r.refuseVersion(in, fmt.Sprintf("protocol version %d", m.Version))
 		return
 	}
 	in.resize(controlBytes)
+	if refusal != nil {
+		r.turnAway(in, m.Version, refusal)
+		return
+	}
 	run, err := r.env.registry.open(func(id runID) (*run, error) { return newRun(r.env, id, m.Version, in) })
 	if err != nil {
-		r.env.logger.Warn("An agent is refused", zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
-		r.turnAway(in, m.Version, reasonOf(err), err.Error())
+		r.turnAway(in, m.Version, err)
 		return
 	}
 	r.env.telemetry.runs(1)
 	go run.keep()
+	r.control(run)
+}
+
+// control starts the agent of a run and reads its control connection. An agent that
+// is left before it is started is turned away.
+func (r *bytefrogReceiver) control(run *run) {
 	if err := run.start(); err != nil {
 		run.leave(startFailed(err))
 	}
-	run.readControl()
+	if run.isStarted() {
+		run.readControl()
+		return
+	}
+	close(run.control.ended)
+	r.turnAway(run.control.in, run.version, run.ending)
 }
 
 // isProjectHello reports whether a connection begins as those of version 4 may.
@@ -135,17 +152,23 @@ func (r *bytefrogReceiver) refuseVersion(in *input, spoken string) {
 	r.refuse(in.conn, refusedVersion, text)
 }
 
+// refusedByLimit are the reasons for settings that bound connections.
+var refusedByLimit = map[string]string{
+	settingMaxConnections:  refusedConnections,
+	settingMaxRuns:         refusedRuns,
+	settingDataConnections: refusedRunFull,
+}
+
 func reasonOf(err error) string {
 	var limit *limitError
 	var stranger *strangerError
+	var ended ending
 	switch {
 	case errors.As(err, &stranger):
 		return refusedOtherHost
-	case errors.As(err, &limit) && limit.setting == "limits.max_runs":
-		return refusedRuns
 	case errors.As(err, &limit):
-		return refusedRunFull
-	case errors.Is(err, errClosed):
+		return refusedByLimit[limit.setting]
+	case errors.Is(err, errClosed), errors.As(err, &ended) && ended.cause == callevent.CauseShutdown:
 		return refusedShutdown
 	case errors.Is(err, errRunOver):
 		return refusedUnknownRun
@@ -154,8 +177,14 @@ func reasonOf(err error) string {
 	}
 }
 
-// join answers data hello: the connection joins its run or is refused.
-func (r *bytefrogReceiver) join(in *input, m bytefrog.DataHello) {
+// join answers data hello: the connection joins its run or is refused. An agent that
+// is told error here was started, so its program runs on.
+func (r *bytefrogReceiver) join(in *input, m bytefrog.DataHello, refusal *limitError) {
+	if refusal != nil {
+		r.env.logger.Warn("A data connection is refused", zap.Error(refusal), zap.Stringer("peer", in.conn.RemoteAddr()))
+		r.refuse(in.conn, refusedConnections, refusal.Error())
+		return
+	}
 	run := r.env.registry.lookup(runID(m.Run))
 	if run == nil {
 		text := fmt.Sprintf("run %d is unknown", m.Run)
@@ -182,10 +211,16 @@ func (e *strangerError) Error() string {
 
 // hostOf is the address of a peer without its port.
 func hostOf(conn net.Conn) string {
-	if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap().String()
+	host, _ := hostAndPort(conn.RemoteAddr())
+	return host
+}
+
+// hostAndPort are the parts of an address. One that has no port has 0.
+func hostAndPort(address net.Addr) (host string, port int) {
+	if tcp, ok := address.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap().String(), tcp.Port
 	}
-	return conn.RemoteAddr().String()
+	return address.String(), 0
 }
 
 // join takes a data connection into the run and reads it to its end. The error

@@ -4,12 +4,10 @@
 package bytefrogreceiver
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -175,19 +173,47 @@ func (b *bed) openConnections() int64 { return b.metric("receiver_bytefrog_conne
 
 func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 	t.Run("connections", func(t *testing.T) {
-		b := newBed(t, func(_ *bed, c *Config) { c.Limits.MaxConnections = 2 })
+		b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 2 })
 		first, second := dial(t, b.address()), dial(t, b.address())
 		b.await("two connections", func() bool { return b.openConnections() == 2 })
-		third := dial(t, b.address())
-		third.send(bytefrog.Hello{Version: 1})
-		assert.Contains(t, third.expectError(), "limits.max_connections is reached (2)")
-		third.expectEnd()
+		for version := uint8(bytefrog.MinVersion); version <= bytefrog.MaxVersion; version++ {
+			agent := dial(t, b.address())
+			agent.version = version
+			agent.send(bytefrog.Hello{Version: version})
+			agent.expectToBeTurnedAway("limits.max_connections is reached (2)")
+		}
+		stranger := dial(t, b.address())
+		stranger.send(bytefrog.Hello{Version: 3})
+		assert.Contains(t, stranger.expectError(), "version 3 is not supported")
+		stranger.expectEnd()
+		data := dial(t, b.address())
+		data.send(bytefrog.DataHello{Run: 1})
+		assert.Contains(t, data.expectError(), "limits.max_connections is reached (2)")
+		data.expectEnd()
+		assert.EqualValues(t, 4, b.metric("receiver_bytefrog_refused"))
 		first.close()
 		second.close()
 		b.await("no connection", func() bool { return b.openConnections() == 0 })
 		a := connect(b, 1)
 		a.finish()
 		b.awaitRuns(0)
+	})
+	t.Run("connections that are not even heard", func(t *testing.T) {
+		b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 2 })
+		var heard []*peer
+		for range 2 + heardBeyond {
+			heard = append(heard, dial(t, b.address()))
+		}
+		b.await("connections", func() bool { return b.openConnections() == 2+heardBeyond })
+		for range 3 {
+			dial(t, b.address()).expectEnd()
+		}
+		assert.EqualValues(t, 3, b.metric("receiver_bytefrog_refused"))
+		assert.Len(t, b.said.FilterMessageSnippet("closed unheard").All(), 1)
+		for _, p := range heard {
+			p.close()
+		}
+		b.await("no connection", func() bool { return b.openConnections() == 0 })
 	})
 	t.Run("runs", func(t *testing.T) {
 		b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxRuns = 1 })
@@ -247,29 +273,32 @@ func TestRunsOfAgentsThatDieAtOnceAreGivenBack(t *testing.T) {
 	})
 }
 
-func TestAHelloDuringTheShutdownIsNotLeftWaiting(t *testing.T) {
-	b := newBed(t, quickly)
+func TestAnAgentThatSaysHelloDuringTheShutdownIsTurnedAway(t *testing.T) {
+	// Nothing here takes that long.
+	b := newBed(t, quickly, func(b *bed, _ *Config) { b.timing.hello, b.timing.parting = patience, patience })
 	var waiting []*peer
 	for range 20 {
 		waiting = append(waiting, dial(t, b.address()))
 	}
 	b.await("connections", func() bool { return b.openConnections() == 20 })
-	began := time.Now()
-	done := make(chan error)
-	go func() { done <- b.receiver.Shutdown(context.Background()) }()
+	done := b.shutdownInBackground()
+	b.await("the shutdown", b.receiver.isShuttingDown)
 	for _, p := range waiting {
-		// Started is no end: it would be left again.
-		_, _ = p.conn.Write(encode(bytefrog.Hello{Version: 1}))
-		for {
-			m, err := p.receive()
-			if err != nil {
-				break
-			}
-			if e, ok := m.(bytefrog.ErrorMessage); ok {
-				assert.True(t, strings.Contains(e.Text, "shutting down") || strings.Contains(e.Text, "hello"), e.Text)
-			}
-		}
+		p.send(bytefrog.Hello{Version: 1})
+	}
+	for _, p := range waiting {
+		p.expectToBeTurnedAway("shutting down")
 	}
 	require.NoError(t, <-done)
-	assert.Less(t, time.Since(began), patience/2)
+	assert.Zero(t, b.openConnections())
+}
+
+func TestAConnectionThatIsSilentDuringTheShutdownIsClosed(t *testing.T) {
+	b := newBed(t, quickly)
+	silent := dial(t, b.address())
+	b.await("a connection", func() bool { return b.openConnections() == 1 })
+	done := b.shutdownInBackground()
+	silent.expectEnd()
+	require.NoError(t, <-done)
+	assert.Empty(t, b.said.FilterLevelExact(zapcore.WarnLevel).All())
 }

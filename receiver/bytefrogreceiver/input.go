@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +16,13 @@ import (
 )
 
 // input is what has come on a connection and was not decoded yet. It is for one
-// goroutine.
+// goroutine, from which the connection can be taken away.
 type input struct {
 	conn net.Conn
+	// reading is held while the connection is read; taken says that it may not be
+	// read any more.
+	reading sync.Mutex
+	taken   atomic.Bool
 	// buf[begin:end] is what was not decoded; begin is offset bytes from the first
 	// byte of the connection.
 	buf        []byte
@@ -75,10 +80,28 @@ func (in *input) take(n int) {
 // and it is our own time that may be short.
 const lastLook = 100 * time.Millisecond
 
+// errTaken: the connection was taken away from its reader.
+var errTaken = errors.New("the connection is read by another")
+
+// takeAway gives the connection, which this input does not read any more when it
+// returns: it ends a read that goes on, with errTaken, as are all that follow.
+func (in *input) takeAway() net.Conn {
+	in.taken.Store(true)
+	expire(in.conn)
+	in.reading.Lock()
+	defer in.reading.Unlock()
+	return in.conn
+}
+
+// expire ends a read.
+func expire(conn net.Conn) { _ = conn.SetReadDeadline(time.Now()) }
+
 // read waits for more bytes, at most until the time until, if it is not zero. The
-// error is os.ErrDeadlineExceeded then, and otherwise the connection's. When what
+// error is os.ErrDeadlineExceeded then, errTaken, or the connection's. When what
 // came was decoded, overdue says whether the message at the front takes too long.
 func (in *input) read(now, until time.Time) (int, error) {
+	in.reading.Lock()
+	defer in.reading.Unlock()
 	in.makeRoom()
 	if in.begin < in.end {
 		if in.waiting.IsZero() {
@@ -98,10 +121,17 @@ func (in *input) read(now, until time.Time) (int, error) {
 		}
 		in.deadline = until
 	}
+	// After the deadline was set, or that of takeAway would be lost.
+	if in.taken.Load() {
+		return 0, errTaken
+	}
 	in.reader.Store(readerWaiting)
 	n, err := in.conn.Read(in.buf[in.end:])
 	in.reader.Store(readerBusy)
 	in.end += n
+	if err != nil && in.taken.Load() {
+		err = errTaken
+	}
 	return n, err
 }
 

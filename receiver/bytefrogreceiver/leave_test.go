@@ -40,8 +40,18 @@ func (b *bed) shutdownInBackground() <-chan error {
 	return done
 }
 
-func TestAShutdownLeavesAgentsInTheHarmlessOrder(t *testing.T) {
-	b := newBed(t)
+// shutdownWith sets how long a shutdown hands on, and how long agents have to close
+// their connections.
+func shutdownWith(timeout, parting time.Duration) option {
+	return func(b *bed, c *Config) {
+		timing := defaultTiming()
+		timing.parting = parting
+		b.timing, c.ShutdownTimeout = &timing, timeout
+	}
+}
+
+func TestAShutdownReadsAllThenSaysErrorThenWaitsForTheAgent(t *testing.T) {
+	b := newBed(t, shutdownWith(5*time.Second, patience))
 	a := connect(b, 1)
 	p := a.join()
 	a.join()
@@ -52,50 +62,156 @@ func TestAShutdownLeavesAgentsInTheHarmlessOrder(t *testing.T) {
 	p.write(calls(100, 50))
 	a.control.send(bytefrog.DataBreak{Sequence: 300})
 	p.write(calls(200, 50))
-	began := time.Now()
-	data, control := a.ends()
-	dataAt, controlAt := <-data, <-control
+	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
+	a.expectToLinger(b, 3)
 	require.NoError(t, <-done)
-	assert.Less(t, dataAt.Sub(began), time.Second, "all that was sent had come: there was nothing to wait for")
-	assert.GreaterOrEqual(t, controlAt.Sub(dataAt), 250*time.Millisecond, "the control connection outlives the data connections")
 	s := b.pipeline.only(t)
 	assert.Len(t, s.events, 300)
 	assert.Equal(t, callevent.End(300, callevent.CauseShutdown), s.end(t))
 	assert.Equal(t, []callevent.Barrier{callevent.Point(300, callevent.CauseShutdown)}, s.breaks(), "the break that leaving asks for")
 }
 
-func TestAnAgentThatDoesNotAnswerIsLeftAllTheSame(t *testing.T) {
-	b := newBed(t)
+func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
+	b := newBed(t, shutdownWith(5*time.Second, 10*time.Millisecond))
 	a := connect(b, 1)
-	p := a.join()
-	p.write(append(namesOne(), calls(0, 50)...))
+	a.join()
+	a.join()
 	done := b.shutdownInBackground()
-	a.control.expectCommand(bytefrog.TypeSuspend)
+	a.answerSuspend(0)
+	a.control.expectError()
 	data, control := a.ends()
 	dataAt, controlAt := <-data, <-control
 	require.NoError(t, <-done)
+	assert.GreaterOrEqual(t, controlAt.Sub(dataAt), 250*time.Millisecond, "the control connection outlives the data connections")
+	assert.EqualValues(t, 3, b.metric("receiver_bytefrog_lingering_cut"))
+}
+
+// Such an agent may be stopped: it has all the time there is.
+func TestAnAgentThatDoesNotAnswerHasUntilTheShutdownsTimeIsOver(t *testing.T) {
+	const timeout = 2500 * time.Millisecond // More than it takes to find out.
+	b := newBed(t, shutdownWith(timeout, 10*time.Millisecond))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 50)...))
+	began := time.Now()
+	done := b.shutdownInBackground()
+	a.control.expectCommand(bytefrog.TypeSuspend)
+	a.control.expectError()
+	data, control := a.ends()
+	dataAt, controlAt := <-data, <-control
+	require.NoError(t, <-done)
+	assert.GreaterOrEqual(t, dataAt.Sub(began), timeout)
 	assert.GreaterOrEqual(t, controlAt.Sub(dataAt), 250*time.Millisecond)
 	assert.Len(t, b.pipeline.only(t).events, 100)
 }
 
-func TestAnAgentThatIsGivenUpIsToldFirst(t *testing.T) {
-	b := newBed(t)
+// While the pipeline refuses, the agent must not be left with something unsent.
+func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
+	b := newBed(t, quickRetries, shutdownWith(100*time.Millisecond, patience), func(_ *bed, c *Config) {
+		c.Limits.MaxConnectionLead = 1000
+	})
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	const each = 500_000 // Far more than sockets hold.
+	var sending sync.WaitGroup
+	for i := range uint32(2) {
+		p := a.join()
+		sending.Add(1)
+		go func() {
+			defer sending.Done()
+			_, err := p.conn.Write(append(namesOne(), calls(i*2*each, each)...))
+			assert.NoError(t, err)
+		}()
+	}
+	run := b.receiver.env.registry.lookup(1)
+	b.await("a connection to wait", func() bool { return run.handover.waiting.Load() > 0 })
+	done := b.shutdownInBackground()
+	a.answerSuspend(4 * each)
+	a.control.expectError()
+	sending.Wait()
+	assert.EqualValues(t, 4*each, run.stream.received.Load())
+	b.await("what is dropped", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 4*each })
+	a.expectToLinger(b, 3)
+	require.NoError(t, <-done)
+}
+
+func TestARunThatIsGivenUpEndsThoughItsAgentDoesNotClose(t *testing.T) {
+	b := newBed(t, quickly)
 	a := connect(b, 1)
 	p := a.join()
-	p.write([]byte{99, 0})
-	p.write([]byte{0})
-	b.await("leaving", b.receiver.env.registry.lookup(1).isLeaving)
-	a2 := connect(b, 1)
-	p2 := a2.join()
-	a2.join()
-	p2.write([]byte{111})
-	a2.control.expectError()
-	data, control := a2.ends()
-	dataAt, controlAt := <-data, <-control
-	assert.GreaterOrEqual(t, controlAt.Sub(dataAt), 250*time.Millisecond)
-	p.close()
-	a.control.close()
+	p.write(append(namesOne(), calls(0, 50)...))
+	run := b.receiver.env.registry.lookup(1)
+	b.await("events", func() bool { return run.stream.received.Load() == 100 })
+	run.leave(unresponsive(time.Second))
+	a.control.expectError()
 	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 100)
+	assert.Equal(t, callevent.End(100, callevent.CauseUnresponsive), s.end(t))
+	again := connect(b, 1)
+	assert.NotEqual(t, a.configuration.RunID, again.configuration.RunID)
+	again.finish()
+	b.awaitRuns(0)
+	a.expectToLinger(b, 2)
+}
+
+// The agent must not wait for a pipeline that holds its run up.
+func TestConnectionsLingerThoughThePipelineHoldsTheRunUp(t *testing.T) {
+	for name, hold := range map[string]func(p *pipeline) (free func()){
+		"it refuses": func(p *pipeline) func() {
+			p.refuseWith(errRefused)
+			return func() { p.refuseWith(nil) }
+		},
+		"it doesn't answer": func(p *pipeline) func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			hang := make(chan struct{})
+			p.hang = hang
+			return func() { close(hang) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, quickly, quickRetries, withDataConnections(1))
+			free := hold(b.pipeline)
+			a := connect(b, 1)
+			p := a.join()
+			p.write(append(namesOne(), calls(0, 50)...))
+			run := b.receiver.env.registry.lookup(1)
+			b.await("the connection to wait", func() bool { return run.handover.waiting.Load() == 1 })
+			run.leave(unresponsive(time.Second))
+			a.control.expectError()
+			late := calls(100, 500_000) // Far more than sockets hold.
+			p.write(late)
+			b.await("it to be thrown away", func() bool { return b.metric("receiver_bytefrog_bytes_discarded") == int64(len(late)) })
+			assert.Len(t, b.receiver.env.registry.list(), 1)
+			free()
+			a.expectToLinger(b, 2)
+			s := b.pipeline.only(t)
+			assert.Len(t, s.events, 100)
+			assert.Equal(t, callevent.End(100, callevent.CauseUnresponsive), s.end(t))
+		})
+	}
+}
+
+func TestTheRunEndsIsSaidWithWhatItWas(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	data := append(namesOne(), calls(0, 50)...)
+	p.write(data)
+	a.control.send(bytefrog.DataBreak{Sequence: 100})
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the break", func() bool { return run.breaks[callevent.CauseSuspended].Load() == 1 })
+	a.finish()
+	b.awaitRuns(0)
+	lines := b.said.FilterMessage("The run ends: the agent ended the run").All()
+	require.Len(t, lines, 1)
+	said := lines[0].ContextMap()
+	assert.EqualValues(t, 100, said["events"])
+	assert.EqualValues(t, len(data), said["bytes"])
+	assert.EqualValues(t, 1, said["breaks"])
+	assert.Positive(t, said["duration"])
+	assert.Equal(t, "ended", said["cause"])
 }
 
 func TestAShutdownUnderFullLoadEndsInTime(t *testing.T) {
@@ -129,7 +245,7 @@ func TestAShutdownUnderFullLoadEndsInTime(t *testing.T) {
 				a.answerSuspend(1 << 20)
 			}
 			require.NoError(t, <-done)
-			assert.Less(t, time.Since(began), 4*time.Second)
+			assert.Less(t, time.Since(began), b.receiver.env.config.ShutdownTimeout+farewellTime)
 			sending.Wait()
 			assert.Empty(t, b.receiver.env.registry.list())
 			if refusal != nil {
@@ -185,11 +301,9 @@ func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
 	})
 	require.NoError(t, err)
 	run.leave(shutdown())
-	require.NoError(t, run.start())
-	assert.False(t, run.isStarted())
 	b.receiver.env.telemetry.runs(1)
 	go run.keep()
-	go run.readControl()
+	go b.receiver.control(run)
 	p.expectToBeTurnedAway("the receiver is shutting down")
 	b.awaitRuns(0)
 	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
@@ -205,10 +319,7 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	require.NoError(t, err)
 	b.receiver.env.telemetry.runs(1)
 	go run.keep()
-	go func() {
-		assert.NoError(t, run.start())
-		run.readControl()
-	}()
+	go b.receiver.control(run)
 	m, err := p.receive()
 	require.NoError(t, err)
 	_, err = bytefrog.ParseAgentConfiguration(m)
@@ -217,7 +328,8 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	go run.leave(shutdown())
 	p.expectCommand(bytefrog.TypeStart)
 	p.expectCommand(bytefrog.TypeSuspend)
-	p.expectEnd()
+	assert.Equal(t, "the receiver is shutting down", p.expectError())
+	p.close()
 	b.awaitRuns(0)
 }
 
@@ -248,7 +360,8 @@ func TestARunBeyondItsMemoryIsGivenUp(t *testing.T) {
 		}
 	}()
 	assert.Contains(t, a.control.expectError(), "limits.max_run_memory is reached (1048576)")
-	a.control.expectEnd()
+	a.control.close()
+	p.close()
 	b.awaitRuns(0)
 	s := b.pipeline.only(t)
 	assert.Len(t, s.events, 10)

@@ -4,6 +4,7 @@
 package bytefrogreceiver
 
 import (
+	"net"
 	"strings"
 	"time"
 	"unsafe"
@@ -38,7 +39,8 @@ const (
 	attributeModeBefore  = "bytefrog.agent.mode.previous"
 	attributeVersion     = "bytefrog.protocol.version"
 	attributeCause       = "bytefrog.end.cause"
-	attributePeer        = "network.peer.address"
+	attributePeerAddress = "network.peer.address"
+	attributePeerPort    = "network.peer.port"
 )
 
 // runLogs makes log records of what a run says of itself. Without a pipeline for
@@ -133,9 +135,10 @@ func (l runLogs) class(m bytefrog.ClassReport) {
 	l.add(event, severity, m.Result.String()+": "+m.Class, text(attributeClass, strings.ReplaceAll(m.Class, "/", ".")))
 }
 
-func (l runLogs) started(version uint8, peer string) {
+func (l runLogs) started(version uint8, peer net.Addr) {
+	host, port := hostAndPort(peer)
 	l.add(eventAgentStarted, plog.SeverityNumberInfo, "The agent was started",
-		number(attributeVersion, int64(version)), text(attributePeer, peer))
+		number(attributeVersion, int64(version)), text(attributePeerAddress, host), number(attributePeerPort, int64(port)))
 }
 
 func (l runLogs) mode(before, after bytefrog.Mode) {

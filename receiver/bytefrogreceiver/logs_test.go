@@ -5,6 +5,7 @@ package bytefrogreceiver
 
 import (
 	"context"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -56,7 +57,7 @@ func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
 		attributes map[string]any
 	}{
 		eventAgentStarted: {plog.SeverityNumberInfo, "The agent was started", map[string]any{
-			attributeVersion: int64(1), attributePeer: a.control.conn.LocalAddr().String()}},
+			attributeVersion: int64(1), attributePeerAddress: "127.0.0.1", attributePeerPort: int64(a.control.conn.LocalAddr().(*net.TCPAddr).Port)}},
 		eventMarker: {plog.SeverityNumberInfo, "checkout: größer", map[string]any{
 			attributeMarkerKey: "checkout", attributeMarkerValue: "größer", attributeSequence: int64(0)}},
 		eventClassTransformed: {plog.SeverityNumberDebug, "class transformed: demo/Shop", map[string]any{attributeClass: "demo.Shop"}},

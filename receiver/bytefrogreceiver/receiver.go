@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -41,6 +42,10 @@ type bytefrogReceiver struct {
 
 	listener   net.Listener
 	handshakes handshakes
+	// open is how many connections are.
+	open atomic.Int64
+	// unheard is of those that are closed at once.
+	unheard seldom
 	// serving are the goroutines of the listener and of all connections.
 	serving sync.WaitGroup
 	// forget takes the receiver out of the factory's map.
@@ -57,6 +62,7 @@ type environment struct {
 	telemetry *telemetry
 	observer  *receiverhelper.ObsReport
 	registry  *registry
+	lingering *lingering
 	// traces and logs are nil where no pipeline takes them.
 	traces  consumer.Traces
 	logs    *logSink
@@ -98,7 +104,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver,
 	if err != nil {
 		return nil, err
 	}
-	return &bytefrogReceiver{
+	r := &bytefrogReceiver{
 		settings: settings,
 		stopping: make(chan struct{}),
 		forget:   func() {},
@@ -111,7 +117,9 @@ func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver,
 			registry:  &registry{max: config.Limits.MaxRuns},
 			hooks:     defaultHooks(),
 		},
-	}, nil
+	}
+	r.env.lingering = &lingering{telemetry: telemetry, timing: &r.env.timing, stopping: r.stopping, most: maxDiscarded}
+	return r, nil
 }
 
 // Start listens. It does so once, however many signals call it.
@@ -129,6 +137,7 @@ func (r *bytefrogReceiver) start(ctx context.Context, _ component.Host) error {
 	r.listener = listener
 	// The context of Start is over before the receiver is.
 	r.env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	r.env.lingering.ctx = r.env.ctx
 	r.env.traces = r.traces
 	if r.logs != nil {
 		r.env.logs = newLogSink(r.env, r.logs)
@@ -172,7 +181,8 @@ func (r *bytefrogReceiver) warnIfOpen(address net.Addr) {
 func (r *bytefrogReceiver) isShuttingDown() bool { return isClosed(r.stopping) }
 
 // Shutdown leaves all agents and hands on what is in memory, for at most
-// shutdown_timeout; then what is left is dropped and counted.
+// shutdown_timeout; then what is left is dropped and counted. It ends farewellTime
+// after that at the latest, whatever agents and the pipeline do.
 func (r *bytefrogReceiver) Shutdown(ctx context.Context) error {
 	r.stopOnce.Do(func() { r.stopError = r.shutdown(ctx) })
 	return r.stopError

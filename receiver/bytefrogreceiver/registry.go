@@ -45,7 +45,7 @@ func (r *registry) open(create func(id runID) (*run, error)) (*run, error) {
 		return nil, errClosed
 	}
 	if r.live >= r.max {
-		return nil, &limitError{setting: "limits.max_runs", limit: r.max}
+		return nil, &limitError{setting: settingMaxRuns, limit: r.max}
 	}
 	id := r.free()
 	run, err := create(id)
@@ -109,6 +109,13 @@ func (r *registry) shut() []*run {
 	r.mu.Unlock()
 	return r.list()
 }
+
+// Settings that bound what connects.
+const (
+	settingMaxConnections  = "limits.max_connections"
+	settingMaxRuns         = "limits.max_runs"
+	settingDataConnections = "agent.data_connections"
+)
 
 // limitError says which bound an agent came upon.
 type limitError struct {

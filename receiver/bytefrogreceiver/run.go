@@ -92,7 +92,7 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	if env.traces != nil {
 		r.handover = &handover{
 			next: env.traces, observer: env.observer, telemetry: env.telemetry, logger: r.logger,
-			backoff: backoff{retry: env.config.Retry}, ctx: env.ctx,
+			backoff: backoff{retry: env.config.Retry}, ctx: env.ctx, now: env.now,
 			traces: func(batch callevent.Packed) ptrace.Traces { return batchTraces(batch, resource, env.build) },
 		}
 		if env.config.OnOverload == OverloadSuspend {
@@ -103,12 +103,13 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	return r, nil
 }
 
-// start configures and starts the agent, unless it is being left already.
+// start configures and starts the agent, unless it is being left already: isStarted
+// says whether it did.
 func (r *run) start() error {
 	started, err := r.tellToStart()
 	if started {
 		r.logger.Info("An agent was started", zap.Uint8("protocol", r.version), zap.Stringer("stream", r.streamID))
-		r.logs.started(r.version, r.peer)
+		r.logs.started(r.version, r.control.in.conn.RemoteAddr())
 	}
 	return err
 }

@@ -9,9 +9,11 @@ import (
 	"time"
 )
 
-// overtime is how much longer than shutdown_timeout a shutdown may take for what
-// doesn't depend on the pipeline: closing the connections of agents in their order.
-const overtime = 2 * time.Second
+// farewellTime is how much longer than shutdown_timeout a shutdown may take for what
+// doesn't depend on the pipeline: hearing who has just connected, reading what agents
+// have sent, and closing their connections in the order that lets their programs live.
+// It is more than the times of one agent (timing) together.
+const farewellTime = 6 * time.Second
 
 func (r *bytefrogReceiver) shutdown(ctx context.Context) error {
 	defer r.forget()
@@ -21,7 +23,7 @@ func (r *bytefrogReceiver) shutdown(ctx context.Context) error {
 		return nil
 	}
 	_ = r.listener.Close()
-	r.handshakes.close()
+	r.handshakes.hurry(time.Now().Add(r.env.timing.hello))
 	for _, run := range r.env.registry.shut() {
 		run.leave(shutdown())
 	}
@@ -30,6 +32,7 @@ func (r *bytefrogReceiver) shutdown(ctx context.Context) error {
 		defer close(over)
 		r.serving.Wait()
 		r.env.registry.allClosed.Wait()
+		r.env.lingering.wait()
 		r.env.metrics.stop()
 		if r.env.logs != nil {
 			r.env.logs.stop()
@@ -51,11 +54,11 @@ func (r *bytefrogReceiver) awaitOver(ctx context.Context, over <-chan struct{}) 
 	case <-timer.C:
 	}
 	r.cancel()
-	timer.Reset(overtime)
+	timer.Reset(farewellTime)
 	select {
 	case <-over:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("the pipeline has not returned from a hand-over %v after shutdown_timeout", overtime)
+		return fmt.Errorf("the pipeline has not returned from a hand-over %v after shutdown_timeout", farewellTime)
 	}
 }

@@ -65,6 +65,20 @@ func (t *telemetry) refused(reason string) {
 	t.builder.ReceiverBytefrogRefused.Add(background, 1, withAttribute("reason", reason))
 }
 
+func (t *telemetry) lingering(change int64) {
+	t.builder.ReceiverBytefrogLingering.Add(background, change)
+}
+
+func (t *telemetry) lingeringCut(reason string) {
+	t.builder.ReceiverBytefrogLingeringCut.Add(background, 1, withAttribute("reason", reason))
+}
+
+func (t *telemetry) discarded(bytes int64) {
+	if bytes > 0 {
+		t.builder.ReceiverBytefrogBytesDiscarded.Add(background, bytes)
+	}
+}
+
 func (t *telemetry) acceptError() { t.builder.ReceiverBytefrogAcceptErrors.Add(background, 1) }
 
 func (t *telemetry) runs(change int64) { t.builder.ReceiverBytefrogRuns.Add(background, change) }

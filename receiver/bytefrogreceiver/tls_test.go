@@ -70,7 +70,7 @@ func TestAgentsCanSpeakTLSAndHaveToShowWhoTheyAre(t *testing.T) {
 			Config: configtls.Config{CertFile: certificate, KeyFile: key}, ClientCAFile: certificate,
 		})
 		c.Limits.HandshakeTimeout = 500 * time.Millisecond
-	})
+	}, func(b *bed, _ *Config) { b.timing.parting = patience })
 	client := &tls.Config{RootCAs: pool, ServerName: "localhost", Certificates: []tls.Certificate{pair}}
 
 	// Without a certificate it ends with the handshake of TLS.
@@ -102,8 +102,10 @@ func TestAgentsCanSpeakTLSAndHaveToShowWhoTheyAre(t *testing.T) {
 	go func() { done <- b.receiver.Shutdown(context.Background()) }()
 	control.expectCommand(bytefrog.TypeSuspend)
 	control.send(bytefrog.DataBreak{Sequence: 100_010})
-	data.expectEnd()
-	control.expectEnd()
+	assert.Equal(t, "the receiver is shutting down", control.expectError())
+	data.close()
+	control.close()
 	require.NoError(t, <-done)
+	assert.Zero(t, b.metric("receiver_bytefrog_lingering_cut"))
 	assert.Len(t, b.pipeline.only(t).events, 100_010)
 }

@@ -25,12 +25,13 @@ type tracing struct {
 	over, farewell bool
 }
 
-// suspendForOverload tells the agent to suspend, because the pipeline refuses.
+// suspendForOverload tells the agent to suspend, because the pipeline refuses. One that
+// is shutting down traces no more, and would take it for an error.
 func (r *run) suspendForOverload() {
 	t := &r.tracing
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over || t.overloaded {
+	if t.over || t.overloaded || r.control.lastMode() == bytefrog.ModeShuttingDown {
 		return
 	}
 	t.overloaded = true

@@ -4,9 +4,6 @@
 package bytefrogreceiver
 
 import (
-	"context"
-	"io"
-	"net"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,30 +40,23 @@ func startForNothing(send func(bytefrog.Message) error, version uint8) error {
 	return send(bytefrog.Command{Of: bytefrog.TypeStart})
 }
 
-// turnAway refuses an agent that has said hello, and closes its connection after it
-// did so itself, or did not in time.
-func (r *bytefrogReceiver) turnAway(in *input, version uint8, reason, text string) {
+// turnAway refuses an agent that has said hello and was not started.
+func (r *bytefrogReceiver) turnAway(in *input, version uint8, why error) {
+	reason := reasonOf(why)
 	r.env.telemetry.refused(reason)
-	defer in.conn.Close()
+	r.env.logger.Warn("An agent is turned away: its program runs on untraced", zap.Error(why),
+		zap.String("reason", reason), zap.Stringer("peer", in.conn.RemoteAddr()))
 	send := func(m bytefrog.Message) error { return writeMessage(in.conn, m) }
 	err := startForNothing(send, version)
 	if err == nil {
 		r.awaitReady(in)
-		err = send(bytefrog.ErrorMessage{Text: text})
+		err = send(bytefrog.ErrorMessage{Text: why.Error()})
 	}
 	if err != nil {
-		r.env.logger.Debug("The agent could not be told why it is refused", zap.Error(err))
-		return
+		r.env.logger.Debug("The agent could not be told why it is turned away", zap.Error(err))
 	}
-	if in.conn.SetReadDeadline(time.Now().Add(r.env.timing.parting)) != nil {
-		return
-	}
-	defer context.AfterFunc(r.env.ctx, func() { expire(in.conn) })()
-	_, _ = io.Copy(io.Discard, in.conn)
+	r.env.lingering.add(nil, in.takeAway(), true)
 }
-
-// expire ends a read.
-func expire(conn net.Conn) { _ = conn.SetReadDeadline(time.Now()) }
 
 // awaitReady waits for the first class report, which only an agent that takes error
 // sends, for the end of the connection, or until it must be ready.
@@ -87,30 +77,5 @@ func (r *bytefrogReceiver) awaitReady(in *input) {
 		if _, err := in.read(time.Now(), until); err != nil {
 			return
 		}
-	}
-}
-
-// turnAway is the farewell to an agent that was not started.
-func (r *run) turnAway(text string) error {
-	if err := startForNothing(r.control.send, r.version); err != nil {
-		return err
-	}
-	r.awaitClose(r.env.timing.ready)
-	if err := r.control.send(bytefrog.ErrorMessage{Text: text}); err != nil {
-		return err
-	}
-	r.awaitClose(r.env.timing.parting)
-	return nil
-}
-
-// awaitClose waits for the end of the control connection, at most so long and not
-// longer than the shutdown.
-func (r *run) awaitClose(atMost time.Duration) {
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
-	select {
-	case <-r.control.ended:
-	case <-timer.C:
-	case <-r.env.ctx.Done():
 	}
 }

@@ -10,10 +10,13 @@ import (
 	"syscall"
 )
 
+// wrapper is a connection above another.
+type wrapper interface{ NetConn() net.Conn }
+
 // unread reports whether something has come on a connection that was not read yet.
 func unread(conn net.Conn) bool {
-	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = secure.NetConn()
+	for above, ok := conn.(wrapper); ok; above, ok = conn.(wrapper) {
+		conn = above.NetConn()
 	}
 	socket, ok := conn.(syscall.Conn)
 	if !ok {

@@ -33,10 +33,13 @@ type TelemetryBuilder struct {
 	ReceiverBytefrogBatchesDropped      metric.Int64Counter
 	ReceiverBytefrogBreaks              metric.Int64Counter
 	ReceiverBytefrogBytes               metric.Int64Counter
+	ReceiverBytefrogBytesDiscarded      metric.Int64Counter
 	ReceiverBytefrogConnections         metric.Int64UpDownCounter
 	ReceiverBytefrogEvents              metric.Int64Counter
 	ReceiverBytefrogEventsDropped       metric.Int64Counter
 	ReceiverBytefrogHandoverRetries     metric.Int64Counter
+	ReceiverBytefrogLingering           metric.Int64UpDownCounter
+	ReceiverBytefrogLingeringCut        metric.Int64Counter
 	ReceiverBytefrogLogRecordsDropped   metric.Int64Counter
 	ReceiverBytefrogMetricPointsDropped metric.Int64Counter
 	ReceiverBytefrogNamesLate           metric.Int64Counter
@@ -119,9 +122,15 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogBytesDiscarded, err = builder.meter.Int64Counter(
+		"otelcol_receiver_bytefrog_bytes_discarded",
+		metric.WithDescription("Bytes that agents sent after they were told that their run is over, which were read and thrown away. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogConnections, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_bytefrog_connections",
-		metric.WithDescription("Open connections, those in the handshake too. [Alpha]"),
+		metric.WithDescription("Open connections, those in the handshake and those that linger too. [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
@@ -141,6 +150,18 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_bytefrog_handover_retries",
 		metric.WithDescription("How often a batch was handed on again because the pipeline had refused it. [Alpha]"),
 		metric.WithUnit("{retry}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogLingering, err = builder.meter.Int64UpDownCounter(
+		"otelcol_receiver_bytefrog_lingering",
+		metric.WithDescription("Connections whose agents were told that their run is over and have not closed them yet. [Alpha]"),
+		metric.WithUnit("{connection}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogLingeringCut, err = builder.meter.Int64Counter(
+		"otelcol_receiver_bytefrog_lingering_cut",
+		metric.WithDescription("Lingering connections that were closed before their agent did so, by reason (max_connections, shutdown, bytes); its program may hang. [Alpha]"),
+		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogLogRecordsDropped, err = builder.meter.Int64Counter(
@@ -175,7 +196,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogRefused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_refused",
-		metric.WithDescription("Connections that were refused, by reason. [Alpha]"),
+		metric.WithDescription("Connections that were refused, by reason (max_connections, unheard, max_runs, version, unknown_run, data_connections, other_host, shutdown, bad_data, other). [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)

@@ -26,10 +26,13 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverBytefrogBatchesDropped.Add(context.Background(), 1)
 	tb.ReceiverBytefrogBreaks.Add(context.Background(), 1)
 	tb.ReceiverBytefrogBytes.Add(context.Background(), 1)
+	tb.ReceiverBytefrogBytesDiscarded.Add(context.Background(), 1)
 	tb.ReceiverBytefrogConnections.Add(context.Background(), 1)
 	tb.ReceiverBytefrogEvents.Add(context.Background(), 1)
 	tb.ReceiverBytefrogEventsDropped.Add(context.Background(), 1)
 	tb.ReceiverBytefrogHandoverRetries.Add(context.Background(), 1)
+	tb.ReceiverBytefrogLingering.Add(context.Background(), 1)
+	tb.ReceiverBytefrogLingeringCut.Add(context.Background(), 1)
 	tb.ReceiverBytefrogLogRecordsDropped.Add(context.Background(), 1)
 	tb.ReceiverBytefrogMetricPointsDropped.Add(context.Background(), 1)
 	tb.ReceiverBytefrogNamesLate.Add(context.Background(), 1)
@@ -60,6 +63,9 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualReceiverBytefrogBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogBytesDiscarded(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogConnections(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -70,6 +76,12 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogHandoverRetries(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogLingering(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogLingeringCut(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogLogRecordsDropped(t, testTel,

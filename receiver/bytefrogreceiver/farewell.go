@@ -1,0 +1,121 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// The steps in which an agent is left, see keeper.end. Each is a method of what the
+// one before gives.
+type (
+	// silenced is an agent that traces no more, as far as it can be told.
+	silenced farewellState
+	// drained is one of which nothing more is wanted.
+	drained farewellState
+	// told is one whose program waits for us no more.
+	told farewellState
+)
+
+type farewellState struct {
+	run *run
+	// answered says that the agent answered suspend: it is alive.
+	answered bool
+}
+
+// suspend is step 1. An agent that is shutting down traces no more, and would take
+// suspend for an error, at which it throws away what it has still to send.
+func (r *run) suspend() silenced {
+	s := silenced{run: r}
+	if r.control.lastMode() == bytefrog.ModeShuttingDown {
+		return s
+	}
+	answered, err := r.suspendForGood()
+	if err != nil {
+		r.logger.Debug("The agent could not be told to suspend", zap.Error(err))
+		return s
+	}
+	timer := time.NewTimer(r.env.timing.farewell)
+	defer timer.Stop()
+	select {
+	case <-answered:
+		s.answered = true
+	case <-r.control.ended:
+	case <-timer.C:
+		r.logger.Debug("The agent did not answer suspend")
+	}
+	return s
+}
+
+// readTick is how often read looks.
+const readTick = 2 * time.Millisecond
+
+// read is step 2: it waits until the agent has closed its data connections, or all
+// that it sent has come, or nothing comes any more. While the pipeline refuses,
+// nothing is read, so the clock stands still. When the shutdown's time is over
+// nothing waits for the pipeline (handover.send), so what comes is read and dropped:
+// an agent whose data connection is closed with something unread may hang.
+func (s silenced) read() drained {
+	r := s.run
+	ticker := time.NewTicker(readTick)
+	defer ticker.Stop()
+	over, limit := r.env.ctx.Done(), r.env.timing.drain
+	now := r.env.now()
+	since, spent := now, time.Duration(0)
+	for !r.data.complete() && spent < limit {
+		select {
+		case <-ticker.C:
+		case <-over:
+			over, limit = nil, r.env.timing.discard
+			since, spent = r.env.now(), 0
+		}
+		before := now
+		now = r.env.now()
+		if over != nil && r.handover != nil && r.handover.waiting.Load() > 0 {
+			since = now
+			continue
+		}
+		spent += now.Sub(before)
+		if active := r.lastActive(); active.After(since) {
+			since = active
+		}
+		if !r.data.caughtUp() {
+			since = now
+		}
+		if now.Sub(since) >= r.quiet() {
+			break
+		}
+	}
+	return drained(s)
+}
+
+// quiet is how long nothing has to come for all to have come. It is short when an
+// agent that was told to suspend has said how many numbers it gave out, and they came.
+func (r *run) quiet() time.Duration {
+	at, ok := r.tracing.brokenAt()
+	if ok && r.ending.how == farewellSuspend && r.stream.received.Load() >= at {
+		return r.env.timing.complete
+	}
+	return r.env.timing.quiet
+}
+
+// tell is step 3. The agent closes its connections after its heartbeat interval, its
+// program runs on, and at its end nobody waits for what was not sent.
+func (d drained) tell() told {
+	if err := d.run.control.send(bytefrog.ErrorMessage{Text: d.run.ending.Error()}); err != nil {
+		d.run.logger.Debug("The agent could not be told why it is left", zap.Error(err))
+	}
+	return told(d)
+}
+
+// part is step 4. Whoever reads a connection of the run stops, though it be held up by
+// the pipeline: the agent must not wait for that.
+func (t told) part() {
+	r := t.run
+	r.env.lingering.add(r.data.part(), r.control.in.takeAway(), t.answered)
+}

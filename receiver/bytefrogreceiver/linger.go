@@ -1,0 +1,197 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"sync"
+	"time"
+)
+
+// lingering are the agents that were told that their tracing is over and have not
+// closed their connections yet. An agent can be stopped for as long as its debugger
+// wants; one whose connections are closed before it has read what it was told can
+// hang its program for ever. So they are read, and what comes is thrown away, until
+// the agent closes them. The rest of their runs is over.
+//
+// They end at the latest when limits.max_connections needs room, the oldest first;
+// when TCP's keep-alive, which is on for what a listener of Go's accepts, finds the
+// machine gone; when more has come than any agent has; and with the shutdown.
+type lingering struct {
+	telemetry *telemetry
+	timing    *timing
+	// stopping is closed when the shutdown begins; ctx is cancelled when its time
+	// for handing on is over.
+	stopping <-chan struct{}
+	ctx      context.Context
+	// most is how many bytes of a connection are read.
+	most int64
+
+	mu sync.Mutex
+	// byAge are the *discarder that nobody has cut. Those of an agent stand next to
+	// one another, its control connection last.
+	byAge list.List
+	// reading are the goroutines.
+	reading sync.WaitGroup
+}
+
+const (
+	// discardBytes is how much of a lingering connection is read at once.
+	discardBytes = 4 << 10
+	// maxDiscarded is how much of one is read at all: far more than an agent can
+	// send until it reads what it was told, as long as it runs.
+	maxDiscarded = 1 << 30
+)
+
+// Why a lingering connection was closed before its agent did so.
+const (
+	cutForRoom    = "max_connections"
+	cutAtShutdown = "shutdown"
+	cutForBytes   = "bytes"
+)
+
+// lingerer is one agent.
+type lingerer struct {
+	// connections are its data connections, then its control connection.
+	connections []*discarder
+	since       time.Time
+	// answered says that the agent was alive when it was told.
+	answered bool
+}
+
+// discarder reads one connection.
+type discarder struct {
+	conn net.Conn
+	// place is nil when it is no longer one of those by age.
+	place *list.Element
+	// ended is closed when the connection is.
+	ended chan struct{}
+}
+
+// add lets the connections of an agent linger, which nobody else uses any more.
+func (l *lingering) add(data []net.Conn, control net.Conn, answered bool) {
+	a := &lingerer{since: time.Now(), answered: answered}
+	l.mu.Lock()
+	for _, conn := range append(data, control) {
+		d := &discarder{conn: conn, ended: make(chan struct{})}
+		d.place = l.byAge.PushBack(d)
+		a.connections = append(a.connections, d)
+	}
+	l.mu.Unlock()
+	l.telemetry.lingering(int64(len(a.connections)))
+	l.reading.Add(len(a.connections) + 1)
+	for _, d := range a.connections {
+		go l.discard(d)
+	}
+	go l.attend(a)
+}
+
+// discard reads a connection until it ends.
+func (l *lingering) discard(d *discarder) {
+	defer l.reading.Done()
+	defer close(d.ended)
+	defer l.telemetry.lingering(-1)
+	_ = d.conn.SetReadDeadline(time.Time{})
+	buffer := make([]byte, discardBytes)
+	for rest := l.most; ; {
+		n, err := d.conn.Read(buffer)
+		l.telemetry.discarded(int64(n))
+		if err != nil {
+			break
+		}
+		if rest -= int64(n); rest < 0 {
+			l.cut(d, cutForBytes)
+			return
+		}
+	}
+	l.take(d)
+	_ = d.conn.Close()
+}
+
+// take takes a connection out of those by age, and reports false when it was taken
+// before.
+func (l *lingering) take(d *discarder) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d.place == nil {
+		return false
+	}
+	l.byAge.Remove(d.place)
+	d.place = nil
+	return true
+}
+
+// cut closes a connection that its agent has not closed.
+func (l *lingering) cut(d *discarder, reason string) {
+	if l.take(d) {
+		l.telemetry.lingeringCut(reason)
+		_ = d.conn.Close()
+	}
+}
+
+// makeRoom closes the n oldest connections, if there are as many, and reports
+// whether it did.
+func (l *lingering) makeRoom(n int) bool {
+	if l.len() < n {
+		return false
+	}
+	for range n {
+		l.mu.Lock()
+		oldest := l.byAge.Front()
+		l.mu.Unlock()
+		if oldest == nil {
+			break // It has ended meanwhile, which makes room too.
+		}
+		l.cut(oldest.Value.(*discarder), cutForRoom)
+	}
+	return true
+}
+
+func (l *lingering) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byAge.Len()
+}
+
+// attend sees to it that an agent's connections outlive the shutdown by no more than
+// they have to. Who has answered closes them soon; who has not may be stopped, and
+// has until the shutdown's time is over. Then the data connections are closed first:
+// an agent that finds those lost, and can say so, lets its program run.
+func (l *lingering) attend(a *lingerer) {
+	defer l.reading.Done()
+	if awaitEnd(a, l.stopping) {
+		return
+	}
+	if awaitEnd(a, time.After(time.Until(a.since.Add(l.timing.parting)))) {
+		return
+	}
+	if !a.answered && awaitEnd(a, l.ctx.Done()) {
+		return
+	}
+	last := len(a.connections) - 1
+	for _, d := range a.connections[:last] {
+		l.cut(d, cutAtShutdown)
+	}
+	if !awaitEnd(a, time.After(l.timing.control)) {
+		l.cut(a.connections[last], cutAtShutdown)
+	}
+}
+
+// awaitEnd waits until all connections have ended, and reports false when something
+// else came first.
+func awaitEnd[T any](a *lingerer, first <-chan T) bool {
+	for _, d := range a.connections {
+		select {
+		case <-d.ended:
+		case <-first:
+			return false
+		}
+	}
+	return true
+}
+
+// wait waits until nobody lingers; none may be added any more.
+func (l *lingering) wait() { l.reading.Wait() }

@@ -1,0 +1,100 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// linger connects n agents with a data connection each, and gives them up one after
+// the other.
+func linger(b *bed, n int) []*agent {
+	b.t.Helper()
+	var agents []*agent
+	for i := range n {
+		a := connect(b, 1)
+		a.join()
+		b.receiver.env.registry.lookup(runID(a.configuration.RunID)).leave(unresponsive(time.Second))
+		a.control.expectError()
+		b.await("it to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == int64(2*(i+1)) })
+		agents = append(agents, a)
+	}
+	return agents
+}
+
+func TestTheOldestThatLingerMakeRoomDataFirst(t *testing.T) {
+	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 5 })
+	agents := linger(b, 2)
+	var silent []*peer
+	for range 4 {
+		silent = append(silent, dial(t, b.address()))
+	}
+	// One was free; the others had to be made.
+	agents[0].data[0].expectEnd()
+	agents[0].control.expectEnd()
+	agents[1].data[0].expectEnd()
+	b.await("five connections", func() bool { return b.openConnections() == 5 })
+	assert.EqualValues(t, 3, b.metric("receiver_bytefrog_lingering_cut"))
+	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_lingering"))
+	assert.Zero(t, b.metric("receiver_bytefrog_refused"))
+	for _, p := range silent {
+		p.close()
+	}
+	agents[1].control.close()
+	b.await("no connection", func() bool { return b.openConnections() == 0 })
+}
+
+func TestNobodyIsCutWhereThatMakesNotRoomEnough(t *testing.T) {
+	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 4 })
+	agents := linger(b, 1)
+	first := connect(b, 1)
+	first.join()
+	assert.Zero(t, b.metric("receiver_bytefrog_lingering_cut"), "four are open")
+	second := dial(t, b.address())
+	agents[0].data[0].expectEnd()
+	third := dial(t, b.address())
+	agents[0].control.expectEnd()
+	fourth := dial(t, b.address())
+	b.await("one more than there may be", func() bool { return b.openConnections() == 5 })
+	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
+	for _, p := range []*peer{second, third, fourth} {
+		p.close()
+	}
+	first.finish()
+	b.awaitRuns(0)
+}
+
+func TestWhoeverLingersAtTheShutdownHasUntilItsTimeIsOver(t *testing.T) {
+	const timeout = 500 * time.Millisecond
+	b := newBed(t, shutdownWith(timeout, 10*time.Millisecond))
+	a := linger(b, 1)[0]
+	began := time.Now()
+	done := b.shutdownInBackground()
+	data, control := a.ends()
+	dataAt, controlAt := <-data, <-control
+	require.NoError(t, <-done)
+	assert.GreaterOrEqual(t, dataAt.Sub(began), timeout)
+	assert.GreaterOrEqual(t, controlAt.Sub(dataAt), 250*time.Millisecond)
+}
+
+func TestWhoSendsForEverDoesNotLingerForEver(t *testing.T) {
+	b := newBed(t, quickly)
+	b.receiver.env.lingering.most = 1 << 20
+	a := linger(b, 1)[0]
+	sent := 0
+	for chunk := make([]byte, 64<<10); ; sent += len(chunk) {
+		if _, err := a.data[0].conn.Write(chunk); err != nil {
+			break
+		}
+	}
+	assert.GreaterOrEqual(t, sent, 1<<20)
+	b.await("one to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == 1 })
+	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_lingering_cut"))
+	a.control.close()
+	b.await("nobody to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == 0 })
+}

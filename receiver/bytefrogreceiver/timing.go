@@ -1,0 +1,47 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import "time"
+
+// timing are the times of leaving, refusing and suspending that the agent's behaviour
+// asks for.
+type timing struct {
+	// farewell is how long the answer to the last suspend is waited for.
+	farewell time.Duration
+	// quiet is how long nothing has to come for all to have come.
+	quiet time.Duration
+	// complete is the same where the counts say that all has come.
+	complete time.Duration
+	// drain bounds the reading of what was sent; time in which the pipeline refuses
+	// doesn't count. discard bounds it when the shutdown's time is over.
+	drain, discard time.Duration
+	// parting is how long an agent has at a shutdown to close its connections when it
+	// was told error: it does so after its heartbeat interval. control is how long its
+	// control connection outlives its data connections if they have to be closed.
+	parting, control time.Duration
+	// answer is how long the answer to a suspend for overload is waited for.
+	answer time.Duration
+	// hello is how long a new connection has to say what it is when the shutdown has
+	// begun: an agent does so at once.
+	hello time.Duration
+	// ready is how long after start an agent is told error that is turned away, unless
+	// it was ready before.
+	ready time.Duration
+}
+
+func defaultTiming() timing {
+	return timing{
+		farewell: time.Second,
+		quiet:    time.Second,
+		complete: 20 * time.Millisecond,
+		drain:    time.Minute,
+		discard:  2 * time.Second,
+		parting:  1500 * time.Millisecond,
+		control:  300 * time.Millisecond,
+		answer:   5 * time.Second,
+		hello:    time.Second,
+		ready:    500 * time.Millisecond,
+	}
+}

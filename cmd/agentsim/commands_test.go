@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -83,13 +84,27 @@ func TestAHungProgramHasAnExitCodeOfItsOwn(t *testing.T) {
 	assert.Contains(t, out, "the traced program hangs: ")
 }
 
-func TestARefusedAgentHasAnExitCodeOfItsOwn(t *testing.T) {
+func TestAProgramThatIsEndedHasAnExitCodeOfItsOwn(t *testing.T) {
 	out, err := execute(t, func(hq *hqtest.HQ) {
 		hq.Accept()
 		hq.Send(bytefrog.ErrorMessage{Text: "not you"})
 	}, "bytefrog", "load")
+	assert.Equal(t, exitCode(exitDied), err)
+	assert.Contains(t, out, "was ended before its main: the HQ refused the agent: not you")
+}
+
+func TestAnAgentThatIsTurnedAwayHasAnExitCodeOfItsOwn(t *testing.T) {
+	out, err := execute(t, func(hq *hqtest.HQ) {
+		c := configuration(0)
+		c.Exclusions, c.Inclusions = []string{""}, nil
+		hq.Begin(c)
+		hq.Wait("a class report", func(control []bytefrog.Message, _ [][]byte) bool {
+			return slices.ContainsFunc(control, func(m bytefrog.Message) bool { _, ok := m.(bytefrog.ClassReport); return ok })
+		})
+		hq.Send(bytefrog.ErrorMessage{Text: "not you"})
+	}, "bytefrog", "load")
 	assert.Equal(t, exitCode(exitRefused), err)
-	assert.Contains(t, out, "ran untraced to its end: the HQ refused the agent: not you")
+	assert.Contains(t, out, "ran untraced to its end: the HQ sent error: not you")
 }
 
 func TestAProgramWithoutAnHQRunsUntracedAndExitsWithZero(t *testing.T) {

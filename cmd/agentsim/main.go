@@ -16,6 +16,7 @@ const (
 	exitError   = 1
 	exitHung    = 3
 	exitRefused = 4
+	exitDied    = 5
 	exitKilled  = 130 // as of a process that was interrupted
 )
 

@@ -91,6 +91,8 @@ func report(w io.Writer, name string, r bytefrogagent.Result, took time.Duration
 	switch r.Outcome {
 	case bytefrogagent.Hung:
 		fmt.Fprintf(w, "%sthe traced program hangs: %s\n", name, r.Reason)
+	case bytefrogagent.Died:
+		fmt.Fprintf(w, "%sthe traced program was ended before its main: %s\n", name, r.Reason)
 	case bytefrogagent.Completed:
 		fmt.Fprintf(w, "%s%s\n", name, r.Reason)
 	case bytefrogagent.Killed:
@@ -116,6 +118,8 @@ func codeOf(r bytefrogagent.Result) int {
 		return exitHung
 	case bytefrogagent.Refused:
 		return exitRefused
+	case bytefrogagent.Died:
+		return exitDied
 	case bytefrogagent.Killed:
 		return exitKilled
 	default:

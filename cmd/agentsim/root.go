@@ -14,7 +14,8 @@ tested and loaded without a traced program.
 
 It exits with 0 if the traced program it plays ran to its end (traced or not),
 3 if the program would hang for ever because of what the collector did,
-4 if the collector refused the agent, and 1 for any other error.`,
+4 if the collector turned the agent away, 5 if what the collector did would end the
+program before its main, and 1 for any other error.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

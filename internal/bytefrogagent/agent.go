@@ -24,7 +24,7 @@ type Options struct {
 	Dial func(ctx context.Context) (net.Conn, error)
 	// Version of the protocol the agent speaks. Default 1.
 	Version uint8
-	// DataConnections overrides the number in the configuration if above 0.
+	// DataConnections overrides the number in the configuration if both are above 0.
 	DataConnections int
 	// BufferSize of a send buffer in bytes. Default 8 KiB. Less if the configured
 	// memory holds no ten buffers.
@@ -37,9 +37,10 @@ type Options struct {
 	StartTimeout time.Duration
 	// HangTimeout is how long a hung program hangs before Run returns. Default 0.
 	HangTimeout time.Duration
-	// Settle is how long the control connection has to outlive a data connection for
-	// the loss to be harmless. Default 250 ms: the real agent was seen to be safe
-	// after 300 ms, and arrivals jitter.
+	// Settle is how long the control connection has to outlive a data connection, or
+	// the moment in which the agent read error, for its own loss to be harmless.
+	// Default 250 ms: the real agent was seen to be safe after 300 ms, and arrivals
+	// jitter. One on a busy machine needs longer.
 	Settle time.Duration
 	// Log, if not nil, is called for what happens on the control connection, in the
 	// manner of fmt.Printf, from several goroutines.
@@ -104,6 +105,13 @@ func (a *Agent) Run(ctx context.Context) Result { return a.run.play(ctx) }
 
 // Stop ends the program early but in order, as its user can. It does not wait.
 func (a *Agent) Stop() { a.run.change(func(l *life) { l.quit() }) }
+
+// Freeze stops the program's process, as a debugger or a paused machine does: nothing
+// is read, obeyed or sent until Thaw. What the HQ sends meanwhile waits.
+func (a *Agent) Freeze() { a.run.change(func(l *life) { l.frozen = true }) }
+
+// Thaw lets a frozen process go on.
+func (a *Agent) Thaw() { a.run.change(func(l *life) { l.frozen = false }) }
 
 // Stats returns what the agent did so far. It may be called while Run runs.
 func (a *Agent) Stats() Stats { return a.run.statistics() }

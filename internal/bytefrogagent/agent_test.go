@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // settle is short, so that tests that wait for it are fast, and long enough for a busy
 // machine to notice two losses within it.
 const settle = 150 * time.Millisecond
+
+// heartbeat is how often agents that are left say that they are alive, and how long they
+// need to close what they have: long, so that what an HQ does at once is not too late.
+const heartbeat = settle
 
 func configuration() bytefrog.AgentConfiguration {
 	return bytefrog.AgentConfiguration{
@@ -121,10 +126,10 @@ func (b *bed) end() bytefrogagent.Result {
 	}
 }
 
-// waitFull waits until every buffer is full and stays so: there are 20 in the
-// configuration, and 2 of them are being written.
-func waitFull(hq *hqtest.HQ) {
-	const full, heartbeats = 18, 10
+// waitFull waits until every buffer is full and stays so for some heartbeats: there are
+// 20 in the configuration, and 2 of them are being written.
+func waitFull(hq *hqtest.HQ, heartbeats int) {
+	const full = 18
 	from := len(hq.ControlMessages())
 	hq.Wait("heartbeats with all buffers full", func(control []bytefrog.Message, _ [][]byte) bool {
 		if len(control)-from < heartbeats {
@@ -158,7 +163,7 @@ func TestWhatBecomesOfAProgramWhenItsHQLeaves(t *testing.T) {
 		"control closed, then data before all was read": {
 			leave: func(hq *hqtest.HQ) {
 				hq.StopReading(true)
-				waitFull(hq)
+				waitFull(hq, 3)
 				hq.CloseControl()
 				after(2*settle, hq.CloseData)
 			},
@@ -180,15 +185,23 @@ func TestWhatBecomesOfAProgramWhenItsHQLeaves(t *testing.T) {
 			leave: func(hq *hqtest.HQ) { hq.CloseControl() },
 			want:  bytefrogagent.Untraced,
 		},
-		"suspend, then everything closed": {
-			leave: func(hq *hqtest.HQ) { hq.Order(bytefrog.TypeSuspend); hq.CloseData(); hq.CloseControl() },
-			want:  bytefrogagent.Untraced,
-		},
-		"suspend, its break, then control closed first": {
+		"suspend, then everything closed before all was read": {
 			leave: func(hq *hqtest.HQ) {
+				hq.StopReading(true)
+				waitFull(hq, 3)
 				hq.Order(bytefrog.TypeSuspend)
 				hq.WaitBreak(1)
+				hq.CloseData()
 				hq.CloseControl()
+			},
+			want: bytefrogagent.Hung,
+		},
+		"suspend, its break, all read, then control closed first": {
+			leave: func(hq *hqtest.HQ) {
+				hq.Order(bytefrog.TypeSuspend)
+				hq.WaitEvents(int(hq.WaitBreak(1).Sequence))
+				// The last buffer is the agent's again when it has seen that it was sent.
+				after(settle, hq.CloseControl)
 				hq.CloseData()
 			},
 			want: bytefrogagent.Untraced,
@@ -203,12 +216,38 @@ func TestWhatBecomesOfAProgramWhenItsHQLeaves(t *testing.T) {
 			},
 			want: bytefrogagent.Hung,
 		},
-		"error, then everything closed": {
-			leave: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "away"}); hq.CloseControl(); hq.CloseData() },
+		"error, then everything closed at once": {
+			leave: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "away"}); hq.CloseData(); hq.CloseControl() },
+			want:  bytefrogagent.Hung,
+		},
+		"error, then everything closed after a while": {
+			leave: func(hq *hqtest.HQ) {
+				hq.StopReading(true)
+				waitFull(hq, 3)
+				hq.Send(bytefrog.ErrorMessage{Text: "away"})
+				after(4*settle, hq.CloseData)
+				hq.CloseControl()
+			},
+			want: bytefrogagent.Untraced,
+		},
+		"error, then everything read until the agent closes": {
+			leave: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "away"}); hq.WaitClosed() },
 			want:  bytefrogagent.Untraced,
 		},
-		"an unknown control byte, then everything closed": {
+		"error, then nothing is read any more": {
+			leave: func(hq *hqtest.HQ) {
+				hq.StopReading(true)
+				waitFull(hq, 3)
+				hq.Send(bytefrog.ErrorMessage{Text: "away"})
+			},
+			want: bytefrogagent.Hung,
+		},
+		"an unknown control byte, then everything closed at once": {
 			leave: func(hq *hqtest.HQ) { hq.Control.Write([]byte{77}); hq.CloseControl(); hq.CloseData() },
+			want:  bytefrogagent.Hung,
+		},
+		"an unknown control byte, then everything read": {
+			leave: func(hq *hqtest.HQ) { hq.Control.Write([]byte{77}); hq.WaitClosed() },
 			want:  bytefrogagent.Untraced,
 		},
 		"stop, then everything closed": {
@@ -222,8 +261,10 @@ func TestWhatBecomesOfAProgramWhenItsHQLeaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := &busy{made: make(chan struct{})}
-			b := play(t, program, nil)
-			b.hq.Begin(configuration())
+			b := play(t, program, func(o *bytefrogagent.Options) { o.StartTimeout = 10 * settle })
+			c := configuration()
+			c.HeartbeatInterval = heartbeat
+			b.hq.Begin(c)
 			<-program.made
 			b.hq.WaitBytes(50000)
 			test.leave(b.hq)
@@ -289,7 +330,7 @@ func TestAProgramWaitsForAnHQThatDoesNotRead(t *testing.T) {
 	b.hq.Begin(configuration())
 	b.hq.WaitBytes(1)
 	b.hq.StopReading(true)
-	waitFull(b.hq)
+	waitFull(b.hq, 10)
 	b.hq.StopReading(false)
 	b.hq.WaitBytes(10 << 20)
 	b.agent.Stop()
@@ -303,12 +344,98 @@ func TestAnHQThatDoesNotReadCanSuspendAndLeave(t *testing.T) {
 	b.hq.Begin(configuration())
 	b.hq.WaitBytes(1)
 	b.hq.StopReading(true)
-	waitFull(b.hq)
+	waitFull(b.hq, 10)
 	b.hq.Order(bytefrog.TypeSuspend)
 	b.hq.WaitBreak(1)
-	b.hq.CloseData()
-	b.hq.CloseControl()
+	b.hq.StopReading(false)
+	b.hq.WaitEvents(int(b.hq.WaitBreak(1).Sequence))
+	b.hq.Send(bytefrog.ErrorMessage{Text: "away"})
+	b.hq.WaitClosed()
 	assert.Equal(t, bytefrogagent.Untraced, b.end().Outcome)
+}
+
+// A process that is stopped reads what it was told and that its connections were closed
+// in one moment.
+func TestWhatBecomesOfAFrozenProgram(t *testing.T) {
+	for name, test := range map[string]struct {
+		leave func(hq *hqtest.HQ)
+		want  bytefrogagent.Outcome
+	}{
+		"told error, then closed in good time": {
+			leave: func(hq *hqtest.HQ) {
+				hq.Send(bytefrog.ErrorMessage{Text: "no heartbeat"})
+				hq.CloseData()
+				<-time.After(2 * settle)
+				hq.CloseControl()
+			},
+			want: bytefrogagent.Hung,
+		},
+		"told error and read on": {
+			leave: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "no heartbeat"}) },
+			want:  bytefrogagent.Untraced,
+		},
+		"left alone": {leave: func(*hqtest.HQ) {}, want: bytefrogagent.Completed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program := &busy{events: 100_000_000}
+			if test.want == bytefrogagent.Completed {
+				program.events = 1_000_000
+			}
+			b := play(t, program, nil)
+			b.hq.Begin(configuration())
+			b.hq.WaitBytes(50000)
+			b.agent.Freeze()
+			beats := b.agent.Stats().Heartbeats
+			test.leave(b.hq)
+			<-time.After(settle)
+			assert.LessOrEqual(t, b.agent.Stats().Heartbeats, beats+1, "one may have been on its way")
+			b.agent.Thaw()
+			got := b.end()
+			assert.Equal(t, test.want, got.Outcome, got.Reason)
+		})
+	}
+}
+
+// To an agent that is shutting down suspend is an error.
+func TestSuspendAtTheEndLosesWhatIsNotSent(t *testing.T) {
+	const events = 1_000_000 // More than sockets hold, and less than the agent has room for.
+	c := configuration()
+	c.BufferMemoryBudget = 64 << 20
+	b := play(t, &busy{events: events}, nil)
+	b.hq.StopReading(true)
+	b.hq.Begin(c)
+	b.hq.Wait("mode X", func(control []bytefrog.Message, _ [][]byte) bool {
+		beat, ok := control[len(control)-1].(bytefrog.Heartbeat)
+		return ok && beat.Mode == bytefrog.ModeShuttingDown
+	})
+	b.hq.Order(bytefrog.TypeSuspend)
+	b.hq.Wait("error", func(control []bytefrog.Message, _ [][]byte) bool {
+		return slices.ContainsFunc(control, func(m bytefrog.Message) bool { _, ok := m.(bytefrog.ErrorMessage); return ok })
+	})
+	b.hq.StopReading(false)
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
+	assert.Contains(t, got.Reason, "suspend where nothing was traced")
+}
+
+func TestAnAgentThatIsTurnedAwayRunsItsProgram(t *testing.T) {
+	nothing := bytefrog.AgentConfiguration{
+		HeartbeatInterval: 10 * time.Millisecond, Exclusions: []string{""}, Inclusions: []string{},
+		BufferMemoryBudget: 64 << 10, QueueRetryCount: 1,
+	}
+	b := play(t, &busy{}, func(o *bytefrogagent.Options) { o.DataConnections = 3 })
+	b.hq.Configure(b.hq.Accept().Version, nothing)
+	b.hq.Order(bytefrog.TypeStart)
+	b.hq.Wait("a class report", func(control []bytefrog.Message, _ [][]byte) bool {
+		return slices.ContainsFunc(control, func(m bytefrog.Message) bool { _, ok := m.(bytefrog.ClassReport); return ok })
+	})
+	b.hq.Send(bytefrog.ErrorMessage{Text: "too many"})
+	b.hq.WaitClosed()
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Refused, got.Outcome, got.Reason)
+	assert.Equal(t, "the HQ sent error: too many", got.Reason)
+	assert.Zero(t, got.Configuration.DataConnections)
+	assert.Zero(t, got.Stats.Bytes)
 }
 
 func TestOrdersAreObeyed(t *testing.T) {
@@ -422,7 +549,7 @@ func TestInFrontOfMain(t *testing.T) {
 		},
 		"closed between configuration and start": {
 			treat: func(hq *hqtest.HQ) { hq.Configure(hq.Accept().Version, configuration()); hq.CloseControl() },
-			want:  bytefrogagent.Hung,
+			want:  bytefrogagent.Died,
 		},
 		"no data hello reply": {
 			change: short,
@@ -435,22 +562,22 @@ func TestInFrontOfMain(t *testing.T) {
 		},
 		"error instead of configuration": {
 			treat: func(hq *hqtest.HQ) { hq.Accept(); hq.Send(bytefrog.ErrorMessage{Text: "no"}) },
-			want:  bytefrogagent.Refused,
+			want:  bytefrogagent.Died,
 		},
 		"closed instead of configuration": {
 			treat: func(hq *hqtest.HQ) { hq.Accept(); hq.CloseControl() },
-			want:  bytefrogagent.Refused,
+			want:  bytefrogagent.Died,
 		},
 		"start instead of configuration": {
 			treat: func(hq *hqtest.HQ) { hq.Accept(); hq.Order(bytefrog.TypeStart) },
-			want:  bytefrogagent.Refused,
+			want:  bytefrogagent.Died,
 		},
 		"error instead of start": {
 			treat: func(hq *hqtest.HQ) {
 				hq.Configure(hq.Accept().Version, configuration())
 				hq.Send(bytefrog.ErrorMessage{Text: "no"})
 			},
-			want: bytefrogagent.Refused,
+			want: bytefrogagent.Died,
 		},
 		"error instead of data hello reply": {
 			treat: func(hq *hqtest.HQ) {
@@ -459,11 +586,11 @@ func TestInFrontOfMain(t *testing.T) {
 				hq.AcceptDataHello()
 				hq.Reply(bytefrog.ErrorMessage{Text: "unknown run"})
 			},
-			want: bytefrogagent.Refused,
+			want: bytefrogagent.Untraced,
 		},
 		"a configuration that cannot be read": {
 			treat: func(hq *hqtest.HQ) { hq.Accept(); hq.Send(bytefrog.Configuration{Data: []byte("no object")}) },
-			want:  bytefrogagent.Untraced,
+			want:  bytefrogagent.Died,
 		},
 		"too little memory for ten buffers": {
 			treat: func(hq *hqtest.HQ) {
@@ -471,23 +598,23 @@ func TestInFrontOfMain(t *testing.T) {
 				c.BufferMemoryBudget = 1279
 				hq.Configure(hq.Accept().Version, c)
 			},
-			want: bytefrogagent.Untraced,
+			want: bytefrogagent.Died,
 		},
-		"no data connections": {
+		"less than no data connections": {
 			treat: func(hq *hqtest.HQ) {
 				c := configuration()
 				c.DataConnections = -1
 				hq.Configure(hq.Accept().Version, c)
 				hq.Order(bytefrog.TypeStart)
 			},
-			want: bytefrogagent.Untraced,
+			want: bytefrogagent.Died,
 		},
 		"stop instead of start": {
 			treat: func(hq *hqtest.HQ) {
 				hq.Configure(hq.Accept().Version, configuration())
 				hq.Order(bytefrog.TypeStop)
 			},
-			want: bytefrogagent.Untraced,
+			want: bytefrogagent.Hung,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -550,5 +677,5 @@ func TestAProgramThatFailsTellsTheHQ(t *testing.T) {
 	assert.Equal(t, bytefrogagent.Untraced, got.Outcome)
 	assert.ErrorContains(t, got.Err, "out of luck")
 	b.hq.WaitClosed()
-	assert.Contains(t, b.hq.ControlMessages(), bytefrog.Message(bytefrog.ErrorMessage{Text: "out of luck"}))
+	assert.Contains(t, b.hq.ControlMessages(), bytefrog.Message(bytefrog.ErrorMessage{Text: "the program failed: out of luck"}))
 }

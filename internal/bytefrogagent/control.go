@@ -5,6 +5,7 @@ package bytefrogagent
 
 import (
 	"errors"
+	"io"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
@@ -13,6 +14,7 @@ import (
 // writeControl sends a message on the control connection. That it fails is seen by
 // readControl, after the last orders the HQ sent.
 func (r *run) writeControl(m bytefrog.Message) {
+	r.awaitThaw()
 	r.controlLock.Lock()
 	defer r.controlLock.Unlock()
 	r.control.Write(m.AppendTo(nil)) // see above
@@ -24,6 +26,7 @@ func (r *run) readControl(o *orders) {
 	r.control.SetReadDeadline(time.Time{}) // fails only with the connection, as the read then does
 	for {
 		m, err := o.next()
+		r.awaitThaw()
 		if err != nil {
 			r.controlEnded(err)
 			return
@@ -37,8 +40,12 @@ func (r *run) controlEnded(err error) {
 	var unknown *bytefrog.ProtocolError
 	if errors.As(err, &unknown) {
 		r.options.Log("order: not understood: %v", unknown)
-		r.change(func(l *life) { l.die("the HQ sent what the agent does not know: " + unknown.Error()) })
-		return
+		r.die("the HQ sent what the agent does not know: " + unknown.Error())
+		// What follows means nothing; only the end of the connection does.
+		_, err = io.Copy(io.Discard, r.control)
+		if r.awaitThaw(); err == nil {
+			err = io.EOF
+		}
 	}
 	settle := false
 	r.change(func(l *life) { settle = l.controlLost("the control connection was lost (" + lossText(err) + ")") })
@@ -57,15 +64,15 @@ func (r *run) obey(m bytefrog.Message) {
 		r.command(m.Of)
 	case bytefrog.ErrorMessage:
 		r.options.Log("order: error: %s", m.Text)
-		r.change(func(l *life) { l.die("the HQ sent error: " + m.Text) })
+		r.die("the HQ sent error: " + m.Text)
 	default:
 		r.options.Log("order: %v, which does not belong here", m.Type())
-		r.change(func(l *life) { l.die("the HQ sent " + m.Type().String() + " in the middle of a run") })
+		r.die("the HQ sent " + m.Type().String() + " in the middle of a run")
 	}
 }
 
 func (r *run) command(of bytefrog.MessageType) {
-	now := time.Now()
+	now, dies, reason := time.Now(), false, ""
 	r.change(func(l *life) {
 		switch of {
 		case bytefrog.TypeStart:
@@ -80,11 +87,15 @@ func (r *run) command(of bytefrog.MessageType) {
 		case bytefrog.TypeUnpause:
 			l.unpause()
 		case bytefrog.TypeSuspend:
-			l.suspend()
+			dies = l.suspend()
 		case bytefrog.TypeUnsuspend:
 			l.unsuspend()
 		}
+		reason = l.reason
 	})
+	if dies {
+		r.bury(reason)
+	}
 }
 
 // beat sends heartbeats at the configured interval. An interval of 0 has none but
@@ -99,6 +110,7 @@ func (r *run) beat() {
 	for {
 		select {
 		case <-ticker.C:
+			r.awaitThaw()
 			r.beatNow()
 		case <-r.final:
 			return

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
@@ -17,38 +16,19 @@ import (
 // openData opens the data connections and says data hello on each. It returns false
 // if one was refused or lost.
 func (r *run) openData() bool {
-	count := r.options.DataConnections
-	if count <= 0 {
-		count = int(r.configuration.DataConnections)
-	}
-	if count < 0 {
-		r.giveUp(fmt.Sprintf("expected a configuration with at least 0 data connections, got %d", count), nil)
-		return false
+	count := int(r.configuration.DataConnections)
+	if count > 0 && r.options.DataConnections > 0 {
+		count = r.options.DataConnections
 	}
 	for i := range count {
 		if err := r.openOne(); err != nil {
-			reason := fmt.Sprintf("data connection %d: %v", i, err)
 			r.noteError(fmt.Errorf("data connection %d: %w", i, err))
-			var refused refusedError
-			if errors.As(err, &refused) {
-				r.change(func(l *life) {
-					if !l.final() {
-						l.end(Refused, reason)
-					}
-				})
-				return false
-			}
-			r.lostData(reason)
+			r.die(fmt.Sprintf("data connection %d: %v", i, err))
 			return false
 		}
 	}
 	return true
 }
-
-// refusedError is the text of an error message that answers data hello.
-type refusedError string
-
-func (e refusedError) Error() string { return "the HQ refused it: " + string(e) }
 
 // openOne opens one data connection and waits for the reply to its hello.
 func (r *run) openOne() error {
@@ -92,29 +72,32 @@ func (r *run) openOne() error {
 	case bytefrog.DataHelloReply:
 		return nil
 	case bytefrog.ErrorMessage:
-		return refusedError(m.Text)
+		return fmt.Errorf("the HQ refused it: %s", m.Text)
 	default:
 		return fmt.Errorf("expected data hello reply, got %v", m.Type())
 	}
 }
 
-// startSenders starts what each data connection needs; the returned group is done
-// when the queue is closed and sent.
-func (r *run) startSenders() *sync.WaitGroup {
-	var senders sync.WaitGroup
+// startSenders starts what each data connection needs.
+func (r *run) startSenders() {
+	r.mu.Lock()
+	r.sending = len(r.data)
+	r.mu.Unlock()
 	for i, conn := range r.data {
-		senders.Add(1)
+		r.background.Add(2)
 		go func() {
-			defer senders.Done()
+			defer r.background.Done()
 			r.send(i, conn)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.sending--
+			r.changed.Broadcast()
 		}()
-		r.background.Add(1)
 		go func() {
 			defer r.background.Done()
 			r.watch(i, conn)
 		}()
 	}
-	return &senders
 }
 
 // send writes buffers from the queue until it is closed, then closes the connection.
@@ -124,11 +107,15 @@ func (r *run) send(i int, conn net.Conn) {
 		select {
 		case <-r.final:
 			return
+		case <-r.dead:
+			conn.Close() // the HQ may have closed it before
+			return
 		case b, open := <-r.queue:
 			if !open {
 				conn.Close() // the HQ may have closed it before
 				return
 			}
+			r.awaitThaw()
 			n, err := conn.Write(b.Data)
 			r.bytes.Add(uint64(n))
 			if err != nil {
@@ -151,6 +138,7 @@ func (r *run) watch(i int, conn net.Conn) {
 	if errors.Is(err, net.ErrClosed) {
 		return // by the agent itself
 	}
+	r.awaitThaw()
 	reason := "the HQ sent something where it has nothing to say"
 	if err != nil {
 		reason = lossText(err)
@@ -168,6 +156,7 @@ func (r *run) lostData(reason string) {
 	}
 	r.options.Log("%s", reason)
 	time.AfterFunc(r.options.Settle, func() {
+		r.awaitThaw()
 		r.change(func(l *life) { l.dataLossSettled(reason) })
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
@@ -56,14 +57,14 @@ func (r *run) handshake() bool {
 
 	m, err := o.next()
 	if err != nil {
-		r.change(func(l *life) {
-			if isTimeout(err) {
-				l.hang(fmt.Sprintf("no configuration within %v: the program waits in front of its main", r.options.StartTimeout))
-				return
-			}
-			l.die("the HQ answered hello with neither configuration nor error: " + lossText(err))
-		})
 		r.noteError(err)
+		if isTimeout(err) {
+			r.change(func(l *life) {
+				l.hang(fmt.Sprintf("no configuration within %v: the program waits in front of its main", r.options.StartTimeout))
+			})
+			return false
+		}
+		r.die("the HQ answered hello with neither configuration nor error: " + lossText(err))
 		return false
 	}
 	switch m := m.(type) {
@@ -72,10 +73,10 @@ func (r *run) handshake() bool {
 			return false
 		}
 	case bytefrog.ErrorMessage:
-		r.change(func(l *life) { l.die("the HQ refused the agent: " + m.Text) })
+		r.die("the HQ refused the agent: " + m.Text)
 		return false
 	default:
-		r.change(func(l *life) { l.die("the HQ answered hello with " + m.Type().String() + " instead of configuration") })
+		r.die("the HQ answered hello with " + m.Type().String() + " instead of configuration")
 		return false
 	}
 	r.beatNow()
@@ -85,35 +86,45 @@ func (r *run) handshake() bool {
 	return r.awaitStart(deadline)
 }
 
-// configure takes the configuration.
+// configure takes the configuration. One that can't be ends the program.
 func (r *run) configure(m bytefrog.Message) bool {
 	c, err := bytefrog.ParseAgentConfiguration(m)
 	if err != nil {
-		r.giveUp("the agent cannot read its configuration: "+err.Error(), err)
+		r.noteError(err)
+		r.die("the agent cannot read its configuration: " + err.Error())
 		return false
 	}
 	p, ok := newPool(int(c.BufferMemoryBudget), r.options.BufferSize)
 	if !ok {
-		r.giveUp(fmt.Sprintf("expected buffer memory for at least %d buffers of %d bytes, got %d bytes",
-			minBuffers, minBufferSize, c.BufferMemoryBudget), nil)
+		r.die(fmt.Sprintf("expected buffer memory for at least %d buffers of %d bytes, got %d bytes",
+			minBuffers, minBufferSize, c.BufferMemoryBudget))
+		return false
+	}
+	if c.DataConnections < 0 {
+		r.die(fmt.Sprintf("expected a configuration with at least 0 data connections, got %d", c.DataConnections))
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.configuration, r.pool = c, p
 	r.queue = make(chan *Buffer, p.most)
+	r.life.idle = tracesNothing(c)
 	r.options.Log("configuration: run %d, heartbeats every %v, %d data connections, %d bytes for buffers",
 		c.RunID, c.HeartbeatInterval, c.DataConnections, c.BufferMemoryBudget)
 	return true
 }
 
-// giveUp ends tracing for a reason of the agent's own, and says so to the HQ.
-func (r *run) giveUp(reason string, err error) {
-	r.writeControl(bytefrog.ErrorMessage{Text: reason})
-	if err != nil {
-		r.noteError(err)
-	}
-	r.change(func(l *life) { l.end(Untraced, reason) })
+// tracesNothing reports whether an agent opens no connection for what it might trace,
+// and leaves out every class.
+func tracesNothing(c bytefrog.AgentConfiguration) bool {
+	return c.DataConnections == 0 && len(c.Inclusions) == 0 && slices.Contains(c.Exclusions, "")
+}
+
+// isIdle reports whether the agent traces nothing.
+func (r *run) isIdle() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.life.idle
 }
 
 // awaitStart waits in front of the program's main.

@@ -21,10 +21,12 @@ const (
 	Untraced
 	// Hung: the program stands still for ever.
 	Hung
-	// Refused: the HQ did not accept the agent and said so, or closed the connection,
-	// before the program was traced: the real agent then ends the program before its
-	// main. An HQ must not do so.
+	// Refused: the HQ turned the agent away. The program runs untraced: the HQ has
+	// started the agent to trace nothing, and then told it error, or left.
 	Refused
+	// Died: the agent ended the program before its main, because the HQ sent error or
+	// closed the connection before start, or sent a configuration that can't be.
+	Died
 	// Killed: the context of Run ended, as if the program's process was killed.
 	Killed
 )
@@ -40,6 +42,8 @@ func (o Outcome) String() string {
 		return "hung"
 	case Refused:
 		return "refused"
+	case Died:
+		return "died"
 	case Killed:
 		return "killed"
 	default:

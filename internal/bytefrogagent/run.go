@@ -21,6 +21,7 @@ import (
 //	play           the goroutine of Agent.Run: handshake, then waits for the ends below
 //	readControl    reads orders; the only one that says the control connection is lost
 //	beat           sends heartbeats
+//	bury           closes what an agent has that met an error
 //	send, watch    one pair for each data connection: writes buffers, sees it closed
 //	the program    makes calls
 type run struct {
@@ -43,6 +44,10 @@ type run struct {
 
 	data  []net.Conn
 	queue chan *Buffer
+	// sending is how many senders are at work; dead is closed when a dying agent lets
+	// them send no more.
+	sending int
+	dead    chan struct{}
 
 	background sync.WaitGroup // readControl, beat, watch and timers
 
@@ -59,7 +64,7 @@ type counters struct {
 }
 
 func newRun(o Options, p Program) *run {
-	r := &run{options: o, program: p, final: make(chan struct{})}
+	r := &run{options: o, program: p, final: make(chan struct{}), dead: make(chan struct{})}
 	r.changed = sync.NewCond(&r.mu)
 	r.word.Store(1)
 	return r
@@ -189,21 +194,25 @@ func (r *run) result() Result {
 // trace runs the program between the opening and the closing of the data
 // connections.
 func (r *run) trace() {
+	r.change(func(l *life) { l.ready = true })
+	if r.isIdle() {
+		// It says of every class that it leaves it alone.
+		r.writeControl(bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Main"})
+	}
 	if !r.openData() {
 		<-r.final
 		return
 	}
-	senders := r.startSenders()
+	r.startSenders()
 	err := r.program.Run(&Tracer{run: r})
 	if err != nil && !errors.Is(err, ErrUntraced) && !errors.Is(err, ErrHung) && !errors.Is(err, ErrSuspended) {
 		r.noteError(err)
-		r.writeControl(bytefrog.ErrorMessage{Text: err.Error()})
-		r.change(func(l *life) { l.die("the program failed: " + err.Error()) })
+		r.die("the program failed: " + err.Error())
 	}
 	r.change(func(l *life) { l.programEnded() })
 	r.beatNow() // mode X
 	close(r.queue)
-	senders.Wait()
+	r.awaitSenders()
 	r.change(func(l *life) { l.allSent() })
 	// Not yet final: a connection was lost and it is not yet clear what that means.
 	<-r.final

@@ -13,7 +13,8 @@ const (
 	tracing               // the program runs and is traced; suspended and paused are flags within
 	draining              // nothing more is collected, what was collected is being sent
 	orphaned              // the control connection is lost, the data connections are not
-	over                  // the connections are closed, the program runs on untraced
+	dying                 // told error: it runs on untraced; the agent closes its connections soon
+	over                  // the connections are closed, the program runs on untraced or is dead
 	hung                  // the program's threads wait for a buffer that never comes
 	finished              // everything was sent and closed by the agent itself
 )
@@ -22,6 +23,10 @@ const (
 // an agent. It knows no connection. The caller holds the lock of the run.
 type life struct {
 	state     state
+	frozen    bool // its process is stopped
+	ready     bool // it takes error: its program runs
+	idle      bool // it traces nothing and has no data connections: it was turned away
+	safe      bool // dying, and the control connection lived long enough for that
 	suspended bool // by the HQ
 	// suspensions counts how often; answered is for which of them the program has
 	// reported its break.
@@ -42,7 +47,9 @@ type life struct {
 func (l *life) final() bool { return l.state >= over }
 
 // collecting reports whether calls are being collected.
-func (l *life) collecting() bool { return l.state == tracing && !l.suspended && !l.paused }
+func (l *life) collecting() bool {
+	return l.state == tracing && !l.suspended && !l.paused && !l.frozen && !l.idle
+}
 
 // start is the order to let the program run.
 func (l *life) start() {
@@ -52,12 +59,16 @@ func (l *life) start() {
 }
 
 // suspend is the order to collect nothing. Before the program runs the agent
-// forgets it.
-func (l *life) suspend() {
-	if l.state == tracing && !l.suspended {
+// forgets it; when it collects nothing any more it takes the order for an error.
+func (l *life) suspend() (dies bool) {
+	switch {
+	case l.state == tracing && !l.suspended:
 		l.suspended = true
 		l.suspensions++
+	case l.state == draining:
+		return l.die("the HQ ordered suspend where nothing was traced")
 	}
+	return false
 }
 
 func (l *life) unsuspend() { l.suspended = false }
@@ -76,7 +87,7 @@ func (l *life) stop() {
 	const reason = "the HQ ordered stop"
 	switch l.state {
 	case waiting:
-		l.end(Untraced, reason)
+		l.hang(reason + " before start: the program waits in front of its main")
 	case tracing, draining:
 		l.state, l.ordered = draining, true
 		l.outcome, l.reason = Untraced, reason
@@ -95,14 +106,35 @@ func (l *life) quit() {
 	}
 }
 
-// die ends tracing at once.
-func (l *life) die(reason string) {
+// die is an error, the HQ's or the agent's own. Before start it ends the program.
+// Afterwards it ends tracing, at once for the program; it reports true when the agent
+// now says so itself, and closes its connections some time later.
+func (l *life) die(reason string) (dies bool) {
 	switch {
-	case l.final():
+	case l.final() || l.state == dying:
+		return false
 	case l.state == waiting:
-		l.end(Refused, reason)
-	default:
-		l.end(Untraced, reason)
+		l.end(Died, reason)
+		return false
+	case !l.ready:
+		l.hang(reason + ", before the agent takes errors")
+		return false
+	}
+	l.state, l.outcome, l.reason = dying, Untraced, reason
+	if l.idle {
+		l.outcome = Refused
+	}
+	return true
+}
+
+// killSettled is that the control connection outlived the agent's error by the time
+// that makes its loss harmless.
+func (l *life) killSettled() { l.safe = true }
+
+// buried is that a dying agent has closed its connections.
+func (l *life) buried() {
+	if l.state == dying {
+		l.end(l.outcome, l.reason)
 	}
 }
 
@@ -133,10 +165,16 @@ const suspendedAndLeft = "the HQ suspended the agent and left"
 func (l *life) controlLost(reason string) (settle bool) {
 	switch l.state {
 	case waiting:
-		l.hang(reason + " before start: the program waits in front of its main")
+		l.end(Died, reason+" before start")
+	case dying:
+		if !l.safe {
+			l.hang(l.reason + ", and at once " + reason)
+		}
 	case tracing, draining:
 		switch {
-		case l.suspended:
+		case l.idle:
+			l.end(Refused, reason)
+		case l.suspended && l.unsent == 0:
 			l.end(Untraced, suspendedAndLeft)
 		case l.ordered || l.ended && l.unsent == 0:
 			// The HQ may leave, or nothing is left that could be lost.
@@ -182,7 +220,7 @@ func (l *life) lostData(reason string) (settle bool) {
 // time that makes it harmless.
 func (l *life) dataLossSettled(reason string) {
 	switch {
-	case l.state == tracing && l.suspended:
+	case l.state == tracing && l.suspended && l.unsent == 0:
 		l.end(Untraced, suspendedAndLeft)
 	case l.state == tracing, l.state == draining:
 		l.end(Untraced, reason+" and the control connection lived on")

@@ -70,8 +70,10 @@ func (t *Tracer) acquire(whileSuspended bool) (*Buffer, error) {
 	r := t.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.configuration.QueueRetryCount < 1 && !r.life.final() {
-		r.changeLocked(func(l *life) { l.die("the configured retry count is 0: the agent gave up at its first event") })
+	if r.configuration.QueueRetryCount < 1 && r.life.state == tracing {
+		const reason = "the configured retry count is 0: the agent gave up at its first event"
+		r.changeLocked(func(l *life) { l.die(reason) })
+		r.bury(reason)
 	}
 	var waitedFrom time.Time
 	for {
@@ -101,9 +103,9 @@ func (r *run) refusal() (err error, known bool) {
 	switch {
 	case l.state == hung:
 		return ErrHung, true
-	case l.state == draining, l.final():
+	case l.state == draining, l.state == dying, l.final():
 		return ErrUntraced, true
-	case l.state != tracing, l.paused:
+	case l.state != tracing, l.paused, l.frozen, l.idle:
 		return nil, false
 	case l.suspended:
 		return ErrSuspended, true

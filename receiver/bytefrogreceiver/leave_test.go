@@ -367,3 +367,24 @@ func TestARunBeyondItsMemoryIsGivenUp(t *testing.T) {
 	assert.Len(t, s.events, 10)
 	assert.Equal(t, callevent.CauseLimit, s.end(t).Cause)
 }
+
+// It would take suspend for an error, and throw away what it has not sent.
+func TestAnAgentThatIsShuttingDownIsNotToldToSuspend(t *testing.T) {
+	b := newBed(t, shutdownWith(5*time.Second, patience), withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 50)...))
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
+	run := b.receiver.env.registry.lookup(1)
+	b.await("mode X", func() bool { return run.control.lastMode() == bytefrog.ModeShuttingDown })
+	done := b.shutdownInBackground()
+	b.await("leaving", run.isLeaving)
+	p.write(calls(100, 50))
+	p.close()
+	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
+	a.control.close()
+	require.NoError(t, <-done)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 200)
+	assert.Empty(t, s.breaks())
+}

@@ -57,39 +57,73 @@ func (p restless) fill(t *bytefrogagent.Tracer, thread uint16, mu *sync.Mutex, n
 	return t.Proceed()
 }
 
-// runRestless runs an agent with a restless program, and says what became of it.
-func runRestless(ctx context.Context, b *bed) <-chan bytefrogagent.Result {
-	results := make(chan bytefrogagent.Result, 1)
-	a := bytefrogagent.New(bytefrogagent.Options{Endpoint: b.address()}, restless{threads: 2})
-	go func() { results <- a.Run(ctx) }()
+// runRestless runs an agent with a restless program, and says what became of it. Its
+// machine is busy: what happens within a second happens at once.
+func runRestless(ctx context.Context, b *bed, change ...func(o *bytefrogagent.Options)) <-chan bytefrogagent.Result {
+	_, results := playRestless(ctx, b, change...)
 	return results
+}
+
+func playRestless(ctx context.Context, b *bed, change ...func(o *bytefrogagent.Options)) (*bytefrogagent.Agent, <-chan bytefrogagent.Result) {
+	results := make(chan bytefrogagent.Result, 1)
+	options := bytefrogagent.Options{Endpoint: b.address(), Settle: time.Second}
+	for _, c := range change {
+		c(&options)
+	}
+	a := bytefrogagent.New(options, restless{threads: 2})
+	go func() { results <- a.Run(ctx) }()
+	return a, results
 }
 
 // No end of a run may hang the traced program: the agent here is as strict as the
 // real one.
 func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
+	soon := func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond }
 	cases := map[string]struct {
 		options []option
-		end     func(t *testing.T, b *bed)
+		end     func(t *testing.T, b *bed, a *bytefrogagent.Agent)
 	}{
-		"shutdown under full load": {nil, func(t *testing.T, b *bed) {
+		"shutdown under full load": {nil, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			require.NoError(t, b.receiver.Shutdown(context.Background()))
 		}},
-		"shutdown while the pipeline refuses": {[]option{func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond }}, func(t *testing.T, b *bed) {
+		"shutdown while the pipeline refuses": {[]option{soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.pipeline.refuseWith(errRefused)
 			run := b.receiver.env.registry.lookup(1)
 			b.await("the connections to wait", func() bool { return run.handover.waiting.Load() == 2 })
 			require.NoError(t, b.receiver.Shutdown(context.Background()))
 		}},
-		"shutdown while suspended for overload": {[]option{suspendsOnOverload, func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond }}, func(t *testing.T, b *bed) {
+		"shutdown while the pipeline doesn't answer": {[]option{soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
+			b.pipeline.mu.Lock()
+			b.pipeline.hang = make(chan struct{})
+			b.pipeline.mu.Unlock()
+			run := b.receiver.env.registry.lookup(1)
+			b.await("the connections to wait", func() bool { return run.handover.waiting.Load() == 2 })
+			require.NoError(t, b.receiver.Shutdown(context.Background()))
+		}},
+		"shutdown while suspended for overload": {[]option{suspendsOnOverload, soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.pipeline.refuseWith(errRefused)
 			b.await("suspend", func() bool { return b.metric("receiver_bytefrog_suspends") == 1 })
 			require.NoError(t, b.receiver.Shutdown(context.Background()))
 		}},
-		"given up": {nil, func(_ *testing.T, b *bed) {
+		"given up": {nil, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.receiver.env.registry.lookup(1).leave(unresponsive(time.Second))
 		}},
-		"out of memory while the pipeline refuses": {nil, func(_ *testing.T, b *bed) {
+		"given up while frozen": {[]option{impatiently}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
+			a.Freeze()
+			b.awaitRuns(0)
+			a.Thaw()
+		}},
+		"given up while frozen and the pipeline refuses": {[]option{impatiently}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
+			b.pipeline.refuseWith(errRefused)
+			run := b.receiver.env.registry.lookup(1)
+			b.await("the connections to wait", func() bool { return run.handover.waiting.Load() == 2 })
+			a.Freeze()
+			b.await("the run to be given up", run.isLeaving)
+			a.Thaw()
+			b.await("the agent to close", func() bool { return b.openConnections() == 0 })
+			b.pipeline.refuseWith(nil)
+		}},
+		"out of memory while the pipeline refuses": {nil, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.pipeline.refuseWith(errRefused)
 			run := b.receiver.env.registry.lookup(1)
 			b.await("the connections to wait", func() bool { return run.handover.waiting.Load() == 2 })
@@ -102,12 +136,13 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 			b := newBed(t, append([]option{quickRetries}, c.options...)...)
 			ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 			defer cancel()
-			result := runRestless(ctx, b)
+			a, result := playRestless(ctx, b)
 			b.await("events", func() bool { return b.metric("receiver_bytefrog_events") > 50_000 })
-			c.end(t, b)
+			c.end(t, b, a)
 			r := <-result
 			assert.Contains(t, []bytefrogagent.Outcome{bytefrogagent.Untraced, bytefrogagent.Completed}, r.Outcome, "%v: %s (%v)", r.Outcome, r.Reason, r.Err)
 			b.awaitRuns(0)
+			assert.Zero(t, b.metric("receiver_bytefrog_lingering_cut"), "the agent has closed its connections itself")
 		})
 	}
 }

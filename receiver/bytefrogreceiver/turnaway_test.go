@@ -5,10 +5,12 @@ package bytefrogreceiver
 
 import (
 	"context"
+	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrogagent"
@@ -16,16 +18,60 @@ import (
 
 // An agent refused in front of start would take its program with it.
 func TestAnAgentThatIsTurnedAwayLeavesItsProgramRunning(t *testing.T) {
-	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxRuns = 1 })
+	for name, c := range map[string]struct {
+		limit func(c *LimitsConfig)
+		text  string
+	}{
+		"limits.max_runs":        {func(c *LimitsConfig) { c.MaxRuns = 1 }, "limits.max_runs is reached (1)"},
+		"limits.max_connections": {func(c *LimitsConfig) { c.MaxConnections = 3 }, "limits.max_connections is reached (3)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, quickly, func(_ *bed, config *Config) { c.limit(&config.Limits) })
+			ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+			defer cancel()
+			a := connect(b, 1)
+			a.join()
+			a.join()
+			r := <-runRestless(ctx, b)
+			assert.Equal(t, bytefrogagent.Refused, r.Outcome, "%s (%v)", r.Reason, r.Err)
+			assert.Contains(t, r.Reason, c.text)
+			assert.Zero(t, r.Configuration.DataConnections)
+			a.finish()
+			b.awaitRuns(0)
+		})
+	}
+}
+
+// lateConn says nothing until it may.
+type lateConn struct {
+	net.Conn
+	may <-chan struct{}
+}
+
+func (c *lateConn) Write(b []byte) (int, error) {
+	<-c.may
+	return c.Conn.Write(b)
+}
+
+func TestAnAgentWhoseHelloComesDuringTheShutdownLeavesItsProgramRunning(t *testing.T) {
+	b := newBed(t, func(b *bed, _ *Config) {
+		timing := defaultTiming()
+		timing.hello = patience
+		b.timing = &timing
+	})
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	defer cancel()
-	a := connect(b, 1)
-	r := <-runRestless(ctx, b)
-	assert.Equal(t, bytefrogagent.Untraced, r.Outcome, "%s (%v)", r.Reason, r.Err)
-	assert.Contains(t, r.Reason, "limits.max_runs is reached (1)")
-	assert.Zero(t, r.Configuration.DataConnections)
-	a.finish()
-	b.awaitRuns(0)
+	results := runRestless(ctx, b, func(o *bytefrogagent.Options) {
+		o.Dial = func(ctx context.Context) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", b.address())
+			return &lateConn{Conn: conn, may: b.receiver.stopping}, err
+		}
+	})
+	b.await("the connection", func() bool { return b.openConnections() == 1 })
+	require.NoError(t, b.receiver.Shutdown(ctx))
+	r := <-results
+	assert.Equal(t, bytefrogagent.Refused, r.Outcome, "%s (%v)", r.Reason, r.Err)
+	assert.Contains(t, r.Reason, "the receiver is shutting down")
 }
 
 func TestAnAgentThatIsReadyIsToldAtOnceThatItIsTurnedAway(t *testing.T) {

@@ -26,8 +26,10 @@ type agent struct {
 	endpoint, capture string
 	// connections, buffer: what the agent has; 0: as it is told, 8 KiB.
 	connections, buffer int
-	replay              replay.Options
-	dial                func(context.Context) (net.Conn, error)
+	// settle is what happens at once for the agent; 0: 250 ms.
+	settle time.Duration
+	replay replay.Options
+	dial   func(context.Context) (net.Conn, error)
 }
 
 // play plays a capture to its end, or to the end of ctx.
@@ -40,7 +42,7 @@ func (a agent) agent(t testing.TB) *bytefrogagent.Agent {
 	t.Helper()
 	options := bytefrogagent.Options{
 		Endpoint: a.endpoint, Dial: a.dial, DataConnections: a.connections, BufferSize: a.buffer,
-		ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience,
+		ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience, Settle: a.settle,
 	}
 	return bytefrogagent.New(options, replay.New(recording(t, a.capture), a.replay))
 }
@@ -122,6 +124,7 @@ const (
 	runsEnded       = "otelcol_receiver_bytefrog_runs_ended"
 	breaksHeard     = "otelcol_receiver_bytefrog_breaks"
 	suspends        = "otelcol_receiver_bytefrog_suspends"
+	lingering       = "otelcol_receiver_bytefrog_lingering"
 	eventsReceived  = "otelcol_receiver_bytefrog_events"
 	spansFinished   = "otelcol_processor_stack_pairing_spans"
 	spansDropped    = "otelcol_processor_stack_pairing_dropped_spans"

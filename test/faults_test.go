@@ -397,19 +397,63 @@ func sentBy(t testing.TB, result bytefrogagent.Result, e *exported) *reference.R
 
 func isShop(e *exported) bool { return strings.HasPrefix(e.spans[0].text, "demo/Shop") }
 
+// busyMachine is how long an agent can take to notice what happens to it.
+const busyMachine = time.Second
+
 // Neither does a shutdown hang the traced program while the pipeline refuses;
 // what cannot be delivered is given up in time.
 func TestShutdownWhileThePipelineRefuses(t *testing.T) {
 	b := newBackend(t, refuse)
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, pipeline(endpoint, smallAgents+", shutdown_timeout: 2s", "shutdown_timeout: 1s", toBackend(b.endpoint)))
-	a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
+	a, results := agent{endpoint: endpoint, capture: "maven", settle: busyMachine}.start(t.Context(), t)
 	awaitStandstill(t, a)
 	c.Terminate(t)
 	result := await(t, results)
 	require.NotEqual(t, bytefrogagent.Hung, result.Outcome, result.Reason)
 	c.Stop(t)
 	assert.Empty(t, b.taken())
+}
+
+// An agent whose process is stopped for longer than is waited for costs the rest of
+// its run, and not its program.
+func TestAnAgentThatIsStoppedForLongLetsItsProgramLive(t *testing.T) {
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, collector(endpoint, "agent: {heartbeat_interval: 100ms, buffer_memory: 131072}, missed_heartbeats: 10", ""))
+	const aQuarter = 4 << 20
+	gate := newGate(endpoint, aQuarter)
+	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial, settle: busyMachine}.start(t.Context(), t)
+	awaitStandstill(t, a)
+	a.Freeze()
+	c.AwaitMetric(t, 1, runsEnded, `cause="unresponsive"`)
+	assert.EqualValues(t, 3, c.Metric(t, lingering), "connections linger")
+	close(gate.open)
+	a.Thaw()
+	result := await(t, results)
+	require.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+	testbed.Eventually(t, "nobody lingers", func() (bool, string) {
+		n := c.Metric(t, lingering)
+		return n == 0, fmt.Sprint(n)
+	})
+	c.Stop(t)
+	checkPart(t, reference.Spans(openCapture(t, "maven"), reference.Rules{}), readStreams(t, c, "spans.bin").only(t))
+}
+
+// An agent that is one too many runs its program untraced.
+func TestAnAgentThatIsOneTooManyLetsItsProgramLive(t *testing.T) {
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, collector(endpoint, "limits: {max_connections: 3}", ""))
+	const aQuarter = 4 << 20
+	gate := newGate(endpoint, aQuarter)
+	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial}.start(t.Context(), t)
+	awaitStandstill(t, a)
+	second := agent{endpoint: endpoint, capture: "shop"}.play(t.Context(), t)
+	assert.Equal(t, bytefrogagent.Refused, second.Outcome, second.Reason)
+	assert.Contains(t, second.Reason, "limits.max_connections is reached (3)")
+	close(gate.open)
+	result := await(t, results)
+	assert.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
+	stopAfter(t, c, 1)
 }
 
 func TestAPortInUseIsAClearError(t *testing.T) {

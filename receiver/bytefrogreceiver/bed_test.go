@@ -156,8 +156,10 @@ type pipeline struct {
 	batches []ptrace.Traces
 	refuse  error
 	tries   int
-	// hang, while not nil, holds every hand-over until it is closed.
+	// hang, while not nil, holds every hand-over until it is closed, or its context is
+	// over unless the pipeline is deaf.
 	hang chan struct{}
+	deaf bool
 }
 
 var (
@@ -170,12 +172,15 @@ func (*pipeline) Capabilities() consumer.Capabilities { return consumer.Capabili
 
 func (p *pipeline) ConsumeTraces(ctx context.Context, traces ptrace.Traces) error {
 	p.mu.Lock()
-	hang := p.hang
+	hang, over := p.hang, ctx.Done()
+	if p.deaf {
+		over = nil
+	}
 	p.mu.Unlock()
 	if hang != nil {
 		select {
 		case <-hang:
-		case <-ctx.Done():
+		case <-over:
 			return ctx.Err()
 		}
 	}

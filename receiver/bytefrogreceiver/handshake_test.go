@@ -275,14 +275,14 @@ func TestRunsOfAgentsThatDieAtOnceAreGivenBack(t *testing.T) {
 
 func TestAnAgentThatSaysHelloDuringTheShutdownIsTurnedAway(t *testing.T) {
 	// Nothing here takes that long.
-	b := newBed(t, quickly, func(b *bed, _ *Config) { b.timing.hello, b.timing.parting = patience, patience })
+	b := newBed(t, quickly, func(b *bed, _ *Config) { b.timing.hello, b.timing.parting = patience/2, patience })
 	var waiting []*peer
 	for range 20 {
 		waiting = append(waiting, dial(t, b.address()))
 	}
 	b.await("connections", func() bool { return b.openConnections() == 20 })
 	done := b.shutdownInBackground()
-	b.await("the shutdown", b.receiver.isShuttingDown)
+	b.await("the shutdown", b.receiver.handshakes.isHurried)
 	for _, p := range waiting {
 		p.send(bytefrog.Hello{Version: 1})
 	}

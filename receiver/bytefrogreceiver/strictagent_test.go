@@ -57,6 +57,9 @@ func (p restless) fill(t *bytefrogagent.Tracer, thread uint16, mu *sync.Mutex, n
 	return t.Proceed()
 }
 
+// quickHeart lets agents say often that they are alive.
+func quickHeart(_ *bed, c *Config) { c.Agent.HeartbeatInterval = 50 * time.Millisecond }
+
 // runRestless runs an agent with a restless program, and says what became of it. Its
 // machine is busy: what happens within a second happens at once.
 func runRestless(ctx context.Context, b *bed, change ...func(o *bytefrogagent.Options)) <-chan bytefrogagent.Result {
@@ -79,6 +82,12 @@ func playRestless(ctx context.Context, b *bed, change ...func(o *bytefrogagent.O
 // real one.
 func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 	soon := func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond }
+	// full waits until the agent and the sockets hold all they can.
+	full := func(b *bed) {
+		run := b.receiver.env.registry.lookup(1)
+		most := uint32(b.receiver.env.config.Agent.BufferMemory / bytefrogagent.DefaultBufferSize)
+		b.await("full buffers", func() bool { return run.control.sendBuffers.Load() == most-2 })
+	}
 	cases := map[string]struct {
 		options []option
 		end     func(t *testing.T, b *bed, a *bytefrogagent.Agent)
@@ -88,17 +97,19 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 		}},
 		"shutdown while the pipeline refuses": {[]option{soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.pipeline.refuseWith(errRefused)
-			run := b.receiver.env.registry.lookup(1)
-			b.await("the connections to wait", func() bool { return run.handover.waiting.Load() == 2 })
+			full(b)
 			require.NoError(t, b.receiver.Shutdown(context.Background()))
 		}},
 		"shutdown while the pipeline doesn't answer": {[]option{soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
+			hang := make(chan struct{})
 			b.pipeline.mu.Lock()
-			b.pipeline.hang = make(chan struct{})
+			b.pipeline.hang, b.pipeline.deaf = hang, true
 			b.pipeline.mu.Unlock()
-			run := b.receiver.env.registry.lookup(1)
-			b.await("the connections to wait", func() bool { return run.handover.waiting.Load() == 2 })
-			require.NoError(t, b.receiver.Shutdown(context.Background()))
+			full(b)
+			done := b.shutdownInBackground()
+			b.await("all connections to be closed", func() bool { return b.openConnections() == 0 })
+			close(hang)
+			require.NoError(t, <-done)
 		}},
 		"shutdown while suspended for overload": {[]option{suspendsOnOverload, soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.pipeline.refuseWith(errRefused)
@@ -133,7 +144,7 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, append([]option{quickRetries}, c.options...)...)
+			b := newBed(t, append([]option{quickRetries, quickHeart}, c.options...)...)
 			ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 			defer cancel()
 			a, result := playRestless(ctx, b)

@@ -42,6 +42,13 @@ func TestAnAgentThatIsTurnedAwayLeavesItsProgramRunning(t *testing.T) {
 	}
 }
 
+// isHurried reports whether the shutdown has begun for new connections.
+func (h *handshakes) isHurried() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.latest.IsZero()
+}
+
 // lateConn says nothing until it may.
 type lateConn struct {
 	net.Conn
@@ -56,19 +63,23 @@ func (c *lateConn) Write(b []byte) (int, error) {
 func TestAnAgentWhoseHelloComesDuringTheShutdownLeavesItsProgramRunning(t *testing.T) {
 	b := newBed(t, func(b *bed, _ *Config) {
 		timing := defaultTiming()
-		timing.hello = patience
+		timing.hello = patience / 2
 		b.timing = &timing
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	defer cancel()
+	may, address := make(chan struct{}), b.address()
 	results := runRestless(ctx, b, func(o *bytefrogagent.Options) {
 		o.Dial = func(ctx context.Context) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, "tcp", b.address())
-			return &lateConn{Conn: conn, may: b.receiver.stopping}, err
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+			return &lateConn{Conn: conn, may: may}, err
 		}
 	})
 	b.await("the connection", func() bool { return b.openConnections() == 1 })
-	require.NoError(t, b.receiver.Shutdown(ctx))
+	done := b.shutdownInBackground()
+	b.await("the shutdown", b.receiver.handshakes.isHurried)
+	close(may)
+	require.NoError(t, <-done)
 	r := <-results
 	assert.Equal(t, bytefrogagent.Refused, r.Outcome, "%s (%v)", r.Reason, r.Err)
 	assert.Contains(t, r.Reason, "the receiver is shutting down")

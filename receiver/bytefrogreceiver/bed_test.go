@@ -160,6 +160,9 @@ type pipeline struct {
 	// over unless the pipeline is deaf.
 	hang chan struct{}
 	deaf bool
+	// asked counts hand-overs that were begun, brokenOff those whose context was over
+	// before they ended.
+	asked, brokenOff int
 }
 
 var (
@@ -172,6 +175,7 @@ func (*pipeline) Capabilities() consumer.Capabilities { return consumer.Capabili
 
 func (p *pipeline) ConsumeTraces(ctx context.Context, traces ptrace.Traces) error {
 	p.mu.Lock()
+	p.asked++
 	hang, over := p.hang, ctx.Done()
 	if p.deaf {
 		over = nil
@@ -181,6 +185,9 @@ func (p *pipeline) ConsumeTraces(ctx context.Context, traces ptrace.Traces) erro
 		select {
 		case <-hang:
 		case <-over:
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.brokenOff++
 			return ctx.Err()
 		}
 	}
@@ -198,6 +205,12 @@ func (p *pipeline) refuseWith(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = err
+}
+
+func (p *pipeline) wasAsked() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked > 0
 }
 
 func (p *pipeline) tried() int {

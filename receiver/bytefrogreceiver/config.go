@@ -47,7 +47,8 @@ type Config struct {
 	Limits LimitsConfig `mapstructure:"limits"`
 	// Retry is how batches are handed on again that the pipeline refused.
 	Retry RetryConfig `mapstructure:"retry"`
-	// ShutdownTimeout is how long a shutdown hands on what is in memory.
+	// ShutdownTimeout is how long a shutdown hands on what is in memory. Leaving the
+	// agents can take farewellTime more.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 	// WarnEventsPerSecond is the rate of one run that is worth a warning in the
 	// log; 0: none.
@@ -99,7 +100,8 @@ type BatchConfig struct {
 
 // LimitsConfig bounds what agents can make the receiver hold.
 type LimitsConfig struct {
-	// MaxConnections is how many connections can be open.
+	// MaxConnections is how many connections can be open, those of agents that were
+	// left and have not closed them included.
 	MaxConnections int `mapstructure:"max_connections"`
 	// MaxRuns is how many agents can be traced at once, at most 255.
 	MaxRuns int `mapstructure:"max_runs"`

@@ -102,11 +102,11 @@ func (h *handover) send(batch callevent.Packed) {
 
 // offer hands on a batch without events, which nothing is lost with: it reports
 // whether the pipeline accepted it at once.
-func (h *handover) offer(ctx context.Context, batch callevent.Packed) bool {
+func (h *handover) offer(batch callevent.Packed) bool {
 	if h.holds() {
 		return false
 	}
-	ctx = h.observer.StartTracesOp(ctx)
+	ctx := h.observer.StartTracesOp(h.ctx)
 	err := h.next.ConsumeTraces(ctx, h.traces(batch))
 	h.observer.EndTracesOp(ctx, formatBytefrog, 1, err)
 	return err == nil

@@ -14,13 +14,24 @@ import (
 // keeper does what a run needs though nothing comes: it announces breaks, says that
 // the run is alive, lets a suspended agent go on, and at last leaves the agent.
 type keeper struct {
-	run    *run
+	run *run
+	// packer makes empty batches, one after the other.
 	packer *callevent.Packer
 	// said is when the pipeline accepted the last empty batch; failed says that it
 	// has not accepted one with news.
 	said   time.Time
 	failed bool
-	rate   rateWatch
+	// announcing is the announcement that is on its way, if one is; missed says that
+	// there was something to announce meanwhile.
+	announcing chan announcement
+	missed     bool
+	rate       rateWatch
+}
+
+// announcement is what became of an empty batch with these breaks.
+type announcement struct {
+	barriers []callevent.Barrier
+	accepted bool
 }
 
 const (
@@ -50,6 +61,8 @@ func (r *run) keep() {
 		case announced = <-due:
 			due = nil
 			k.announce()
+		case a := <-k.announcing:
+			k.announced(a)
 		case <-ticker.C:
 			now := r.env.now()
 			if k.failed || now.Sub(k.said) >= r.env.config.KeepaliveInterval {
@@ -64,10 +77,16 @@ func (r *run) keep() {
 }
 
 // announce hands on an empty batch with the breaks that none has announced, if
-// there are any or the last empty batch is old.
+// there are any or the last empty batch is old. It doesn't wait for the pipeline: an
+// agent that has to be left must not either, and a hand-over that is broken off for it
+// may have happened, and would happen again.
 func (k *keeper) announce() {
 	r := k.run
 	if r.handover == nil || !r.isStarted() {
+		return
+	}
+	if k.announcing != nil {
+		k.missed = true
 		return
 	}
 	if !r.stream.barriers.haveNews() && !k.failed && r.env.now().Sub(k.said) < r.env.config.KeepaliveInterval {
@@ -79,10 +98,21 @@ func (k *keeper) announce() {
 		r.logger.Error("An empty batch could not be made", zap.Error(err))
 		return
 	}
-	k.failed = !r.handover.offer(r.left, batch)
-	if !k.failed {
-		k.said = r.env.now()
-		r.stream.barriers.announced(barriers)
+	result := make(chan announcement, 1)
+	k.announcing = result
+	go func() { result <- announcement{barriers: barriers, accepted: r.handover.offer(batch)} }()
+}
+
+// announced takes what became of an announcement.
+func (k *keeper) announced(a announcement) {
+	k.announcing, k.failed = nil, !a.accepted
+	if a.accepted {
+		k.said = k.run.env.now()
+		k.run.stream.barriers.announced(a.barriers)
+	}
+	if k.missed {
+		k.missed = false
+		k.announce()
 	}
 }
 

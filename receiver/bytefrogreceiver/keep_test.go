@@ -75,3 +75,23 @@ func TestBreaksThatComeInABurstAreAnnouncedTogether(t *testing.T) {
 	a.finish()
 	b.awaitRuns(0)
 }
+
+// What was broken off may have been taken all the same, and would come twice.
+func TestAnAnnouncementIsNotBrokenOffByTheEndOfTheRun(t *testing.T) {
+	b := newBed(t, quickly)
+	hang := make(chan struct{})
+	b.pipeline.hang = hang
+	a := connect(b, 1)
+	a.control.send(bytefrog.DataBreak{Sequence: 500})
+	b.await("the announcement", b.pipeline.wasAsked)
+	run := b.receiver.env.registry.lookup(1)
+	run.leave(unresponsive(time.Second))
+	// The agent does not wait for it.
+	a.control.expectError()
+	close(hang)
+	a.expectToLinger(b, 1)
+	assert.Zero(t, b.pipeline.brokenOff)
+	s := b.pipeline.only(t)
+	assert.Equal(t, 1, s.barriers[callevent.Point(500, callevent.CauseSuspended)], "heard of once")
+	assert.Equal(t, callevent.CauseUnresponsive, s.end(t).Cause)
+}

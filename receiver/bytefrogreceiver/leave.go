@@ -22,7 +22,6 @@ func (r *run) leave(e ending) {
 	}
 	r.ending = e
 	close(r.leaving)
-	r.cancel()
 }
 
 // end is the one way in which a run ends, so that the traced program lives. An agent
@@ -80,6 +79,10 @@ func (r *run) logEnding() {
 func (k *keeper) finish() {
 	r := k.run
 	r.data.finished.Wait()
+	if k.announcing != nil {
+		k.missed = false
+		k.announced(<-k.announcing)
+	}
 	if r.handover != nil {
 		r.handover.wait()
 		k.handOnEnd()

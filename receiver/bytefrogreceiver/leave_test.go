@@ -109,10 +109,10 @@ func TestAnAgentThatDoesNotAnswerHasUntilTheShutdownsTimeIsOver(t *testing.T) {
 func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 	b := newBed(t, quickRetries, shutdownWith(100*time.Millisecond, patience), func(_ *bed, c *Config) {
 		c.Limits.MaxConnectionLead = 1000
-	})
+	}, func(b *bed, _ *Config) { b.timing.discard = patience })
 	b.pipeline.refuseWith(errRefused)
 	a := connect(b, 1)
-	const each = 500_000 // Far more than sockets hold.
+	const each = 300_000 // Far more than sockets hold.
 	var sending sync.WaitGroup
 	for i := range uint32(2) {
 		p := a.join()

@@ -4,7 +4,6 @@
 package bytefrogreceiver
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,9 +47,6 @@ type run struct {
 	// deciding is held while the agent is configured and started, and while it is
 	// decided to leave it: one that is left before is turned away.
 	deciding sync.Mutex
-	// left ends what may not outlast the decision to leave.
-	left   context.Context
-	cancel context.CancelFunc
 	// news wakes the keeper.
 	news chan struct{}
 
@@ -87,7 +83,6 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	r.stream.clock.zero = now
 	r.pacing.limit = int64(env.config.Limits.MaxConnectionLead)
 	r.data.init(env.config.Agent.DataConnections)
-	r.left, r.cancel = context.WithCancel(env.ctx)
 	r.logs = runLogs{sink: env.logs, clock: &r.stream.clock, origin: &origin{run: id, resource: resource}, now: env.now}
 	if env.traces != nil {
 		r.handover = &handover{

@@ -25,6 +25,10 @@
 // What connections of a run have to know of each other: sequence.go and clock.go
 // make 32 bit numbers and times long ones, barriers.go has the breaks that batches
 // carry, pacing.go and caughtup.go see that no connection gets too far ahead.
-// tracing.go suspends an agent while the pipeline refuses, keep.go says that a run is
-// alive, and every end of a run goes through leave.go.
+// tracing.go suspends an agent while the pipeline refuses, and keep.go says that a run
+// is alive.
+//
+// Every end of a run (ending.go) goes through leave.go, in the steps of farewell.go;
+// what an agent has open then lingers (linger.go). One that is not wanted is turned
+// away (turnaway.go).
 package bytefrogreceiver

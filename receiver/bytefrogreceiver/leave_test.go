@@ -217,7 +217,7 @@ func TestTheRunEndsIsSaidWithWhatItWas(t *testing.T) {
 func TestAShutdownUnderFullLoadEndsInTime(t *testing.T) {
 	for name, refusal := range map[string]error{"accepting": nil, "refusing": errRefused} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, func(_ *bed, c *Config) { c.ShutdownTimeout = 2 * time.Second })
+			b := newBed(t, func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond })
 			b.pipeline.refuseWith(refusal)
 			var agents []*agent
 			var sending sync.WaitGroup

@@ -38,8 +38,6 @@ type delivery struct {
 	// life ends when the time of the shutdown is over: nobody waits from then on.
 	life context.Context
 
-	sizer ptrace.ProtoMarshaler
-
 	// offering has room for one: whoever offers what is held, and so takes it out.
 	offering chan struct{}
 
@@ -96,7 +94,7 @@ const holdInterval = 50 * time.Millisecond
 // is over they are held all the same: it was taken. Only the end of a shutdown
 // drops them.
 func (d *delivery) hold(ctx context.Context, traces ptrace.Traces, err error) {
-	h := held{traces: traces, client: client.FromContext(ctx), spans: traces.SpanCount(), bytes: d.memory(traces)}
+	h := held{traces: traces, client: client.FromContext(ctx), spans: traces.SpanCount(), bytes: memoryOf(traces)}
 	if h.spans == 0 {
 		return
 	}
@@ -111,26 +109,6 @@ func (d *delivery) hold(ctx context.Context, traces ptrace.Traces, err error) {
 			_ = d.offerHeld(ctx)
 		}
 	}
-}
-
-// What pdata takes beside texts, roughly: a span, and an attribute with its value.
-const (
-	spanMemory      = 224
-	attributeMemory = 56
-)
-
-// memory is about what traces takes: its texts and numbers, for which its encoded
-// size stands, and what is around them.
-func (d *delivery) memory(traces ptrace.Traces) int {
-	bytes := d.sizer.TracesSize(traces)
-	for _, rs := range traces.ResourceSpans().All() {
-		for _, ss := range rs.ScopeSpans().All() {
-			for _, span := range ss.Spans().All() {
-				bytes += spanMemory + span.Attributes().Len()*attributeMemory
-			}
-		}
-	}
-	return bytes
 }
 
 // keep puts h to what is held, if there is room, nothing else is held, or it
@@ -232,7 +210,7 @@ func (d *delivery) offer(traces ptrace.Traces) ptrace.Traces {
 // keepOfFirst keeps just this part of what is first in the queue.
 func (d *delivery) keepOfFirst(part ptrace.Traces) {
 	first := &d.queue[0]
-	spans, bytes := part.SpanCount(), d.memory(part)
+	spans, bytes := part.SpanCount(), memoryOf(part)
 	if spans == 0 {
 		bytes = 0
 	}

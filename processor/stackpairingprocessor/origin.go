@@ -47,8 +47,7 @@ func newOrigin(c carrier, b *callevent.Batch) *origin {
 	c.resource.Resource().CopyTo(o.resource)
 	c.scope.Scope().CopyTo(o.scope)
 	o.attributes = [2]attributeList{listOf(o.resource.Attributes()), listOf(o.scope.Attributes())}
-	o.bytes = new(ptrace.ProtoMarshaler).TracesSize(o.traces(nil, nil)) +
-		(len(o.attributes[0])+len(o.attributes[1]))*keyValueBytes
+	o.bytes = memoryOf(o.traces(nil, nil)) + (len(o.attributes[0])+len(o.attributes[1]))*keyValueBytes
 	return o
 }
 

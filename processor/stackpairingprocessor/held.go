@@ -183,7 +183,10 @@ func (d *delivery) answer(first held, err error) error {
 		if named {
 			d.keepOfFirst(part)
 		}
-		d.why = err
+		// That a call was broken off says less than why an earlier one was refused.
+		if d.why == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+			d.why = err
+		}
 		return err
 	}
 	if err != nil {
@@ -229,11 +232,11 @@ func (d *delivery) keepOfFirst(part ptrace.Traces) {
 }
 
 // dropHeld drops what is held.
-func (d *delivery) dropHeld(reason dropReason, err error) {
+func (d *delivery) dropHeld(reason dropReason) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if spans := int(d.spans.Load()); spans > 0 {
-		d.dropped(spans, reason, err)
+		d.dropped(spans, reason, d.why)
 		d.count(-spans)
 	}
 	d.queue, d.bytes = nil, 0

@@ -155,28 +155,25 @@ func (p *pairer) Shutdown(ctx context.Context) error {
 		p.closed = true
 		p.calls.Unlock()
 
-		// What is held goes first, while there is time; its error is said below.
-		_ = p.offerUntil(ctx)
+		// What is held goes first, while there is time.
+		p.offerUntil(ctx)
 		fresh := func() *finished { return p.fresh(ctx) }
 		for i := range p.shards {
 			p.handOnAll(ctx, p.shards[i].end(callevent.CauseShutdown, fresh))
 		}
-		p.delivery.dropHeld(atShutdown, p.offerUntil(ctx))
+		p.offerUntil(ctx)
+		p.delivery.dropHeld(atShutdown)
 		p.telemetry.Shutdown()
 	})
 	return nil
 }
 
 // offerUntil offers what is held until it is accepted or ctx is done.
-func (p *pairer) offerUntil(ctx context.Context) error {
-	for {
-		err := p.delivery.offerHeld(ctx)
-		if err == nil {
-			return nil
-		}
+func (p *pairer) offerUntil(ctx context.Context) {
+	for p.delivery.offerHeld(ctx) != nil {
 		select {
 		case <-ctx.Done():
-			return err
+			return
 		case <-time.After(tickInterval):
 		}
 	}

@@ -305,6 +305,7 @@ func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
 	go run.keep()
 	go b.receiver.control(run)
 	p.expectToBeTurnedAway("the receiver is shutting down")
+	p.close()
 	b.awaitRuns(0)
 	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
 // linger connects n agents with a data connection each, and gives them up one after
@@ -66,6 +68,36 @@ func TestNobodyIsCutWhereThatMakesNotRoomEnough(t *testing.T) {
 		p.close()
 	}
 	first.finish()
+	b.awaitRuns(0)
+}
+
+// Agents that were turned away linger too, and may be stopped for hours.
+func TestAnAgentIsHeardThoughThoseThatWereTurnedAwayDoNotClose(t *testing.T) {
+	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 2 })
+	a := connect(b, 1)
+	a.join()
+	turnAway := func() *peer {
+		p := dial(t, b.address())
+		p.send(bytefrog.Hello{Version: 1}, bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Shop"})
+		p.expectToBeTurnedAway("limits.max_connections is reached (2)")
+		return p
+	}
+	var stopped []*peer
+	for range heardBeyond {
+		stopped = append(stopped, turnAway())
+	}
+	b.await("all to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == heardBeyond })
+	assert.Zero(t, b.metric("receiver_bytefrog_lingering_cut"))
+	stopped = append(stopped, turnAway(), turnAway())
+	// The two that waited longest had to make room.
+	stopped[0].expectEnd()
+	stopped[1].expectEnd()
+	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
+	assert.Empty(t, b.said.FilterMessageSnippet("closed unheard").All())
+	for _, p := range stopped {
+		p.close()
+	}
+	a.finish()
 	b.awaitRuns(0)
 }
 

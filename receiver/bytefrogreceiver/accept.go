@@ -125,6 +125,12 @@ func (h *handshakes) done(conn net.Conn) {
 	delete(h.open, conn)
 }
 
+func (h *handshakes) len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.open)
+}
+
 // hurry leaves those that are open, and those to come, no more time than till then.
 func (h *handshakes) hurry(latest time.Time) {
 	h.mu.Lock()

@@ -47,7 +47,8 @@ func (r *bytefrogReceiver) accept(listener net.Listener) {
 }
 
 // receive gives a connection a goroutine. Where it is one too many, connections that
-// linger make room for it, or it is only heard and refused.
+// linger make room for it, or it is only heard and refused; where it is one too many
+// for that too, they make room for hearing it.
 func (r *bytefrogReceiver) receive(socket net.Conn) {
 	conn := &connection{Conn: socket, closed: func() {
 		r.open.Add(-1)
@@ -59,7 +60,7 @@ func (r *bytefrogReceiver) receive(socket net.Conn) {
 	switch {
 	case beyond <= 0 || r.env.lingering.makeRoom(beyond):
 		r.begin(conn, nil)
-	case beyond <= heardBeyond:
+	case beyond <= heardBeyond || r.env.lingering.makeRoom(beyond-heardBeyond):
 		r.begin(conn, limit)
 	default:
 		r.env.telemetry.refused(refusedUnheard)
@@ -122,6 +123,12 @@ func (h *handshakes) done(conn net.Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.open, conn)
+}
+
+func (h *handshakes) len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.open)
 }
 
 // hurry leaves those that are open, and those to come, no more time than till then.

@@ -103,8 +103,7 @@ func (p *peer) expectError() string {
 	return m.(bytefrog.ErrorMessage).Text
 }
 
-// expectToBeTurnedAway expects to be started for nothing and then told of an error,
-// and closes the connection.
+// expectToBeTurnedAway expects to be started for nothing and then told of an error.
 func (p *peer) expectToBeTurnedAway(text string) {
 	p.t.Helper()
 	m, err := p.receive()
@@ -116,7 +115,6 @@ func (p *peer) expectToBeTurnedAway(text string) {
 	assert.Zero(p.t, c.DataConnections)
 	p.expectCommand(bytefrog.TypeStart)
 	assert.Contains(p.t, p.expectError(), text)
-	p.close()
 }
 
 // expectEnd expects the connection to be closed.

@@ -30,8 +30,12 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
-// patience is how long a test waits for what has to come.
-const patience = 10 * time.Second
+// patience is how long a test waits for what has to come, on however busy a machine;
+// never is longer than any test takes.
+const (
+	patience = time.Minute
+	never    = time.Hour
+)
 
 // bed is a running receiver with everything that it hands on and says.
 type bed struct {
@@ -55,9 +59,19 @@ func withoutTraces(b *bed, _ *Config) { b.pipeline = nil }
 func quickly(b *bed, _ *Config) {
 	b.timing = &timing{
 		farewell: 200 * time.Millisecond, quiet: 100 * time.Millisecond, complete: 10 * time.Millisecond,
-		drain: 5 * time.Second, discard: 200 * time.Millisecond, parting: 200 * time.Millisecond, control: 30 * time.Millisecond,
+		drain: never, discard: 200 * time.Millisecond, parting: 200 * time.Millisecond, control: 30 * time.Millisecond,
 		answer: 100 * time.Millisecond, hello: 200 * time.Millisecond, ready: 20 * time.Millisecond,
 	}
+}
+
+// patiently gives agents all the time they need, for tests in which the agent, and
+// not the clock, decides what comes next.
+func patiently(b *bed, c *Config) {
+	b.timing = &timing{
+		farewell: never, quiet: never, complete: time.Millisecond, drain: never, discard: never,
+		parting: never, control: never, answer: never, hello: never, ready: never,
+	}
+	c.ShutdownTimeout = 10 * time.Minute
 }
 
 func newBed(t testing.TB, options ...option) *bed {
@@ -99,6 +113,7 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	if b.timing != nil {
 		r.env.timing = *b.timing
 	}
+	r.env.timing.shutdown = patience
 	if b.pipeline != nil {
 		r.traces = b.pipeline
 	}

@@ -11,45 +11,42 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// The steps in which an agent is left, see keeper.end. Each is a method of what the
-// one before gives.
-type (
-	// silenced is an agent that traces no more, as far as it can be told.
-	silenced farewellState
-	// drained is one of which nothing more is wanted.
-	drained farewellState
-	// told is one whose program waits for us no more.
-	told farewellState
-)
-
-type farewellState struct {
+// farewell is the leaving of the agent of a run. Its methods are the steps of
+// keeper.end, each done at most once and in that order.
+type farewell struct {
 	run *run
 	// answered says that the agent answered suspend: it is alive.
 	answered bool
 }
 
+// beginFarewell sees to it that nobody else tells the agent to suspend or to trace
+// again: told so after error, it would be told by a run that is over.
+func (r *run) beginFarewell() *farewell {
+	r.tracing.end()
+	return &farewell{run: r}
+}
+
 // suspend is step 1. An agent that is shutting down traces no more, and would take
 // suspend for an error, at which it throws away what it has still to send.
-func (r *run) suspend() silenced {
-	s := silenced{run: r}
+func (f *farewell) suspend() {
+	r := f.run
 	if r.control.lastMode() == bytefrog.ModeShuttingDown {
-		return s
+		return
 	}
 	answered, err := r.suspendForGood()
 	if err != nil {
 		r.logger.Debug("The agent could not be told to suspend", zap.Error(err))
-		return s
+		return
 	}
 	timer := time.NewTimer(r.env.timing.farewell)
 	defer timer.Stop()
 	select {
 	case <-answered:
-		s.answered = true
+		f.answered = true
 	case <-r.control.ended:
 	case <-timer.C:
 		r.logger.Debug("The agent did not answer suspend")
 	}
-	return s
 }
 
 // readTick is how often read looks.
@@ -60,8 +57,8 @@ const readTick = 2 * time.Millisecond
 // nothing is read, so the clock stands still. When the shutdown's time is over
 // nothing waits for the pipeline (handover.send), so what comes is read and dropped:
 // an agent whose data connection is closed with something unread may hang.
-func (s silenced) read() drained {
-	r := s.run
+func (f *farewell) read() {
+	r := f.run
 	ticker := time.NewTicker(readTick)
 	defer ticker.Stop()
 	over, limit := r.env.ctx.Done(), r.env.timing.drain
@@ -88,17 +85,16 @@ func (s silenced) read() drained {
 			since = now
 		}
 		if now.Sub(since) >= r.quiet() {
-			break
+			return
 		}
 	}
-	return drained(s)
 }
 
 // quiet is how long nothing has to come for all to have come. It is short when an
 // agent that was told to suspend has said how many numbers it gave out, and they came.
 func (r *run) quiet() time.Duration {
 	at, ok := r.tracing.brokenAt()
-	if ok && r.ending.how == farewellSuspend && r.stream.received.Load() >= at {
+	if ok && r.ending.how == mannerSuspend && r.stream.received.Load() >= at {
 		return r.env.timing.complete
 	}
 	return r.env.timing.quiet
@@ -106,16 +102,20 @@ func (r *run) quiet() time.Duration {
 
 // tell is step 3. The agent closes its connections after its heartbeat interval, its
 // program runs on, and at its end nobody waits for what was not sent.
-func (d drained) tell() told {
-	if err := d.run.control.send(bytefrog.ErrorMessage{Text: d.run.ending.Error()}); err != nil {
-		d.run.logger.Debug("The agent could not be told why it is left", zap.Error(err))
+func (f *farewell) tell() {
+	if err := f.run.control.send(bytefrog.ErrorMessage{Text: f.run.ending.Error()}); err != nil {
+		f.run.logger.Debug("The agent could not be told why it is left", zap.Error(err))
 	}
-	return told(d)
 }
 
 // part is step 4. Whoever reads a connection of the run stops, though it be held up by
-// the pipeline: the agent must not wait for that.
-func (t told) part() {
-	r := t.run
-	r.env.lingering.add(r.data.part(), r.control.in.takeAway(), t.answered)
+// the pipeline: the agent must not wait for that. The run's ID is given to others as
+// late as can be: a data connection of the agent might still come.
+func (f *farewell) part() {
+	r := f.run
+	r.env.registry.linger(r.id)
+	r.env.lingering.add(lingerer{
+		data: r.data.part(), control: r.control.in.takeAway(), answered: f.answered,
+		gone: func() { r.env.registry.gone(r.id) },
+	})
 }

@@ -47,6 +47,8 @@ type handover struct {
 	// backoff is between tries.
 	backoff backoff
 
+	// calls is how many calls the pipeline has not returned from.
+	calls atomic.Int32
 	// waiting is how many connections wait here and are not read.
 	waiting atomic.Int32
 	// dropping and refusing say that a burst of it goes on and was logged.
@@ -89,7 +91,7 @@ func (h *handover) send(batch callevent.Packed) {
 		return
 	}
 	h.waiting.Add(1)
-	err := h.next.ConsumeTraces(p.observed, h.traces(batch))
+	err := h.call(p.observed, batch)
 	h.waiting.Add(-1)
 	if err == nil || consumererror.IsPermanent(err) || h.ctx.Err() != nil {
 		h.delivered(p, err)
@@ -100,6 +102,13 @@ func (h *handover) send(batch callevent.Packed) {
 	h.refused()
 }
 
+// call gives a batch to the pipeline.
+func (h *handover) call(ctx context.Context, batch callevent.Packed) error {
+	h.calls.Add(1)
+	defer h.calls.Add(-1)
+	return h.next.ConsumeTraces(ctx, h.traces(batch))
+}
+
 // offer hands on a batch without events, which nothing is lost with: it reports
 // whether the pipeline accepted it at once.
 func (h *handover) offer(batch callevent.Packed) bool {
@@ -107,7 +116,7 @@ func (h *handover) offer(batch callevent.Packed) bool {
 		return false
 	}
 	ctx := h.observer.StartTracesOp(h.ctx)
-	err := h.next.ConsumeTraces(ctx, h.traces(batch))
+	err := h.call(ctx, batch)
 	h.observer.EndTracesOp(ctx, formatBytefrog, 1, err)
 	return err == nil
 }
@@ -116,7 +125,7 @@ func (h *handover) offer(batch callevent.Packed) bool {
 // over.
 func (h *handover) deliver(p parcel) {
 	for {
-		err := h.next.ConsumeTraces(p.observed, h.traces(p.batch))
+		err := h.call(p.observed, p.batch)
 		if err == nil || consumererror.IsPermanent(err) {
 			h.backoff.accepted()
 			h.delivered(p, err)

@@ -123,12 +123,12 @@ func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello, refusal *limitErro
 	}
 	r.env.telemetry.runs(1)
 	go run.keep()
-	r.control(run)
+	r.startAndRead(run)
 }
 
-// control starts the agent of a run and reads its control connection. An agent that
+// startAndRead starts the agent of a run and reads its control connection. An agent that
 // is left before it is started is turned away.
-func (r *bytefrogReceiver) control(run *run) {
+func (r *bytefrogReceiver) startAndRead(run *run) {
 	if err := run.start(); err != nil {
 		run.leave(startFailed(err))
 	}

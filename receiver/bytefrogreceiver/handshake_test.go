@@ -181,6 +181,7 @@ func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 			agent.version = version
 			agent.send(bytefrog.Hello{Version: version})
 			agent.expectToBeTurnedAway("limits.max_connections is reached (2)")
+			agent.close()
 		}
 		stranger := dial(t, b.address())
 		stranger.send(bytefrog.Hello{Version: 3})
@@ -221,6 +222,7 @@ func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 		p := dial(t, b.address())
 		p.send(bytefrog.Hello{Version: 1})
 		p.expectToBeTurnedAway("limits.max_runs is reached (1)")
+		p.close()
 		b.await("its connection to be closed", func() bool { return b.openConnections() == 1 })
 		a.finish()
 		b.awaitRuns(0)
@@ -288,6 +290,7 @@ func TestAnAgentThatSaysHelloDuringTheShutdownIsTurnedAway(t *testing.T) {
 	}
 	for _, p := range waiting {
 		p.expectToBeTurnedAway("shutting down")
+		p.close()
 	}
 	require.NoError(t, <-done)
 	assert.Zero(t, b.openConnections())

@@ -25,7 +25,7 @@ func (r *run) leave(e ending) {
 }
 
 // end is the one way in which a run ends, so that the traced program lives. An agent
-// is left in steps (farewell.go), each of which can only follow the one before:
+// is left in steps (farewell.go), as many as the manner of leaving it needs:
 //
 //  1. Suspend: it is told to trace no more, and its answer is waited for.
 //  2. Read: what it had sent till then is read and handed on; when the time of the
@@ -34,30 +34,33 @@ func (r *run) leave(e ending) {
 //  4. Part: its connections are taken from those who read them, and linger until it
 //     closes them (linger.go).
 //
-// One that is given up is told at once (3, 4), and one that ends its run itself is
-// read (2, 4). Whatever the agent does, the run goes on to its end:
+// Whatever the agent does, the run goes on to its end:
 //
 //  5. Finish: what is in memory is handed on, then the end, and the ID is given back.
 func (k *keeper) end() {
 	r := k.run
 	if r.isStarted() {
-		r.sayFarewell().part()
+		r.takeLeave()
 	}
 	<-r.control.ended
 	r.logEnding()
 	k.finish()
 }
 
-// sayFarewell is steps 1 to 3, as far as the run's ending needs them.
-func (r *run) sayFarewell() told {
+// takeLeave is steps 1 to 4.
+func (r *run) takeLeave() {
+	f := r.beginFarewell()
 	switch r.ending.how {
-	case farewellSuspend:
-		return r.suspend().read().tell()
-	case farewellError:
-		return drained{run: r}.tell()
-	default:
-		return told(silenced{run: r}.read())
+	case mannerSuspend:
+		f.suspend()
+		f.read()
+		f.tell()
+	case mannerError:
+		f.tell()
+	case mannerNone:
+		f.read()
 	}
+	f.part()
 }
 
 // logEnding says that the run ends, and what it was.

@@ -55,11 +55,18 @@ const (
 
 // lingerer is one agent.
 type lingerer struct {
-	// connections are its data connections, then its control connection.
-	connections []*discarder
-	since       time.Time
+	// data are its data connections, if it has any, and control is the other. Nobody
+	// else uses them any more.
+	data    []net.Conn
+	control net.Conn
 	// answered says that the agent was alive when it was told.
 	answered bool
+	// gone, if it is set, is called when all its connections have ended.
+	gone func()
+
+	since time.Time
+	// connections are its data connections, then its control connection.
+	connections []*discarder
 }
 
 // discarder reads one connection.
@@ -71,11 +78,11 @@ type discarder struct {
 	ended chan struct{}
 }
 
-// add lets the connections of an agent linger, which nobody else uses any more.
-func (l *lingering) add(data []net.Conn, control net.Conn, answered bool) {
-	a := &lingerer{since: time.Now(), answered: answered}
+// add lets an agent linger.
+func (l *lingering) add(a lingerer) {
+	a.since = time.Now()
 	l.mu.Lock()
-	for _, conn := range append(data, control) {
+	for _, conn := range append(a.data, a.control) {
 		d := &discarder{conn: conn, ended: make(chan struct{})}
 		d.place = l.byAge.PushBack(d)
 		a.connections = append(a.connections, d)
@@ -86,7 +93,7 @@ func (l *lingering) add(data []net.Conn, control net.Conn, answered bool) {
 	for _, d := range a.connections {
 		go l.discard(d)
 	}
-	go l.attend(a)
+	go l.attend(&a)
 }
 
 // discard reads a connection until it ends.
@@ -162,6 +169,9 @@ func (l *lingering) len() int {
 // an agent that finds those lost, and can say so, lets its program run.
 func (l *lingering) attend(a *lingerer) {
 	defer l.reading.Done()
+	if a.gone != nil {
+		defer a.gone()
+	}
 	if awaitEnd(a, l.stopping) {
 		return
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
 // linger connects n agents with a data connection each, and gives them up one after
@@ -69,17 +71,70 @@ func TestNobodyIsCutWhereThatMakesNotRoomEnough(t *testing.T) {
 	b.awaitRuns(0)
 }
 
+// Agents that were turned away linger too, and may be stopped for hours.
+func TestAnAgentIsHeardThoughThoseThatWereTurnedAwayDoNotClose(t *testing.T) {
+	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 2 })
+	a := connect(b, 1)
+	a.join()
+	turnAway := func() *peer {
+		p := dial(t, b.address())
+		p.send(bytefrog.Hello{Version: 1}, bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Shop"})
+		p.expectToBeTurnedAway("limits.max_connections is reached (2)")
+		return p
+	}
+	var stopped []*peer
+	for i := range heardBeyond {
+		stopped = append(stopped, turnAway())
+		b.await("it to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == int64(i+1) })
+	}
+	assert.Zero(t, b.metric("receiver_bytefrog_lingering_cut"))
+	stopped = append(stopped, turnAway(), turnAway())
+	// The two that waited longest had to make room.
+	stopped[0].expectEnd()
+	stopped[1].expectEnd()
+	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
+	assert.Empty(t, b.said.FilterMessageSnippet("closed unheard").All())
+	for _, p := range stopped {
+		p.close()
+	}
+	a.finish()
+	b.awaitRuns(0)
+}
+
+func TestADataConnectionOfAnAgentThatLingersComesToNoOtherRun(t *testing.T) {
+	b := newBed(t, quickly)
+	// It was stopped before it opened its data connections.
+	stopped := connect(b, 1)
+	r := b.receiver.env.registry
+	r.lookup(runID(stopped.configuration.RunID)).leave(unresponsive(time.Second))
+	stopped.control.expectError()
+	b.awaitRuns(0)
+	for range maxRunID - 1 {
+		r.close(openRun(t, r))
+	}
+	other := connect(b, 1)
+	assert.NotEqual(t, stopped.configuration.RunID, other.configuration.RunID)
+	late := dial(t, b.address())
+	late.send(bytefrog.DataHello{Run: stopped.configuration.RunID})
+	assert.Contains(t, late.expectError(), "is unknown")
+	late.expectEnd()
+	stopped.control.close()
+	b.await("it to be gone", func() bool { return b.metric("receiver_bytefrog_lingering") == 0 })
+	other.finish()
+	b.awaitRuns(0)
+}
+
 func TestWhoeverLingersAtTheShutdownHasUntilItsTimeIsOver(t *testing.T) {
-	const timeout = 500 * time.Millisecond
-	b := newBed(t, shutdownWith(timeout, 10*time.Millisecond))
+	b := newBed(t, patiently, func(b *bed, c *Config) {
+		b.timing.parting = time.Millisecond
+		c.ShutdownTimeout = 500 * time.Millisecond
+	})
 	a := linger(b, 1)[0]
-	began := time.Now()
 	done := b.shutdownInBackground()
-	data, control := a.ends()
-	dataAt, controlAt := <-data, <-control
+	a.data[0].expectEnd()
+	assert.Error(t, b.receiver.env.ctx.Err(), "the shutdown's time is over")
+	a.expectDataToBeClosedFirst(b)
 	require.NoError(t, <-done)
-	assert.GreaterOrEqual(t, dataAt.Sub(began), timeout)
-	assert.GreaterOrEqual(t, controlAt.Sub(dataAt), 250*time.Millisecond)
 }
 
 func TestWhoSendsForEverDoesNotLingerForEver(t *testing.T) {

@@ -16,7 +16,8 @@ const maxRunID = 255
 
 // registry knows the runs, and gives out their IDs. An ID that was given back is
 // given out again as late as can be: a data connection of the run that had it
-// might still come, and would bring its events to another run.
+// might still come, and would bring its events to another run. It may come late where
+// the agent lingers, which can be stopped for hours, so other IDs go first.
 type registry struct {
 	// max is how many runs can be at once.
 	max int
@@ -24,8 +25,10 @@ type registry struct {
 	mu sync.Mutex
 	// runs has nil where an ID is free.
 	runs [maxRunID + 1]*run
-	// returned says when an ID was given back: the number of IDs given back till
-	// then, 0 for those that were never given out.
+	// lingering is how many agents linger whose runs had an ID.
+	lingering [maxRunID + 1]int
+	// returned says when a run or an agent that lingered let go of an ID last: how
+	// often any was let go of till then, 0 for those that were never given out.
 	returned  [maxRunID + 1]uint64
 	returns   uint64
 	live      int
@@ -58,15 +61,25 @@ func (r *registry) open(create func(id runID) (*run, error)) (*run, error) {
 	return run, nil
 }
 
-// free is the free ID that was given back first, or never given out.
+// free is the ID, of those that no run has, that is the least likely to be used by
+// an agent that had it: if possible none lingers, and it was let go of before all
+// others, or was never given out.
 func (r *registry) free() runID {
 	free := 0
 	for id := 1; id <= maxRunID; id++ {
-		if r.runs[id] == nil && (free == 0 || r.returned[id] < r.returned[free]) {
+		if r.runs[id] == nil && (free == 0 || r.rather(id, free)) {
 			free = id
 		}
 	}
 	return runID(free)
+}
+
+// rather reports whether an ID is to be given out rather than another.
+func (r *registry) rather(id, other int) bool {
+	if lingers, others := r.lingering[id] > 0, r.lingering[other] > 0; lingers != others {
+		return others
+	}
+	return r.returned[id] < r.returned[other]
 }
 
 // close gives the ID of a run back.
@@ -76,10 +89,31 @@ func (r *registry) close(run *run) {
 	if r.runs[run.id] != run {
 		return
 	}
-	r.returns++
-	r.runs[run.id], r.returned[run.id] = nil, r.returns
+	r.runs[run.id] = nil
+	r.letGo(run.id)
 	r.live--
 	r.allClosed.Done()
+}
+
+// linger says that the agent of the run that has the ID lingers, until gone is
+// called.
+func (r *registry) linger(id runID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lingering[id]++
+}
+
+// gone says that the agent of a run that had the ID lingers no more.
+func (r *registry) gone(id runID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lingering[id]--
+	r.letGo(id)
+}
+
+func (r *registry) letGo(id runID) {
+	r.returns++
+	r.returned[id] = r.returns
 }
 
 // lookup gives the run with an ID, or nil.

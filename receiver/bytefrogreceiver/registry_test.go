@@ -46,6 +46,46 @@ func TestARunIDIsReusedAsLateAsCanBe(t *testing.T) {
 	assert.EqualValues(t, 3, openRun(t, r).id)
 }
 
+// A data connection of such an agent might still come.
+func TestTheIDOfAnAgentThatLingersIsReusedLast(t *testing.T) {
+	r := &registry{max: maxRunID}
+	first := openRun(t, r)
+	require.EqualValues(t, 1, first.id)
+	r.linger(first.id)
+	r.close(first)
+	// However often all others are.
+	for range 3 * maxRunID {
+		opened := openRun(t, r)
+		require.NotEqual(t, first.id, opened.id)
+		r.close(opened)
+	}
+	// Where all others are in use, it is.
+	for range maxRunID - 1 {
+		require.NotEqual(t, first.id, openRun(t, r).id)
+	}
+	again := openRun(t, r)
+	assert.Equal(t, first.id, again.id)
+	r.close(again)
+	assert.Equal(t, first.id, openRun(t, r).id)
+}
+
+func TestTheIDOfAnAgentThatIsGoneIsReusedAfterThoseThatAreFreeForLonger(t *testing.T) {
+	r := &registry{max: maxRunID}
+	var runs []*run
+	for range maxRunID {
+		runs = append(runs, openRun(t, r))
+	}
+	lingers, second, third := runs[6], runs[3], runs[8]
+	r.linger(lingers.id)
+	r.close(lingers)
+	r.close(second)
+	r.gone(lingers.id)
+	r.close(third)
+	assert.Equal(t, second.id, openRun(t, r).id)
+	assert.Equal(t, lingers.id, openRun(t, r).id)
+	assert.Equal(t, third.id, openRun(t, r).id)
+}
+
 func TestClosingARunTwiceDoesNotTakeItsIDFromAnother(t *testing.T) {
 	r := &registry{max: 1}
 	old := openRun(t, r)

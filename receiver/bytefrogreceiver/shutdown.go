@@ -6,6 +6,7 @@ package bytefrogreceiver
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -54,11 +55,40 @@ func (r *bytefrogReceiver) awaitOver(ctx context.Context, over <-chan struct{}) 
 	case <-timer.C:
 	}
 	r.cancel()
-	timer.Reset(farewellTime)
+	beyond := r.env.timing.shutdown
+	timer.Reset(beyond)
 	select {
 	case <-over:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("the pipeline has not returned from a hand-over %v after shutdown_timeout", farewellTime)
+		return fmt.Errorf("the shutdown is not over %v after its time for handing on: still open are %s", beyond, r.stillOpen())
 	}
+}
+
+// stillOpen says what a shutdown waits for.
+func (r *bytefrogReceiver) stillOpen() string {
+	var open []string
+	say := func(n int, what string) {
+		if n > 0 {
+			open = append(open, fmt.Sprintf("%s (%d)", what, n))
+		}
+	}
+	runs, handovers := r.env.registry.list(), 0
+	for _, run := range runs {
+		if run.handover != nil {
+			handovers += int(run.handover.calls.Load())
+		}
+	}
+	say(len(runs), "runs")
+	say(handovers, "hand-overs of call events that the pipeline has not returned from")
+	say(int(r.open.Load()), "connections")
+	say(r.handshakes.len(), "of those that have not said what they are")
+	say(r.env.lingering.len(), "of those that linger")
+	if r.env.logs != nil {
+		say(int(r.env.logs.memory.used.Load()), "bytes of log records")
+	}
+	if len(open) == 0 {
+		return "the last metrics"
+	}
+	return strings.Join(open, ", ")
 }

@@ -29,6 +29,8 @@ type timing struct {
 	// ready is how long after start an agent is told error that is turned away, unless
 	// it was ready before.
 	ready time.Duration
+	// shutdown is how much longer than shutdown_timeout a shutdown may take.
+	shutdown time.Duration
 }
 
 func defaultTiming() timing {
@@ -43,5 +45,6 @@ func defaultTiming() timing {
 		answer:   5 * time.Second,
 		hello:    time.Second,
 		ready:    500 * time.Millisecond,
+		shutdown: farewellTime,
 	}
 }

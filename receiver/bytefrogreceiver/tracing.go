@@ -21,8 +21,16 @@ type tracing struct {
 	suspension
 	// overloaded: it was asked to suspend because the pipeline refuses.
 	overloaded bool
-	// over: it will not trace again. farewell: it was tracing when it was told so.
+	// over: the agent is being left, and told nothing more for overload. farewell: it
+	// was tracing when it was told to suspend for good.
 	over, farewell bool
+}
+
+// end says that the agent is being left: for overload it is told nothing from now on.
+func (t *tracing) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
 }
 
 // suspendForOverload tells the agent to suspend, because the pipeline refuses. One that
@@ -78,7 +86,6 @@ func (r *run) suspendForGood() (answered <-chan struct{}, err error) {
 	t := &r.tracing
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.over = true
 	answered, first := t.ask(r.env.now())
 	if first {
 		t.farewell = true

@@ -55,7 +55,7 @@ func (r *bytefrogReceiver) turnAway(in *input, version uint8, why error) {
 	if err != nil {
 		r.env.logger.Debug("The agent could not be told why it is turned away", zap.Error(err))
 	}
-	r.env.lingering.add(nil, in.takeAway(), true)
+	r.env.lingering.add(lingerer{control: in.takeAway(), answered: true})
 }
 
 // awaitReady waits for the first class report, which only an agent that takes error

@@ -96,6 +96,7 @@ func TestAnAgentThatIsReadyIsToldAtOnceThatItIsTurnedAway(t *testing.T) {
 	p.send(bytefrog.Hello{Version: 2}, bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing},
 		bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Shop"})
 	p.expectToBeTurnedAway("limits.max_runs is reached (1)")
+	p.close()
 	a.finish()
 	b.awaitRuns(0)
 }

@@ -72,7 +72,7 @@ func TestNotesOfOthersStandBeforeTheBuildID(t *testing.T) {
 		"alone":                       {note(noteOwner, noteBuildID, "abcde", 4), 4, "abcde"},
 		"behind another of GNU":       {join(note(noteOwner, 1, "abi", 4), note(noteOwner, noteBuildID, "abcde", 4)), 4, "abcde"},
 		"behind another owner's":      {join(note("Go\x00\x00", noteBuildID, "no", 4), note(noteOwner, noteBuildID, "abcde", 4)), 4, "abcde"},
-		"aligned to 8":                {join(note(noteOwner, 5, "propert", 8), note(noteOwner, noteBuildID, "abcdefgh", 8)), 8, "abcdefgh"},
+		"aligned to 8":                {join(note(noteOwner, 5, "prop", 8), note(noteOwner, noteBuildID, "abcdefgh", 8)), 8, "abcdefgh"},
 		"of alignment 1, which is 4":  {note(noteOwner, noteBuildID, "abcd", 4), 1, "abcd"},
 		"without its padding":         {note(noteOwner, noteBuildID, "abcde", 4)[:12+4+5], 4, "abcde"},
 		"longer than what is there":   {note(noteOwner, noteBuildID, "abcd", 4)[:12+4+3], 4, ""},
@@ -166,6 +166,38 @@ func TestSectionsThatLie(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNotesThatCannotBeReadAreNotTakenForNone(t *testing.T) {
+	m := shop
+	m.buildID = ""
+	for what, c := range map[string]struct {
+		size uint64
+		want string
+	}{
+		"more than is read":  {maxNoteBytes + 1, "expected at most 65536 bytes, got 65537"},
+		"more than is there": {maxNoteBytes, "expected 65536 bytes, got "},
+		"none":               {0, ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			data := m.bytes()
+			binary.LittleEndian.PutUint64(data[64+56+32:], c.size) // p_filesz of the second segment
+			_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{memorySize: 0x1000}, DefaultSettings())
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "notes at byte ")
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestAFileWithoutSegmentsIsAnError(t *testing.T) {
+	data := shop.bytes()
+	binary.LittleEndian.PutUint32(data[64:], uint32(elf.PT_NULL))
+	_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings())
+	require.EqualError(t, err, "expected a loadable segment, got none")
 }
 
 func TestNoNamesAreNoNames(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -264,6 +265,25 @@ func TestAProcessKeepsItsNamesWhenATableIsGivenUp(t *testing.T) {
 			assert.Equal(t, c.want, objects.Name(0x1110).Qualified)
 		})
 	}
+}
+
+func TestProcessesShareFilesAtTheSameTime(t *testing.T) {
+	one := tableBytes(1, len("shop0")+1)
+	bed := newFilesBed(t, func(s *Settings) { s.MaxTableBytes, s.Report = 2*one, nil })
+	told := append(bed.manyShops(t, 5), Mapping{Path: "/absent"})
+	want := []string{"shop0", "shop1", "shop2", "shop3", "shop4", "absent+0x100"}
+	var processes sync.WaitGroup
+	for i := range 8 {
+		processes.Go(func() {
+			for j := range 30 {
+				k := (i + j) % len(told)
+				assert.Equal(t, want[k], bed.name(t, told[k]))
+			}
+		})
+	}
+	processes.Wait()
+	assert.Equal(t, 2, bed.Stats().Tables)
+	assert.Equal(t, uint64(1), bed.Stats().Missing)
 }
 
 func TestLargeFilesAreNotOpened(t *testing.T) {

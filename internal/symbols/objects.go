@@ -24,7 +24,9 @@ const (
 
 // Mapping is an object that is loaded in a process.
 type Mapping struct {
-	// Base is the address where the object's first loadable segment begins.
+	// Base is the address where the object's first loadable segment begins. It is
+	// not the load bias (l_addr of dlopen's link_map), which is another address where
+	// the file doesn't begin at 0.
 	Base uint64
 	// Size is how many bytes of the address space it takes from there, holes
 	// between segments included. An object of size 0 covers nothing.
@@ -136,6 +138,9 @@ func (b *object) is(m Mapping) bool {
 	}
 	return !b.buildIDFollows && b.identity.buildID == string(m.BuildID)
 }
+
+// maxPathBytes is PATH_MAX of Linux.
+const maxPathBytes = 4096
 
 // cleanPath is a told path as names show it.
 func cleanPath(told string) string {

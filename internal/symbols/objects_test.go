@@ -168,6 +168,34 @@ func TestADebugLinkThatFollows(t *testing.T) {
 	require.EqualError(t, o.SetDebugLink(0x2000, "x"), `debug link "x": expected an object at 0x2000, got none`)
 }
 
+func TestAnObjectThatIsToldAgain(t *testing.T) {
+	told := Mapping{Base: 0x1000, Size: 0x1000, Path: "/shop", BuildID: []byte("id")}
+	for what, c := range map[string]struct {
+		change func(*Mapping)
+		same   bool
+	}{
+		"the same":                     {func(*Mapping) {}, true},
+		"its build ID follows":         {func(m *Mapping) { m.BuildID, m.BuildIDFollows = nil, true }, true},
+		"the path in other words":      {func(m *Mapping) { m.Path = "//./shop" }, true},
+		"another path":                 {func(m *Mapping) { m.Path = "/other" }, false},
+		"another size":                 {func(m *Mapping) { m.Size = 0x2000 }, false},
+		"another base":                 {func(m *Mapping) { m.Base = 0x1001 }, false},
+		"another build ID":             {func(m *Mapping) { m.BuildID = []byte("no") }, false},
+		"no build ID where it had one": {func(m *Mapping) { m.BuildID = nil }, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			o := NewObjects(nil, 1)
+			require.NoError(t, o.Map(told))
+			before := o.loaded[0]
+			again := told
+			c.change(&again)
+			require.NoError(t, o.Map(again))
+			require.Equal(t, 1, o.Len())
+			assert.Equal(t, c.same, before == o.loaded[0])
+		})
+	}
+}
+
 func TestNamesFollowWhatIsMapped(t *testing.T) {
 	bed := newFilesBed(t)
 	shopImage("pay").write(t, bed.dir, "shop")

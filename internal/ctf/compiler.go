@@ -19,7 +19,8 @@ type compiler struct {
 	at       position
 	// run is the index of the open run's operation, or -1.
 	run int
-	// order is the byte order of the last field that didn't end at a byte.
+	// order is the byte order of the number before, or NativeOrder where that
+	// depends on the packet.
 	order metadata.ByteOrder
 	err   error
 }
@@ -322,7 +323,7 @@ func (c *compiler) array(f *Field, t *metadata.Array) {
 	c.at, c.order = anywhere, metadata.NativeOrder
 	c.field(element)
 	c.close()
-	c.at = before.or(c.at)
+	c.at, c.order = before.or(c.at), metadata.NativeOrder
 	c.prog.arrays[o.n].end = c.pc()
 }
 
@@ -384,7 +385,7 @@ func (c *compiler) selected(f *Field, table selector, signed, orNothing bool) {
 		after = after.or(c.at)
 		jumps = append(jumps, c.emit(op{code: opJump}, f))
 	}
-	c.at = after
+	c.at, c.order = after, metadata.NativeOrder
 	for _, j := range jumps {
 		c.prog.ops[j].n = c.pc()
 	}

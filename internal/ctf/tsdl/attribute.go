@@ -60,7 +60,8 @@ func (p *Parser) attributes(s *scope, what string, set func(attribute) bool) {
 }
 
 func (p *Parser) attribute(s *scope) attribute {
-	a := attribute{where: p.tok.where, name: strings.Join(p.path("an attribute"), ".")}
+	a := attribute{where: p.tok.where}
+	a.name = strings.Join(p.path("an attribute"), ".")
 	if s != nil && p.accept(":=") {
 		a.kind, a.typ = attributeType, p.typeSpecifier(s)
 		return a

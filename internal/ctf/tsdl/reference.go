@@ -27,7 +27,8 @@ var prefixes = []struct {
 
 // reference reads the path of a field: names with dots or arrows between them.
 func (p *Parser) reference() metadata.Ref {
-	ref := metadata.Ref{Where: p.tok.where, Search: true, Path: p.path("the path of a field")}
+	ref := metadata.Ref{Where: p.tok.where, Search: true}
+	ref.Path = p.path("the path of a field")
 	for _, prefix := range prefixes {
 		n := len(prefix.names)
 		if len(ref.Path) > n && slices.Equal(ref.Path[:n], prefix.names) {

@@ -64,14 +64,22 @@ func (c *Clock) UnixNano(value uint64) int64 {
 	high, low := bits.Mul64(rest, nanosecondsPerSecond)
 	// rest < frequency, so high is less than the frequency.
 	fraction, _ := bits.Div64(high, low, c.frequency)
-	if seconds > math.MaxInt64 {
+	return unixNano(later(c.seconds, seconds), int64(fraction))
+}
+
+// later returns a+b, or the largest number if that is larger.
+func later(a int64, b uint64) int64 {
+	if room := uint64(math.MaxInt64) - uint64(a); b > room {
 		return math.MaxInt64
 	}
-	return unixNano(saturatedAdd(c.seconds, int64(seconds)), int64(fraction))
+	return int64(uint64(a) + b)
 }
 
 // unixNano joins seconds and nanoseconds, and saturates.
 func unixNano(seconds, nanoseconds int64) int64 {
+	if seconds < 0 {
+		seconds, nanoseconds = seconds+1, nanoseconds-nanosecondsPerSecond
+	}
 	switch {
 	case seconds > math.MaxInt64/nanosecondsPerSecond:
 		return math.MaxInt64

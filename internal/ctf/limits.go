@@ -14,7 +14,7 @@ const (
 	maxClassFields = 1 << 16
 	// maxTraceWork bounds the fields, operations and values of selectors of all
 	// classes together.
-	maxTraceWork = 1 << 20
+	maxTraceWork = 1 << 19
 	// maxNesting is how deep the fields of a scope may be nested.
 	maxNesting = 64
 	// maxElements is how many values all arrays of one event may have, those that

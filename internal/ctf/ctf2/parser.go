@@ -110,13 +110,18 @@ func (p *Parser) fragment(text []byte, complete bool) error {
 
 // syntaxError says where JSON is wrong.
 func syntaxError(begin metadata.Position, body []byte, decoder *json.Decoder, err error) error {
+	const expected = "an object of JSON"
+	var other *json.UnmarshalTypeError
+	if errors.As(err, &other) {
+		return &metadata.Error{Where: begin, Expected: expected, Got: other.Value}
+	}
 	offset := decoder.InputOffset()
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		offset = syntax.Offset - 1
 	}
 	at := after(begin, body[:min(max(0, offset), int64(len(body)))])
-	return &metadata.Error{Where: at, Expected: "an object of JSON", Got: err.Error()}
+	return &metadata.Error{Where: at, Expected: expected, Got: err.Error()}
 }
 
 // after is the position behind text that begins at p.

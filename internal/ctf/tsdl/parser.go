@@ -5,9 +5,9 @@ package tsdl
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 
 	"github.com/callbraid/callbraid/internal/ctf/metadata"
 )
@@ -32,10 +32,11 @@ type Parser struct {
 	seen map[string][sha256.Size]byte
 
 	// The declaration that is being read.
-	lex   lexer
-	tok   token // the next token
-	print hash.Hash
-	depth int
+	lex lexer
+	tok token // the next token
+	// spoken are the tokens so far, for its fingerprint.
+	spoken []byte
+	depth  int
 }
 
 // NewParser returns a parser that adds to trace.
@@ -45,7 +46,6 @@ func NewParser(trace *metadata.Trace) *Parser {
 		root:  &scope{},
 		where: metadata.Position{Line: 1, Column: 1},
 		seen:  map[string][sha256.Size]byte{},
-		print: sha256.New(),
 	}
 }
 
@@ -83,7 +83,7 @@ func (p *Parser) declarations() (err error) {
 	p.depth = 0
 	p.scan()
 	for p.tok.kind != end {
-		p.print.Reset()
+		p.spoken = p.spoken[:0]
 		p.declaration()
 	}
 	return nil
@@ -118,7 +118,10 @@ func (p *Parser) take() token {
 	if t.kind == end {
 		p.failToken("more")
 	}
-	fmt.Fprintf(p.print, "%d %q %s\n", t.kind, t.text, t.value)
+	p.spoken = append(p.spoken, byte(t.kind))
+	p.spoken = binary.AppendUvarint(p.spoken, uint64(len(t.text)))
+	p.spoken = append(p.spoken, t.text...)
+	p.spoken = binary.LittleEndian.AppendUint64(p.spoken, t.value.Magnitude)
 	p.scan()
 	return t
 }
@@ -166,8 +169,7 @@ func (p *Parser) deeper() func() {
 // repeated says whether the declaration that was just read was seen before in the
 // same words. Another one of the same thing is an error.
 func (p *Parser) repeated(at metadata.Position, what string) bool {
-	var print [sha256.Size]byte
-	p.print.Sum(print[:0])
+	print := sha256.Sum256(p.spoken)
 	before, known := p.seen[what]
 	if !known {
 		p.seen[what] = print

@@ -6,7 +6,7 @@ package ctf
 // Bounds on what a trace may ask for. They are far above what tracers write.
 const (
 	// MaxMetadataBytes is how long the metadata of a trace may be.
-	MaxMetadataBytes = 32 << 20
+	MaxMetadataBytes = 16 << 20
 	// MaxPacketBytes is how long a packet may be.
 	MaxPacketBytes = 1 << 30
 	// maxClassFields is how many fields one scope may have, those of structures

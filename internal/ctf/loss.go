@@ -32,7 +32,8 @@ type Loss struct {
 	// From and To are values of the clock; what was lost lies between them. For
 	// events From is the end of the packet before, for the first packet its own
 	// begin, and To the packet's end. LTTng discards events once a packet is full:
-	// then they lie behind the last event of the packet.
+	// then they lie behind its last event, whose time Reader.Clock is when all events
+	// have been read.
 	From, To uint64
 }
 

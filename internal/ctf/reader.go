@@ -254,6 +254,11 @@ func (r *Reader) Next() bool {
 	return true
 }
 
+// Clock is the value of the stream's clock at the place that has been read: that of the
+// last event, or before any the packet's begin. At the end of a packet, what LTTng
+// discarded in it lies between this and the packet's End.
+func (r *Reader) Clock() uint64 { return r.m.clock }
+
 // eventHeader reads the header of an event.
 func (r *Reader) eventHeader() bool {
 	m, class := &r.m, r.class

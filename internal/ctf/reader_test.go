@@ -97,6 +97,7 @@ func TestPacketsSayWhatTheyAre(t *testing.T) {
 	require.Equal(t, []uint64{0x12345, 0x20000, 9, 4, 77, uint64(len(packet)) * 8, uint64(len(packet)) * 8},
 		[]uint64{p.Begin, p.End, p.Sequence, p.Discarded, p.Instance, p.Content, p.Size})
 	require.Equal(t, uint64(3), p.Uint(p.Class.PacketContext.Lookup("cpu_id")))
+	require.Equal(t, p.Begin, r.Clock())
 	require.True(t, p.Has(metadata.RoleSequence|metadata.RoleDiscarded))
 	require.Empty(t, r.Losses, "what was before isn't known")
 
@@ -107,6 +108,7 @@ func TestPacketsSayWhatTheyAre(t *testing.T) {
 	require.Equal(t, uint64(0x30000), r.Event.Clock)
 	require.False(t, r.Next())
 	require.NoError(t, r.Err())
+	require.Equal(t, uint64(0x30000), r.Clock())
 	require.False(t, r.Next())
 }
 

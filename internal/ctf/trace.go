@@ -146,6 +146,9 @@ func (t *Trace) classify() error {
 			t.clocks[c.Name] = newClock(c)
 		}
 	}
+	if t.knownStreams == len(t.meta.Streams) && t.knownEvents == len(t.meta.Events) {
+		return nil
+	}
 	for ; t.knownStreams < len(t.meta.Streams); t.knownStreams++ {
 		if err := t.addStream(t.meta.Streams[t.knownStreams]); err != nil {
 			return err

@@ -8,8 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/callbraid/callbraid/internal/ctf/metadata"
 )
@@ -22,6 +20,7 @@ const RecordSeparator = 0x1E
 type Parser struct {
 	trace   *metadata.Trace
 	aliases map[string]metadata.Type
+	split   splitter
 	// pending is a fragment whose end hasn't come.
 	pending []byte
 	where   metadata.Position
@@ -45,65 +44,44 @@ func NewParser(trace *metadata.Trace) *Parser {
 	}
 }
 
+// blank is what may stand between fragments.
+const blank = "\x1e \t\r\n"
+
 // Pending is how many bytes wait for the end of their fragment.
-func (p *Parser) Pending() int { return len(p.pending) }
+func (p *Parser) Pending() int { return len(bytes.TrimLeft(p.pending, blank)) }
 
 // Append reads text, which continues what was given before. It fails with
 // *metadata.Error if it isn't CTF 2 metadata or contradicts what was said before;
 // the fragments in front of the wrong one count, and the parser can't go on.
 func (p *Parser) Append(text []byte) error {
-	text = append(p.pending, text...)
-	p.pending = nil
 	for {
-		next := bytes.IndexByte(text[min(1, len(text)):], RecordSeparator) + 1
-		if next == 0 {
-			break
+		n, ended := p.split.scan(text)
+		p.pending = append(p.pending, text[:n]...)
+		if !ended {
+			return nil
 		}
-		if err := p.fragment(text[:next], true); err != nil {
+		text = text[n:]
+		fragment := p.pending
+		p.pending = nil
+		if err := p.fragment(fragment); err != nil {
 			return err
 		}
-		text = text[next:]
 	}
-	return p.last(text)
 }
 
-// last takes what has no record separator behind it: it is read if it is complete.
-func (p *Parser) last(text []byte) error {
-	if len(bytes.Trim(text, "\x1e \t\r\n")) == 0 || bytes.IndexByte(text, '\n') < 0 {
-		p.pending = append([]byte(nil), text...)
-		return nil
-	}
-	err := p.fragment(text, false)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		p.pending = append([]byte(nil), text...)
-		return nil
-	}
-	return err
-}
-
-// fragment reads what stands between two record separators. If it isn't known to be
-// complete, it may fail with io.ErrUnexpectedEOF.
-func (p *Parser) fragment(text []byte, complete bool) error {
-	body := bytes.TrimLeft(text, "\x1e")
-	if len(bytes.TrimSpace(body)) == 0 {
-		p.where = after(p.where, text)
-		return nil
+// fragment reads one fragment, with the record separator and what else is before it.
+func (p *Parser) fragment(text []byte) error {
+	body := bytes.TrimLeft(text, blank)
+	begin := after(p.where, text[:len(text)-len(body)])
+	p.where = after(p.where, text)
+	if bytes.IndexByte(text[:len(text)-len(body)], RecordSeparator) < 0 {
+		return &metadata.Error{Where: begin, Expected: "a record separator before a fragment", Got: "none"}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var value map[string]any
-	err := decoder.Decode(&value)
-	if errors.Is(err, io.ErrUnexpectedEOF) && !complete {
-		return err
-	}
-	begin := after(p.where, text[:len(text)-len(body)])
-	p.where = after(p.where, text)
-	if err != nil {
+	if err := decoder.Decode(&value); err != nil {
 		return syntaxError(begin, body, decoder, err)
-	}
-	if rest := bytes.TrimSpace(body[decoder.InputOffset():]); len(rest) > 0 {
-		at := after(begin, body[:decoder.InputOffset()])
-		return &metadata.Error{Where: at, Expected: "the end of the fragment", Got: fmt.Sprintf("%q", rest[:1])}
 	}
 	return p.declare(object{value: value, where: begin})
 }

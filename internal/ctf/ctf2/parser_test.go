@@ -36,7 +36,9 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 	}{
 		{"no JSON", []string{`{"type": }`}, "metadata, line 2, column 11: expected an object of JSON, got invalid character '}' looking for beginning of value"},
 		{"no object", []string{`[1]`}, "metadata, line 2, column 2: expected an object of JSON, got array"},
-		{"more behind an object", []string{`{"type": "preamble", "version": 2} {`}, `metadata, line 2, column 36: expected the end of the fragment, got "{"`},
+		{"no record separator", []string{`{"type": "preamble", "version": 2} {}`}, `metadata, line 2, column 37: expected a record separator before a fragment, got none`},
+		{"a string", []string{`"}\\\""`, `{}`}, "metadata, line 2, column 2: expected an object of JSON, got string"},
+		{"braces of two kinds", []string{`{"a": ["}", }`, `{}`}, "metadata, line 2, column 14: expected an object of JSON, got invalid character '}' looking for beginning of value"},
 		{"no type", []string{`{}`}, "metadata, line 2, column 2, type: expected a string, got nothing"},
 		{"an unknown type", []string{`{"type": "x"}`}, `metadata, line 2, column 2, type: expected a fragment's type, got "x"`},
 		{"another version", []string{`{"type": "preamble", "version": 3}`}, "metadata, line 2, column 2, preamble.version: expected CTF version 2, got 3"},

@@ -92,6 +92,23 @@ type Range struct {
 	Low, High Number
 }
 
+// Label returns the first label of a value of 64 bits, which has a sign if the integer
+// has one; "" if there is none.
+func (t *Integer) Label(value uint64) string {
+	n := Unsigned(value)
+	if t.Signed {
+		n = Signed(int64(value))
+	}
+	for _, m := range t.Mappings {
+		for _, r := range m.Ranges {
+			if r.Low.Compare(n) <= 0 && n.Compare(r.High) <= 0 {
+				return m.Label
+			}
+		}
+	}
+	return ""
+}
+
 // Float is a number of IEEE 754.
 type Float struct {
 	// Size in bits: 32 or 64.

@@ -27,8 +27,8 @@ func (m *machine) begin(p *program, pc, frame int) (layout *arrayLayout, length,
 		return nil, 0, 0, m.fail(pc, m.pos, faultElements, n)
 	}
 	m.budget -= cost
-	if !m.turn(n + 1) {
-		return nil, 0, 0, m.fail(pc, m.pos, faultElements, n)
+	if !m.turn(n*uint64(layout.turns) + 1) {
+		return nil, 0, 0, m.fail(pc, m.pos, faultTurns, n)
 	}
 	first = m.top
 	m.reserve(int(n) * int(layout.stride))
@@ -36,7 +36,7 @@ func (m *machine) begin(p *program, pc, frame int) (layout *arrayLayout, length,
 	return layout, int(n), first, true
 }
 
-// turn counts n things that took time but maybe no bits of the packet, and says
+// turn counts n operations, which take time but maybe no bits of the packet, and says
 // whether there may be so many.
 func (m *machine) turn(n uint64) bool {
 	if n > m.turns {

@@ -53,6 +53,8 @@ type EventClass struct {
 	Context, Fields *Field
 
 	prog program
+	// turns is how many operations an event is at most, those of arrays aside.
+	turns uint64
 }
 
 // Scope returns the root of a scope; nil for NoScope.
@@ -263,6 +265,7 @@ func (t *Trace) addEvent(s *StreamClass, m *metadata.Event) error {
 	if err != nil {
 		return err
 	}
+	c.turns = uint64(len(s.headerProg.ops) + len(c.prog.ops))
 	s.slots = max(s.slots, int(slots))
 	s.add(c)
 	t.events++

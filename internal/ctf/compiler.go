@@ -312,19 +312,20 @@ func (c *compiler) array(f *Field, t *metadata.Array) {
 	}
 	c.prog.arrays = append(c.prog.arrays, layout)
 	if code, size, ok := c.plainNumber(element); ok && c.at.atByte() {
-		c.prog.arrays[o.n].element, c.prog.arrays[o.n].size = code, uint8(size/8)
+		c.prog.arrays[o.n].element, c.prog.arrays[o.n].size, c.prog.arrays[o.n].turns = code, uint8(size/8), 1
 		o.code = opNumbers
 		c.emit(o, f)
 		c.at = c.at.plusSome(size)
 		return
 	}
-	c.emit(o, f)
+	at := c.emit(o, f)
 	before := c.at
 	c.at, c.order = anywhere, metadata.NativeOrder
 	c.field(element)
 	c.close()
 	c.at, c.order = before.or(c.at), metadata.NativeOrder
 	c.prog.arrays[o.n].end = c.pc()
+	c.prog.arrays[o.n].turns = c.pc() - uint32(at)
 }
 
 // plainNumber returns the operation and the size of elements that are numbers of

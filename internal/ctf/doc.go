@@ -36,6 +36,13 @@
 // What is inside of arrays is reached by Element, what is inside of variants and
 // optional fields has a value only where Present says so.
 //
+// What the formats have and this package refuses, where it is declared: integers of
+// more than 64 bits, floating point numbers of other sizes than 32 and 64 bits, lengths
+// and selectors inside of arrays, variants or optional fields that aren't around the
+// field that needs them, metadata packets that are compressed, encrypted or have a
+// checksum, and byte orders that change in the middle of a byte. The last is not seen
+// where only the packet says whether a field ends in the middle of a byte.
+//
 // Packets and metadata come from the network. Whatever they say, no function here
 // panics, and none allocates or loops by a number that it hasn't compared with the
 // bytes there are and with the bounds in limits.go.

@@ -28,6 +28,8 @@ func (m *machine) failureOf(f *Field) error {
 		return fmt.Errorf("%s: expected a value that selects an option, got %d", place, m.wanted)
 	case faultElements:
 		return fmt.Errorf("%s: expected at most %d values in all arrays, got more (%d elements here)", place, maxElements, m.wanted)
+	case faultTurns:
+		return fmt.Errorf("%s: expected a packet of at most %d fields for each bit, got more", place, maxTurnsPerBit)
 	case faultBytes:
 		return fmt.Errorf("%s: expected %d bytes, got %d: %w", place, m.wanted, left/8, io.ErrUnexpectedEOF)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/callbraid/callbraid/internal/ctf/metadata"
 )
 
-// maxFuzzedEvents is how many events of one packet a fuzz test reads.
-const maxFuzzedEvents = 10_000
+// maxFuzzedValues is how many values of one packet a fuzz test looks at.
+const maxFuzzedValues = 100_000
 
 // fuzzSeeds are metadata and a packet of each capture and of some random traces, and
 // traces of CTF 2.
@@ -77,15 +77,16 @@ func FuzzPacket(f *testing.F) {
 		}
 		r := ctf.NewReader(trace)
 		_, _ = r.Size(packet)
+		v := visitor(maxFuzzedValues)
 		for range 2 {
 			if r.Begin(packet) != nil {
 				return
 			}
-			visit(&r.Packet.Values, r.Packet.Class.PacketHeader)
-			visit(&r.Packet.Values, r.Packet.Class.PacketContext)
-			for n := 0; n < maxFuzzedEvents && r.Next(); n++ {
+			v.visit(&r.Packet.Values, r.Packet.Class.PacketHeader)
+			v.visit(&r.Packet.Values, r.Packet.Class.PacketContext)
+			for r.Next() {
 				for scope := metadata.EventHeader; scope <= metadata.EventFields; scope++ {
-					visit(&r.Event.Values, r.Event.Class.Scope(scope))
+					v.visit(&r.Event.Values, r.Event.Class.Scope(scope))
 				}
 				_ = r.Event.UnixNano()
 			}
@@ -93,8 +94,14 @@ func FuzzPacket(f *testing.F) {
 	})
 }
 
+// visitor looks at values, and counts down.
+type visitor int
+
 // visit looks at every value from a field on down.
-func visit(v *ctf.Values, f *ctf.Field) {
+func (n *visitor) visit(v *ctf.Values, f *ctf.Field) {
+	if *n--; *n < 0 {
+		return
+	}
 	switch f.Kind {
 	case ctf.Uint:
 		_ = v.Uint(f)
@@ -108,16 +115,16 @@ func visit(v *ctf.Values, f *ctf.Field) {
 		_ = v.Bytes(f)
 	case ctf.Struct:
 		for _, m := range f.Members {
-			visit(v, m)
+			n.visit(v, m)
 		}
 	case ctf.Variant, ctf.Optional:
 		if option := v.Option(f); option != nil {
-			visit(v, option)
+			n.visit(v, option)
 		}
 	case ctf.Array:
-		for i := range min(v.Len(f), 100) {
+		for i := 0; i < v.Len(f) && *n > 0; i++ {
 			element := v.Element(f, i)
-			visit(&element, f.Members[0])
+			n.visit(&element, f.Members[0])
 		}
 	}
 }

@@ -20,8 +20,8 @@ const (
 	// maxElements is how many values all arrays of one event may have, those that
 	// are bytes aside.
 	maxElements = 1 << 20
-	// maxTurnsPerBit bounds, with maxElements, the elements and selections of a whole
-	// packet: they may be of no size.
+	// maxTurnsPerBit bounds, with maxElements, the operations for a whole packet:
+	// fields may be of no size.
 	maxTurnsPerBit = 16
 	// maxMinBits is what the least size of a field is counted up to.
 	maxMinBits = 1 << 40

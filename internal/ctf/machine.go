@@ -25,7 +25,7 @@ type machine struct {
 	// bases are the begins of the open frames in slots.
 	bases [maxNesting + 2]int
 	// budget is how many values the arrays of this event may still have; turns is
-	// how many elements and selections the packet may still have.
+	// how many operations the packet may still take.
 	budget int
 	turns  uint64
 
@@ -51,6 +51,7 @@ const (
 	faultVariable
 	faultSelector
 	faultElements
+	faultTurns
 	faultBytes
 )
 
@@ -192,9 +193,6 @@ func (m *machine) exec(p *program, pc, stop int, frame int) bool {
 			pos, slots = m.pos, m.slots[m.bases[frame]:]
 			pc = int(p.arrays[o.n].end)
 		case opSelect:
-			if !m.turn(1) {
-				return m.fail(pc-1, pos, faultElements, 0)
-			}
 			value := m.source(o)
 			if o.signed {
 				value ^= 1 << 63

@@ -104,8 +104,10 @@ type arrayLayout struct {
 	// element is the operation that reads a number of size bytes.
 	element opcode
 	size    uint8
-	// end is where the operations of the elements end.
-	end uint32
+	// end is where the operations of the elements end; turns is how many operations
+	// an element is at most, those of arrays in it aside.
+	end   uint32
+	turns uint32
 }
 
 // selector says which option a value selects.

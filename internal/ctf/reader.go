@@ -131,12 +131,14 @@ func (r *Reader) open(data []byte) (Packet, error) {
 	p.Values = Values{data: data, side: m.side, slots: m.slots}
 	p.begun = m.pos
 	for _, f := range class.roles {
-		if f.Kind == Uint && p.Present(f) {
+		if isInteger(f) && p.Present(f) {
 			p.set(f)
 		}
 	}
 	return p, nil
 }
+
+func isInteger(f *Field) bool { return f.Kind == Uint || f.Kind == Int }
 
 // classID is the stream class's ID in the packet header. A packet that doesn't say
 // is one of the only class there is, or of class 0.
@@ -152,7 +154,7 @@ func (r *Reader) classID(p *Packet) uint64 {
 func (r *Reader) headerFields(p *Packet, f *Field) error {
 	switch {
 	case f.roles == 0 || !p.Present(f):
-	case f.Kind == Uint:
+	case isInteger(f):
 		if f.roles&metadata.RoleMagic != 0 && p.Uint(f) != packetMagic {
 			return fmt.Errorf("expected magic %#x, got %#x", packetMagic, p.Uint(f))
 		}
@@ -163,10 +165,10 @@ func (r *Reader) headerFields(p *Packet, f *Field) error {
 			return fmt.Errorf("expected UUID %x, got %x", uuid, b)
 		}
 	}
+	if f.Kind == Array {
+		return nil
+	}
 	for _, m := range f.Members {
-		if f.Kind == Array {
-			break
-		}
 		if err := r.headerFields(p, m); err != nil {
 			return err
 		}
@@ -241,6 +243,10 @@ func (r *Reader) Next() bool {
 	c := class.Event(m.class)
 	if c == nil {
 		return r.stop(begin, fmt.Errorf("expected the ID of an event class of stream class %d, got %d", class.ID, m.class))
+	}
+	if !m.turn(c.turns) {
+		m.fault = faultTurns
+		return r.stop(begin, fmt.Errorf("event %q: %w", c.Name, m.failureOf(c.Fields)))
 	}
 	if !m.exec(&c.prog, 0, len(c.prog.ops), 1) {
 		return r.stop(begin, fmt.Errorf("event %q: %w", c.Name, m.failure(&c.prog)))

@@ -317,27 +317,28 @@ func manyEvents(n int) string {
 	return b.String()
 }
 
-func TestElementsAreBounded(t *testing.T) {
+func TestFieldsOfNoSizeAreBounded(t *testing.T) {
 	const begin = plainTypes + "trace { major = 1; minor = 8; byte_order = le; };\nstream { id = 0; };\n"
-	for name, fields := range map[string]string{
-		"of no size":             "uint32_t n; struct { } a[n];",
-		"of no size in each":     "uint16_t n; struct { struct { } b[1000]; } a[n];",
-		"of one bit, and a page": "uint32_t n; struct { integer { size = 1; } s; enum : integer { size = 1; } { x } t; variant <t> { integer { size = 1; } x[1]; } v; } a[n];",
-		"of no size, many times": "integer { size = 1; } n; struct { } a[1000000];",
+	const elements, operations = "expected at most 1048576 values in all arrays, got more", "expected a packet of at most 16 fields for each bit, got more"
+	for name, c := range map[string]struct{ fields, want string }{
+		"elements of no size":                  {"uint32_t n; struct { } a[n];", elements},
+		"elements of no size in each":          {"uint16_t n; struct { struct { } b[1000]; } a[n];", elements},
+		"elements of a bit, which have a page": {"uint32_t n; struct { integer { size = 1; } s; enum : integer { size = 1; } { x } t; variant <t> { integer { size = 1; } x[1]; } v; } a[n];", elements},
+		"elements of no size, many times":      {"integer { size = 3; } n; struct { } a[1000000];", operations},
+		"bytes of no size":                     {"integer { size = 3; align = 1; } n; " + strings.Repeat("struct { uint8_t a[0], b[0], c[0], d[0], e[0], f[0], g[0]; } N; ", 1000), operations},
+		"bytes of no size in elements":         {"uint16_t n; struct { " + strings.Repeat("struct { uint8_t a[0], b[0], c[0], d[0], e[0], f[0], g[0]; } N; ", 1000) + "} a[n];", elements},
 	} {
 		t.Run(name, func(t *testing.T) {
-			trace := newTrace(t, begin+"event { name = x; fields := struct { "+fields+" }; };")
-			r := ctf.NewReader(trace)
-			packet := make([]byte, 1<<20)
-			if strings.Contains(name, "many times") {
-				require.NoError(t, r.Begin(packet))
-			} else {
-				copy(packet, []byte{0xFF, 0xFF, 0xFF, 0xFF})
-				require.NoError(t, r.Begin(packet))
+			for i := range 1000 {
+				c.fields = strings.Replace(c.fields, "N;", fmt.Sprintf("n%d;", i), 1)
 			}
+			r := ctf.NewReader(newTrace(t, begin+"event { name = x; fields := struct { "+c.fields+" }; };"))
+			packet := make([]byte, 1<<16)
+			copy(packet, []byte{0xFF, 0xFF, 0xFF, 0xFF})
+			require.NoError(t, r.Begin(packet))
 			for r.Next() {
 			}
-			require.ErrorContains(t, r.Err(), "expected at most 1048576 values in all arrays, got more")
+			require.ErrorContains(t, r.Err(), c.want)
 		})
 	}
 	trace := newTrace(t, begin+"event { name = x; };")

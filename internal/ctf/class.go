@@ -119,6 +119,9 @@ func (s *StreamClass) add(c *EventClass) {
 
 // addStream compiles a stream class.
 func (t *Trace) addStream(m *metadata.Stream) error {
+	if t.streams[m.ID] != nil {
+		return fmt.Errorf("stream class %d: expected its declaration before packets are read, got it behind", m.ID)
+	}
 	s := &StreamClass{ID: m.ID, Trace: t, meta: m, PacketHeader: t.header}
 	if err := t.compileStream(s); err != nil {
 		return fmt.Errorf("stream class %d: %w", m.ID, err)

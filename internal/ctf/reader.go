@@ -4,6 +4,7 @@
 package ctf
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -98,8 +99,7 @@ func (r *Reader) open(data []byte) (Packet, error) {
 		return p, fmt.Errorf("expected at most %d bytes, got more", MaxPacketBytes)
 	}
 	if !t.meta.Declared {
-		_, err := t.streamClass(0)
-		return p, err
+		return p, errors.New("expected metadata with a trace before packets, got none")
 	}
 	m := &r.header
 	m.data, m.pos, m.end = data, 0, uint64(len(data))*8
@@ -119,7 +119,7 @@ func (r *Reader) open(data []byte) (Packet, error) {
 	if err := r.headerFields(&p, t.header); err != nil {
 		return p, err
 	}
-	class, err := t.streamClass(r.classID(&p))
+	class, err := t.streamClass(p.class, p.Has(metadata.RoleStreamClass))
 	if err != nil {
 		return p, err
 	}
@@ -139,15 +139,6 @@ func (r *Reader) open(data []byte) (Packet, error) {
 }
 
 func isInteger(f *Field) bool { return f.Kind == Uint || f.Kind == Int }
-
-// classID is the stream class's ID in the packet header. A packet that doesn't say
-// is one of the only class there is, or of class 0.
-func (r *Reader) classID(p *Packet) uint64 {
-	if !p.Has(metadata.RoleStreamClass) && len(r.trace.classes) == 1 {
-		return r.trace.classes[0].ID
-	}
-	return p.class
-}
 
 // headerFields checks the magic number and the UUID from f on down and takes the
 // class's ID.

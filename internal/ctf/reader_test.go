@@ -212,6 +212,7 @@ event { name = only; fields := struct { uint16_t a; }; };`)
 	require.NoError(t, r.Begin(nil), "an empty packet")
 	require.False(t, r.Next())
 	require.NoError(t, r.Err())
+	require.EqualError(t, trace.Append([]byte("stream { id = 0; };")), "stream class 0: expected its declaration before packets are read, got it behind")
 }
 
 func TestSizeAsksForMoreUntilItKnows(t *testing.T) {

@@ -5,7 +5,6 @@ package ctf
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"github.com/callbraid/callbraid/internal/ctf/ctf2"
@@ -204,16 +203,17 @@ func (t *Trace) streamOf(e *metadata.Event) *StreamClass {
 	return t.streams[e.StreamID]
 }
 
-// streamClass returns the stream class of that ID. Metadata without any means one
-// whose packets and events have nothing but fields.
-func (t *Trace) streamClass(id uint64) (*StreamClass, error) {
+// streamClass returns the stream class of a packet that says this ID, or none.
+// Metadata without stream classes means one whose packets and events have nothing but
+// fields.
+func (t *Trace) streamClass(id uint64, said bool) (*StreamClass, error) {
+	if !said && len(t.classes) == 1 {
+		return t.classes[0], nil
+	}
 	if s := t.streams[id]; s != nil {
 		return s, nil
 	}
-	if !t.meta.Declared {
-		return nil, errors.New("expected metadata with a trace before packets, got none")
-	}
-	if id == 0 && len(t.classes) == 0 {
+	if !said && len(t.classes) == 0 {
 		if err := t.addStream(&metadata.Stream{}); err != nil {
 			return nil, err
 		}

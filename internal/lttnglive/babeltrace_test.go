@@ -79,18 +79,24 @@ func comparableText(line string) string { return sometimesEmpty.ReplaceAllString
 var sometimesEmpty = regexp.MustCompile(`( (?:str|seqtext) = )"(?:[^"\\]|\\.)*"`)
 
 // babeltrace2 reads the same from a Relay that plays a capture as it read from the
-// real relay daemon.
+// real relay daemon: all at once, and with time running, ten times as fast as it did.
 func TestBabeltraceReadsAReplayAsItReadTheRealRelay(t *testing.T) {
 	for _, name := range captureNames {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			relay, recordings := relayOf(t, name, lttnglive.RelayOptions{})
-			want := strings.Split(captureText(t, name, "babeltrace2-live.txt"), "\n")
-			got := strings.Split(babeltrace(t, listen(t, relay), recordings[0].Session), "\n")
-			for i := range min(len(want), len(got)) {
-				require.Equal(t, comparableText(want[i]), comparableText(got[i]), "line %d", i+1)
-			}
-			assert.Equal(t, len(want), len(got), "lines")
-		})
+		for speed, clock := range map[string]func() time.Duration{"full speed": nil, "ten times the speed": tenfold(time.Now())} {
+			t.Run(name+" at "+speed, func(t *testing.T) {
+				t.Parallel()
+				relay, recordings := relayOf(t, name, lttnglive.RelayOptions{Clock: clock})
+				want := strings.Split(captureText(t, name, "babeltrace2-live.txt"), "\n")
+				got := strings.Split(babeltrace(t, listen(t, relay), recordings[0].Session), "\n")
+				for i := range min(len(want), len(got)) {
+					require.Equal(t, comparableText(want[i]), comparableText(got[i]), "line %d", i+1)
+				}
+				assert.Equal(t, len(want), len(got), "lines")
+			})
+		}
 	}
+}
+
+func tenfold(begin time.Time) func() time.Duration {
+	return func() time.Duration { return 10 * time.Since(begin) }
 }

@@ -21,6 +21,7 @@ type streamReading struct {
 	recorded *RecordedStream
 	next     int // step, or piece of metadata
 	packet   Index
+	saidNone bool // that there is no new metadata
 	gone     bool
 }
 
@@ -130,8 +131,8 @@ func (s *streamReading) hasNewMetadata(now time.Duration) bool {
 }
 
 // metadata gives the pieces that have come and were not given yet. When a stream is
-// closed the viewer hears once more that there is nothing new, and then the stream is
-// gone; but not one that never had any.
+// closed and the viewer hears not for the first time that there is nothing new, the
+// stream is gone after it; but not one that never had any.
 func (s *streamReading) metadata(now time.Duration, closed bool) MetadataReply {
 	pieces := s.recorded.Pieces
 	var data []byte
@@ -142,6 +143,7 @@ func (s *streamReading) metadata(now time.Duration, closed bool) MetadataReply {
 	if s.next > first {
 		return MetadataReply{Status: MetadataOK, Data: data}
 	}
-	s.gone = closed && s.next > 0
+	s.gone = closed && s.next > 0 && s.saidNone
+	s.saidNone = true
 	return MetadataReply{Status: MetadataNone}
 }

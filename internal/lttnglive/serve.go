@@ -64,11 +64,11 @@ func (s *server) serve() error {
 func (s *server) receive() (Request, error) {
 	got := 0
 	for wanted := headerSize; ; {
-		if err := s.deadline(got > 0); err != nil {
-			return nil, err
+		n, err := 0, s.deadline(got > 0)
+		if err == nil {
+			n, err = s.conn.Read(s.request[got:wanted])
+			got += n
 		}
-		n, err := s.conn.Read(s.request[got:wanted])
-		got += n
 		if err != nil && got < wanted {
 			if got == 0 && isClosed(err) {
 				return nil, nil
@@ -90,11 +90,11 @@ func (s *server) receive() (Request, error) {
 
 func (s *server) send(reply []byte) error {
 	for sent := 0; sent < len(reply); {
-		if err := s.deadline(true); err != nil {
-			return err
+		n, err := 0, s.deadline(true)
+		if err == nil {
+			n, err = s.conn.Write(reply[sent:min(len(reply), sent+progress)])
+			sent += n
 		}
-		n, err := s.conn.Write(reply[sent:min(len(reply), sent+progress)])
-		sent += n
 		if err != nil {
 			return &TransferError{Reply: true, Offset: sent, Wanted: len(reply) - sent, Err: transferCause(s.ctx, err)}
 		}

@@ -48,7 +48,7 @@ func (t *transfer) end() {
 // send sends a request.
 func (t *transfer) send(request []byte) error {
 	if err := t.extend(); err != nil {
-		return &TransferError{Wanted: len(request), Err: err}
+		return &TransferError{Wanted: len(request), Err: transferCause(t.ctx, err)}
 	}
 	n, err := t.conn.Write(request)
 	if err != nil {

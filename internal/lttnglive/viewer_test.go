@@ -32,12 +32,9 @@ func readAll(t testing.TB, v *lttnglive.Viewer, session uint64, seek lttnglive.S
 	a, streams, err := v.Attach(ctx, session, seek)
 	require.NoError(t, err)
 	var buf []byte
-	metadata := func() {
+	metadata := func(streams []lttnglive.Stream, trace uint64) {
 		for _, s := range streams {
-			if !s.Metadata {
-				continue
-			}
-			for {
+			for s.Metadata && s.TraceID == trace {
 				reply, err := a.Metadata(ctx, s.ID, buf)
 				require.NoError(t, err)
 				if reply.Status == lttnglive.MetadataNone {
@@ -48,6 +45,14 @@ func readAll(t testing.TB, v *lttnglive.Viewer, session uint64, seek lttnglive.S
 			}
 		}
 	}
+	told := func(added []lttnglive.Stream) {
+		for _, s := range added {
+			if s.Metadata {
+				metadata(added, s.TraceID)
+			}
+		}
+	}
+	told(streams)
 	ended := map[uint64]bool{}
 	for {
 		news, err := a.NewStreams(ctx)
@@ -56,13 +61,13 @@ func readAll(t testing.TB, v *lttnglive.Viewer, session uint64, seek lttnglive.S
 			break
 		}
 		streams = append(streams, news.Streams...)
-		metadata()
+		told(news.Streams)
 		for _, s := range streams {
 			for !s.Metadata && !ended[s.ID] {
 				index, err := a.NextIndex(ctx, s.ID)
 				require.NoError(t, err)
 				if index.Flags.Has(lttnglive.FlagNewMetadata) {
-					metadata()
+					metadata(streams, s.TraceID)
 				}
 				if index.Status == lttnglive.IndexHangUp {
 					ended[s.ID] = true

@@ -38,7 +38,6 @@ type RecordedStream struct {
 	// Steps are those of a stream of packets, in order of time.
 	Steps []Step
 	// Packets has the bytes of the packets, at the offsets that their indexes say.
-	// It is used by one goroutine for each viewer.
 	Packets io.ReaderAt
 }
 

@@ -365,6 +365,22 @@ func TestViewersThatBreakTheProtocol(t *testing.T) {
 	}
 }
 
+func TestAViewerThatDripsARequestIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		relay, err := lttnglive.NewRelay(nil, lttnglive.RelayOptions{})
+		require.NoError(t, err)
+		served := make(chan error, 1)
+		conn := pipe(t, relay, func(err error) { served <- err })
+		for _, b := range requests(connect) {
+			if _, err := conn.Write([]byte{b}); err != nil {
+				break
+			}
+			time.Sleep(time.Second) // in the test's own time
+		}
+		require.ErrorIs(t, <-served, lttnglive.ErrTimeout)
+	})
+}
+
 func TestAViewerThatClosesInARequest(t *testing.T) {
 	relay, err := lttnglive.NewRelay(nil, lttnglive.RelayOptions{})
 	require.NoError(t, err)

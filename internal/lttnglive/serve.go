@@ -62,9 +62,14 @@ func (s *server) serve() error {
 // receive reads one request. nil without an error means that the viewer has closed.
 // A viewer may take any time before its next request, but not inside it.
 func (s *server) receive() (Request, error) {
-	got := 0
+	got, begun := 0, false
 	for wanted := headerSize; ; {
-		n, err := 0, s.deadline(got > 0)
+		var n int
+		var err error
+		if !begun {
+			begun = got > 0
+			err = s.deadline(begun)
+		}
 		if err == nil {
 			n, err = s.conn.Read(s.request[got:wanted])
 			got += n

@@ -225,8 +225,8 @@ func TestStatusErrorsLeaveTheConnectionUsable(t *testing.T) {
 	assert.Len(t, reply.Streams, 3)
 }
 
-// Reading a packet into a buffer that has room, and polling, allocates only what
-// watching the context takes.
+// A packet is read into the buffer that is given, where that has room; metadata that
+// is longer gets a larger one.
 func TestReadingUsesBuffersAgain(t *testing.T) {
 	relay, recordings := relayOf(t, "cyg1", lttnglive.RelayOptions{})
 	v, err := lttnglive.Connect(t.Context(), pipe(t, relay, nil), lttnglive.ViewerOptions{})
@@ -245,7 +245,8 @@ func TestReadingUsesBuffersAgain(t *testing.T) {
 		require.Len(t, packet.Data, int(index.ContentLength()))
 		assert.Same(t, &buf[:1][0], &packet.Data[0])
 	}
-	none, err := a.Metadata(ctx, 6, buf)
+	metadata, err := a.Metadata(ctx, 6, buf)
 	require.NoError(t, err)
-	require.Equal(t, lttnglive.MetadataOK, none.Status)
+	require.Equal(t, lttnglive.MetadataOK, metadata.Status)
+	assert.Len(t, metadata.Data, 16384)
 }

@@ -45,6 +45,22 @@ type past struct {
 	roles               metadata.Role
 }
 
+// Past is what is known of the packet before the first one that a Reader is given.
+type Past struct {
+	Sequence, Discarded uint64
+	// End is a value of the clock.
+	End uint64
+}
+
+// Continue has the first packet compared with the one before it, which another Reader
+// has read.
+func (r *Reader) Continue(before Past) {
+	r.past = past{
+		known: true, end: before.End, sequence: before.Sequence, discarded: before.Discarded,
+		roles: metadata.RoleSequence | metadata.RoleDiscarded,
+	}
+}
+
 // losses compares a packet with the one before. The first packet of a stream, with
 // sequence number 0, is compared with a counter of 0; one with another number, or
 // none, says nothing: what was before may have been left out on purpose.

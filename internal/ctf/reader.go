@@ -279,5 +279,9 @@ func (r *Reader) stop(at uint64, err error) bool {
 	return false
 }
 
+// Offset is the bit of the packet behind the event that Next has read, or behind the
+// context where it hasn't read any.
+func (r *Reader) Offset() uint64 { return r.m.pos }
+
 // Err returns why Next returned false; nil at the end of a packet.
 func (r *Reader) Err() error { return r.err }

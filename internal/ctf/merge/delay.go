@@ -4,7 +4,9 @@
 package merge
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -72,6 +74,7 @@ func (m *Merger) overtake() bool {
 			m.awaited, m.deadline = true, until
 		}
 	}
+	slices.SortFunc(passed, func(a, b *Stream) int { return cmp.Compare(a.number, b.number) })
 	for _, s := range passed {
 		m.fallBehind(s, Overtaken, max(s.key, m.passed))
 		m.order.remove(s)

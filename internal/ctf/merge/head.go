@@ -81,10 +81,7 @@ func (s *Stream) next() bool {
 			s.closeOpen(s.promise)
 			return true
 		}
-		s.head, s.key = headEnd, max(s.key, s.promise)
-		if s.late != nil {
-			s.key = max(s.key, s.merger.passed)
-		}
+		s.head, s.key = headEnd, max(s.promise, s.merger.passed)
 		return false
 	}
 	in := *s.queue.front()

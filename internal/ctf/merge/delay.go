@@ -13,21 +13,21 @@ import (
 // settle gives a stream whose head or promise has changed its place in the order. One
 // that lags behind and has nothing is waited for by nobody.
 func (m *Merger) settle(s *Stream) {
-	m.cool()
+	m.stopRunning()
 	if s.late != nil && s.key >= m.passed {
 		m.catchUp(s)
 	}
 	if s.late != nil && s.head == headNone {
-		m.order.remove(s)
+		m.order.remove(s.number)
 		return
 	}
-	m.order.put(s)
+	m.order.put(key{s.key, s.number})
 }
 
-// cool ends the run of the stream that the last event is of.
-func (m *Merger) cool() {
-	if m.hot != nil {
-		m.hot = nil
+// stopRunning ends the run of the stream that the last event is of.
+func (m *Merger) stopRunning() {
+	if m.running {
+		m.running = false
 		m.passed = max(m.passed, m.Time)
 	}
 }
@@ -49,18 +49,18 @@ func (m *Merger) catchUp(s *Stream) {
 // nothing for too long. It returns whether there was one.
 func (m *Merger) overtake() bool {
 	waiting := lastKey
-	for _, e := range m.order {
-		if s := e.stream; s.head != headNone && s.head != headEnd && e.key.less(waiting) {
-			waiting = e.key
+	for _, k := range m.order.keys {
+		if head := m.streams[k.number].head; head != headNone && head != headEnd && k.less(waiting) {
+			waiting = k
 		}
 	}
 	if waiting == lastKey {
 		return false
 	}
 	var passed []*Stream
-	for _, e := range m.order {
-		s := e.stream
-		if s.head != headNone || waiting.less(e.key) {
+	for _, k := range m.order.keys {
+		s := m.streams[k.number]
+		if s.head != headNone || waiting.less(k) {
 			continue
 		}
 		if !s.awaited {
@@ -77,7 +77,7 @@ func (m *Merger) overtake() bool {
 	slices.SortFunc(passed, func(a, b *Stream) int { return cmp.Compare(a.number, b.number) })
 	for _, s := range passed {
 		m.fallBehind(s, Overtaken, max(s.key, m.passed))
-		m.order.remove(s)
+		m.order.remove(s.number)
 	}
 	return len(passed) > 0
 }

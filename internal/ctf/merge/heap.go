@@ -16,103 +16,99 @@ func (k key) less(other key) bool {
 	return k.time < other.time || k.time == other.time && k.number < other.number
 }
 
-// last is behind all keys of streams.
+// lastKey is behind all keys of streams.
 var lastKey = key{math.MaxInt64, math.MaxInt}
 
-// heap is the streams that something is expected of, the first one in front. Each
-// knows its place.
-type heap []entry
-
-type entry struct {
-	key    key
-	stream *Stream
+// heap is the streams that something is expected of, the one with the least key in
+// front. It has no pointers: it changes with almost every event.
+type heap struct {
+	keys []key
+	// places says where in keys a stream stands, by its number.
+	places []int
 }
 
 // notPlaced is the place of a stream that isn't in the heap.
 const notPlaced = -1
 
-// first returns the stream with the least key; nil if there is none.
-func (h heap) first() *Stream {
-	if len(h) == 0 {
-		return nil
-	}
-	return h[0].stream
-}
+// add makes room for the stream with the next number.
+func (h *heap) add() { h.places = append(h.places, notPlaced) }
 
-// second returns the least key of the streams but the first.
-func (h heap) second() key {
-	least := lastKey
-	for _, e := range h[min(1, len(h)):min(3, len(h))] {
-		if e.key.less(least) {
-			least = e.key
-		}
+// second returns the least key but for that in front.
+func (h *heap) second() key {
+	switch len(h.keys) {
+	case 0, 1:
+		return lastKey
+	case 2:
+		return h.keys[1]
 	}
-	return least
+	if h.keys[2].less(h.keys[1]) {
+		return h.keys[2]
+	}
+	return h.keys[1]
 }
 
 // put gives a stream the place that its key asks for.
-func (h *heap) put(s *Stream) {
-	if s.place == notPlaced {
-		s.place = len(*h)
-		*h = append(*h, entry{})
+func (h *heap) put(k key) {
+	at := h.places[k.number]
+	if at == notPlaced {
+		at = len(h.keys)
+		h.keys = append(h.keys, k)
 	}
-	(*h)[s.place] = entry{key{s.key, s.number}, s}
-	h.up(s.place)
-	h.down(s.place)
+	if h.up(at, k) == at {
+		h.down(at, k)
+	}
 }
 
 // remove takes a stream out.
-func (h *heap) remove(s *Stream) {
-	at, last := s.place, len(*h)-1
+func (h *heap) remove(number int) {
+	at := h.places[number]
 	if at == notPlaced {
 		return
 	}
-	s.place = notPlaced
-	moved := (*h)[last]
-	(*h)[last] = entry{}
-	*h = (*h)[:last]
-	if at == last {
-		return
+	h.places[number] = notPlaced
+	last := len(h.keys) - 1
+	moved := h.keys[last]
+	h.keys = h.keys[:last]
+	if at < last && h.up(at, moved) == at {
+		h.down(at, moved)
 	}
-	(*h)[at] = moved
-	moved.stream.place = at
-	h.up(at)
-	h.down(moved.stream.place)
 }
 
-func (h heap) up(i int) {
-	e := h[i]
+// up puts a key at place i, or nearer to the front, and returns where.
+func (h *heap) up(i int, k key) int {
 	for i > 0 {
 		above := (i - 1) / 2
-		if !e.key.less(h[above].key) {
+		if !k.less(h.keys[above]) {
 			break
 		}
-		h.set(i, h[above])
+		h.set(i, h.keys[above])
 		i = above
 	}
-	h.set(i, e)
+	h.set(i, k)
+	return i
 }
 
-func (h heap) down(i int) {
-	e := h[i]
+// down puts a key at place i, or farther from the front.
+func (h *heap) down(i int, k key) {
+	keys := h.keys
 	for {
 		below := 2*i + 1
-		if below >= len(h) {
+		if below >= len(keys) {
 			break
 		}
-		if right := below + 1; right < len(h) && h[right].key.less(h[below].key) {
+		if right := below + 1; right < len(keys) && keys[right].less(keys[below]) {
 			below = right
 		}
-		if !h[below].key.less(e.key) {
+		if !keys[below].less(k) {
 			break
 		}
-		h.set(i, h[below])
+		h.set(i, keys[below])
 		i = below
 	}
-	h.set(i, e)
+	h.set(i, k)
 }
 
-func (h heap) set(i int, e entry) {
-	h[i] = e
-	e.stream.place = i
+func (h *heap) set(i int, k key) {
+	h.keys[i] = k
+	h.places[k.number] = i
 }

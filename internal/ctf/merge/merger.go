@@ -34,19 +34,19 @@ type Merger struct {
 	// back but for what is Late. Events of a stream without clock have the time of what
 	// was given out before them.
 	Time int64
-	// Event is set for the kind Event.
+	// Event holds for the kind Event.
 	Event *ctf.Event
 	// Late says that an event comes after events that are newer.
 	Late bool
-	// Loss is set for LossBegin and LossEnd.
+	// Loss holds for LossBegin and LossEnd.
 	Loss *Loss
-	// Packet is set for PacketEnd, to the bytes that Stream.Packet was given.
+	// Packet holds for PacketEnd: the bytes that Stream.Packet was given.
 	Packet []byte
 
 	trace   *ctf.Trace
 	options Options
 	now     time.Duration
-	added   int
+	streams []*Stream
 	waiting int
 	err     error
 
@@ -55,12 +55,14 @@ type Merger struct {
 	order  heap
 	// out is what is given out next, whatever the order of time.
 	out []output
-	// last is the stream whose head was given out and that has to go on.
+	// last is the stream whose head was given out last; used says that it has to find
+	// another one.
 	last *Stream
-	// hot is last if it may go on as long as its events are older than bound: the
+	used bool
+	// running says that last may go on as long as its events are older than bound: the
 	// first thing of the other streams.
-	hot   *Stream
-	bound key
+	running bool
+	bound   key
 	// unresolved are streams whose promises nobody understands before more metadata
 	// comes.
 	unresolved []*Stream
@@ -117,10 +119,11 @@ func (m *Merger) await(s *Stream) {
 // The ID is the caller's; the name is for messages.
 func (m *Merger) AddStream(id uint64, name string) *Stream {
 	s := &Stream{
-		ID: id, Name: name, merger: m, number: m.added, reader: ctf.NewReader(m.trace),
-		promise: math.MinInt64, key: math.MinInt64, place: notPlaced,
+		ID: id, Name: name, merger: m, number: len(m.streams), reader: ctf.NewReader(m.trace),
+		promise: math.MinInt64, key: math.MinInt64,
 	}
-	m.added++
+	m.streams = append(m.streams, s)
+	m.order.add()
 	m.settle(s)
 	return s
 }
@@ -133,15 +136,14 @@ func (m *Merger) AddStream(id uint64, name string) *Stream {
 // (3) give out what has to be before the order of time; (4) give out the head of the
 // first stream, or (5), if it has none, wait for it or overtake it.
 func (m *Merger) Next() Kind {
-	if s := m.hot; s != nil && s.reader.Next() {
+	if s := m.last; m.running && s.reader.Next() {
 		s.read++
 		s.key = s.clock.UnixNano(s.reader.Event.Clock)
 		if s.key >= m.Time && (s.key < m.bound.time || s.key == m.bound.time && s.number < m.bound.number) {
 			m.Time = s.key
 			return Event
 		}
-		m.hot, m.last = nil, nil
-		m.passed = max(m.passed, m.Time)
+		m.used = false
 		m.settle(s)
 	}
 	return m.next()
@@ -149,25 +151,22 @@ func (m *Merger) Next() Kind {
 
 // next is Next from step 2 on.
 func (m *Merger) next() Kind {
-	if m.hot != nil {
-		m.hot = nil
-		m.passed = max(m.passed, m.Time)
-	}
-	m.Event, m.Loss, m.Packet, m.Late = nil, nil, nil, false
-	m.awaited = false
-	if s := m.last; s != nil {
-		m.last = nil
-		s.step()
-		m.settle(s)
+	m.stopRunning()
+	m.awaited, m.Late = false, false
+	if m.used {
+		m.used = false
+		m.last.step()
+		m.settle(m.last)
 	}
 	for m.err == nil {
 		if len(m.out) > 0 {
 			return m.giveOut()
 		}
-		s := m.order.first()
-		switch {
-		case s == nil:
+		if len(m.order.keys) == 0 {
 			return Nothing
+		}
+		s := m.streams[m.order.keys[0].number]
+		switch {
 		case s.head == headNone:
 			if !m.overtake() {
 				return Nothing
@@ -193,7 +192,16 @@ func (m *Merger) giveOut() Kind {
 
 // take gives out the head of the first stream.
 func (m *Merger) take(s *Stream) Kind {
-	m.Stream, m.Time, m.last = s, s.key, s
+	if s.head == headEnd {
+		// Nothing has happened at the time of the stream's promise.
+		m.Stream, m.Time = s, m.passed
+		m.order.remove(s.number)
+		return StreamEnd
+	}
+	if m.last != s || m.Stream != s {
+		m.last, m.Stream = s, s
+	}
+	m.Time, m.used = s.key, true
 	m.Late = s.key < m.passed
 	m.passed = max(m.passed, s.key)
 	switch s.head {
@@ -203,16 +211,14 @@ func (m *Merger) take(s *Stream) Kind {
 			return LossBegin
 		}
 		return LossEnd
-	case headEnd:
-		m.last = nil
-		m.order.remove(s)
-		return StreamEnd
 	}
-	m.Event = &s.reader.Event
+	if event := &s.reader.Event; m.Event != event {
+		m.Event = event
+	}
 	if m.Late {
 		s.late.Count++
 	} else if s.late == nil && len(s.marks) == 0 && s.clock != nil {
-		m.hot, m.bound = s, m.order.second()
+		m.running, m.bound = true, m.order.second()
 	}
 	return Event
 }
@@ -228,5 +234,5 @@ func (m *Merger) fail(s *Stream, err error) {
 	if m.err == nil {
 		m.err = fmt.Errorf("stream %d (%s): %w", s.ID, s.Name, err)
 	}
-	m.hot, m.last = nil, nil
+	m.running, m.used = false, false
 }

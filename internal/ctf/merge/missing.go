@@ -75,7 +75,7 @@ func (s *Stream) sizes() []writtenEvent {
 	if s.peek.Begin(s.packet) != nil {
 		return nil // reader has begun it
 	}
-	var events []writtenEvent
+	events := s.written[:0]
 	size := s.reader.Packet.Size
 	for at := s.peek.Offset(); s.peek.Next(); {
 		next := s.peek.Offset()
@@ -83,5 +83,6 @@ func (s *Stream) sizes() []writtenEvent {
 		at = next
 		events = append(events, writtenEvent{s.peek.Event.Clock, size - min(size, at)})
 	}
+	s.written = events
 	return events
 }

@@ -34,7 +34,7 @@ func (s *Stream) Position() Position {
 	at := Position{Known: s.whole.numbered, After: s.whole.numbered, Next: s.whole.sequence + 1, Discarded: s.whole.discarded, End: s.whole.end}
 	if s.packet != nil && s.reader.Packet.Has(metadata.RoleSequence) {
 		at.Known, at.Next, at.Events = true, s.reader.Packet.Sequence, s.read
-		if s.head == headEvent && s.merger.last != s && s.read > 0 {
+		if s.head == headEvent && !(s.merger.used && s.merger.last == s) && s.read > 0 {
 			at.Events-- // it waits
 		}
 	}

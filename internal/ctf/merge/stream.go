@@ -19,7 +19,6 @@ type Stream struct {
 
 	merger *Merger
 	number int
-	place  int // in the heap
 
 	queue queue
 	ended bool
@@ -53,7 +52,8 @@ type Stream struct {
 
 	// peek reads packets before reader does.
 	peek    *ctf.Reader
-	largest uint64 // event in a packet with losses, in bits
+	written []writtenEvent // used again
+	largest uint64         // event in a packet with losses, in bits
 	whole   whole
 	resume  *Position
 }
@@ -109,7 +109,7 @@ func (s *Stream) wake() {
 	if s.head != headNone || s.merger.err != nil {
 		return
 	}
-	s.merger.cool()
+	s.merger.stopRunning()
 	before := s.key
 	s.step()
 	if s.head != headNone || s.key > before {

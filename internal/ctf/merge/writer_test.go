@@ -73,11 +73,8 @@ type event struct {
 	text string
 }
 
-// Sizes in bytes of what the packets are made of.
-const (
-	headBytes  = 2*4 + 6*8 // of class 0
-	eventBytes = 8 + 1     // and the text
-)
+// size is that of an event of class 0 in bytes.
+func (e event) size() uint64 { return 8 + uint64(len(e.text)) + 1 }
 
 // bytes is the packet, without what is behind its content.
 func (p *packet) bytes() []byte {

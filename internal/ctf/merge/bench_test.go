@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/callbraid/callbraid/internal/cputime"
 	"github.com/callbraid/callbraid/internal/ctf"
 	"github.com/callbraid/callbraid/internal/ctf/merge"
 )
@@ -47,10 +48,9 @@ func BenchmarkStreams(b *testing.B) {
 	}
 }
 
+// benchmark merges streams of packets, with a Merger of its own each time.
 func benchmark(b *testing.B, trace *ctf.Trace, streams [][][]byte) {
-	events := 0
-	b.ReportAllocs()
-	for b.Loop() {
+	merged := func() (events int) {
 		m := merge.New(trace, merge.Options{})
 		for i, packets := range streams {
 			s := m.AddStream(uint64(i), "")
@@ -67,7 +67,7 @@ func benchmark(b *testing.B, trace *ctf.Trace, streams [][][]byte) {
 		if m.Err() != nil {
 			b.Fatal(m.Err())
 		}
+		return events
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
-	b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	cputime.Events(b, merged(), func() { merged() })
 }

@@ -5,7 +5,6 @@ package merge
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 )
@@ -34,7 +33,7 @@ func (m *Merger) stopRunning() {
 
 // fallBehind begins the interval in which the order isn't known.
 func (m *Merger) fallBehind(s *Stream, cause Cause, from int64) {
-	s.late = &Loss{Stream: s, Cause: cause, From: from, To: math.MaxInt64}
+	s.late = &Loss{Stream: s, Cause: cause, From: from, To: unknownEnd}
 	m.out = append(m.out, output{kind: LossBegin, stream: s, time: m.passed, loss: s.late})
 }
 

@@ -67,6 +67,9 @@ func (s *Stream) takeMark() {
 	if s.late == nil {
 		s.key = max(s.key, s.merger.passed)
 	}
+	if mark.head == headLossEnd && mark.loss.To == unknownEnd {
+		mark.loss.To = s.key
+	}
 }
 
 // next takes the next input. It returns false, with the head set, if there is nothing
@@ -126,7 +129,7 @@ func (s *Stream) takePromise(in input) bool {
 
 // openLoss begins a loss that the next packet or promise ends.
 func (s *Stream) openLoss(cause Cause) {
-	s.open = &Loss{Stream: s, Cause: cause, From: s.promise, To: math.MaxInt64}
+	s.open = &Loss{Stream: s, Cause: cause, From: s.promise, To: unknownEnd}
 	s.marks = append(s.marks, mark{head: headLossBegin, time: s.promise, loss: s.open})
 }
 

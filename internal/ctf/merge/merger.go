@@ -36,7 +36,7 @@ type Merger struct {
 	Time int64
 	// Event holds for the kind Event.
 	Event *ctf.Event
-	// Late says that an event comes after events that are newer.
+	// Late says that something comes after what is newer.
 	Late bool
 	// Loss holds for LossBegin and LossEnd.
 	Loss *Loss

@@ -241,6 +241,12 @@ func TestEventsComeOutWhenNothingOlderCanCome(t *testing.T) {
 				"a: discarded events from 9", "a 10", "a 12", "a: 7 discarded events to 30",
 			}},
 		},
+		"a packet without end ends at its last event": {
+			{func(b *bed) { require.NoError(b.t, b.trace.Append([]byte(moreText))) }, nil},
+			{give("a", packet{class: 3, begin: 1, discarded: 7, events: at(2, 12, 14), room: 1000}), []string{
+				"a: discarded events from 1", "a 2", "a 12", "a 14", "a: 7 discarded events to 14",
+			}},
+		},
 		"a counter that runs backwards is a loss without number": {
 			{give("a", packet{begin: 1, end: 9, discarded: 5, events: at(2)}), []string{"a 2", "a: discarded events from 2", "a: 5 discarded events to 9"}},
 			{give("a", packet{sequence: 1, begin: 10, end: 30, discarded: 4, events: at(11)}), []string{"a: discarded events from 9", "a 11", "a: 0 discarded events to 30"}},
@@ -272,6 +278,13 @@ func TestEventsComeOutWhenNothingOlderCanCome(t *testing.T) {
 			{lose("a", merge.Cleared), []string{"a: cleared from 5"}},
 			{end("a"), []string{"a: 0 cleared to 5", "a ended"}},
 		},
+		"a second loss that the caller tells is the first one": {
+			{give("a", packet{begin: 1, end: 5}), nil},
+			{lose("a", merge.Cleared), []string{"a: cleared from 5"}},
+			{lose("a", merge.Interrupted), nil},
+			{end("a"), []string{"a: 0 cleared to 5", "a ended"}},
+			{lose("a", merge.Cleared), nil},
+		},
 		"what comes again is passed over": {
 			{give("a", packet{begin: 1, end: 9, events: at(2)}), []string{"a 2"}},
 			{give("a", packet{sequence: 1, begin: 9, end: 19, events: at(12)}), []string{"a 12"}},
@@ -291,7 +304,7 @@ func TestEventsComeOutWhenNothingOlderCanCome(t *testing.T) {
 			{give("a", packet{begin: 1, end: 9, events: at(2)}), []string{"a 2"}},
 		},
 		"without sequence numbers an interruption is a loss": {
-			{func(b *bed) { require.NoError(b.t, b.trace.Append([]byte(uncountedText))) }, nil},
+			{func(b *bed) { require.NoError(b.t, b.trace.Append([]byte(moreText))) }, nil},
 			{give("a", packet{class: 2, begin: 1, end: 9, events: at(2)}), []string{"a 2"}},
 			{again("a"), nil},
 			{give("a", packet{class: 2, begin: 1, end: 9, events: at(2)}), nil},
@@ -302,7 +315,7 @@ func TestEventsComeOutWhenNothingOlderCanCome(t *testing.T) {
 			{give("a", packet{begin: 1, end: 9, events: at(2, 8)}), nil},
 			{func(b *bed) { b.stream("b").Promise(2, 5) }, nil},
 			{func(b *bed) { b.stream("b").Promise(2, 6) }, nil},
-			{func(b *bed) { require.NoError(b.t, b.trace.Append([]byte(uncountedText))) }, nil},
+			{func(b *bed) { require.NoError(b.t, b.trace.Append([]byte(moreText))) }, nil},
 			{pass(0), []string{"a 2"}},
 		},
 	} {

@@ -24,23 +24,29 @@ func (s *Stream) addLosses(before, begin int64) {
 			loss.To = begin
 		} else {
 			last.after = afterAll
-			loss.To = s.endOf(&s.reader.Packet, begin)
+			loss.To = s.endOf()
 			if lost.Count > 0 {
 				first.after, loss.From = s.full(before)
 			}
 		}
 		loss.To = max(loss.To, loss.From)
-		first.time, last.time = loss.From, loss.To
+		if first.time = loss.From; loss.To != unknownEnd {
+			last.time = loss.To
+		}
 		s.marks = append(s.marks, first, last)
 	}
 }
 
-// endOf is when the packet ends; without a field for it, at its last event.
-func (s *Stream) endOf(p *ctf.Packet, begin int64) int64 {
+// unknownEnd is the end of a loss as long as it isn't known.
+const unknownEnd = math.MaxInt64
+
+// endOf is when the packet ends. Without a field for it, that is at its last event,
+// which isn't known yet.
+func (s *Stream) endOf() int64 {
 	if s.timed(metadata.RolePacketEnd) {
-		return s.time(p.End)
+		return s.time(s.reader.Packet.End)
 	}
-	return begin
+	return unknownEnd
 }
 
 // slackBits is what the alignment of an event may take beside the event.
@@ -51,9 +57,6 @@ const slackBits = 64
 // room: not before there was less left than the largest event takes. If that is never
 // so, before is the answer.
 func (s *Stream) full(before int64) (uint64, int64) {
-	if s.clock == nil {
-		return 0, before
-	}
 	events := s.sizes()
 	room := s.largest + slackBits
 	for i, e := range events {
@@ -72,10 +75,10 @@ func (s *Stream) sizes() []writtenEvent {
 	if s.peek == nil {
 		s.peek = ctf.NewReader(s.merger.trace)
 	}
-	if s.peek.Begin(s.packet) != nil {
-		return nil // reader has begun it
-	}
 	events := s.written[:0]
+	if s.clock == nil || s.peek.Begin(s.packet) != nil {
+		return events
+	}
 	size := s.reader.Packet.Size
 	for at := s.peek.Offset(); s.peek.Next(); {
 		next := s.peek.Offset()

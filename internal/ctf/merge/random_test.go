@@ -69,7 +69,7 @@ func allowed(known *[]thing, sources []*source) []thing {
 // Whatever streams say, in whatever order: what comes out after each word is what
 // sorting everything gives.
 func TestMergingIsSorting(t *testing.T) {
-	for seed := range uint64(2000) {
+	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		m := merge.New(newTrace(t), merge.Options{})
 		var sources []*source
@@ -164,7 +164,7 @@ func (w *watch) mark(lagged bool) {
 func TestStalledStreamsAreOvertaken(t *testing.T) {
 	const delay = time.Second
 	late := 0
-	for seed := range uint64(2000) {
+	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		m := merge.New(newTrace(t), merge.Options{MaxDelay: delay})
 		w := &watch{

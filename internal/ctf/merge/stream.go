@@ -64,6 +64,9 @@ func (s *Stream) behind() bool { return s.late != nil }
 // content. The bytes are the Merger's until PacketEnd. The index may be nil; where
 // there is one the packet must not contradict it.
 func (s *Stream) Packet(packet []byte, index *Index) {
+	if s.ended {
+		return
+	}
 	s.merger.waiting += len(packet)
 	if index != nil {
 		copied := *index
@@ -90,7 +93,7 @@ func (s *Stream) Promise(class, cycles uint64) {
 func (s *Stream) Lose(cause Cause) { s.tell(input{kind: inputLose, cause: cause}) }
 
 // End says that nothing more comes of the stream. What it is told afterwards is
-// passed over.
+// passed over, and packets stay the caller's.
 func (s *Stream) End() {
 	s.ended = true
 	s.wake()

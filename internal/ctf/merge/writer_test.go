@@ -14,7 +14,8 @@ import (
 )
 
 // metadataText is that of the traces that the tests write: each event has its full
-// time and text of any length. Stream class 1 has no clock, and class 2 no counters.
+// time and text of any length. Stream class 1 has no clock, class 2 no counters, and
+// class 3 counters, but no end.
 const metadataText = `/* CTF 1.8 */
 typealias integer { size = 32; align = 8; } := u32;
 typealias integer { size = 64; align = 8; } := u64;
@@ -40,14 +41,23 @@ stream {
 event { name = untimed; id = 0; stream_id = 1; fields := struct { string text; }; };
 `
 
-// uncountedText adds stream class 2, whose packets have no counters.
-const uncountedText = `
+// moreText adds stream classes 2 and 3.
+const moreText = `
 stream {
 	id = 2;
 	packet.context := struct { time timestamp_begin; time timestamp_end; u64 content_size; u64 packet_size; };
 	event.header := struct { time timestamp; };
 };
 event { name = uncounted; id = 0; stream_id = 2; fields := struct { string text; }; };
+stream {
+	id = 3;
+	packet.context := struct {
+		time timestamp_begin; u64 discarded_before;
+		u64 content_size; u64 packet_size; u64 packet_seq_num; u64 events_discarded;
+	};
+	event.header := struct { time timestamp; };
+};
+event { name = endless; id = 0; stream_id = 3; fields := struct { string text; }; };
 `
 
 func newTrace(t testing.TB) *ctf.Trace {
@@ -87,7 +97,7 @@ func (p *packet) bytes() []byte {
 	}
 	sizes := len(b)
 	b = append(b, make([]byte, 16)...)
-	if p.class == 0 {
+	if p.class == 0 || p.class == 3 {
 		b = order.AppendUint64(b, p.sequence)
 		b = order.AppendUint64(b, p.discarded)
 	}

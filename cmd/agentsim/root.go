@@ -19,7 +19,7 @@ It exits with 0 if the traced program it plays ran to its end (traced or not),
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(bytefrogCommand(), demoCommand())
+	root.AddCommand(bytefrogCommand(), lttngCommand(), demoCommand())
 	return root
 }
 

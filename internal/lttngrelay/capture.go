@@ -24,9 +24,6 @@ func FromCapture(path string) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("capture %s: %w", path, err)
 	}
-	if len(recordings) == 0 {
-		return nil, fmt.Errorf("capture %s: expected a viewer that attaches a session, got none", path)
-	}
 	s := &Source{Recordings: recordings}
 	for _, r := range recordings {
 		if r.End == lttnglive.Never {
@@ -35,6 +32,9 @@ func FromCapture(path string) (*Source, error) {
 		if err := s.addRecording(r); err != nil {
 			return nil, fmt.Errorf("capture %s: session %d: %w", path, r.Session.ID, err)
 		}
+	}
+	if s.Packets == 0 {
+		return nil, fmt.Errorf("capture %s: expected a viewer that reads packets, got none", path)
 	}
 	return s, nil
 }

@@ -66,9 +66,6 @@ func newGiven(s *Source) (*given, []*lttnglive.Recording) {
 	for id, events := range s.events {
 		g.left[id] = events
 	}
-	if len(g.left) == 0 {
-		close(g.all)
-	}
 	var recordings []*lttnglive.Recording
 	for _, r := range s.Recordings {
 		counted := *r

@@ -149,12 +149,12 @@ func (f *lttngFlags) run(out io.Writer, path string) (err error) {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	for _, r := range source.Recordings {
 		fmt.Fprintf(out, "serving %s: %s events in %s packets of %d streams\n", lttngrelay.Address(listener.Addr(), r.Session),
 			progress.Count(source.Events), progress.Count(source.Packets), source.Streams)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	begin := time.Now()
 	bar.Start(func() uint64 { return server.Stats().Events })
 	err = server.Serve(ctx, listener)

@@ -194,7 +194,12 @@ func (s *Server) takeFault() (taken bool) {
 	return taken
 }
 
-// Address is what viewers are given to find a session: net://HOST:PORT/host/HOST/NAME.
+// Address is what viewers on this machine are given to find a session:
+// net://HOST:PORT/host/HOST/NAME.
 func Address(listener net.Addr, session lttnglive.Session) string {
-	return fmt.Sprintf("net://%s/host/%s/%s", listener, session.Host, session.Name)
+	endpoint := listener.String()
+	if tcp, ok := listener.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		endpoint = fmt.Sprintf("localhost:%d", tcp.Port)
+	}
+	return fmt.Sprintf("net://%s/host/%s/%s", endpoint, session.Host, session.Name)
 }

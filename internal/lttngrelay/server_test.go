@@ -130,3 +130,15 @@ func TestABrokenListenerIsAnError(t *testing.T) {
 	require.NoError(t, listener.Close())
 	assert.ErrorIs(t, server.Serve(t.Context(), listener), net.ErrClosed)
 }
+
+func TestAddressesAreWhatViewersTake(t *testing.T) {
+	session := lttnglive.Session{Host: "vm", Name: "it"}
+	for ip, want := range map[string]string{
+		"127.0.0.1": "net://127.0.0.1:5344/host/vm/it",
+		"::1":       "net://[::1]:5344/host/vm/it",
+		"0.0.0.0":   "net://localhost:5344/host/vm/it",
+		"::":        "net://localhost:5344/host/vm/it",
+	} {
+		assert.Equal(t, want, lttngrelay.Address(&net.TCPAddr{IP: net.ParseIP(ip), Port: 5344}, session))
+	}
+}

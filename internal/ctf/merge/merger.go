@@ -46,6 +46,7 @@ type Merger struct {
 	trace   *ctf.Trace
 	options Options
 	now     time.Duration
+	// streams are by number; nil once all of one was given out.
 	streams []*Stream
 	waiting int
 	err     error
@@ -196,6 +197,7 @@ func (m *Merger) take(s *Stream) Kind {
 		// Nothing has happened at the time of the stream's promise.
 		m.Stream, m.Time = s, m.passed
 		m.order.remove(s.number)
+		m.streams[s.number] = nil
 		return StreamEnd
 	}
 	if m.last != s || m.Stream != s {

@@ -57,35 +57,38 @@ const slackBits = 64
 // room: not before there was less left than the largest event takes. If that is never
 // so, before is the answer.
 func (s *Stream) full(before int64) (uint64, int64) {
-	events := s.sizes()
-	room := s.largest + slackBits
-	for i, e := range events {
-		if e.left < room {
-			return uint64(i + 1), s.time(e.clock)
-		}
+	known := s.largest
+	events, clock := s.readAhead()
+	if s.largest > known {
+		events, clock = s.readAhead()
 	}
-	return 0, before
+	if events == 0 {
+		return 0, before
+	}
+	return events, s.time(clock)
 }
 
-// writtenEvent is an event of a packet: its time, and how many bits were left behind it.
-type writtenEvent struct{ clock, left uint64 }
-
-// sizes reads the packet ahead, and the size of its largest event.
-func (s *Stream) sizes() []writtenEvent {
+// readAhead reads the packet ahead. It returns how many events there are up to the
+// first one behind which less is left than the largest event known so far takes, and
+// the time of that; 0 if there is none. It keeps no more than that, and the size of
+// the largest event: a packet may have very many.
+func (s *Stream) readAhead() (events, clock uint64) {
 	if s.peek == nil {
 		s.peek = ctf.NewReader(s.merger.trace)
 	}
-	events := s.written[:0]
 	if s.clock == nil || s.peek.Begin(s.packet) != nil {
-		return events
+		return 0, 0
 	}
-	size := s.reader.Packet.Size
-	for at := s.peek.Offset(); s.peek.Next(); {
+	size, room := s.reader.Packet.Size, s.largest+slackBits
+	read, at := uint64(0), s.peek.Offset()
+	for s.peek.Next() {
+		read++
 		next := s.peek.Offset()
 		s.largest = max(s.largest, next-at)
 		at = next
-		events = append(events, writtenEvent{s.peek.Event.Clock, size - min(size, at)})
+		if events == 0 && size-min(size, at) < room {
+			events, clock = read, s.peek.Event.Clock
+		}
 	}
-	s.written = events
-	return events
+	return events, clock
 }

@@ -211,3 +211,25 @@ func TestStalledStreamsAreOvertaken(t *testing.T) {
 	}
 	assert.NotZero(t, late)
 }
+
+func TestMergingAllocatesNothingForAnEvent(t *testing.T) {
+	const events = 1000
+	m := merge.New(newTrace(t), merge.Options{})
+	for number := range 3 {
+		p := packet{begin: 1}
+		for i := range uint64(events) {
+			p.events = append(p.events, event{10*i + uint64(number), "text"})
+		}
+		p.end = 10 * events
+		s := m.AddStream(uint64(number), "")
+		s.Packet(p.bytes(), nil)
+	}
+	for range events {
+		m.Next()
+	}
+	assert.Zero(t, testing.AllocsPerRun(events, func() {
+		if m.Next() != merge.Event {
+			t.Fatal("expected an event")
+		}
+	}))
+}

@@ -52,8 +52,7 @@ type Stream struct {
 
 	// peek reads packets before reader does.
 	peek    *ctf.Reader
-	written []writtenEvent // used again
-	largest uint64         // event in a packet with losses, in bits
+	largest uint64 // event in a packet with losses, in bits
 	whole   whole
 	resume  *Position
 }

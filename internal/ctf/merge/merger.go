@@ -50,6 +50,8 @@ type Merger struct {
 	streams []*Stream
 	waiting int
 	err     error
+	// failed is the stream that err is of.
+	failed *Stream
 
 	// passed is the time of the newest thing that was given out.
 	passed int64
@@ -159,11 +161,11 @@ func (m *Merger) next() Kind {
 		m.last.step()
 		m.settle(m.last)
 	}
-	for m.err == nil {
+	for {
 		if len(m.out) > 0 {
 			return m.giveOut()
 		}
-		if len(m.order.keys) == 0 {
+		if m.err != nil || len(m.order.keys) == 0 {
 			return Nothing
 		}
 		s := m.streams[m.order.keys[0].number]
@@ -178,7 +180,6 @@ func (m *Merger) next() Kind {
 			return m.take(s)
 		}
 	}
-	return Nothing
 }
 
 // giveOut gives out what doesn't wait for its time.
@@ -228,6 +229,10 @@ func (m *Merger) take(s *Stream) Kind {
 // Err returns why the trace can't be read on; nil if it can.
 func (m *Merger) Err() error { return m.err }
 
+// Failed is the stream that can't be read on; nil without an error. The packet to blame
+// is the first one of it that was not given back.
+func (m *Merger) Failed() *Stream { return m.failed }
+
 // Waiting is how many bytes of packets wait.
 func (m *Merger) Waiting() int { return m.waiting }
 
@@ -235,6 +240,7 @@ func (m *Merger) Waiting() int { return m.waiting }
 func (m *Merger) fail(s *Stream, err error) {
 	if m.err == nil {
 		m.err = fmt.Errorf("stream %d (%s): %w", s.ID, s.Name, err)
+		m.failed = s
 	}
 	m.running, m.used = false, false
 }

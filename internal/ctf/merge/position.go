@@ -38,6 +38,10 @@ func (s *Stream) Position() Position {
 			at.Events-- // it waits
 		}
 	}
+	if s.packet == nil && s.resume != nil && s.resume.Known {
+		// The packet to go on with has not come yet.
+		at.Known, at.Next, at.Events = true, s.resume.Next, s.resume.Events
+	}
 	return at
 }
 

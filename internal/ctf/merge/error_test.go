@@ -29,6 +29,7 @@ func TestAPacketThatContradictsItsIndexEndsTheTrace(t *testing.T) {
 		out := b.drain()
 		if want == "" {
 			assert.NoError(t, b.Err())
+			assert.Nil(t, b.Failed())
 			assert.Contains(t, out, "a 2")
 			continue
 		}
@@ -62,6 +63,7 @@ func TestBadPacketsEndTheTrace(t *testing.T) {
 			assert.Empty(t, b.drain())
 			assert.ErrorContains(t, b.Err(), "stream 1 (a): ")
 			assert.ErrorContains(t, b.Err(), c.want)
+			assert.Same(t, b.stream("a"), b.Failed())
 			first := b.Err()
 			b.stream("a").Packet(good.bytes(), nil)
 			b.stream("b").End()

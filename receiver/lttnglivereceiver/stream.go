@@ -1,0 +1,105 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"github.com/callbraid/callbraid/internal/ctf/merge"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// stream is a stream of packets of a trace. It outlives connections: on each it has
+// another ID.
+type stream struct {
+	// key is its path and channel.
+	key   string
+	trace *trace
+	in    *merge.Stream
+	// over says that all of it was handed on after it had ended.
+	over bool
+
+	// What follows is of the connection that there is.
+
+	id      uint64
+	present bool
+	hungUp  bool
+	// pending is a packet that could not be had yet.
+	pending    lttnglive.Index
+	hasPending bool
+
+	// offset is where the last packet lay; any says that there was one.
+	offset uint64
+	any    bool
+	// given are the packets that the merger has, whether each lay before the one that
+	// was written before it.
+	given []bool
+}
+
+// open gives the trace a stream of a connection.
+func (t *trace) open(told lttnglive.Stream) *stream {
+	key := told.Path + "/" + told.Channel
+	s := t.streams[key]
+	if s == nil || s.over {
+		s = &stream{key: key, trace: t, in: t.merger.AddStream(uint64(len(t.numbered)), key)}
+		if at, ok := t.record.Streams[key]; ok {
+			s.in.Resume(at)
+		} else if old := t.streams[key]; old != nil {
+			s.in.Resume(old.in.Position())
+		}
+		t.streams[key] = s
+		t.numbered = append(t.numbered, s)
+		t.live++
+		t.follower.counts.streams.Add(1)
+		t.env.telemetry.streams(1)
+	} else {
+		s.in.Again()
+	}
+	s.id, s.present, s.hungUp, s.hasPending = told.ID, true, false, false
+	return s
+}
+
+// give gives the merger a packet.
+func (s *stream) give(data []byte, i *lttnglive.Index) {
+	s.given = append(s.given, s.any && i.Offset <= s.offset)
+	s.offset, s.any = i.Offset, true
+	s.in.Packet(data, &merge.Index{
+		StreamClass: i.StreamClass, Begin: i.TimestampBegin, End: i.TimestampEnd,
+		Discarded: i.EventsDiscarded, Content: i.ContentSize,
+	})
+}
+
+// readPacket is called when a packet was read.
+func (s *stream) readPacket(data []byte) {
+	s.given = s.given[1:]
+	s.trace.follower.buffers.give(data)
+}
+
+// isRewound reports whether the packet that is read lies before the one that was
+// written before: its file was emptied, or is written round.
+func (s *stream) isRewound() bool { return len(s.given) > 0 && s.given[0] }
+
+// buffers are packets' bytes to use again.
+type buffers struct{ free [][]byte }
+
+// maxFreeBuffers bounds how many buffers wait for use.
+const maxFreeBuffers = 64
+
+func (b *buffers) give(data []byte) {
+	if len(b.free) < maxFreeBuffers {
+		b.free = append(b.free, data[:0])
+	}
+}
+
+// take is a buffer of at least that size, if there is one; nil otherwise.
+func (b *buffers) take(size uint64) []byte {
+	for i := len(b.free) - 1; i >= 0; i-- {
+		if uint64(cap(b.free[i])) >= size {
+			data := b.free[i]
+			last := len(b.free) - 1
+			b.free[i], b.free[last] = b.free[last], nil
+			b.free = b.free[:last]
+			return data[:cap(data)]
+		}
+	}
+	return nil
+}

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confignet"
 
+	"github.com/callbraid/callbraid/internal/ctf"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
@@ -177,7 +178,7 @@ func createDefaultConfig() *Config {
 			MaxSessions:       64,
 			MaxStreams:        4096,
 			MaxPacketBytes:    64 * mib,
-			MaxMetadataBytes:  32 * mib,
+			MaxMetadataBytes:  ctf.MaxMetadataBytes,
 			MaxWaitingBytes:   64 * mib,
 			MaxProcesses:      1024,
 			MaxWaitingEvents:  100_000,

@@ -176,24 +176,17 @@ func captured(t testing.TB, names ...string) []*lttnglive.Recording {
 	return all
 }
 
-// ending closes the sessions of recordings, and their streams, so many seconds after
-// their last word.
-func ending(recordings []*lttnglive.Recording) []*lttnglive.Recording {
-	for _, r := range recordings {
-		r.End = time.Hour
-		for i := range r.Streams {
-			r.Streams[i].End = min(r.Streams[i].End, time.Hour)
-		}
-	}
-	return recordings
+func newRelay(t testing.TB, recordings []*lttnglive.Recording, options lttnglive.RelayOptions) *relay {
+	t.Helper()
+	return newRelayAt(t, "localhost:0", recordings, options)
 }
 
-func newRelay(t testing.TB, recordings []*lttnglive.Recording, options lttnglive.RelayOptions) *relay {
+func newRelayAt(t testing.TB, address string, recordings []*lttnglive.Recording, options lttnglive.RelayOptions) *relay {
 	t.Helper()
 	served, err := lttnglive.NewRelay(recordings, options)
 	require.NoError(t, err)
 	r := &relay{t: t, relay: served, conns: map[net.Conn]bool{}, wrap: func(c net.Conn) net.Conn { return c }}
-	r.listener, err = net.Listen("tcp", "localhost:0")
+	r.listener, err = net.Listen("tcp", address)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel

@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -26,17 +24,4 @@ func TestEveryEventOfACaptureBecomesALogRecord(t *testing.T) {
 			assert.EqualValues(t, events, b.metric("receiver_lttng_live_events"))
 		})
 	}
-}
-
-func TestCallsOfCProgramsBecomeOneCallStream(t *testing.T) {
-	r := newRelay(t, captured(t, "cygok"), lttnglive.RelayOptions{})
-	b := newBed(t, reading(r.address()))
-	b.await("call events", func() bool { return b.pipeline.events() == 218 })
-	s := b.pipeline.only(t)
-	kinds := map[callevent.Kind]int{}
-	for _, e := range s.inOrder(t) {
-		kinds[e.kind]++
-	}
-	assert.Equal(t, map[callevent.Kind]int{callevent.KindEnter: 109, callevent.KindExit: 109}, kinds)
-	require.Empty(t, s.twice)
 }

@@ -6,6 +6,7 @@ package lttnglivereceiver
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -26,6 +27,8 @@ type watcher struct {
 
 	conn   net.Conn
 	viewer *lttnglive.Viewer
+	// rounds counts the lists that came.
+	rounds atomic.Int64
 
 	mu        sync.Mutex
 	followers map[sessionKey]*follower
@@ -65,6 +68,7 @@ func (w *watcher) run() {
 				w.env.logger.Info("The relay daemon can be reached again", zap.String("endpoint", w.env.config.Endpoint))
 			}
 			w.follow(sessions)
+			w.rounds.Add(1)
 		} else if !w.env.isStopping() {
 			w.failed(err)
 			pause = w.backoff.pause()

@@ -167,7 +167,7 @@ func (a *attachment) sourceOf(s *stream) *source {
 func (a *attachment) fetch(s *stream) (bool, error) {
 	i := &s.pending
 	s.hasPending = true
-	if a.isBefore(s, i) {
+	if a.isBefore(s, i) || slices.Contains(s.bad, timesOf(i)) {
 		s.hasPending = false
 		return true, nil
 	}

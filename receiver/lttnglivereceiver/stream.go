@@ -30,17 +30,35 @@ type stream struct {
 	// offset is where the last packet lay; any says that there was one.
 	offset uint64
 	any    bool
-	// given are the packets that the merger has, whether each lay before the one that
-	// was written before it.
-	given []bool
+	// given are the packets that the merger has.
+	given []givenPacket
+	// bad are packets that can't be read: they are passed over.
+	bad []packetTimes
 }
+
+// givenPacket is a packet that the merger has.
+type givenPacket struct {
+	packetTimes
+	// rewound says that it lies before the one that was written before it.
+	rewound bool
+}
+
+// packetTimes are the times that a packet begins and ends at, by which it is known
+// again on another connection.
+type packetTimes struct{ begin, end uint64 }
+
+func timesOf(i *lttnglive.Index) packetTimes { return packetTimes{i.TimestampBegin, i.TimestampEnd} }
+
+// maxBad bounds how many bad packets of a stream are passed over. What is beyond ends
+// every try to read the session.
+const maxBad = 1000
 
 // open gives the trace a stream of a connection.
 func (t *trace) open(told lttnglive.Stream) *stream {
 	key := told.Path + "/" + told.Channel
 	s := t.streams[key]
 	if s == nil || s.over {
-		s = &stream{key: key, trace: t, in: t.merger.AddStream(uint64(len(t.numbered)), key)}
+		s = &stream{key: key, trace: t, in: t.merger.AddStream(uint64(len(t.numbered)), key), bad: t.bad[key]}
 		if at, ok := t.record.Streams[key]; ok {
 			s.in.Resume(at)
 		} else if old := t.streams[key]; old != nil {
@@ -60,7 +78,7 @@ func (t *trace) open(told lttnglive.Stream) *stream {
 
 // give gives the merger a packet.
 func (s *stream) give(data []byte, i *lttnglive.Index) {
-	s.given = append(s.given, s.any && i.Offset <= s.offset)
+	s.given = append(s.given, givenPacket{timesOf(i), s.any && i.Offset <= s.offset})
 	s.offset, s.any = i.Offset, true
 	s.in.Packet(data, &merge.Index{
 		StreamClass: i.StreamClass, Begin: i.TimestampBegin, End: i.TimestampEnd,
@@ -76,7 +94,7 @@ func (s *stream) readPacket(data []byte) {
 
 // isRewound reports whether the packet that is read lies before the one that was
 // written before: its file was emptied, or is written round.
-func (s *stream) isRewound() bool { return len(s.given) > 0 && s.given[0] }
+func (s *stream) isRewound() bool { return len(s.given) > 0 && s.given[0].rewound }
 
 // buffers are packets' bytes to use again.
 type buffers struct{ free [][]byte }

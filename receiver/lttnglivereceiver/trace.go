@@ -5,7 +5,6 @@ package lttnglivereceiver
 
 import (
 	"crypto/sha256"
-	"errors"
 	"hash"
 	"slices"
 	"strconv"
@@ -66,6 +65,8 @@ type trace struct {
 	noKey     int64
 	// key is space for keys and names.
 	scratch []byte
+	// bad are packets that can't be read, by their streams.
+	bad map[string][]packetTimes
 	// floor is from when on the trace is read that is not read from its beginning, in
 	// the clock's cycles; 0: not known yet.
 	floor uint64
@@ -74,7 +75,7 @@ type trace struct {
 func newTrace(f *follower, key string) *trace {
 	t := &trace{
 		follower: f, env: f.env, key: key, record: f.env.positions.get(f.env.ctx, key),
-		processes: map[processKey]*process{},
+		processes: map[processKey]*process{}, bad: map[string][]packetTimes{},
 	}
 	t.nobody = &origin{
 		config: f.env.config, id: streamID(key, f.host, processKey{}, 0), host: f.host, session: f.session,
@@ -154,9 +155,6 @@ func (t *trace) plan(class *ctf.EventClass) *plan {
 	}
 	return p
 }
-
-// errDropped says that a trace was met that cannot be read further.
-var errDropped = errors.New("the trace was dropped")
 
 // everyEvents is after how many events a long run looks at the time.
 const everyEvents = 4096
@@ -346,6 +344,9 @@ func (t *trace) drop(cause callevent.Cause) {
 		return
 	}
 	t.record = t.position()
+	if failed := t.merger.Failed(); failed != nil {
+		t.passOver(t.numbered[failed.ID])
+	}
 	for _, p := range t.processes {
 		p.breaks.finish(p.next)
 		p.breaks.add(callevent.Point(p.next, cause))
@@ -355,6 +356,16 @@ func (t *trace) drop(cause callevent.Cause) {
 	t.follower.counts.streams.Add(-int64(t.live))
 	t.env.telemetry.streams(-int64(t.live))
 	t.ctf, t.merger, t.plans, t.streams, t.numbered, t.live, t.losses = nil, nil, nil, nil, nil, 0, 0
+}
+
+// passOver remembers the packet of a stream that could not be read: the next try to
+// read the trace leaves it out, or it would end there for ever.
+func (t *trace) passOver(s *stream) {
+	if len(s.given) > 0 && len(t.bad[s.key]) < maxBad {
+		t.bad[s.key] = append(t.bad[s.key], s.given[0].packetTimes)
+		t.follower.logger.Warn("A packet is left out", zap.String("stream", s.key),
+			zap.Uint64("begin", s.given[0].begin), zap.Uint64("end", s.given[0].end))
+	}
 }
 
 // position is how far the trace was handed on.

@@ -4,6 +4,8 @@
 package lttnglivereceiver
 
 import (
+	"bytes"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,6 +20,9 @@ import (
 // that come before the list is complete wait for it, with the numbers that they have.
 type addresses struct {
 	objects *symbols.Objects
+	// told are the objects as they were told, in that order: what a collector has to
+	// know that goes on where this one stopped.
+	told []symbols.Mapping
 	// listed says that the list of objects is complete, given up that it is not waited
 	// for any longer.
 	listed, givenUp bool
@@ -45,6 +50,47 @@ func (a *addresses) wait() bool { return !a.listed && !a.givenUp }
 // overdue reports whether addresses have waited for long enough.
 func (a *addresses) overdue(now time.Time, most time.Duration) bool {
 	return len(a.waiting) > 0 && now.Sub(a.since) >= most
+}
+
+// load notes that an object is loaded.
+func (a *addresses) load(m symbols.Mapping) error {
+	a.forget()
+	if err := a.objects.Map(m); err != nil {
+		return err
+	}
+	a.told = slices.DeleteFunc(a.told, func(old symbols.Mapping) bool {
+		return old.Base == m.Base || old.Base < m.Base+m.Size && m.Base < old.Base+old.Size
+	})
+	a.told = append(a.told, m)
+	return nil
+}
+
+// unload notes that an object is no longer loaded.
+func (a *addresses) unload(base uint64) {
+	a.forget()
+	a.objects.Unmap(base)
+	a.told = slices.DeleteFunc(a.told, func(old symbols.Mapping) bool { return old.Base == base })
+}
+
+// amend changes what was told of an object.
+func (a *addresses) amend(base uint64, change func(m *symbols.Mapping)) {
+	for i := range a.told {
+		if a.told[i].Base == base {
+			change(&a.told[i])
+		}
+	}
+}
+
+// recall loads the objects that a process had when it was read last.
+func (a *addresses) recall(told []symbols.Mapping) {
+	if a.objects == nil || len(told) == 0 {
+		return
+	}
+	for _, m := range told {
+		// Each was loaded once.
+		_ = a.load(m)
+	}
+	a.listed = true
 }
 
 // forget forgets names: an object came or went.
@@ -130,19 +176,23 @@ func (p *process) heed(n *notice, v *ctf.Values) {
 		a.listed = true
 		p.settleAddresses()
 	case noticeObject:
-		err = a.objects.Map(n.mapping(v))
-		a.forget()
+		err = a.load(n.mapping(v))
 	case noticeBuildID:
 		base, _ := n.base.get(v)
-		err = a.objects.SetBuildID(uint64(base), v.Bytes(n.buildID))
+		if err = a.objects.SetBuildID(uint64(base), v.Bytes(n.buildID)); err == nil {
+			id := bytes.Clone(v.Bytes(n.buildID))
+			a.amend(uint64(base), func(m *symbols.Mapping) { m.BuildID, m.BuildIDFollows = id, false })
+		}
 		a.forget()
 	case noticeDebugLink:
 		base, _ := n.base.get(v)
-		err = a.objects.SetDebugLink(uint64(base), validString(n.debugLink.get(v)))
+		link := validString(n.debugLink.get(v))
+		if err = a.objects.SetDebugLink(uint64(base), link); err == nil {
+			a.amend(uint64(base), func(m *symbols.Mapping) { m.DebugLink = link })
+		}
 	case noticeGone:
 		base, _ := n.base.get(v)
-		a.objects.Unmap(uint64(base))
-		a.forget()
+		a.unload(uint64(base))
 	}
 	if err != nil {
 		p.trace.follower.logger.Debug("What a process says of its objects makes no sense", zap.Int64("pid", p.pid), zap.Error(err))

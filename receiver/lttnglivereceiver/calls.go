@@ -6,6 +6,7 @@ package lttnglivereceiver
 import (
 	"hash/fnv"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,29 +55,39 @@ func (t *trace) meet(key processKey, p *plan, e *ctf.Event, nanos int64) *proces
 	if len(t.processes) >= t.env.config.Limits.MaxProcesses {
 		t.forgetOne()
 	}
-	begun, next := nanos, uint64(0)
-	for i, r := range t.record.Processes {
-		if (processKey{r.Namespace, r.PID}) == key {
-			begun, next = r.Begun, r.Next
-			t.record.Processes = append(t.record.Processes[:i:i], t.record.Processes[i+1:]...)
-			break
+	process, known := t.recall(key)
+	if !known {
+		process = newProcess(t, key, nanos)
+		process.program = t.program
+		if process.program == "" {
+			process.program = strings.TrimSuffix(validString(p.procname.get(&e.Values)), threadSuffix)
 		}
 	}
-	process := newProcess(t, key, begun)
-	process.next = next
-	if next > 0 {
-		process.breaks.add(callevent.Point(next, callevent.CauseDisconnected))
-	}
-	process.program = t.program
-	if process.program == "" {
-		process.program = strings.TrimSuffix(validString(p.procname.get(&e.Values)), threadSuffix)
-	}
 	if t.losses > 0 {
-		process.breaks.begin(next, t.lossCause)
+		process.breaks.begin(process.next, t.lossCause)
 	}
 	t.processes[key] = process
 	t.follower.counts.processes.Store(int64(t.follower.processes()))
 	return process
+}
+
+// recall makes a process that was known when the trace was read before.
+func (t *trace) recall(key processKey) (process *process, known bool) {
+	for i, r := range t.record.Processes {
+		if (processKey{r.Namespace, r.PID}) != key {
+			continue
+		}
+		t.record.Processes = slices.Delete(slices.Clone(t.record.Processes), i, i+1)
+		process = newProcess(t, key, r.Begun)
+		process.next, process.program = r.Next, r.Program
+		process.started, process.startedAt = len(r.Objects) > 0, r.Begun
+		process.addresses.recall(r.Objects)
+		if r.Next > 0 {
+			process.breaks.add(callevent.Point(r.Next, callevent.CauseDisconnected))
+		}
+		return process, true
+	}
+	return nil, false
 }
 
 // starts is called when a process begins to tell its state. One that did so before has

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/ctf/merge"
+	"github.com/callbraid/callbraid/internal/symbols"
 )
 
 // traceRecord is how far a trace was handed on: with it, reading goes on where it
@@ -34,6 +35,8 @@ type processRecord struct {
 	Begun     int64  `json:"begun"`
 	Next      uint64 `json:"next"`
 	Program   string `json:"program,omitempty"`
+	// Objects are what it has loaded, if the list was complete.
+	Objects []symbols.Mapping `json:"objects,omitempty"`
 }
 
 // positions are the records of traces: in memory, and in a storage extension where

@@ -382,9 +382,11 @@ func (t *trace) position() traceRecord {
 	there := map[processKey]bool{}
 	for key, p := range t.processes {
 		there[key] = true
-		r.Processes = append(r.Processes, processRecord{
-			Namespace: key.namespace, PID: key.pid, Begun: p.begun, Next: p.next, Program: p.program,
-		})
+		record := processRecord{Namespace: key.namespace, PID: key.pid, Begun: p.begun, Next: p.next, Program: p.program}
+		if p.addresses.listed {
+			record.Objects = slices.Clone(p.addresses.told)
+		}
+		r.Processes = append(r.Processes, record)
 	}
 	for _, p := range t.record.Processes {
 		if !there[processKey{p.Namespace, p.PID}] {

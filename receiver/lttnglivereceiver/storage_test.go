@@ -104,9 +104,10 @@ func TestACollectorGoesOnWhereTheOneBeforeStopped(t *testing.T) {
 	records := 0
 	const parts = 8
 	for part := range parts {
-		clock.move(moments[(part+1)*(len(moments)-1)/parts])
 		b := newBed(t, reading(r.address()), storing(kept), func(b *bed, _ *Config) { b.pipeline = all })
+		// A recording's time begins when it is attached for the first time.
 		b.awaitSaid("The session is attached")
+		clock.move(moments[(part+1)*(len(moments)-1)/parts])
 		b.await("a packet", func() bool { return b.metric("receiver_lttng_live_packets") > 0 })
 		if part == parts-1 {
 			clock.move(last(recordings))

@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/receiver"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
@@ -40,6 +42,7 @@ func (s *shared) receiver(settings receiver.Settings, config component.Config) (
 	if r, ok := s.receivers[c]; ok {
 		return r, nil
 	}
+	settings.Logger = settings.Logger.WithOptions(zap.WrapCore(forAllSignals))
 	r, err := newReceiver(settings, c)
 	if err != nil {
 		return nil, err
@@ -51,6 +54,17 @@ func (s *shared) receiver(settings receiver.Settings, config component.Config) (
 	}
 	s.receivers[c] = r
 	return r, nil
+}
+
+// forAllSignals makes the core of a logger say nothing of the signal that a receiver
+// was made for first: it is for all.
+func forAllSignals(core zapcore.Core) zapcore.Core {
+	if c, ok := core.(interface {
+		DropInjectedAttributes(names ...string) zapcore.Core
+	}); ok {
+		return c.DropInjectedAttributes("otelcol.signal")
+	}
+	return core
 }
 
 func (s *shared) createTraces(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Traces) (receiver.Traces, error) {

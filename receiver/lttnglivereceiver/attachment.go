@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/ctf"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
@@ -28,12 +29,13 @@ type attachment struct {
 	sources map[uint64]*source
 	order   []*source
 	streams []*stream
-	// known is how many streams of packets were told and have not hung up.
-	known int
+	// silent is how many streams said in a round that they have nothing, and silence up
+	// to when all of them do, in Unix nanoseconds.
+	silent  int
+	silence int64
 	// complete says that the traces of the session were compared with those that were
 	// read before.
 	complete bool
-	first    bool
 }
 
 // source is a trace as a connection has it. Which trace it is, its metadata says.
@@ -186,7 +188,6 @@ func (a *attachment) tell(streams []lttnglive.Stream) error {
 			src.metadata, src.hasMetadata = s.ID, true
 			continue
 		}
-		a.known++
 		a.noteBuffers(s.Path)
 		if src.trace == nil {
 			src.waiting = append(src.waiting, s)
@@ -286,7 +287,7 @@ func (a *attachment) settle(src *source) error {
 		}
 	default:
 		// It was dropped before, or what is known of it no longer holds.
-		t.drop(callDisconnected)
+		t.drop(callevent.CauseDisconnected)
 		t.begin(c, src.data)
 	}
 	src.trace, src.data = t, nil

@@ -6,6 +6,7 @@ package lttnglivereceiver
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -15,8 +16,6 @@ import (
 	"github.com/callbraid/callbraid/internal/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
-
-const callDisconnected = callevent.CauseDisconnected
 
 // read asks all streams in turn, until the session can't be read any longer; the error
 // says why.
@@ -97,6 +96,8 @@ func (a *attachment) run() error {
 // was something.
 func (a *attachment) round() (news bool, err error) {
 	var flags lttnglive.Flags
+	asked := len(a.streams)
+	a.silent, a.silence = 0, math.MaxInt64
 	for _, s := range a.streams {
 		if s.hungUp || !s.in.Wanted() {
 			continue
@@ -110,6 +111,9 @@ func (a *attachment) round() (news bool, err error) {
 		}
 		flags |= said
 		news = news || got
+	}
+	if asked > 0 && a.silent == asked {
+		a.f.counts.newest.Store(max(a.f.counts.newest.Load(), a.silence))
 	}
 	a.streams = slices.DeleteFunc(a.streams, func(s *stream) bool { return s.hungUp })
 	for _, src := range a.order {
@@ -146,11 +150,22 @@ func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error
 		return i.Flags, got, err
 	case lttnglive.IndexInactive:
 		s.in.Promise(i.StreamClass, i.TimestampEnd)
+		a.quiet(s, i)
 	case lttnglive.IndexHangUp, lttnglive.IndexEnd:
 		a.hangUp(s)
 		return i.Flags, true, nil
 	}
 	return i.Flags, false, nil
+}
+
+// quiet notes up to when a stream has said that it has nothing.
+func (a *attachment) quiet(s *stream, i *lttnglive.Index) {
+	for _, class := range s.trace.ctf.StreamClasses() {
+		if class.ID == i.StreamClass && class.Clock != nil {
+			a.silent++
+			a.silence = min(a.silence, class.Clock.UnixNano(i.TimestampEnd))
+		}
+	}
 }
 
 // sourceOf is where the metadata of a stream comes from.
@@ -230,7 +245,6 @@ func (a *attachment) streamFailed(s *stream, err error) error {
 // hangUp ends a stream.
 func (a *attachment) hangUp(s *stream) {
 	s.hungUp, s.hasPending = true, false
-	a.known--
 	s.in.End()
 	if a.f.perProcess && !s.any {
 		a.f.warnOnce("withheld", "A stream ended of which the relay daemon gave no packet: what a process recorded at its end may be missing. Nothing is lost with buffers for each user: lttng enable-channel --userspace --buffers-uid",

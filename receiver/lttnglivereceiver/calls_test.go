@@ -84,7 +84,7 @@ func written(t testing.TB, capture, event string) []map[string]string {
 	t.Helper()
 	var events []map[string]string
 	for line := range strings.Lines(capturedFile(t, capture, "babeltrace1-offline.txt")) {
-		if !strings.Contains(line, " name = "+event) {
+		if !strings.Contains(line, ", name = "+event) {
 			continue
 		}
 		fields := map[string]string{}

@@ -34,8 +34,6 @@ type logBatcher struct {
 	records int
 	bytes   int
 	opened  time.Time
-	// key is space to write a text in.
-	key []byte
 }
 
 // originLogs are the records of one process in a batch, by their scope.

@@ -4,6 +4,7 @@
 package lttnglivereceiver
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -97,4 +98,41 @@ func TestARelayDaemonThatComesLateIsFound(t *testing.T) {
 	b.awaitSaid("The relay daemon can be reached again")
 	b.awaitRecords(282)
 	require.NotNil(t, again)
+}
+
+func TestASessionThatIsReadFromNowOnLosesNothingOnAnotherConnection(t *testing.T) {
+	recordings := captured(t, "cyg1")
+	moments := packetTimesOf(recordings)
+	var clock handClock
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read})
+	// Somebody was there before: half of the recording is old.
+	before := newBed(t, reading(r.address()), withoutTraces)
+	before.awaitSaid("The session is attached")
+	clock.move(moments[len(moments)/2])
+	before.await("packets", func() bool { return before.metric("receiver_lttng_live_packets") >= int64(len(moments)/2) })
+	before.shutdown()
+
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Seek = SeekLast })
+	b.awaitSaid("The session is attached")
+	clock.move(moments[3*len(moments)/4])
+	b.await("some packets", func() bool { return b.metric("receiver_lttng_live_packets") >= int64(len(moments)/4-1) })
+	r.hangUp()
+	b.awaitSaid("The session is attached again")
+	clock.move(last(recordings) + time.Hour)
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	n := len(b.records())
+	assert.Positive(t, n)
+	assert.Less(t, n, 7886)
+	assert.EqualValues(t, n, b.metric("receiver_lttng_live_events"))
+	for _, s := range b.pipeline.streams(t) {
+		assert.Empty(t, s.twice)
+		s.inOrder(t)
+	}
+	seen := map[string]bool{}
+	for _, record := range b.records() {
+		key := fmt.Sprint(record.Timestamp(), record.EventName(), record.Attributes().AsRaw())
+		assert.False(t, seen[key], key)
+		seen[key] = true
+	}
 }

@@ -111,8 +111,6 @@ func (t *telemetry) packetsLost(packets int64) {
 	}
 }
 
-func (t *telemetry) packetRepeated() { t.builder.ReceiverLttngLivePacketsRepeated.Add(background, 1) }
-
 func (t *telemetry) cleared() { t.builder.ReceiverLttngLiveCleared.Add(background, 1) }
 
 func (t *telemetry) packed(events int64) {

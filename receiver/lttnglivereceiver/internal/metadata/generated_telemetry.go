@@ -44,7 +44,6 @@ type TelemetryBuilder struct {
 	ReceiverLttngLiveNamesUnknown        metric.Int64Counter
 	ReceiverLttngLivePackets             metric.Int64Counter
 	ReceiverLttngLivePacketsLost         metric.Int64Counter
-	ReceiverLttngLivePacketsRepeated     metric.Int64Counter
 	ReceiverLttngLiveProcesses           metric.Int64UpDownCounter
 	ReceiverLttngLiveSessions            metric.Int64UpDownCounter
 	ReceiverLttngLiveStreams             metric.Int64UpDownCounter
@@ -184,12 +183,6 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverLttngLivePacketsLost, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_packets_lost",
 		metric.WithDescription("Packets that were written and could not be read, by their sequence numbers. [Alpha]"),
-		metric.WithUnit("{packet}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ReceiverLttngLivePacketsRepeated, err = builder.meter.Int64Counter(
-		"otelcol_receiver_lttng_live_packets_repeated",
-		metric.WithDescription("Packets that came again after a reconnect and were passed over. [Alpha]"),
 		metric.WithUnit("{packet}"),
 	)
 	errs = errors.Join(errs, err)

@@ -37,7 +37,6 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverLttngLiveNamesUnknown.Add(context.Background(), 1)
 	tb.ReceiverLttngLivePackets.Add(context.Background(), 1)
 	tb.ReceiverLttngLivePacketsLost.Add(context.Background(), 1)
-	tb.ReceiverLttngLivePacketsRepeated.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveProcesses.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveSessions.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveStreams.Add(context.Background(), 1)
@@ -93,9 +92,6 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLivePacketsLost(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverLttngLivePacketsRepeated(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveProcesses(t, testTel,

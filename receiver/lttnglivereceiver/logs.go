@@ -34,6 +34,7 @@ type logBatcher struct {
 	records int
 	bytes   int
 	opened  time.Time
+	texts   texts
 }
 
 // originLogs are the records of one process in a batch, by their scope.
@@ -48,7 +49,7 @@ func newLogBatcher(env *environment) *logBatcher {
 	if env.logs == nil {
 		return nil
 	}
-	return &logBatcher{env: env, logs: plog.NewLogs(), origins: map[*origin]*originLogs{}}
+	return &logBatcher{env: env, logs: plog.NewLogs(), origins: map[*origin]*originLogs{}, texts: texts{}}
 }
 
 // add makes a log record of an event. packet is the packet that it stands in; nanos
@@ -67,7 +68,7 @@ func (b *logBatcher) add(p *plan, e *ctf.Event, packet *ctf.Packet, nanos int64,
 	r := records.AppendEmpty()
 	r.SetTimestamp(pcommon.Timestamp(max(nanos, 0)))
 	r.SetObservedTimestamp(pcommon.NewTimestampFromTime(b.opened))
-	b.bytes += p.record.write(r, e, packet)
+	b.bytes += p.record.write(r, e, packet, b.texts)
 	b.records++
 	if b.records >= maxLogBatch || b.bytes >= maxLogBatchBytes {
 		b.flush()

@@ -44,6 +44,8 @@ type recordPlan struct {
 	columns []column
 	// cpu is the number of the CPU, in the packet's context.
 	cpu *ctf.Field
+	// attributes is how many attributes a record has at most.
+	attributes int
 }
 
 // column is a field that becomes an attribute.
@@ -110,7 +112,41 @@ func newRecordPlan(class *ctf.EventClass, p *plan) *recordPlan {
 			r.cpu = cpu
 		}
 	}
+	r.attributes = r.count()
 	return r
+}
+
+// count is how many attributes a record has at most.
+func (r *recordPlan) count() int {
+	n := len(r.columns)
+	for _, there := range [...]bool{
+		r.thread[0].there() || r.thread[1].there(), r.threadName[0].there() || r.threadName[1].there(),
+		r.function.there(), r.file.there(), r.line != nil, r.cpu != nil,
+	} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
+
+// texts are texts that come again and again, so that each is made once.
+type texts map[string]string
+
+// maxTexts bounds them. Beyond it all are forgotten, and come again.
+const maxTexts = 4096
+
+// text is b as a string.
+func (t texts) text(b []byte) string {
+	if s, ok := t[string(b)]; ok {
+		return s
+	}
+	if len(t) >= maxTexts {
+		clear(t)
+	}
+	s := validString(b)
+	t[string(b)] = s
+	return s
 }
 
 // take takes the fields of a log record out of those that become attributes under
@@ -178,7 +214,7 @@ func (r *recordPlan) addColumns(class *ctf.EventClass, used map[*ctf.Field]bool)
 }
 
 // write writes the record, all but its times, and says how many bytes it has.
-func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet) int {
+func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, known texts) int {
 	v := &e.Values
 	l.SetEventName(r.name)
 	s := r.severity
@@ -201,8 +237,8 @@ func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet) i
 		l.Body().SetStr(r.name)
 	}
 	attributes := l.Attributes()
-	attributes.EnsureCapacity(len(r.columns) + 6)
-	size += r.writeWhere(attributes, v)
+	attributes.EnsureCapacity(r.attributes)
+	size += r.writeWhere(attributes, v, known)
 	if r.cpu != nil && packet.Present(r.cpu) {
 		attributes.PutInt("cpu_id", int64(packet.Uint(r.cpu)))
 	}
@@ -217,7 +253,7 @@ func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet) i
 }
 
 // writeWhere writes the thread, and the place in the code.
-func (r *recordPlan) writeWhere(attributes pcommon.Map, v *ctf.Values) int {
+func (r *recordPlan) writeWhere(attributes pcommon.Map, v *ctf.Values, known texts) int {
 	size := 0
 	for _, thread := range r.thread {
 		if id, ok := thread.get(v); ok {
@@ -227,7 +263,7 @@ func (r *recordPlan) writeWhere(attributes pcommon.Map, v *ctf.Values) int {
 	}
 	for _, name := range r.threadName {
 		if b := name.get(v); len(b) > 0 {
-			attributes.PutStr(attributeThreadName, validString(b))
+			attributes.PutStr(attributeThreadName, known.text(b))
 			size += len(b)
 			break
 		}
@@ -241,7 +277,7 @@ func (r *recordPlan) writeWhere(attributes pcommon.Map, v *ctf.Values) int {
 		size += len(name)
 	}
 	if file := r.file.get(v); len(file) > 0 {
-		attributes.PutStr(attributeFile, validString(file))
+		attributes.PutStr(attributeFile, known.text(file))
 		size += len(file)
 	}
 	if r.line != nil && v.Present(r.line) {

@@ -35,7 +35,7 @@ import (
 )
 
 // patience is how long a test waits for what has to come.
-const patience = 5 * time.Second
+const patience = 20 * time.Second
 
 // bed is a receiver with everything that it hands on and says.
 type bed struct {

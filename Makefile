@@ -13,7 +13,7 @@ BENCH_COUNT ?= 5
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./cmd/... ./internal/bytefrogagent/...
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/...
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim

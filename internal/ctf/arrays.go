@@ -1,0 +1,108 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ctf
+
+import "encoding/binary"
+
+// begin checks the length of the array of an operation, makes room for its elements
+// and sets the array's own value. It returns the length and where the elements begin.
+func (m *machine) begin(p *program, pc, frame int) (layout *arrayLayout, length, first int, ok bool) {
+	o := &p.ops[pc]
+	layout = &p.arrays[o.n]
+	n := layout.length
+	if layout.sourced {
+		n = m.source(o)
+	}
+	if n > uint64(m.budget) {
+		return nil, 0, 0, m.fail(pc, m.pos, faultElements, n)
+	}
+	// The product is below 2^62: see maxMinBits.
+	if n*layout.minBits > m.end-m.pos {
+		return nil, 0, 0, m.fail(pc, m.pos, faultEnd, n*layout.minBits)
+	}
+	// An element without slots costs time all the same.
+	cost := int(n) * max(1, int(layout.stride))
+	if cost > m.budget {
+		return nil, 0, 0, m.fail(pc, m.pos, faultElements, n)
+	}
+	m.budget -= cost
+	if !m.turn(n*uint64(layout.turns) + 1) {
+		return nil, 0, 0, m.fail(pc, m.pos, faultTurns, n)
+	}
+	first = m.top
+	m.reserve(int(n) * int(layout.stride))
+	m.slots[m.bases[frame]+int(o.slot)] = place(uint64(first), n)
+	return layout, int(n), first, true
+}
+
+// turn counts n operations, which take time but maybe no bits of the packet, and says
+// whether there may be so many.
+func (m *machine) turn(n uint64) bool {
+	if n > m.turns {
+		return false
+	}
+	m.turns -= n
+	return true
+}
+
+// array reads the elements of the array whose operation stands at pc.
+func (m *machine) array(p *program, pc, frame int) bool {
+	layout, length, first, ok := m.begin(p, pc, frame)
+	if !ok {
+		return false
+	}
+	for i := range length {
+		m.bases[frame+1] = first + i*int(layout.stride)
+		if !m.exec(p, pc+1, int(layout.end), frame+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// numbers reads the elements of an array of numbers.
+func (m *machine) numbers(p *program, pc, frame int) bool {
+	layout, length, first, ok := m.begin(p, pc, frame)
+	if !ok {
+		return false
+	}
+	size := uint64(layout.size)
+	data := m.data[m.pos>>3 : m.pos>>3+size*uint64(length)]
+	m.pos += size * uint64(length) << 3
+	slots := m.slots[first : first+length]
+	for i := range slots {
+		b := data[uint64(i)*size:]
+		switch layout.element {
+		case opUint8:
+			slots[i] = uint64(b[0])
+		case opInt8:
+			slots[i] = uint64(int8(b[0]))
+		case opUint16LE:
+			slots[i] = uint64(binary.LittleEndian.Uint16(b))
+		case opInt16LE:
+			slots[i] = uint64(int16(binary.LittleEndian.Uint16(b)))
+		case opUint32LE:
+			slots[i] = uint64(binary.LittleEndian.Uint32(b))
+		case opInt32LE:
+			slots[i] = uint64(int32(binary.LittleEndian.Uint32(b)))
+		case opUint64LE:
+			slots[i] = binary.LittleEndian.Uint64(b)
+		case opFloat32LE:
+			slots[i] = widen(binary.LittleEndian.Uint32(b))
+		case opUint16BE:
+			slots[i] = uint64(binary.BigEndian.Uint16(b))
+		case opInt16BE:
+			slots[i] = uint64(int16(binary.BigEndian.Uint16(b)))
+		case opUint32BE:
+			slots[i] = uint64(binary.BigEndian.Uint32(b))
+		case opInt32BE:
+			slots[i] = uint64(int32(binary.BigEndian.Uint32(b)))
+		case opUint64BE:
+			slots[i] = binary.BigEndian.Uint64(b)
+		case opFloat32BE:
+			slots[i] = widen(binary.BigEndian.Uint32(b))
+		}
+	}
+	return true
+}

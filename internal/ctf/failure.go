@@ -1,0 +1,37 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ctf
+
+import (
+	"fmt"
+	"io"
+)
+
+// failure says why the machine's last execution of a program failed.
+func (m *machine) failure(p *program) error { return m.failureOf(p.fields[m.faultAt]) }
+
+// failureOf says why reading a field failed. A packet that ends too early is
+// io.ErrUnexpectedEOF.
+func (m *machine) failureOf(f *Field) error {
+	place := fmt.Sprintf("%s, field %q, bit %d", f.Scope, f.Path(), m.pos)
+	if f.Path() == "" {
+		place = fmt.Sprintf("%s, bit %d", f.Scope, m.pos)
+	}
+	left := m.end - min(m.pos, m.end)
+	switch m.fault {
+	case faultString:
+		return fmt.Errorf("%s: expected a NUL in the %d bits up to the end, got none: %w", place, left, io.ErrUnexpectedEOF)
+	case faultVariable:
+		return fmt.Errorf("%s: expected an integer of variable length of at most 64 bits, got none in %d bits: %w", place, left, io.ErrUnexpectedEOF)
+	case faultSelector:
+		return fmt.Errorf("%s: expected a value that selects an option, got %d", place, m.wanted)
+	case faultElements:
+		return fmt.Errorf("%s: expected at most %d values in all arrays, got more (%d elements here)", place, maxElements, m.wanted)
+	case faultTurns:
+		return fmt.Errorf("%s: expected a packet of at most %d fields for each bit, got more", place, maxTurnsPerBit)
+	case faultBytes:
+		return fmt.Errorf("%s: expected %d bytes, got %d: %w", place, m.wanted, left/8, io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("%s: expected %d bits, got %d: %w", place, m.wanted, left, io.ErrUnexpectedEOF)
+}

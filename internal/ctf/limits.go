@@ -1,0 +1,31 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ctf
+
+// Bounds on what a trace may ask for. They are far above what tracers write.
+const (
+	// MaxMetadataBytes is how long the metadata of a trace may be.
+	MaxMetadataBytes = 16 << 20
+	// MaxPacketBytes is how long a packet may be.
+	MaxPacketBytes = 1 << 30
+	// maxClassFields is how many fields one scope may have, those of structures
+	// that are used several times counted each time.
+	maxClassFields = 1 << 16
+	// maxTraceWork bounds the fields, operations and values of selectors of all
+	// classes together.
+	maxTraceWork = 1 << 19
+	// maxNesting is how deep the fields of a scope may be nested.
+	maxNesting = 64
+	// maxElements is how many values all arrays of one event may have, those that
+	// are bytes aside.
+	maxElements = 1 << 20
+	// maxTurnsPerBit bounds, with maxElements, the operations for a whole packet:
+	// fields may be of no size.
+	maxTurnsPerBit = 16
+	// maxMinBits is what the least size of a field is counted up to.
+	maxMinBits = 1 << 40
+	// maxSelectedByScan is up to how many ranges a selector's value is looked for one
+	// by one.
+	maxSelectedByScan = 8
+)

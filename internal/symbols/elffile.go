@@ -1,0 +1,167 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package symbols
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// maxHeaderBytes bounds what is read of a file before its symbols: headers of
+// segments and sections, and notes.
+const maxHeaderBytes = 4 << 20
+
+// readTable reads the functions of an ELF file, if it is the file that is meant:
+//
+//  1. The headers are read, and the build ID or the size in memory compared with
+//     what was told.
+//  2. The functions of .symtab are read; where there are none, those of .dynsym.
+//  3. They are sorted, one is chosen for each address, and their names are copied.
+//
+// The file may hold anything: what is read is bounded, and a panic of debug/elf is
+// an error.
+func readTable(r io.ReaderAt, size int64, id identity, settings Settings) (t *table, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t, err = nil, fmt.Errorf("reading the ELF file failed: %v", p)
+		}
+	}()
+	header, err := newHeaderReader(r)
+	if err != nil {
+		return nil, err
+	}
+	file, err := elf.NewFile(header)
+	if err != nil {
+		return nil, err
+	}
+	l, err := layoutOf(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkIdentity(file, l, id); err != nil {
+		return nil, err
+	}
+	t = &table{layout: l}
+	for _, typ := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
+		section := file.SectionByType(typ)
+		if section == nil {
+			continue
+		}
+		s := symbolReader{r: r, size: size, file: file, settings: settings}
+		if err := s.read(t, section); err != nil {
+			return nil, fmt.Errorf("%v: %w", typ, err)
+		}
+		if len(t.symbols) > 0 {
+			t.full = typ == elf.SHT_SYMTAB
+			return t, nil
+		}
+	}
+	return nil, errors.New("expected a table of symbols with functions, got none: the file is stripped")
+}
+
+// layout is where an object lies in memory.
+type layout struct {
+	// fixed: the object is loaded at the addresses that its file says (ET_EXEC).
+	fixed bool
+	// first is the address of the first loadable segment in the file.
+	first uint64
+	// memorySize is from the lowest address of a loadable segment to the end of the
+	// last.
+	memorySize uint64
+	// thumb: the lowest bit of a function's address is none of the address, but says
+	// that its code is Thumb.
+	thumb bool
+}
+
+// layoutOf reads the program headers (System V ABI, chapter 5).
+func layoutOf(file *elf.File) (layout, error) {
+	if file.Type != elf.ET_EXEC && file.Type != elf.ET_DYN {
+		return layout{}, fmt.Errorf("expected an executable or a shared object, got %v", file.Type)
+	}
+	l := layout{fixed: file.Type == elf.ET_EXEC, thumb: file.Machine == elf.EM_ARM}
+	low, high, segments := uint64(math.MaxUint64), uint64(0), 0
+	for _, p := range file.Progs {
+		if p.Type != elf.PT_LOAD {
+			continue
+		}
+		if segments == 0 {
+			l.first = p.Vaddr
+		}
+		if p.Memsz > math.MaxUint64-p.Vaddr {
+			return layout{}, fmt.Errorf("segment at 0x%x has 0x%x bytes, expected it to end below 2^64", p.Vaddr, p.Memsz)
+		}
+		low, high = min(low, p.Vaddr), max(high, p.Vaddr+p.Memsz)
+		segments++
+	}
+	if segments == 0 {
+		return layout{}, errors.New("expected a loadable segment, got none")
+	}
+	l.memorySize = high - low
+	return l, nil
+}
+
+// checkIdentity returns why the file is not the one that was told.
+func checkIdentity(file *elf.File, l layout, id identity) error {
+	got, err := buildID(file)
+	switch {
+	case err != nil:
+		return err
+	case got != id.buildID && id.buildID == "":
+		return fmt.Errorf("expected no build ID, got %x", got)
+	case got != id.buildID && got == "":
+		return fmt.Errorf("expected build ID %x, got none", id.buildID)
+	case got != id.buildID:
+		return fmt.Errorf("expected build ID %x, got %x", id.buildID, got)
+	case got == "" && l.memorySize != id.memorySize:
+		return fmt.Errorf("expected segments of 0x%x bytes, got 0x%x", id.memorySize, l.memorySize)
+	}
+	return nil
+}
+
+// headerReader gives debug/elf the headers of a file, but not the names of its
+// sections: nothing here needs them, and a small file can have many sections whose
+// names are all the same megabyte. It refuses to read more than is left.
+type headerReader struct {
+	r    io.ReaderAt
+	left int64
+	// names is where the ELF header says which section holds the names
+	// (e_shstrndx), 2 bytes.
+	names int64
+}
+
+// Where e_shstrndx is in the ELF header, by class.
+const (
+	elf32SectionNames = 50
+	elf64SectionNames = 62
+)
+
+func newHeaderReader(r io.ReaderAt) (*headerReader, error) {
+	var ident [elf.EI_NIDENT]byte
+	if n, err := r.ReadAt(ident[:], 0); n < len(ident) {
+		return nil, fmt.Errorf("expected an ELF header, got %d bytes: %w", n, err)
+	}
+	h := &headerReader{r: r, left: maxHeaderBytes, names: elf64SectionNames}
+	if elf.Class(ident[elf.EI_CLASS]) == elf.ELFCLASS32 {
+		h.names = elf32SectionNames
+	}
+	return h, nil
+}
+
+// ReadAt reads p if that is left, with SHN_UNDEF, which is 0, as e_shstrndx.
+func (h *headerReader) ReadAt(p []byte, offset int64) (int, error) {
+	if int64(len(p)) > h.left {
+		return 0, fmt.Errorf("expected headers and notes of at most %d bytes, got more", maxHeaderBytes)
+	}
+	h.left -= int64(len(p))
+	n, err := h.r.ReadAt(p, offset)
+	for at := h.names; at < h.names+2; at++ {
+		if i := at - offset; 0 <= i && i < int64(n) {
+			p[i] = 0
+		}
+	}
+	return n, err
+}

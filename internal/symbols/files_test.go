@@ -1,0 +1,312 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package symbols
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// filesBed is Files that look below one directory, and what they reported.
+type filesBed struct {
+	*Files
+	dir      string
+	reported []string
+}
+
+// newFilesBed returns Files whose settings are the default ones, below a new
+// directory, with the changes.
+func newFilesBed(t *testing.T, changes ...func(*Settings)) *filesBed {
+	bed := &filesBed{dir: t.TempDir()}
+	settings := DefaultSettings()
+	settings.Paths = []string{bed.dir}
+	settings.Report = func(object string, err error) {
+		bed.reported = append(bed.reported, fmt.Sprintf("%s: %v", object, err))
+	}
+	for _, change := range changes {
+		change(&settings)
+	}
+	var err error
+	bed.Files, err = NewFiles(settings)
+	require.NoError(t, err)
+	return bed
+}
+
+const shopBuildID = "\x01\x02\x03\x04\x05\x06\x07\x08"
+
+// shopImage has one function, name, at 0x1100.
+func shopImage(name string) image {
+	return image{first: 0x1000, buildID: shopBuildID, symbols: []imageSymbol{{name: name, start: 0x1100, size: 0x10}}}
+}
+
+// strippedImage has only exported functions.
+func strippedImage(name string) image {
+	m := shopImage(name)
+	m.symbols, m.exported = nil, m.symbols
+	return m
+}
+
+// name is that of the shop's function, with the file that is told; a process of its
+// own asks for it.
+func (bed *filesBed) name(t *testing.T, m Mapping) string {
+	t.Helper()
+	objects := NewObjects(bed.Files, DefaultMaxObjects)
+	m.Base, m.Size = 0x555555554000, 0x1000
+	require.NoError(t, objects.Map(m))
+	f := objects.Name(m.Base + 0x100)
+	assert.Equal(t, m.Path, f.Object)
+	assert.Equal(t, uint64(0x100), f.Offset)
+	return f.Qualified
+}
+
+func toldShop() Mapping { return Mapping{Path: "/opt/shop/bin/shop", BuildID: []byte(shopBuildID)} }
+
+func TestPlacesOfFiles(t *testing.T) {
+	const unnamed = "shop+0x100"
+	other := shopImage("wrong")
+	other.buildID = "another"
+	linked := toldShop()
+	linked.DebugLink = "shop.debug"
+	escaping := toldShop()
+	escaping.DebugLink = "../../../shop.debug"
+	for what, c := range map[string]struct {
+		told  Mapping
+		files map[string]image
+		want  string
+	}{
+		"the told path":                         {toldShop(), map[string]image{"opt/shop/bin/shop": shopImage("told")}, "told"},
+		"no file":                               {toldShop(), nil, unnamed},
+		"another file under the told path":      {toldShop(), map[string]image{"opt/shop/bin/shop": other}, unnamed},
+		"by build ID":                           {toldShop(), map[string]image{".build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
+		"by build ID in the usual place":        {toldShop(), map[string]image{"usr/lib/debug/.build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
+		"by build ID, but a wrong one":          {toldShop(), map[string]image{".build-id/01/02030405060708.debug": other}, unnamed},
+		"beside a wrong file":                   {toldShop(), map[string]image{"opt/shop/bin/shop": other, ".build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
+		"by path in the usual place":            {toldShop(), map[string]image{"usr/lib/debug/opt/shop/bin/shop.debug": shopImage("by path")}, "by path"},
+		"by debug link, beside the object":      {linked, map[string]image{"opt/shop/bin/shop.debug": shopImage("by link")}, "by link"},
+		"by debug link, in .debug":              {linked, map[string]image{"opt/shop/bin/.debug/shop.debug": shopImage("by link")}, "by link"},
+		"by debug link, in the usual place":     {linked, map[string]image{"usr/lib/debug/opt/shop/bin/shop.debug": shopImage("by link")}, "by link"},
+		"not by a debug link with folders":      {escaping, map[string]image{"shop.debug": shopImage("by link")}, unnamed},
+		"exported functions":                    {toldShop(), map[string]image{"opt/shop/bin/shop": strippedImage("exported")}, "exported"},
+		"all functions before exported ones":    {toldShop(), map[string]image{"opt/shop/bin/shop": strippedImage("exported"), ".build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
+		"a told object without absolute path":   {Mapping{Path: "shop", BuildID: []byte(shopBuildID)}, map[string]image{"shop": shopImage("told")}, unnamed},
+		"a build ID too short for a debug file": {Mapping{Path: "/opt/shop", BuildID: []byte{1}}, map[string]image{".build-id/01/.debug": shopImage("by ID")}, unnamed},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bed := newFilesBed(t)
+			for name, m := range c.files {
+				m.write(t, bed.dir, name)
+			}
+			assert.Equal(t, c.want, bed.name(t, c.told))
+		})
+	}
+}
+
+func TestAReportSaysWhyThereAreNoNames(t *testing.T) {
+	bed := newFilesBed(t)
+	bed.name(t, toldShop())
+	other := shopImage("wrong")
+	other.buildID = "another"
+	other.write(t, bed.dir, "opt/other")
+	bed.name(t, Mapping{Path: "/opt/other", BuildID: []byte(shopBuildID)})
+	bed.name(t, Mapping{Path: "/proc/1/exe"})
+	bed.name(t, Mapping{Path: "[vdso]"}) // nobody expects names in it
+	assert.Equal(t, []string{
+		"/opt/shop/bin/shop: no file found below " + bed.dir,
+		"/opt/other: " + bed.dir + "/opt/other: expected build ID 0102030405060708, got 616e6f74686572",
+		`/proc/1/exe: path is "/proc/1/exe", expected none in /proc`,
+	}, bed.reported)
+	assert.Equal(t, Stats{Missing: 3}, bed.Stats())
+}
+
+func TestWithoutPathsNothingIsRead(t *testing.T) {
+	bed := newFilesBed(t, func(s *Settings) { s.Paths = nil })
+	m := toldShop()
+	m.Path = shopImage("told").write(t, bed.dir, "shop")
+	assert.Equal(t, "shop+0x100", bed.name(t, m))
+	assert.Empty(t, bed.reported)
+	assert.Zero(t, bed.Stats())
+}
+
+func TestSeveralDirectoriesAreTriedInOrder(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	bed := newFilesBed(t, func(s *Settings) { s.Paths = []string{filepath.Join(first, "absent"), first, second} })
+	shopImage("second").write(t, second, "opt/shop/bin/shop")
+	strippedImage("first").write(t, first, "opt/shop/bin/shop")
+	assert.Equal(t, "second", bed.name(t, toldShop()), "all functions go before the first directory")
+}
+
+func TestAFileIsReadOnceForAllProcesses(t *testing.T) {
+	bed := newFilesBed(t)
+	file := shopImage("told").write(t, bed.dir, "opt/shop/bin/shop")
+	assert.Equal(t, "told", bed.name(t, toldShop()))
+	require.NoError(t, os.Remove(file))
+	assert.Equal(t, "told", bed.name(t, toldShop()))
+	elsewhere := toldShop()
+	elsewhere.Path = "/opt/copy"
+	assert.Equal(t, "told", bed.name(t, elsewhere), "the build ID says which it is, not the path")
+	assert.Equal(t, uint64(1), bed.Stats().Read)
+}
+
+func TestExportedFunctionsAreThoseOfOnePath(t *testing.T) {
+	bed := newFilesBed(t)
+	strippedImage("exported").write(t, bed.dir, "opt/shop/bin/shop")
+	assert.Equal(t, "exported", bed.name(t, toldShop()))
+	shopImage("full").write(t, bed.dir, "opt/full")
+	full := toldShop()
+	full.Path = "/opt/full"
+	assert.Equal(t, "full", bed.name(t, full))
+	assert.Equal(t, "full", bed.name(t, toldShop()), "what was found since is better")
+}
+
+func TestAnObjectWithoutBuildID(t *testing.T) {
+	bed := newFilesBed(t)
+	m := shopImage("told")
+	m.buildID = ""
+	file := m.write(t, bed.dir, "opt/shop")
+	told := Mapping{Path: "/opt/shop"}
+	assert.Equal(t, "told", bed.name(t, told))
+	assert.Equal(t, "told", bed.name(t, told))
+	assert.Equal(t, uint64(1), bed.Stats().Read, "a file that has not changed is not read again")
+
+	m.symbols[0].name = "newer"
+	m.write(t, bed.dir, "opt/shop")
+	later := time.Now().Add(time.Hour)
+	require.NoError(t, os.Chtimes(file, later, later))
+	assert.Equal(t, "newer", bed.name(t, told))
+
+	m.size = 0x2000
+	m.write(t, bed.dir, "opt/shop")
+	assert.Equal(t, "shop+0x100", bed.name(t, told), "the size in memory is another")
+	require.Len(t, bed.reported, 1)
+	assert.Contains(t, bed.reported[0], "expected segments of 0x1000 bytes, got 0x2000")
+}
+
+func TestAFileThatIsNotThereIsLookedForAgainLater(t *testing.T) {
+	bed := newFilesBed(t)
+	now := time.Unix(1000, 0)
+	bed.now = func() time.Time { return now }
+	assert.Equal(t, "shop+0x100", bed.name(t, toldShop()))
+	shopImage("told").write(t, bed.dir, "opt/shop/bin/shop")
+	now = now.Add(time.Minute - 1)
+	assert.Equal(t, "shop+0x100", bed.name(t, toldShop()))
+	assert.Len(t, bed.reported, 1)
+	now = now.Add(1)
+	assert.Equal(t, "told", bed.name(t, toldShop()))
+}
+
+func TestNotFoundIsRememberedForABoundedNumberOfFiles(t *testing.T) {
+	bed := newFilesBed(t)
+	for i := range 2*maxMissing + 10 {
+		bed.name(t, Mapping{Path: fmt.Sprintf("/opt/absent%d", i)})
+		require.LessOrEqual(t, len(bed.missing), maxMissing)
+	}
+	assert.Equal(t, uint64(2*maxMissing+10), bed.Stats().Missing)
+}
+
+// manyShops writes objects of one function each and returns how they are told.
+func (bed *filesBed) manyShops(t *testing.T, n int) []Mapping {
+	var told []Mapping
+	for i := range n {
+		m := shopImage(fmt.Sprintf("shop%d", i))
+		m.buildID = fmt.Sprintf("id%d", i)
+		m.write(t, bed.dir, m.symbols[0].name)
+		told = append(told, Mapping{Path: "/" + m.symbols[0].name, BuildID: []byte(m.buildID)})
+	}
+	return told
+}
+
+func TestTablesThatWereNotUsedForLongestAreGivenUp(t *testing.T) {
+	one := tableBytes(1, len("shop0")+1)
+	bed := newFilesBed(t, func(s *Settings) { s.MaxTableBytes = 2 * one })
+	told := bed.manyShops(t, 3)
+	for _, i := range []int{0, 1, 0, 2, 0} { // 2 takes the place of 1
+		assert.Equal(t, fmt.Sprintf("shop%d", i), bed.name(t, told[i]))
+	}
+	assert.Equal(t, Stats{Read: 3, Evicted: 1, Tables: 2, Bytes: 2 * one}, bed.Stats())
+	assert.Equal(t, "shop1", bed.name(t, told[1]), "it is read again")
+	assert.Equal(t, Stats{Read: 4, Evicted: 2, Tables: 2, Bytes: 2 * one}, bed.Stats())
+}
+
+func TestAProcessKeepsItsNamesWhenATableIsGivenUp(t *testing.T) {
+	for what, c := range map[string]struct {
+		buildID string
+		change  func(t *testing.T, file string)
+		want    string
+	}{
+		"and read again":                              {shopBuildID, func(*testing.T, string) {}, "second"},
+		"and its file is gone":                        {shopBuildID, func(t *testing.T, file string) { require.NoError(t, os.Remove(file)) }, "victim+0x110"},
+		"and its file without build ID is read again": {"", func(*testing.T, string) {}, "second"},
+		"and its file without build ID is another one": {"", func(t *testing.T, file string) {
+			require.NoError(t, os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0)))
+		}, "victim+0x110"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bed := newFilesBed(t, func(s *Settings) { s.MaxTableBytes = 200 })
+			m := shopImage("first")
+			m.buildID = c.buildID
+			m.symbols = append(m.symbols, imageSymbol{name: "second", start: 0x1110, size: 0x10})
+			file := m.write(t, bed.dir, "victim")
+			objects := NewObjects(bed.Files, DefaultMaxObjects)
+			require.NoError(t, objects.Map(Mapping{Base: 0x1000, Size: 0x1000, Path: "/victim", BuildID: []byte(c.buildID)}))
+			assert.Equal(t, "first", objects.Name(0x1100).Qualified)
+			for _, m := range bed.manyShops(t, 3) {
+				bed.name(t, m)
+			}
+			c.change(t, file)
+			assert.Equal(t, "first", objects.Name(0x1100).Qualified, "what has a name keeps it")
+			assert.Equal(t, c.want, objects.Name(0x1110).Qualified)
+		})
+	}
+}
+
+func TestProcessesShareFilesAtTheSameTime(t *testing.T) {
+	one := tableBytes(1, len("shop0")+1)
+	bed := newFilesBed(t, func(s *Settings) { s.MaxTableBytes, s.Report = 2*one, nil })
+	told := append(bed.manyShops(t, 5), Mapping{Path: "/absent"})
+	want := []string{"shop0", "shop1", "shop2", "shop3", "shop4", "absent+0x100"}
+	var processes sync.WaitGroup
+	for i := range 8 {
+		processes.Go(func() {
+			for j := range 30 {
+				k := (i + j) % len(told)
+				assert.Equal(t, want[k], bed.name(t, told[k]))
+			}
+		})
+	}
+	processes.Wait()
+	assert.Equal(t, 2, bed.Stats().Tables)
+	assert.Equal(t, uint64(1), bed.Stats().Missing)
+}
+
+func TestLargeFilesAreNotOpened(t *testing.T) {
+	bed := newFilesBed(t, func(s *Settings) { s.MaxFileBytes = 100 })
+	shopImage("told").write(t, bed.dir, "opt/shop/bin/shop")
+	assert.Equal(t, "shop+0x100", bed.name(t, toldShop()))
+	require.Len(t, bed.reported, 1)
+	assert.Contains(t, bed.reported[0], "expected a file of at most 100 bytes, got ")
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	require.NoError(t, DefaultSettings().Validate())
+	for want, change := range map[string]func(*Settings){
+		`symbol path is "lib", expected an absolute path`:                              func(s *Settings) { s.Paths = []string{"/", "lib"} },
+		"largest object file is 0 bytes, expected at least 1":                          func(s *Settings) { s.MaxFileBytes = 0 },
+		"largest symbol table has 0 symbols, expected at least 1":                      func(s *Settings) { s.MaxSymbols = 0 },
+		"memory for tables of functions is 0 bytes, expected 1 to 4294967295":          func(s *Settings) { s.MaxTableBytes = 0 },
+		"memory for tables of functions is 4294967296 bytes, expected 1 to 4294967295": func(s *Settings) { s.MaxTableBytes = 1 << 32 },
+		"time until a file is looked for again is -1ns, expected at least 0":           func(s *Settings) { s.RetryAfter = -1 },
+	} {
+		settings := DefaultSettings()
+		change(&settings)
+		_, err := NewFiles(settings)
+		assert.EqualError(t, err, want)
+	}
+}

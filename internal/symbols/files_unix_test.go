@@ -1,0 +1,81 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package symbols
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The paths come from the network: whatever they name, nothing waits, and nothing
+// outside of the directory is read.
+func TestOnlyRegularFilesBelowTheDirectoryAreRead(t *testing.T) {
+	outside := shopImage("outside").write(t, t.TempDir(), "shop")
+	for what, c := range map[string]struct {
+		make func(t *testing.T, dir, file string)
+		path string
+		want string // the function, or part of the report
+	}{
+		"a FIFO": {func(t *testing.T, _, file string) { require.NoError(t, syscall.Mkfifo(file, 0o600)) }, "/x/shop", "expected a regular file, got p"},
+		"a socket, which is not even opened": {func(t *testing.T, _, file string) {
+			// Relative, since the path of a socket has hardly a hundred bytes.
+			t.Chdir(filepath.Dir(file))
+			l, err := net.Listen("unix", filepath.Base(file))
+			require.NoError(t, err)
+			t.Cleanup(func() { l.Close() })
+		}, "/x/shop", "expected a regular file, got S"},
+		"a folder":           {func(t *testing.T, _, file string) { require.NoError(t, os.Mkdir(file, 0o700)) }, "/x/shop", "expected a regular file, got d"},
+		"a link to a device": {func(t *testing.T, _, file string) { require.NoError(t, os.Symlink("/dev/zero", file)) }, "/x/shop", "path escapes from parent"},
+		"an absolute link":   {func(t *testing.T, _, file string) { require.NoError(t, os.Symlink(outside, file)) }, "/x/shop", "path escapes from parent"},
+		"a link out of the directory": {func(t *testing.T, dir, file string) {
+			to, err := filepath.Rel(filepath.Dir(file), outside)
+			require.NoError(t, err)
+			require.NoError(t, os.Symlink(to, file))
+		}, "/x/shop", "path escapes from parent"},
+		"a folder that is a link out of the directory": {func(t *testing.T, dir, _ string) {
+			require.NoError(t, os.Symlink(filepath.Dir(outside), filepath.Join(dir, "y")))
+		}, "/y/shop", "path escapes from parent"},
+		"a link that stays in the directory": {func(t *testing.T, dir, file string) {
+			shopImage("inside").write(t, dir, "real/shop")
+			require.NoError(t, os.Symlink("../real/shop", file))
+		}, "/x/shop", "inside"},
+		"a link in a circle":  {func(t *testing.T, _, file string) { require.NoError(t, os.Symlink("shop", file)) }, "/x/shop", "too many"},
+		"a path with ..":      {func(*testing.T, string, string) {}, "/x/../../" + outside, "no file found"},
+		"an empty file":       {func(t *testing.T, dir, _ string) { writeFile(t, dir, "x/shop", nil) }, "/x/shop", "expected an ELF header, got 0 bytes"},
+		"text":                {func(t *testing.T, dir, _ string) { writeFile(t, dir, "x/shop", []byte("#!/bin/sh\nexec java\n")) }, "/x/shop", "bad magic number"},
+		"a file below a file": {func(t *testing.T, dir, _ string) { writeFile(t, dir, "x/shop", nil) }, "/x/shop/shop", "not a directory"},
+		"NUL in the path":     {func(*testing.T, string, string) {}, "/x/sh\x00op", "invalid argument"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bed := newFilesBed(t)
+			require.NoError(t, os.Mkdir(filepath.Join(bed.dir, "x"), 0o700))
+			c.make(t, bed.dir, filepath.Join(bed.dir, "x", "shop"))
+			objects := NewObjects(bed.Files, 1)
+			require.NoError(t, objects.Map(Mapping{Base: 0x1000, Size: 0x1000, Path: c.path, BuildID: []byte(shopBuildID)}))
+			f := objects.Name(0x1100)
+			if f.Named {
+				assert.Equal(t, c.want, f.Qualified)
+				return
+			}
+			require.Len(t, bed.reported, 1)
+			assert.Contains(t, bed.reported[0], c.want)
+		})
+	}
+}
+
+func TestADirectoryThatCannotBeOpenedIsSaid(t *testing.T) {
+	file := writeFile(t, t.TempDir(), "file", nil)
+	bed := newFilesBed(t, func(s *Settings) { s.Paths = []string{file} })
+	bed.name(t, toldShop())
+	require.Len(t, bed.reported, 1)
+	assert.Contains(t, bed.reported[0], file+"/opt/shop/bin/shop: not a directory")
+}

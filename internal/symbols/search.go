@@ -1,0 +1,162 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package symbols
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// errNoFile is why an object has no table where no file of its name was found.
+var errNoFile = errors.New("no file found")
+
+// search looks for an object's file below each path and reads its table.
+//
+//  1. The told path is tried below each directory. A file with a .symtab that
+//     has functions is what is wanted.
+//  2. Otherwise, if a build ID is known, so are the places of files with debug
+//     information.
+//  3. Otherwise the exported functions of the first file of step 1 are taken.
+//
+// Without a table the error says of each file that was found what was wrong.
+func (f *Files) search(id identity) (cachedTable, error) {
+	if err := id.checkPath(); err != nil {
+		return cachedTable{}, err
+	}
+	var partial cachedTable
+	var errs []error
+	for _, names := range [][]string{{id.path}, id.debugNames()} {
+		for _, dir := range f.settings.Paths {
+			for _, name := range names {
+				found, err := f.open(dir, name, id)
+				switch {
+				case errors.Is(err, fs.ErrNotExist):
+				case err != nil:
+					errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, name), err))
+				case found.table.full:
+					return found, nil
+				case partial.table == nil:
+					partial = found
+				}
+			}
+		}
+	}
+	if partial.table == nil && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("%w below %s", errNoFile, strings.Join(f.settings.Paths, ", ")))
+	}
+	return partial, errors.Join(errs...)
+}
+
+// checkPath returns why no file is looked for under the object's path, which is
+// absolute and clean.
+func (id identity) checkPath() error {
+	for _, dir := range []string{"/dev", "/proc", "/sys"} {
+		if id.path == dir || strings.HasPrefix(id.path, dir+"/") {
+			return fmt.Errorf("path is %.100q, expected none in %s", id.path, dir)
+		}
+	}
+	return nil
+}
+
+// debugNames are where a file with the object's debug information may be: by build
+// ID, as GDB documents it under "Debugging Information in Separate Files", and by
+// debug link.
+func (id identity) debugNames() []string {
+	if len(id.buildID) < 2 {
+		return nil
+	}
+	const global = "/usr/lib/debug"
+	digits := hex.EncodeToString([]byte(id.buildID))
+	byID := "/.build-id/" + digits[:2] + "/" + digits[2:] + ".debug"
+	names := []string{global + byID, byID}
+	if link := id.debugLink; link != "" && path.Base(link) == link && link != "." && link != ".." {
+		dir := path.Dir(id.path)
+		names = append(names, path.Join(dir, link), path.Join(dir, ".debug", link), path.Join(global, dir, link))
+	}
+	return append(names, global+id.path+".debug")
+}
+
+// open reads the table of a file below a directory. The error wraps fs.ErrNotExist
+// where there is no such file.
+func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return cachedTable{}, bareError(err)
+	}
+	defer root.Close() // read only: nothing can be lost
+	name = filepath.FromSlash(strings.TrimPrefix(name, "/"))
+	file, info, err := f.openRegular(root, name)
+	if err != nil {
+		return cachedTable{}, err
+	}
+	defer file.Close()
+
+	key := tableKey{buildID: id.buildID}
+	if id.buildID == "" {
+		key = tableKey{path: filepath.Join(dir, name), size: info.Size(), modified: info.ModTime().UnixNano()}
+		if t := f.cached(key); t != nil && t.memorySize == id.memorySize {
+			return cachedTable{key: key, table: t}, nil
+		}
+	}
+	t, err := readTable(file, info.Size(), id, f.settings)
+	if err != nil {
+		return cachedTable{}, err
+	}
+	if !t.full && id.buildID != "" {
+		key.path = id.path
+	}
+	return cachedTable{key: key, table: t}, nil
+}
+
+// openRegular opens a regular file. Its kind is looked at before, since to open
+// anything else has effects, and afterwards again, since it may have been
+// replaced; O_NONBLOCK keeps a FIFO that came between from waiting for a writer.
+func (f *Files) openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, nil, bareError(err)
+	}
+	if err := f.checkFile(info); err != nil {
+		return nil, nil, err
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, bareError(err)
+	}
+	if info, err = file.Stat(); err == nil {
+		err = f.checkFile(info)
+	}
+	if err != nil {
+		file.Close()
+		return nil, nil, bareError(err)
+	}
+	return file, info, nil
+}
+
+// checkFile returns why a file is not read.
+func (f *Files) checkFile(info fs.FileInfo) error {
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("expected a regular file, got %v", info.Mode().Type())
+	case info.Size() > f.settings.MaxFileBytes:
+		return fmt.Errorf("expected a file of at most %d bytes, got %d", f.settings.MaxFileBytes, info.Size())
+	}
+	return nil
+}
+
+// bareError is err without the path, which the caller says.
+func bareError(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}

@@ -1,0 +1,299 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// attachment is one connection of a follower on which the session is attached.
+type attachment struct {
+	f      *follower
+	relay  *lttnglive.Attachment
+	ctx    context.Context
+	limits *LimitsConfig
+	// sources are the traces of the connection, by the relay daemon's ID; order has
+	// them in the order in which they were told.
+	sources map[uint64]*source
+	order   []*source
+	streams []*stream
+	// silent is how many streams said in a round that they have nothing, and silence up
+	// to when all of them do, in Unix nanoseconds.
+	silent  int
+	silence int64
+	// complete says that the traces of the session were compared with those that were
+	// read before.
+	complete bool
+}
+
+// source is a trace as a connection has it. Which trace it is, its metadata says.
+type source struct {
+	id          uint64
+	path        string
+	metadata    uint64
+	hasMetadata bool
+	// data is the metadata that came before the trace was known.
+	data  []byte
+	trace *trace
+	// waiting are streams that were told before the trace was known.
+	waiting []lttnglive.Stream
+}
+
+// connect makes a connection to the relay daemon. The connection is closed when ctx
+// ends.
+func (e *environment) connect(ctx context.Context) (net.Conn, *lttnglive.Viewer, error) {
+	conn, err := e.dial(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to relay daemon %s: %w", e.config.Endpoint, err)
+	}
+	viewer, err := lttnglive.Connect(ctx, conn, lttnglive.ViewerOptions{
+		Timeout: e.config.RequestTimeout,
+		Limits: lttnglive.Limits{
+			Streams: e.config.Limits.MaxStreams, Packet: e.config.Limits.MaxPacketBytes, Metadata: e.config.Limits.MaxMetadataBytes,
+		},
+	})
+	if err != nil {
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	return conn, viewer, nil
+}
+
+// attach makes a connection, attaches the session and reads it until it can't be read
+// any longer; the error says why.
+func (f *follower) attach() error {
+	ctx := f.env.reading
+	conn, viewer, err := f.env.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := f.find(ctx, viewer); err != nil {
+		return protocolError(err)
+	}
+	seek := lttnglive.SeekBeginning
+	if f.env.config.Seek == SeekLast && !f.hasRead() {
+		seek = lttnglive.SeekLast
+	}
+	relay, streams, err := viewer.Attach(ctx, f.id, seek)
+	if err != nil {
+		var status *lttnglive.StatusError
+		if errors.As(err, &status) && status.Status == lttnglive.AttachUnknown {
+			return errGone
+		}
+		return protocolError(err)
+	}
+	f.begun(viewer, len(streams))
+	defer f.env.telemetry.sessions(-1)
+	f.held += f.env.now().Sub(f.stopped)
+	defer func() { f.stopped = f.env.now() }()
+	a := &attachment{f: f, relay: relay, ctx: ctx, limits: &f.env.config.Limits, sources: map[uint64]*source{}}
+	err = a.read(streams)
+	a.leave(err)
+	return err
+}
+
+// begun says that the session is attached.
+func (f *follower) begun(viewer *lttnglive.Viewer, streams int) {
+	f.env.telemetry.sessions(1)
+	message := "The session is attached"
+	if f.attached {
+		message = "The session is attached again"
+	}
+	f.attached, f.failing = true, false
+	f.logger.Info(message, zap.Stringer("relay_version", viewer.RelayVersion()), zap.Int("streams", streams))
+}
+
+// find finds the session on a new connection: its ID holds as long as the relay daemon
+// runs.
+func (f *follower) find(ctx context.Context, viewer *lttnglive.Viewer) error {
+	sessions, err := viewer.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		if s.ID == f.id && s.Host == f.host && s.Name == f.session {
+			return nil
+		}
+	}
+	return errGone
+}
+
+// hasRead reports whether packets of the session were read, so that it has to go on
+// from there.
+func (f *follower) hasRead() bool {
+	for _, t := range f.traces {
+		if t.floor > 0 || len(t.record.Streams) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// protocolError makes bad data of an error that says that the relay daemon doesn't
+// keep to the protocol.
+func protocolError(err error) error {
+	var protocol *lttnglive.ProtocolError
+	if errors.As(err, &protocol) {
+		return &badData{what: badProtocol, err: err}
+	}
+	return err
+}
+
+// detachTime is how long detaching may take.
+const detachTime = time.Second
+
+// leave detaches the session where that is worth it, and gives up traces that could
+// not be read.
+func (a *attachment) leave(err error) {
+	if errors.Is(err, errStopping) {
+		ctx, cancel := context.WithTimeout(a.ctx, detachTime)
+		defer cancel()
+		if err := a.relay.Detach(ctx); err != nil {
+			a.f.logger.Debug("The session could not be detached: closing the connection does it", zap.Error(err))
+		}
+	}
+	for _, t := range a.f.traces {
+		for _, s := range t.numbered {
+			s.present = false
+		}
+	}
+}
+
+// tell takes streams that the relay daemon has told of.
+func (a *attachment) tell(streams []lttnglive.Stream) error {
+	if len(streams)+len(a.streams) > a.limits.MaxStreams {
+		return &badData{what: badProtocol, err: fmt.Errorf("expected at most %d streams of the session (limits.max_streams), got %d", a.limits.MaxStreams, len(streams)+len(a.streams))}
+	}
+	for _, s := range streams {
+		src := a.sources[s.TraceID]
+		if src == nil {
+			src = &source{id: s.TraceID, path: s.Path}
+			a.sources[s.TraceID] = src
+			a.order = append(a.order, src)
+		}
+		if s.Metadata {
+			src.metadata, src.hasMetadata = s.ID, true
+			continue
+		}
+		a.noteBuffers(s.Path)
+		if src.trace == nil {
+			src.waiting = append(src.waiting, s)
+		} else {
+			a.open(src, s)
+		}
+	}
+	for _, src := range a.order {
+		if src.trace == nil && src.hasMetadata {
+			if err := a.readMetadata(src); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open adds a stream of a trace that is known to those that are asked.
+func (a *attachment) open(src *source, s lttnglive.Stream) {
+	a.streams = append(a.streams, src.trace.open(s))
+}
+
+// noteBuffers notices a session with buffers for each process, of which relay daemons
+// up to 2.13 lose what was not asked for when a process ends.
+func (a *attachment) noteBuffers(path string) {
+	if !strings.Contains("/"+path+"/", "/pid/") || a.f.perProcess {
+		return
+	}
+	a.f.perProcess = true
+	a.f.warnOnce("per process", "The session has buffers for each process: relay daemons up to 2.13 give up what was not read when a process ends. Nothing is lost with buffers for each user: lttng enable-channel --userspace --buffers-uid")
+}
+
+// readMetadata reads all the metadata that there is of a trace.
+func (a *attachment) readMetadata(src *source) error {
+	for {
+		reply, err := a.relay.Metadata(a.ctx, src.metadata, nil)
+		if err != nil {
+			return protocolError(err)
+		}
+		if reply.Status != lttnglive.MetadataOK {
+			return a.settle(src)
+		}
+		a.f.counts.bytes.Add(int64(len(reply.Data)))
+		a.f.env.telemetry.received(0, int64(len(reply.Data)))
+		if src.trace != nil {
+			err = src.trace.grow(reply.Data, a.limits.MaxMetadataBytes)
+		} else {
+			src.data = append(src.data, reply.Data...)
+			err = tooMuch(len(src.data), a.limits.MaxMetadataBytes)
+		}
+		if err != nil {
+			return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
+		}
+		if len(reply.Data) == 0 {
+			return a.settle(src)
+		}
+	}
+}
+
+// grow takes more metadata.
+func (t *trace) grow(data []byte, most int) error {
+	if err := tooMuch(t.metadata+len(data), most); err != nil {
+		return err
+	}
+	return t.appendMetadata(data)
+}
+
+func tooMuch(n, most int) error {
+	if n > most {
+		return fmt.Errorf("expected at most %d bytes of metadata (limits.max_metadata_bytes), got more", most)
+	}
+	return nil
+}
+
+// settle finds out which trace a source is, once its metadata says so.
+func (a *attachment) settle(src *source) error {
+	if src.trace != nil || len(src.data) == 0 {
+		return nil
+	}
+	c := ctf.NewTrace()
+	if err := c.Append(src.data); err != nil {
+		return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
+	}
+	if !c.Metadata().Declared {
+		return nil
+	}
+	key := keyOf(c, src.path)
+	t := a.f.traces[key]
+	switch {
+	case t == nil:
+		t = newTrace(a.f, key)
+		a.f.traces[key] = t
+		t.begin(c, src.data)
+	case t.continues(src.data):
+		if err := t.appendMetadata(src.data[t.metadata:]); err != nil {
+			return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
+		}
+	default:
+		// It was dropped before, or what is known of it no longer holds.
+		t.drop(callevent.CauseDisconnected)
+		t.begin(c, src.data)
+	}
+	src.trace, src.data = t, nil
+	for _, s := range src.waiting {
+		a.open(src, s)
+	}
+	src.waiting = nil
+	return nil
+}

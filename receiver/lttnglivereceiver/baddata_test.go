@@ -1,0 +1,161 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// dropped is what is said when a session can't be read.
+const dropped = "The session is dropped for now: what came could not be read"
+
+// spoiled has other bytes in one packet.
+type spoiled struct {
+	io.ReaderAt
+	at int64
+}
+
+func (s spoiled) ReadAt(b []byte, at int64) (int, error) {
+	n, err := s.ReaderAt.ReadAt(b, at)
+	if i := s.at - at; i >= 0 && i < int64(n) {
+		b[i] ^= 0xff
+	}
+	return n, err
+}
+
+// spoil changes the byte at an offset of the n-th packet of a stream.
+func spoil(t testing.TB, r *lttnglive.Recording, stream, n int, offset int64) *lttnglive.Recording {
+	t.Helper()
+	packets := 0
+	for i := range r.Streams {
+		s := &r.Streams[i]
+		if s.Metadata || len(s.Steps) == 0 {
+			continue
+		}
+		if stream > 0 {
+			stream--
+			continue
+		}
+		for _, step := range s.Steps {
+			if step.Index.Status != lttnglive.IndexOK {
+				continue
+			}
+			if packets == n {
+				s.Packets = spoiled{s.Packets, int64(step.Index.Offset) + offset}
+				return r
+			}
+			packets++
+		}
+	}
+	require.Fail(t, "there is no such packet")
+	return nil
+}
+
+func TestAPacketThatCannotBeReadCostsItselfAndNoOtherSession(t *testing.T) {
+	cases := map[string]struct {
+		offset int64
+		error  string
+	}{
+		"its magic":               {0, "expected magic 0xc1fc1fc1"},
+		"the ID of its first one": {85, "expected the ID of an event class"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			recordings := captured(t, "cyg1", "jul1")
+			spoil(t, recordings[0], 0, 5, c.offset)
+			r := newRelay(t, recordings, lttnglive.RelayOptions{Again: true})
+			b := newBed(t, reading(r.address()))
+			said := b.awaitSaid(dropped)
+			assert.Equal(t, zapcore.ErrorLevel, said.Level)
+			assert.Equal(t, "vm/cyg1", said.ContextMap()["session"])
+			assert.Equal(t, badPacket, said.ContextMap()["what"])
+			assert.Contains(t, said.ContextMap()["error"], c.error)
+			b.await("the rest", func() bool { return b.said.FilterMessage("The session was closed").Len() == 2 })
+			b.shutdown()
+			counts := map[string]int{}
+			for _, record := range b.records() {
+				counts[textOf(record.resource.Attributes(), attributeSession)]++
+			}
+			assert.Equal(t, 282, counts["jul1"])
+			assert.Greater(t, counts["cyg1"], 7000)
+			assert.Less(t, counts["cyg1"], 7886)
+			assert.EqualValues(t, 1, b.metric("receiver_lttng_live_bad_data"))
+			for _, s := range b.pipeline.streams(t) {
+				assert.Empty(t, s.twice)
+				s.inOrder(t)
+			}
+		})
+	}
+}
+
+func TestMetadataThatCannotBeReadIsTriedAgain(t *testing.T) {
+	recordings := captured(t, "cygok", "jul1")
+	for i := range recordings[0].Streams {
+		s := &recordings[0].Streams[i]
+		for j := range s.Pieces {
+			s.Pieces[j].Data = bytes.Replace(s.Pieces[j].Data, []byte("packet.header"), []byte("packet.hea?er"), 1)
+		}
+	}
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Again: true})
+	b := newBed(t, reading(r.address()))
+	said := b.awaitSaid(dropped)
+	assert.Equal(t, badMetadata, said.ContextMap()["what"])
+	assert.Regexp(t, `line \d+, column \d+`, said.ContextMap()["error"])
+	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
+	b.awaitRecords(282)
+}
+
+// stalling stops writing after so many bytes, until the other side closes.
+type stalling struct {
+	net.Conn
+	left *atomic.Int64
+}
+
+func (s stalling) Write(b []byte) (int, error) {
+	left := s.left.Add(-int64(len(b)))
+	if left >= 0 {
+		return s.Conn.Write(b)
+	}
+	if n := int64(len(b)) + left; n > 0 {
+		if _, err := s.Conn.Write(b[:n]); err != nil {
+			return 0, err
+		}
+	}
+	_, _ = io.Copy(io.Discard, s.Conn)
+	return 0, net.ErrClosed
+}
+
+func TestARelayDaemonThatStallsInsideAReplyIsConnectedAgain(t *testing.T) {
+	r := newRelay(t, captured(t, "cygok"), lttnglive.RelayOptions{Again: true})
+	stalls := 0
+	r.mu.Lock()
+	r.wrap = func(c net.Conn) net.Conn {
+		// The first connection lists sessions; the next three stall ever later.
+		stalls++
+		left := new(atomic.Int64)
+		left.Store(1 << 40)
+		if stalls > 1 && stalls < 5 {
+			left.Store(int64(4000 * stalls))
+		}
+		return stalling{c, left}
+	}
+	r.mu.Unlock()
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.RequestTimeout = 100 * time.Millisecond })
+	records := b.awaitRecords(245)
+	assert.Len(t, records, 245)
+	assert.GreaterOrEqual(t, b.metric("receiver_lttng_live_connection_failures"), int64(3))
+	b.await("call events", func() bool { return b.pipeline.events() == 218 })
+	assert.Empty(t, b.pipeline.only(t).twice)
+}

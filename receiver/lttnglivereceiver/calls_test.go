@@ -1,0 +1,268 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"archive/zip"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
+)
+
+// spans are what stack_pairing makes of all that the pipeline was given.
+func (p *pipeline) spans(t testing.TB) []ptrace.Span {
+	t.Helper()
+	factory, sink := stackpairingprocessor.NewFactory(), new(consumertest.TracesSink)
+	config := factory.CreateDefaultConfig()
+	processor, err := factory.CreateTraces(context.Background(), processortest.NewNopSettings(factory.Type()), config, sink)
+	require.NoError(t, err)
+	require.NoError(t, processor.Start(context.Background(), componenttest.NewNopHost()))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, traces := range p.batches {
+		mine := ptrace.NewTraces()
+		traces.CopyTo(mine)
+		require.NoError(t, processor.ConsumeTraces(context.Background(), mine))
+	}
+	require.NoError(t, processor.Shutdown(context.Background()))
+	var spans []ptrace.Span
+	for _, traces := range sink.AllTraces() {
+		for _, resource := range traces.ResourceSpans().All() {
+			for _, scope := range resource.ScopeSpans().All() {
+				for _, span := range scope.Spans().All() {
+					spans = append(spans, span)
+				}
+			}
+		}
+	}
+	return spans
+}
+
+// capturedFile is a file of a capture.
+func capturedFile(t testing.TB, capture, name string) string {
+	t.Helper()
+	z, err := zip.OpenReader(filepath.Join("..", "..", "testdata", "lttng", "live", capture+".zip"))
+	require.NoError(t, err)
+	defer func() { _ = z.Close() }()
+	for _, f := range z.File {
+		if filepath.Base(f.Name) == name {
+			r, err := f.Open()
+			require.NoError(t, err)
+			text, err := io.ReadAll(r)
+			require.NoError(t, err)
+			require.NoError(t, r.Close())
+			return string(text)
+		}
+	}
+	require.Fail(t, "the capture has no such file", name)
+	return ""
+}
+
+var fieldPattern = regexp.MustCompile(`([a-z_]+) = ("(?:[^"\\]|\\.)*"|[^,} ]+)`)
+
+// written are the events of a name in the text that babeltrace 1 made of a capture.
+func written(t testing.TB, capture, event string) []map[string]string {
+	t.Helper()
+	var events []map[string]string
+	for line := range strings.Lines(capturedFile(t, capture, "babeltrace1-offline.txt")) {
+		if !strings.Contains(line, ", name = "+event) {
+			continue
+		}
+		fields := map[string]string{}
+		for _, m := range fieldPattern.FindAllStringSubmatch(line, -1) {
+			fields[m[1]] = strings.Trim(m[2], `"`)
+		}
+		events = append(events, fields)
+	}
+	return events
+}
+
+// symbolTable is what nm says of the program cyg, the same one in all captures.
+type symbolTable []struct {
+	offset uint64
+	name   string
+}
+
+func cygSymbols(t testing.TB) symbolTable {
+	var table symbolTable
+	for line := range strings.Lines(capturedFile(t, "cygok", "cyg.nm")) {
+		fields := strings.Fields(line)
+		offset, err := strconv.ParseUint(fields[0], 16, 64)
+		require.NoError(t, err)
+		table = append(table, struct {
+			offset uint64
+			name   string
+		}{offset, fields[2]})
+	}
+	sort.Slice(table, func(i, j int) bool { return table[i].offset < table[j].offset })
+	return table
+}
+
+func (s symbolTable) at(offset uint64) string {
+	i := sort.Search(len(s), func(i int) bool { return s[i].offset > offset })
+	if i == 0 {
+		return ""
+	}
+	return s[i-1].name
+}
+
+func TestJavaCallRecordsBecomeCallsWithTheirArguments(t *testing.T) {
+	r := newRelay(t, captured(t, "jul1"), lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()))
+	var want []string
+	for _, e := range written(t, "jul1", "lttng_jul:event") {
+		word, rest, _ := strings.Cut(e["msg"], " ")
+		kind := map[string]callevent.Kind{"ENTRY": callevent.KindEnter, "RETURN": callevent.KindExit, "THROW": callevent.KindUnwind}[word]
+		if kind == 0 || e["int_loglevel"] != "400" {
+			continue
+		}
+		want = append(want, fmt.Sprint(kind, " ", e["class_name"], ".", e["method_name"], " ", e["vtid"], " ", e["procname"], " ", rest))
+	}
+	require.NotEmpty(t, want)
+	b.await("call events", func() bool { return b.pipeline.events() >= len(want) })
+	s := b.pipeline.only(t)
+	var got []string
+	for _, e := range s.inOrder(t) {
+		got = append(got, fmt.Sprint(e.kind, " ", e.function, " ", e.lane, " ", e.thread, " ", e.values[attributeArguments]+e.values[attributeReturnValue]))
+	}
+	assert.Equal(t, want, got)
+
+	b.shutdown()
+	spans := b.pipeline.spans(t)
+	names, failed := map[string]int{}, 0
+	for _, span := range spans {
+		names[span.Name()]++
+		if span.Status().Code() == ptrace.StatusCodeError {
+			failed++
+		}
+		_, truncated := span.Attributes().Get("callbraid.truncated")
+		assert.False(t, truncated, span.Name())
+	}
+	enters, throws := 0, 0
+	for _, line := range want {
+		if strings.HasPrefix(line, "enter ") {
+			enters++
+		}
+		if strings.HasPrefix(line, "unwind ") {
+			throws++
+		}
+	}
+	assert.Len(t, spans, enters)
+	assert.Equal(t, throws, failed)
+	assert.Positive(t, names["JulDemo.fib"])
+}
+
+// cygEvents are the function entries and exits of a capture of the program cyg, in
+// their order, which is that of the numbers of call events.
+func cygEvents(t testing.TB, capture string) []map[string]string {
+	return written(t, capture, "lttng_ust_cyg_profile:func_e")
+}
+
+func hexOf(t testing.TB, text string) uint64 {
+	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// cygBase is where the program lies in a capture.
+func cygBase(t testing.TB, capture string) uint64 {
+	for _, e := range written(t, capture, "lttng_ust_statedump:bin_info") {
+		if strings.HasSuffix(e["path"], "/cyg") {
+			return hexOf(t, e["baddr"])
+		}
+	}
+	require.Fail(t, "the capture doesn't say where the program lies")
+	return 0
+}
+
+func TestCallsOfACProgramAreNestedAsItMadeThem(t *testing.T) {
+	r := newRelay(t, captured(t, "cygok"), lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()))
+	b.await("call events", func() bool { return b.pipeline.events() == 218 })
+	b.await("the end", func() bool { return b.pipeline.only(t).has(callevent.BarrierEnd, callevent.CauseEnded) })
+	assert.Len(t, b.pipeline.spans(t), 109)
+	checkCygSpans(t, "cygok", b.pipeline)
+}
+
+func TestNoCallIsPairedAcrossDiscardedEvents(t *testing.T) {
+	r := newRelay(t, captured(t, "cyg1"), lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()))
+	b.await("call events", func() bool { return b.pipeline.events() == 3945+3914 })
+	b.await("the count", func() bool { return b.metric("receiver_lttng_live_events_discarded") == 8951 })
+	b.shutdown()
+	s := b.pipeline.only(t)
+	assert.True(t, s.has(callevent.BarrierBreak, callevent.CauseDiscarded))
+	assert.Empty(t, s.twice)
+	assert.EqualValues(t, 8951, b.metric("receiver_lttng_live_events_discarded"))
+	checkCygSpans(t, "cyg1", b.pipeline)
+}
+
+// checkCygSpans compares spans with the events that they were made of: a call was
+// made from the function that is its parent, and ended by the exit of the same call.
+func checkCygSpans(t *testing.T, capture string, p *pipeline) {
+	t.Helper()
+	events, symbols, base := cygEvents(t, capture), cygSymbols(t), cygBase(t, capture)
+	byID := map[pcommon.SpanID]ptrace.Span{}
+	spans := p.spans(t)
+	for _, span := range spans {
+		byID[span.SpanID()] = span
+	}
+	event := func(span ptrace.Span) map[string]string {
+		sequence, ok := span.Attributes().Get("callbraid.sequence")
+		require.True(t, ok)
+		return events[sequence.Int()]
+	}
+	offset := func(span ptrace.Span) uint64 {
+		_, digits, ok := strings.Cut(textOf(span.Attributes(), "code.function.name"), "cyg+0x")
+		require.True(t, ok)
+		return hexOf(t, digits)
+	}
+	exits := map[string]map[string]string{}
+	for _, e := range events {
+		if strings.HasSuffix(e["name"], "exit") {
+			exits[e["timestamp"]] = e
+		}
+	}
+	whole, nested := 0, 0
+	for _, span := range spans {
+		entry := event(span)
+		require.Contains(t, entry["name"], "entry")
+		require.Equal(t, hexOf(t, entry["addr"])-base, offset(span))
+		require.Equal(t, entry["vtid"], textOf(span.Attributes(), "thread.id"))
+		if parent, ok := byID[span.ParentSpanID()]; ok {
+			nested++
+			caller := symbols.at(hexOf(t, entry["call_site"]) - base)
+			require.Equal(t, symbols.at(offset(parent)), caller, "call %v", entry)
+		}
+		if _, truncated := span.Attributes().Get("callbraid.truncated"); truncated {
+			continue
+		}
+		whole++
+		exit := exits[span.EndTimestamp().AsTime().Format("15:04:05.000000000")]
+		require.NotNil(t, exit, "call %v", entry)
+		require.Equal(t, entry["addr"], exit["addr"])
+		require.Equal(t, entry["call_site"], exit["call_site"])
+		require.Equal(t, entry["vtid"], exit["vtid"])
+	}
+	t.Logf("%d spans, %d of them whole, %d with their parent", len(spans), whole, nested)
+	assert.Positive(t, whole)
+}

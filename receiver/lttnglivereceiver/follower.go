@@ -1,0 +1,276 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// follower reads one session, over as many connections as it takes. All of it is done
+// by one goroutine.
+type follower struct {
+	env           *environment
+	logger        *zap.Logger
+	id            uint64
+	host, session string
+	opened        time.Time
+	// perProcess says that the session has buffers for each process.
+	perProcess bool
+
+	handover *handover
+	logs     *logBatcher
+	rules    map[string]rulePart
+	traces   map[string]*trace
+	buffers  buffers
+	backoff  backoff
+	// saved is when positions were stored last.
+	saved time.Time
+	// held is time since began that doesn't count for max_delay, since the session was
+	// not read; stopped is when it was read last.
+	held           time.Duration
+	began, stopped time.Time
+
+	// attached says that the session was attached once; failing that the relay daemon
+	// can't be reached, which is logged once.
+	attached, failing bool
+	// The warnings that a session gets once.
+	warned map[string]bool
+
+	counts sessionCounts
+	// done is closed when the follower ends; over says then that the session was
+	// closed, and has nothing more to say while it is still listed.
+	done chan struct{}
+	over bool
+}
+
+// sessionCounts are what metrics say of a session.
+type sessionCounts struct {
+	streams, processes          atomic.Int64
+	packets, packetsLost, bytes atomic.Int64
+	events, discarded           atomic.Int64
+	// newest is up to when events were handed on, in Unix nanoseconds; 0: none was.
+	newest atomic.Int64
+}
+
+// saveInterval is how often positions are stored: what was handed on since then is
+// read again if the collector is killed.
+const saveInterval = 5 * time.Second
+
+func newFollower(env *environment, s lttnglive.Session) *follower {
+	logger := env.logger.With(zap.String("session", sessionName(s)))
+	return &follower{
+		env: env, logger: logger, id: s.ID, host: s.Host, session: s.Name, opened: env.now(), began: env.now(), stopped: env.now(), saved: env.now(),
+		handover: newHandover(env, logger), logs: newLogBatcher(env), rules: rulesByEvent(env.config.CallRules),
+		traces: map[string]*trace{}, backoff: backoff{RetryConfig: env.config.Reconnect},
+		warned: map[string]bool{}, done: make(chan struct{}),
+	}
+}
+
+// sessionName is what sessions are matched by and called.
+func sessionName(s lttnglive.Session) string { return s.Host + "/" + s.Name }
+
+// Why a session is no longer read.
+var (
+	errStopping = errors.New("the receiver is shut down")
+	errClosed   = errors.New("the session was closed")
+	errGone     = errors.New("the relay daemon has no such session any more")
+)
+
+// badData is what could not be read.
+type badData struct {
+	what string
+	err  error
+}
+
+func (e *badData) Error() string { return e.what + ": " + e.err.Error() }
+func (e *badData) Unwrap() error { return e.err }
+
+// run reads the session until it ends.
+func (f *follower) run() {
+	defer close(f.done)
+	cause := callevent.CauseEnded
+	for {
+		err := f.attach()
+		f.flush()
+		switch {
+		case errors.Is(err, errStopping) || f.env.isStopping():
+			cause = callevent.CauseShutdown
+			f.finish(cause)
+			return
+		case errors.Is(err, errClosed):
+			f.over = true
+			f.logger.Info("The session was closed")
+			f.finish(cause)
+			return
+		case errors.Is(err, errGone):
+			f.logger.Info("The session is gone from the relay daemon")
+			f.finish(callevent.CauseDisconnected)
+			return
+		}
+		pause := f.backoff.pause()
+		f.failed(err, pause)
+		f.save()
+		if !f.env.pause(pause) {
+			f.finish(callevent.CauseShutdown)
+			return
+		}
+	}
+}
+
+// failed says why a session is not read for a while.
+func (f *follower) failed(err error, pause time.Duration) {
+	var bad *badData
+	var refused *lttnglive.StatusError
+	switch {
+	case errors.As(err, &bad):
+		f.env.telemetry.badData(bad.what)
+		f.logger.Error("The session is dropped for now: what came could not be read",
+			zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause))
+	case errors.As(err, &refused):
+		if !f.failing {
+			f.logger.Warn("The session cannot be attached: it is tried again", zap.Error(err))
+		}
+	default:
+		f.env.telemetry.connectionFailed()
+		if !f.failing {
+			f.logger.Warn("The connection to the relay daemon failed: it is made again", zap.Error(err))
+		}
+	}
+	f.failing = true
+}
+
+// finish hands on what is left of a session that is no longer read.
+func (f *follower) finish(cause callevent.Cause) {
+	for _, t := range f.traces {
+		// What is stored is read on by the next collector. Without, what waits for
+		// other streams is handed on now.
+		if f.env.config.Storage == nil || cause != callevent.CauseShutdown {
+			t.endStreams()
+			if err := t.run(); err != nil {
+				f.logger.Error("The last events of a trace could not be read", zap.Error(err))
+			}
+		}
+		t.endProcesses(cause)
+	}
+	f.logs.flush()
+	f.saveNow()
+	for _, t := range f.traces {
+		t.drop(cause)
+	}
+	f.env.metrics.ended(f.state())
+}
+
+// flush hands on all that is packed.
+func (f *follower) flush() {
+	for _, t := range f.traces {
+		t.flush()
+	}
+	f.logs.flush()
+}
+
+// attend does what time asks for.
+func (f *follower) attend() {
+	now := f.env.now()
+	for _, t := range f.traces {
+		t.attend(now)
+	}
+	f.logs.attend(now)
+	f.counts.processes.Store(int64(f.processes()))
+	if now.Sub(f.saved) >= saveInterval {
+		f.save()
+	}
+}
+
+// save stores how far the session was handed on, where there is a storage.
+func (f *follower) save() {
+	if f.env.config.Storage != nil {
+		f.flush()
+		f.saveNow()
+	}
+}
+
+func (f *follower) saveNow() {
+	f.saved = f.env.now()
+	// At the very end of a shutdown there is still time for this.
+	ctx := context.WithoutCancel(f.env.ctx)
+	for key, t := range f.traces {
+		if t.merger != nil || len(t.record.Streams) > 0 {
+			record := t.position()
+			f.env.positions.put(ctx, key, &record)
+		}
+	}
+}
+
+// processes is how many processes are followed.
+func (f *follower) processes() int {
+	n := 0
+	for _, t := range f.traces {
+		n += len(t.processes)
+	}
+	return n
+}
+
+// clock is the time as streams are waited for: it stands while the session is not
+// read.
+func (f *follower) clock() time.Duration { return f.env.now().Sub(f.began) - f.held }
+
+// warnOnce logs a warning once for the session.
+func (f *follower) warnOnce(what, message string, fields ...zap.Field) {
+	if !f.warned[what] {
+		f.warned[what] = true
+		f.logger.Warn(message, fields...)
+	}
+}
+
+func (f *follower) warnNoProcess(event string) {
+	f.warnOnce("no process", "Call events don't say of which process they are, so they are counted and not paired: record it with lttng add-context --userspace --type=vpid --type=vtid --type=procname",
+		zap.String("event", event))
+}
+
+func (f *follower) warnNoThread(event string) {
+	f.warnOnce("no thread", "Call events don't say of which thread they are, so they are counted and not paired: record it with lttng add-context --userspace --type=vpid --type=vtid --type=procname",
+		zap.String("event", event))
+}
+
+func (f *follower) warnNoKey(event, field string) {
+	f.warnOnce("no key "+event, "Events of a call rule don't have the field that they are paired by, so they are counted and not paired: correct key_field",
+		zap.String("event", event), zap.String("key_field", field))
+}
+
+// saidCleared says that recorded packets were removed.
+func (f *follower) saidCleared(t *trace, s *stream, packets uint64) {
+	f.logger.Info("The session was cleared: packets are gone that had not been read",
+		zap.String("trace", t.key), zap.String("stream", s.key), zap.Uint64("packets", packets))
+}
+
+// sessionState is what a session is like when metrics are collected.
+type sessionState struct {
+	resource                                 pcommon.Resource
+	opened                                   time.Time
+	streams, processes, packets, packetsLost int64
+	bytes, events, discarded                 int64
+	newest                                   int64
+	over                                     bool
+}
+
+// state is for the goroutine of metrics, too.
+func (f *follower) state() sessionState {
+	o := origin{config: f.env.config, host: f.host, session: f.session}
+	o.id = streamID(f.host+"/"+f.session, f.env.config.Endpoint, processKey{}, 0)
+	return sessionState{
+		resource: o.frozen(), opened: f.opened,
+		streams: f.counts.streams.Load(), processes: f.counts.processes.Load(),
+		packets: f.counts.packets.Load(), packetsLost: f.counts.packetsLost.Load(), bytes: f.counts.bytes.Load(),
+		events: f.counts.events.Load(), discarded: f.counts.discarded.Load(), newest: f.counts.newest.Load(),
+	}
+}

@@ -1,0 +1,113 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/ctf"
+)
+
+const (
+	// maxLogBatch and maxLogBatchBytes are how many log records, and bytes of them,
+	// are handed on at once; the last record may exceed the bytes.
+	maxLogBatch      = 1000
+	maxLogBatchBytes = mib
+
+	// bytesOfRecord and bytesOfValue are what a record and one of its attributes take
+	// in memory beside their texts, about.
+	bytesOfRecord = 200
+	bytesOfValue  = 64
+)
+
+// logBatcher makes log records of events, and hands them on many at a time. It is for
+// one goroutine; nil: no pipeline takes logs.
+type logBatcher struct {
+	env  *environment
+	logs plog.Logs
+	// origins are the processes that the batch has records of.
+	origins map[*origin]*originLogs
+	records int
+	bytes   int
+	opened  time.Time
+	texts   texts
+}
+
+// originLogs are the records of one process in a batch, by their scope.
+type originLogs struct {
+	resource plog.ResourceLogs
+	own      plog.LogRecordSlice
+	hasOwn   bool
+	loggers  map[string]plog.LogRecordSlice
+}
+
+func newLogBatcher(env *environment) *logBatcher {
+	if env.logs == nil {
+		return nil
+	}
+	return &logBatcher{env: env, logs: plog.NewLogs(), origins: map[*origin]*originLogs{}, texts: texts{}}
+}
+
+// add makes a log record of an event. packet is the packet that it stands in; nanos
+// its time.
+func (b *logBatcher) add(p *plan, e *ctf.Event, packet *ctf.Packet, nanos int64, of *origin) {
+	if b.records == 0 {
+		b.opened = b.env.now()
+	}
+	logs := b.origins[of]
+	if logs == nil {
+		logs = &originLogs{resource: b.logs.ResourceLogs().AppendEmpty(), loggers: map[string]plog.LogRecordSlice{}}
+		of.frozen().CopyTo(logs.resource.Resource())
+		b.origins[of] = logs
+	}
+	records := b.scope(logs, p.record.logger.get(&e.Values))
+	r := records.AppendEmpty()
+	r.SetTimestamp(pcommon.Timestamp(max(nanos, 0)))
+	r.SetObservedTimestamp(pcommon.NewTimestampFromTime(b.opened))
+	b.bytes += p.record.write(r, e, packet, b.texts)
+	b.records++
+	if b.records >= maxLogBatch || b.bytes >= maxLogBatchBytes {
+		b.flush()
+	}
+}
+
+// scope is where the records of a logger go; nil: those of no logger.
+func (b *logBatcher) scope(logs *originLogs, logger []byte) plog.LogRecordSlice {
+	if len(logger) == 0 {
+		if !logs.hasOwn {
+			scope := logs.resource.ScopeLogs().AppendEmpty()
+			setScope(scope.Scope(), b.env.build)
+			logs.own, logs.hasOwn = scope.LogRecords(), true
+		}
+		return logs.own
+	}
+	if records, ok := logs.loggers[string(logger)]; ok {
+		return records
+	}
+	scope := logs.resource.ScopeLogs().AppendEmpty()
+	scope.Scope().SetName(validString(logger))
+	logs.loggers[string(logger)] = scope.LogRecords()
+	return scope.LogRecords()
+}
+
+// attend hands on what is old enough.
+func (b *logBatcher) attend(now time.Time) {
+	if b != nil && b.records > 0 && now.Sub(b.opened) >= b.env.config.Batch.MaxDelay {
+		b.flush()
+	}
+}
+
+// flush hands on what there is.
+func (b *logBatcher) flush() {
+	if b == nil || b.records == 0 {
+		return
+	}
+	b.env.logs.add(logParcel{logs: b.logs, records: b.records, bytes: b.bytes})
+	b.logs = plog.NewLogs()
+	clear(b.origins)
+	b.records, b.bytes = 0, 0
+}

@@ -1,0 +1,292 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/ctf/merge"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// read asks all streams in turn, until the session can't be read any longer; the error
+// says why.
+func (a *attachment) read(streams []lttnglive.Stream) error {
+	if err := a.tell(streams); err != nil {
+		return a.failed(err)
+	}
+	idle := a.f.env.config.Poll.MinInterval
+	for {
+		news, err := a.round()
+		if err == nil {
+			err = a.work()
+		}
+		if err != nil {
+			return a.failed(err)
+		}
+		if a.f.env.isStopping() {
+			return errStopping
+		}
+		if news {
+			a.f.backoff.reset()
+			idle = a.f.env.config.Poll.MinInterval
+			continue
+		}
+		if !a.f.env.pause(idle) {
+			return errStopping
+		}
+		idle = a.nextPause(idle)
+	}
+}
+
+// nextPause is the pause after one that nothing came in. Buffers for each process are
+// asked for as often as ever: what a process leaves behind can be had for a moment
+// only.
+func (a *attachment) nextPause(idle time.Duration) time.Duration {
+	if a.f.perProcess {
+		return a.f.env.config.Poll.MinInterval
+	}
+	return min(2*idle, a.f.env.config.Poll.MaxInterval)
+}
+
+// failed says what an error means for the session: a trace that couldn't be read is
+// given up until it comes again.
+func (a *attachment) failed(err error) error {
+	var bad *badData
+	if errors.As(err, &bad) && bad.what != badProtocol {
+		for _, t := range a.f.traces {
+			t.drop(callevent.CauseBadData)
+		}
+	}
+	if a.f.env.isStopping() {
+		return errStopping
+	}
+	return err
+}
+
+// work hands on what is known to be next, and what time asks for. No stream can say
+// anything meanwhile, so that time doesn't count for max_delay.
+func (a *attachment) work() error {
+	begin := a.f.env.now()
+	err := a.run()
+	a.f.attend()
+	a.f.held += a.f.env.now().Sub(begin)
+	return err
+}
+
+// run hands on all events that are known to be next.
+func (a *attachment) run() error {
+	for _, t := range a.f.traces {
+		if err := t.run(); err != nil {
+			return &badData{what: badPacket, err: fmt.Errorf("trace %s: %w", t.key, err)}
+		}
+	}
+	return nil
+}
+
+// round asks every stream that is wanted for what is next. It reports whether there
+// was something.
+func (a *attachment) round() (news bool, err error) {
+	var flags lttnglive.Flags
+	asked := len(a.streams)
+	a.silent, a.silence = 0, math.MaxInt64
+	for _, s := range a.streams {
+		if s.hungUp || !s.in.Wanted() {
+			continue
+		}
+		if a.f.env.isStopping() {
+			return false, errStopping
+		}
+		said, got, err := a.ask(s)
+		if err != nil {
+			return false, err
+		}
+		flags |= said
+		news = news || got
+	}
+	if asked > 0 && a.silent == asked {
+		a.f.counts.newest.Store(max(a.f.counts.newest.Load(), a.silence))
+	}
+	a.streams = slices.DeleteFunc(a.streams, func(s *stream) bool { return s.hungUp })
+	for _, src := range a.order {
+		if src.trace == nil && src.hasMetadata {
+			if err := a.readMetadata(src); err != nil {
+				return false, err
+			}
+		}
+	}
+	a.compare()
+	if flags.Has(lttnglive.FlagNewStreams) || len(a.streams) == 0 {
+		told, err := a.newStreams()
+		return news || told, err
+	}
+	return news, nil
+}
+
+// ask asks one stream for what is next, and reports whether there was something.
+func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error) {
+	if !s.hasPending {
+		if s.pending, err = a.relay.NextIndex(a.ctx, s.id); err != nil {
+			return 0, false, a.streamFailed(s, err)
+		}
+	}
+	i := &s.pending
+	if i.Flags.Has(lttnglive.FlagNewMetadata) {
+		if err := a.readMetadata(a.sourceOf(s)); err != nil {
+			return 0, false, err
+		}
+	}
+	switch i.Status {
+	case lttnglive.IndexOK:
+		got, err := a.fetch(s)
+		return i.Flags, got, err
+	case lttnglive.IndexInactive:
+		s.in.Promise(i.StreamClass, i.TimestampEnd)
+		a.quiet(s, i)
+	case lttnglive.IndexHangUp, lttnglive.IndexEnd:
+		a.hangUp(s)
+		return i.Flags, true, nil
+	}
+	return i.Flags, false, nil
+}
+
+// quiet notes up to when a stream has said that it has nothing.
+func (a *attachment) quiet(s *stream, i *lttnglive.Index) {
+	for _, class := range s.trace.ctf.StreamClasses() {
+		if class.ID == i.StreamClass && class.Clock != nil {
+			a.silent++
+			a.silence = min(a.silence, class.Clock.UnixNano(i.TimestampEnd))
+		}
+	}
+}
+
+// sourceOf is where the metadata of a stream comes from.
+func (a *attachment) sourceOf(s *stream) *source {
+	for _, src := range a.order {
+		if src.trace == s.trace {
+			return src
+		}
+	}
+	return nil
+}
+
+// fetch gets the packet that the stream's index announced.
+func (a *attachment) fetch(s *stream) (bool, error) {
+	i := &s.pending
+	s.hasPending = true
+	if a.isBefore(s, i) || slices.Contains(s.bad, timesOf(i)) {
+		s.hasPending = false
+		return true, nil
+	}
+	length := i.ContentLength()
+	if length > uint64(a.limits.MaxPacketBytes) {
+		return false, &badData{what: badPacket, err: fmt.Errorf("stream %s: expected a packet of at most %d bytes (limits.max_packet_bytes), got one of %d", s.key, a.limits.MaxPacketBytes, length)}
+	}
+	reply, err := a.relay.Packet(a.ctx, s.id, i.Offset, length, a.f.buffers.take(length))
+	if err != nil {
+		return false, a.streamFailed(s, err)
+	}
+	switch reply.Status {
+	case lttnglive.PacketOK:
+		s.hasPending = false
+		a.f.counts.packets.Add(1)
+		a.f.counts.bytes.Add(int64(len(reply.Data)))
+		a.f.env.telemetry.received(1, int64(len(reply.Data)))
+		if s.trace.floor == 0 {
+			s.trace.floor = i.TimestampBegin
+		}
+		s.give(reply.Data, i)
+		return true, nil
+	case lttnglive.PacketEnd:
+		a.hangUp(s)
+		return true, nil
+	}
+	if reply.Flags.Has(lttnglive.FlagNewMetadata) {
+		if err := a.readMetadata(a.sourceOf(s)); err != nil {
+			return false, err
+		}
+	}
+	if reply.Flags.Has(lttnglive.FlagNewStreams) {
+		if _, err := a.newStreams(); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// isBefore reports whether a packet is from before the session was attached for the
+// first time, where it is read from then on. After a reconnect it is read from its
+// beginning, and what was handed on is passed over.
+func (a *attachment) isBefore(s *stream, i *lttnglive.Index) bool {
+	return a.f.env.config.Seek == SeekLast && s.trace.floor > 0 && !s.any && i.TimestampEnd < s.trace.floor
+}
+
+// streamFailed makes a hang-up of an answer that a stream can't be read, and leaves
+// other errors.
+func (a *attachment) streamFailed(s *stream, err error) error {
+	var status *lttnglive.StatusError
+	if !errors.As(err, &status) {
+		return protocolError(err)
+	}
+	a.f.logger.Warn("A stream cannot be read further", zap.String("stream", s.key), zap.Error(err))
+	s.in.Lose(merge.Interrupted)
+	a.hangUp(s)
+	return nil
+}
+
+// hangUp ends a stream.
+func (a *attachment) hangUp(s *stream) {
+	s.hungUp, s.hasPending = true, false
+	s.in.End()
+	if a.f.perProcess && !s.any {
+		a.f.warnOnce("withheld", "A stream ended of which the relay daemon gave no packet: what a process recorded at its end may be missing. Nothing is lost with buffers for each user: lttng enable-channel --userspace --buffers-uid",
+			zap.String("stream", s.key))
+	}
+}
+
+// newStreams asks for streams that were not told yet, and reports whether there are
+// some.
+func (a *attachment) newStreams() (bool, error) {
+	reply, err := a.relay.NewStreams(a.ctx)
+	if err != nil {
+		var status *lttnglive.StatusError
+		if errors.As(err, &status) {
+			return false, errClosed
+		}
+		return false, protocolError(err)
+	}
+	if reply.Status == lttnglive.NewStreamsHangUp {
+		return false, errClosed
+	}
+	return len(reply.Streams) > 0, a.tell(reply.Streams)
+}
+
+// compare ends, once all traces of the connection are known, what was read before and
+// is there no longer.
+func (a *attachment) compare() {
+	if a.complete || len(a.order) == 0 {
+		return
+	}
+	for _, src := range a.order {
+		if src.trace == nil {
+			return
+		}
+	}
+	a.complete = true
+	for _, t := range a.f.traces {
+		for _, s := range t.numbered {
+			if !s.present && !s.over {
+				s.in.Lose(merge.Interrupted)
+				s.in.End()
+			}
+		}
+	}
+}

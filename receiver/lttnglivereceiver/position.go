@@ -1,0 +1,161 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/ctf/merge"
+	"github.com/callbraid/callbraid/internal/symbols"
+)
+
+// traceRecord is how far a trace was handed on: with it, reading goes on where it
+// ended, and call streams with the numbers that come next.
+type traceRecord struct {
+	// Streams are the positions of streams, by path and channel.
+	Streams map[string]merge.Position `json:"streams"`
+	// Processes are those that had call events and were not seen to end.
+	Processes []processRecord `json:"processes,omitempty"`
+}
+
+// processRecord is where the call stream of a process stands.
+type processRecord struct {
+	Namespace int64  `json:"namespace,omitempty"`
+	PID       int64  `json:"pid"`
+	Begun     int64  `json:"begun"`
+	Next      uint64 `json:"next"`
+	Program   string `json:"program,omitempty"`
+	// Objects are what it has loaded, if the list was complete.
+	Objects []symbols.Mapping `json:"objects,omitempty"`
+}
+
+// positions are the records of traces: in memory, and in a storage extension where
+// one is configured.
+type positions struct {
+	mu      sync.Mutex
+	records map[string]*traceRecord
+	// order are the traces that there are records of, the one that was told of last at
+	// the end.
+	order []string
+
+	client  storage.Client
+	logger  *zap.Logger
+	failing bool
+}
+
+const (
+	// maxTraces bounds the traces that positions are kept of. Beyond it those that
+	// were not told of for longest are forgotten.
+	maxTraces = 4096
+
+	keyOrder  = "traces"
+	keyPrefix = "trace."
+)
+
+func newPositions() *positions { return &positions{records: map[string]*traceRecord{}} }
+
+// open opens the storage, if one is configured.
+func (p *positions) open(ctx context.Context, host component.Host, env *environment) error {
+	p.logger = env.logger
+	id := env.config.Storage
+	if id == nil {
+		return nil
+	}
+	extension, ok := host.GetExtensions()[*id]
+	if !ok {
+		return fmt.Errorf("storage is %q: there is no such extension: add it under extensions and service.extensions", id)
+	}
+	store, ok := extension.(storage.Extension)
+	if !ok {
+		return fmt.Errorf("storage is %q: it is no storage extension: set it to one, such as file_storage", id)
+	}
+	client, err := store.GetClient(ctx, component.KindReceiver, env.id, "")
+	if err != nil {
+		return fmt.Errorf("storage %q: %w", id, err)
+	}
+	order, err := client.Get(ctx, keyOrder)
+	if err == nil && order != nil {
+		err = json.Unmarshal(order, &p.order)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("storage %q: reading which traces there are: %w", id, err), client.Close(ctx))
+	}
+	p.client = client
+	return nil
+}
+
+func (p *positions) close(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.client == nil {
+		return nil
+	}
+	err := p.client.Close(ctx)
+	p.client = nil
+	return err
+}
+
+// get is the record of a trace; an empty one if there is none.
+func (p *positions) get(ctx context.Context, trace string) traceRecord {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.records[trace]; r != nil {
+		return *r
+	}
+	if p.client == nil || !slices.Contains(p.order, trace) {
+		return traceRecord{}
+	}
+	var r traceRecord
+	b, err := p.client.Get(ctx, keyPrefix+trace)
+	if err == nil && b != nil {
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil {
+		p.logger.Warn("How far a trace was read is not known: it is read from its beginning", zap.String("trace", trace), zap.Error(err))
+		return traceRecord{}
+	}
+	return r
+}
+
+// put keeps the record of a trace.
+func (p *positions) put(ctx context.Context, trace string, r *traceRecord) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.records[trace] = r
+	var operations []*storage.Operation
+	if i := slices.Index(p.order, trace); i != len(p.order)-1 || i < 0 {
+		if i >= 0 {
+			p.order = slices.Delete(p.order, i, i+1)
+		}
+		p.order = append(p.order, trace)
+		if len(p.order) > maxTraces {
+			old := p.order[0]
+			p.order = slices.Delete(p.order, 0, 1)
+			delete(p.records, old)
+			operations = append(operations, storage.DeleteOperation(keyPrefix+old))
+		}
+		order, _ := json.Marshal(p.order)
+		operations = append(operations, storage.SetOperation(keyOrder, order))
+	}
+	if p.client == nil {
+		return
+	}
+	// Numbers and texts can always be written.
+	b, _ := json.Marshal(r)
+	operations = append(operations, storage.SetOperation(keyPrefix+trace, b))
+	err := p.client.Batch(ctx, operations...)
+	if err != nil && !p.failing {
+		p.logger.Error("How far traces were read cannot be stored: after a restart they may be read twice", zap.Error(err))
+	}
+	p.failing = err != nil
+}

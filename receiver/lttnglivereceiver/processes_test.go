@@ -1,0 +1,288 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+const second = 1_000_000_000
+
+// served reads synthetic sessions to their ends.
+func served(t *testing.T, sessions []*synthetic, options ...option) *bed {
+	t.Helper()
+	var recordings []*lttnglive.Recording
+	for i, s := range sessions {
+		recordings = append(recordings, s.recording(uint64(i+1)))
+	}
+	r := newRelay(t, recordings, lttnglive.RelayOptions{})
+	b := newBed(t, append([]option{reading(r.address())}, options...)...)
+	b.await("the ends of the sessions", func() bool { return b.said.FilterMessage("The session was closed").Len() == len(sessions) })
+	b.shutdown()
+	return b
+}
+
+// story is the events of a call stream, as texts.
+func (s *streamSeen) story(t *testing.T) []string {
+	var story []string
+	for _, e := range s.inOrder(t) {
+		story = append(story, fmt.Sprint(e.kind, " ", e.function, " ", e.lane))
+	}
+	return story
+}
+
+func TestAProcessIDThatIsUsedAgainIsAnotherProcess(t *testing.T) {
+	s := newSynthetic("reuse", "vpid", "vtid", "procname$")
+	s.class("lttng_ust_statedump:start")
+	s.class("lttng_ust_statedump:end")
+	s.class(cygEntry, "addr", "call_site")
+	s.class(cygExit, "addr", "call_site")
+	a := s.stream().packet(1)
+	a.event(1*second, "lttng_ust_statedump:start", 7, 8, "first-ust").event(1*second, "lttng_ust_statedump:start", 7, 8, "first-ust")
+	a.event(1*second+1, "lttng_ust_statedump:end", 7, 8, "first-ust")
+	a.event(1*second+2, cygEntry, 7, 7, "first", 16, 0)
+	a.event(9*second, "lttng_ust_statedump:start", 7, 8, "second-ust").event(9*second+1, "lttng_ust_statedump:end", 7, 8, "second-ust")
+	a.event(9*second+2, cygEntry, 7, 7, "second", 32, 0).event(9*second+3, cygExit, 7, 7, "second", 32, 0)
+	b := served(t, []*synthetic{s})
+	programs := map[string][]string{}
+	for id, stream := range b.pipeline.streams(t) {
+		programs[textOf(stream.resource.Attributes(), attributeServiceName)] = stream.story(t)
+		assert.Equal(t, "7", textOf(stream.resource.Attributes(), attributeProcessID))
+		assert.Equal(t, uuidText(id), textOf(stream.resource.Attributes(), attributeServiceInstanceID))
+		assert.True(t, stream.has(callevent.BarrierEnd, callevent.CauseEnded))
+	}
+	assert.Equal(t, map[string][]string{
+		"unknown_service:first":  {"enter 0x10 7"},
+		"unknown_service:second": {"enter 0x20 7", "exit 0x20 7"},
+	}, programs)
+}
+
+func TestPIDNamespacesAreDifferentProcesses(t *testing.T) {
+	s := newSynthetic("containers", "vpid", "vtid", "pid_ns")
+	s.class(cygEntry, "addr", "call_site")
+	s.stream().packet(1).event(1, cygEntry, 1, 1, 100, 16, 0).event(2, cygEntry, 1, 1, 200, 32, 0)
+	b := served(t, []*synthetic{s})
+	assert.Len(t, b.pipeline.streams(t), 2)
+}
+
+func TestACallEventThatSaysOfNoProcessOrThreadIsCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		contexts []string
+		values   []any
+	}{
+		"no process": {[]string{"vtid"}, []any{5}},
+		"no thread":  {[]string{"vpid"}, []any{5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSynthetic("blind", c.contexts...)
+			s.class(cygEntry, "addr", "call_site")
+			a := s.stream().packet(1)
+			for i := range 3 {
+				a.event(uint64(i+1), cygEntry, append(slices.Clone(c.values), 16, 0)...)
+			}
+			b := served(t, []*synthetic{s})
+			assert.EqualValues(t, 3, b.metric("receiver_lttng_live_call_events_dropped"))
+			assert.Zero(t, b.pipeline.events())
+			assert.Len(t, b.records(), 3)
+			warnings := b.said.FilterMessageSnippet("lttng add-context")
+			require.Equal(t, 1, warnings.Len())
+		})
+	}
+}
+
+func TestATraceOfOneProcessHasItsIDInItsEnvironment(t *testing.T) {
+	s := newSynthetic("own", "vtid")
+	s.environment = `vpid = 42; procname = "shop";`
+	s.class(cygEntry, "addr", "call_site")
+	a := s.stream().packet(1).event(1, cygEntry, 5, 16, 0)
+	a.path = "ust/pid/shop-42-20260101-000000"
+	b := served(t, []*synthetic{s})
+	stream := b.pipeline.only(t)
+	assert.Equal(t, "42", textOf(stream.resource.Attributes(), attributeProcessID))
+	assert.Equal(t, "unknown_service:shop", textOf(stream.resource.Attributes(), attributeServiceName))
+	assert.Equal(t, 1, b.said.FilterMessageSnippet("The session has buffers for each process").Len())
+}
+
+func TestTheFastVariantLeavesWhateverWasEnteredLast(t *testing.T) {
+	s := newSynthetic("fast", "vpid", "vtid")
+	s.class(cygFastEntry, "addr")
+	s.class(cygFastExit)
+	s.stream().packet(1).event(1, cygFastEntry, 7, 7, 16).event(2, cygFastEntry, 7, 7, 32).
+		event(3, cygFastExit, 7, 7).event(4, cygFastExit, 7, 7)
+	b := served(t, []*synthetic{s})
+	assert.Equal(t, []string{"enter 0x10 7", "enter 0x20 7", "exit top  7", "exit top  7"}, b.pipeline.only(t).story(t))
+	names := map[string]int{}
+	for _, span := range b.pipeline.spans(t) {
+		names[span.Name()]++
+	}
+	assert.Equal(t, map[string]int{"0x10": 1, "0x20": 1}, names)
+}
+
+func TestRulesMakeCallsOfOtherEvents(t *testing.T) {
+	s := newSynthetic("rules", "vpid", "vtid")
+	s.class("shop:begin", "id", "what$")
+	s.class("shop:end", "id")
+	s.class("db:begin", "sql$")
+	s.class("db:end", "rows")
+	s.class("gc:begin")
+	s.class("gc:end")
+	s.stream().packet(1).
+		event(1, "shop:begin", 7, 7, 1, "pay").
+		event(2, "shop:begin", 7, 7, 2, "list").
+		event(3, "db:begin", 7, 9, "select").
+		event(4, "gc:begin", 7, 9).
+		event(5, "gc:end", 7, 9).
+		event(6, "db:end", 7, 9, 3).
+		event(7, "shop:end", 7, 8, 1).
+		event(8, "shop:end", 7, 8, 2)
+	rules := func(_ *bed, c *Config) {
+		c.CallRules = []CallRule{
+			{Entry: "shop:begin", Exit: "shop:end", NameField: "what", KeyField: "id"},
+			{Entry: "db:begin", Exit: "db:end", NameField: "sql"},
+			{Entry: "gc:begin", Exit: "gc:end", Name: "collect garbage"},
+		}
+	}
+	b := served(t, []*synthetic{s}, rules)
+	ends := map[string]int64{}
+	for _, span := range b.pipeline.spans(t) {
+		ends[span.Name()] = span.EndTimestamp().AsTime().UnixNano() - 1_700_000_000*second
+		_, truncated := span.Attributes().Get("callbraid.truncated")
+		assert.False(t, truncated, span.Name())
+	}
+	assert.Equal(t, map[string]int64{"pay": 7, "list": 8, "select": 6, "collect garbage": 5}, ends)
+}
+
+func TestARuleWhoseKeyIsNotThereIsNamed(t *testing.T) {
+	s := newSynthetic("keyless", "vpid", "vtid")
+	s.class("shop:begin")
+	s.class("shop:end")
+	s.stream().packet(1).event(1, "shop:begin", 7, 7).event(2, "shop:end", 7, 7)
+	b := served(t, []*synthetic{s}, func(_ *bed, c *Config) {
+		c.CallRules = []CallRule{{Entry: "shop:begin", Exit: "shop:end", Name: "n", KeyField: "id"}}
+	})
+	assert.EqualValues(t, 2, b.metric("receiver_lttng_live_call_events_dropped"))
+	assert.Equal(t, 2, b.said.FilterMessageSnippet("correct key_field").Len())
+}
+
+func TestAddressesWaitForTheListOfObjects(t *testing.T) {
+	s := newSynthetic("waiting", "vpid", "vtid")
+	s.class("lttng_ust_statedump:start")
+	s.class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
+	s.class("lttng_ust_statedump:end")
+	s.class(cygEntry, "addr", "call_site")
+	s.class("lttng_ust_dl:dlclose", "baddr")
+	s.stream().packet(1).
+		event(1, "lttng_ust_statedump:start", 7, 8).
+		event(2, cygEntry, 7, 7, 0x1010, 0).
+		event(3, "lttng_ust_statedump:bin_info", 7, 8, 0x1000, 0x100, "/bin/shop", 0).
+		event(4, "lttng_ust_statedump:end", 7, 8).
+		event(5, cygEntry, 7, 7, 0x1020, 0).
+		event(6, "lttng_ust_dl:dlclose", 7, 7, 0x1000).
+		event(7, cygEntry, 7, 7, 0x1010, 0)
+	b := served(t, []*synthetic{s})
+	assert.Equal(t, []string{"enter shop+0x10 7", "enter shop+0x20 7", "enter 0x1010 7"}, b.pipeline.only(t).story(t))
+}
+
+func TestAddressesDoNotWaitForEver(t *testing.T) {
+	s := newSynthetic("incomplete", "vpid", "vtid")
+	s.class("lttng_ust_statedump:start")
+	s.class(cygEntry, "addr", "call_site")
+	a := s.stream().packet(1).event(1, "lttng_ust_statedump:start", 7, 8)
+	for i := range 5 {
+		a.event(uint64(i)*second, cygEntry, 7, 7, 0x1010, 0)
+	}
+	b := served(t, []*synthetic{s})
+	assert.Len(t, b.pipeline.only(t).story(t), 5)
+}
+
+func TestProcessesBeyondTheLimitEndTheOneThatWasSilentForLongest(t *testing.T) {
+	s := newSynthetic("many", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	a := s.stream().packet(1)
+	for i := range 4 {
+		a.event(uint64(i+1), cygEntry, 10+i%3, 1, 16, 0)
+	}
+	b := served(t, []*synthetic{s}, func(_ *bed, c *Config) { c.Limits.MaxProcesses = 2 })
+	ends := map[string]int{}
+	for _, stream := range b.pipeline.streams(t) {
+		for barrier := range stream.barriers {
+			ends[fmt.Sprint(textOf(stream.resource.Attributes(), attributeProcessID), " ", barrier.Cause)]++
+		}
+	}
+	assert.Equal(t, map[string]int{"10 limit": 1, "11 limit": 1, "12 ended": 1, "10 ended": 1}, ends)
+}
+
+func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
+	s := newSynthetic("discarded", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	s.class(cygExit, "addr", "call_site")
+	a := s.stream().packet(1).event(1, cygEntry, 7, 7, 16, 0).event(2, cygEntry, 9, 9, 32, 0)
+	a.packet(10).event(30, cygExit, 9, 9, 32, 0)
+	a.packets[1].discarded, a.packets[1].end = 3, 35
+	a.packet(40).event(50, cygEntry, 7, 7, 48, 0)
+	// The packet is full after its last event: what was lost lies between 30 and 35.
+	s.stream().packet(5).event(20, cygEntry, 7, 7, 64, 0).event(33, cygEntry, 7, 7, 80, 0).event(45, cygExit, 7, 7, 64, 0)
+	b := served(t, []*synthetic{s})
+	assert.EqualValues(t, 3, b.metric("receiver_lttng_live_events_discarded"))
+	got := map[string][]callevent.Barrier{}
+	for _, stream := range b.pipeline.streams(t) {
+		var breaks []callevent.Barrier
+		for barrier := range stream.barriers {
+			if barrier.Kind == callevent.BarrierBreak {
+				breaks = append(breaks, barrier)
+			}
+		}
+		got[textOf(stream.resource.Attributes(), attributeProcessID)] = breaks
+	}
+	assert.Equal(t, map[string][]callevent.Barrier{
+		"7": {callevent.Interval(2, 3, callevent.CauseDiscarded)},
+		"9": {callevent.Point(2, callevent.CauseDiscarded)},
+	}, got)
+}
+
+func TestRecordsOfOtherLoggers(t *testing.T) {
+	s := newSynthetic("loggers", "vpid", "vtid", "procname$")
+	s.class("lttng_log4j:event", "msg$", "logger_name$", "class_name$", "method_name$", "filename$", "line_number$", "timestamp", "int_loglevel", "thread_name$")
+	s.class("lttng_log4j2:event", "msg$", "logger_name$", "class_name$", "method_name$", "filename$", "line_number", "timestamp", "int_loglevel", "thread_name$")
+	s.class("lttng_python:event", "asctime$", "msg$", "logger_name$", "funcName$", "lineno", "int_loglevel", "thread", "threadName$")
+	s.stream().packet(1).
+		event(1, "lttng_log4j:event", 7, 8, "java", "hello", "com.Shop", "com.Shop", "pay", "Shop.java", "12", 99, 30000, "main").
+		event(2, "lttng_log4j2:event", 7, 8, "java", "hello", "com.Shop", "com.Shop", "pay", "Shop.java", 12, 99, 200, "main").
+		event(3, "lttng_python:event", 7, 8, "python3", "now", "hello", "shop", "pay", 12, 21, 140, "MainThread")
+	b := served(t, []*synthetic{s})
+	records := b.records()
+	require.Len(t, records, 3)
+	java := map[string]any{
+		"code.function.name": "com.Shop.pay", "code.file.path": "Shop.java", "code.line.number": int64(12),
+		"thread.id": int64(8), "thread.name": "main", "timestamp": int64(99),
+	}
+	want := []struct {
+		scope, severityText string
+		severity            plog.SeverityNumber
+		attributes          map[string]any
+	}{
+		{"com.Shop", "WARN", plog.SeverityNumberWarn, java},
+		{"com.Shop", "ERROR", plog.SeverityNumberError, java},
+		{"shop", "21", plog.SeverityNumberInfo2, map[string]any{
+			"code.function.name": "pay", "code.line.number": int64(12), "thread.id": int64(8), "thread.name": "MainThread",
+			"asctime": "now", "thread": int64(140),
+		}},
+	}
+	for i, w := range want {
+		assert.Equal(t, "hello", records[i].Body().Str())
+		assert.Equal(t, w.scope, records[i].scope)
+		assert.Equal(t, w.severity, records[i].SeverityNumber())
+		assert.Equal(t, w.severityText, records[i].SeverityText())
+		assert.Equal(t, w.attributes, records[i].Attributes().AsRaw())
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// handClock is a clock that a test moves.
+type handClock struct{ now atomic.Int64 }
+
+func (c *handClock) read() time.Duration   { return time.Duration(c.now.Load()) }
+func (c *handClock) move(to time.Duration) { c.now.Store(int64(to)) }
+
+// last is when the last thing of recordings happens.
+func last(recordings []*lttnglive.Recording) time.Duration {
+	var end time.Duration
+	for _, r := range recordings {
+		for _, s := range r.Streams {
+			for _, step := range s.Steps {
+				end = max(end, step.At)
+			}
+		}
+	}
+	return end
+}
+
+func TestNothingIsReadTwiceWhenTheConnectionIsLost(t *testing.T) {
+	recordings := captured(t, "cyg1")
+	end := last(recordings)
+	var clock handClock
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read})
+	b := newBed(t, reading(r.address()))
+	const parts = 20
+	b.awaitSaid("The session is attached")
+	for part := range parts {
+		clock.move(end * time.Duration(part+1) / parts)
+		attached := b.said.FilterMessage("The session is attached again").Len()
+		r.hangUp()
+		b.await("another connection", func() bool { return b.said.FilterMessage("The session is attached again").Len() > attached })
+	}
+	b.awaitRecords(7886)
+	b.await("call events", func() bool { return b.pipeline.events() == 3945+3914 })
+	clock.move(end + time.Hour)
+	b.shutdown()
+	assert.Len(t, b.records(), 7886)
+	s := b.pipeline.only(t)
+	assert.Empty(t, s.twice)
+	assert.EqualValues(t, 8951, b.metric("receiver_lttng_live_events_discarded"))
+	assert.Zero(t, b.metric("receiver_lttng_live_packets_lost"))
+	assert.Zero(t, b.metric("receiver_lttng_live_events_late"))
+	assert.Positive(t, b.metric("receiver_lttng_live_connection_failures"))
+	checkCygSpans(t, "cyg1", b.pipeline)
+}
+
+func TestSessionsAreReadBesideEachOther(t *testing.T) {
+	r := newRelay(t, captured(t, "jul1", "cygok", "tp1", "meta1"), lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Sessions = []string{"*/jul1", "*/cyg*", "vm/m*"} })
+	records := b.awaitRecords(282 + 245 + 656)
+	sessions := map[string]int{}
+	for _, record := range records {
+		sessions[textOf(record.resource.Attributes(), attributeSession)]++
+	}
+	assert.Equal(t, map[string]int{"jul1": 282, "cygok": 245, "meta1": 656}, sessions)
+}
+
+func TestASessionThatIsReadToItsEndIsNotReadAgain(t *testing.T) {
+	r := newRelay(t, captured(t, "jul1"), lttnglive.RelayOptions{Again: true})
+	b := newBed(t, reading(r.address()))
+	b.awaitSaid("The session was closed")
+	lists := b.said.Len()
+	b.await("more lists of sessions", func() bool { return b.receiver.watcher.rounds.Load() > 5 })
+	assert.Equal(t, lists, b.said.Len())
+	assert.Len(t, b.records(), 282)
+}
+
+func TestARelayDaemonThatComesLateIsFound(t *testing.T) {
+	r := newRelay(t, captured(t, "jul1"), lttnglive.RelayOptions{})
+	address := r.address()
+	r.stop()
+	b := newBed(t, reading(address))
+	said := b.awaitSaid("The sessions of the relay daemon cannot be listed: it is tried again")
+	assert.Equal(t, zapcore.WarnLevel, said.Level)
+	b.await("tries", func() bool { return b.metric("receiver_lttng_live_connection_failures") > 3 })
+	assert.Equal(t, 1, b.said.FilterMessage("The sessions of the relay daemon cannot be listed: it is tried again").Len())
+
+	again := newRelayAt(t, address, captured(t, "jul1"), lttnglive.RelayOptions{})
+	b.awaitSaid("The relay daemon can be reached again")
+	b.awaitRecords(282)
+	require.NotNil(t, again)
+}
+
+func TestASessionThatIsReadFromNowOnLosesNothingOnAnotherConnection(t *testing.T) {
+	recordings := captured(t, "cyg1")
+	moments := packetTimesOf(recordings)
+	var clock handClock
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read})
+	// Somebody was there before: half of the recording is old.
+	before := newBed(t, reading(r.address()), withoutTraces)
+	before.awaitSaid("The session is attached")
+	clock.move(moments[len(moments)/2])
+	before.await("packets", func() bool { return before.metric("receiver_lttng_live_packets") >= int64(len(moments)/2) })
+	before.shutdown()
+
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Seek = SeekLast })
+	b.awaitSaid("The session is attached")
+	clock.move(moments[3*len(moments)/4])
+	b.await("some packets", func() bool { return b.metric("receiver_lttng_live_packets") >= int64(len(moments)/4-1) })
+	r.hangUp()
+	b.awaitSaid("The session is attached again")
+	clock.move(last(recordings) + time.Hour)
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	n := len(b.records())
+	assert.Positive(t, n)
+	assert.Less(t, n, 7886)
+	assert.EqualValues(t, n, b.metric("receiver_lttng_live_events"))
+	for _, s := range b.pipeline.streams(t) {
+		assert.Empty(t, s.twice)
+		s.inOrder(t)
+	}
+	seen := map[string]bool{}
+	for _, record := range b.records() {
+		key := fmt.Sprint(record.Timestamp(), record.EventName(), record.Attributes().AsRaw())
+		assert.False(t, seen[key], key)
+		seen[key] = true
+	}
+}

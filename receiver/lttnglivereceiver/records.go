@@ -1,0 +1,299 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"strconv"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/ctf/metadata"
+)
+
+// Attributes of log records by the semantic conventions.
+const (
+	attributeThreadID   = "thread.id"
+	attributeThreadName = "thread.name"
+	attributeFunction   = "code.function.name"
+	attributeFile       = "code.file.path"
+	attributeLine       = "code.line.number"
+)
+
+// recordPlan is how events of a class become log records.
+type recordPlan struct {
+	name string
+	// severity is that of the class, or, where a record has a level of its own,
+	// what severityOf says of it.
+	severity   severity
+	level      number
+	severityOf func(level int64) severity
+
+	// logger and message are those of a log record that a program wrote; without them
+	// the body is the event's name.
+	logger, message text
+	// class and function together are where in the code it was written.
+	class, function, file text
+	line                  *ctf.Field
+	// thread and threadName are the first of these that an event has.
+	thread     [2]number
+	threadName [2]text
+
+	columns []column
+	// cpu is the number of the CPU, in the packet's context.
+	cpu *ctf.Field
+	// attributes is how many attributes a record has at most.
+	attributes int
+}
+
+// column is a field that becomes an attribute.
+type column struct {
+	key   string
+	field *ctf.Field
+	// optional says that the field may be empty: then there is no attribute.
+	optional bool
+}
+
+// loggerFields are the fields of an event that is a log record of some logging
+// library.
+type loggerFields struct {
+	severityOf                  func(level int64) severity
+	message, logger, level      string
+	class, function, file, line string
+	thread, threadName          string
+}
+
+// loggers are the events that are log records.
+var loggers = map[string]loggerFields{
+	julEvent: {
+		severityOf: julSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
+		class: "class_name", function: "method_name", thread: "int_threadid",
+	},
+	"lttng_log4j:event":  log4jFields(log4jSeverity),
+	"lttng_log4j2:event": log4jFields(log4j2Severity),
+	"lttng_python:event": {
+		severityOf: pythonSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
+		function: "funcName", line: "lineno", thread: "thread", threadName: "threadName",
+	},
+}
+
+func log4jFields(severityOf func(level int64) severity) loggerFields {
+	return loggerFields{
+		severityOf: severityOf, message: "msg", logger: "logger_name", level: "int_loglevel",
+		class: "class_name", function: "method_name", file: "filename", line: "line_number", threadName: "thread_name",
+	}
+}
+
+// Events of LTTng-UST's tracef() and tracelog(), which have a text, and tracelog() the
+// place in the code.
+const (
+	tracefEvent      = "lttng_ust_tracef:event"
+	providerTracelog = "lttng_ust_tracelog"
+)
+
+// newRecordPlan works out how events of a class become log records.
+func newRecordPlan(class *ctf.EventClass, p *plan) *recordPlan {
+	r := &recordPlan{name: class.Name, thread: [2]number{p.vtid}, threadName: [2]text{p.procname}}
+	if class.Meta.HasLogLevel {
+		r.severity = tracepointSeverity(class.Meta.LogLevel)
+	}
+	used := map[*ctf.Field]bool{p.vpid.field: true, p.vtid.field: true, p.procname.field: true}
+	provider, _ := splitName(class.Name)
+	if fields, ok := loggers[class.Name]; ok {
+		r.take(class, fields, used)
+	} else if class.Name == tracefEvent || provider == providerTracelog {
+		r.take(class, loggerFields{message: "msg", function: "func", file: "file", line: "line"}, used)
+	}
+	r.addColumns(class, used)
+	if f := class.Stream.PacketContext; f != nil {
+		if cpu := f.Lookup("cpu_id"); cpu != nil && cpu.Kind == ctf.Uint {
+			r.cpu = cpu
+		}
+	}
+	r.attributes = r.count()
+	return r
+}
+
+// count is how many attributes a record has at most.
+func (r *recordPlan) count() int {
+	n := len(r.columns)
+	for _, there := range [...]bool{
+		r.thread[0].there() || r.thread[1].there(), r.threadName[0].there() || r.threadName[1].there(),
+		r.function.there(), r.file.there(), r.line != nil, r.cpu != nil,
+	} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
+
+// texts are texts that come again and again, so that each is made once.
+type texts map[string]string
+
+// maxTexts bounds them. Beyond it all are forgotten, and come again.
+const maxTexts = 4096
+
+// text is b as a string.
+func (t texts) text(b []byte) string {
+	if s, ok := t[string(b)]; ok {
+		return s
+	}
+	if len(t) >= maxTexts {
+		clear(t)
+	}
+	s := validString(b)
+	t[string(b)] = s
+	return s
+}
+
+// take takes the fields of a log record out of those that become attributes under
+// their own names.
+func (r *recordPlan) take(class *ctf.EventClass, f loggerFields, used map[*ctf.Field]bool) {
+	field := func(name string) text {
+		t := text{}
+		if name != "" {
+			t = textAt(class, metadata.EventFields, name)
+			used[t.field] = true
+		}
+		return t
+	}
+	r.message = field(f.message)
+	if !r.message.there() {
+		return
+	}
+	r.logger, r.class, r.function, r.file = field(f.logger), field(f.class), field(f.function), field(f.file)
+	if f.severityOf != nil {
+		if r.level = numberAt(class, metadata.EventFields, f.level); r.level.there() {
+			r.severityOf = f.severityOf
+			used[r.level.field] = true
+		}
+	}
+	if f.line != "" {
+		r.line = class.Field(metadata.EventFields, f.line)
+		used[r.line] = true
+	}
+	if f.thread != "" {
+		thread := numberAt(class, metadata.EventFields, f.thread)
+		if r.thread[1] = thread; !r.thread[0].there() {
+			used[thread.field] = true
+		}
+	}
+	if f.threadName != "" {
+		// The name that the program gives its thread says more than the kernel's.
+		r.threadName = [2]text{field(f.threadName), r.threadName[0]}
+	}
+}
+
+// addColumns makes attributes of the fields and contexts that are not used otherwise.
+// Where a context has the name of a field, it has the word context before it.
+func (r *recordPlan) addColumns(class *ctf.EventClass, used map[*ctf.Field]bool) {
+	taken := map[string]bool{}
+	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext} {
+		root := class.Scope(scope)
+		if root == nil || root.Kind != ctf.Struct {
+			continue
+		}
+		passed := lengths(root)
+		for _, f := range root.Members {
+			if used[f] || f.Name == "" || passed[f.Name] {
+				continue
+			}
+			key := f.Name
+			if taken[key] {
+				key = "context." + key
+			}
+			taken[key] = true
+			r.columns = append(r.columns, column{
+				key: key, field: f, optional: f.Kind == ctf.Variant || f.Kind == ctf.Optional || f.Kind == ctf.Struct,
+			})
+		}
+	}
+}
+
+// write writes the record, all but its times, and says how many bytes it has.
+func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, known texts) int {
+	v := &e.Values
+	l.SetEventName(r.name)
+	s := r.severity
+	if r.severityOf != nil {
+		if level, ok := r.level.get(v); ok {
+			s = r.severityOf(level)
+			if s.text == "" {
+				s.text = strconv.FormatInt(level, 10)
+			}
+		}
+	}
+	l.SetSeverityNumber(s.number)
+	l.SetSeverityText(s.text)
+	size := bytesOfRecord
+	if r.message.there() {
+		body := validText(v, r.message.field)
+		l.Body().SetStr(body)
+		size += len(body)
+	} else {
+		l.Body().SetStr(r.name)
+	}
+	attributes := l.Attributes()
+	attributes.EnsureCapacity(r.attributes)
+	size += r.writeWhere(attributes, v, known)
+	if r.cpu != nil && packet.Present(r.cpu) {
+		attributes.PutInt("cpu_id", int64(packet.Uint(r.cpu)))
+	}
+	for i := range r.columns {
+		c := &r.columns[i]
+		if c.optional && isEmpty(v, c.field) {
+			continue
+		}
+		size += bytesOfValue + render(attributes.PutEmpty(c.key), v, c.field)
+	}
+	return size + attributes.Len()*bytesOfValue
+}
+
+// writeWhere writes the thread, and the place in the code.
+func (r *recordPlan) writeWhere(attributes pcommon.Map, v *ctf.Values, known texts) int {
+	size := 0
+	for _, thread := range r.thread {
+		if id, ok := thread.get(v); ok {
+			attributes.PutInt(attributeThreadID, id)
+			break
+		}
+	}
+	for _, name := range r.threadName {
+		if b := name.get(v); len(b) > 0 {
+			attributes.PutStr(attributeThreadName, known.text(b))
+			size += len(b)
+			break
+		}
+	}
+	if function := r.function.get(v); len(function) > 0 {
+		name := validString(function)
+		if class := r.class.get(v); len(class) > 0 {
+			name = validString(class) + "." + name
+		}
+		attributes.PutStr(attributeFunction, name)
+		size += len(name)
+	}
+	if file := r.file.get(v); len(file) > 0 {
+		attributes.PutStr(attributeFile, known.text(file))
+		size += len(file)
+	}
+	if r.line != nil && v.Present(r.line) {
+		writeLine(attributes, v, r.line)
+	}
+	return size
+}
+
+// writeLine writes a line number, which some tracers send as text.
+func writeLine(attributes pcommon.Map, v *ctf.Values, f *ctf.Field) {
+	switch f.Kind {
+	case ctf.Int, ctf.Uint:
+		attributes.PutInt(attributeLine, v.Int(f))
+	case ctf.Text:
+		if n, err := strconv.ParseInt(string(v.Text(f)), 10, 64); err == nil {
+			attributes.PutInt(attributeLine, n)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/ctf/metadata"
+)
+
+// render writes the value of a field as an attribute has it, and says how many bytes
+// of text it has, about. An unsigned number that is none of 64 bits with sign is
+// written in digits, an enumeration by its label.
+func render(dst pcommon.Value, v *ctf.Values, f *ctf.Field) int {
+	switch f.Kind {
+	case ctf.Int, ctf.Uint:
+		return renderInteger(dst, v, f)
+	case ctf.Float:
+		dst.SetDouble(v.Float(f))
+	case ctf.Text:
+		s := validText(v, f)
+		dst.SetStr(s)
+		return len(s)
+	case ctf.Bytes:
+		b := v.Bytes(f)
+		dst.SetEmptyBytes().FromRaw(b)
+		return len(b)
+	case ctf.Struct:
+		return renderStruct(dst.SetEmptyMap(), v, f)
+	case ctf.Variant, ctf.Optional:
+		if option := v.Option(f); option != nil {
+			return render(dst, v, option)
+		}
+	case ctf.Array:
+		return renderArray(dst.SetEmptySlice(), v, f)
+	}
+	return 0
+}
+
+func renderInteger(dst pcommon.Value, v *ctf.Values, f *ctf.Field) int {
+	t, _ := f.Type.(*metadata.Integer)
+	if t != nil && t.Boolean {
+		dst.SetBool(v.Uint(f) != 0)
+		return 0
+	}
+	if t != nil && t.Enum {
+		if label := labelOf(t.Mappings, v, f); label != "" {
+			dst.SetStr(label)
+			return len(label)
+		}
+	}
+	if n := v.Uint(f); f.Kind == ctf.Uint && n > math.MaxInt64 {
+		dst.SetStr(strconv.FormatUint(n, 10))
+		return 20
+	}
+	dst.SetInt(v.Int(f))
+	return 0
+}
+
+// labelOf is the first label that an enumeration has for its value; empty: none.
+func labelOf(mappings []metadata.Mapping, v *ctf.Values, f *ctf.Field) string {
+	n := metadata.Unsigned(v.Uint(f))
+	if f.Kind == ctf.Int {
+		n = metadata.Signed(v.Int(f))
+	}
+	for i := range mappings {
+		for _, r := range mappings[i].Ranges {
+			if n.Compare(r.Low) >= 0 && n.Compare(r.High) <= 0 {
+				return strings.TrimPrefix(mappings[i].Label, "_")
+			}
+		}
+	}
+	return ""
+}
+
+func renderStruct(dst pcommon.Map, v *ctf.Values, f *ctf.Field) int {
+	size := 0
+	for _, m := range f.Members {
+		size += len(m.Name) + render(dst.PutEmpty(m.Name), v, m)
+	}
+	return size
+}
+
+func renderArray(dst pcommon.Slice, v *ctf.Values, f *ctf.Field) int {
+	n, size := v.Len(f), 0
+	dst.EnsureCapacity(n)
+	for i := range n {
+		element := v.Element(f, i)
+		size += bytesOfValue + render(dst.AppendEmpty(), &element, f.Members[0])
+	}
+	return size
+}
+
+// validText is the text of a field as a string of UTF-8.
+func validText(v *ctf.Values, f *ctf.Field) string {
+	switch f.Encoding() {
+	case metadata.UTF16BE, metadata.UTF16LE, metadata.UTF32BE, metadata.UTF32LE:
+		return string(v.AppendText(nil, f))
+	}
+	return validString(v.Text(f))
+}
+
+// validString is b as a string, with what is no UTF-8 replaced.
+func validString(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
+
+// isEmpty reports whether a field says nothing in an event: a variant or an optional
+// field that has nothing selected, or an empty structure.
+func isEmpty(v *ctf.Values, f *ctf.Field) bool {
+	switch f.Kind {
+	case ctf.Struct:
+		return len(f.Members) == 0
+	case ctf.Variant, ctf.Optional:
+		option := v.Option(f)
+		return option == nil || isEmpty(v, option)
+	}
+	return false
+}

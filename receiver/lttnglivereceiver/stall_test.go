@@ -1,0 +1,43 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+func TestAStreamThatSaysNothingHoldsUpTheOthersForMaxDelayAtMost(t *testing.T) {
+	s := newSynthetic("stalled", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	s.stream().packet(1).event(10, cygEntry, 7, 7, 16, 0).event(20, cygEntry, 7, 7, 32, 0)
+	s.stream().packet(5).event(15, cygEntry, 7, 7, 48, 0).event(30, cygEntry, 7, 7, 64, 0)
+	recording := s.recording(1)
+	recording.End = 2 * time.Second
+	for i := range recording.Streams {
+		recording.Streams[i].End = 2 * time.Second
+	}
+	recording.Streams[2].Steps[0].At = time.Second
+	var clock handClock
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: clock.read})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.MaxDelay = 50 * time.Millisecond })
+	said := b.awaitSaid("A stream says nothing: others no longer wait for it")
+	assert.Equal(t, "ust/uid/0/64-bit/channel0_1", said.ContextMap()["stream"])
+	b.awaitRecords(2)
+	clock.move(2 * time.Second)
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	require.Len(t, b.records(), 4)
+	assert.EqualValues(t, 1, b.metric("receiver_lttng_live_events_late"))
+	stream := b.pipeline.only(t)
+	assert.Equal(t, []string{"enter 0x10 7", "enter 0x20 7", "enter 0x30 7", "enter 0x40 7"}, stream.story(t))
+	// What came between its silence and its catching up is paired with nothing.
+	assert.Positive(t, stream.barriers[callevent.Interval(0, 3, callevent.CauseUnresponsive)])
+}

@@ -1,0 +1,162 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// memory is a storage extension that outlives receivers.
+type memory struct {
+	component.StartFunc
+	component.ShutdownFunc
+	mu     sync.Mutex
+	values map[string][]byte
+	open   int
+}
+
+func (m *memory) GetClient(context.Context, component.Kind, component.ID, string) (storage.Client, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open++
+	return memoryClient{m}, nil
+}
+
+type memoryClient struct{ *memory }
+
+func (m memoryClient) Get(ctx context.Context, key string) ([]byte, error) {
+	get := storage.GetOperation(key)
+	err := m.Batch(ctx, get)
+	return get.Value, err
+}
+
+func (m memoryClient) Set(ctx context.Context, key string, value []byte) error {
+	return m.Batch(ctx, storage.SetOperation(key, value))
+}
+
+func (m memoryClient) Delete(ctx context.Context, key string) error {
+	return m.Batch(ctx, storage.DeleteOperation(key))
+}
+
+func (m memoryClient) Batch(_ context.Context, operations ...*storage.Operation) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, o := range operations {
+		switch o.Type {
+		case storage.Get:
+			o.Value = slices.Clone(m.values[o.Key])
+		case storage.Set:
+			m.values[o.Key] = slices.Clone(o.Value)
+		case storage.Delete:
+			delete(m.values, o.Key)
+		}
+	}
+	return nil
+}
+
+func (m memoryClient) Close(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open--
+	return nil
+}
+
+// hostWith is a host with extensions.
+type hostWith struct {
+	component.Host
+	extensions map[component.ID]component.Component
+}
+
+func (h hostWith) GetExtensions() map[component.ID]component.Component { return h.extensions }
+
+// storing is an option: positions are kept in a storage.
+func storing(m *memory) option {
+	return func(b *bed, c *Config) {
+		id := component.MustNewID("memory")
+		c.Storage = &id
+		b.host = hostWith{componenttest.NewNopHost(), map[component.ID]component.Component{id: m}}
+	}
+}
+
+func TestACollectorGoesOnWhereTheOneBeforeStopped(t *testing.T) {
+	recordings := captured(t, "cyg1")
+	moments := packetTimesOf(recordings)
+	require.Greater(t, len(moments), 50)
+	var clock handClock
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read})
+	kept := &memory{values: map[string][]byte{}}
+	all := &pipeline{}
+	records := 0
+	const parts = 8
+	for part := range parts {
+		b := newBed(t, reading(r.address()), storing(kept), func(b *bed, _ *Config) { b.pipeline = all })
+		// A recording's time begins when it is attached for the first time.
+		b.awaitSaid("The session is attached")
+		clock.move(moments[(part+1)*(len(moments)-1)/parts])
+		b.await("a packet", func() bool { return b.metric("receiver_lttng_live_packets") > 0 })
+		if part == parts-1 {
+			clock.move(last(recordings))
+			b.await("call events", func() bool { return all.events() == 3945+3914 })
+			b.await("log records", func() bool { return records+b.logs.LogRecordCount() == 7886 })
+		}
+		b.shutdown()
+		records += b.logs.LogRecordCount()
+	}
+	assert.Equal(t, 7886, records)
+	s := all.only(t)
+	assert.Empty(t, s.twice)
+	assert.Len(t, s.inOrder(t), 3945+3914)
+	assert.False(t, s.has(callevent.BarrierEnd, callevent.CauseShutdown))
+	checkCygSpans(t, "cyg1", all)
+	assert.Zero(t, kept.open)
+	assert.Len(t, slices.Collect(maps.Keys(kept.values)), 2)
+}
+
+// packetTimesOf is when the packets of recordings come.
+func packetTimesOf(recordings []*lttnglive.Recording) []time.Duration {
+	var times []time.Duration
+	for _, r := range recordings {
+		for _, s := range r.Streams {
+			for _, step := range s.Steps {
+				if step.Index.Status == lttnglive.IndexOK {
+					times = append(times, step.At)
+				}
+			}
+		}
+	}
+	slices.Sort(times)
+	return times
+}
+
+func TestAStorageThatIsNoneIsNamed(t *testing.T) {
+	id := component.MustNewID("memory")
+	for name, c := range map[string]struct {
+		extensions map[component.ID]component.Component
+		want       string
+	}{
+		"missing":     {nil, `storage is "memory": there is no such extension`},
+		"not storage": {map[component.ID]component.Component{id: nil}, `storage is "memory": it is no storage extension`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := unstartedBed(t, func(_ *bed, c *Config) { c.Storage = &id })
+			err := b.receiver.Start(context.Background(), hostWith{componenttest.NewNopHost(), c.extensions})
+			require.ErrorContains(t, err, c.want)
+			b.shutdown()
+		})
+	}
+}

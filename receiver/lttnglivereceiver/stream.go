@@ -1,0 +1,123 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"github.com/callbraid/callbraid/internal/ctf/merge"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// stream is a stream of packets of a trace. It outlives connections: on each it has
+// another ID.
+type stream struct {
+	// key is its path and channel.
+	key   string
+	trace *trace
+	in    *merge.Stream
+	// over says that all of it was handed on after it had ended.
+	over bool
+
+	// What follows is of the connection that there is.
+
+	id      uint64
+	present bool
+	hungUp  bool
+	// pending is a packet that could not be had yet.
+	pending    lttnglive.Index
+	hasPending bool
+
+	// offset is where the last packet lay; any says that there was one.
+	offset uint64
+	any    bool
+	// given are the packets that the merger has.
+	given []givenPacket
+	// bad are packets that can't be read: they are passed over.
+	bad []packetTimes
+}
+
+// givenPacket is a packet that the merger has.
+type givenPacket struct {
+	packetTimes
+	// rewound says that it lies before the one that was written before it.
+	rewound bool
+}
+
+// packetTimes are the times that a packet begins and ends at, by which it is known
+// again on another connection.
+type packetTimes struct{ begin, end uint64 }
+
+func timesOf(i *lttnglive.Index) packetTimes { return packetTimes{i.TimestampBegin, i.TimestampEnd} }
+
+// maxBad bounds how many bad packets of a stream are passed over. What is beyond ends
+// every try to read the session.
+const maxBad = 1000
+
+// open gives the trace a stream of a connection.
+func (t *trace) open(told lttnglive.Stream) *stream {
+	key := told.Path + "/" + told.Channel
+	s := t.streams[key]
+	if s == nil || s.over {
+		s = &stream{key: key, trace: t, in: t.merger.AddStream(uint64(len(t.numbered)), key), bad: t.bad[key]}
+		if at, ok := t.record.Streams[key]; ok {
+			s.in.Resume(at)
+		} else if old := t.streams[key]; old != nil {
+			s.in.Resume(old.in.Position())
+		}
+		t.streams[key] = s
+		t.numbered = append(t.numbered, s)
+		t.live++
+		t.follower.counts.streams.Add(1)
+		t.env.telemetry.streams(1)
+	} else {
+		s.in.Again()
+	}
+	s.id, s.present, s.hungUp, s.hasPending = told.ID, true, false, false
+	return s
+}
+
+// give gives the merger a packet.
+func (s *stream) give(data []byte, i *lttnglive.Index) {
+	s.given = append(s.given, givenPacket{timesOf(i), s.any && i.Offset <= s.offset})
+	s.offset, s.any = i.Offset, true
+	s.in.Packet(data, &merge.Index{
+		StreamClass: i.StreamClass, Begin: i.TimestampBegin, End: i.TimestampEnd,
+		Discarded: i.EventsDiscarded, Content: i.ContentSize,
+	})
+}
+
+// readPacket is called when a packet was read.
+func (s *stream) readPacket(data []byte) {
+	s.given = s.given[1:]
+	s.trace.follower.buffers.give(data)
+}
+
+// isRewound reports whether the packet that is read lies before the one that was
+// written before: its file was emptied, or is written round.
+func (s *stream) isRewound() bool { return len(s.given) > 0 && s.given[0].rewound }
+
+// buffers are packets' bytes to use again.
+type buffers struct{ free [][]byte }
+
+// maxFreeBuffers bounds how many buffers wait for use.
+const maxFreeBuffers = 64
+
+func (b *buffers) give(data []byte) {
+	if len(b.free) < maxFreeBuffers {
+		b.free = append(b.free, data[:0])
+	}
+}
+
+// take is a buffer of at least that size, if there is one; nil otherwise.
+func (b *buffers) take(size uint64) []byte {
+	for i := len(b.free) - 1; i >= 0; i-- {
+		if uint64(cap(b.free[i])) >= size {
+			data := b.free[i]
+			last := len(b.free) - 1
+			b.free[i], b.free[last] = b.free[last], nil
+			b.free = b.free[:last]
+			return data[:cap(data)]
+		}
+	}
+	return nil
+}

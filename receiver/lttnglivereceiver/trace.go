@@ -1,0 +1,397 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"crypto/sha256"
+	"hash"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/ctf/merge"
+)
+
+// trace is a CTF trace of a session: the streams of a user's processes, or of one
+// process. It outlives connections, and is for the goroutine of its session.
+type trace struct {
+	follower *follower
+	env      *environment
+	// key is the trace's UUID, or its path where it has none.
+	key string
+	// record is how far the trace had been handed on when it was met, or was dropped:
+	// for streams and processes that are not there yet.
+	record traceRecord
+
+	// What follows reads it; nil after bad data, until the trace comes again.
+	ctf    *ctf.Trace
+	merger *merge.Merger
+	// metadata is how many bytes of it were read, and digest their hash.
+	metadata int
+	digest   hash.Hash
+	plans    []*plan
+	streams  map[string]*stream
+	// numbered are the streams by the ID that the merger knows them by.
+	numbered []*stream
+	live     int
+	// tellsObjects says that processes may tell their objects. A trace without such
+	// events leaves nothing to wait for.
+	tellsObjects bool
+	// pid and program are those of a trace of one process.
+	pid     int64
+	hasPID  bool
+	program string
+
+	processes map[processKey]*process
+	last      *process
+	// nobody is where events are from that say of no process.
+	nobody *origin
+
+	// losses are how many intervals are open in which something is missing.
+	losses    int
+	lossCause callevent.Cause
+
+	events    uint64
+	published uint64
+	late      int64
+	noProcess int64
+	noThread  int64
+	noKey     int64
+	// key is space for keys and names.
+	scratch []byte
+	// bad are packets that can't be read, by their streams.
+	bad map[string][]packetTimes
+	// floor is from when on the trace is read that is not read from its beginning, in
+	// the clock's cycles; 0: not known yet.
+	floor uint64
+}
+
+func newTrace(f *follower, key string) *trace {
+	t := &trace{
+		follower: f, env: f.env, key: key, record: f.env.positions.get(f.env.ctx, key),
+		processes: map[processKey]*process{}, bad: map[string][]packetTimes{},
+	}
+	t.nobody = &origin{
+		config: f.env.config, id: streamID(key, f.host, processKey{}, 0), host: f.host, session: f.session,
+	}
+	return t
+}
+
+// keyOf is what identifies a trace; path is where the relay daemon has it.
+func keyOf(t *ctf.Trace, path string) string {
+	if m := t.Metadata(); m.HasUUID {
+		return uuidText(m.UUID)
+	}
+	return path
+}
+
+// begin begins to read the trace, with metadata that was read into c.
+func (t *trace) begin(c *ctf.Trace, metadata []byte) {
+	config := t.env.config
+	t.ctf, t.merger = c, merge.New(c, merge.Options{MaxDelay: config.MaxDelay, MaxWaiting: config.Limits.MaxWaitingBytes})
+	t.plans, t.streams, t.numbered, t.live = nil, map[string]*stream{}, nil, 0
+	t.losses = 0
+	t.digest = sha256.New()
+	t.digest.Write(metadata)
+	t.metadata = len(metadata)
+	t.takeEnvironment()
+	t.makePlans()
+}
+
+// appendMetadata takes more metadata of a trace that is read.
+func (t *trace) appendMetadata(data []byte) error {
+	t.digest.Write(data)
+	t.metadata += len(data)
+	if err := t.ctf.Append(data); err != nil {
+		return err
+	}
+	t.takeEnvironment()
+	t.makePlans()
+	return nil
+}
+
+// continues reports whether metadata is that of the trace, or begins with it.
+func (t *trace) continues(data []byte) bool {
+	if t.ctf == nil || len(data) < t.metadata {
+		return false
+	}
+	sum := sha256.Sum256(data[:t.metadata])
+	return slices.Equal(sum[:], t.digest.Sum(nil))
+}
+
+// takeEnvironment takes the process of a trace with buffers for each process.
+func (t *trace) takeEnvironment() {
+	pid, err := strconv.ParseInt(t.ctf.Env("vpid"), 10, 64)
+	if t.hasPID = err == nil; t.hasPID {
+		t.pid, t.program = pid, t.ctf.Env("procname")
+	}
+}
+
+// makePlans works out what to do with the event classes that are new.
+func (t *trace) makePlans() {
+	if len(t.plans) == t.ctf.EventClasses() {
+		return
+	}
+	t.plans = append(t.plans, make([]*plan, t.ctf.EventClasses()-len(t.plans))...)
+	for _, s := range t.ctf.Metadata().Events {
+		if strings.HasPrefix(s.Name, providerStatedump+":") {
+			t.tellsObjects = true
+		}
+	}
+}
+
+// plan is what to do with events of a class.
+func (t *trace) plan(class *ctf.EventClass) *plan {
+	p := t.plans[class.Index]
+	if p == nil {
+		p = newPlan(class, t.follower.rules, t.follower.logs != nil)
+		t.plans[class.Index] = p
+	}
+	return p
+}
+
+// everyEvents is after how many events a long run looks at the time.
+const everyEvents = 4096
+
+// run hands on all events that are known to be next.
+func (t *trace) run() error {
+	if t.merger == nil {
+		return nil
+	}
+	m := t.merger
+	m.Advance(t.follower.clock())
+	defer t.publish()
+	for {
+		switch m.Next() {
+		case merge.Nothing:
+			return m.Err()
+		case merge.Event:
+			t.event(m)
+			if t.events%everyEvents == 0 {
+				t.follower.attend()
+				if t.env.ctx.Err() != nil {
+					return nil
+				}
+			}
+		case merge.LossBegin:
+			t.lossBegins(m.Loss)
+		case merge.LossEnd:
+			t.lossEnds(m.Loss)
+		case merge.PacketEnd:
+			t.numbered[m.Stream.ID].readPacket(m.Packet)
+		case merge.StreamEnd:
+			t.streamEnds(t.numbered[m.Stream.ID])
+		}
+	}
+}
+
+// event goes the two ways of an event.
+func (t *trace) event(m *merge.Merger) {
+	e := m.Event
+	t.events++
+	if m.Late {
+		t.late++
+	}
+	p := t.plan(e.Class)
+	process := t.processOf(p, e, m.Time)
+	if process != nil && p.notice.kind != noticeNone {
+		process.heed(&p.notice, &e.Values)
+	}
+	if p.record != nil {
+		of := t.nobody
+		if process != nil {
+			of = &process.origin
+		}
+		t.follower.logs.add(p, e, m.Stream.Current(), m.Time, of)
+	}
+	if p.call.source != sourceNone && t.env.traces != nil {
+		t.call(p, e, m.Time, process)
+	}
+}
+
+// lossBegins begins an interval in which events are missing, in all call streams:
+// threads move between CPUs, so what one stream of packets misses any of them may.
+func (t *trace) lossBegins(l *merge.Loss) {
+	t.losses++
+	cause := breakCause(l.Cause)
+	if t.losses == 1 {
+		t.lossCause = cause
+		for _, p := range t.processes {
+			p.breaks.begin(p.next, cause)
+		}
+		t.env.telemetry.brokeOff(cause)
+	}
+	s := t.numbered[l.Stream.ID]
+	switch l.Cause {
+	case merge.LostPackets:
+		t.follower.counts.packetsLost.Add(int64(l.Count))
+		t.env.telemetry.packetsLost(int64(l.Count))
+		if s.isRewound() {
+			t.env.telemetry.cleared()
+			t.follower.saidCleared(t, s, l.Count)
+		}
+	case merge.Overtaken:
+		t.follower.logger.Warn("A stream says nothing: others no longer wait for it",
+			zap.String("stream", s.key), zap.Duration("max_delay", t.env.config.MaxDelay))
+	}
+}
+
+// lossEnds ends it.
+func (t *trace) lossEnds(l *merge.Loss) {
+	if l.Cause == merge.Discarded {
+		t.follower.counts.discarded.Add(int64(l.Count))
+		t.env.telemetry.discarded(int64(l.Count))
+	}
+	if t.losses--; t.losses > 0 {
+		return
+	}
+	for _, p := range t.processes {
+		p.breaks.finish(p.next)
+		if p.breaks.fresh >= maxFresh {
+			p.flush()
+		}
+	}
+}
+
+// breakCause is the cause of a break for that of a loss.
+func breakCause(c merge.Cause) callevent.Cause {
+	switch c {
+	case merge.Overtaken, merge.Disordered:
+		return callevent.CauseUnresponsive
+	case merge.Interrupted:
+		return callevent.CauseDisconnected
+	default:
+		return callevent.CauseDiscarded
+	}
+}
+
+// streamEnds is called when all of a stream that has ended was handed on. Without
+// streams there are no processes.
+func (t *trace) streamEnds(s *stream) {
+	s.over = true
+	t.live--
+	t.follower.counts.streams.Add(-1)
+	t.env.telemetry.streams(-1)
+	if t.live == 0 {
+		t.endProcesses(callevent.CauseEnded)
+	}
+}
+
+// endProcesses ends the call streams of all processes.
+func (t *trace) endProcesses(cause callevent.Cause) {
+	for _, p := range t.processes {
+		p.end(cause)
+	}
+	if cause != callevent.CauseShutdown {
+		clear(t.processes)
+		t.last = nil
+	}
+	t.follower.counts.processes.Store(int64(t.follower.processes()))
+}
+
+// publish tells the counters what was read.
+func (t *trace) publish() {
+	n := int64(t.events - t.published)
+	t.published = t.events
+	t.follower.counts.events.Add(n)
+	t.env.telemetry.read(n)
+	t.env.telemetry.late(t.late)
+	for _, dropped := range [...]struct {
+		n      *int64
+		reason string
+	}{{&t.noProcess, droppedNoProcess}, {&t.noThread, droppedNoThread}, {&t.noKey, droppedNoKey}} {
+		if *dropped.n > 0 {
+			t.env.telemetry.callEventsDropped(*dropped.n, dropped.reason)
+		}
+		*dropped.n = 0
+	}
+	t.late = 0
+	if n > 0 {
+		t.follower.counts.newest.Store(t.merger.Time)
+	}
+}
+
+// attend does what time asks for.
+func (t *trace) attend(now time.Time) {
+	for _, p := range t.processes {
+		p.attend(now)
+	}
+}
+
+// flush hands on all that is packed.
+func (t *trace) flush() {
+	for _, p := range t.processes {
+		p.flush()
+	}
+}
+
+// endStreams ends all streams, so that nothing waits for them any longer.
+func (t *trace) endStreams() {
+	for _, s := range t.numbered {
+		s.in.End()
+	}
+}
+
+// drop gives up reading the trace, until it comes again: what was handed on is known.
+func (t *trace) drop(cause callevent.Cause) {
+	if t.merger == nil {
+		return
+	}
+	t.record = t.position()
+	if failed := t.merger.Failed(); failed != nil {
+		t.passOver(t.numbered[failed.ID])
+	}
+	for _, p := range t.processes {
+		p.breaks.finish(p.next)
+		p.breaks.add(callevent.Point(p.next, cause))
+		p.flush()
+	}
+	t.env.telemetry.brokeOff(cause)
+	t.follower.counts.streams.Add(-int64(t.live))
+	t.env.telemetry.streams(-int64(t.live))
+	t.ctf, t.merger, t.plans, t.streams, t.numbered, t.live, t.losses = nil, nil, nil, nil, nil, 0, 0
+}
+
+// passOver remembers the packet of a stream that could not be read: the next try to
+// read the trace leaves it out, or it would end there for ever.
+func (t *trace) passOver(s *stream) {
+	if len(s.given) > 0 && len(t.bad[s.key]) < maxBad {
+		t.bad[s.key] = append(t.bad[s.key], s.given[0].packetTimes)
+		t.follower.logger.Warn("A packet is left out", zap.String("stream", s.key),
+			zap.Uint64("begin", s.given[0].begin), zap.Uint64("end", s.given[0].end))
+	}
+}
+
+// position is how far the trace was handed on.
+func (t *trace) position() traceRecord {
+	r := traceRecord{Streams: map[string]merge.Position{}}
+	for key, at := range t.record.Streams {
+		r.Streams[key] = at
+	}
+	for key, s := range t.streams {
+		if at := s.in.Position(); at.Known {
+			r.Streams[key] = at
+		}
+	}
+	there := map[processKey]bool{}
+	for key, p := range t.processes {
+		there[key] = true
+		record := processRecord{Namespace: key.namespace, PID: key.pid, Begun: p.begun, Next: p.next, Program: p.program}
+		if p.addresses.listed {
+			record.Objects = slices.Clone(p.addresses.told)
+		}
+		r.Processes = append(r.Processes, record)
+	}
+	for _, p := range t.record.Processes {
+		if !there[processKey{p.Namespace, p.PID}] {
+			r.Processes = append(r.Processes, p)
+		}
+	}
+	return r
+}

@@ -1,0 +1,158 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/ctf"
+)
+
+var _ confmap.Validator = (*Config)(nil)
+
+// Validate says everything that is wrong, each with its field and its remedy.
+func (c *Config) Validate() error {
+	return errors.Join(
+		c.validateEndpoint(),
+		c.validateSessions(),
+		c.validateResource(),
+		within("max_delay", c.MaxDelay, time.Millisecond, time.Hour),
+		c.validateSymbolPaths(),
+		within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
+		c.validateCallRules(),
+		c.Poll.validate(),
+		within("request_timeout", c.RequestTimeout, time.Millisecond, 10*time.Minute),
+		c.Reconnect.validate("reconnect", time.Hour),
+		between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
+		within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
+		within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
+		c.Limits.validate(),
+		c.Retry.validate("retry", maxRetryInterval),
+		within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
+		within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
+	)
+}
+
+func (c *Config) validateEndpoint() error {
+	host, port, err := net.SplitHostPort(c.Endpoint)
+	if err != nil || host == "" {
+		return fmt.Errorf("endpoint is %q: set it to host:port of a relay daemon, such as %s", c.Endpoint, defaultEndpoint)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("endpoint is %q: set its port to 1 to 65535", c.Endpoint)
+	}
+	return nil
+}
+
+func (c *Config) validateSessions() error {
+	if len(c.Sessions) == 0 {
+		return errors.New(`sessions is empty: set it to patterns of host/name, such as "*" for all`)
+	}
+	for i, pattern := range c.Sessions {
+		if pattern == "" || !utf8.ValidString(pattern) {
+			return fmt.Errorf(`sessions[%d] is %q: set it to a pattern of host/name, such as "*/web-*"`, i, pattern)
+		}
+	}
+	switch c.Seek {
+	case SeekBeginning, SeekLast:
+		return nil
+	default:
+		return fmt.Errorf("seek is %q: set it to %s (everything that the relay daemon still has) or %s (from now on)", c.Seek, SeekBeginning, SeekLast)
+	}
+}
+
+func (c *Config) validateResource() error {
+	if err := pcommon.NewMap().FromRaw(c.ResourceAttributes); err != nil {
+		return fmt.Errorf("resource_attributes: %w: use strings, numbers, booleans, and lists of them", err)
+	}
+	return nil
+}
+
+func (c *Config) validateSymbolPaths() error {
+	for i, path := range c.SymbolPaths {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("symbol_paths[%d] is %q: set it to an absolute path of a directory", i, path)
+		}
+	}
+	return nil
+}
+
+func (c *Config) validateCallRules() error {
+	seen := map[string]string{}
+	for i := range c.CallRules {
+		r := &c.CallRules[i]
+		at := fmt.Sprintf("call_rules[%d]", i)
+		switch {
+		case r.Entry == "" || r.Exit == "":
+			return fmt.Errorf("%s: set entry and exit to full names of events, such as my_app:request_begin", at)
+		case r.Entry == r.Exit:
+			return fmt.Errorf("%s: entry and exit are both %q: set them to different events", at, r.Entry)
+		case (r.Name == "") == (r.NameField == ""):
+			return fmt.Errorf("%s: set either name, or name_field to a field of %s", at, r.Entry)
+		}
+		for _, event := range []string{r.Entry, r.Exit} {
+			if other, twice := seen[event]; twice {
+				return fmt.Errorf("%s: event %s is in %s, too: an event can be in one rule only", at, event, other)
+			}
+			seen[event] = at
+		}
+	}
+	return nil
+}
+
+func (c *PollConfig) validate() error {
+	if err := errors.Join(
+		within("poll.list_interval", c.ListInterval, 10*time.Millisecond, time.Hour),
+		within("poll.min_interval", c.MinInterval, 100*time.Microsecond, 10*time.Second),
+	); err != nil {
+		return err
+	}
+	return within("poll.max_interval", c.MaxInterval, c.MinInterval, time.Minute)
+}
+
+func (c *LimitsConfig) validate() error {
+	return errors.Join(
+		between("limits.max_sessions", c.MaxSessions, 1, 10_000),
+		between("limits.max_streams", c.MaxStreams, 2, 65_536),
+		between("limits.max_packet_bytes", c.MaxPacketBytes, minPacketBytes, ctf.MaxPacketBytes),
+		between("limits.max_metadata_bytes", c.MaxMetadataBytes, minPacketBytes, ctf.MaxMetadataBytes),
+		between("limits.max_waiting_bytes", c.MaxWaitingBytes, mib, math.MaxInt),
+		between("limits.max_processes", c.MaxProcesses, 1, 1_000_000),
+		between("limits.max_waiting_events", c.MaxWaitingEvents, 1, 100_000_000),
+		between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
+		between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
+	)
+}
+
+func (c *RetryConfig) validate(field string, most time.Duration) error {
+	if err := within(field+".initial_interval", c.InitialInterval, time.Millisecond, most); err != nil {
+		return err
+	}
+	return within(field+".max_interval", c.MaxInterval, c.InitialInterval, most)
+}
+
+func between(field string, value, least, most int) error {
+	if value < least || value > most {
+		return fmt.Errorf("%s is %d: set it to %d to %d", field, value, least, most)
+	}
+	return nil
+}
+
+func within(field string, value, least, most time.Duration) error {
+	if value < least || value > most {
+		return fmt.Errorf("%s is %v: set it to %v to %v", field, value, least, most)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// watcher lists the sessions of the relay daemon, on a connection of its own, and has
+// a follower for each that is to be read.
+type watcher struct {
+	env      *environment
+	patterns patterns
+	group    sync.WaitGroup
+	backoff  backoff
+	// failing says that the relay daemon can't be reached, which is logged once.
+	failing bool
+	// warned are sessions that can't be read, which is logged once for each.
+	warned map[sessionKey]bool
+
+	conn   net.Conn
+	viewer *lttnglive.Viewer
+	// rounds counts the lists that came.
+	rounds atomic.Int64
+
+	mu        sync.Mutex
+	followers map[sessionKey]*follower
+}
+
+// sessionKey is a session of a relay daemon.
+type sessionKey struct {
+	id         uint64
+	host, name string
+}
+
+func newWatcher(env *environment) *watcher {
+	return &watcher{
+		env: env, patterns: compilePatterns(env.config.Sessions), backoff: backoff{RetryConfig: env.config.Reconnect},
+		warned: map[sessionKey]bool{}, followers: map[sessionKey]*follower{},
+	}
+}
+
+func (w *watcher) start() {
+	w.group.Add(1)
+	go w.run()
+}
+
+// wait waits for the end of the watcher and of all followers.
+func (w *watcher) wait() { w.group.Wait() }
+
+func (w *watcher) run() {
+	defer w.group.Done()
+	defer w.disconnect()
+	for !w.env.isStopping() {
+		pause := w.env.config.Poll.ListInterval
+		sessions, err := w.list()
+		if err == nil {
+			w.backoff.reset()
+			if w.failing {
+				w.failing = false
+				w.env.logger.Info("The relay daemon can be reached again", zap.String("endpoint", w.env.config.Endpoint))
+			}
+			w.follow(sessions)
+			w.rounds.Add(1)
+		} else if !w.env.isStopping() {
+			w.failed(err)
+			pause = w.backoff.pause()
+		}
+		if !w.env.pause(pause) {
+			return
+		}
+	}
+}
+
+// list asks for the sessions, on a new connection if there is none.
+func (w *watcher) list() ([]lttnglive.Session, error) {
+	if w.conn == nil {
+		conn, viewer, err := w.env.connect(w.env.reading)
+		if err != nil {
+			return nil, err
+		}
+		w.conn, w.viewer = conn, viewer
+	}
+	sessions, err := w.viewer.Sessions(w.env.reading)
+	if err != nil {
+		w.disconnect()
+	}
+	return sessions, err
+}
+
+func (w *watcher) disconnect() {
+	if w.conn != nil {
+		_ = w.conn.Close()
+		w.conn, w.viewer = nil, nil
+	}
+}
+
+func (w *watcher) failed(err error) {
+	w.env.telemetry.connectionFailed()
+	if !w.failing {
+		w.failing = true
+		w.env.logger.Warn("The sessions of the relay daemon cannot be listed: it is tried again",
+			zap.String("endpoint", w.env.config.Endpoint), zap.Error(err))
+	}
+}
+
+// follow starts a follower for each session that is to be read and has none.
+func (w *watcher) follow(sessions []lttnglive.Session) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	listed := make(map[sessionKey]bool, len(sessions))
+	for _, s := range sessions {
+		key := sessionKey{s.ID, s.Host, s.Name}
+		listed[key] = true
+		if !w.patterns.match(sessionName(s)) {
+			continue
+		}
+		if f := w.followers[key]; f != nil && !f.isGone() {
+			continue
+		}
+		if reason := w.unreadable(s); reason != "" {
+			if !w.warned[key] {
+				w.warned[key] = true
+				w.env.logger.Warn("A session is not read: "+reason, zap.String("session", sessionName(s)))
+			}
+			continue
+		}
+		f := newFollower(w.env, s)
+		w.followers[key] = f
+		w.group.Add(1)
+		go func() {
+			defer w.group.Done()
+			f.run()
+		}()
+	}
+	for key, f := range w.followers {
+		if !listed[key] && f.isDone() {
+			delete(w.followers, key)
+		}
+	}
+	for key := range w.warned {
+		if !listed[key] {
+			delete(w.warned, key)
+		}
+	}
+}
+
+// unreadable says why a session can't be read now; empty: it can.
+func (w *watcher) unreadable(s lttnglive.Session) string {
+	if s.LiveTimer == 0 {
+		return "it was not created with a live timer: lttng create --live"
+	}
+	active := 0
+	for _, f := range w.followers {
+		if !f.isDone() {
+			active++
+		}
+	}
+	if active >= w.env.config.Limits.MaxSessions {
+		return "limits.max_sessions is reached"
+	}
+	return ""
+}
+
+// isDone reports whether the follower has ended.
+func (f *follower) isDone() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// isGone reports whether the follower has ended though its session was not closed: if
+// it is listed again, it is read again.
+func (f *follower) isGone() bool { return f.isDone() && !f.over }
+
+// active are the followers that have not ended.
+func (w *watcher) active() []*follower {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	active := make([]*follower, 0, len(w.followers))
+	for _, f := range w.followers {
+		if !f.isDone() {
+			active = append(active, f)
+		}
+	}
+	return active
+}

@@ -1,0 +1,279 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"archive/zip"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// LTTng: captures of real sessions, played by agentsim as the relay daemon, through the
+// built distribution.
+
+// Metrics of the receiver, as the collector shows them.
+const (
+	lttngEvents    = "otelcol_receiver_lttng_live_events"
+	lttngDiscarded = "otelcol_receiver_lttng_live_events_discarded"
+	lttngCalls     = "otelcol_receiver_lttng_live_call_events"
+	lttngFailures  = "otelcol_receiver_lttng_live_connection_failures"
+)
+
+// viewer configures a collector that reads from a relay daemon: spans to a file, and
+// log records to another.
+func viewer(endpoint, receiver string) string {
+	return fmt.Sprintf(`
+receivers:
+  lttng_live:
+    endpoint: %q
+    poll: {list_interval: 20ms}
+    reconnect: {initial_interval: 10ms, max_interval: 100ms}
+    batch: {max_delay: 20ms}
+    symbol_paths: ["${env:DIR}/root"]
+    %s
+processors: {stack_pairing: {}}
+exporters:
+  file/spans: %s
+  file/logs: {path: "${env:DIR}/logs.json"}
+service:
+  pipelines:
+    traces: {receivers: [lttng_live], processors: [stack_pairing], exporters: [file/spans]}
+    logs: {receivers: [lttng_live], exporters: [file/logs]}
+`, endpoint, receiver, testbed.FileExporter("spans.bin"))
+}
+
+func lttngCapture(name string) string {
+	return filepath.Join("..", "testdata", "lttng", "live", name+".zip")
+}
+
+// relayDaemon plays captures until the test ends.
+func relayDaemon(t *testing.T, endpoint string, arguments ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), testbed.AgentSim(t), append([]string{"lttng", "--listen", endpoint}, arguments...)...)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = testbed.Patience
+	output := &strings.Builder{}
+	command.Stdout, command.Stderr = output, output
+	require.NoError(t, command.Start())
+	t.Cleanup(func() {
+		_ = command.Wait() // interrupted, or ended by itself
+		if t.Failed() {
+			t.Logf("agentsim said:\n%s", output)
+		}
+	})
+}
+
+// readLogs are the log records that a collector wrote.
+func readLogs(t *testing.T, c *testbed.Collector) []plog.LogRecord {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.Dir, "logs.json"))
+	require.NoError(t, err)
+	var records []plog.LogRecord
+	var unmarshaler plog.JSONUnmarshaler
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	for {
+		var line json.RawMessage
+		if err := decoder.Decode(&line); err == io.EOF {
+			return records
+		} else if err != nil {
+			require.NoError(t, err)
+		}
+		logs, err := unmarshaler.UnmarshalLogs(line)
+		require.NoError(t, err)
+		for _, resource := range logs.ResourceLogs().All() {
+			for _, scope := range resource.ScopeLogs().All() {
+				for _, r := range scope.LogRecords().All() {
+					records = append(records, r)
+				}
+			}
+		}
+	}
+}
+
+// readSpans are the spans that a collector wrote.
+func readSpans(t *testing.T, c *testbed.Collector) []ptrace.Span {
+	t.Helper()
+	var spans []ptrace.Span
+	c.ReadTraces(t, "spans.bin", func(traces ptrace.Traces) {
+		for _, resource := range traces.ResourceSpans().All() {
+			for _, scope := range resource.ScopeSpans().All() {
+				for _, span := range scope.Spans().All() {
+					spans = append(spans, span)
+				}
+			}
+		}
+	})
+	return spans
+}
+
+// fromCapture is a file of a capture of LTTng.
+func fromCapture(t *testing.T, capture, name string) string {
+	t.Helper()
+	z, err := zip.OpenReader(lttngCapture(capture))
+	require.NoError(t, err)
+	defer z.Close()
+	for _, f := range z.File {
+		if filepath.Base(f.Name) == name {
+			r, err := f.Open()
+			require.NoError(t, err)
+			defer r.Close()
+			text, err := io.ReadAll(r)
+			require.NoError(t, err)
+			return string(text)
+		}
+	}
+	require.Fail(t, "the capture has no such file", name)
+	return ""
+}
+
+// What is known of the captures (testdata/README.md).
+var lttngCaptures = []struct {
+	name                            string
+	events, calls, discarded, spans int
+}{
+	{name: "jul1", events: 282, calls: 216, spans: 108},
+	{name: "julctx", events: 18},
+	{name: "cygok", events: 245, calls: 218, spans: 109},
+	{name: "cyg1", events: 7_886, calls: 7_859, discarded: 8_951, spans: 2_043},
+	{name: "tp1", events: 152},
+	// It was recorded without vpid: its calls can't be told apart.
+	{name: "meta1", events: 656},
+}
+
+func TestSessionsOfARelayDaemonAreRead(t *testing.T) {
+	for _, capture := range lttngCaptures {
+		t.Run(capture.name, func(t *testing.T) {
+			endpoint := testbed.Address(t)
+			relayDaemon(t, endpoint, lttngCapture(capture.name))
+			c := testbed.Start(t, viewer(endpoint, ""))
+			c.AwaitMetric(t, float64(capture.events), lttngEvents)
+			c.AwaitMetric(t, float64(capture.discarded), lttngDiscarded)
+			c.AwaitMetric(t, float64(capture.calls), lttngCalls)
+			c.Stop(t)
+			assert.Len(t, readLogs(t, c), capture.events)
+			assert.Len(t, readSpans(t, c), capture.spans)
+			assert.Equal(t, capture.name == "meta1", strings.Contains(c.Log(), "lttng add-context"))
+		})
+	}
+}
+
+// The program that the capture was made of isn't here. What nm said of it is, and its
+// build ID is in the capture: enough for an object file to name its functions by.
+func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
+	text := fromCapture(t, "cygok", "babeltrace1-offline.txt")
+	info := regexp.MustCompile(`baddr = 0x([0-9A-F]+), memsz = (\d+), path = "(/[^"]*/cyg)"`).FindStringSubmatch(text)
+	require.NotNil(t, info)
+	id := regexp.MustCompile(`baddr = 0x` + info[1] + `, _build_id_length = 20, build_id = \[ ([^\]].*?) \] \}`).FindStringSubmatch(text)
+	require.NotNil(t, id)
+	var buildID []byte
+	for _, m := range regexp.MustCompile(`= 0x([0-9A-F]+)`).FindAllStringSubmatch(id[1], -1) {
+		b, err := strconv.ParseUint(m[1], 16, 8)
+		require.NoError(t, err)
+		buildID = append(buildID, byte(b))
+	}
+	require.Len(t, buildID, 20, hex.EncodeToString(buildID))
+	size, err := strconv.ParseUint(info[2], 10, 64)
+	require.NoError(t, err)
+
+	var functions []function
+	for line := range strings.Lines(fromCapture(t, "cygok", "cyg.nm")) {
+		fields := strings.Fields(line)
+		offset, err := strconv.ParseUint(fields[0], 16, 64)
+		require.NoError(t, err)
+		functions = append(functions, function{fields[2], offset})
+	}
+	slices.SortFunc(functions, func(a, b function) int { return int(a.offset) - int(b.offset) })
+
+	root := t.TempDir()
+	path := filepath.Join(root, info[3])
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, program(t, buildID, size, functions), 0o644))
+
+	endpoint := testbed.Address(t)
+	relayDaemon(t, endpoint, lttngCapture("cygok"))
+	c := testbed.Start(t, strings.Replace(viewer(endpoint, ""), "${env:DIR}/root", root, 1))
+	c.AwaitMetric(t, 218, lttngCalls)
+	c.Stop(t)
+
+	// How often each function was entered, by its address.
+	base, err := strconv.ParseUint(info[1], 16, 64)
+	require.NoError(t, err)
+	want := map[string]int{}
+	for _, m := range regexp.MustCompile(`func_entry,.* addr = 0x([0-9A-F]+)`).FindAllStringSubmatch(text, -1) {
+		address, err := strconv.ParseUint(m[1], 16, 64)
+		require.NoError(t, err)
+		i := slices.IndexFunc(functions, func(f function) bool { return f.offset == address-base })
+		require.GreaterOrEqual(t, i, 0)
+		want[functions[i].name]++
+	}
+	got := map[string]int{}
+	for _, span := range readSpans(t, c) {
+		got[span.Name()]++
+		v, _ := span.Attributes().Get("code.function.name")
+		assert.Equal(t, span.Name(), v.Str())
+	}
+	assert.Equal(t, want, got)
+}
+
+func TestFaultsOfARelayDaemonLoseNothing(t *testing.T) {
+	for _, fault := range []string{"hangup:20", "stall:20", "announce:20"} {
+		t.Run(fault, func(t *testing.T) {
+			endpoint := testbed.Address(t)
+			relayDaemon(t, endpoint, "--fault", fault, "--fault-times", "3", lttngCapture("cyg1"))
+			c := testbed.Start(t, viewer(endpoint, "request_timeout: 300ms"))
+			c.AwaitMetric(t, 7_886, lttngEvents)
+			c.AwaitMetric(t, 7_859, lttngCalls)
+			assert.GreaterOrEqual(t, c.Metric(t, lttngFailures), 3.0)
+			c.Stop(t)
+			assert.Len(t, readLogs(t, c), 7_886)
+			assert.Len(t, readSpans(t, c), 2_043)
+		})
+	}
+}
+
+func TestACollectorThatIsStartedAgainReadsOn(t *testing.T) {
+	endpoint := testbed.Address(t)
+	relayDaemon(t, endpoint, "--speed", "4x", "--linger", "20s", lttngCapture("cyg1"))
+	storage := t.TempDir()
+	configuration := strings.Replace(viewer(endpoint, "storage: file_storage"), "service:\n", fmt.Sprintf(`extensions: {file_storage: {directory: %q}}
+service:
+  extensions: [health_check, pprof, file_storage]
+`, storage), 1)
+	first := testbed.Start(t, configuration)
+	first.AwaitMetric(t, 500, lttngEvents)
+	first.Stop(t)
+	records := len(readLogs(t, first))
+	second := testbed.Start(t, configuration)
+	testbed.Eventually(t, "all events", func() (bool, string) {
+		n := records + int(second.Metric(t, lttngEvents))
+		return n >= 7_886, strconv.Itoa(n)
+	})
+	second.Stop(t)
+	assert.Equal(t, 7_886, records+len(readLogs(t, second)))
+	seen := map[string]bool{}
+	for _, c := range []*testbed.Collector{first, second} {
+		for _, span := range readSpans(t, c) {
+			id := span.SpanID().String()
+			assert.False(t, seen[id], "span %s is there twice", id)
+			seen[id] = true
+		}
+	}
+}

@@ -5,7 +5,6 @@ package bytefrogreceiver
 
 import (
 	"errors"
-	"io"
 	"net"
 	"os"
 	"testing"
@@ -206,6 +205,3 @@ func namesOne() []byte {
 		bytefrog.MapThreadName{Thread: 1, Name: "main"},
 	)
 }
-
-// drainPeer reads what the other side sends until it closes.
-func drainPeer(p *peer) { _, _ = io.Copy(io.Discard, p.conn) }

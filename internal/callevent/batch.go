@@ -215,17 +215,20 @@ func (b *Batch) unpackRenames(data []byte, offset int, text *stringSection) erro
 	le := binary.LittleEndian
 	b.Renames = b.Renames[:0]
 	for ; len(data) > 0; data, offset = data[renameSize:], offset+renameSize {
-		sequence, t, first := le.Uint64(data[8:]), le.Uint64(data[16:]), data[28]
+		sequence, t, first, provisional := le.Uint64(data[8:]), le.Uint64(data[16:]), data[32], data[33]
 		switch {
 		case sequence > MaxSequence:
 			return layoutError(offset+8, fmt.Sprintf("a sequence number of at most %d", uint64(MaxSequence)), "%d", sequence)
 		case t > maxTime:
 			return layoutError(offset+16, "a time after 1970", "%d", int64(t))
 		case first > 1:
-			return layoutError(offset+28, "0 or 1", "%d", first)
+			return layoutError(offset+32, "0 or 1", "%d", first)
+		case provisional > 1:
+			return layoutError(offset+33, "0 or 1", "%d", provisional)
 		}
 		b.Renames = append(b.Renames, Rename{
-			Lane: le.Uint64(data), Sequence: sequence, Time: int64(t), First: first == 1, Name: text.next(le.Uint32(data[24:])),
+			Lane: le.Uint64(data), Sequence: sequence, Time: int64(t), First: first == 1, Order: le.Uint32(data[28:]),
+			Provisional: provisional == 1, Name: text.next(le.Uint32(data[24:])),
 		})
 	}
 	return nil

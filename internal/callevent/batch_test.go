@@ -27,7 +27,7 @@ func sample(t testing.TB) (data []byte, s sections) {
 		c.sequence, c.time = uint64(10+i), int64(i)
 		require.True(t, add(p, &c))
 	}
-	require.True(t, p.Rename(Rename{Lane: 8, Sequence: 12, Time: 3, First: true, Name: "né"}))
+	require.True(t, p.Rename(Rename{Lane: 8, Sequence: 12, Time: 3, First: true, Order: 70000, Provisional: true, Name: "né"}))
 	require.True(t, p.Rename(Rename{Lane: 0, Sequence: MaxSequence, Time: 4, Name: "main"}))
 	packed, err := p.Close([]Barrier{Point(10, CauseSuspended), End(14, CauseEnded)}, 14, 99)
 	require.NoError(t, err)
@@ -123,7 +123,8 @@ func TestACorruptBatchSaysWhere(t *testing.T) {
 		{"number of a rename", put64(s.renames+8, MaxSequence+1), "expected a sequence number of at most 4611686018427387904, got 4611686018427387905"},
 		{"time of a rename", put64(s.renames+16, math.MaxUint64), "expected a time after 1970, got -1"},
 		{"time of a rename in the far future", put64(s.renames+renameSize+16, maxTime+1), "expected a time after 1970, got 4611686018427387905"},
-		{"first of a rename", put8(s.renames+28, 2), "expected 0 or 1, got 2"},
+		{"first of a rename", put8(s.renames+32, 2), "expected 0 or 1, got 2"},
+		{"provisional rename", put8(s.renames+renameSize+33, 2), "expected 0 or 1, got 2"},
 		{"name of a rename longer", put32(s.renames+24, 5), "expected strings as long as the tables say"},
 		{"name of a rename that ends inside a character", func(b []byte) { put32(s.renames+24, 2)(b); put32(s.renames+renameSize+24, 5)(b) },
 			"expected strings as long as the tables say"},

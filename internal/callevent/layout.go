@@ -34,7 +34,7 @@ const (
 	laneSize      = 12
 	exceptionSize = 4
 	valueSize     = 12
-	renameSize    = 32
+	renameSize    = 36
 
 	// maxIndexes is how many entries a table that events point into can have:
 	// an index is 16 bits, and the exceptions need one value for none.

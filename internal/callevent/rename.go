@@ -23,30 +23,51 @@ type Rename struct {
 	// First: as far as the receiver knows, the lane had no name before. The name
 	// then holds for earlier events too, unless an earlier one is heard of.
 	First bool
-	Name  string
+	// Order tells renames that hold from the same time and number on which of them is
+	// the later: it is the number of the rename among those of its stream, in the order
+	// in which the receiver heard of them.
+	Order uint32
+	// Provisional: from where on the name holds is not known well yet. The rename gives
+	// way to the one of its lane and Order that is not provisional, whichever of the
+	// two is heard of first.
+	Provisional bool
+	Name        string
 }
 
 // Rename adds r, whose Sequence is at most MaxSequence, to the batch. It reports
 // false, and adds nothing, when the batch is full; any rename fits into an empty
 // one.
-func (p *Packer) Rename(r Rename) bool {
+func (p *Packer) Rename(r Rename) bool { return p.rename(r, p.maxBytes) }
+
+// RenameAtLast adds r as Rename does, when the batch is about to be closed with so
+// many barriers: it may take the room that was kept for more of them. So renames that
+// have to be told with a batch fit into one that events have filled.
+func (p *Packer) RenameAtLast(r Rename, barriers int) bool {
+	return p.rename(r, p.maxBytes+(MaxBarriers-barriers)*barrierSize)
+}
+
+func (p *Packer) rename(r Rename, maxBytes int) bool {
 	s := name(r.Name)
-	if p.closed || p.Renames() >= MaxRenames || p.size()+renameSize+len(s) > p.maxBytes {
+	if p.closed || p.Renames() >= MaxRenames || p.size()+renameSize+len(s) > maxBytes {
 		return false
-	}
-	first := byte(0)
-	if r.First {
-		first = 1
 	}
 	le, t := binary.LittleEndian, &p.renames
 	t.fixed = le.AppendUint64(t.fixed, r.Lane)
 	t.fixed = le.AppendUint64(t.fixed, r.Sequence)
 	t.fixed = le.AppendUint64(t.fixed, uint64(p.stream.nanoseconds(r.Time)))
 	t.fixed = le.AppendUint32(t.fixed, uint32(len(s)))
-	t.fixed = append(t.fixed, first, 0, 0, 0)
+	t.fixed = le.AppendUint32(t.fixed, r.Order)
+	t.fixed = append(t.fixed, bit(r.First), bit(r.Provisional), 0, 0)
 	t.strings = append(t.strings, s...)
 	p.narrow()
 	return true
+}
+
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 // Renames is the number of renames in the batch.

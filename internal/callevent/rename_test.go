@@ -37,6 +37,7 @@ func TestRenamesSurviveWithAndWithoutEvents(t *testing.T) {
 		rename := func() {
 			r := Rename{
 				Lane: random.Uint64(), Sequence: random.Uint64N(MaxSequence + 1), Time: random.Int64N(1 << 40), First: random.IntN(2) == 0,
+				Order: random.Uint32(), Provisional: random.IntN(2) == 0,
 				Name: strings.Repeat("é", random.IntN(20)),
 			}
 			require.True(t, p.Rename(r))
@@ -117,20 +118,64 @@ func TestABatchIsFullOfRenames(t *testing.T) {
 	}
 }
 
-// Renames and events share the room of a batch.
+// Renames and events share the room of a batch, also of one whose memory is there
+// from the one before.
 func TestEventsAndRenamesFillABatchTogether(t *testing.T) {
 	p, err := NewPacker(testStream, MinBatchBytes)
 	require.NoError(t, err)
-	skip := Event{Kind: KindSkip}
-	for i := 0; p.Add(&skip) && p.Rename(Rename{Name: fmt.Sprint(i)}); i++ {
+	for _, perEvent := range []int{0, 1, 40} {
+		skip := Event{Kind: KindSkip}
+		for i := 0; p.Add(&skip); i++ {
+			for j := range perEvent {
+				p.Rename(Rename{Name: fmt.Sprint(i, j)})
+			}
+		}
+		packed, err := p.Close(manyBarriers(MaxBarriers), 1, 1)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, len(packed.Data), MinBatchBytes)
+		assert.Greater(t, len(packed.Data), MinBatchBytes-200)
+		require.NoError(t, new(Batch).Unpack(packed.Data))
+		p.Reset()
 	}
-	barriers := make([]Barrier, MaxBarriers)
+	// All the renames that fit, and then events.
+	for p.Rename(Rename{Name: strings.Repeat("x", 1000)}) {
+	}
+	for skip := (Event{Kind: KindSkip}); p.Add(&skip); {
+	}
+	packed, err := p.Close(manyBarriers(MaxBarriers), 1, 1)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(packed.Data), MinBatchBytes)
+}
+
+func manyBarriers(n int) []Barrier {
+	barriers := make([]Barrier, n)
 	for i := range barriers {
 		barriers[i] = Point(uint64(i), CauseSuspended)
 	}
-	packed, err := p.Close(barriers, 1, 1)
-	require.NoError(t, err)
-	assert.LessOrEqual(t, len(packed.Data), MinBatchBytes)
-	assert.Greater(t, len(packed.Data), MinBatchBytes-200)
-	require.NoError(t, new(Batch).Unpack(packed.Data))
+	return barriers
+}
+
+// When a batch is full and has few barriers, there is room for renames.
+func TestRenamesAtLast(t *testing.T) {
+	for _, barriers := range []int{0, 1, MaxBarriers / 2, MaxBarriers} {
+		p, err := NewPacker(testStream, MinBatchBytes)
+		require.NoError(t, err)
+		skip := Event{Kind: KindSkip}
+		for p.Add(&skip) {
+		}
+		require.False(t, p.Rename(Rename{Name: "late"}))
+		n := 0
+		for p.RenameAtLast(Rename{Name: "late"}, barriers) {
+			n++
+		}
+		assert.InDelta(t, (MaxBarriers-barriers)*barrierSize/(renameSize+len("late")), n, 1, "%d barriers", barriers)
+		assert.False(t, p.Add(&skip), "there is no room for events")
+		packed, err := p.Close(manyBarriers(barriers), 1, 1)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, len(packed.Data), MinBatchBytes)
+		var b Batch
+		require.NoError(t, b.Unpack(packed.Data))
+		assert.Len(t, b.Renames, n)
+		assert.False(t, p.RenameAtLast(Rename{}, 0), "closed")
+	}
 }

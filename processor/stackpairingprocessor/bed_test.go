@@ -225,6 +225,8 @@ type batch struct {
 	barriers []callevent.Barrier
 	// attributes is how many the first event has.
 	attributes int
+	// renames is how many the batch tells of lane 1, from first on.
+	renames int
 	// next is the number after the highest that was received, if that is more
 	// than the batch shows.
 	next uint64
@@ -273,6 +275,10 @@ func (b batch) pack(t testing.TB) callevent.Packed {
 			}
 		}
 		following = max(following, sequence+1)
+	}
+	for n := range b.renames {
+		from := b.first + uint64(n)
+		require.True(t, packer.Rename(callevent.Rename{Lane: 1, Sequence: from, Time: int64(from), Name: "n"}))
 	}
 	packed, err := packer.Close(b.barriers, following, testEpoch+int64(time.Hour))
 	require.NoError(t, err)

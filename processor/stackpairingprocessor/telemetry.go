@@ -49,6 +49,7 @@ func (t *telemetry) add(c *pairing.Counters) {
 		{t.ProcessorStackPairingMissingNumbers, c.Missing},
 		{t.ProcessorStackPairingDroppedExceptions, c.DroppedThrows},
 		{t.ProcessorStackPairingDroppedAttributes, c.DroppedAttributes},
+		{t.ProcessorStackPairingDroppedRenames, c.DroppedRenames},
 	} {
 		if counter.value > 0 {
 			counter.of.Add(ctx, int64(counter.value))

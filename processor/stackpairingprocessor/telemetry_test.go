@@ -85,6 +85,9 @@ func TestEverythingIsCounted(t *testing.T) {
 		stream: 1, first: 12, events: []string{"enter j", "skip", "skip", "enter k", "enter l"},
 		barriers: []callevent.Barrier{callevent.Interval(13, 15, callevent.CauseDiscarded)},
 	})
+	// One more than is remembered of what is to come: a quarter is forgotten.
+	b.take(batch{stream: 1, first: 20_000, renames: callevent.MaxRenames})
+	b.take(batch{stream: 1, first: 30_000, renames: 1})
 	b.next.will(failsForGood)
 	b.take(batch{stream: 2, events: []string{"enter m", "skip", "skip", "exit m"}, attributes: 130})
 	b.next.will(refuses)
@@ -93,13 +96,14 @@ func TestEverythingIsCounted(t *testing.T) {
 
 	ignore := []metricdatatest.Option{metricdatatest.IgnoreTimestamp()}
 	tt := b.telemetry
-	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(8), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(10), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingBreaks(t, tt, points("cause", "gap", 1, "cause", "discarded", 1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingCorruptBatches(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDelay(t, tt, []metricdata.HistogramDataPoint[float64]{{}},
 		metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreValue())
 	metadatatest.AssertEqualProcessorStackPairingDroppedAttributes(t, tt, points(2), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDroppedExceptions(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingDroppedRenames(t, tt, points(1024), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDroppedSpans(t, tt, points("reason", "refused_for_good", 1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDuplicateEvents(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingEvents(t, tt, points(26), ignore...)

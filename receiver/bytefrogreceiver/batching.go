@@ -17,6 +17,7 @@ import (
 // event. It is for one goroutine.
 type batcher struct {
 	stream   *stream
+	id       callevent.StreamID
 	maxDelay time.Duration
 	// hand takes a finished batch.
 	hand func(batch callevent.Packed)
@@ -32,8 +33,10 @@ type batcher struct {
 	pending                    pending
 	unplaced                   unplaced
 	// remaps are those of the names that the caches know of.
-	remaps   uint32
+	remaps uint32
+	// barriers and tidings are where those of a batch are collected.
 	barriers []callevent.Barrier
+	tidings  []callevent.Rename
 
 	// first and last are the smallest and largest number of the batch; opened is
 	// when the first of what is in it came.
@@ -47,6 +50,7 @@ type stream struct {
 	clock    agentClock
 	names    *names
 	barriers barriers
+	tidings  tidings
 	budget   budget
 	counts   *telemetry
 	// now is the time; tests have their own.
@@ -60,6 +64,7 @@ func newBatcher(s *stream, id callevent.StreamID, config *Config, hand func(call
 	}
 	return &batcher{
 		stream:     s,
+		id:         id,
 		maxDelay:   config.Batch.MaxDelay,
 		hand:       hand,
 		closing:    func() {},
@@ -308,6 +313,7 @@ func (b *batcher) flush() {
 			// after all, it costs these events and not the process.
 			b.stream.counts.batchDropped(b.packer.Len(), droppedInvalid)
 		}
+		b.stream.budget.give(b.stream.tidings.handedOn(b))
 	}
 	b.packer.Reset()
 	b.methods.forget()
@@ -323,6 +329,7 @@ func (b *batcher) close() (callevent.Packed, error) {
 	}
 	b.closing()
 	b.barriers = b.stream.barriers.concerning(b.barriers[:0], b.first, b.last)
+	b.tellRenames(len(b.barriers))
 	next := max(b.stream.next.Load(), b.last+1)
 	return b.packer.Close(b.barriers, next, b.stream.now().UnixNano())
 }

@@ -330,11 +330,18 @@ func (s *streamSeen) add(t testing.TB, batch *callevent.Batch) {
 	}
 }
 
-// nameThreads gives events the names that renames say their threads had.
+// nameThreads gives events the names that renames say their threads had. Afterwards
+// each rename is there once, as it was known at last.
 func (s *streamSeen) nameThreads() {
 	slices.SortFunc(s.renames, func(a, b callevent.Rename) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence))
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Order, b.Order))
 	})
+	s.renames = slices.Compact(s.renames)
+	better := map[uint32]bool{}
+	for _, r := range s.renames {
+		better[r.Order] = better[r.Order] || !r.Provisional
+	}
+	s.renames = slices.DeleteFunc(s.renames, func(r callevent.Rename) bool { return r.Provisional && better[r.Order] })
 	for sequence, c := range s.events {
 		known := false
 		for _, r := range s.renames {

@@ -27,17 +27,28 @@ import (
 // were so in 98 to 100 of 100 cases. If nothing is as it has to be, the event is taken
 // to be that before the next number, because whatever follows in the name's buffer was
 // numbered after the event's thread had named itself.
+//
+// Meanwhile the events that the name is for are read on other connections. So a rename
+// is told at once with every batch of the run that is closed, as well as it is known by
+// then, and better when what follows has come.
 
-// renameReach is how far apart two neighbours in one buffer are, at most: as many
-// numbers as there are buffers in use at once, twice.
+// renameReach is how far apart two neighbours in one buffer are, at most: 2(k-1) where k
+// buffers are in use. It assumes that k is at most 5. An agent takes another buffer into
+// use only when all are taken, so that is as many threads as write at the same moment:
+// those that run, not those that there are. It was measured with 2 processors; where
+// more are busy neighbours can be further apart, and are then taken for strangers: the
+// event is taken to be that before the next number, which is up to k-2 too late.
 const renameReach = 8
 
 const (
 	// renameWait is how long a rename waits for what follows it: where it was the last
 	// in its buffer, that can be long.
 	renameWait = 50 * time.Millisecond
-	// maxUnplaced bounds the renames that wait.
+	// maxUnplaced bounds the renames of a connection that wait.
 	maxUnplaced = 16
+	// maxUntold is how many renames are in a batch, at most, before it is handed on:
+	// the batches of all other connections carry them until then.
+	maxUntold = 32
 )
 
 // passed is a message with a number that has come, if known.
@@ -65,6 +76,8 @@ type unplacedRename struct {
 	name   string
 	ticks  int64
 	since  time.Time
+	// order is that of the callevent.Rename.
+	order uint32
 	// before and after are the messages with numbers around it.
 	before, after passed
 }
@@ -95,10 +108,21 @@ func (u *unplaced) due(now time.Time) bool {
 // rename takes a rename that came on the connection.
 func (b *batcher) rename(r unplacedRename) {
 	u := &b.unplaced
-	if len(u.renames) == maxUnplaced {
-		b.place(maxUnplaced, passed{}, r.since)
+	room := b.stream.budget.take(tidingBytes + len(r.name))
+	if len(u.renames) == maxUnplaced || !room {
+		b.place(len(u.renames), passed{}, r.since)
 	}
-	r.before = u.last
+	if b.packer.Renames() >= maxUntold {
+		b.flush()
+	}
+	r.before, r.order = u.last, b.stream.tidings.order()
+	if !room {
+		// It cannot wait.
+		b.packRename(r.between(passed{}), r.since)
+		b.flush()
+		return
+	}
+	b.stream.tidings.add(b, r.between(passed{}))
 	u.renames = append(u.renames, r)
 }
 
@@ -136,19 +160,58 @@ func (b *batcher) place(n int, second passed, now time.Time) {
 		placed[i] = r
 	}
 	u.renames = slices.Delete(u.renames, 0, n)
-	for i := range placed {
-		if !b.packer.Rename(placed[i]) {
-			b.flush()
-			b.packer.Rename(placed[i])
+	for _, r := range placed {
+		b.packRename(r, now)
+		b.stream.tidings.better(r)
+	}
+}
+
+// packRename packs a rename of which nothing better will be known.
+func (b *batcher) packRename(r callevent.Rename, now time.Time) {
+	if !b.packer.Rename(r) {
+		b.flush()
+		b.packer.Rename(r)
+	}
+	b.open(now)
+}
+
+// tellRenames puts the renames of the run that are not handed on yet into the batch,
+// which is closed with so many barriers then. Those for which it has no room are handed
+// on in front of it.
+func (b *batcher) tellRenames(barriers int) {
+	b.tidings = b.stream.tidings.beside(b, b.tidings[:0])
+	b.tidings = slices.DeleteFunc(b.tidings, func(r callevent.Rename) bool { return b.packer.RenameAtLast(r, barriers) })
+	if len(b.tidings) > 0 {
+		b.handInFront(b.tidings)
+	}
+	clear(b.tidings)
+}
+
+// handInFront hands on batches of nothing but renames.
+func (b *batcher) handInFront(renames []callevent.Rename) {
+	packer, err := newPacker(b.stream, b.id, callevent.MinBatchBytes)
+	for err == nil && len(renames) > 0 {
+		n := 0
+		for n < len(renames) && packer.Rename(renames[n]) {
+			n++
 		}
-		b.open(now)
+		var batch callevent.Packed
+		if batch, err = packer.Close(nil, b.stream.next.Load(), b.stream.now().UnixNano()); err == nil {
+			b.hand(batch)
+		}
+		packer.Reset()
+		renames = renames[n:]
+	}
+	if err != nil {
+		// No setting and nothing that was let in makes such a batch impossible.
+		b.stream.counts.batchDropped(0, droppedInvalid)
 	}
 }
 
 // between says for which events the name holds.
 func (r *unplacedRename) between(second passed) callevent.Rename {
 	// An event that is later by the clock is so in any case.
-	rename := callevent.Rename{Lane: uint64(r.thread), First: r.first, Name: r.name, Time: r.ticks + 1}
+	rename := callevent.Rename{Lane: uint64(r.thread), First: r.first, Name: r.name, Time: r.ticks + 1, Order: r.order}
 	before, after := r.before, r.after
 	hasBefore := before.known && before.ticks <= r.ticks && before.ticks >= r.ticks-1
 	hasAfter := after.known && after.ticks >= r.ticks

@@ -5,6 +5,7 @@ package bytefrogreceiver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,12 +68,20 @@ type packed struct {
 	sequences [][]uint64
 }
 
-func newPacked(t *testing.T) *packed {
-	p := &packed{t: t}
+func newPacked(t *testing.T) *packed { return newPackedOf(t, newPackedStream()) }
+
+// newPackedStream is what the connections of one run share.
+func newPackedStream() *stream {
 	s := &stream{now: time.Now, budget: budget{limit: 1 << 20}}
 	s.clock.zero = time.Now()
 	s.names = newNames(&s.budget)
+	return s
+}
+
+func newPackedOf(t *testing.T, s *stream) *packed {
+	p := &packed{t: t}
 	config := createDefaultConfig()
+	config.Batch.MaxBytes = callevent.MinBatchBytes
 	batch, err := newBatcher(s, callevent.StreamID{1}, config, p.hand)
 	require.NoError(t, err)
 	p.batcher = batch
@@ -96,13 +105,17 @@ func (p *packed) called(thread uint16, name string, now time.Time) {
 	p.rename(unplacedRename{thread: thread, name: name, since: now})
 }
 
-// what gives the renames of a batch as thread, name and number.
+// what gives the renames of a batch as thread, name and number, with a ~ where they are
+// provisional.
 func (p *packed) what(batch int) string {
 	var all []string
 	for _, r := range p.renames[batch] {
 		number := fmt.Sprint(r.Sequence)
 		if r.Sequence == callevent.MaxSequence {
 			number = "?"
+		}
+		if r.Provisional {
+			number += "~"
 		}
 		all = append(all, fmt.Sprintf("%d %s %s", r.Lane, r.Name, number))
 	}
@@ -120,16 +133,18 @@ func TestARenameIsInTheBatchOfWhatFollowsIt(t *testing.T) {
 	assert.Equal(t, 1, p.packer.Renames())
 	p.called(3, "b", now)
 	p.skip(10, 0, now)
-	// The batch ends before the second has come.
+	// The batch ends before the second has come, and once before the first.
 	p.flush()
+	p.skip(12, 0, now)
 	p.called(3, "c", now)
 	p.flush()
 	p.skip(20, 0, now)
 	p.skip(21, 0, now)
 	p.flush()
-	require.Len(t, p.renames, 2)
-	assert.Equal(t, []string{"3 a 3, 3 b 9", "3 c 19"}, []string{p.what(0), p.what(1)})
-	assert.Equal(t, [][]uint64{{5, 8, 10}, {20, 21}}, p.sequences)
+	require.Len(t, p.renames, 3)
+	// What nothing has followed is told as it is known then.
+	assert.Equal(t, []string{"3 a 3, 3 b 9", "3 c 13~", "3 c 16"}, []string{p.what(0), p.what(1), p.what(2)})
+	assert.Equal(t, [][]uint64{{5, 8, 10}, {12}, {20, 21}}, p.sequences)
 }
 
 func TestARenameThatNothingFollowsIsHandedOnAlone(t *testing.T) {
@@ -161,12 +176,87 @@ func TestTwoNamesOfAThreadInARowKeepTheirOrder(t *testing.T) {
 	assert.Equal(t, "3 a 9, 4 x 11, 3 b 10, 3 c 11", p.what(0))
 }
 
+// The events under a new name are mostly on another connection than the name.
+func TestARenameIsToldByEveryConnection(t *testing.T) {
+	now := time.Now()
+	s := newPackedStream()
+	a, b := newPackedOf(t, s), newPackedOf(t, s)
+	sequence := uint64(100)
+	// tells is what the next batch of the other connection says.
+	tells := func() string {
+		b.skip(sequence, 0, now)
+		sequence++
+		b.flush()
+		return b.what(len(b.renames) - 1)
+	}
+	a.skip(4, 0, now)
+	a.called(3, "x", now)
+	a.called(3, "y", now)
+	assert.Equal(t, "3 x 5~, 3 y 5~", tells())
+	a.flush()
+	assert.Equal(t, "3 x 5~, 3 y 5~", a.what(0))
+	assert.Equal(t, "3 x 5~, 3 y 5~", tells(), "they have been handed on, but will be known better")
+	a.skip(8, 0, now)
+	a.skip(12, 0, now)
+	assert.Equal(t, "3 x 5, 3 y 6", tells())
+	assert.Equal(t, "3 x 5, 3 y 6", tells(), "they have not been handed on")
+	a.flush()
+	assert.Equal(t, "3 x 5, 3 y 6", a.what(1))
+	assert.Empty(t, tells())
+	for i, want := range []uint32{1, 2} {
+		assert.Equal(t, [2]uint32{want, want}, [2]uint32{a.renames[0][i].Order, a.renames[1][i].Order})
+	}
+	assert.Zero(t, s.budget.used.Load())
+}
+
+// A batch that events have filled carries renames too, or has them in front of it.
+func TestAFullBatchTellsRenames(t *testing.T) {
+	now := time.Now()
+	for _, length := range []int{10, callevent.MaxNameBytes} {
+		s := newPackedStream()
+		a, b := newPackedOf(t, s), newPackedOf(t, s)
+		for i := range maxUnplaced {
+			a.called(uint16(i), fmt.Sprintf("%02d", i)+strings.Repeat("x", length-2), now)
+		}
+		sequence := uint64(0)
+		for ; !slices.ContainsFunc(b.sequences, func(events []uint64) bool { return len(events) > 0 }); sequence++ {
+			b.skip(sequence, 0, now)
+		}
+		told := map[uint64]bool{}
+		for batch := range b.renames {
+			for _, r := range b.renames[batch] {
+				told[r.Lane] = true
+			}
+			assert.Equal(t, batch == len(b.renames)-1, len(b.sequences[batch]) > 0, "events in batch %d of %d", batch, len(b.renames))
+		}
+		assert.Len(t, told, maxUnplaced)
+		assert.Equal(t, length > 10, len(b.renames) > 1)
+	}
+}
+
+// Where the run has no memory left, a rename is told as it is known then.
+func TestARenameThatCannotWaitIsHandedOnAtOnce(t *testing.T) {
+	now := time.Now()
+	p := newPacked(t)
+	p.skip(4, 0, now)
+	p.called(3, "a", now)
+	used := p.stream.budget.used.Load()
+	assert.EqualValues(t, tidingBytes+1, used)
+	p.stream.budget.limit = used
+	p.called(3, "b", now)
+	require.Len(t, p.renames, 1)
+	assert.Equal(t, "3 a 5, 3 b 5", p.what(0))
+	assert.Equal(t, []uint64{4}, p.sequences[0])
+	assert.Zero(t, p.stream.budget.used.Load())
+}
+
 func TestRenamesWithoutEndAreBounded(t *testing.T) {
 	now := time.Now()
 	p := newPacked(t)
 	for i := range 20_000 {
 		p.called(uint16(i), strings.Repeat("x", i%300), now)
 		require.LessOrEqual(t, len(p.unplaced.renames), maxUnplaced)
+		require.LessOrEqual(t, p.packer.Renames(), maxUntold+maxUnplaced)
 	}
 	p.place(len(p.unplaced.renames), passed{}, now)
 	p.flush()
@@ -175,7 +265,7 @@ func TestRenamesWithoutEndAreBounded(t *testing.T) {
 		renames += len(p.renames[i])
 	}
 	assert.Equal(t, 20_000, renames)
-	assert.Greater(t, len(p.renames), 3)
+	assert.Zero(t, p.stream.budget.used.Load())
 }
 
 func TestANumberOfNoRunPlacesNothing(t *testing.T) {
@@ -187,6 +277,19 @@ func TestANumberOfNoRunPlacesNothing(t *testing.T) {
 	p.place(1, passed{}, now)
 	p.flush()
 	assert.Equal(t, "3 a ?", p.what(0))
+}
+
+// A rename that is the last that an agent sends on a connection is told as well as it
+// can be known.
+func TestARenameThatIsTheLastMessage(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(append(namesOne(), calls(0, 1)...), thread(9, 5000, "late")...))
+	a.finish()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.True(t, slices.ContainsFunc(s.renames, func(r callevent.Rename) bool { return r.Name == "late" && !r.Provisional }), "%+v", s.renames)
 }
 
 // A name can be read before an earlier one, which came on another connection.

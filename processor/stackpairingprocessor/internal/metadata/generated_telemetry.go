@@ -32,6 +32,7 @@ type TelemetryBuilder struct {
 	ProcessorStackPairingDelay             metric.Float64Histogram
 	ProcessorStackPairingDroppedAttributes metric.Int64Counter
 	ProcessorStackPairingDroppedExceptions metric.Int64Counter
+	ProcessorStackPairingDroppedRenames    metric.Int64Counter
 	ProcessorStackPairingDroppedSpans      metric.Int64Counter
 	ProcessorStackPairingDuplicateEvents   metric.Int64Counter
 	ProcessorStackPairingEvents            metric.Int64Counter
@@ -114,6 +115,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_stack_pairing_dropped_exceptions",
 		metric.WithDescription("Exceptions beyond limits.max_exceptions_per_span. [Alpha]"),
 		metric.WithUnit("{exception}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorStackPairingDroppedRenames, err = builder.meter.Int64Counter(
+		"otelcol_processor_stack_pairing_dropped_renames",
+		metric.WithDescription("Renames of threads that were forgotten though calls could still come that they are for, because there were too many. Such calls have no thread name. [Alpha]"),
+		metric.WithUnit("{rename}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingDroppedSpans, err = builder.meter.Int64Counter(

@@ -25,6 +25,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ProcessorStackPairingDelay.Record(context.Background(), 1)
 	tb.ProcessorStackPairingDroppedAttributes.Add(context.Background(), 1)
 	tb.ProcessorStackPairingDroppedExceptions.Add(context.Background(), 1)
+	tb.ProcessorStackPairingDroppedRenames.Add(context.Background(), 1)
 	tb.ProcessorStackPairingDroppedSpans.Add(context.Background(), 1)
 	tb.ProcessorStackPairingDuplicateEvents.Add(context.Background(), 1)
 	tb.ProcessorStackPairingEvents.Add(context.Background(), 1)
@@ -57,6 +58,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingDroppedExceptions(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorStackPairingDroppedRenames(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingDroppedSpans(t, testTel,

@@ -13,8 +13,8 @@
 // its names the stream's numbers; window.go lets it wait for those before it,
 // order.go says for how long, giveup.go goes on without them, and ranges.go
 // remembers their numbers; barriers.go ends stacks; clock.go says when the event
-// was, lanes.go on which stack, renames.go what that is called then; stack.go opens and closes frames; trace.go puts
-// them into traces; finish.go makes the finished Span, or leaves it out.
-// attributes.go is about what few events have, and memory.go says what all this
-// takes.
+// was, lanes.go on which stack, renames.go what that is called then; stack.go opens
+// and closes frames; trace.go puts them into traces; finish.go makes the finished
+// Span, or leaves it out. attributes.go is about what few events have, sweep.go
+// forgets names that nothing has any more, and memory.go says what all this takes.
 package pairing

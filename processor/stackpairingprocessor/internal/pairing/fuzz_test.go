@@ -142,6 +142,8 @@ func (s *script) rename() callevent.Rename {
 	case 2:
 		r.Time += testJump * 100
 	}
+	order := s.byte()
+	r.Order, r.Provisional = uint32(order%4), order&64 != 0
 	r.Time = max(r.Time, 0)
 	return r
 }

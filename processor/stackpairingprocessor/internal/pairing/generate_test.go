@@ -432,7 +432,9 @@ func (w *world) rename() {
 		if known && old == e.lane.Name {
 			continue
 		}
-		told := callevent.Rename{Lane: e.lane.ID, Name: e.lane.Name, First: !known && r.IntN(6) > 0, Sequence: e.sequence, Time: max(e.time, 0)}
+		told := callevent.Rename{
+			Lane: e.lane.ID, Name: e.lane.Name, First: !known && r.IntN(6) > 0, Sequence: e.sequence, Time: max(e.time, 0), Order: uint32(len(w.renames)),
+		}
 		switch r.IntN(8) {
 		case 0:
 			told.Sequence = callevent.MaxSequence
@@ -452,9 +454,23 @@ func (w *world) rename() {
 	}
 }
 
+// provisional is what was known of a rename before.
+func (w *world) provisional(r *rand.Rand, told callevent.Rename) callevent.Rename {
+	told.Provisional = true
+	switch r.IntN(3) {
+	case 0:
+		told.Sequence = callevent.MaxSequence
+	case 1:
+		told.Sequence -= min(told.Sequence, r.Uint64N(8))
+	}
+	told.Time = max(told.Time+(r.Int64N(5)-2)*w.resolution, 0)
+	return told
+}
+
 // attachRenames puts each rename into the batches with events that it holds for, or
 // with late barriers into any batch. No batch of a tracer's says the same again, but
-// events of a break may be passed before their batch comes.
+// events of a break may be passed before their batch comes. Provisional renames are in
+// batches with better ones, or with late barriers in any too.
 func (w *world) attachRenames() {
 	r := w.plan.dice(14)
 	for _, told := range w.renames {
@@ -466,8 +482,15 @@ func (w *world) attachRenames() {
 			if w.plan.has(withLateBarriers) {
 				concerned = r.IntN(len(w.deliveries)) == 0
 			}
+			if w.plan.has(withLateBarriers) && r.IntN(3) == 0 {
+				d.renames = append(d.renames, w.provisional(r, told))
+			}
 			if concerned || r.IntN(8) == 0 {
 				d.renames = append(d.renames, told)
+				if r.IntN(3) == 0 {
+					d.renames = append(d.renames, w.provisional(r, told))
+					r.Shuffle(len(d.renames), func(i, j int) { d.renames[i], d.renames[j] = d.renames[j], d.renames[i] })
+				}
 			}
 		}
 	}

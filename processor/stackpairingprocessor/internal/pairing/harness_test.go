@@ -120,7 +120,7 @@ func countersText(c Counters) string {
 	}{
 		{"events", c.Events}, {"spans", c.Spans}, {"left out", c.LeftOut}, {"orphans", c.Orphans}, {"late", c.Late},
 		{"duplicates", c.Duplicates}, {"in break", c.InBreak}, {"missing", c.Missing}, {"dropped throws", c.DroppedThrows},
-		{"dropped attributes", c.DroppedAttributes},
+		{"dropped attributes", c.DroppedAttributes}, {"dropped renames", c.DroppedRenames},
 	} {
 		if n.n != 0 {
 			fmt.Fprintf(&b, "%s %d\n", n.name, n.n)
@@ -298,6 +298,7 @@ func (c *Counters) add(o Counters) {
 	c.Missing += o.Missing
 	c.DroppedThrows += o.DroppedThrows
 	c.DroppedAttributes += o.DroppedAttributes
+	c.DroppedRenames += o.DroppedRenames
 	c.BelowResolution = c.BelowResolution || o.BelowResolution
 	for cause := range callevent.CauseCount {
 		c.Truncated[cause] += o.Truncated[cause]

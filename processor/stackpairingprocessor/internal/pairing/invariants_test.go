@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/callbraid/callbraid/internal/callevent"
 )
 
 // wrong counts again what the stream keeps count of, and says what is not as
@@ -158,19 +160,32 @@ func (s *Stream) wrongTraces() string {
 }
 
 func (s *Stream) wrongNames() string {
+	if wrong := s.names.wrongBytes(); wrong != "" {
+		return wrong
+	}
 	for id, h := range s.names.histories {
-		if h.lane != id || h.fresh || len(h.renames) == 0 || len(h.renames) > maxRenames {
+		if h.lane != id || h.before != nil || len(h.renames) == 0 || len(h.renames) > maxRenames {
 			return fmt.Sprintf("lane %d has the history %+v", id, h)
 		}
 		if !slices.IsSortedFunc(h.renames, s.names.compareRenames) {
 			return fmt.Sprintf("the renames of lane %d are not sorted: %+v", id, h.renames)
 		}
+		provisional := 0
 		from := uint64(never)
 		for _, r := range slices.Backward(h.renames) {
 			from = min(from, r.sequence)
-			if r.from != from || r.fresh {
+			if r.from != from {
 				return fmt.Sprintf("lane %d: the rename %+v holds from %d", id, r, from)
 			}
+			if r.provisional {
+				provisional++
+			}
+			if r.provisional && h.isBetter(r.order) {
+				return fmt.Sprintf("lane %d: the rename %+v did not give way", id, r)
+			}
+		}
+		if provisional != h.provisional {
+			return fmt.Sprintf("lane %d has %d provisional renames, counted %d", id, provisional, h.provisional)
 		}
 	}
 	for i := range s.lanes {
@@ -179,6 +194,33 @@ func (s *Stream) wrongNames() string {
 		if l := &s.lanes[i]; l.history != want.history || l.from != want.from || l.name != want.name {
 			return fmt.Sprintf("lane %d is called %d from %d, expected %d from %d", l.id, l.name, l.from, want.name, want.from)
 		}
+	}
+	return ""
+}
+
+// wrongBytes counts again what names take, and looks at their numbers.
+func (n *names) wrongBytes() string {
+	lanes := len(n.laneNames)*nameOverhead + len(n.histories)*historyBytes
+	for i := range n.laneNames {
+		l := &n.laneNames[i]
+		lanes += len(l.name)
+		if id, ok := n.laneNameIDs[callevent.Lane{ID: l.id, Name: l.name}]; !ok || id != uint32(i) {
+			return fmt.Sprintf("the name %q of lane %d is %d, expected %d", l.name, l.id, id, i)
+		}
+	}
+	for _, h := range n.histories {
+		lanes += len(h.renames) * renameBytes
+	}
+	bytes := lanes
+	for _, f := range n.functions {
+		bytes += len(f.name.Qualified) + len(f.name.Display) + len(f.name.Text) + len(f.name.File) + nameOverhead
+	}
+	for _, e := range n.exceptions[min(1, len(n.exceptions)):] {
+		bytes += len(e) + nameOverhead
+	}
+	if lanes != n.laneBytes || bytes != n.bytes || n.sweptBytes > n.laneBytes || len(n.laneNameIDs) != len(n.laneNames) {
+		return fmt.Sprintf("names take %d bytes, and those of %d lanes %d; counted %d and %d, swept %d of %d",
+			bytes, len(n.laneNames), lanes, n.bytes, n.laneBytes, n.sweptBytes, len(n.laneNameIDs))
 	}
 	return ""
 }

@@ -34,8 +34,13 @@ func (s *Stream) Bytes() int {
 }
 
 // Spare gives memory back that is not in use, and loses nothing: the places of
-// events that waited.
-func (s *Stream) Spare() { s.window.shrink() }
+// events that waited, and names that lanes had.
+func (s *Stream) Spare() {
+	s.window.shrink()
+	if s.names.laneBytes > s.names.sweptBytes {
+		s.sweepLaneNames()
+	}
+}
 
 // bytes is the memory of the lane's stack.
 func (l *lane) bytes() int {

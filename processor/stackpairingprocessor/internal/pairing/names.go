@@ -24,8 +24,9 @@ type names struct {
 	// histories are the renames of lanes, by the lanes' IDs.
 	histories map[uint64]*history
 
-	// bytes is about what the names take.
-	bytes int
+	// bytes is about what the names take, and laneBytes what those of lanes take of it;
+	// sweptBytes was that when those that nothing has were forgotten last.
+	bytes, laneBytes, sweptBytes int
 
 	// What the indexes of the batch that is being taken stand for. An
 	// exception's index is that of the event, so 0 stands for none.
@@ -112,8 +113,14 @@ func (n *names) laneName(l callevent.Lane) uint32 {
 	l.Name = strings.Clone(l.Name)
 	n.laneNames = append(n.laneNames, laneName{id: l.ID, name: l.Name, lane: noLane})
 	n.laneNameIDs[l] = id
-	n.bytes += len(l.Name) + nameOverhead
+	n.takeForLanes(len(l.Name) + nameOverhead)
 	return id
+}
+
+// takeForLanes counts bytes that names of lanes take.
+func (n *names) takeForLanes(bytes int) {
+	n.bytes += bytes
+	n.laneBytes += bytes
 }
 
 func (n *names) addException(e string) uint32 {

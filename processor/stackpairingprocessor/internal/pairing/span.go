@@ -125,6 +125,9 @@ type Counters struct {
 	// DroppedAttributes how many attributes beyond what a frame takes, or of
 	// orphans.
 	DroppedThrows, DroppedAttributes uint64
+	// DroppedRenames were forgotten though events may come that they are for, because
+	// a lane had too many. Those have no lane name.
+	DroppedRenames uint64
 	// BelowResolution: MinDuration is below the resolution of a stream's clock.
 	BelowResolution bool
 	// Truncated counts frames, Breaks counts breaks, each by cause.

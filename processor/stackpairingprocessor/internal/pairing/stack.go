@@ -47,7 +47,7 @@ func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []attribut
 	f.sequence, f.start, f.inner = sequence, s.last, s.last
 	f.function, f.name = e.function, l.name
 	if sequence < l.from {
-		f.name = l.nameBefore(e, sequence)
+		f.name = s.nameBefore(l, e, sequence)
 	}
 	s.chooseTrace(l, f, depth)
 	s.names.functions[e.function].open++

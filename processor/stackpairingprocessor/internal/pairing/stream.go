@@ -98,9 +98,7 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 	if s.settings.MinDuration > 0 && s.settings.MinDuration < b.Resolution {
 		out.Counters.BelowResolution = true
 	}
-	if s.names.bytes > s.settings.MaxNameBytes {
-		s.forgetNames()
-	}
+	s.boundNames()
 	known := b.Next
 	var attributes []callevent.Attribute
 	if !s.ended {

@@ -169,6 +169,17 @@ func (w *window) from(sequence uint64) uint64 {
 	}
 }
 
+// each calls do with all events that wait, in no order.
+func (w *window) each(do func(e *event)) {
+	for _, page := range w.pages {
+		for i := range page {
+			if page[i].kind != 0 {
+				do(&page[i])
+			}
+		}
+	}
+}
+
 // resize makes a ring that has room for span numbers.
 func (w *window) resize(span uint64) {
 	old := *w

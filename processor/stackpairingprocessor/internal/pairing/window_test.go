@@ -97,6 +97,17 @@ func TestAWindowThatIsInUseIsNotMadeAnew(t *testing.T) {
 			t.Errorf("round %d: it rests though it was in use", round)
 		}
 	}
+	// One that has become larger was in use, however soon it is empty.
+	w = window{}
+	for _, n := range []uint64{1, 100_000} {
+		w.place(n).kind = callevent.KindEnter
+		w.count++
+	}
+	for ; w.count > 0; w.remove(w.first()) {
+	}
+	if w.rests() {
+		t.Error("it rests though it was made for what waited")
+	}
 	use(1<<30, 1<<30+100)
 	if !w.rests() {
 		t.Error("it doesn't rest though little of it was in use")

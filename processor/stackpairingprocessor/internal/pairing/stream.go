@@ -106,9 +106,14 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 	}
 	for first := 0; first < b.Len(); {
 		n := b.Events(s.out.chunk[:], first)
-		for i := range s.out.chunk[:n] {
+		for i := 0; i < n; i++ {
+			if len(attributes) == 0 {
+				i += s.waitAll(s.out.chunk[i:n], b.Received)
+				if i == n {
+					break
+				}
+			}
 			e := &s.out.chunk[i]
-			known = max(known, e.Sequence+1)
 			var own []attribute
 			if len(attributes) > 0 && int(attributes[0].Event) == first+i {
 				own, attributes = out.ownAttributes(attributes)
@@ -117,6 +122,7 @@ func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
 		}
 		first += n
 	}
+	known = max(known, s.next, s.window.next())
 	s.arrivals.forget(s.next)
 	if known > s.next {
 		s.arrivals.rise(known, now, s.settings.MaxWait/64)
@@ -212,17 +218,56 @@ func (s *Stream) wait(e *callevent.Event, received int64, attributes []attribute
 	}
 }
 
+// waitAll puts events into the window as long as they go there, have a place, and
+// have no attributes, and says how many those were. It is wait for the many.
+func (s *Stream) waitAll(events []callevent.Event, received int64) (n int) {
+	if s.ended {
+		return 0
+	}
+	least, limit := s.next, uint64(s.settings.MaxEvents)
+	for ; n < len(events); n++ {
+		e := &events[n]
+		if e.Sequence <= least {
+			break
+		}
+		place := s.window.ready(e.Sequence, limit)
+		if place == nil {
+			break
+		}
+		if place.kind != 0 {
+			s.out.Counters.Duplicates++
+			continue
+		}
+		s.translate(e, received, place)
+		s.window.count++
+	}
+	return n
+}
+
 // advance pairs what waits from the next number on.
 func (s *Stream) advance() {
 	for !s.ended && s.window.has(s.next) {
-		place := s.window.at(s.next)
-		var attributes []attribute
-		if place.attributes {
-			attributes = s.takeAttributes(s.next)
+		s.pairRun(s.window.run(s.next))
+	}
+}
+
+// pairRun pairs the events of a run, which begins with the next number: up to the
+// first that is missing, or behind a barrier.
+func (s *Stream) pairRun(run []event) {
+	for i := range run {
+		e, sequence := &run[i], s.next
+		if e.kind == 0 {
+			return
 		}
-		s.pair(place, s.next, attributes)
-		s.window.remove(s.next)
-		s.step()
+		var attributes []attribute
+		if e.attributes {
+			attributes = s.takeAttributes(sequence)
+		}
+		s.pair(e, sequence, attributes)
+		s.window.removeFrom(e, sequence)
+		if s.step(); s.next != sequence+1 || s.ended {
+			return
+		}
 	}
 }
 

@@ -134,11 +134,46 @@ func (w *window) has(sequence uint64) bool {
 	return page != nil && page[i&(pageSlots-1)].kind != 0
 }
 
+// run is the part of the ring from the number on whose places are beside each other
+// and before high: those of kind 0 hold nothing. The number waits.
+func (w *window) run(sequence uint64) []event {
+	i := sequence & (w.slots - 1)
+	page := w.pages[i>>pageBits][i&(pageSlots-1):]
+	return page[:min(uint64(len(page)), w.high-sequence)]
+}
+
 // remove takes the event, which waits and is the lowest, out of the window.
-func (w *window) remove(sequence uint64) {
-	w.at(sequence).kind = 0
+func (w *window) remove(sequence uint64) { w.removeFrom(w.at(sequence), sequence) }
+
+// removeFrom is remove where the event's place is known.
+func (w *window) removeFrom(place *event, sequence uint64) {
+	place.kind = 0
 	w.count--
 	w.low = sequence + 1
+}
+
+// next is the number above all that wait, or 0.
+func (w *window) next() uint64 {
+	if w.count == 0 {
+		return 0
+	}
+	return w.high
+}
+
+// ready gives the number's place if the window has it without being changed, and
+// covers no more than limit numbers then.
+func (w *window) ready(sequence, limit uint64) *event {
+	if w.count == 0 || sequence-w.low >= min(w.slots, limit) {
+		return nil
+	}
+	i := sequence & (w.slots - 1)
+	page := w.pages[i>>pageBits]
+	if page == nil {
+		return nil
+	}
+	w.high = max(w.high, sequence+1)
+	w.busy = w.busy || (sequence-w.low)*idleShare >= w.slots
+	return &page[i&(pageSlots-1)]
 }
 
 // first is the lowest number that waits. The window is not empty.

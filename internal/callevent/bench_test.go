@@ -79,13 +79,15 @@ func takeAll(b *testing.B, batch *Batch, data []byte, events []Event) {
 	if err := batch.Unpack(data); err != nil {
 		b.Fatal(err)
 	}
+	taken := uint64(0)
 	for first := 0; first < batch.Len(); {
 		n := batch.Events(events, first)
 		for i := range events[:n] {
-			sum += events[i].Sequence ^ uint64(events[i].Time)
+			taken += events[i].Sequence ^ uint64(events[i].Time)
 		}
 		first += n
 	}
+	sum += taken
 }
 
 func benchmark(b *testing.B, round func(m *mix, p *Packer, batch *Batch, events []Event)) {

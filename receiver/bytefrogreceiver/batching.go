@@ -117,12 +117,13 @@ func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err erro
 	if n := len(events); n > 2 {
 		b.pass(unwrapSequence(reference, events[n-1].Sequence), unwrapTicks(clock, events[n-1].Time), now)
 	}
-	next := reference
+	next, first, last := reference, b.first, b.last
 	var out callevent.Event
 	for i := range events {
 		e := &events[i]
 		sequence, ticks := unwrapSequence(reference, e.Sequence), unwrapTicks(clock, e.Time)
 		if !validSequence(sequence) {
+			b.first, b.last = first, last
 			s.advance(next, uint64(i))
 			return i, notOfTheRun(sequenceOffset, e.Sequence, reference)
 		}
@@ -143,14 +144,17 @@ func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err erro
 		out.Lane, out.Function, out.Exception = lane, method, exception
 		out.Kind = kinds[(e.Type-firstEvent)%eventTypes]
 		if methodKnown && laneKnown && exceptionKnown && b.packer.Add(&out) {
-			b.first, b.last = min(b.first, sequence), max(b.last, sequence)
+			first, last = min(first, sequence), max(last, sequence)
 			continue
 		}
+		b.first, b.last = first, last
 		b.admit(numbered{
 			sequence: sequence, ticks: ticks, method: e.Method, exception: e.Exception,
 			line: uint16(line), thread: e.Thread, kind: out.Kind,
 		}, now)
+		first, last = b.first, b.last
 	}
+	b.first, b.last = first, last
 	s.advance(next, uint64(len(events)))
 	if n := len(events); n > 0 {
 		s.clock.saw(unwrapTicks(clock, events[n-1].Time), now)

@@ -1,0 +1,74 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
+)
+
+const formatBytefrog = "bytefrog"
+
+// maxLogBatch is how many log records are handed on at once.
+const maxLogBatch = 1000
+
+// handoverSettings is what hand-overs of all signals have in common.
+func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
+	return handover.Settings{
+		Context: e.ctx, Observer: e.observer, Format: formatBytefrog, Logger: logger,
+		Retry: backoff.Config(e.config.Retry), Now: e.now,
+	}
+}
+
+// newHandover makes the hand-over of a run's batches. The policy block: whoever hands on
+// a batch waits until it was accepted, so a data connection is not read meanwhile, and
+// the agent feels it. The policy suspend: the batch is held, and the agent is told to
+// suspend; only when half of the run's memory is used whoever hands on waits.
+func (r *run) newHandover() *handover.Batches {
+	settings := handover.BatchesSettings{
+		Settings: r.env.handoverSettings(r.logger), Next: r.env.traces,
+		ScopeName: metadata.ScopeName, ScopeVersion: r.env.build.Version,
+		WhileRefused: "they are held and handed on again",
+		Accepted:     r.env.telemetry.batchAccepted,
+		Dropped:      r.env.telemetry.batchDropped,
+		Retried:      r.env.telemetry.handoverRetried,
+	}
+	if r.env.config.OnOverload == OverloadSuspend {
+		settings.Hold = &handover.Hold{Memory: heldMemory{&r.stream.budget}, Refused: r.suspendForOverload, Drained: r.wake}
+	}
+	return handover.NewBatches(settings)
+}
+
+// send hands on a batch of the run.
+func (r *run) send(batch callevent.Packed) { r.handover.Send(batch, r.resource) }
+
+// heldMemory is the memory of a run for batches that are held. It leaves half of it for
+// names: without that, one more would end the run.
+type heldMemory struct{ *budget }
+
+// Take takes bytes, if no more than half of the limit is used then.
+func (m heldMemory) Take(bytes int) bool { return m.takeOfHalf(bytes) }
+
+// Give gives bytes back.
+func (m heldMemory) Give(bytes int) { m.give(bytes) }
+
+// logSink hands on the log records of all runs: nobody waits for it.
+type logSink = handover.Logs[logRecord]
+
+func newLogSink(env *environment, next consumer.Logs) *logSink {
+	return handover.NewLogs(handover.LogsSettings[logRecord]{
+		Settings: env.handoverSettings(env.logger), Next: next,
+		MaxRecords: env.config.Limits.MaxQueuedLogs, MaxBytes: env.config.Limits.MaxQueuedLogBytes,
+		Overflow: handover.OverflowDrop, MaxAtOnce: maxLogBatch,
+		Size:    func(l *logRecord) (records, bytes int) { return 1, l.size() },
+		Logs:    func(records []logRecord) plog.Logs { return logsOf(records, env.build) },
+		Dropped: env.telemetry.logRecordsDropped,
+	})
+}

@@ -18,7 +18,8 @@ import (
 	"github.com/callbraid/callbraid/internal/logline"
 )
 
-// BatchesSettings are what Batches are made of. All fields but Hold have to be set.
+// BatchesSettings are what Batches are made of. All fields but TryLate and Hold
+// have to be set.
 type BatchesSettings struct {
 	Settings
 	Next consumer.Traces
@@ -27,6 +28,11 @@ type BatchesSettings struct {
 	// WhileRefused says, for the log, what happens to batches while the pipeline
 	// refuses them, such as: the agent is not read until it accepts them.
 	WhileRefused string
+	// TryLate says that a batch that comes when the time of the shutdown is over is
+	// tried once. False: it is dropped, and no pipeline is asked that may take long,
+	// because whoever hands on has much to read to its end yet. A batch without events,
+	// such as the end of a call stream, is tried once in any case.
+	TryLate bool
 	// Hold is set where batches are held that the pipeline refuses. Nil: whoever hands
 	// on a batch waits until it was accepted.
 	Hold *Hold
@@ -82,11 +88,10 @@ func NewBatches(settings BatchesSettings) *Batches {
 
 // Send hands on a batch, whose data is the caller's again when it returns: the batch was
 // accepted, or is held, or was dropped and counted. The resource may not change any
-// more. When the time of the shutdown is over it asks no pipeline that may take long; a
-// batch without events, such as the end of a call stream, is tried once.
+// more.
 func (b *Batches) Send(batch callevent.Packed, resource pcommon.Resource) {
 	p := parcel{batch: batch, resource: resource, observed: b.settings.Observer.StartTracesOp(b.settings.Context)}
-	if err := b.settings.Context.Err(); err != nil && batch.Events > 0 {
+	if err := b.settings.Context.Err(); err != nil && batch.Events > 0 && !b.settings.TryLate {
 		b.delivered(p, err)
 		return
 	}

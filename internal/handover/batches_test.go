@@ -161,6 +161,25 @@ func TestWhatIsNotAcceptedInTheTimeOfTheShutdownIsDroppedAndCounted(t *testing.T
 	batches.pause.accepted()
 }
 
+func TestWhatComesLateIsTriedOnceWhereThatIsWanted(t *testing.T) {
+	b, next := newBed(t), &pipeline{}
+	batches := NewBatches(BatchesSettings{
+		Settings: b.settings, Next: next, TryLate: true,
+		Accepted: func() { b.add(1, accepted) },
+		Dropped:  func(events int, reason string) { b.add(events, reason) },
+		Retried:  func() { b.add(1, retried) },
+	})
+	b.over()
+	batches.Send(numbered(0, 1), pcommon.NewResource())
+	assert.Equal(t, numbers(1), next.flat())
+	next.refuseWith(errRefused)
+	batches.Send(numbered(1, 2), pcommon.NewResource())
+	assert.Equal(t, 2, next.tried())
+	assert.Equal(t, map[string]int{DroppedShutdown: 2}, b.dropped())
+	assert.Zero(t, b.count(retried))
+	batches.pause.accepted()
+}
+
 func TestAPipelineThatRefusesAndAcceptsByTurnsIsSaidSeldom(t *testing.T) {
 	b := newBed(t)
 	batches := b.batches(&pipeline{}, nil)
@@ -185,6 +204,23 @@ func TestAPipelineThatRefusesAndAcceptsByTurnsIsSaidSeldom(t *testing.T) {
 	assert.EqualValues(t, 2*100-1+2, refusals[1].ContextMap()["refusals_since_last_line"])
 	batches.delivered(p, nil)
 	assert.Equal(t, 2, b.lines(lineAgain))
+}
+
+func TestWhatIsAcceptedLetsTheOthersTryAgainAtOnce(t *testing.T) {
+	b, next := newBed(t), &pipeline{refuse: errRefused}
+	b.settings.Retry = backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	batches := b.batches(next, nil)
+	first := background(func() { batches.Send(numbered(0, 1), pcommon.NewResource()) })
+	second := background(func() { batches.Send(numbered(1, 1), pcommon.NewResource()) })
+	b.await("both to be refused", func() bool { return next.tried() == 2 })
+	next.refuseWith(nil)
+	b.await("both to have tried", func() bool {
+		// One that had been refused only after this would sleep: so they are woken by
+		// as many as it takes.
+		batches.Send(numbered(2, 1), pcommon.NewResource())
+		return isClosed(first) && isClosed(second)
+	})
+	assert.Subset(t, next.flat(), numbers(3))
 }
 
 func TestAnOfferIsMadeOnce(t *testing.T) {
@@ -345,7 +381,8 @@ func TestFinishGivesTheTimeOfTheShutdown(t *testing.T) {
 			ctx: context.Background(), end: make(chan struct{}), endsWhenDropped: true, timeout: time.Millisecond, overtime: time.Hour, want: true},
 		"the caller's context is over first": {
 			ctx: over, end: make(chan struct{}), endsWhenDropped: true, timeout: time.Hour, overtime: time.Hour, want: true},
-		"a pipeline does not return": {ctx: context.Background(), end: never, timeout: time.Millisecond, overtime: time.Millisecond},
+		"a pipeline does not return":                   {ctx: context.Background(), end: never, timeout: time.Millisecond, overtime: time.Millisecond},
+		"the overtime does not depend on the time-out": {ctx: over, end: never, timeout: time.Hour, overtime: time.Millisecond},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -168,6 +168,29 @@ func TestWhoWaitsGoesOnWhenThePipelineRefuses(t *testing.T) {
 	assert.Len(t, next.flat(), 2)
 }
 
+func TestAPipelineThatAcceptsAgainIsWaitedForAgain(t *testing.T) {
+	b, next := newBed(t), &pipeline{}
+	logs := b.queue(next, OverflowDropWhileRefused, 1, 1<<20)
+	b.refusedOne(logs, next)
+	next.refuseWith(nil)
+	b.await("what is accepted", func() bool { return logs.Bytes() == 0 })
+	hang := make(chan struct{})
+	next.mu.Lock()
+	next.hang = hang
+	next.mu.Unlock()
+	added := background(func() {
+		for range 100 {
+			logs.Add(one("y"))
+		}
+	})
+	b.await("the queue to be full", func() bool { return logs.Bytes() == 2 })
+	close(hang)
+	<-added
+	logs.Close()
+	assert.Len(t, next.flat(), 101)
+	assert.Empty(t, b.dropped())
+}
+
 func TestWhereNothingElseHasToGoOnARefusingPipelineIsWaitedFor(t *testing.T) {
 	b, next := newBed(t), &pipeline{}
 	logs := b.queue(next, OverflowWait, 1, 1<<20)

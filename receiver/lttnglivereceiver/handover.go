@@ -31,6 +31,7 @@ func newHandover(env *environment, logger *zap.Logger) *handover.Batches {
 		Settings: env.handoverSettings(logger), Next: env.traces,
 		ScopeName: metadata.ScopeName, ScopeVersion: env.build.Version,
 		WhileRefused: "the session is not read until it accepts them",
+		TryLate:      true,
 		Accepted:     env.telemetry.batchAccepted,
 		Dropped:      env.telemetry.batchDropped,
 		Retried:      env.telemetry.handoverRetried,

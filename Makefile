@@ -13,7 +13,8 @@ BENCH_COUNT ?= 5
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/...
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
+	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/...
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim

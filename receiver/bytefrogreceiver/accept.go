@@ -64,7 +64,7 @@ func (r *bytefrogReceiver) receive(socket net.Conn) {
 		r.begin(conn, limit)
 	default:
 		r.env.telemetry.refused(refusedUnheard)
-		if since, say := r.unheard.say(r.env.now()); say {
+		if since, say := r.unheard.Say(r.env.now()); say {
 			r.env.logger.Warn("A connection is closed unheard, and others for some time: an agent's program ends for it",
 				zap.Error(limit), zap.Stringer("peer", conn.RemoteAddr()), zap.Int("since_last_line", since))
 		}

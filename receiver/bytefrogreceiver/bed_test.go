@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
@@ -27,6 +28,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
@@ -48,6 +50,10 @@ type bed struct {
 	telemetry *componenttest.Telemetry
 	// timing replaces the times of leaving, if it is set.
 	timing *timing
+	// next has what the receiver hands on to, as it is when component is first called.
+	next   sharedreceiver.Signals
+	making sync.Once
+	made   component.Component
 }
 
 // option changes what a receiver is made with.
@@ -84,7 +90,7 @@ func newBed(t testing.TB, options ...option) *bed {
 // start starts the receiver, and ends it with the test.
 func (b *bed) start() {
 	b.t.Helper()
-	require.NoError(b.t, b.receiver.Start(context.Background(), componenttest.NewNopHost()))
+	require.NoError(b.t, b.component().Start(context.Background(), componenttest.NewNopHost()))
 	b.t.Cleanup(b.shutdown)
 }
 
@@ -115,15 +121,21 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	}
 	r.env.timing.shutdown = patience
 	if b.pipeline != nil {
-		r.traces = b.pipeline
+		b.next.Traces = b.pipeline
 	}
-	r.logs, r.metrics = b.logs, b.metrics
+	b.next.Logs, b.next.Metrics = b.logs, b.metrics
 	require.NoError(t, config.Validate())
 	return b
 }
 
+// component is the receiver as the collector has it.
+func (b *bed) component() component.Component {
+	b.making.Do(func() { b.made = sharedreceiver.Once(b.receiver, b.next) })
+	return b.made
+}
+
 func (b *bed) shutdown() {
-	assert.NoError(b.t, b.receiver.Shutdown(context.Background()))
+	assert.NoError(b.t, b.component().Shutdown(context.Background()))
 }
 
 func (b *bed) address() string { return b.receiver.listener.Addr().String() }

@@ -26,7 +26,7 @@ func TestNamesAreWaitedForWhileTheirConnectionIsHeldUp(t *testing.T) {
 	b.pipeline.refuseWith(errRefused)
 	run := b.receiver.env.registry.lookup(1)
 	held.write(append(namesOne(), calls(0, 1)...))
-	b.await("the connection to be held up", func() bool { return run.handover.waiting.Load() == 1 })
+	b.await("the connection to be held up", func() bool { return run.handover.Waiting() == 1 })
 	held.write(append(method(5, "late"), thread(3, 0, "worker")...))
 	p.write(enter(2, 5, 3, 0))
 	came := time.Now()

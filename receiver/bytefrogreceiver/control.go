@@ -101,7 +101,7 @@ func (r *run) readControl() {
 // beats no more: what it still has to send has come lately, or the receiver is held
 // up and reads no more of it.
 func (r *run) isSending(now time.Time, lately time.Duration) bool {
-	return now.Sub(r.lastActive()) < lately || !r.data.caughtUp() || r.handover != nil && r.handover.waiting.Load() > 0
+	return now.Sub(r.lastActive()) < lately || !r.data.caughtUp() || r.handover != nil && r.handover.Waiting() > 0
 }
 
 // pulse says whether an agent's heart beats.

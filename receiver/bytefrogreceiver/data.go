@@ -49,7 +49,7 @@ func (d *dataConnection) prepare() error {
 	if r.handover == nil {
 		return nil
 	}
-	batch, err := newBatcher(r.stream, r.streamID, r.env.config, r.handover.send)
+	batch, err := newBatcher(r.stream, r.streamID, r.env.config, r.send)
 	if err != nil {
 		return err
 	}

@@ -18,9 +18,9 @@
 // connection becomes a run (run.go), with a number from registry.go; control.go
 // reads it. data.go reads a data connection: input.go has the bytes, batching.go
 // decodes events, gives them their names (names.go, namecache.go; pending.go for
-// those that come later) and packs them; handover.go gives the batches, which
-// traces.go makes spans of, to the pipeline. logs.go and metrics.go are ways of
-// their own.
+// those that come later) and packs them; handover.go says how the batches are given to
+// the pipeline, which internal/handover does. logs.go and metrics.go are ways of their
+// own.
 //
 // What connections of a run have to know of each other: sequence.go and clock.go
 // make 32 bit numbers and times long ones, barriers.go has the breaks that batches

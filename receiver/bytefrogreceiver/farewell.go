@@ -73,7 +73,7 @@ func (f *farewell) read() {
 		}
 		before := now
 		now = r.env.now()
-		if over != nil && r.handover != nil && r.handover.waiting.Load() > 0 {
+		if over != nil && r.handover != nil && r.handover.Waiting() > 0 {
 			since = now
 			continue
 		}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/handover"
 )
 
 // deafPipeline doesn't return before it is told to, whatever its context says.
@@ -78,7 +79,7 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 		_, _ = p.conn.Write(append(namesOne(), calls(0, 400_000)...))
 	}()
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the connection to wait", func() bool { return run.handover.waiting.Load() == 1 })
+	b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
 	b.await("many tries", func() bool { return b.pipeline.tried() > 100 })
 	received := run.stream.received.Load()
 	assert.Less(t, received, uint64(20_000), "a batch, and what had been read with it")
@@ -104,7 +105,7 @@ func TestWhatIsRefusedForGoodIsDroppedAndCountedOnce(t *testing.T) {
 	b.await("all events to be dropped", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 20_000 })
 	lines := b.said.FilterLevelExact(zapcore.ErrorLevel).All()
 	require.Len(t, lines, 1)
-	assert.Equal(t, droppedPermanent, lines[0].ContextMap()["reason"])
+	assert.Equal(t, handover.DroppedPermanent, lines[0].ContextMap()["reason"])
 	b.pipeline.refuseWith(nil)
 	p.write(calls(20_000, 10))
 	a.finish()
@@ -125,7 +126,7 @@ func TestAnAgentIsSuspendedWhileThePipelineRefuses(t *testing.T) {
 	b.await("all to be read although the pipeline refuses", func() bool { return run.stream.received.Load() == 40_000 })
 	b.pipeline.refuseWith(nil)
 	b.await("all that was held", func() bool { return b.pipeline.events() == 40_000 })
-	b.await("nothing to be held", func() bool { return !run.handover.holds() })
+	b.await("nothing to be held", func() bool { return !run.handover.Holds() })
 	// Only the data break lets it go on.
 	a.control.send(bytefrog.DataBreak{Sequence: 40_000})
 	a.control.expectCommand(bytefrog.TypeUnsuspend)
@@ -173,7 +174,7 @@ func TestWhatIsHeldIsBoundedAndLeavesMemoryForNames(t *testing.T) {
 	run := b.receiver.env.registry.lookup(1)
 	a.control.expectCommand(bytefrog.TypeSuspend)
 	b.await("the connection to wait for memory", func() bool {
-		return run.stream.budget.used.Load() > minRunMemory/2 && run.handover.waiting.Load() > 0
+		return run.stream.budget.used.Load() > minRunMemory/2 && run.handover.Waiting() > 0
 	})
 	assert.LessOrEqual(t, run.stream.budget.used.Load(), int64(minRunMemory))
 	assert.Less(t, run.stream.received.Load(), uint64(150_000))
@@ -202,6 +203,6 @@ func TestAShutdownWhileBatchesAreHeldDropsAndCountsThem(t *testing.T) {
 	a.answerSuspend(40_000)
 	run := b.receiver.env.registry.lookup(1)
 	b.await("events", func() bool { return run.stream.received.Load() == 40_000 })
-	require.NoError(t, b.receiver.Shutdown(context.Background()))
+	require.NoError(t, b.component().Shutdown(context.Background()))
 	assert.EqualValues(t, 40_000, b.metric("receiver_bytefrog_events_dropped"))
 }

@@ -100,7 +100,7 @@ func (k *keeper) announce() {
 	}
 	result := make(chan announcement, 1)
 	k.announcing = result
-	go func() { result <- announcement{barriers: barriers, accepted: r.handover.offer(batch)} }()
+	go func() { result <- announcement{barriers: barriers, accepted: r.handover.Offer(batch, r.resource)} }()
 }
 
 // announced takes what became of an announcement.

@@ -87,9 +87,9 @@ func (k *keeper) finish() {
 		k.announced(<-k.announcing)
 	}
 	if r.handover != nil {
-		r.handover.wait()
+		r.handover.Wait()
 		k.handOnEnd()
-		r.handover.wait()
+		r.handover.Wait()
 	}
 	r.env.telemetry.runEnded(r.ending.cause)
 	r.env.telemetry.runs(-1)
@@ -109,5 +109,5 @@ func (k *keeper) handOnEnd() {
 		r.logger.Error("The end of the run could not be handed on", zap.Error(err))
 		return
 	}
-	r.handover.send(batch)
+	r.send(batch)
 }

@@ -20,7 +20,7 @@ import (
 
 func (b *bed) shutdownInBackground() <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- b.receiver.Shutdown(context.Background()) }()
+	go func() { done <- b.component().Shutdown(context.Background()) }()
 	return done
 }
 
@@ -158,7 +158,7 @@ func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 		}()
 	}
 	run := b.receiver.env.registry.lookup(1)
-	b.await("a connection to wait", func() bool { return run.handover.waiting.Load() > 0 })
+	b.await("a connection to wait", func() bool { return run.handover.Waiting() > 0 })
 	done := b.shutdownInBackground()
 	a.answerSuspend(4 * each)
 	a.control.expectError()
@@ -211,7 +211,7 @@ func TestConnectionsLingerThoughThePipelineHoldsTheRunUp(t *testing.T) {
 			p := a.join()
 			p.write(append(namesOne(), calls(0, 50)...))
 			run := b.receiver.env.registry.lookup(1)
-			b.await("the connection to wait", func() bool { return run.handover.waiting.Load() == 1 })
+			b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
 			run.leave(unresponsive(time.Second))
 			a.control.expectError()
 			late := calls(100, 500_000) // Far more than sockets hold.
@@ -238,13 +238,13 @@ func TestAnAgentThatWasToldErrorIsNotToldToSuspend(t *testing.T) {
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the connection to wait", func() bool { return run.handover.waiting.Load() == 1 })
+	b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
 	run.leave(unresponsive(time.Second))
 	a.control.expectError()
 	// Now it is refused, which an agent would be told to suspend for.
 	b.pipeline.refuseWith(errRefused)
 	close(hang)
-	b.await("the batch to be held", run.handover.holds)
+	b.await("the batch to be held", run.handover.Holds)
 	b.pipeline.refuseWith(nil)
 	b.awaitRuns(0)
 	assert.Len(t, b.pipeline.only(t).events, 100)
@@ -324,9 +324,9 @@ func TestAShutdownsTimeIsMoreThanWhatAnAgentCanTake(t *testing.T) {
 func TestAShutdownSaysWhatItWaitedFor(t *testing.T) {
 	b := unstartedBed(t, quickly, func(_ *bed, c *Config) { c.ShutdownTimeout = 50 * time.Millisecond })
 	deaf := &deafPipeline{release: make(chan struct{})}
-	b.receiver.traces = deaf
+	b.next.Traces = deaf
 	b.receiver.env.timing.shutdown = time.Second
-	require.NoError(t, b.receiver.Start(context.Background(), componenttest.NewNopHost()))
+	require.NoError(t, b.component().Start(context.Background(), componenttest.NewNopHost()))
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 5)...))
@@ -334,7 +334,7 @@ func TestAShutdownSaysWhatItWaitedFor(t *testing.T) {
 	p.close()
 	a.control.close()
 	b.await("the hand-over", func() bool { return deaf.entered() })
-	assert.ErrorContains(t, b.receiver.Shutdown(context.Background()), "the shutdown is not over 1s after its time for handing on: "+
+	assert.ErrorContains(t, b.component().Shutdown(context.Background()), "the shutdown is not over 1s after its time for handing on: "+
 		"still open are runs (1), hand-overs of call events that the pipeline has not returned from (1)")
 	close(deaf.release)
 	b.awaitRuns(0)
@@ -352,10 +352,10 @@ func TestShutdownTwiceAndWithoutStart(t *testing.T) {
 func TestAPortInUseIsAClearError(t *testing.T) {
 	first := newBed(t)
 	second := unstartedBed(t, func(_ *bed, c *Config) { c.Endpoint = first.address() })
-	err := second.receiver.Start(context.Background(), componenttest.NewNopHost())
+	err := second.component().Start(context.Background(), componenttest.NewNopHost())
 	assert.ErrorContains(t, err, "listening for Bytefrog agents on endpoint "+first.address())
 	assert.ErrorContains(t, err, "address already in use")
-	assert.ErrorIs(t, second.receiver.Start(context.Background(), componenttest.NewNopHost()), err)
+	assert.ErrorIs(t, second.component().Start(context.Background(), componenttest.NewNopHost()), err)
 	second.shutdown()
 }
 

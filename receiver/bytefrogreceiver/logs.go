@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
@@ -97,7 +98,7 @@ func (l runLogs) add(event string, severity plog.SeverityNumber, body string, at
 		return
 	}
 	now := l.now()
-	l.sink.add(logRecord{
+	l.sink.Add(logRecord{
 		origin: l.origin, event: event, severity: severity, body: body, time: now, observed: now, attributes: attributes,
 	})
 }
@@ -111,7 +112,7 @@ func (l runLogs) marker(m bytefrog.Marker, sequence uint64, ticks int64) {
 	if m.Key != "" {
 		body = m.Key + ": " + m.Value
 	}
-	l.sink.add(logRecord{
+	l.sink.Add(logRecord{
 		origin: l.origin, event: eventMarker, severity: plog.SeverityNumberInfo, body: body,
 		time: l.clock.zero.Add(time.Duration(min(max(ticks, -maxTicks), maxTicks)) * tick), observed: l.now(),
 		attributes: []logAttribute{
@@ -160,6 +161,27 @@ func (l runLogs) ended(e ending) {
 		body += ": " + e.err.Error()
 	}
 	l.add(eventAgentLeft, severity, body, text(attributeCause, e.cause.String()))
+}
+
+// logsOf makes of records what the pipeline takes: those of one run that stand together
+// share a resource.
+func logsOf(all []logRecord, build component.BuildInfo) plog.Logs {
+	logs := plog.NewLogs()
+	var records plog.LogRecordSlice
+	var of *origin
+	for i := range all {
+		l := &all[i]
+		if l.origin != of {
+			of = l.origin
+			resource := logs.ResourceLogs().AppendEmpty()
+			of.resource.CopyTo(resource.Resource())
+			scope := resource.ScopeLogs().AppendEmpty()
+			setScope(scope.Scope(), build)
+			records = scope.LogRecords()
+		}
+		l.to(records.AppendEmpty())
+	}
+	return logs
 }
 
 // to writes the record.

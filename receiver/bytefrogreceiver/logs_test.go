@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -82,14 +83,14 @@ func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
 // sinkOf is a log sink in front of next, with a queue of so many records and bytes.
 func sinkOf(t *testing.T, b *bed, next func(context.Context, plog.Logs) error, size, bytes int) *logSink {
 	t.Helper()
-	consumer, err := newLogsConsumer(next)
+	sink, err := consumer.NewLogs(next)
 	require.NoError(t, err)
 	env := *b.receiver.env
 	config := *env.config
 	config.Limits.MaxQueuedLogs, config.Limits.MaxQueuedLogBytes = size, bytes
 	config.Retry = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
 	env.config = &config
-	return newLogSink(&env, consumer)
+	return newLogSink(&env, sink)
 }
 
 // logsGate is a pipeline for logs that refuses until it is opened.
@@ -127,21 +128,21 @@ func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
 	next := &logsGate{}
 	s := sinkOf(t, b, next.consume, 10, mib)
 	record := logRecord{origin: originOne(b), event: "x"}
-	s.add(record)
+	s.Add(record)
 	// From then on nothing is taken out of the queue.
 	b.await("the record to be refused", func() bool { return next.tries.Load() > 0 })
 	for range 100 {
-		s.add(record)
+		s.Add(record)
 	}
 	assert.EqualValues(t, 90, b.metric("receiver_bytefrog_log_records_dropped"))
 	assert.Len(t, b.said.FilterMessageSnippet("queue of log records is full").All(), 1, "one line for a burst")
 	next.opened.Store(true)
 	b.await("the others", func() bool { return next.LogRecordCount() == 11 })
-	s.stop()
+	s.Close()
 	assert.Equal(t, 11, next.LogRecordCount())
-	assert.Zero(t, s.memory.used.Load())
+	assert.Zero(t, s.Bytes())
 	// After its end it takes nothing.
-	s.add(record)
+	s.Add(record)
 	assert.EqualValues(t, 91, b.metric("receiver_bytefrog_log_records_dropped"))
 }
 
@@ -153,16 +154,16 @@ func TestTheNextBurstOfDroppedLogRecordsIsLoggedAgain(t *testing.T) {
 	for burst := range 3 {
 		next.opened.Store(false)
 		tries := next.tries.Load()
-		s.add(record)
+		s.Add(record)
 		b.await("the record to be refused", func() bool { return next.tries.Load() > tries })
 		for range 5 {
-			s.add(record)
+			s.Add(record)
 		}
 		assert.Len(t, b.said.FilterMessageSnippet("queue of log records is full").All(), burst+1)
 		next.opened.Store(true)
-		b.await("the queue to be empty", func() bool { return !s.full.Load() && s.memory.used.Load() == 0 })
+		b.await("the queue to be empty", func() bool { return s.Bytes() == 0 })
 	}
-	s.stop()
+	s.Close()
 }
 
 func TestLogRecordsThatWaitHaveBoundedMemory(t *testing.T) {
@@ -172,26 +173,26 @@ func TestLogRecordsThatWaitHaveBoundedMemory(t *testing.T) {
 	s := sinkOf(t, b, next.consume, 10_000, limit)
 	record := logRecord{origin: originOne(b), event: "x", body: strings.Repeat("x", 64*kib), attributes: []logAttribute{text("y", "")}}
 	for range 4000 {
-		s.add(record)
-		require.LessOrEqual(t, s.memory.used.Load(), int64(limit))
+		s.Add(record)
+		require.LessOrEqual(t, s.Bytes(), limit)
 	}
 	dropped := b.metric("receiver_bytefrog_log_records_dropped")
 	assert.EqualValues(t, 4000-limit/record.size(), dropped, "all that was taken still waits: nothing was accepted")
 	next.opened.Store(true)
-	s.stop()
+	s.Close()
 	assert.EqualValues(t, 4000-dropped, next.LogRecordCount())
-	assert.LessOrEqual(t, next.largest.Load(), int64(maxLogBatchBytes+len(record.body)))
-	assert.Zero(t, s.memory.used.Load())
+	assert.LessOrEqual(t, next.largest.Load(), int64(mib+len(record.body)))
+	assert.Zero(t, s.Bytes())
 }
 
 func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	b := newBed(t)
 	s := sinkOf(t, b, func(context.Context, plog.Logs) error { return consumererror.NewPermanent(errPermanent) }, 10, mib)
 	from := originOne(b)
-	s.add(logRecord{origin: from, event: "x"})
+	s.Add(logRecord{origin: from, event: "x"})
 	b.await("the drop", func() bool { return b.metric("receiver_bytefrog_log_records_dropped") == 1 })
-	s.add(logRecord{origin: from, event: "x"})
-	s.stop()
+	s.Add(logRecord{origin: from, event: "x"})
+	s.Close()
 	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_log_records_dropped"))
 	assert.Len(t, b.said.FilterMessageSnippet("Log records are dropped").All(), 1)
 }

@@ -13,16 +13,11 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
 )
-
-func newLogsConsumer(f func(context.Context, plog.Logs) error) (consumer.Logs, error) {
-	return consumer.NewLogs(f)
-}
 
 // points are the values of the metrics that were handed on last, by name and the
 // value of the one attribute where they have one.
@@ -102,7 +97,7 @@ func TestMetricsThatAreRefusedAreCounted(t *testing.T) {
 	b := unstartedBed(t, quickly, func(_ *bed, c *Config) { c.CollectionInterval = 100 * time.Millisecond })
 	refusing, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return errRefused })
 	require.NoError(t, err)
-	b.receiver.metrics = refusing
+	b.next.Metrics = refusing
 	b.start()
 	a := connect(b, 1)
 	b.await("drops", func() bool { return b.metric("receiver_bytefrog_metric_points_dropped") >= 18 })
@@ -121,10 +116,9 @@ func TestTheLastMetricsOfTooManyRunsAreDroppedAndCounted(t *testing.T) {
 	}
 	assert.EqualValues(t, 2*11, b.metric("receiver_bytefrog_metric_points_dropped"))
 	assert.Len(t, b.said.FilterMessageSnippet("More runs ended").All(), 1)
-	loop.collect(context.Background())
+	b.shutdown()
 	all := b.metrics.AllMetrics()
 	require.Len(t, all, 1)
 	assert.Equal(t, 11*maxOver, all[0].DataPointCount(), "points says what record does")
-	loop.ended(state)
 	assert.EqualValues(t, 2*11, b.metric("receiver_bytefrog_metric_points_dropped"))
 }

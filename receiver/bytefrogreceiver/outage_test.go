@@ -60,7 +60,7 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 		// holds by itself, and waits for numbers again before anyone tries.
 		c.Retry = RetryConfig{InitialInterval: 20 * time.Millisecond, MaxInterval: maxWait / 5}
 	})
-	b.receiver.traces = pairing
+	b.next.Traces = pairing
 	b.start()
 	a := connect(b, 1)
 	a.join()
@@ -86,7 +86,7 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 	run := b.receiver.env.registry.lookup(1)
 	b.await("spans", func() bool { return o.spans.Load() > 0 })
 	o.refusing.Store(true)
-	b.await("both connections to be refused", func() bool { return run.handover.waiting.Load() == 2 })
+	b.await("both connections to be refused", func() bool { return run.handover.Waiting() == 2 })
 	began := time.Now()
 	b.await("a long outage", func() bool { return time.Since(began) > 3*maxWait })
 	o.refusing.Store(false)

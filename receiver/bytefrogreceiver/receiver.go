@@ -20,6 +20,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
 // bytefrogReceiver is the HQ: one for each component ID, however many signals have
@@ -27,29 +29,17 @@ import (
 type bytefrogReceiver struct {
 	env      *environment
 	settings receiver.Settings
-
-	starting   sync.Once
-	startError error
-	stopOnce   sync.Once
-	stopError  error
 	// stopping is closed when the shutdown begins.
 	stopping chan struct{}
-
-	// The consumers of signals that a pipeline uses; set before Start.
-	traces  consumer.Traces
-	logs    consumer.Logs
-	metrics consumer.Metrics
 
 	listener   net.Listener
 	handshakes handshakes
 	// open is how many connections are.
 	open atomic.Int64
 	// unheard is of those that are closed at once.
-	unheard seldom
+	unheard logline.Seldom
 	// serving are the goroutines of the listener and of all connections.
 	serving sync.WaitGroup
-	// forget takes the receiver out of the factory's map.
-	forget func()
 	// cancel cancels env.ctx.
 	cancel context.CancelFunc
 }
@@ -107,7 +97,6 @@ func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver,
 	r := &bytefrogReceiver{
 		settings: settings,
 		stopping: make(chan struct{}),
-		forget:   func() {},
 		env: &environment{
 			config:    config,
 			build:     settings.BuildInfo,
@@ -122,13 +111,8 @@ func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver,
 	return r, nil
 }
 
-// Start listens. It does so once, however many signals call it.
-func (r *bytefrogReceiver) Start(ctx context.Context, host component.Host) error {
-	r.starting.Do(func() { r.startError = r.start(ctx, host) })
-	return r.startError
-}
-
-func (r *bytefrogReceiver) start(ctx context.Context, _ component.Host) error {
+// Start listens.
+func (r *bytefrogReceiver) Start(ctx context.Context, _ component.Host, next sharedreceiver.Signals) error {
 	config := r.env.config
 	listener, err := r.listen(ctx)
 	if err != nil {
@@ -138,11 +122,11 @@ func (r *bytefrogReceiver) start(ctx context.Context, _ component.Host) error {
 	// The context of Start is over before the receiver is.
 	r.env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.env.lingering.ctx = r.env.ctx
-	r.env.traces = r.traces
-	if r.logs != nil {
-		r.env.logs = newLogSink(r.env, r.logs)
+	r.env.traces = next.Traces
+	if next.Logs != nil {
+		r.env.logs = newLogSink(r.env, next.Logs)
 	}
-	r.env.metrics = newMetricsLoop(r.env, r.settings, r.metrics)
+	r.env.metrics = newMetricsLoop(r.env, r.settings, next.Metrics)
 	r.warnIfOpen(listener.Addr())
 	r.env.logger.Info("Listening for Bytefrog agents", zap.Stringer("address", listener.Addr()))
 	r.serving.Add(1)
@@ -179,11 +163,3 @@ func (r *bytefrogReceiver) warnIfOpen(address net.Addr) {
 }
 
 func (r *bytefrogReceiver) isShuttingDown() bool { return isClosed(r.stopping) }
-
-// Shutdown leaves all agents and hands on what is in memory, for at most
-// shutdown_timeout; then what is left is dropped and counted. It ends farewellTime
-// after that at the latest, whatever agents and the pipeline do.
-func (r *bytefrogReceiver) Shutdown(ctx context.Context) error {
-	r.stopOnce.Do(func() { r.stopError = r.shutdown(ctx) })
-	return r.stopError
-}

@@ -79,7 +79,7 @@ func TestCallsThatEndBeforeARenameIsPlacedHaveTheNewName(t *testing.T) {
 			require.NoError(t, pairing.Start(context.Background(), componenttest.NewNopHost()))
 
 			b := unstartedBed(t, quickly, withDataConnections(2))
-			b.receiver.traces = pairing
+			b.next.Traces = pairing
 			b.start()
 			a := connect(b, 1)
 			named, other := a.join(), a.join()

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/handover"
 )
 
 // run is one run of one agent: from its hello until its ID is given back.
@@ -31,7 +31,7 @@ type run struct {
 	logger   *zap.Logger
 
 	stream   *stream
-	handover *handover // nil when no pipeline takes traces
+	handover *handover.Batches // nil when no pipeline takes traces
 	logs     runLogs
 	control  *control
 	data     dataConnections
@@ -85,15 +85,7 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	r.data.init(env.config.Agent.DataConnections)
 	r.logs = runLogs{sink: env.logs, clock: &r.stream.clock, origin: &origin{run: id, resource: resource}, now: env.now}
 	if env.traces != nil {
-		r.handover = &handover{
-			next: env.traces, observer: env.observer, telemetry: env.telemetry, logger: r.logger,
-			backoff: backoff{retry: env.config.Retry}, ctx: env.ctx, now: env.now,
-			traces: func(batch callevent.Packed) ptrace.Traces { return batchTraces(batch, resource, env.build) },
-		}
-		if env.config.OnOverload == OverloadSuspend {
-			r.handover.budget = &r.stream.budget
-			r.handover.refused, r.handover.drained = r.suspendForOverload, r.wake
-		}
+		r.handover = r.newHandover()
 	}
 	return r, nil
 }

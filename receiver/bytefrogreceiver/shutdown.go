@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/handover"
 )
 
 // farewellTime is how much longer than shutdown_timeout a shutdown may take for what
@@ -16,8 +18,10 @@ import (
 // It is more than the times of one agent (timing) together.
 const farewellTime = 6 * time.Second
 
-func (r *bytefrogReceiver) shutdown(ctx context.Context) error {
-	defer r.forget()
+// Shutdown leaves all agents and hands on what is in memory, for at most
+// shutdown_timeout; then what is left is dropped and counted. It ends farewellTime
+// after that at the latest, whatever agents and the pipeline do.
+func (r *bytefrogReceiver) Shutdown(ctx context.Context) error {
 	defer r.env.telemetry.shutdown()
 	close(r.stopping)
 	if r.listener == nil {
@@ -34,35 +38,16 @@ func (r *bytefrogReceiver) shutdown(ctx context.Context) error {
 		r.serving.Wait()
 		r.env.registry.allClosed.Wait()
 		r.env.lingering.wait()
-		r.env.metrics.stop()
+		r.env.metrics.Close()
 		if r.env.logs != nil {
-			r.env.logs.stop()
+			r.env.logs.Close()
 		}
 	}()
-	return r.awaitOver(ctx, over)
-}
-
-// awaitOver waits for the end of everything, and drops what is left when the time
-// is over.
-func (r *bytefrogReceiver) awaitOver(ctx context.Context, over <-chan struct{}) error {
-	defer r.cancel()
-	timer := time.NewTimer(r.env.config.ShutdownTimeout)
-	defer timer.Stop()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	r.cancel()
 	beyond := r.env.timing.shutdown
-	timer.Reset(beyond)
-	select {
-	case <-over:
-		return nil
-	case <-timer.C:
+	if !handover.Finish(ctx, over, r.env.config.ShutdownTimeout, beyond, r.cancel) {
 		return fmt.Errorf("the shutdown is not over %v after its time for handing on: still open are %s", beyond, r.stillOpen())
 	}
+	return nil
 }
 
 // stillOpen says what a shutdown waits for.
@@ -76,7 +61,7 @@ func (r *bytefrogReceiver) stillOpen() string {
 	runs, handovers := r.env.registry.list(), 0
 	for _, run := range runs {
 		if run.handover != nil {
-			handovers += int(run.handover.calls.Load())
+			handovers += run.handover.Calls()
 		}
 	}
 	say(len(runs), "runs")
@@ -85,7 +70,7 @@ func (r *bytefrogReceiver) stillOpen() string {
 	say(r.handshakes.len(), "of those that have not said what they are")
 	say(r.env.lingering.len(), "of those that linger")
 	if r.env.logs != nil {
-		say(int(r.env.logs.memory.used.Load()), "bytes of log records")
+		say(r.env.logs.Bytes(), "bytes of log records")
 	}
 	if len(open) == 0 {
 		return "the last metrics"

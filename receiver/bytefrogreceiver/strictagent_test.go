@@ -93,12 +93,12 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 		end     func(t *testing.T, b *bed, a *bytefrogagent.Agent)
 	}{
 		"shutdown under full load": {nil, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
-			require.NoError(t, b.receiver.Shutdown(context.Background()))
+			require.NoError(t, b.component().Shutdown(context.Background()))
 		}},
 		"shutdown while the pipeline refuses": {[]option{soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.pipeline.refuseWith(errRefused)
 			full(b)
-			require.NoError(t, b.receiver.Shutdown(context.Background()))
+			require.NoError(t, b.component().Shutdown(context.Background()))
 		}},
 		"shutdown while the pipeline doesn't answer": {[]option{soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			hang := make(chan struct{})
@@ -114,7 +114,7 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 		"shutdown while suspended for overload": {[]option{suspendsOnOverload, soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.pipeline.refuseWith(errRefused)
 			b.await("suspend", func() bool { return b.metric("receiver_bytefrog_suspends") == 1 })
-			require.NoError(t, b.receiver.Shutdown(context.Background()))
+			require.NoError(t, b.component().Shutdown(context.Background()))
 		}},
 		"given up": {nil, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.receiver.env.registry.lookup(1).leave(unresponsive(time.Second))
@@ -127,7 +127,7 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 		"given up while frozen and the pipeline refuses": {[]option{impatiently}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
 			b.pipeline.refuseWith(errRefused)
 			run := b.receiver.env.registry.lookup(1)
-			b.await("the connections to wait", func() bool { return run.handover.waiting.Load() == 2 })
+			b.await("the connections to wait", func() bool { return run.handover.Waiting() == 2 })
 			a.Freeze()
 			b.await("the run to be given up", run.isLeaving)
 			a.Thaw()
@@ -137,7 +137,7 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 		"out of memory while the pipeline refuses": {nil, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.pipeline.refuseWith(errRefused)
 			run := b.receiver.env.registry.lookup(1)
-			b.await("the connections to wait", func() bool { return run.handover.waiting.Load() == 2 })
+			b.await("the connections to wait", func() bool { return run.handover.Waiting() == 2 })
 			run.leave(outOfMemory(1))
 			b.pipeline.refuseWith(nil)
 		}},

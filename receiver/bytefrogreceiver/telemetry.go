@@ -44,14 +44,9 @@ const (
 	connectionData    = "data"
 )
 
-// Why something was dropped.
-const (
-	droppedPermanent = "permanent_error"
-	droppedInvalid   = "invalid"
-	droppedShutdown  = "shutdown"
-	droppedRefused   = "refused"
-	droppedQueueFull = "queue_full"
-)
+// droppedInvalid is why a batch was dropped that could not be made. The other reasons are
+// those of hand-overs.
+const droppedInvalid = "invalid"
 
 var background = context.Background()
 

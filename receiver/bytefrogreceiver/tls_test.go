@@ -99,7 +99,7 @@ func TestAgentsCanSpeakTLSAndHaveToShowWhoTheyAre(t *testing.T) {
 	b.await("more events", func() bool { return b.pipeline.events() == 100_010 })
 
 	done := make(chan error, 1)
-	go func() { done <- b.receiver.Shutdown(context.Background()) }()
+	go func() { done <- b.component().Shutdown(context.Background()) }()
 	control.expectCommand(bytefrog.TypeSuspend)
 	control.send(bytefrog.DataBreak{Sequence: 100_010})
 	assert.Equal(t, "the receiver is shutting down", control.expectError())

@@ -61,7 +61,7 @@ func (r *run) resumeAfterOverload() {
 	t := &r.tracing
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over || !t.overloaded || r.handover.holds() {
+	if t.over || !t.overloaded || r.handover.Holds() {
 		return
 	}
 	released, answered := t.release(r.env.now(), r.env.timing.answer)

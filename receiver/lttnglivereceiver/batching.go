@@ -114,7 +114,7 @@ func (p *process) flush() {
 	events := p.packer.Len()
 	if batch, ok := p.close(); ok {
 		p.trace.env.telemetry.packed(int64(events))
-		p.trace.follower.handover.send(batch, p.frozen())
+		p.trace.follower.handover.Send(batch, p.frozen())
 	}
 	p.reset()
 }
@@ -122,7 +122,7 @@ func (p *process) flush() {
 // keepAlive hands on an empty batch.
 func (p *process) keepAlive() {
 	if batch, ok := p.close(); ok {
-		p.trace.follower.handover.offer(batch, p.frozen())
+		p.trace.follower.handover.Offer(batch, p.frozen())
 	}
 	p.reset()
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttnglive/capture"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
@@ -47,6 +48,10 @@ type bed struct {
 	said      *observer.ObservedLogs
 	telemetry *componenttest.Telemetry
 	host      component.Host
+	// next has what the receiver hands on to, as it is when component is first called.
+	next   sharedreceiver.Signals
+	making sync.Once
+	made   component.Component
 }
 
 // option changes what a receiver is made with.
@@ -64,7 +69,7 @@ func reading(address string) option {
 func newBed(t testing.TB, options ...option) *bed {
 	t.Helper()
 	b := unstartedBed(t, options...)
-	require.NoError(t, b.receiver.Start(context.Background(), b.host))
+	require.NoError(t, b.component().Start(context.Background(), b.host))
 	t.Cleanup(b.shutdown)
 	return b
 }
@@ -97,17 +102,23 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	require.NoError(t, err)
 	b.receiver = r
 	if b.pipeline != nil {
-		r.traces = b.pipeline
+		b.next.Traces = b.pipeline
 	}
 	if b.logs != nil {
-		r.logs = b.logs
+		b.next.Logs = b.logs
 	}
-	r.metrics = b.metrics
+	b.next.Metrics = b.metrics
 	return b
 }
 
+// component is the receiver as the collector has it.
+func (b *bed) component() component.Component {
+	b.making.Do(func() { b.made = sharedreceiver.Once(b.receiver, b.next) })
+	return b.made
+}
+
 func (b *bed) shutdown() {
-	assert.NoError(b.t, b.receiver.Shutdown(context.Background()))
+	assert.NoError(b.t, b.component().Shutdown(context.Background()))
 }
 
 // await waits for a condition.

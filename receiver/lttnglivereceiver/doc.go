@@ -28,7 +28,7 @@
 // (batching.go) with names that come from its list of objects (addresses.go) and with
 // the breaks in the data (breaks.go).
 //
-// handover.go gives batches to the pipeline, logsink.go log records, metrics.go metrics.
-// All of a session is done by one goroutine; the pipeline for logs and that for
-// metrics have one each.
+// handover.go says how batches and log records are given to the pipelines, metrics.go
+// which metrics are; internal/handover does it. All of a session is done by one
+// goroutine; the pipeline for logs and that for metrics have one each.
 package lttnglivereceiver

@@ -12,7 +12,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -27,12 +29,12 @@ type follower struct {
 	// perProcess says that the session has buffers for each process.
 	perProcess bool
 
-	handover *handover
+	handover *handover.Batches
 	logs     *logBatcher
 	rules    map[string]rulePart
 	traces   map[string]*trace
 	buffers  buffers
-	backoff  backoff
+	backoff  *backoff.Backoff
 	// saved is when positions were stored last.
 	saved time.Time
 	// held is time since began that doesn't count for max_delay, since the session was
@@ -71,7 +73,7 @@ func newFollower(env *environment, s lttnglive.Session) *follower {
 	return &follower{
 		env: env, logger: logger, id: s.ID, host: s.Host, session: s.Name, opened: env.now(), began: env.now(), stopped: env.now(), saved: env.now(),
 		handover: newHandover(env, logger), logs: newLogBatcher(env), rules: rulesByEvent(env.config.CallRules),
-		traces: map[string]*trace{}, backoff: backoff{RetryConfig: env.config.Reconnect},
+		traces: map[string]*trace{}, backoff: backoff.New(backoff.Config(env.config.Reconnect)),
 		warned: map[string]bool{}, done: make(chan struct{}),
 	}
 }
@@ -117,7 +119,7 @@ func (f *follower) run() {
 			f.finish(callevent.CauseDisconnected)
 			return
 		}
-		pause := f.backoff.pause()
+		pause := f.backoff.Pause()
 		f.failed(err, pause)
 		f.save()
 		if !f.env.pause(pause) {

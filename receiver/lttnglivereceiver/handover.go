@@ -4,94 +4,65 @@
 package lttnglivereceiver
 
 import (
-	"context"
-	"time"
-
-	"go.opentelemetry.io/collector/consumer/consumererror"
-	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
 const formatLTTng = "lttng"
 
-// handover gives the batches of one session to the pipeline, which may refuse them:
-// whoever hands on a batch waits until it was accepted, and the session is not read
-// meanwhile. Its relay daemon keeps what is recorded, so nothing is lost and the traced
-// programs don't notice. It is for one goroutine.
-type handover struct {
-	env     *environment
-	logger  *zap.Logger
-	backoff backoff
-	// dropping and refusing say that a burst of it goes on, which is logged once.
-	dropping, refusing bool
-}
-
-func newHandover(env *environment, logger *zap.Logger) *handover {
-	return &handover{env: env, logger: logger, backoff: backoff{RetryConfig: env.config.Retry}}
-}
-
-// send hands on a batch until it is accepted, refused for good, or the time is over.
-// Its data is the caller's again when it returns.
-func (h *handover) send(batch callevent.Packed, resource pcommon.Resource) {
-	ctx := h.env.observer.StartTracesOp(h.env.ctx)
-	for {
-		// What the pipeline is given is made anew for each try: it may change what it
-		// refuses.
-		err := h.env.traces.ConsumeTraces(ctx, batchTraces(batch, resource, h.env.build))
-		if err == nil || consumererror.IsPermanent(err) {
-			h.backoff.reset()
-			h.delivered(ctx, batch, err)
-			return
-		}
-		if !h.refusing {
-			h.refusing = true
-			h.logger.Warn("The pipeline refuses call events: the session is not read until it accepts them", zap.Error(err))
-		}
-		timer := time.NewTimer(h.backoff.pause())
-		select {
-		case <-timer.C:
-		case <-h.env.ctx.Done():
-		}
-		timer.Stop()
-		if h.env.ctx.Err() != nil {
-			h.delivered(ctx, batch, err)
-			return
-		}
-		h.env.telemetry.handoverRetried()
+// handoverSettings is what hand-overs of all signals have in common.
+func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
+	return handover.Settings{
+		Context: e.ctx, Observer: e.observer, Format: formatLTTng, Logger: logger,
+		Retry: backoff.Config(e.config.Retry), Now: e.now,
 	}
 }
 
-// offer hands on a batch without events, which nothing is lost with: it reports
-// whether the pipeline accepted it at once.
-func (h *handover) offer(batch callevent.Packed, resource pcommon.Resource) bool {
-	ctx := h.env.observer.StartTracesOp(h.env.ctx)
-	err := h.env.traces.ConsumeTraces(ctx, batchTraces(batch, resource, h.env.build))
-	h.env.observer.EndTracesOp(ctx, formatLTTng, 1, err)
-	return err == nil
+// newHandover makes the hand-over of a session's batches: whoever hands on a batch waits
+// until it was accepted, and the session is not read meanwhile. Its relay daemon keeps
+// what is recorded, so nothing is lost and the traced programs don't notice.
+func newHandover(env *environment, logger *zap.Logger) *handover.Batches {
+	return handover.NewBatches(handover.BatchesSettings{
+		Settings: env.handoverSettings(logger), Next: env.traces,
+		ScopeName: metadata.ScopeName, ScopeVersion: env.build.Version,
+		WhileRefused: "the session is not read until it accepts them",
+		TryLate:      true,
+		Accepted:     env.telemetry.batchAccepted,
+		Dropped:      env.telemetry.batchDropped,
+		Retried:      env.telemetry.handoverRetried,
+	})
 }
 
-// delivered ends the hand-over of a batch: accepted, or dropped with err.
-func (h *handover) delivered(ctx context.Context, batch callevent.Packed, err error) {
-	h.env.observer.EndTracesOp(ctx, formatLTTng, 1, err)
-	if err == nil {
-		h.env.telemetry.batchAccepted()
-		h.dropping = false
-		if h.refusing {
-			h.refusing = false
-			h.logger.Info("The pipeline accepts call events again")
-		}
-		return
+// logParcel is log records of one session on their way to the pipeline.
+type logParcel struct {
+	logs    plog.Logs
+	records int
+	bytes   int
+}
+
+// logSink hands on the log records of all sessions. While the pipeline refuses them, and
+// their queue is full, they are dropped, so that spans don't wait for them. As long as it
+// accepts, and where there are no spans to wait, whoever adds records waits for room
+// instead: a recording is read as fast as both can take it, and the relay daemon keeps
+// the rest.
+type logSink = handover.Logs[logParcel]
+
+func newLogSink(env *environment, next consumer.Logs) *logSink {
+	overflow := handover.OverflowDropWhileRefused
+	if env.traces == nil {
+		overflow = handover.OverflowWait
 	}
-	reason := droppedPermanent
-	if !consumererror.IsPermanent(err) {
-		reason = droppedShutdown
-	}
-	h.env.telemetry.batchDropped(batch.Events, reason)
-	if !h.dropping {
-		h.dropping = true
-		h.logger.Error("A batch of call events is dropped, and so are others until the next is accepted",
-			zap.String("reason", reason), zap.Int("events", batch.Events), zap.Error(err))
-	}
+	return handover.NewLogs(handover.LogsSettings[logParcel]{
+		Settings: env.handoverSettings(env.logger), Next: next,
+		MaxRecords: env.config.Limits.MaxQueuedLogs, MaxBytes: env.config.Limits.MaxQueuedLogBytes,
+		Overflow: overflow, MaxAtOnce: 1,
+		Size:    func(p *logParcel) (records, bytes int) { return p.records, p.bytes },
+		Logs:    func(parcels []logParcel) plog.Logs { return parcels[0].logs },
+		Dropped: env.telemetry.logRecordsDropped,
+	})
 }

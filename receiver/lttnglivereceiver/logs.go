@@ -6,10 +6,12 @@ package lttnglivereceiver
 import (
 	"time"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
 const (
@@ -94,6 +96,11 @@ func (b *logBatcher) scope(logs *originLogs, logger []byte) plog.LogRecordSlice 
 	return scope.LogRecords()
 }
 
+func setScope(scope pcommon.InstrumentationScope, build component.BuildInfo) {
+	scope.SetName(metadata.ScopeName)
+	scope.SetVersion(build.Version)
+}
+
 // attend hands on what is old enough.
 func (b *logBatcher) attend(now time.Time) {
 	if b != nil && b.records > 0 && now.Sub(b.opened) >= b.env.config.Batch.MaxDelay {
@@ -106,7 +113,7 @@ func (b *logBatcher) flush() {
 	if b == nil || b.records == 0 {
 		return
 	}
-	b.env.logs.add(logParcel{logs: b.logs, records: b.records, bytes: b.bytes})
+	b.env.logs.Add(logParcel{logs: b.logs, records: b.records, bytes: b.bytes})
 	b.logs = plog.NewLogs()
 	clear(b.origins)
 	b.records, b.bytes = 0, 0

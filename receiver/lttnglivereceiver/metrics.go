@@ -4,129 +4,64 @@
 package lttnglivereceiver
 
 import (
-	"context"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
-	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
-// metricsLoop hands on metrics of the sessions at every collection interval. Those of
-// a session that has ended are handed on once more. Without a pipeline for metrics it
-// does nothing.
+// metricsLoop hands on metrics of the sessions.
 type metricsLoop struct {
-	env     *environment
-	next    consumer.Metrics
+	*handover.Metrics[sessionState]
 	builder *metadata.MetricsBuilder
-	// sessions are those that are read.
-	sessions func() []*follower
-	halt     chan struct{}
-	done     chan struct{}
-	// refusing says that a burst of it goes on, which is logged once.
-	refusing bool
-
-	mu sync.Mutex
-	// over are the last states of sessions that have ended.
-	over []sessionState
 }
 
 const (
 	// maxOver bounds the sessions that have ended since the last collection.
 	maxOver = 1024
-	// lastMetrics is how long the last metrics have at a shutdown.
-	lastMetrics = time.Second
 	// pointsOfSession is how many points record makes of a session.
 	pointsOfSession = 8
 )
 
 func newMetricsLoop(env *environment, settings receiver.Settings, next consumer.Metrics, sessions func() []*follower) *metricsLoop {
-	m := &metricsLoop{env: env, next: next, sessions: sessions, halt: make(chan struct{}), done: make(chan struct{})}
-	if next == nil {
-		close(m.done)
-		return m
+	m := &metricsLoop{}
+	if next != nil {
+		m.builder = metadata.NewMetricsBuilder(env.config.MetricsBuilderConfig, settings)
 	}
-	m.builder = metadata.NewMetricsBuilder(env.config.MetricsBuilderConfig, settings)
-	go m.run()
+	m.Metrics = handover.NewMetrics(handover.MetricsSettings[sessionState]{
+		Settings: env.handoverSettings(env.logger), Next: next, Interval: env.config.CollectionInterval,
+		Living:   func() []sessionState { return statesOf(sessions()) },
+		Metrics:  func(states []sessionState) pmetric.Metrics { return m.metrics(states, env.now()) },
+		MaxEnded: maxOver, Points: func(*sessionState) int { return pointsOfSession }, What: "sessions",
+		Dropped: env.telemetry.metricPointsDropped,
+	})
 	return m
 }
 
 // ended says what a session was like at its end.
 func (m *metricsLoop) ended(s sessionState) {
-	if m.next == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.over) < maxOver {
-		s.over, s.streams, s.processes = true, 0, 0
-		m.over = append(m.over, s)
-		return
-	}
-	m.env.telemetry.metricPointsDropped(pointsOfSession, droppedQueueFull)
+	s.over, s.streams, s.processes = true, 0, 0
+	m.Ended(s)
 }
 
-// stop hands on the last metrics and waits for the end of it.
-func (m *metricsLoop) stop() {
-	close(m.halt)
-	<-m.done
+func statesOf(sessions []*follower) []sessionState {
+	states := make([]sessionState, len(sessions))
+	for i, f := range sessions {
+		states[i] = f.state()
+	}
+	return states
 }
 
-func (m *metricsLoop) run() {
-	defer close(m.done)
-	ticker := time.NewTicker(m.env.config.CollectionInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			m.collect(m.env.ctx)
-		case <-m.halt:
-			ctx, cancel := context.WithTimeout(m.env.ctx, lastMetrics)
-			m.collect(ctx)
-			cancel()
-			return
-		}
-	}
-}
-
-// collect hands on the metrics of all sessions. What is refused is not tried again:
-// the next collection says it all.
-func (m *metricsLoop) collect(ctx context.Context) {
-	states := m.takeOver()
-	for _, f := range m.sessions() {
-		states = append(states, f.state())
-	}
-	if len(states) == 0 {
-		return
-	}
-	now := m.env.now()
+func (m *metricsLoop) metrics(states []sessionState, at time.Time) pmetric.Metrics {
 	for i := range states {
-		m.record(&states[i], now)
+		m.record(&states[i], at)
 	}
-	metrics := m.builder.Emit()
-	n := metrics.DataPointCount()
-	ctx = m.env.observer.StartMetricsOp(ctx)
-	err := m.next.ConsumeMetrics(ctx, metrics)
-	m.env.observer.EndMetricsOp(ctx, formatLTTng, n, err)
-	if err != nil {
-		m.env.telemetry.metricPointsDropped(n, droppedRefused)
-		if !m.refusing {
-			m.env.logger.Warn("The pipeline refuses metrics: they are dropped until it accepts them", zap.Error(err))
-		}
-	}
-	m.refusing = err != nil
-}
-
-func (m *metricsLoop) takeOver() []sessionState {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	over := m.over
-	m.over = nil
-	return over
+	return m.builder.Emit()
 }
 
 func (m *metricsLoop) record(s *sessionState, at time.Time) {

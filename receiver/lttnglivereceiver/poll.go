@@ -36,7 +36,7 @@ func (a *attachment) read(streams []lttnglive.Stream) error {
 			return errStopping
 		}
 		if news {
-			a.f.backoff.reset()
+			a.f.backoff.Reset()
 			idle = a.f.env.config.Poll.MinInterval
 			continue
 		}

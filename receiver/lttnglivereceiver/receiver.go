@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -17,6 +16,8 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/symbols"
 )
 
@@ -26,20 +27,9 @@ type liveReceiver struct {
 	env      *environment
 	settings receiver.Settings
 
-	starting   sync.Once
-	startError error
-	stopOnce   sync.Once
-	stopError  error
-	started    bool
-
-	// The consumers of signals that a pipeline uses; set before Start.
-	traces  consumer.Traces
-	logs    consumer.Logs
-	metrics consumer.Metrics
+	started bool
 
 	watcher *watcher
-	// forget takes the receiver out of the factory's map.
-	forget func()
 	// cancelReading and cancel cancel env.reading and env.ctx.
 	cancelReading, cancel context.CancelFunc
 }
@@ -89,7 +79,6 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 	}
 	return &liveReceiver{
 		settings: settings,
-		forget:   func() {},
 		env: &environment{
 			config:    config,
 			id:        settings.ID,
@@ -106,14 +95,9 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 
 // Start begins to look for sessions. That no relay daemon can be reached is no error:
 // it is tried again.
-func (r *liveReceiver) Start(ctx context.Context, host component.Host) error {
-	r.starting.Do(func() { r.startError = r.start(ctx, host) })
-	return r.startError
-}
-
-func (r *liveReceiver) start(ctx context.Context, host component.Host) error {
+func (r *liveReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
 	env := r.env
-	if r.traces != nil {
+	if next.Traces != nil {
 		settings := symbols.DefaultSettings()
 		settings.Paths = env.config.SymbolPaths
 		settings.Report = func(object string, err error) {
@@ -131,23 +115,16 @@ func (r *liveReceiver) start(ctx context.Context, host component.Host) error {
 	// The context of Start is over before the receiver is.
 	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	env.reading, r.cancelReading = context.WithCancel(env.ctx)
-	env.traces = r.traces
-	if r.logs != nil {
-		env.logs = newLogSink(env, r.logs)
+	env.traces = next.Traces
+	if next.Logs != nil {
+		env.logs = newLogSink(env, next.Logs)
 	}
 	r.watcher = newWatcher(env)
-	env.metrics = newMetricsLoop(env, r.settings, r.metrics, r.watcher.active)
+	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.watcher.active)
 	r.started = true
 	env.logger.Info("Looking for LTTng sessions", zap.String("endpoint", env.config.Endpoint), zap.Strings("sessions", env.config.Sessions))
 	r.watcher.start()
 	return nil
-}
-
-// Shutdown detaches all sessions and hands on what is in memory, for at most
-// shutdown_timeout; then what is left is dropped and counted.
-func (r *liveReceiver) Shutdown(ctx context.Context) error {
-	r.stopOnce.Do(func() { r.stopError = r.shutdown(ctx) })
-	return r.stopError
 }
 
 const (
@@ -159,8 +136,9 @@ const (
 	overtime = 2 * time.Second
 )
 
-func (r *liveReceiver) shutdown(ctx context.Context) error {
-	defer r.forget()
+// Shutdown detaches all sessions and hands on what is in memory, for at most
+// shutdown_timeout; then what is left is dropped and counted.
+func (r *liveReceiver) Shutdown(ctx context.Context) error {
 	defer r.env.telemetry.shutdown()
 	close(r.env.stopping)
 	if !r.started {
@@ -172,35 +150,16 @@ func (r *liveReceiver) shutdown(ctx context.Context) error {
 	go func() {
 		defer close(over)
 		r.watcher.wait()
-		r.env.metrics.stop()
+		r.env.metrics.Close()
 		if r.env.logs != nil {
-			r.env.logs.stop()
+			r.env.logs.Close()
 		}
 	}()
-	err := r.awaitOver(ctx, over)
+	var err error
+	if !handover.Finish(ctx, over, r.env.config.ShutdownTimeout, overtime, r.cancel) {
+		err = fmt.Errorf("the pipeline has not returned from a hand-over %v after shutdown_timeout", overtime)
+	}
 	return errors.Join(err, r.env.positions.close(ctx))
-}
-
-// awaitOver waits for the end of everything, and drops what is left when the time
-// is over.
-func (r *liveReceiver) awaitOver(ctx context.Context, over <-chan struct{}) error {
-	defer r.cancel()
-	timer := time.NewTimer(r.env.config.ShutdownTimeout)
-	defer timer.Stop()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	r.cancel()
-	timer.Reset(overtime)
-	select {
-	case <-over:
-		return nil
-	case <-timer.C:
-		return fmt.Errorf("the pipeline has not returned from a hand-over %v after shutdown_timeout", overtime)
-	}
 }
 
 func (e *environment) isStopping() bool {

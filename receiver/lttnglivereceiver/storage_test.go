@@ -154,7 +154,7 @@ func TestAStorageThatIsNoneIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := unstartedBed(t, func(_ *bed, c *Config) { c.Storage = &id })
-			err := b.receiver.Start(context.Background(), hostWith{componenttest.NewNopHost(), c.extensions})
+			err := b.component().Start(context.Background(), hostWith{componenttest.NewNopHost(), c.extensions})
 			require.ErrorContains(t, err, c.want)
 			b.shutdown()
 		})

@@ -44,13 +44,9 @@ const (
 	badPacket   = "packet"
 )
 
-// Why something was dropped.
+// Why something was dropped, beside the reasons of hand-overs.
 const (
-	droppedPermanent = "permanent_error"
 	droppedInvalid   = "invalid"
-	droppedShutdown  = "shutdown"
-	droppedRefused   = "refused"
-	droppedQueueFull = "queue_full"
 	droppedNoProcess = "no_process"
 	droppedNoThread  = "no_thread"
 	droppedNoKey     = "no_key"

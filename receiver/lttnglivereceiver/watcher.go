@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -19,7 +20,7 @@ type watcher struct {
 	env      *environment
 	patterns patterns
 	group    sync.WaitGroup
-	backoff  backoff
+	backoff  *backoff.Backoff
 	// failing says that the relay daemon can't be reached, which is logged once.
 	failing bool
 	// warned are sessions that can't be read, which is logged once for each.
@@ -42,7 +43,7 @@ type sessionKey struct {
 
 func newWatcher(env *environment) *watcher {
 	return &watcher{
-		env: env, patterns: compilePatterns(env.config.Sessions), backoff: backoff{RetryConfig: env.config.Reconnect},
+		env: env, patterns: compilePatterns(env.config.Sessions), backoff: backoff.New(backoff.Config(env.config.Reconnect)),
 		warned: map[sessionKey]bool{}, followers: map[sessionKey]*follower{},
 	}
 }
@@ -62,7 +63,7 @@ func (w *watcher) run() {
 		pause := w.env.config.Poll.ListInterval
 		sessions, err := w.list()
 		if err == nil {
-			w.backoff.reset()
+			w.backoff.Reset()
 			if w.failing {
 				w.failing = false
 				w.env.logger.Info("The relay daemon can be reached again", zap.String("endpoint", w.env.config.Endpoint))
@@ -71,7 +72,7 @@ func (w *watcher) run() {
 			w.rounds.Add(1)
 		} else if !w.env.isStopping() {
 			w.failed(err)
-			pause = w.backoff.pause()
+			pause = w.backoff.Pause()
 		}
 		if !w.env.pause(pause) {
 			return

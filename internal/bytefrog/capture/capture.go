@@ -4,15 +4,12 @@
 package capture
 
 import (
-	"archive/zip"
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path"
 	"regexp"
 	"strconv"
+
+	"github.com/callbraid/callbraid/internal/capturefile"
 )
 
 // Bounds on what a capture may hold.
@@ -44,33 +41,14 @@ const (
 var dataFile = regexp.MustCompile(`^data-(0|[1-9][0-9]{0,3})\.bin$`)
 
 // Open reads the capture in the zip file of that name.
-func Open(name string) (*Capture, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("open capture: %w", err)
-	}
-	defer f.Close() // read only: nothing can be lost
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("open capture: %w", err)
-	}
-	c, err := Read(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("capture %s: %w", name, err)
-	}
-	return c, nil
-}
+func Open(name string) (*Capture, error) { return capturefile.Open(name, Read) }
 
 // Read reads the capture in a zip file of size bytes. Files of other names are
 // passed over. It fails if the control connection or a data connection is missing,
 // if the capture is larger than 2 GiB unpacked, or if the index does not fit the
 // files.
 func Read(r io.ReaderAt, size int64) (*Capture, error) {
-	archive, err := zip.NewReader(r, size)
-	if err != nil {
-		return nil, fmt.Errorf("expected a zip file: %w", err)
-	}
-	files, err := unpack(archive)
+	files, err := capturefile.Unpack(r, size, capturefile.Limits{File: maxFileBytes, All: maxCaptureBytes}, isCaptureFile)
 	if err != nil {
 		return nil, err
 	}
@@ -92,48 +70,8 @@ func Read(r io.ReaderAt, size int64) (*Capture, error) {
 	return c, nil
 }
 
-// unpack returns the content of each file of a capture by its name without folder.
-func unpack(archive *zip.Reader) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	room := int64(maxCaptureBytes)
-	for _, f := range archive.File {
-		name := path.Base(f.Name)
-		if f.FileInfo().IsDir() || !isCaptureFile(name) {
-			continue
-		}
-		if _, twice := files[name]; twice {
-			return nil, fmt.Errorf("expected one file %s, got a second: %s", name, f.Name)
-		}
-		content, err := unpackFile(f, min(room, maxFileBytes))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		room -= int64(len(content))
-		files[name] = content
-	}
-	return files, nil
-}
-
 func isCaptureFile(name string) bool {
 	return name == controlFile || name == configurationFile || name == indexFile || dataFile.MatchString(name)
-}
-
-// unpackFile reads at most limit bytes, whatever size the archive claims.
-func unpackFile(f *zip.File, limit int64) ([]byte, error) {
-	r, err := f.Open()
-	if err != nil {
-		return nil, err
-	}
-	var content bytes.Buffer
-	_, err = content.ReadFrom(io.LimitReader(r, limit+1))
-	if err := errors.Join(err, r.Close()); err != nil {
-		return nil, err
-	}
-	if int64(content.Len()) > limit {
-		return nil, fmt.Errorf("expected at most %d bytes, got more", limit)
-	}
-	// Bytes is nil for a file that is empty but there.
-	return append([]byte{}, content.Bytes()...), nil
 }
 
 // connections returns data-0.bin, data-1.bin, … without gaps.

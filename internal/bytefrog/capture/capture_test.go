@@ -179,17 +179,6 @@ func TestWhatIsNoZipFileIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "open capture: open "+name)
 }
 
-func TestAFileLargerThanTheBoundIsRefused(t *testing.T) {
-	b := files{"control.bin": "12345"}.zip(t)
-	archive, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	require.NoError(t, err)
-	_, err = unpackFile(archive.File[0], 4)
-	assert.EqualError(t, err, "expected at most 4 bytes, got more")
-	content, err := unpackFile(archive.File[0], 5)
-	require.NoError(t, err)
-	assert.Equal(t, "12345", string(content))
-}
-
 func FuzzParseIndex(f *testing.F) {
 	f.Add([]byte(small["x/index.json"]))
 	f.Add([]byte(`[[0.653052,"control.bin","in",0,2],[1e300,null,"close",0,-1]]`))

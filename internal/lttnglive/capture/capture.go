@@ -4,15 +4,12 @@
 package capture
 
 import (
-	"archive/zip"
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path"
+	"slices"
 	"time"
 
+	"github.com/callbraid/callbraid/internal/capturefile"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -46,69 +43,24 @@ const (
 const maxFileBytes = 1 << 30
 
 // Open reads the capture in the zip file of that name.
-func Open(name string) (*Capture, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("open capture: %w", err)
-	}
-	defer f.Close() // read only: nothing can be lost
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("open capture: %w", err)
-	}
-	c, err := Read(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("capture %s: %w", name, err)
-	}
-	return c, nil
-}
+func Open(name string) (*Capture, error) { return capturefile.Open(name, Read) }
 
 // Read reads the capture in a zip file of size bytes. Files of other names are passed
 // over. It fails if one of the three is missing or larger than 1 GiB, or if they do not
 // fit each other.
 func Read(r io.ReaderAt, size int64) (*Capture, error) {
-	archive, err := zip.NewReader(r, size)
+	names := []string{requestsFile, repliesFile, timesFile}
+	limits := capturefile.Limits{File: maxFileBytes, All: int64(len(names)) * maxFileBytes}
+	files, err := capturefile.Unpack(r, size, limits, func(name string) bool { return slices.Contains(names, name) })
 	if err != nil {
-		return nil, fmt.Errorf("expected a zip file: %w", err)
+		return nil, err
 	}
-	files := map[string][]byte{requestsFile: nil, repliesFile: nil, timesFile: nil}
-	for _, f := range archive.File {
-		name := path.Base(f.Name)
-		content, wanted := files[name]
-		switch {
-		case !wanted || f.FileInfo().IsDir():
-			continue
-		case content != nil:
-			return nil, fmt.Errorf("expected one file %s, got a second: %s", name, f.Name)
-		}
-		if files[name], err = unpack(f); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-	}
-	for _, name := range []string{requestsFile, repliesFile, timesFile} {
+	for _, name := range names {
 		if files[name] == nil {
 			return nil, fmt.Errorf("expected a file %s, got none", name)
 		}
 	}
 	return parse(files[requestsFile], files[repliesFile], files[timesFile])
-}
-
-// unpack reads at most maxFileBytes, whatever size the archive claims.
-func unpack(f *zip.File) ([]byte, error) {
-	r, err := f.Open()
-	if err != nil {
-		return nil, err
-	}
-	var content bytes.Buffer
-	_, err = content.ReadFrom(io.LimitReader(r, maxFileBytes+1))
-	if err := errors.Join(err, r.Close()); err != nil {
-		return nil, err
-	}
-	if content.Len() > maxFileBytes {
-		return nil, fmt.Errorf("expected at most %d bytes, got more", maxFileBytes)
-	}
-	// Bytes is nil for a file that is empty but there.
-	return append([]byte{}, content.Bytes()...), nil
 }
 
 // parse takes the two directions apart. A last request may be without reply.

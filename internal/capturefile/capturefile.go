@@ -1,0 +1,86 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package capturefile reads the zip files that captures of agents are in. It knows no
+// capture: which files one has, and what is in them, is its protocol's matter.
+package capturefile
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+)
+
+// Limits bound what a zip file may hold, in bytes, unpacked.
+type Limits struct {
+	// File is the bound of one file, All that of all files that are wanted.
+	File, All int64
+}
+
+// Open reads the capture in the zip file of that name.
+func Open[Capture any](name string, read func(r io.ReaderAt, size int64) (*Capture, error)) (*Capture, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("open capture: %w", err)
+	}
+	defer f.Close() // read only: nothing can be lost
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("open capture: %w", err)
+	}
+	c, err := read(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("capture %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// Unpack gives the content of each file that is wanted, by its name without folder; what
+// is empty is not nil. Files of other names are passed over. It fails if a file is there
+// twice, or if the limits are exceeded, whatever sizes the zip file claims.
+func Unpack(r io.ReaderAt, size int64, limits Limits, wanted func(name string) bool) (map[string][]byte, error) {
+	archive, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("expected a zip file: %w", err)
+	}
+	files := map[string][]byte{}
+	room := limits.All
+	for _, f := range archive.File {
+		name := path.Base(f.Name)
+		if f.FileInfo().IsDir() || !wanted(name) {
+			continue
+		}
+		if _, twice := files[name]; twice {
+			return nil, fmt.Errorf("expected one file %s, got a second: %s", name, f.Name)
+		}
+		content, err := unpack(f, min(room, limits.File))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		room -= int64(len(content))
+		files[name] = content
+	}
+	return files, nil
+}
+
+// unpack reads at most limit bytes, whatever size the archive claims.
+func unpack(f *zip.File, limit int64) ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	var content bytes.Buffer
+	_, err = content.ReadFrom(io.LimitReader(r, limit+1))
+	if err := errors.Join(err, r.Close()); err != nil {
+		return nil, err
+	}
+	if int64(content.Len()) > limit {
+		return nil, fmt.Errorf("expected at most %d bytes, got more", limit)
+	}
+	// Bytes is nil for a file that is empty but there.
+	return append([]byte{}, content.Bytes()...), nil
+}

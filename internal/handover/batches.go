@@ -1,0 +1,193 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handover
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/logline"
+)
+
+// BatchesSettings are what Batches are made of. All fields but TryLate and Hold
+// have to be set.
+type BatchesSettings struct {
+	Settings
+	Next consumer.Traces
+	// ScopeName and ScopeVersion are the instrumentation scope of batches.
+	ScopeName, ScopeVersion string
+	// WhileRefused says, for the log, what happens to batches while the pipeline
+	// refuses them, such as: the agent is not read until it accepts them.
+	WhileRefused string
+	// TryLate says that a batch that comes when the time of the shutdown is over is
+	// tried once. False: it is dropped, and no pipeline is asked that may take long,
+	// because whoever hands on has much to read to its end yet. A batch without events,
+	// such as the end of a call stream, is tried once in any case.
+	TryLate bool
+	// Hold is set where batches are held that the pipeline refuses. Nil: whoever hands
+	// on a batch waits until it was accepted.
+	Hold *Hold
+	// Accepted counts a batch that the pipeline accepted, Dropped one that was dropped
+	// with its events (DroppedPermanent, DroppedShutdown), and Retried one that is
+	// tried again.
+	Accepted func()
+	Dropped  func(events int, reason string)
+	Retried  func()
+}
+
+// Batches gives the batches of one agent to the pipeline, which may refuse them. It is
+// for many goroutines.
+//
+// Without Hold whoever hands on a batch waits until it was accepted, so what it comes
+// from is not read meanwhile, and the agent feels it. With Hold the batch is held, and a
+// goroutine of its own hands on what is held, in order; only when there is no more
+// memory for it whoever hands on waits.
+type Batches struct {
+	settings BatchesSettings
+	// pause is between tries.
+	pause *pause
+
+	// calls is how many calls the pipeline has not returned from.
+	calls atomic.Int32
+	// waiting is how many wait in Send.
+	waiting atomic.Int32
+	// dropping and refusing are bursts of it. They are logged seldom: a pipeline may
+	// accept and refuse by turns.
+	dropping, refusing logline.Burst
+
+	mu   sync.Mutex
+	held []parcel
+	// freed is closed, and made anew, when something held was handed on.
+	freed    chan struct{}
+	draining sync.WaitGroup
+}
+
+// parcel is one batch on its way into the pipeline. What the pipeline is given is made
+// anew for each try: it may change what it refuses.
+type parcel struct {
+	batch    callevent.Packed
+	resource pcommon.Resource
+	// observed is the context of the observation that begins with the first try and
+	// ends once, in Batches.delivered.
+	observed context.Context
+}
+
+// NewBatches makes a hand-over of batches.
+func NewBatches(settings BatchesSettings) *Batches {
+	return &Batches{settings: settings, pause: newPause(settings.Retry)}
+}
+
+// Send hands on a batch, whose data is the caller's again when it returns: the batch was
+// accepted, or is held, or was dropped and counted. The resource may not change any
+// more.
+func (b *Batches) Send(batch callevent.Packed, resource pcommon.Resource) {
+	p := parcel{batch: batch, resource: resource, observed: b.settings.Observer.StartTracesOp(b.settings.Context)}
+	if err := b.settings.Context.Err(); err != nil && batch.Events > 0 && !b.settings.TryLate {
+		b.delivered(p, err)
+		return
+	}
+	if b.settings.Hold == nil {
+		b.waiting.Add(1)
+		defer b.waiting.Add(-1)
+		b.deliver(p)
+		return
+	}
+	b.sendOrHold(p)
+}
+
+// Offer hands on a batch without events, which nothing is lost with: it reports whether
+// the pipeline accepted it at once. While batches are held none is accepted.
+func (b *Batches) Offer(batch callevent.Packed, resource pcommon.Resource) bool {
+	if b.Holds() {
+		return false
+	}
+	p := parcel{batch: batch, resource: resource, observed: b.settings.Observer.StartTracesOp(b.settings.Context)}
+	err := b.call(p)
+	b.settings.Observer.EndTracesOp(p.observed, b.settings.Format, 1, err)
+	return err == nil
+}
+
+// Waiting is how many wait in Send, until the pipeline accepts or for memory.
+func (b *Batches) Waiting() int { return int(b.waiting.Load()) }
+
+// Calls is how many calls the pipeline has not returned from.
+func (b *Batches) Calls() int { return int(b.calls.Load()) }
+
+// call gives a batch to the pipeline.
+func (b *Batches) call(p parcel) error {
+	b.calls.Add(1)
+	defer b.calls.Add(-1)
+	return b.settings.Next.ConsumeTraces(p.observed, b.traces(p))
+}
+
+// traces makes of a batch what the pipeline takes.
+func (b *Batches) traces(p parcel) ptrace.Traces {
+	traces := ptrace.NewTraces()
+	resource := traces.ResourceSpans().AppendEmpty()
+	p.resource.CopyTo(resource.Resource())
+	scope := resource.ScopeSpans().AppendEmpty()
+	scope.Scope().SetName(b.settings.ScopeName)
+	scope.Scope().SetVersion(b.settings.ScopeVersion)
+	p.batch.To(scope.Spans().AppendEmpty())
+	return traces
+}
+
+// deliver hands on a batch until it is accepted, refused for good, or the time is over.
+func (b *Batches) deliver(p parcel) {
+	for {
+		err := b.call(p)
+		if err == nil || consumererror.IsPermanent(err) {
+			b.pause.accepted()
+			b.delivered(p, err)
+			return
+		}
+		b.refused(err)
+		select {
+		case <-b.pause.refused():
+		case <-b.settings.Context.Done():
+		}
+		if b.settings.Context.Err() != nil {
+			b.delivered(p, err)
+			return
+		}
+		b.settings.Retried()
+	}
+}
+
+// delivered ends the hand-over of a batch: accepted, or dropped with err.
+func (b *Batches) delivered(p parcel, err error) {
+	b.settings.Observer.EndTracesOp(p.observed, b.settings.Format, 1, err)
+	if err == nil {
+		b.settings.Accepted()
+		b.dropping.Over()
+		if b.refusing.Over() {
+			b.settings.Logger.Info("The pipeline accepts call events again")
+		}
+		return
+	}
+	reason := DroppedPermanent
+	if !consumererror.IsPermanent(err) {
+		reason = DroppedShutdown
+	}
+	b.settings.Dropped(p.batch.Events, reason)
+	if since, say := b.dropping.Say(b.settings.Now()); say {
+		b.settings.Logger.Error("A batch of call events is dropped, and so are others until the next is accepted",
+			zap.String("reason", reason), zap.Int("events", p.batch.Events), zap.Int("batches_since_last_line", since), zap.Error(err))
+	}
+}
+
+func (b *Batches) refused(err error) {
+	if since, say := b.refusing.Say(b.settings.Now()); say {
+		b.settings.Logger.Warn("The pipeline refuses call events: "+b.settings.WhileRefused,
+			zap.Int("refusals_since_last_line", since), zap.Error(err))
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handover
+
+import (
+	"bytes"
+
+	"go.opentelemetry.io/collector/consumer/consumererror"
+)
+
+// Hold says how batches are held that the pipeline refuses.
+type Hold struct {
+	// Memory is where held batches are.
+	Memory Memory
+	// Refused is called when the pipeline has refused a batch and nothing was held
+	// before; Drained when nothing is held any more. Both must not wait for Batches.
+	Refused, Drained func()
+}
+
+// Memory bounds how many bytes of batches are held. It is for many goroutines.
+type Memory interface {
+	// Take takes bytes, all or none, and reports whether it did.
+	Take(bytes int) bool
+	// Give gives bytes back.
+	Give(bytes int)
+}
+
+// sendOrHold hands on a batch if the pipeline takes it at once and nothing is held, or
+// holds it.
+func (b *Batches) sendOrHold(p parcel) {
+	if b.Holds() {
+		b.hold(p)
+		return
+	}
+	b.waiting.Add(1)
+	err := b.call(p)
+	b.waiting.Add(-1)
+	if err == nil || consumererror.IsPermanent(err) || b.settings.Context.Err() != nil {
+		b.delivered(p, err)
+		return
+	}
+	b.refused(err)
+	b.hold(p)
+	b.settings.Hold.Refused()
+}
+
+// Holds reports whether batches are held.
+func (b *Batches) Holds() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.held) > 0
+}
+
+// Wait waits until nothing is held.
+func (b *Batches) Wait() { b.draining.Wait() }
+
+// hold keeps a copy of a batch until it can be handed on, and waits for memory where
+// there is none.
+func (b *Batches) hold(p parcel) {
+	for !b.tryHold(p) {
+		b.mu.Lock()
+		freed := b.freed
+		empty := len(b.held) == 0
+		b.mu.Unlock()
+		if empty {
+			// Others have all the memory: there is nothing here to wait for.
+			b.waiting.Add(1)
+			b.deliver(p)
+			b.waiting.Add(-1)
+			return
+		}
+		b.waiting.Add(1)
+		select {
+		case <-freed:
+		case <-b.settings.Context.Done():
+			b.waiting.Add(-1)
+			b.delivered(p, b.settings.Context.Err())
+			return
+		}
+		b.waiting.Add(-1)
+	}
+}
+
+// tryHold keeps a copy of a batch, if there is memory for it.
+func (b *Batches) tryHold(p parcel) bool {
+	if !b.settings.Hold.Memory.Take(len(p.batch.Data)) {
+		return false
+	}
+	p.batch.Data = bytes.Clone(p.batch.Data)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = append(b.held, p)
+	if len(b.held) == 1 {
+		b.freed = make(chan struct{})
+		b.draining.Add(1)
+		go b.drain()
+	}
+	return true
+}
+
+// drain hands on what is held until nothing is.
+func (b *Batches) drain() {
+	defer b.draining.Done()
+	for {
+		b.mu.Lock()
+		p := b.held[0]
+		b.mu.Unlock()
+		b.deliver(p)
+		b.settings.Hold.Memory.Give(len(p.batch.Data))
+
+		b.mu.Lock()
+		b.held[0] = parcel{}
+		b.held = b.held[1:]
+		rest := len(b.held)
+		close(b.freed)
+		b.freed = make(chan struct{})
+		if rest == 0 {
+			b.held = nil
+		}
+		b.mu.Unlock()
+		if rest == 0 {
+			b.settings.Hold.Drained()
+			return
+		}
+	}
+}

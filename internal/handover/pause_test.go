@@ -1,0 +1,65 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handover
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/backoff"
+)
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestOneThatIsAcceptedWakesAllThatWereRefused(t *testing.T) {
+	p := newPause(backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour})
+	first, second := p.refused(), p.refused()
+	assert.False(t, isClosed(first) || isClosed(second))
+	p.accepted()
+	assert.True(t, isClosed(first) && isClosed(second))
+	// The next pause is another one.
+	assert.False(t, isClosed(p.refused()))
+	p.accepted()
+}
+
+func TestAPauseIsOneForAllAndEnds(t *testing.T) {
+	p := newPause(backoff.Config{InitialInterval: 2 * time.Millisecond, MaxInterval: 5 * time.Millisecond})
+	for range 3 {
+		again := p.refused()
+		assert.Equal(t, again, p.refused(), "all wait for the same")
+		select {
+		case <-again:
+		case <-time.After(patience):
+			t.Fatal("expected the pause to end")
+		}
+	}
+}
+
+func TestPausesBecomeLongerUntilSomethingIsAccepted(t *testing.T) {
+	p := newPause(backoff.Config{InitialInterval: time.Nanosecond, MaxInterval: 10 * time.Hour})
+	// So many times doubled, a nanosecond is more than an hour.
+	for range 45 {
+		p.refused()
+		p.mu.Lock()
+		p.timer.Stop()
+		p.over = nil
+		p.mu.Unlock()
+	}
+	assert.False(t, isClosed(p.refused()))
+	p.accepted()
+	select {
+	case <-p.refused():
+	case <-time.After(patience):
+		t.Fatal("expected a pause as short as the first")
+	}
+}

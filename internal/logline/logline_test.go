@@ -1,0 +1,70 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package logline
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestWhatHappensOftenIsSaidAtOnceAndThenSeldom(t *testing.T) {
+	var s Seldom
+	now := time.Now()
+	since, say := s.Say(now)
+	assert.True(t, say)
+	assert.Equal(t, 1, since)
+	for range 100 {
+		_, say = s.Say(now.Add(Pause - 1))
+		assert.False(t, say)
+	}
+	since, say = s.Say(now.Add(Pause))
+	assert.True(t, say)
+	assert.Equal(t, 101, since)
+}
+
+func TestABurstIsSaidOnce(t *testing.T) {
+	var b Burst
+	assert.False(t, b.Over(), "there was none")
+	now := time.Now()
+	since, say := b.Say(now)
+	assert.True(t, say)
+	assert.Equal(t, 1, since)
+	_, say = b.Say(now.Add(2 * Pause))
+	assert.False(t, say, "it goes on")
+	assert.True(t, b.Over())
+	assert.False(t, b.Over())
+	since, say = b.Say(now.Add(3 * Pause))
+	assert.True(t, say)
+	assert.Equal(t, 2, since, "those that were not said are counted")
+}
+
+func TestOneOfManyBurstsIsSaid(t *testing.T) {
+	var b Burst
+	now, lines, overs := time.Now(), 0, 0
+	for range 100 {
+		for range 2 {
+			if _, say := b.Say(now); say {
+				lines++
+			}
+		}
+		if b.Over() {
+			overs++
+		}
+		now = now.Add(10 * time.Millisecond)
+	}
+	assert.Equal(t, 1, lines)
+	assert.Equal(t, 1, overs, "what was not said to begin is not said to be over")
+
+	// One that goes on is said when its time has come, and once.
+	_, say := b.Say(now)
+	assert.False(t, say)
+	since, say := b.Say(now.Add(Pause))
+	assert.True(t, say)
+	assert.Equal(t, 2*100-1+2, since)
+	_, say = b.Say(now.Add(2 * Pause))
+	assert.False(t, say)
+	assert.True(t, b.Over())
+}

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// A clock that is patient for 10 s. Each step says at what second what happens,
+// A clock that is patient for 10 s with calls, and with timers. Each step says at what second what happens,
 // and what the clock shows after it.
 func TestTheClockStandsWhileNothingCanCome(t *testing.T) {
 	type step struct {
@@ -52,6 +52,24 @@ func TestTheClockStandsWhileNothingCanCome(t *testing.T) {
 		{"refusing begins in a long call", []step{
 			{0, "begin", 0}, {20, "refuse", 10}, {30, "end 0", 10}, {40, "accept", 10}, {41, "", 11},
 		}},
+		{"timers that are looked at in time don't matter", []step{
+			{5, "tick", 5}, {15, "tick", 15}, {25, "tick", 25}, {30, "", 30},
+		}},
+		{"timers that are late stop it when patience ends", []step{
+			{5, "tick", 5}, {16, "", 15}, {40, "", 15}, {50, "tick", 15}, {51, "", 16},
+		}},
+		{"timers that were late and that nobody asked meanwhile count as well", []step{
+			{5, "tick", 5}, {50, "tick", 15}, {51, "", 16},
+		}},
+		{"timers that are looked at no more don't stop it", []step{
+			{5, "tick", 5}, {6, "no ticks", 6}, {60, "", 60},
+		}},
+		{"timers are late in a long call", []step{
+			{0, "tick", 0}, {5, "begin", 5}, {30, "", 10}, {40, "end 5", 10}, {50, "tick", 10}, {51, "", 11},
+		}},
+		{"a long call goes on when timers come", []step{
+			{0, "begin", 0}, {5, "tick", 5}, {30, "tick", 10}, {35, "end 0", 10}, {36, "", 11},
+		}},
 		{"refusing ends in a long call", []step{
 			{0, "refuse", 0}, {5, "begin", 0}, {20, "accept", 0}, {30, "end 5", 0}, {31, "", 1},
 		}},
@@ -59,7 +77,7 @@ func TestTheClockStandsWhileNothingCanCome(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			now := time.Duration(0)
 			c := newClock(10 * time.Second)
-			c.elapsed = func() time.Duration { return now }
+			c.elapsed, c.beatPatience = func() time.Duration { return now }, 10*time.Second
 			for _, s := range test.steps {
 				now = time.Duration(s.at) * time.Second
 				switch s.what {
@@ -69,6 +87,10 @@ func TestTheClockStandsWhileNothingCanCome(t *testing.T) {
 					c.refuse(false)
 				case "begin":
 					c.begin()
+				case "tick":
+					c.tick(true)
+				case "no ticks":
+					c.tick(false)
 				case "end 0":
 					c.end(0)
 				case "end 5":
@@ -103,4 +125,26 @@ func TestACallEndsForTheClockHoweverItEnds(t *testing.T) {
 		assert.Empty(t, c.calls)
 	}
 	assert.GreaterOrEqual(t, c.now(), time.Duration(0))
+}
+
+// All that had come was taken until the first hand-over came that is under way.
+func TestTheClockKnowsUntilWhenAllWasTaken(t *testing.T) {
+	now := time.Duration(0)
+	c := newClock(time.Second)
+	c.elapsed = func() time.Duration { return now }
+	at := func(seconds int) { now = time.Duration(seconds) * time.Second }
+	assert.Equal(t, now, c.takenUntil())
+	at(1)
+	first := c.come()
+	at(2)
+	second, third := c.come(), c.come()
+	at(3)
+	assert.Equal(t, time.Second, c.takenUntil())
+	assert.Equal(t, 3*time.Second, c.now(), "the clock goes on")
+	c.gone(second)
+	assert.Equal(t, time.Second, c.takenUntil())
+	c.gone(first)
+	assert.Equal(t, 2*time.Second, c.takenUntil())
+	c.gone(third)
+	assert.Equal(t, 3*time.Second, c.takenUntil())
 }

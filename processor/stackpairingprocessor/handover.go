@@ -43,6 +43,7 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	if p.closed {
 		return errShutdown
 	}
+	defer p.clock.gone(p.clock.come())
 	batches, rest := split(td)
 	if err := p.delivery.offerHeld(ctx); err != nil {
 		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)

@@ -16,23 +16,26 @@ func (p *pairer) tick(ctx context.Context) {
 	defer close(p.ticked)
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
+	defer p.clock.tick(false)
+	p.clock.tick(true)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			p.clock.tick(true)
 			p.expire(ctx)
 		}
 	}
 }
 
-// expire gives up what has been waited for long enough, unless the next
-// component refuses: then the clock stands still.
+// expire gives up what has been waited for long enough, unless it came in time and
+// is about to be taken, or the next component refuses: then the clock stands still.
 func (p *pairer) expire(ctx context.Context) {
 	if p.delivery.offerHeld(ctx) != nil {
 		return
 	}
-	now := p.clock.now()
+	now := p.clock.takenUntil()
 	fresh := func() *finished { return p.fresh(ctx) }
 	for i := range p.shards {
 		p.handOnAll(ctx, p.shards[i].expire(now, p.cfg.IdleTimeout, fresh))

@@ -90,6 +90,35 @@ func TestNoNumberIsGivenUpAndNoStreamIsIdleWhileTheNextComponentBlocks(t *testin
 	assert.Zero(t, b.sum("truncated_frames"))
 }
 
+// What has come in time is not late, however long it takes to be taken.
+func TestNoNumberIsGivenUpThatMayBeInAHandOverUnderWay(t *testing.T) {
+	b := newBed(t)
+	withGap(b)
+	b.pass(5*time.Second - time.Millisecond)
+	came := b.clock.come()
+	b.pass(time.Hour)
+	b.tick()
+	assert.EqualValues(t, 1, b.sum("streams"), "nor is a stream idle")
+	b.clock.gone(came)
+	b.next.will(func(context.Context, ptrace.Traces) error {
+		assert.Len(t, b.clock.arrivals, 1)
+		return nil
+	})
+	b.take(batch{stream: 1, first: 2, events: []string{"skip"}})
+	assert.Empty(t, b.clock.arrivals)
+	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
+	assert.Zero(t, b.sum("late_events"))
+
+	// What has not come in time is.
+	b.take(call(1, "h", 6))
+	b.pass(5 * time.Second)
+	defer b.clock.gone(b.clock.come())
+	b.tick()
+	assert.Equal(t, []string{"s1/h 6"}, b.next.accepted())
+	assert.EqualValues(t, 1, b.sum("breaks", "gap"))
+	b.finish()
+}
+
 func TestAStreamIsEndedAndForgottenAfterIdleTimeout(t *testing.T) {
 	b := newBed(t)
 	b.take(batch{stream: 1, events: []string{"enter main", "enter f"}}, call(2, "g", 0))

@@ -54,19 +54,24 @@ func (d *dataConnection) reckon(now time.Time) (begun time.Time, over bool) {
 		r = &reckoning{begun: now, behind: d.run.data.others(d)}
 		d.reckoning = r
 	}
-	enough := uint64(catchUpBytes + d.run.env.config.Agent.BufferMemory)
-	open := d.run.data.others(d)
-	for other, came := range r.behind {
-		now, still := open[other]
-		if !still || other.in.caughtUp() || now-came >= enough {
-			delete(r.behind, other)
-		}
-	}
-	if len(r.behind) > 0 {
+	if d.caughtUpWith(r.behind); len(r.behind) > 0 {
 		return time.Time{}, false
 	}
 	d.reckoning = nil
 	return r.begun, true
+}
+
+// caughtUpWith takes those connections out of behind that have handled what the agent
+// can have sent when others gave them.
+func (d *dataConnection) caughtUpWith(behind map[*dataConnection]uint64) {
+	enough := uint64(catchUpBytes + d.run.env.config.Agent.BufferMemory)
+	open := d.run.data.others(d)
+	for other, came := range behind {
+		now, still := open[other]
+		if !still || other.in.caughtUp() || now-came >= enough {
+			delete(behind, other)
+		}
+	}
 }
 
 // caughtUp reports whether all that has come on any of them was read and handled.

@@ -114,6 +114,10 @@ type LimitsConfig struct {
 	// missing before the data connections that are ahead wait for the others. It
 	// has to be below reorder.max_events of stack_pairing.
 	MaxConnectionLead int `mapstructure:"max_connection_lead"`
+	// MaxConnectionLeadTime is how far a data connection may be ahead of another that
+	// has something unread: not more numbers may be missing than came in so long of
+	// late. It has to be well below reorder.max_wait of stack_pairing.
+	MaxConnectionLeadTime time.Duration `mapstructure:"max_connection_lead_time"`
 	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
 	// bytes of them: whichever is reached first.
 	MaxQueuedLogs     int `mapstructure:"max_queued_logs"`
@@ -145,9 +149,11 @@ const (
 	// up: what each of its data connections needs at least.
 	minBufferMemory = 10 * 128
 	// maxNameWait leaves the processor's default wait of 5 s a second, and
-	// maxRetryInterval two: what is handed on again is on its way for some time.
+	// maxRetryInterval and maxLeadTime two: what is handed on again, or behind, is on
+	// its way for some time.
 	maxNameWait      = 4 * time.Second
 	maxRetryInterval = 3 * time.Second
+	maxLeadTime      = 3 * time.Second
 	// maxConnectionLead is far below half of the protocol's numbers, beyond which
 	// ahead and behind are the same.
 	maxConnectionLead = 1_000_000_000
@@ -183,15 +189,16 @@ func createDefaultConfig() *Config {
 		KeepaliveInterval: 10 * time.Second,
 		NameWait:          time.Second,
 		Limits: LimitsConfig{
-			MaxConnections:    4096,
-			MaxRuns:           maxRunID,
-			MaxMessageSize:    bytefrog.MaxString,
-			MaxRunMemory:      64 * mib,
-			MaxConnectionLead: 100_000,
-			MaxQueuedLogs:     10_000,
-			MaxQueuedLogBytes: 16 * mib,
-			HandshakeTimeout:  10 * time.Second,
-			MessageTimeout:    10 * time.Second,
+			MaxConnections:        4096,
+			MaxRuns:               maxRunID,
+			MaxMessageSize:        bytefrog.MaxString,
+			MaxRunMemory:          64 * mib,
+			MaxConnectionLead:     100_000,
+			MaxConnectionLeadTime: 200 * time.Millisecond,
+			MaxQueuedLogs:         10_000,
+			MaxQueuedLogBytes:     16 * mib,
+			HandshakeTimeout:      10 * time.Second,
+			MessageTimeout:        10 * time.Second,
 		},
 		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
 		ShutdownTimeout:      5 * time.Second,

@@ -29,10 +29,12 @@ type dataConnection struct {
 	events []bytefrog.Event
 	// fresh is how many messages with a number have come since they were counted.
 	fresh int
-	// position is the number of the last call event that came.
+	// position is the number of the call event or marker that it is at.
 	position atomic.Uint64
 	// came is how many bytes have come.
 	came atomic.Uint64
+	// lead is how far it may be ahead of others in time.
+	lead lead
 	// reckoning is the one that goes on, if one does.
 	reckoning *reckoning
 	// ended says that the agent has closed the connection, or that it was lost; lost
@@ -46,6 +48,7 @@ type dataConnection struct {
 func (d *dataConnection) prepare() error {
 	r := d.run
 	d.events = make([]bytefrog.Event, chunk)
+	d.lead.most = r.env.config.Limits.MaxConnectionLeadTime
 	if r.handover == nil {
 		return nil
 	}
@@ -229,22 +232,27 @@ func (d *dataConnection) decode(now time.Time) error {
 }
 
 func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
-	d.run.settleBreak(events)
-	d.position.Store(unwrapSequence(d.run.stream.next.Load(), events[len(events)-1].Sequence))
-	add := d.count
-	if d.batch != nil {
-		add = d.batch.add
+	for added := 0; added < len(events); {
+		piece := events[added:]
+		add := d.count
+		if d.batch != nil {
+			piece = d.keepTime(piece, now)
+			add = d.batch.add
+		}
+		d.run.settleBreak(piece)
+		d.position.Store(unwrapSequence(d.run.stream.next.Load(), piece[len(piece)-1].Sequence))
+		bad, err := add(piece, now)
+		if err != nil {
+			d.fresh += bad
+			for _, e := range events[:added+bad] {
+				d.in.take(bytefrog.EventSize(e.Type))
+			}
+			return d.in.bad(err)
+		}
+		d.fresh += len(piece)
+		added += len(piece)
 	}
-	bad, err := add(events, now)
-	if err == nil {
-		d.fresh += len(events)
-		return nil
-	}
-	d.fresh += bad
-	for _, e := range events[:bad] {
-		d.in.take(bytefrog.EventSize(e.Type))
-	}
-	return d.in.bad(err)
+	return nil
 }
 
 // count takes events of which nothing but their numbers is wanted, as batcher.add
@@ -311,6 +319,7 @@ func (d *dataConnection) marker(m bytefrog.Marker, now time.Time) error {
 	}
 	ticks := unwrapTicks(s.clock.expected(now), m.Time)
 	d.run.owed.settle(d.run, sequence)
+	d.position.Store(sequence)
 	if d.batch != nil {
 		d.batch.skip(sequence, ticks, now)
 	}

@@ -56,6 +56,8 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 
 	b := unstartedBed(t, withDataConnections(2), func(_ *bed, c *Config) {
 		c.NameWait = maxWait / 2
+		// This agent sends no heartbeats, and on a busy machine it all takes long.
+		c.MissedHeartbeats = 1000
 		// As much less than maxWait as by default: stack_pairing gets rid of what it
 		// holds by itself, and waits for numbers again before anyone tries.
 		c.Retry = RetryConfig{InitialInterval: 20 * time.Millisecond, MaxInterval: maxWait / 5}
@@ -86,7 +88,8 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 	run := b.receiver.env.registry.lookup(1)
 	b.await("spans", func() bool { return o.spans.Load() > 0 })
 	o.refusing.Store(true)
-	b.await("both connections to be refused", func() bool { return run.handover.Waiting() == 2 })
+	// The other is refused too, or waits for the one that is.
+	b.await("a connection to be refused", func() bool { return run.handover.Waiting() > 0 })
 	began := time.Now()
 	b.await("a long outage", func() bool { return time.Since(began) > 3*maxWait })
 	o.refusing.Store(false)

@@ -59,16 +59,9 @@ func (d *dataConnection) keepPace() {
 	defer ticker.Stop()
 	received, since := s.received.Load(), d.run.env.now()
 	for d.run.pacing.tooFar(&s.numbering) && !d.run.data.isLast(d) {
-		select {
-		case <-ticker.C:
-		case <-d.run.leaving:
+		now, goOn := d.pause(ticker.C)
+		if !goOn {
 			return
-		case <-d.run.env.ctx.Done():
-			return
-		}
-		now := d.run.env.now()
-		if d.batch != nil {
-			d.batch.attend(now)
 		}
 		if n := s.received.Load(); n != received || !d.run.data.othersCaughtUp(d) {
 			received, since = n, now
@@ -77,6 +70,26 @@ func (d *dataConnection) keepPace() {
 			return
 		}
 	}
+}
+
+// pause lets the others of the run go on until next, and reports whether to look again
+// then: there is nothing to wait for when the connection is not to be read any more, or
+// what comes is dropped. An agent that is being left has sent more than was read, so
+// that is no reason. Names, renames and old batches don't wait.
+func (d *dataConnection) pause(next <-chan time.Time) (now time.Time, again bool) {
+	select {
+	case <-next:
+	case <-d.run.env.ctx.Done():
+		return now, false
+	}
+	if d.in.taken.Load() {
+		return now, false
+	}
+	now = d.run.env.now()
+	if d.batch != nil {
+		d.batch.attend(now)
+	}
+	return now, true
 }
 
 // othersCaughtUp reports whether all that has come on the other connections was

@@ -116,6 +116,7 @@ func (c *LimitsConfig) validate() error {
 		between("limits.max_message_size", c.MaxMessageSize, 256, bytefrog.MaxString),
 		between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),
 		between("limits.max_connection_lead", c.MaxConnectionLead, 1, maxConnectionLead),
+		within("limits.max_connection_lead_time", c.MaxConnectionLeadTime, time.Millisecond, maxLeadTime),
 		between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
 		between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
 		within("limits.handshake_timeout", c.HandshakeTimeout, time.Millisecond, 10*time.Minute),

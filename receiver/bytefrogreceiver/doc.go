@@ -14,21 +14,28 @@
 //
 // # The way of the data
 //
-// accept.go takes connections, handshake.go finds out what they are. A control
-// connection becomes a run (run.go), with a number from registry.go; control.go
-// reads it. data.go reads a data connection: input.go has the bytes, batching.go
-// decodes events, gives them their names (names.go, namecache.go; pending.go for
-// those that come later) and packs them; handover.go says how the batches are given to
-// the pipeline, which internal/handover does. logs.go and metrics.go are ways of their
-// own.
+// config.go, with validate.go, and factory.go are what an operator sees; receiver.go is
+// the life of the receiver, which shutdown.go ends. accept.go takes connections
+// (connection.go), handshake.go finds out what they are. A control connection becomes a
+// run (run.go), with a number from registry.go; control.go reads it. data.go reads a data
+// connection, one of those in dataconnections.go: input.go has the bytes, batching.go
+// decodes events, gives them their names (names.go, namecache.go, identify.go; pending.go
+// for those that come later) and packs them; renames.go says from which number a thread
+// is called otherwise, and tidings.go tells it with the batches of all connections.
+// handover.go says how the batches, which traces.go makes spans of, are given to the
+// pipeline, which internal/handover does. logs.go and metrics.go are ways of their own.
+// budget.go bounds what a run makes the receiver hold.
 //
 // What connections of a run have to know of each other: sequence.go and clock.go
 // make 32 bit numbers and times long ones, barriers.go has the breaks that batches
-// carry, pacing.go and caughtup.go see that no connection gets too far ahead.
-// tracing.go suspends an agent while the pipeline refuses, and keep.go says that a run
-// is alive.
+// carry, pacing.go (in numbers), lead.go (in time) and caughtup.go, with unread_unix.go
+// and unread_other.go, see that no connection gets too far ahead. tracing.go, by what
+// suspension.go remembers, suspends an agent while the pipeline refuses, and keep.go says
+// that a run is alive.
 //
 // Every end of a run (ending.go) goes through leave.go, in the steps of farewell.go;
 // what an agent has open then lingers (linger.go). One that is not wanted is turned
-// away (turnaway.go).
+// away (turnaway.go). The times that agents need are in timing.go.
+//
+// telemetry.go counts.
 package bytefrogreceiver

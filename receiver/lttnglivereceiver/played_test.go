@@ -81,8 +81,8 @@ func (p *played) feed(t testing.TB, b *buffers) *feed {
 	return &feed{t: t, streams: p.streams, next: make([]int, len(p.streams)), buffers: b}
 }
 
-// merge reads all events, in order of time.
-func (p *played) merge(t testing.TB, event func(*ctf.Event)) {
+// merge reads all events, in order of time, with the packets that they stand in.
+func (p *played) merge(t testing.TB, event func(*ctf.Event, *ctf.Packet)) {
 	t.Helper()
 	trace := ctf.NewTrace()
 	require.NoError(t, trace.Append(p.metadata))
@@ -108,7 +108,7 @@ func (p *played) merge(t testing.TB, event func(*ctf.Event)) {
 		for kind := m.Next(); kind != merge.Nothing; kind = m.Next() {
 			switch kind {
 			case merge.Event:
-				event(m.Event)
+				event(m.Event, m.Stream.Current())
 			case merge.PacketEnd:
 				feed.buffers.give(m.Packet)
 			case merge.StreamEnd:

@@ -65,7 +65,7 @@ func benchmarkFields(b *testing.B, p *played, written usttrace.Counts) {
 	cputime.Events(b, written.Events, func() {
 		events, sum := 0, uint64(0)
 		var values []fieldValues
-		p.merge(b, func(e *ctf.Event) {
+		p.merge(b, func(e *ctf.Event, _ *ctf.Packet) {
 			events++
 			for len(values) <= e.Class.Index {
 				values = append(values, nil)

@@ -82,6 +82,7 @@ func labelOf(mappings []metadata.Mapping, v *ctf.Values, f *ctf.Field) string {
 
 func renderStruct(dst pcommon.Map, v *ctf.Values, f *ctf.Field) int {
 	size := 0
+	dst.EnsureCapacity(len(f.Members))
 	for _, m := range f.Members {
 		size += len(m.Name) + render(dst.PutEmpty(m.Name), v, m)
 	}
@@ -89,11 +90,20 @@ func renderStruct(dst pcommon.Map, v *ctf.Values, f *ctf.Field) int {
 }
 
 func renderArray(dst pcommon.Slice, v *ctf.Values, f *ctf.Field) int {
-	n, size := v.Len(f), 0
+	n, size, of := v.Len(f), 0, f.Members[0]
 	dst.EnsureCapacity(n)
+	if formOf(of) == formNumber {
+		for i := range n {
+			element := v.Element(f, i)
+			dst.AppendEmpty().SetInt(element.Int(of))
+		}
+		return n * bytesOfValue
+	}
+	// Outside of the loop it is allocated once, not for each element.
+	var element ctf.Values
 	for i := range n {
-		element := v.Element(f, i)
-		size += bytesOfValue + render(dst.AppendEmpty(), &element, f.Members[0])
+		element = v.Element(f, i)
+		size += bytesOfValue + render(dst.AppendEmpty(), &element, of)
 	}
 	return size
 }

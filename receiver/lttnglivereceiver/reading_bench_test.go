@@ -6,6 +6,7 @@ package lttnglivereceiver
 import (
 	"context"
 	"io"
+	"os"
 	"os/exec"
 	"sync/atomic"
 	"testing"
@@ -26,12 +27,17 @@ import (
 // start, and what it works out for each class, count for nothing.
 const writtenEvents = 5_000_000
 
-// BenchmarkReading reads the same traces with babeltrace2, which is the reference
+// BenchmarkReadLTTng reads the same traces with babeltrace2, which is the reference
 // reader, and with what this receiver is made of: in order of time, from files, without
 // a relay daemon between. It measures processor time; run it with -cpu 1, since
-// babeltrace2 uses one core.
-func BenchmarkReading(b *testing.B) {
-	for name, contexts := range map[string]bool{"contexts": true, "bare": false} {
+// babeltrace2 uses one core. Without contexts nothing says of which thread a call is, so
+// that there are no spans.
+func BenchmarkReadLTTng(b *testing.B) {
+	for _, contexts := range []bool{true, false} {
+		name := "bare"
+		if contexts {
+			name = "contexts"
+		}
 		b.Run(name, func(b *testing.B) {
 			dir := b.TempDir()
 			written, err := usttrace.Write(dir, usttrace.Options{Events: writtenEvents, Contexts: contexts})
@@ -51,7 +57,11 @@ func BenchmarkReading(b *testing.B) {
 // benchmarkBabeltrace runs babeltrace2, whose text goes nowhere.
 func benchmarkBabeltrace(b *testing.B, events int, arguments ...string) {
 	if _, err := exec.LookPath("babeltrace2"); err != nil {
-		b.Skip("no babeltrace2 in PATH: install babeltrace2 (Debian: apt-get install babeltrace2)")
+		const remedy = "install babeltrace2 (Debian: apt-get install babeltrace2)"
+		if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
+			b.Fatalf("expected babeltrace2 in PATH, since CALLBRAID_REQUIRE_PEERS is set; %s", remedy)
+		}
+		b.Skipf("no babeltrace2 in PATH: %s", remedy)
 	}
 	cputime.Command(b, events, func() *exec.Cmd {
 		command := exec.CommandContext(b.Context(), "babeltrace2", arguments...)

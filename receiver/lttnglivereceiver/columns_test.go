@@ -45,6 +45,7 @@ func TestAFieldBecomesAnAttributeByItsType(t *testing.T) {
 		"a number of 63 bits":                    {"integer { size = 63; align = 8; } f;", u64(1<<63 - 1), formNumber, int64(1<<63 - 1)},
 		"a number without sign that has room":    {"integer { size = 64; align = 8; } f;", u64(1<<63 - 1), formUnsigned, int64(1<<63 - 1)},
 		"a number without sign that has no room": {"integer { size = 64; align = 8; } f;", u64(1 << 63), formUnsigned, "9223372036854775808"},
+		"the largest number":                     {"integer { size = 64; align = 8; } f;", u64(1<<64 - 1), formUnsigned, "18446744073709551615"},
 		"a number with a name":                   {"enum : integer { size = 8; align = 8; } { RED = 3 } f;", []byte{3}, formAny, "RED"},
 		"a number that has lost its name":        {"enum : integer { size = 8; align = 8; } { RED = 3 } f;", []byte{4}, formAny, int64(4)},
 		"text":                                   {"string f;", []byte("h\xC3\xA9\x00"), formText, "hé"},

@@ -90,20 +90,13 @@ func renderStruct(dst pcommon.Map, v *ctf.Values, f *ctf.Field) int {
 }
 
 func renderArray(dst pcommon.Slice, v *ctf.Values, f *ctf.Field) int {
-	n, size, of := v.Len(f), 0, f.Members[0]
+	n, size := v.Len(f), 0
 	dst.EnsureCapacity(n)
-	if formOf(of) == formNumber {
-		for i := range n {
-			element := v.Element(f, i)
-			dst.AppendEmpty().SetInt(element.Int(of))
-		}
-		return n * bytesOfValue
-	}
-	// Outside of the loop it is allocated once, not for each element.
+	// Declared inside of the loop it would be allocated for each element.
 	var element ctf.Values
 	for i := range n {
 		element = v.Element(f, i)
-		size += bytesOfValue + render(dst.AppendEmpty(), &element, of)
+		size += bytesOfValue + render(dst.AppendEmpty(), &element, f.Members[0])
 	}
 	return size
 }

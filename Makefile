@@ -10,6 +10,8 @@ FUZZTIME ?= 5m
 # Which benchmarks run (a regular expression), and how often each.
 BENCH ?= .
 BENCH_COUNT ?= 5
+# Which lines of the table `make bench` prints (a regular expression).
+BENCH_ONLY ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
@@ -69,8 +71,8 @@ e2e-test: build ## Run the end-to-end tests alone, against the built distributio
 	@$(BINARIES) $(GO) test -count=1 -timeout 15m ./test/...
 
 .PHONY: bench
-bench: build ## Measure what the project claims, and print it as a table (BENCH_COUNT=5)
-	@$(BINARIES) $(GO) run ./test/bench -count $(BENCH_COUNT)
+bench: build ## Measure what the project claims, and print it as a table (BENCH_COUNT=5, BENCH_ONLY=LTTng)
+	@$(BINARIES) $(GO) run ./test/bench -count $(BENCH_COUNT) -only '$(BENCH_ONLY)'
 
 .PHONY: bench-all
 bench-all: build $(TOOLS)/benchstat ## Run all benchmarks and sum them up with benchstat (BENCH=., BENCH_COUNT=5)

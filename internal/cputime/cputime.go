@@ -6,7 +6,10 @@
 // goroutines do, the garbage collector's among them, is counted.
 package cputime
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Events runs do until the benchmark has measured enough, and reports what one
 // event costs, where do handles so many: cpu-ns/event, Mevents/cpu-s, and the
@@ -18,7 +21,11 @@ func Events(b *testing.B, events int, do func()) {
 	for b.Loop() {
 		do()
 	}
-	used := process() - begin
+	report(b, events, process()-begin)
+}
+
+// report reports what was used for all rounds of so many events each.
+func report(b *testing.B, events int, used time.Duration) {
 	total := float64(events) * float64(b.N)
 	b.ReportMetric(float64(used.Nanoseconds())/total, "cpu-ns/event")
 	b.ReportMetric(total/used.Seconds()/1e6, "Mevents/cpu-s")

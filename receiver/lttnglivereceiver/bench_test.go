@@ -34,7 +34,7 @@ func BenchmarkLogRecords(b *testing.B) {
 		}
 	}
 	plans := make([]*plan, trace.EventClasses())
-	known := texts{}
+	known := newTexts()
 	b.ReportAllocs()
 	events := 0
 	for b.Loop() {

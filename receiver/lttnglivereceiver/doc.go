@@ -23,8 +23,8 @@
 //
 // Each event goes two ways. What is to be done with it is worked out once for its
 // class (plan.go): which fields become which attributes of a log record (logs.go,
-// render.go; records.go for what Java and Python log), and whether it is a call event
-// (classify.go). The latter belongs to a process (process.go), which packs them
+// columns.go, render.go; records.go for what Java and Python log), and whether it is a
+// call event (classify.go). The latter belongs to a process (process.go), which packs them
 // (batching.go) with names that come from its list of objects (addresses.go) and with
 // the breaks in the data (breaks.go).
 //

@@ -22,6 +22,9 @@ const (
 	attributeLine       = "code.line.number"
 )
 
+// attributeCPU is the CPU that an event was recorded on, named as the tracer does.
+const attributeCPU = "cpu_id"
+
 // recordPlan is how events of a class become log records.
 type recordPlan struct {
 	name string
@@ -40,20 +43,15 @@ type recordPlan struct {
 	// thread and threadName are the first of these that an event has.
 	thread     [2]number
 	threadName [2]text
+	// hasThread and hasPlace say that there are such fields, of the thread and of the
+	// place in the code.
+	hasThread, hasPlace bool
 
 	columns []column
 	// cpu is the number of the CPU, in the packet's context.
-	cpu *ctf.Field
+	cpu number
 	// attributes is how many attributes a record has at most.
 	attributes int
-}
-
-// column is a field that becomes an attribute.
-type column struct {
-	key   string
-	field *ctf.Field
-	// optional says that the field may be empty: then there is no attribute.
-	optional bool
 }
 
 // loggerFields are the fields of an event that is a log record of some logging
@@ -107,11 +105,9 @@ func newRecordPlan(class *ctf.EventClass, p *plan) *recordPlan {
 		r.take(class, loggerFields{message: "msg", function: "func", file: "file", line: "line"}, used)
 	}
 	r.addColumns(class, used)
-	if f := class.Stream.PacketContext; f != nil {
-		if cpu := f.Lookup("cpu_id"); cpu != nil && cpu.Kind == ctf.Uint {
-			r.cpu = cpu
-		}
-	}
+	r.cpu = numberAt(class, metadata.PacketContext, attributeCPU)
+	r.hasThread = r.thread[0].there() || r.thread[1].there() || r.threadName[0].there() || r.threadName[1].there()
+	r.hasPlace = r.function.there() || r.file.there() || r.line != nil
 	r.attributes = r.count()
 	return r
 }
@@ -121,32 +117,13 @@ func (r *recordPlan) count() int {
 	n := len(r.columns)
 	for _, there := range [...]bool{
 		r.thread[0].there() || r.thread[1].there(), r.threadName[0].there() || r.threadName[1].there(),
-		r.function.there(), r.file.there(), r.line != nil, r.cpu != nil,
+		r.function.there(), r.file.there(), r.line != nil, r.cpu.there(),
 	} {
 		if there {
 			n++
 		}
 	}
 	return n
-}
-
-// texts are texts that come again and again, so that each is made once.
-type texts map[string]string
-
-// maxTexts bounds them. Beyond it all are forgotten, and come again.
-const maxTexts = 4096
-
-// text is b as a string.
-func (t texts) text(b []byte) string {
-	if s, ok := t[string(b)]; ok {
-		return s
-	}
-	if len(t) >= maxTexts {
-		clear(t)
-	}
-	s := validString(b)
-	t[string(b)] = s
-	return s
 }
 
 // take takes the fields of a log record out of those that become attributes under
@@ -206,15 +183,13 @@ func (r *recordPlan) addColumns(class *ctf.EventClass, used map[*ctf.Field]bool)
 				key = "context." + key
 			}
 			taken[key] = true
-			r.columns = append(r.columns, column{
-				key: key, field: f, optional: f.Kind == ctf.Variant || f.Kind == ctf.Optional || f.Kind == ctf.Struct,
-			})
+			r.columns = append(r.columns, newColumn(key, f))
 		}
 	}
 }
 
 // write writes the record, all but its times, and says how many bytes it has.
-func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, known texts) int {
+func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, known *texts) int {
 	v := &e.Values
 	l.SetEventName(r.name)
 	s := r.severity
@@ -238,23 +213,23 @@ func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, k
 	}
 	attributes := l.Attributes()
 	attributes.EnsureCapacity(r.attributes)
-	size += r.writeWhere(attributes, v, known)
-	if r.cpu != nil && packet.Present(r.cpu) {
-		attributes.PutInt("cpu_id", int64(packet.Uint(r.cpu)))
+	if r.hasThread {
+		size += r.writeThread(attributes, v, known)
+	}
+	if r.hasPlace {
+		size += r.writePlace(attributes, v, known)
+	}
+	if cpu, ok := r.cpu.get(&packet.Values); ok {
+		attributes.PutInt(attributeCPU, cpu)
 	}
 	for i := range r.columns {
-		c := &r.columns[i]
-		if c.optional && isEmpty(v, c.field) {
-			continue
-		}
-		size += bytesOfValue + render(attributes.PutEmpty(c.key), v, c.field)
+		size += r.columns[i].write(attributes, v, known)
 	}
 	return size + attributes.Len()*bytesOfValue
 }
 
-// writeWhere writes the thread, and the place in the code.
-func (r *recordPlan) writeWhere(attributes pcommon.Map, v *ctf.Values, known texts) int {
-	size := 0
+// writeThread writes the thread.
+func (r *recordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *texts) int {
 	for _, thread := range r.thread {
 		if id, ok := thread.get(v); ok {
 			attributes.PutInt(attributeThreadID, id)
@@ -264,15 +239,17 @@ func (r *recordPlan) writeWhere(attributes pcommon.Map, v *ctf.Values, known tex
 	for _, name := range r.threadName {
 		if b := name.get(v); len(b) > 0 {
 			attributes.PutStr(attributeThreadName, known.text(b))
-			size += len(b)
-			break
+			return len(b)
 		}
 	}
+	return 0
+}
+
+// writePlace writes the place in the code.
+func (r *recordPlan) writePlace(attributes pcommon.Map, v *ctf.Values, known *texts) int {
+	size := 0
 	if function := r.function.get(v); len(function) > 0 {
-		name := validString(function)
-		if class := r.class.get(v); len(class) > 0 {
-			name = validString(class) + "." + name
-		}
+		name := known.method(r.class.get(v), function)
 		attributes.PutStr(attributeFunction, name)
 		size += len(name)
 	}

@@ -82,6 +82,7 @@ func labelOf(mappings []metadata.Mapping, v *ctf.Values, f *ctf.Field) string {
 
 func renderStruct(dst pcommon.Map, v *ctf.Values, f *ctf.Field) int {
 	size := 0
+	dst.EnsureCapacity(len(f.Members))
 	for _, m := range f.Members {
 		size += len(m.Name) + render(dst.PutEmpty(m.Name), v, m)
 	}
@@ -91,8 +92,10 @@ func renderStruct(dst pcommon.Map, v *ctf.Values, f *ctf.Field) int {
 func renderArray(dst pcommon.Slice, v *ctf.Values, f *ctf.Field) int {
 	n, size := v.Len(f), 0
 	dst.EnsureCapacity(n)
+	// Declared inside of the loop it would be allocated for each element.
+	var element ctf.Values
 	for i := range n {
-		element := v.Element(f, i)
+		element = v.Element(f, i)
 		size += bytesOfValue + render(dst.AppendEmpty(), &element, f.Members[0])
 	}
 	return size

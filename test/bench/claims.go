@@ -6,15 +6,18 @@ package main
 // suite is a set of benchmarks of one package.
 type suite struct {
 	pkg, pattern, time string
-	// once: it takes long, and repeats by itself.
-	once bool
+	// cores is how many cores it may use; 0: all.
+	cores int
+	// rounds is in how many rounds it is run at most; 0: in all.
+	rounds int
 }
 
 var suites = []suite{
 	{pkg: "./internal/bytefrog", pattern: "^BenchmarkDecodeEvents$", time: "0.5s"},
 	{pkg: "./internal/callevent", pattern: "^BenchmarkPackUnpack$", time: "0.5s"},
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
-	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", once: true},
+	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
+	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
 }
 
 // Units of the benchmarks.
@@ -35,6 +38,20 @@ type claim struct {
 	// value is of one benchmark's median, or a ratio of two.
 	benchmark, metric string
 	over, overMetric  string
+	// peer is the program that benchmark runs; empty: none. It is compared with where it
+	// is in PATH, and remedy says how it gets there.
+	peer, remedy string
+}
+
+// timesBabeltrace claims that what a benchmark of reading does takes so many times less
+// than what babeltrace2 does, with the same trace.
+func timesBabeltrace(what string, bound float64, trace, ours, theirs string) claim {
+	const name = "BenchmarkReadLTTng/"
+	return claim{
+		what: what, bound: bound, unit: "times as many events",
+		benchmark: name + trace + "/" + theirs, metric: cpuPerEvent, over: name + trace + "/" + ours, overMetric: cpuPerEvent,
+		peer: "babeltrace2", remedy: "apt-get install babeltrace2 (Debian)",
+	}
 }
 
 var claims = []claim{
@@ -47,4 +64,10 @@ var claims = []claim{
 	{what: "the distribution, over loopback, nop exporter", bound: 4, unit: "M events per CPU-second", benchmark: "BenchmarkReplay", metric: eventsPerCPU},
 	{what: "  the same with GOGC=200 in its environment", bound: 4, unit: "M events per CPU-second", benchmark: "BenchmarkReplayWithLazyCollection", metric: eventsPerCPU},
 	{what: "  peak memory at 10 times the events", bound: 1.2, atMost: true, unit: "times", benchmark: "BenchmarkReplay", metric: peakAtTen, over: "BenchmarkReplay", overMetric: peak},
+	timesBabeltrace("LTTng: every field of every event, against babeltrace2 -o dummy", 5, "contexts", "fields", "babeltrace2Dummy"),
+	timesBabeltrace("  without contexts", 5, "bare", "fields", "babeltrace2Dummy"),
+	{what: "  allocations per event, those of the start included", bound: 0.01, atMost: true, unit: "per event", benchmark: "BenchmarkReadLTTng/contexts/fields", metric: allocationsPerEvent},
+	timesBabeltrace("LTTng: log records of all events, against babeltrace2 writing text", 3, "contexts", "logRecords", "babeltrace2Text"),
+	timesBabeltrace("  without contexts", 3, "bare", "logRecords", "babeltrace2Text"),
+	timesBabeltrace("LTTng: batches and paired spans, against babeltrace2 -o dummy", 1, "contexts", "spans", "babeltrace2Dummy"),
 }

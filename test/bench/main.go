@@ -14,13 +14,18 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 func main() {
 	count := flag.Int("count", 5, "how often each benchmark is run")
 	strict := flag.Bool("strict", false, "exit with code 1 when a number is missed")
+	only := flag.String("only", "", "measure only claims whose text or benchmark matches this regular expression")
 	flag.Parse()
-	missed, err := run(*count)
+	missed, err := run(*count, *only)
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -32,11 +37,16 @@ func main() {
 
 // run runs what the claims need, prints the table, and says how many are missed.
 // The suites take turns, so that what is compared is measured side by side.
-func run(count int) (missed int, err error) {
+func run(count int, only string) (missed int, err error) {
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return 0, fmt.Errorf("-only: %w", err)
+	}
+	claims := slices.DeleteFunc(slices.Clone(claims), func(c claim) bool { return !pattern.MatchString(c.what + " " + c.benchmark) })
 	results := results{}
 	for round := 1; round <= count; round++ {
 		for _, s := range suites {
-			if s.once && round > 1 {
+			if s.rounds > 0 && round > s.rounds || !slices.ContainsFunc(claims, s.measures) {
 				continue
 			}
 			fmt.Fprintf(os.Stderr, "[round %d of %d] go test -bench '%s' %s\n", round, count, s.pattern, s.pkg)
@@ -49,11 +59,27 @@ func run(count int) (missed int, err error) {
 			}
 		}
 	}
-	return printTable(os.Stdout, claims, results)
+	return printTable(os.Stdout, claims, results, isMissing)
+}
+
+// measures reports whether a claim needs the suite.
+func (s suite) measures(c claim) bool {
+	name, _, _ := strings.Cut(c.benchmark, "/")
+	return regexp.MustCompile(s.pattern).MatchString(name)
+}
+
+// isMissing reports whether a program is not in PATH.
+func isMissing(program string) bool {
+	_, err := exec.LookPath(program)
+	return err != nil
 }
 
 func (s suite) run() (output []byte, err error) {
-	command := exec.Command("go", "test", "-run", "^$", "-bench", s.pattern, "-benchtime", s.time, "-timeout", "30m", s.pkg)
+	arguments := []string{"test", "-run", "^$", "-bench", s.pattern, "-benchtime", s.time, "-timeout", "30m"}
+	if s.cores > 0 {
+		arguments = append(arguments, "-cpu", strconv.Itoa(s.cores))
+	}
+	command := exec.Command("go", append(arguments, s.pkg)...)
 	command.Stderr = os.Stderr
 	return command.Output()
 }

@@ -1,0 +1,95 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/ctf/usttrace"
+)
+
+// eventOf reads an event of one class whose fields are these, from these bytes.
+func eventOf(t *testing.T, fields string, content ...byte) *ctf.Reader {
+	t.Helper()
+	trace := ctf.NewTrace()
+	require.NoError(t, trace.Append([]byte(`/* CTF 1.8 */
+trace { major = 1; minor = 8; byte_order = le; };
+stream { id = 0; };
+event { name = e; id = 0; stream_id = 0; fields := struct { `+fields+` }; };
+`)))
+	r := ctf.NewReader(trace)
+	require.NoError(t, r.Begin(content))
+	require.True(t, r.Next(), r.Err())
+	return r
+}
+
+// A field becomes the same attribute whichever way its type lets it go.
+func TestAFieldBecomesAnAttributeByItsType(t *testing.T) {
+	u64 := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+	for what, c := range map[string]struct {
+		fields  string
+		content []byte
+		form    columnForm
+		want    any
+	}{
+		"a small number":                         {"integer { size = 8; align = 8; } f;", []byte{200}, formNumber, int64(200)},
+		"a number with sign":                     {"integer { size = 64; align = 8; signed = true; } f;", u64(1<<64 - 5), formNumber, int64(-5)},
+		"a number of 63 bits":                    {"integer { size = 63; align = 8; } f;", u64(1<<63 - 1), formNumber, int64(1<<63 - 1)},
+		"a number without sign that has room":    {"integer { size = 64; align = 8; } f;", u64(1<<63 - 1), formUnsigned, int64(1<<63 - 1)},
+		"a number without sign that has no room": {"integer { size = 64; align = 8; } f;", u64(1 << 63), formUnsigned, "9223372036854775808"},
+		"the largest number":                     {"integer { size = 64; align = 8; } f;", u64(1<<64 - 1), formUnsigned, "18446744073709551615"},
+		"a number with a name":                   {"enum : integer { size = 8; align = 8; } { RED = 3 } f;", []byte{3}, formAny, "RED"},
+		"a number that has lost its name":        {"enum : integer { size = 8; align = 8; } { RED = 3 } f;", []byte{4}, formAny, int64(4)},
+		"text":                                   {"string f;", []byte("h\xC3\xA9\x00"), formText, "hé"},
+		"text that is none":                      {"string f;", []byte("h\xC3\x00"), formText, "h\uFFFD"},
+		"an array":                               {"integer { size = 16; align = 8; signed = true; } f[2];", []byte{1, 0, 0xFF, 0xFF}, formAny, []any{int64(1), int64(-1)}},
+		"a structure":                            {"struct { integer { size = 8; align = 8; } a; string b; } f;", []byte("\x07x\x00"), formOptional, map[string]any{"a": int64(7), "b": "x"}},
+		"an empty structure":                     {"struct { } f; integer { size = 8; align = 8; } g;", []byte{1}, formOptional, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := eventOf(t, c.fields, c.content...)
+			column := newColumn("f", r.Event.Class.Fields.Members[0])
+			assert.Equal(t, c.form, column.form)
+			attributes := plog.NewLogRecord().Attributes()
+			column.write(attributes, &r.Event.Values, newTexts())
+			assert.Equal(t, c.want, attributes.AsRaw()["f"])
+		})
+	}
+}
+
+// What a record costs is what its library needs to keep it: as much as a copy of it.
+func TestALogRecordAllocatesOnlyWhatItConsistsOf(t *testing.T) {
+	dir := t.TempDir()
+	_, err := usttrace.Write(dir, usttrace.Options{Events: 2000, Contexts: true})
+	require.NoError(t, err)
+	plans, known, seen := map[*ctf.EventClass]*plan{}, newTexts(), map[string]int{}
+	p := openPlayed(t, dir)
+	p.merge(t, func(e *ctf.Event, packet *ctf.Packet) {
+		if plans[e.Class] == nil {
+			plans[e.Class] = newPlan(e.Class, nil, true)
+		}
+		record := plans[e.Class].record
+		made := plog.NewLogRecord()
+		record.write(made, e, packet, known)
+		copied := testing.AllocsPerRun(1, func() { made.CopyTo(plog.NewLogRecord()) })
+		for _, value := range made.Attributes().All() {
+			if value.Type() == pcommon.ValueTypeBytes && value.Bytes().Len() > 0 {
+				copied++ // copies share their bytes
+			}
+		}
+		written := testing.AllocsPerRun(1, func() { record.write(plog.NewLogRecord(), e, packet, known) })
+		assert.LessOrEqual(t, written, copied, "%s: %v", e.Class.Name, made.Attributes().AsRaw())
+		seen[e.Class.Name]++
+	})
+	for _, name := range []string{cygEntry, cygExit, usttrace.ProviderWork + ":request", usttrace.ProviderWork + ":samples"} {
+		assert.NotZero(t, seen[name], name)
+	}
+}

@@ -35,6 +35,9 @@ type Options struct {
 	// StartTimeout is how long configuration and start may take before the program
 	// counts as hung in front of its main. The real agent waits for ever. Default 1 min.
 	StartTimeout time.Duration
+	// Prepare, if not nil, is called between start and the first data connection, where
+	// the real agent makes its buffers. What it is told meanwhile hangs its program.
+	Prepare func()
 	// HangTimeout is how long a hung program hangs before Run returns. Default 0.
 	HangTimeout time.Duration
 	// Settle is how long the control connection has to outlive a data connection, or

@@ -41,7 +41,8 @@ func (r *run) openOne() error {
 		case <-ctx.Done():
 		}
 	}()
-	conn, err := dial(ctx, r.options)
+	// The real agent too tries only once.
+	conn, err := r.options.Dial(ctx)
 	if err != nil {
 		return err
 	}

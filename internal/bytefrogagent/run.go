@@ -194,7 +194,10 @@ func (r *run) result() Result {
 // trace runs the program between the opening and the closing of the data
 // connections.
 func (r *run) trace() {
-	r.change(func(l *life) { l.ready = true })
+	if r.options.Prepare != nil {
+		r.options.Prepare()
+	}
+	r.change(func(l *life) { l.prepared() })
 	if r.isIdle() {
 		// It says of every class that it leaves it alone.
 		r.writeControl(bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Main"})

@@ -24,7 +24,7 @@ const (
 type life struct {
 	state     state
 	frozen    bool // its process is stopped
-	ready     bool // it takes error: its program runs
+	ready     bool // it has its buffers, and takes suspend and error
 	idle      bool // it traces nothing and has no data connections: it was turned away
 	safe      bool // dying, and the control connection lived long enough for that
 	suspended bool // by the HQ
@@ -58,10 +58,14 @@ func (l *life) start() {
 	}
 }
 
-// suspend is the order to collect nothing. Before the program runs the agent
-// forgets it; when it collects nothing any more it takes the order for an error.
+// suspend is the order to collect nothing. Before start the agent forgets it. Between
+// start and its first data connection it makes its buffers: an order that it can't
+// obey then ends its tracing, but the buffers it has later don't know, and the program
+// fills them. When it collects nothing any more it takes the order for an error.
 func (l *life) suspend() (dies bool) {
 	switch {
+	case l.state == tracing && !l.ready:
+		l.hang("the HQ ordered suspend before the agent has its buffers")
 	case l.state == tracing && !l.suspended:
 		l.suspended = true
 		l.suspensions++
@@ -70,6 +74,9 @@ func (l *life) suspend() (dies bool) {
 	}
 	return false
 }
+
+// prepared is that the agent has its buffers, and opens its data connections next.
+func (l *life) prepared() { l.ready = true }
 
 func (l *life) unsuspend() { l.suspended = false }
 

@@ -20,12 +20,14 @@ type dataConnections struct {
 	left     []net.Conn
 	attached int
 	closed   bool
+	// joined is closed when the first has been taken in.
+	joined chan struct{}
 	// finished waits for the goroutines of all.
 	finished sync.WaitGroup
 }
 
 func (d *dataConnections) init(expected int) {
-	d.expected, d.open = expected, map[*dataConnection]struct{}{}
+	d.expected, d.open, d.joined = expected, map[*dataConnection]struct{}{}, make(chan struct{})
 }
 
 // attach lets a connection join. The error says that the run takes none any more,
@@ -42,6 +44,9 @@ func (d *dataConnections) attach(c *dataConnection) error {
 	}
 	d.open[c] = struct{}{}
 	d.attached++
+	if !isClosed(d.joined) {
+		close(d.joined)
+	}
 	d.finished.Add(1)
 	return nil
 }
@@ -74,6 +79,18 @@ func (d *dataConnections) reading() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.open)
+}
+
+// refuseUnlessJoined lets none join any more where none has, and reports whether that is
+// so.
+func (d *dataConnections) refuseUnlessJoined() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if isClosed(d.joined) {
+		return false
+	}
+	d.closed = true
+	return true
 }
 
 // complete reports whether all that the agent was told to open have come and

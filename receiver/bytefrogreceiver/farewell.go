@@ -26,7 +26,32 @@ func (r *run) beginFarewell() *farewell {
 	return &farewell{run: r}
 }
 
-// suspend is step 1. An agent that is shutting down traces no more, and would take
+// isReady is step 1. Between start and its first data connection an agent makes its
+// buffers. An order that it reads then ends its tracing before it has them, and nobody
+// tells them: its program runs until they are full, and hangs. So it is told nothing: it
+// is refused what it opens afterwards, by the listener that is closed or because its
+// run is over, and that ends its tracing in time.
+//
+// One that is on its way with the listener's blessing has still to be told: a shutdown
+// waits for the first data connection, for the end of the control connection, or until
+// its time is over.
+func (f *farewell) isReady() bool {
+	r := f.run
+	if r.ending.how == mannerSuspend {
+		select {
+		case <-r.data.joined:
+		case <-r.control.ended:
+		case <-r.env.ctx.Done():
+		}
+	}
+	if r.data.refuseUnlessJoined() {
+		r.logger.Debug("The agent is told nothing: it has not opened a data connection")
+		return false
+	}
+	return true
+}
+
+// suspend is step 2. An agent that is shutting down traces no more, and would take
 // suspend for an error, at which it throws away what it has still to send.
 func (f *farewell) suspend() {
 	r := f.run
@@ -52,7 +77,7 @@ func (f *farewell) suspend() {
 // readTick is how often read looks.
 const readTick = 2 * time.Millisecond
 
-// read is step 2: it waits until the agent has closed its data connections, or all
+// read is step 3: it waits until the agent has closed its data connections, or all
 // that it sent has come, or nothing comes any more. While the pipeline refuses,
 // nothing is read, so the clock stands still. When the shutdown's time is over
 // nothing waits for the pipeline (handover.send), so what comes is read and dropped:
@@ -100,7 +125,7 @@ func (r *run) quiet() time.Duration {
 	return r.env.timing.quiet
 }
 
-// tell is step 3. The agent closes its connections after its heartbeat interval, its
+// tell is step 4. The agent closes its connections after its heartbeat interval, its
 // program runs on, and at its end nobody waits for what was not sent.
 func (f *farewell) tell() {
 	if err := f.run.control.send(bytefrog.ErrorMessage{Text: f.run.ending.Error()}); err != nil {
@@ -108,7 +133,7 @@ func (f *farewell) tell() {
 	}
 }
 
-// part is step 4. Whoever reads a connection of the run stops, though it be held up by
+// part is step 5. Whoever reads a connection of the run stops, though it be held up by
 // the pipeline: the agent must not wait for that. The run's ID is given to others as
 // late as can be: a data connection of the agent might still come.
 func (f *farewell) part() {

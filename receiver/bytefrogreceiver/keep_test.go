@@ -82,6 +82,7 @@ func TestAnAnnouncementIsNotBrokenOffByTheEndOfTheRun(t *testing.T) {
 	hang := make(chan struct{})
 	b.pipeline.hang = hang
 	a := connect(b, 1)
+	a.join()
 	a.control.send(bytefrog.DataBreak{Sequence: 500})
 	b.await("the announcement", b.pipeline.wasAsked)
 	run := b.receiver.env.registry.lookup(1)
@@ -89,7 +90,7 @@ func TestAnAnnouncementIsNotBrokenOffByTheEndOfTheRun(t *testing.T) {
 	// The agent does not wait for it.
 	a.control.expectError()
 	close(hang)
-	a.expectToLinger(b, 1)
+	a.expectToLinger(b, 2)
 	assert.Zero(t, b.pipeline.brokenOff)
 	s := b.pipeline.only(t)
 	assert.Equal(t, 1, s.barriers[callevent.Point(500, callevent.CauseSuspended)], "heard of once")

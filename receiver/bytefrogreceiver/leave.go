@@ -27,16 +27,18 @@ func (r *run) leave(e ending) {
 // end is the one way in which a run ends, so that the traced program lives. An agent
 // is left in steps (farewell.go), as many as the manner of leaving it needs:
 //
-//  1. Suspend: it is told to trace no more, and its answer is waited for.
-//  2. Read: what it had sent till then is read and handed on; when the time of the
+//  1. Ready: an agent that has not opened a data connection is told nothing. A shutdown
+//     waits until it has, or has ended.
+//  2. Suspend: it is told to trace no more, and its answer is waited for.
+//  3. Read: what it had sent till then is read and handed on; when the time of the
 //     shutdown is over, read and dropped.
-//  3. Tell: it is told error, and why. Nothing in its program waits for us then.
-//  4. Part: its connections are taken from those who read them, and linger until it
+//  4. Tell: it is told error, and why. Nothing in its program waits for us then.
+//  5. Part: its connections are taken from those who read them, and linger until it
 //     closes them (linger.go).
 //
 // Whatever the agent does, the run goes on to its end:
 //
-//  5. Finish: what is in memory is handed on, then the end, and the ID is given back.
+//  6. Finish: what is in memory is handed on, then the end, and the ID is given back.
 func (k *keeper) end() {
 	r := k.run
 	if r.isStarted() {
@@ -47,9 +49,13 @@ func (k *keeper) end() {
 	k.finish()
 }
 
-// takeLeave is steps 1 to 4.
+// takeLeave is steps 1 to 5.
 func (r *run) takeLeave() {
 	f := r.beginFarewell()
+	defer f.part()
+	if !f.isReady() {
+		return
+	}
 	switch r.ending.how {
 	case mannerSuspend:
 		f.suspend()
@@ -60,7 +66,6 @@ func (r *run) takeLeave() {
 	case mannerNone:
 		f.read()
 	}
-	f.part()
 }
 
 // logEnding says that the run ends, and what it was.
@@ -77,7 +82,7 @@ func (r *run) logEnding() {
 	r.logs.ended(r.ending)
 }
 
-// finish is step 5. Nobody reads any more; the connections of the agent are none of
+// finish is step 6. Nobody reads any more; the connections of the agent are none of
 // its business.
 func (k *keeper) finish() {
 	r := k.run
@@ -97,7 +102,7 @@ func (k *keeper) finish() {
 	r.env.registry.close(r)
 }
 
-// handOnEnd is the last of step 5: an empty batch that says that the run is over.
+// handOnEnd is the last of step 6: an empty batch that says that the run is over.
 func (k *keeper) handOnEnd() {
 	r := k.run
 	if !r.isStarted() {

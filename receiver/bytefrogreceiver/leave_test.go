@@ -390,21 +390,23 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
 	m, err := p.receive()
 	require.NoError(t, err)
-	_, err = bytefrog.ParseAgentConfiguration(m)
+	c, err := bytefrog.ParseAgentConfiguration(m)
 	require.NoError(t, err)
+	assert.Positive(t, c.DataConnections, "it is not turned away")
 	// Nobody reads, so start is being sent till now.
 	go run.leave(shutdown())
 	p.expectCommand(bytefrog.TypeStart)
-	p.expectCommand(bytefrog.TypeSuspend)
-	assert.Equal(t, "the receiver is shutting down", p.expectError())
+	b.await("the run to be left", run.isLeaving)
 	p.close()
 	b.awaitRuns(0)
+	assert.Equal(t, callevent.CauseShutdown, b.pipeline.only(t).end(t).Cause, "a run that began has an end")
 }
 
 func TestAReloadTakesTheSamePortAgain(t *testing.T) {
 	b := newBed(t, quickly)
 	address := b.address()
 	a := connect(b, 1)
+	a.join()
 	done := b.shutdownInBackground()
 	a.answerSuspend(0)
 	require.NoError(t, <-done)

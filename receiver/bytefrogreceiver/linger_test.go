@@ -4,6 +4,7 @@
 package bytefrogreceiver
 
 import (
+	"net"
 	"testing"
 	"time"
 
@@ -107,7 +108,6 @@ func TestADataConnectionOfAnAgentThatLingersComesToNoOtherRun(t *testing.T) {
 	stopped := connect(b, 1)
 	r := b.receiver.env.registry
 	r.lookup(runID(stopped.configuration.RunID)).leave(unresponsive(time.Second))
-	stopped.control.expectError()
 	b.awaitRuns(0)
 	for range maxRunID - 1 {
 		r.close(openRun(t, r))
@@ -118,7 +118,9 @@ func TestADataConnectionOfAnAgentThatLingersComesToNoOtherRun(t *testing.T) {
 	late.send(bytefrog.DataHello{Run: stopped.configuration.RunID})
 	assert.Contains(t, late.expectError(), "is unknown")
 	late.expectEnd()
-	stopped.control.close()
+	// That is how it hears that its tracing is over, and all that it hears.
+	require.NoError(t, stopped.control.conn.(*net.TCPConn).CloseWrite())
+	stopped.control.expectEnd()
 	b.await("it to be gone", func() bool { return b.metric("receiver_bytefrog_lingering") == 0 })
 	other.finish()
 	b.awaitRuns(0)

@@ -71,6 +71,7 @@ func TestTheStateOfAgentsBecomesMetrics(t *testing.T) {
 func TestSumsBeginWithTheRunAndAreCumulative(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
+	a.join()
 	opened := b.receiver.env.registry.lookup(1).opened
 	done := b.shutdownInBackground()
 	a.answerSuspend(0)

@@ -76,9 +76,12 @@ func printTable(w io.Writer, claims []claim, r results, isMissing func(program s
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "what\thas to be\tis\t\t")
 	for _, c := range claims {
-		bound := "at least"
-		if c.atMost {
-			bound = "at most"
+		bound := fmt.Sprintf("at least %.4g", c.bound)
+		switch {
+		case c.bound == 0:
+			bound = "-"
+		case c.atMost:
+			bound = fmt.Sprintf("at most %.4g", c.bound)
 		}
 		is, verdict := "-", ""
 		if c.peer != "" && isMissing(c.peer) {
@@ -90,12 +93,15 @@ func printTable(w io.Writer, claims []claim, r results, isMissing func(program s
 				return 0, err
 			}
 			is, verdict = fmt.Sprintf("%.3g", value), "reached"
-			if c.atMost && value > c.bound || !c.atMost && value < c.bound {
+			switch {
+			case c.bound == 0:
+				verdict = "to compare with"
+			case c.atMost && value > c.bound || !c.atMost && value < c.bound:
 				verdict = "MISSED, see docs/performance.md"
 				missed++
 			}
 		}
-		fmt.Fprintf(table, "%s\t%s %.4g\t%s\t%s\t%s\n", c.what, bound, c.bound, is, c.unit, verdict)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.what, bound, is, c.unit, verdict)
 	}
 	return missed, table.Flush()
 }

@@ -35,11 +35,13 @@ func TestTheTableSaysWhatIsReached(t *testing.T) {
 		claim{what: "time", bound: 10, atMost: true, unit: "ns", benchmark: "BenchmarkOurs/fast", metric: cpuPerEvent},
 		claim{what: "memory", bound: 0.1, atMost: true, unit: "each", benchmark: "BenchmarkOurs/fast", metric: allocationsPerEvent},
 		claim{what: "ratio", bound: 5, unit: "times", benchmark: "BenchmarkTheirs", metric: cpuPerEvent, over: "BenchmarkOurs/fast", overMetric: cpuPerEvent, peer: "other", remedy: "get it"},
+		claim{what: "the machine", unit: "ns", benchmark: "BenchmarkTheirs", metric: cpuPerEvent},
 	)
 	assert.Equal(t, []string{
 		"time at most 10 10 ns reached",
 		"memory at most 0.1 0.5 each MISSED, see docs/performance.md",
 		"ratio at least 5 4 times MISSED, see docs/performance.md",
+		"the machine - 40 ns to compare with",
 	}, lines)
 	assert.Equal(t, 2, missed)
 }

@@ -227,6 +227,7 @@ func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
 	s.class(cygEntry, "addr", "call_site")
 	s.class(cygExit, "addr", "call_site")
 	a := s.stream().packet(1).event(1, cygEntry, 7, 7, 16, 0).event(2, cygEntry, 9, 9, 32, 0)
+	a.packets[0].end = 10 // where the next packet begins
 	a.packet(10).event(30, cygExit, 9, 9, 32, 0)
 	a.packets[1].discarded, a.packets[1].end = 3, 35
 	a.packet(40).event(50, cygEntry, 7, 7, 48, 0)

@@ -224,6 +224,15 @@ func TestEventsComeOutWhenNothingOlderCanCome(t *testing.T) {
 			{give("a", packet{begin: 1, end: 9, events: at(2)}), []string{"a 2"}},
 			{give("a", packet{sequence: 1, begin: 9, end: 30, discarded: 7, events: at(10, 11, 12), room: 10}), []string{"a 10", "a 11", "a 12", "a: discarded events from 12", "a: 7 discarded events to 30"}},
 		},
+		"or before a packet that does not follow the one before at once": {
+			{streams("a", "b"), nil},
+			{give("a", packet{begin: 1, end: 9, events: at(2)}), nil},
+			{give("b", packet{begin: 1, end: 50, events: at(8, 12, 16, 40)}), []string{"a 2", "b 8"}},
+			{give("a", packet{sequence: 1, begin: 15, end: 30, discarded: 7, events: at(15, 17, 18), room: 10}), []string{
+				"a: discarded events from 9", "b 12", "a: 0 discarded events to 15", "a 15", "b 16", "a 17", "a 18",
+				"a: discarded events from 18", "a: 7 discarded events to 30",
+			}},
+		},
 		"and others' events of that time lie inside": {
 			{streams("a", "b"), nil},
 			{give("a", packet{begin: 9, end: 30, discarded: 7, events: at(10, 12), room: 10}), nil},

@@ -33,7 +33,10 @@ type source struct {
 	// was given; the same for the counter of discarded events.
 	sequence, expected uint64
 	dropped, counted   uint64
-	largest            uint64 // event in a packet with losses, in bytes
+	// end is that of the last packet, if there was any.
+	any     bool
+	end     uint64
+	largest uint64 // event in a packet with losses, in bytes
 }
 
 // newSource returns one that says nothing older than now.
@@ -101,11 +104,15 @@ func (s *source) expect(p *packet) []thing {
 		add(before, "%d: begin of %d lost packets from %d", s.number, lost, before)
 		add(int64(p.begin), "%d: end of %d lost packets to %d", s.number, lost, p.begin)
 	}
-	dropped := p.discarded - s.counted
-	s.expected, s.counted = p.sequence+1, p.discarded
+	dropped, complete, follows := p.discarded-s.counted, p.sequence == s.expected, s.any && p.begin == s.end
+	s.expected, s.counted, s.any, s.end = p.sequence+1, p.discarded, true, p.end
 	full, from := -1, before
 	if dropped > 0 {
 		full, from = s.full(p, before)
+	}
+	if full > 0 && complete && !follows && int64(p.begin) > before {
+		add(before, "%d: begin of 0 discarded from %d", s.number, before)
+		add(int64(p.begin), "%d: end of 0 discarded to %d", s.number, p.begin)
 	}
 	for i := range len(p.events) + 1 {
 		if i == full {

@@ -46,6 +46,10 @@
 //     the other.
 //   - Lost packets: a jump of the packets' sequence number, from the end of the packet
 //     before to the begin of this one.
+//   - Tracing that was stopped: a process that is traced again says so, but some of its
+//     threads may have been faster. When tracing stops all buffers are emptied, so a
+//     packet does not follow the one before at once; where it has such word soon after
+//     its begin (Options.Resumes), the loss goes from the end of the packet before to it.
 //   - A counter that runs backwards is a loss with a count of 0.
 //   - What the caller says: Stream.Lose.
 //

@@ -167,6 +167,7 @@ func (s *Stream) begin(in input) {
 		s.closeOpen(begin)
 	}
 	s.addLosses(before, begin)
+	s.addStop(before, begin)
 	s.promise = max(s.promise, begin)
 	for s.read < skip && s.reader.Next() {
 		s.read++

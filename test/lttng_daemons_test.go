@@ -34,6 +34,11 @@ func reader(daemons *lttng.Daemons, receiver string) string {
 	return strings.Replace(viewer(daemons.Relay.Live, receiver), "${env:DIR}/root", "/", 1)
 }
 
+// onlySpans leaves out the pipeline for logs.
+func onlySpans(configuration string) string {
+	return strings.Replace(configuration, "logs: {receivers: [lttng_live], exporters: [file/logs]}", "", 1)
+}
+
 // awaitClosed waits until the collector has read sessions to their ends.
 func awaitClosed(t *testing.T, c *testbed.Collector, sessions int) {
 	t.Helper()
@@ -292,5 +297,79 @@ func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
 	spans := readStreams(t, c, "spans.bin")
 	for _, p := range programs {
 		requireAll(t, spans, p, "shop")
+	}
+}
+
+func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
+	t.Parallel()
+	const threads = 3
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, reader(daemons, ""))
+	session := daemons.Create(t, lttng.Session{Name: "shop"})
+	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "10", "4", "0")
+	p.Step(t)
+	c.AwaitMetric(t, 1_000, lttngCalls)
+	// What comes now is cleared before it is read.
+	c.Freeze(t)
+	size := daemons.Relay.Size(t)
+	p.Step(t)
+	testbed.Eventually(t, "what is not read is with the relay daemon", func() (bool, string) {
+		now := daemons.Relay.Size(t)
+		return now > size, strconv.FormatInt(now, 10)
+	})
+	session.Clear(t)
+	c.Thaw(t)
+	p.Step(t)
+	p.End(t)
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	awaitSaid(t, c, "The session was cleared", 1)
+	assert.Positive(t, c.Metric(t, "otelcol_receiver_lttng_live_cleared"))
+	assert.Positive(t, c.Metric(t, "otelcol_receiver_lttng_live_packets_lost"))
+	c.Stop(t)
+
+	spans := readStreams(t, c, "spans.bin")
+	calls, _ := readTruth(t, p)
+	whole := requireNothingWrong(t, spans, p, "shop", lttng.ClockOffsets(t, daemons.Relay.Output))
+	assert.Less(t, whole, calls.count())
+	got := spans.ofProcess(p.PID, "shop")
+	require.Len(t, got, 1)
+	inOrder := calls.threads()
+	require.Len(t, inOrder, 1+3*threads)
+	for _, thread := range inOrder[1+2*threads:] {
+		requireThread(t, thread, calls[thread], got[0].calls(false))
+	}
+}
+
+func TestASessionThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
+	t.Parallel()
+	const threads, stops = 3, 5
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, onlySpans(reader(daemons, "")))
+	session := daemons.Create(t, lttng.Session{Name: "shop"})
+	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "50", "5", "1000")
+	for range stops {
+		p.Begin(t)
+		session.Stop(t)
+		session.Start(t)
+		p.Done(t)
+	}
+	p.Step(t)
+	p.End(t)
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	assert.GreaterOrEqual(t, c.Metric(t, lttngBreaks, `cause="suspended"`), float64(stops))
+	c.Stop(t)
+
+	spans := readStreams(t, c, "spans.bin")
+	calls, _ := readTruth(t, p)
+	whole := requireNothingWrong(t, spans, p, "shop", lttng.ClockOffsets(t, daemons.Relay.Output))
+	t.Logf("%d calls, %d whole spans", calls.count(), whole)
+	// It is one process all the time, and what it did when nobody stopped is all there.
+	got := spans.ofProcess(p.PID, "shop")
+	require.Len(t, got, 1)
+	inOrder := calls.threads()
+	for _, thread := range inOrder[len(inOrder)-threads:] {
+		requireThread(t, thread, calls[thread], got[0].calls(false))
 	}
 }

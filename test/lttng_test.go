@@ -35,6 +35,7 @@ const (
 	lttngEvents    = "otelcol_receiver_lttng_live_events"
 	lttngDiscarded = "otelcol_receiver_lttng_live_events_discarded"
 	lttngCalls     = "otelcol_receiver_lttng_live_call_events"
+	lttngBreaks    = "otelcol_receiver_lttng_live_breaks"
 	lttngFailures  = "otelcol_receiver_lttng_live_connection_failures"
 )
 

@@ -124,7 +124,9 @@ func (a *attachment) round() (news bool, err error) {
 		}
 	}
 	a.compare()
-	if flags.Has(lttnglive.FlagNewStreams) || len(a.streams) == 0 {
+	// Relay daemons up to 2.13 raise the flag beside packets only: where all streams are
+	// silent, a new process is not announced.
+	if flags.Has(lttnglive.FlagNewStreams) || !news {
 		told, err := a.newStreams()
 		return news || told, err
 	}

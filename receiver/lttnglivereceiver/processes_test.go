@@ -179,6 +179,35 @@ func TestATraceOfOneProcessHasItsIDInItsEnvironment(t *testing.T) {
 	assert.Equal(t, 1, b.said.FilterMessageSnippet("The session has buffers for each process").Len())
 }
 
+// A relay daemon up to 2.13 gives up what was not asked for when a process ends.
+func TestAStreamOfAProcessThatEndedBeforeItsLastPacketIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		path    string
+		packets []uint64 // how many bits each has left
+		cut     int64
+	}{
+		{"its last packet was closed by the process's end", "ust/pid/shop-42", []uint64{0, 20_000}, 0},
+		{"its last packet was full", "ust/pid/shop-42", []uint64{20_000, 0}, 1},
+		{"it gave no packet", "ust/pid/shop-42", nil, 1},
+		{"a user's buffers outlive processes", "ust/uid/0/64-bit", []uint64{20_000, 0}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSynthetic("own", "vpid", "vtid")
+			s.class(cygEntry, "addr", "call_site")
+			a := s.stream()
+			a.path = c.path
+			for i, room := range c.packets {
+				a.packet(uint64(10*i+1)).event(uint64(10*i+1), cygEntry, 42, 5, 16, 0)
+				a.packets[i].room = room
+			}
+			b := served(t, []*synthetic{s})
+			assert.EqualValues(t, c.cut, b.metric("receiver_lttng_live_streams_cut"))
+			assert.EqualValues(t, c.cut, b.said.FilterMessageSnippet("before the relay daemon gave its last packet").Len())
+		})
+	}
+}
+
 func TestTheFastVariantLeavesWhateverWasEnteredLast(t *testing.T) {
 	s := newSynthetic("fast", "vpid", "vtid")
 	s.class(cygFastEntry, "addr")

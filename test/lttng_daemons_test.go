@@ -26,12 +26,16 @@ import (
 const (
 	callsInC    = "testdata/lttng/calls.c"
 	callsInJava = "testdata/lttng/Calls.java"
+
+	// callsOfTree is how many calls a tree in C makes that is 4 deep: 31 of tree, 45 of
+	// leaf, and 15 each of left and right.
+	callsOfTree = 106
 )
 
-// reader configures a collector that reads from the relay daemon of daemons, and finds
-// the programs that are traced.
-func reader(daemons *lttng.Daemons, receiver string) string {
-	return strings.Replace(viewer(daemons.Relay.Live, receiver), "${env:DIR}/root", "/", 1)
+// reader configures a collector that reads from the relay daemon at an address, and
+// finds the programs that are traced.
+func reader(relay string) string {
+	return strings.Replace(viewer(relay, ""), "${env:DIR}/root", "/", 1)
 }
 
 // onlySpans leaves out the pipeline for logs.
@@ -54,22 +58,30 @@ func awaitSaid(t *testing.T, c *testbed.Collector, text string, times int) {
 	})
 }
 
+// orderOfEvents is the order that lists of events are compared in.
+func orderOfEvents(a, b lttng.Event) int {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Name, b.Name))
+}
+
+// logged are the events that became log records.
+func logged(t *testing.T, c *testbed.Collector) (events []lttng.Event) {
+	t.Helper()
+	eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
+		process, _ := resource.Attributes().Get("process.pid")
+		thread, _ := r.Attributes().Get("thread.id")
+		events = append(events, lttng.Event{Time: int64(r.Timestamp()), Name: r.EventName(), Process: process.Int(), Thread: thread.Int()})
+	})
+	slices.SortFunc(events, orderOfEvents)
+	return events
+}
+
 // requireRecorded compares all that babeltrace2 reads of what the relay daemon has
 // written with the log records.
 func requireRecorded(t *testing.T, daemons *lttng.Daemons, c *testbed.Collector) {
 	t.Helper()
-	order := func(a, b lttng.Event) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Name, b.Name))
-	}
 	want, _ := lttng.Recorded(t, daemons.Relay.Output)
-	var got []lttng.Event
-	eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
-		process, _ := resource.Attributes().Get("process.pid")
-		thread, _ := r.Attributes().Get("thread.id")
-		got = append(got, lttng.Event{Time: int64(r.Timestamp()), Name: r.EventName(), Process: process.Int(), Thread: thread.Int()})
-	})
-	slices.SortFunc(want, order)
-	slices.SortFunc(got, order)
+	slices.SortFunc(want, orderOfEvents)
+	got := logged(t, c)
 	require.Len(t, got, len(want))
 	for i, w := range want {
 		if w != got[i] {
@@ -81,7 +93,7 @@ func requireRecorded(t *testing.T, daemons *lttng.Daemons, c *testbed.Collector)
 func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons, ""))
+	c := testbed.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "all"})
 	java := daemons.LaunchJava(t, daemons.BuildJava(t, callsInJava), "3", "20", "4")
@@ -136,10 +148,88 @@ func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
 	requireRecorded(t, daemons, c)
 }
 
+// Relay daemons up to 2.13 don't give all to viewers when a process ends, however fast
+// they are.
+func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.T) {
+	t.Parallel()
+	const threads = 3
+	daemons := lttng.Start(t)
+	tap := newTap(t, daemons.Relay.Live)
+	c := testbed.Start(t, reader(tap.address))
+	path := daemons.BuildC(t, callsInC)
+	session := daemons.Create(t, lttng.Session{Name: "own", PerProcess: true})
+	long := daemons.StartC(t, path, strconv.Itoa(threads), "20", "4", "0")
+	programs := []*lttng.Program{long}
+	long.Step(t)
+	c.AwaitMetric(t, float64(2*threads*20*callsOfTree), lttngCalls)
+	for range 5 {
+		short := daemons.StartC(t, path, "2", "20", "4", "0")
+		short.Step(t)
+		short.End(t)
+		programs = append(programs, short)
+	}
+	long.Step(t)
+	long.End(t)
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	read, cut := c.Metric(t, lttngEvents), c.Metric(t, "otelcol_receiver_lttng_live_streams_cut")
+	c.Stop(t)
+
+	// What the relay daemon gave, and what it kept to itself.
+	events, withheld := 0, 0
+	for _, connection := range tap.captures(t) {
+		streams, n := givenOn(t, connection)
+		events += n
+		for _, s := range streams {
+			if s.isCut() {
+				withheld++
+			}
+		}
+	}
+	assert.EqualValues(t, events, read)
+	assert.EqualValues(t, withheld, cut)
+	assert.Contains(t, c.Log(), "The session has buffers for each process")
+	assert.Equal(t, withheld > 0, strings.Contains(c.Log(), "before the relay daemon gave its last packet"))
+
+	// Nothing is there that was not recorded.
+	got := logged(t, c)
+	assert.Len(t, got, events)
+	recorded, discarded := lttng.Recorded(t, daemons.Relay.Output)
+	slices.SortFunc(recorded, orderOfEvents)
+	require.Zero(t, discarded)
+	missing := map[int64]int{}
+	for _, e := range recorded {
+		if len(got) > 0 && got[0] == e {
+			got = got[1:]
+		} else {
+			missing[e.Process]++
+		}
+	}
+	require.Empty(t, got)
+	t.Logf("%d of %d events were not given, %d streams were cut; by process %v", len(recorded)-events, len(recorded), withheld, missing)
+
+	spans := readStreams(t, c, "spans.bin")
+	offsets := lttng.ClockOffsets(t, daemons.Relay.Output)
+	for _, p := range programs {
+		if missing[int64(p.PID)] == 0 {
+			requireAll(t, spans, p, "own")
+		} else {
+			requireNothingWrong(t, spans, p, "own", offsets)
+		}
+	}
+	// The first calls of a program that goes on are not withheld.
+	calls, _ := readTruth(t, long)
+	of := spans.ofProcess(long.PID, "own")
+	require.Len(t, of, 1)
+	for _, thread := range calls.threads()[1 : 1+threads] {
+		requireThread(t, thread, calls[thread], of[0].calls(false))
+	}
+}
+
 func TestNoSpanIsWrongWhereTheTracerDiscards(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons, ""))
+	c := testbed.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "overload", Buffer: 32 << 10})
 	var programs []*lttng.Program
@@ -179,7 +269,7 @@ func TestNoSpanIsWrongWhereTheTracerDiscards(t *testing.T) {
 func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons, ""))
+	c := testbed.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	long := daemons.StartC(t, path, "3", "10", "4", "0")
@@ -224,7 +314,7 @@ func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
 func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons, ""))
+	c := testbed.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	var programs []*lttng.Program
 	for range 3 {
@@ -246,7 +336,7 @@ func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
 func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons, ""))
+	c := testbed.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	first := daemons.Create(t, lttng.Session{Name: "first"})
 	alone := daemons.StartC(t, path, "2", "10", "4", "0")
@@ -277,7 +367,7 @@ func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
 func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons, ""))
+	c := testbed.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	calls := 0
@@ -304,7 +394,7 @@ func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
 	t.Parallel()
 	const threads = 3
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons, ""))
+	c := testbed.Start(t, reader(daemons.Relay.Live))
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "10", "4", "0")
 	p.Step(t)
@@ -345,7 +435,7 @@ func TestASessionThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
 	t.Parallel()
 	const threads, stops = 3, 5
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, onlySpans(reader(daemons, "")))
+	c := testbed.Start(t, onlySpans(reader(daemons.Relay.Live)))
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "50", "5", "1000")
 	for range stops {

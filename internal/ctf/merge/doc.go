@@ -50,7 +50,7 @@
 //     threads may have been faster. When tracing stops all buffers are emptied, so a
 //     packet does not follow the one before at once; where it has such word soon after
 //     its begin (Options.Resumes), the loss goes from the end of the packet before to it.
-//   - A counter that runs backwards is a loss with a count of 0.
+//   - A counter of discarded events below the highest one is a loss with a count of 0.
 //   - What the caller says: Stream.Lose.
 //
 // # Memory

@@ -259,7 +259,10 @@ func TestEventsComeOutWhenNothingOlderCanCome(t *testing.T) {
 		"a counter that runs backwards is a loss without number": {
 			{give("a", packet{begin: 1, end: 9, discarded: 5, events: at(2)}), []string{"a 2", "a: discarded events from 2", "a: 5 discarded events to 9"}},
 			{give("a", packet{sequence: 1, begin: 10, end: 30, discarded: 4, events: at(11)}), []string{"a: discarded events from 9", "a 11", "a: 0 discarded events to 30"}},
-			{give("a", packet{sequence: 1, begin: 30, end: 40, discarded: 4}), []string{"a: lost packets from 30", "a: 0 lost packets to 30"}},
+			{give("a", packet{sequence: 1, begin: 30, end: 40, discarded: 4}), []string{
+				"a: lost packets from 30", "a: 0 lost packets to 30", "a: discarded events from 30", "a: 0 discarded events to 40",
+			}},
+			{give("a", packet{sequence: 2, begin: 40, end: 50, discarded: 6, events: at(41)}), []string{"a 41", "a: discarded events from 41", "a: 1 discarded events to 50"}},
 		},
 		"lost packets lie between two packets": {
 			{streams("a", "b"), nil},

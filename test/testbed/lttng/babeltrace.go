@@ -23,12 +23,13 @@ type Event struct {
 // line is what babeltrace2 prints of an event of a Session.
 var line = regexp.MustCompile(`^\[(\d+)\.(\d{9})\] \S+ (\S+): \{[^}]*\}, \{ vpid = (\d+), vtid = (\d+), `)
 
-// discarded is what babeltrace2 says of events that the tracer had no room for.
-var discarded = regexp.MustCompile(`Tracer discarded (\d+) events? `)
+// discarded is what babeltrace2 says of events that the tracer had no room for: how much
+// the counter of a stream has grown, modulo 2^64.
+var discarded = regexp.MustCompile(`Tracer discarded (\d+) events? .* within stream "([^"]*)"`)
 
 // Recorded are the events in the traces below a directory, as babeltrace2 reads them,
-// and how many it says the tracer has discarded. Where the tracer's counter ran
-// backwards, as it does at times, it doesn't say how many.
+// and how many the tracer has discarded: the sum of the highest counters of all streams.
+// The tracer's counters run backwards at times.
 func Recorded(t testing.TB, directory string) (events []Event, lost int64) {
 	t.Helper()
 	var said bytes.Buffer
@@ -38,10 +39,18 @@ func Recorded(t testing.TB, directory string) (events []Event, lost int64) {
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, said.String())
 	}
+	counters, highest := map[string]int64{}, map[string]int64{}
 	for _, m := range discarded.FindAllSubmatch(said.Bytes(), -1) {
-		if n, err := strconv.ParseInt(string(m[1]), 10, 64); err == nil {
-			lost += n
+		grown, err := strconv.ParseUint(string(m[1]), 10, 64)
+		if err != nil {
+			t.Fatal(err)
 		}
+		stream := string(m[2])
+		counters[stream] += int64(grown) // two's complement, as the counter
+		highest[stream] = max(highest[stream], counters[stream])
+	}
+	for _, n := range highest {
+		lost += n
 	}
 	for printed := range bytes.Lines(text) {
 		m := line.FindSubmatch(printed)

@@ -41,9 +41,9 @@
 //     first event of the packet after which there was less room than some event took;
 //     the loss goes from there to the end of the packet. Where the packet had room for
 //     all events, they were discarded for another reason, and the loss goes from the end
-//     of the packet before. A packet that does not begin where the one before ended may
-//     have had to wait for a free buffer: a loss of unknown count goes from the one to
-//     the other.
+//     of the packet before. What is counted with a
+//     packet may lie before its first event, too: a loss of unknown count goes there
+//     from the end of the packet before.
 //   - Lost packets: a jump of the packets' sequence number, from the end of the packet
 //     before to the begin of this one.
 //   - Tracing that was stopped: a process that is traced again says so, but some of its

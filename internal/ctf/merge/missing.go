@@ -40,11 +40,12 @@ func (s *Stream) addLosses(before, begin int64) {
 	}
 }
 
-// addEarlier makes marks of a loss before the packet's first event. A packet that follows
-// the one before at once had room then. One that does not, because that one was ended
-// by a timer, may have had to wait for a free buffer.
+// addEarlier makes marks of a loss before the packet's first event. Tracers count what
+// they discard at the end of a packet that was full, for want of a free one, now with
+// that packet and now with the next: then what was open at its end is not known any
+// more. One that was ended by a timer may be followed by nothing for the same reason.
 func (s *Stream) addEarlier(before, begin int64) {
-	if begin <= before || s.follows() {
+	if begin < before || begin == before && !s.whole.any {
 		return
 	}
 	loss := &Loss{Stream: s, Cause: Discarded, From: before, To: begin}

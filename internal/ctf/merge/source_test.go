@@ -33,9 +33,8 @@ type source struct {
 	// was given; the same for the counter of discarded events.
 	sequence, expected uint64
 	dropped, counted   uint64
-	// end is that of the last packet, if there was any.
+	// any says that there was a packet.
 	any     bool
-	end     uint64
 	largest uint64 // event in a packet with losses, in bytes
 }
 
@@ -104,13 +103,13 @@ func (s *source) expect(p *packet) []thing {
 		add(before, "%d: begin of %d lost packets from %d", s.number, lost, before)
 		add(int64(p.begin), "%d: end of %d lost packets to %d", s.number, lost, p.begin)
 	}
-	dropped, complete, follows := p.discarded-s.counted, p.sequence == s.expected, s.any && p.begin == s.end
-	s.expected, s.counted, s.any, s.end = p.sequence+1, p.discarded, true, p.end
+	dropped, complete, first := p.discarded-s.counted, p.sequence == s.expected, !s.any
+	s.expected, s.counted, s.any = p.sequence+1, p.discarded, true
 	full, from := -1, before
 	if dropped > 0 {
 		full, from = s.full(p, before)
 	}
-	if full > 0 && complete && !follows && int64(p.begin) > before {
+	if full > 0 && complete && (int64(p.begin) > before || int64(p.begin) == before && !first) {
 		add(before, "%d: begin of 0 discarded from %d", s.number, before)
 		add(int64(p.begin), "%d: end of 0 discarded to %d", s.number, p.begin)
 	}

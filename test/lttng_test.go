@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -34,6 +35,7 @@ const (
 	lttngEvents    = "otelcol_receiver_lttng_live_events"
 	lttngDiscarded = "otelcol_receiver_lttng_live_events_discarded"
 	lttngCalls     = "otelcol_receiver_lttng_live_call_events"
+	lttngBreaks    = "otelcol_receiver_lttng_live_breaks"
 	lttngFailures  = "otelcol_receiver_lttng_live_connection_failures"
 )
 
@@ -82,17 +84,23 @@ func relayDaemon(t *testing.T, endpoint string, arguments ...string) {
 }
 
 // readLogs are the log records that a collector wrote.
-func readLogs(t *testing.T, c *testbed.Collector) []plog.LogRecord {
+func readLogs(t *testing.T, c *testbed.Collector) (records []plog.LogRecord) {
+	t.Helper()
+	eachLog(t, c, func(_ pcommon.Resource, r plog.LogRecord) { records = append(records, r) })
+	return records
+}
+
+// eachLog calls f with the log records that a collector wrote.
+func eachLog(t *testing.T, c *testbed.Collector, f func(pcommon.Resource, plog.LogRecord)) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.Dir, "logs.json"))
 	require.NoError(t, err)
-	var records []plog.LogRecord
 	var unmarshaler plog.JSONUnmarshaler
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	for {
 		var line json.RawMessage
 		if err := decoder.Decode(&line); err == io.EOF {
-			return records
+			return
 		} else if err != nil {
 			require.NoError(t, err)
 		}
@@ -101,7 +109,7 @@ func readLogs(t *testing.T, c *testbed.Collector) []plog.LogRecord {
 		for _, resource := range logs.ResourceLogs().All() {
 			for _, scope := range resource.ScopeLogs().All() {
 				for _, r := range scope.LogRecords().All() {
-					records = append(records, r)
+					f(resource.Resource(), r)
 				}
 			}
 		}

@@ -26,8 +26,8 @@ func (k LossKind) String() string {
 // Loss is something of a stream that isn't there.
 type Loss struct {
 	Kind LossKind
-	// Count is how many events or packets; 0 if the counter ran backwards, which
-	// says that something is missing, but not how much.
+	// Count is how many events or packets; 0 if the counter is below the highest one,
+	// which says that something may be missing, but not how much.
 	Count uint64
 	// From and To are values of the clock; what was lost lies between them. For
 	// events From is the end of the packet before, for the first packet its own
@@ -37,16 +37,39 @@ type Loss struct {
 	From, To uint64
 }
 
-// past is what a Reader knows from the packet before.
+// past is what a Reader knows from the packets before.
 type past struct {
-	known               bool
-	end                 uint64
-	sequence, discarded uint64
-	roles               metadata.Role
+	known         bool
+	end, sequence uint64
+	// discarded is the highest counter of discarded events; below is how many packets in
+	// a row have had a lower one.
+	discarded uint64
+	below     int
+	roles     metadata.Role
 }
 
-// Past is what is known of the packet before the first one that a Reader is given.
+// mostBelow is after how many packets in a row with a counter of discarded events below
+// the highest the counter is believed to have begun anew. Tracers of LTTng write too
+// small a counter, mostly 0, into a packet or two under load, and go on with the right
+// one.
+const mostBelow = 16
+
+// with is what is known when a packet was begun, too.
+func (b past) with(p *Packet) past {
+	now := past{known: true, end: p.End, sequence: p.Sequence, discarded: p.Discarded, roles: p.roles}
+	if !b.known || b.roles&p.roles&metadata.RoleDiscarded == 0 || p.Discarded == b.discarded ||
+		forward(distance(b.discarded, p.Discarded, p.discardedBits), p.discardedBits) > 0 {
+		return now
+	}
+	if b.below+1 < mostBelow {
+		now.discarded, now.below = b.discarded, b.below+1
+	}
+	return now
+}
+
+// Past is what is known of the packets before the first one that a Reader is given.
 type Past struct {
+	// Sequence is the number of the last one, Discarded the highest counter of all.
 	Sequence, Discarded uint64
 	// End is a value of the clock.
 	End uint64
@@ -59,6 +82,12 @@ func (r *Reader) Continue(before Past) {
 		known: true, end: before.End, sequence: before.Sequence, discarded: before.Discarded,
 		roles: metadata.RoleSequence | metadata.RoleDiscarded,
 	}
+}
+
+// Past is what a Reader has to know that goes on with the packet after the one that was
+// begun.
+func (r *Reader) Past() Past {
+	return Past{Sequence: r.past.sequence, Discarded: r.past.discarded, End: r.past.end}
 }
 
 // losses compares a packet with the one before. The first packet of a stream, with

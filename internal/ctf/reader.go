@@ -74,7 +74,7 @@ func (r *Reader) Begin(packet []byte) error {
 	}
 	r.class, r.Packet = p.Class, p
 	r.Losses = r.losses(&p)
-	r.past = past{known: true, end: p.End, sequence: p.Sequence, discarded: p.Discarded, roles: p.roles}
+	r.past = r.past.with(&p)
 	r.start(packet, &p)
 	return nil
 }

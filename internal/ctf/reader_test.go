@@ -125,10 +125,10 @@ func TestLosses(t *testing.T) {
 		{plainPacket{begin: 77, end: 80, sequence: 7, discarded: 6}, []ctf.Loss{
 			{Kind: ctf.LostPackets, Count: 1, From: 70, To: 77}, {Kind: ctf.DiscardedEvents, Count: 1, From: 70, To: 80}}},
 		{plainPacket{begin: 88, end: 90, sequence: 8, discarded: 2}, []ctf.Loss{{Kind: ctf.DiscardedEvents, From: 80, To: 90}}},
-		{plainPacket{begin: 92, end: 99, sequence: 1, discarded: 2}, []ctf.Loss{{Kind: ctf.LostPackets, From: 90, To: 92}}},
-		{plainPacket{begin: 101, end: 103, sequence: 1, discarded: 2}, []ctf.Loss{{Kind: ctf.LostPackets, From: 99, To: 101}}},
+		{plainPacket{begin: 92, end: 99, sequence: 1, discarded: 6}, []ctf.Loss{{Kind: ctf.LostPackets, From: 90, To: 92}}},
+		{plainPacket{begin: 101, end: 103, sequence: 1, discarded: 6}, []ctf.Loss{{Kind: ctf.LostPackets, From: 99, To: 101}}},
 		{plainPacket{begin: 104, end: 105, sequence: 2, discarded: 1<<32 - 1}, []ctf.Loss{{Kind: ctf.DiscardedEvents, From: 103, To: 105}}},
-		{plainPacket{begin: 106, end: 107, sequence: 3, discarded: 1}, []ctf.Loss{{Kind: ctf.DiscardedEvents, Count: 2, From: 105, To: 107}}},
+		{plainPacket{begin: 106, end: 107, sequence: 3, discarded: 7}, []ctf.Loss{{Kind: ctf.DiscardedEvents, Count: 1, From: 105, To: 107}}},
 	} {
 		require.NoError(t, r.Begin(step.packet.bytes()))
 		require.Equal(t, len(step.want), len(r.Losses), "step %d: %v", i, r.Losses)
@@ -137,8 +137,10 @@ func TestLosses(t *testing.T) {
 		}
 	}
 	r = ctf.NewReader(newTrace(t, plainTrace))
-	require.NoError(t, r.Begin(plainPacket{begin: 10, end: 20, sequence: 5, discarded: 3}.bytes()))
+	require.NoError(t, r.Begin(plainPacket{begin: 10, end: 20, sequence: 5, discarded: 1<<32 - 1}.bytes()))
 	require.Empty(t, r.Losses, "joined later")
+	require.NoError(t, r.Begin(plainPacket{begin: 20, end: 30, sequence: 6, discarded: 1}.bytes()))
+	require.Equal(t, []ctf.Loss{{Kind: ctf.DiscardedEvents, Count: 2, From: 20, To: 30}}, r.Losses, "the counter has wrapped")
 }
 
 func TestPacketsThatContradictTheirMetadata(t *testing.T) {

@@ -121,6 +121,10 @@ func (v *relayViewer) nextIndex(r GetNextIndexRequest) Index {
 	now := v.relay.time(read.session)
 	index := s.index(now, read.closed(s, now))
 	index.Flags = read.flags(now, s.recorded.TraceID)
+	if index.Status != IndexOK {
+		// Relay daemons of 2.13 tell of new streams beside packets only.
+		index.Flags &^= FlagNewStreams
+	}
 	return index
 }
 

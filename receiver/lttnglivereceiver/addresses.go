@@ -26,6 +26,7 @@ type addresses struct {
 	// listed says that the list of objects is complete, given up that it is not waited
 	// for any longer.
 	listed, givenUp bool
+	again           retelling
 	known           map[uint64]*function
 	last            *function
 	lastAddress     uint64
@@ -159,12 +160,15 @@ func (p *process) settleAddresses() {
 
 // heed takes what an event says of the process.
 func (p *process) heed(n *notice, v *ctf.Values) {
-	if n.kind == noticeName && !p.made {
+	a := &p.addresses
+	if n.kind == noticeName {
 		if name := n.procname.get(v); len(name) > 0 {
-			p.program = validString(name)
+			a.again.program = validString(name)
+			if !p.made {
+				p.program = a.again.program
+			}
 		}
 	}
-	a := &p.addresses
 	if a.objects == nil {
 		return
 	}
@@ -173,6 +177,10 @@ func (p *process) heed(n *notice, v *ctf.Values) {
 	case noticeStart:
 		a.listed, a.givenUp = false, false
 	case noticeEnd:
+		if len(a.again.before) > 0 {
+			p.retold()
+			return
+		}
 		a.listed = true
 		p.settleAddresses()
 	case noticeObject:

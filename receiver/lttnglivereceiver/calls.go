@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/ctf"
 )
@@ -27,15 +25,10 @@ const (
 
 // processOf is the process that an event is of; nil: it doesn't say.
 func (t *trace) processOf(p *plan, e *ctf.Event, nanos int64) *process {
-	var key processKey
-	var ok bool
-	if key.pid, ok = p.vpid.get(&e.Values); !ok {
-		if !t.hasPID {
-			return nil
-		}
-		key.pid = t.pid
+	key, ok := t.keyOf(p, e)
+	if !ok {
+		return nil
 	}
-	key.namespace, _ = p.namespace.get(&e.Values)
 	process := t.last
 	if process == nil || process.key != key {
 		if process = t.processes[key]; process == nil {
@@ -48,6 +41,18 @@ func (t *trace) processOf(p *plan, e *ctf.Event, nanos int64) *process {
 		return t.starts(process, p, e, nanos)
 	}
 	return process
+}
+
+// keyOf says of which process an event is, if it does.
+func (t *trace) keyOf(p *plan, e *ctf.Event) (key processKey, ok bool) {
+	if key.pid, ok = p.vpid.get(&e.Values); !ok {
+		if !t.hasPID {
+			return key, false
+		}
+		key.pid = t.pid
+	}
+	key.namespace, _ = p.namespace.get(&e.Values)
+	return key, true
 }
 
 // meet makes a process that was not there.
@@ -90,9 +95,9 @@ func (t *trace) recall(key processKey) (process *process, known bool) {
 	return nil, false
 }
 
-// starts is called when a process begins to tell its state. One that did so before has
-// ended, and its ID was used again; or tracing was stopped meanwhile, which makes no
-// difference to its stacks.
+// starts is called when a process begins to tell its state. One that has told it before
+// tells it again where tracing was stopped for a while, or it has ended and its ID was
+// used again: what it tells will show.
 func (t *trace) starts(old *process, p *plan, e *ctf.Event, nanos int64) *process {
 	before := old.begun
 	if old.started {
@@ -100,6 +105,9 @@ func (t *trace) starts(old *process, p *plan, e *ctf.Event, nanos int64) *proces
 	}
 	if nanos-before <= sameStart && !old.addresses.listed {
 		old.started, old.startedAt = true, nanos
+		return old
+	}
+	if old.retells(nanos) {
 		return old
 	}
 	old.end(callevent.CauseEnded)
@@ -147,7 +155,7 @@ func (t *trace) call(p *plan, e *ctf.Event, nanos int64, process *process) {
 	if process.packer == nil {
 		if err := process.openPacker(); err != nil {
 			t.noProcess++
-			t.follower.logger.Error("Call events of a process cannot be packed", zap.Error(err))
+			t.follower.cannotPack(err)
 			return
 		}
 	}

@@ -249,6 +249,11 @@ func (f *follower) warnNoKey(event, field string) {
 		zap.String("event", event), zap.String("key_field", field))
 }
 
+// cannotPack says that the call events of a process are lost.
+func (f *follower) cannotPack(err error) {
+	f.logger.Error("Call events of a process cannot be packed", zap.Error(err))
+}
+
 // saidCleared says that recorded packets were removed.
 func (f *follower) saidCleared(t *trace, s *stream, packets uint64) {
 	f.logger.Info("The session was cleared: packets are gone that had not been read",

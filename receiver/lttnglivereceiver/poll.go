@@ -124,7 +124,9 @@ func (a *attachment) round() (news bool, err error) {
 		}
 	}
 	a.compare()
-	if flags.Has(lttnglive.FlagNewStreams) || len(a.streams) == 0 {
+	// Relay daemons up to 2.13 raise the flag beside packets only: where all streams are
+	// silent, a new process is not announced.
+	if flags.Has(lttnglive.FlagNewStreams) || !news {
 		told, err := a.newStreams()
 		return news || told, err
 	}
@@ -246,8 +248,9 @@ func (a *attachment) streamFailed(s *stream, err error) error {
 func (a *attachment) hangUp(s *stream) {
 	s.hungUp, s.hasPending = true, false
 	s.in.End()
-	if a.f.perProcess && !s.any {
-		a.f.warnOnce("withheld", "A stream ended of which the relay daemon gave no packet: what a process recorded at its end may be missing. Nothing is lost with buffers for each user: lttng enable-channel --userspace --buffers-uid",
+	if a.f.perProcess && s.isCut() {
+		a.f.env.telemetry.streamCut()
+		a.f.warnOnce("cut", "A stream ended before the relay daemon gave its last packet: what a process recorded at its end is missing. Nothing is lost with buffers for each user: lttng enable-channel --userspace --buffers-uid",
 			zap.String("stream", s.key))
 	}
 }

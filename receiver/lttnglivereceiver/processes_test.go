@@ -67,6 +67,72 @@ func TestAProcessIDThatIsUsedAgainIsAnotherProcess(t *testing.T) {
 	}, programs)
 }
 
+// state has a process tell that it has an object at an address, in a stream.
+func state(s *syntheticStream, at uint64, program string, base int) {
+	s.event(at, "lttng_ust_statedump:start", 7, 8, program+"-ust")
+	s.event(at+1, "lttng_ust_statedump:procname", 7, 8, program+"-ust", program)
+	s.event(at+2, "lttng_ust_statedump:bin_info", 7, 8, program+"-ust", base, 0x100, "/lib/common", 0)
+}
+
+// toldAgain is a session in which process 7 tells its state, and that of a program of
+// that name and with its object at base again later, with calls before, meanwhile and
+// behind.
+func toldAgain(program string, base int) *synthetic {
+	s := newSynthetic("again", "vpid", "vtid", "procname$")
+	s.class("lttng_ust_statedump:start")
+	s.class("lttng_ust_statedump:procname", "procname$")
+	s.class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
+	s.class("lttng_ust_statedump:end")
+	s.class(cygEntry, "addr", "call_site")
+	s.class(cygExit, "addr", "call_site")
+	a := s.stream().packet(1)
+	state(a, 1*second, "first", 0x1000)
+	a.event(1*second+3, "lttng_ust_statedump:end", 7, 8, "first-ust")
+	a.event(2*second, cygEntry, 7, 7, "first", 0x1010, 0)
+	// Tracing is stopped. It goes on for a thread before the process says so.
+	a.packet(9*second-5).event(9*second-5, cygExit, 7, 7, program, base+0x10, 0)
+	state(a, 9*second, program, base)
+	a.event(9*second+3, cygEntry, 7, 9, program, base+0x20, 0)
+	a.event(9*second+4, "lttng_ust_statedump:end", 7, 8, program+"-ust")
+	a.event(9*second+5, cygExit, 7, 9, program, base+0x20, 0)
+	return s
+}
+
+func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
+	b := served(t, []*synthetic{toldAgain("first", 0x1000)})
+	stream := b.pipeline.only(t)
+	assert.Equal(t, []string{"enter common+0x10 7", "exit common+0x10 7", "enter common+0x20 9", "exit common+0x20 9"}, stream.story(t))
+	assert.Contains(t, stream.barriers, callevent.Interval(1, 2, callevent.CauseSuspended), "what came before the process's word is not paired")
+	spans := map[string]string{}
+	for _, span := range b.pipeline.spans(t) {
+		spans[span.Name()] = textOf(span.Attributes(), "callbraid.truncated")
+	}
+	assert.Equal(t, map[string]string{"common+0x10": "suspended", "common+0x20": ""}, spans)
+}
+
+func TestAProcessThatTellsAnotherStateIsAnother(t *testing.T) {
+	b := served(t, []*synthetic{toldAgain("second", 0x5000)})
+	stories := map[string][]string{}
+	for _, span := range b.pipeline.spans(t) {
+		assert.NotContains(t, span.Name(), "0x5010", "an exit alone is no call")
+		stories["spans"] = append(stories["spans"], span.Name())
+	}
+	assert.ElementsMatch(t, []string{"common+0x10", "common+0x20"}, stories["spans"])
+	for _, stream := range b.pipeline.streams(t) {
+		program := textOf(stream.resource.Attributes(), attributeServiceName)
+		assert.True(t, stream.has(callevent.BarrierEnd, callevent.CauseEnded))
+		if program == "unknown_service:second" {
+			stories[program] = stream.story(t)
+		} else {
+			stories[program] = nil
+			assert.Contains(t, stream.barriers, callevent.Interval(1, 2, callevent.CauseSuspended))
+			assert.Contains(t, stream.barriers, callevent.Interval(2, 3, callevent.CauseSuspended), "the number that the other one's call had is not waited for")
+		}
+	}
+	assert.Equal(t, []string{"enter common+0x20 9", "exit common+0x20 9"}, stories["unknown_service:second"])
+	assert.Len(t, stories, 3)
+}
+
 func TestPIDNamespacesAreDifferentProcesses(t *testing.T) {
 	s := newSynthetic("containers", "vpid", "vtid", "pid_ns")
 	s.class(cygEntry, "addr", "call_site")
@@ -111,6 +177,35 @@ func TestATraceOfOneProcessHasItsIDInItsEnvironment(t *testing.T) {
 	assert.Equal(t, "42", textOf(stream.resource.Attributes(), attributeProcessID))
 	assert.Equal(t, "unknown_service:shop", textOf(stream.resource.Attributes(), attributeServiceName))
 	assert.Equal(t, 1, b.said.FilterMessageSnippet("The session has buffers for each process").Len())
+}
+
+// A relay daemon up to 2.13 gives up what was not asked for when a process ends.
+func TestAStreamOfAProcessThatEndedBeforeItsLastPacketIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		path    string
+		packets []uint64 // how many bits each has left
+		cut     int64
+	}{
+		{"its last packet was closed by the process's end", "ust/pid/shop-42", []uint64{0, 20_000}, 0},
+		{"its last packet was full", "ust/pid/shop-42", []uint64{20_000, 0}, 1},
+		{"it gave no packet", "ust/pid/shop-42", nil, 1},
+		{"a user's buffers outlive processes", "ust/uid/0/64-bit", []uint64{20_000, 0}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSynthetic("own", "vpid", "vtid")
+			s.class(cygEntry, "addr", "call_site")
+			a := s.stream()
+			a.path = c.path
+			for i, room := range c.packets {
+				a.packet(uint64(10*i+1)).event(uint64(10*i+1), cygEntry, 42, 5, 16, 0)
+				a.packets[i].room = room
+			}
+			b := served(t, []*synthetic{s})
+			assert.EqualValues(t, c.cut, b.metric("receiver_lttng_live_streams_cut"))
+			assert.EqualValues(t, c.cut, b.said.FilterMessageSnippet("before the relay daemon gave its last packet").Len())
+		})
+	}
 }
 
 func TestTheFastVariantLeavesWhateverWasEnteredLast(t *testing.T) {
@@ -227,6 +322,7 @@ func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
 	s.class(cygEntry, "addr", "call_site")
 	s.class(cygExit, "addr", "call_site")
 	a := s.stream().packet(1).event(1, cygEntry, 7, 7, 16, 0).event(2, cygEntry, 9, 9, 32, 0)
+	a.packets[0].end = 10 // where the next packet begins
 	a.packet(10).event(30, cygExit, 9, 9, 32, 0)
 	a.packets[1].discarded, a.packets[1].end = 3, 35
 	a.packet(40).event(50, cygEntry, 7, 7, 48, 0)
@@ -244,10 +340,11 @@ func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
 		}
 		got[textOf(stream.resource.Attributes(), attributeProcessID)] = breaks
 	}
-	assert.Equal(t, map[string][]callevent.Barrier{
-		"7": {callevent.Interval(2, 3, callevent.CauseDiscarded)},
-		"9": {callevent.Point(2, callevent.CauseDiscarded)},
-	}, got)
+	// They may have been lost at the end of the packet before, too.
+	before := callevent.Point(1, callevent.CauseDiscarded)
+	require.Len(t, got, 2)
+	assert.ElementsMatch(t, []callevent.Barrier{before, callevent.Interval(2, 3, callevent.CauseDiscarded)}, got["7"])
+	assert.ElementsMatch(t, []callevent.Barrier{before, callevent.Point(2, callevent.CauseDiscarded)}, got["9"])
 }
 
 func TestRecordsOfOtherLoggers(t *testing.T) {

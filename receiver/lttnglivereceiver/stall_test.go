@@ -41,3 +41,25 @@ func TestAStreamThatSaysNothingHoldsUpTheOthersForMaxDelayAtMost(t *testing.T) {
 	// What came between its silence and its catching up is paired with nothing.
 	assert.Positive(t, stream.barriers[callevent.Interval(0, 3, callevent.CauseUnresponsive)])
 }
+
+func TestAStreamThatIsNewWhileTheOthersAreSilentIsAskedFor(t *testing.T) {
+	s := newSynthetic("silent", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	s.stream().packet(1).event(10, cygEntry, 7, 7, 16, 0)
+	s.stream().packet(50).event(60, cygEntry, 8, 8, 32, 0)
+	recording := s.recording(1)
+	recording.End = 4 * time.Second
+	for i := range recording.Streams {
+		recording.Streams[i].End = 4 * time.Second
+	}
+	recording.Streams[2].At, recording.Streams[2].Steps[0].At = time.Second, time.Second
+	var clock handClock
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: clock.read})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.MaxDelay = 50 * time.Millisecond })
+	b.awaitRecords(1)
+	clock.move(2 * time.Second)
+	b.awaitRecords(2)
+	clock.move(4 * time.Second)
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+}

@@ -27,9 +27,11 @@ type stream struct {
 	pending    lttnglive.Index
 	hasPending bool
 
-	// offset is where the last packet lay; any says that there was one.
+	// offset is where the last packet lay; any says that there was one, full that it had
+	// no room for another event.
 	offset uint64
 	any    bool
+	full   bool
 	// given are the packets that the merger has.
 	given []givenPacket
 	// bad are packets that can't be read: they are passed over.
@@ -80,11 +82,21 @@ func (t *trace) open(told lttnglive.Stream) *stream {
 func (s *stream) give(data []byte, i *lttnglive.Index) {
 	s.given = append(s.given, givenPacket{timesOf(i), s.any && i.Offset <= s.offset})
 	s.offset, s.any = i.Offset, true
+	s.full = i.PacketSize >= i.ContentSize && i.PacketSize-i.ContentSize < fullRoom
 	s.in.Packet(data, &merge.Index{
 		StreamClass: i.StreamClass, Begin: i.TimestampBegin, End: i.TimestampEnd,
 		Discarded: i.EventsDiscarded, Content: i.ContentSize,
 	})
 }
+
+// fullRoom is how many bits a packet that was full has left at most: less than an event
+// takes.
+const fullRoom = 256 * 8
+
+// isCut reports whether a stream that has ended surely lacks its last packet. When a
+// process ends, the tracer closes a packet of each of its streams, empty or not; and one
+// that is full was closed for an event that is in the next.
+func (s *stream) isCut() bool { return !s.any || s.full }
 
 // readPacket is called when a packet was read.
 func (s *stream) readPacket(data []byte) {

@@ -44,6 +44,8 @@ type syntheticPacket struct {
 	begin, end          uint64
 	sequence, discarded uint64
 	content             []byte
+	// room is how many bits the packet has left behind its content.
+	room uint64
 }
 
 func isText(name string) bool { return strings.HasSuffix(name, "$") }
@@ -148,7 +150,7 @@ func (s *synthetic) packetBytes(stream int, p *syntheticPacket) []byte {
 	b = le.AppendUint64(b, uint64(stream))
 	const contextBytes = 6 * 8
 	bits := uint64(len(b)+contextBytes+len(p.content)) * 8
-	for _, n := range [...]uint64{p.begin, p.end, bits, bits, p.sequence, p.discarded} {
+	for _, n := range [...]uint64{p.begin, p.end, bits, bits + p.room, p.sequence, p.discarded} {
 		b = le.AppendUint64(b, n)
 	}
 	return append(b, p.content...)
@@ -176,7 +178,7 @@ func (s *synthetic) recording(id uint64) *lttnglive.Recording {
 			p := &stream.packets[j]
 			packet := s.packetBytes(i, p)
 			recorded.Steps = append(recorded.Steps, lttnglive.Step{Index: lttnglive.Index{
-				Offset: uint64(len(data)), PacketSize: uint64(len(packet)) * 8, ContentSize: uint64(len(packet)) * 8,
+				Offset: uint64(len(data)), PacketSize: uint64(len(packet))*8 + p.room, ContentSize: uint64(len(packet)) * 8,
 				TimestampBegin: p.begin, TimestampEnd: p.end, EventsDiscarded: p.discarded, Status: lttnglive.IndexOK,
 			}})
 			data = append(data, packet...)

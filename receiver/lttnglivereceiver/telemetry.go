@@ -64,6 +64,8 @@ func (t *telemetry) streams(change int64) {
 	t.builder.ReceiverLttngLiveStreams.Add(background, change)
 }
 
+func (t *telemetry) streamCut() { t.builder.ReceiverLttngLiveStreamsCut.Add(background, 1) }
+
 func (t *telemetry) processes(change int64) {
 	t.builder.ReceiverLttngLiveProcesses.Add(background, change)
 }

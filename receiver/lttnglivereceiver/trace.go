@@ -94,7 +94,9 @@ func keyOf(t *ctf.Trace, path string) string {
 // begin begins to read the trace, with metadata that was read into c.
 func (t *trace) begin(c *ctf.Trace, metadata []byte) {
 	config := t.env.config
-	t.ctf, t.merger = c, merge.New(c, merge.Options{MaxDelay: config.MaxDelay, MaxWaiting: config.Limits.MaxWaitingBytes})
+	t.ctf, t.merger = c, merge.New(c, merge.Options{
+		MaxDelay: config.MaxDelay, MaxWaiting: config.Limits.MaxWaitingBytes, Resumes: t.resumes,
+	})
 	t.plans, t.streams, t.numbered, t.live = nil, map[string]*stream{}, nil, 0
 	t.losses = 0
 	t.digest = sha256.New()
@@ -266,6 +268,8 @@ func breakCause(c merge.Cause) callevent.Cause {
 		return callevent.CauseUnresponsive
 	case merge.Interrupted:
 		return callevent.CauseDisconnected
+	case merge.Stopped:
+		return callevent.CauseSuspended
 	default:
 		return callevent.CauseDiscarded
 	}

@@ -178,6 +178,18 @@ func (c *Collector) Reload(t testing.TB) {
 	c.signal(t, syscall.SIGHUP)
 }
 
+// Freeze lets the collector do nothing until Thaw.
+func (c *Collector) Freeze(t testing.TB) {
+	t.Helper()
+	c.signal(t, syscall.SIGSTOP)
+}
+
+// Thaw lets the collector go on after Freeze.
+func (c *Collector) Thaw(t testing.TB) {
+	t.Helper()
+	c.signal(t, syscall.SIGCONT)
+}
+
 func (c *Collector) signal(t testing.TB, s os.Signal) {
 	t.Helper()
 	if err := c.command.Process.Signal(s); err != nil {

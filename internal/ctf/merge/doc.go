@@ -41,10 +41,16 @@
 //     first event of the packet after which there was less room than some event took;
 //     the loss goes from there to the end of the packet. Where the packet had room for
 //     all events, they were discarded for another reason, and the loss goes from the end
-//     of the packet before.
+//     of the packet before. What is counted with a
+//     packet may lie before its first event, too: a loss of unknown count goes there
+//     from the end of the packet before.
 //   - Lost packets: a jump of the packets' sequence number, from the end of the packet
 //     before to the begin of this one.
-//   - A counter that runs backwards is a loss with a count of 0.
+//   - Tracing that was stopped: a process that is traced again says so, but some of its
+//     threads may have been faster. When tracing stops all buffers are emptied, so a
+//     packet does not follow the one before at once; where it has such word soon after
+//     its begin (Options.Resumes), the loss goes from the end of the packet before to it.
+//   - A counter of discarded events below the highest one is a loss with a count of 0.
 //   - What the caller says: Stream.Lose.
 //
 // # Memory

@@ -167,6 +167,7 @@ func (s *Stream) begin(in input) {
 		s.closeOpen(begin)
 	}
 	s.addLosses(before, begin)
+	s.addStop(before, begin)
 	s.promise = max(s.promise, begin)
 	for s.read < skip && s.reader.Next() {
 		s.read++
@@ -185,7 +186,7 @@ func (s *Stream) finish() {
 	for i := range s.marks {
 		s.marks[i].after = 0
 	}
-	s.whole = whole{any: true, numbered: p.Has(metadata.RoleSequence), sequence: p.Sequence, discarded: p.Discarded, end: p.End}
+	s.whole = whole{any: true, numbered: p.Has(metadata.RoleSequence), sequence: p.Sequence, discarded: s.reader.Past().Discarded, end: p.End}
 	s.giveBack(s.packet)
 	s.packet, s.read = nil, 0
 }

@@ -23,9 +23,11 @@ const (
 	// Interrupted: there is no knowing whether the packets that came after an
 	// interruption follow those before.
 	Interrupted
+	// Stopped: tracing was stopped, and goes on. Nobody counts what happened meanwhile.
+	Stopped
 )
 
-var causeNames = [...]string{"discarded events", "lost packets", "overtaken", "disordered", "cleared", "interrupted"}
+var causeNames = [...]string{"discarded events", "lost packets", "overtaken", "disordered", "cleared", "interrupted", "stopped"}
 
 func (c Cause) String() string {
 	if int(c) < len(causeNames) {
@@ -43,7 +45,7 @@ type Loss struct {
 	Count uint64
 	// From and To are in nanoseconds since the Unix epoch. From may be
 	// math.MinInt64: since ever. What was lost is not older than From, and not newer
-	// than To. At LossBegin To is known for Discarded and LostPackets only; otherwise
-	// it is math.MaxInt64.
+	// than To. At LossBegin To is known for Discarded, LostPackets and Stopped only;
+	// otherwise it is math.MaxInt64.
 	From, To int64
 }

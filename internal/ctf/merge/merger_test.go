@@ -220,9 +220,20 @@ func TestEventsComeOutWhenNothingOlderCanCome(t *testing.T) {
 			{pass(second), []string{"b: overtaken from -9223372036854775808", "a 5"}},
 			{end("b"), []string{"b: 0 overtaken to 5", "b ended"}},
 		},
-		"what is discarded lies behind the last event that had room": {
+		"what is discarded lies behind the last event that had room, or at the end of the packet before": {
 			{give("a", packet{begin: 1, end: 9, events: at(2)}), []string{"a 2"}},
-			{give("a", packet{sequence: 1, begin: 9, end: 30, discarded: 7, events: at(10, 11, 12), room: 10}), []string{"a 10", "a 11", "a 12", "a: discarded events from 12", "a: 7 discarded events to 30"}},
+			{give("a", packet{sequence: 1, begin: 9, end: 30, discarded: 7, events: at(10, 11, 12), room: 10}), []string{
+				"a: discarded events from 9", "a: 0 discarded events to 9", "a 10", "a 11", "a 12", "a: discarded events from 12", "a: 7 discarded events to 30",
+			}},
+		},
+		"or before a packet that does not follow the one before at once": {
+			{streams("a", "b"), nil},
+			{give("a", packet{begin: 1, end: 9, events: at(2)}), nil},
+			{give("b", packet{begin: 1, end: 50, events: at(8, 12, 16, 40)}), []string{"a 2", "b 8"}},
+			{give("a", packet{sequence: 1, begin: 15, end: 30, discarded: 7, events: at(15, 17, 18), room: 10}), []string{
+				"a: discarded events from 9", "b 12", "a: 0 discarded events to 15", "a 15", "b 16", "a 17", "a 18",
+				"a: discarded events from 18", "a: 7 discarded events to 30",
+			}},
 		},
 		"and others' events of that time lie inside": {
 			{streams("a", "b"), nil},
@@ -250,7 +261,12 @@ func TestEventsComeOutWhenNothingOlderCanCome(t *testing.T) {
 		"a counter that runs backwards is a loss without number": {
 			{give("a", packet{begin: 1, end: 9, discarded: 5, events: at(2)}), []string{"a 2", "a: discarded events from 2", "a: 5 discarded events to 9"}},
 			{give("a", packet{sequence: 1, begin: 10, end: 30, discarded: 4, events: at(11)}), []string{"a: discarded events from 9", "a 11", "a: 0 discarded events to 30"}},
-			{give("a", packet{sequence: 1, begin: 30, end: 40, discarded: 4}), []string{"a: lost packets from 30", "a: 0 lost packets to 30"}},
+			{give("a", packet{sequence: 1, begin: 30, end: 40, discarded: 4}), []string{
+				"a: lost packets from 30", "a: 0 lost packets to 30", "a: discarded events from 30", "a: 0 discarded events to 40",
+			}},
+			{give("a", packet{sequence: 2, begin: 40, end: 50, discarded: 6, events: at(41)}), []string{
+				"a: discarded events from 40", "a: 0 discarded events to 40", "a 41", "a: discarded events from 41", "a: 1 discarded events to 50",
+			}},
 		},
 		"lost packets lie between two packets": {
 			{streams("a", "b"), nil},

@@ -16,7 +16,7 @@ func (s *Stream) addLosses(before, begin int64) {
 	if before == math.MinInt64 {
 		before = begin
 	}
-	for _, lost := range s.reader.Losses {
+	for i, lost := range s.reader.Losses {
 		loss := &Loss{Stream: s, Cause: Discarded, Count: lost.Count, From: before}
 		first, last := mark{head: headLossBegin, loss: loss}, mark{head: headLossEnd, loss: loss}
 		if lost.Kind == ctf.LostPackets {
@@ -28,6 +28,9 @@ func (s *Stream) addLosses(before, begin int64) {
 			if lost.Count > 0 {
 				first.after, loss.From = s.full(before)
 			}
+			if first.after > 0 && i == 0 {
+				s.addEarlier(before, begin)
+			}
 		}
 		loss.To = max(loss.To, loss.From)
 		if first.time = loss.From; loss.To != unknownEnd {
@@ -35,6 +38,25 @@ func (s *Stream) addLosses(before, begin int64) {
 		}
 		s.marks = append(s.marks, first, last)
 	}
+}
+
+// addEarlier makes marks of a loss before the packet's first event. Tracers count what
+// they discard at the end of a packet that was full, for want of a free one, now with
+// that packet and now with the next: then what was open at its end is not known any
+// more. One that was ended by a timer may be followed by nothing for the same reason.
+func (s *Stream) addEarlier(before, begin int64) {
+	if begin < before || begin == before && !s.whole.any {
+		return
+	}
+	loss := &Loss{Stream: s, Cause: Discarded, From: before, To: begin}
+	s.marks = append(s.marks, mark{head: headLossBegin, time: before, loss: loss}, mark{head: headLossEnd, time: begin, loss: loss})
+}
+
+// follows says that the packet was begun because the one before was full: at that one's
+// end. A tracer that empties a buffer begins the next packet with its first event.
+func (s *Stream) follows() bool {
+	p := &s.reader.Packet
+	return s.whole.any && p.Has(metadata.RoleClock) && p.Has(metadata.RolePacketEnd) && p.Begin == s.whole.end
 }
 
 // unknownEnd is the end of a loss as long as it isn't known.
@@ -73,10 +95,7 @@ func (s *Stream) full(before int64) (uint64, int64) {
 // the time of that; 0 if there is none. It keeps no more than that, and the size of
 // the largest event: a packet may have very many.
 func (s *Stream) readAhead() (events, clock uint64) {
-	if s.peek == nil {
-		s.peek = ctf.NewReader(s.merger.trace)
-	}
-	if s.clock == nil || s.peek.Begin(s.packet) != nil {
+	if s.clock == nil || s.peekAt() != nil {
 		return 0, 0
 	}
 	size, room := s.reader.Packet.Size, s.largest+slackBits
@@ -91,4 +110,12 @@ func (s *Stream) readAhead() (events, clock uint64) {
 		}
 	}
 	return events, clock
+}
+
+// peekAt begins to read the packet ahead.
+func (s *Stream) peekAt() error {
+	if s.peek == nil {
+		s.peek = ctf.NewReader(s.merger.trace)
+	}
+	return s.peek.Begin(s.packet)
 }

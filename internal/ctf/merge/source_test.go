@@ -33,7 +33,9 @@ type source struct {
 	// was given; the same for the counter of discarded events.
 	sequence, expected uint64
 	dropped, counted   uint64
-	largest            uint64 // event in a packet with losses, in bytes
+	// any says that there was a packet.
+	any     bool
+	largest uint64 // event in a packet with losses, in bytes
 }
 
 // newSource returns one that says nothing older than now.
@@ -101,11 +103,15 @@ func (s *source) expect(p *packet) []thing {
 		add(before, "%d: begin of %d lost packets from %d", s.number, lost, before)
 		add(int64(p.begin), "%d: end of %d lost packets to %d", s.number, lost, p.begin)
 	}
-	dropped := p.discarded - s.counted
-	s.expected, s.counted = p.sequence+1, p.discarded
+	dropped, complete, first := p.discarded-s.counted, p.sequence == s.expected, !s.any
+	s.expected, s.counted, s.any = p.sequence+1, p.discarded, true
 	full, from := -1, before
 	if dropped > 0 {
 		full, from = s.full(p, before)
+	}
+	if full > 0 && complete && (int64(p.begin) > before || int64(p.begin) == before && !first) {
+		add(before, "%d: begin of 0 discarded from %d", s.number, before)
+		add(int64(p.begin), "%d: end of 0 discarded to %d", s.number, p.begin)
 	}
 	for i := range len(p.events) + 1 {
 		if i == full {

@@ -47,6 +47,7 @@ type TelemetryBuilder struct {
 	ReceiverLttngLiveProcesses           metric.Int64UpDownCounter
 	ReceiverLttngLiveSessions            metric.Int64UpDownCounter
 	ReceiverLttngLiveStreams             metric.Int64UpDownCounter
+	ReceiverLttngLiveStreamsCut          metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -201,6 +202,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverLttngLiveStreams, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_lttng_live_streams",
 		metric.WithDescription("Streams of packets of all sessions that have not ended. [Alpha]"),
+		metric.WithUnit("{stream}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverLttngLiveStreamsCut, err = builder.meter.Int64Counter(
+		"otelcol_receiver_lttng_live_streams_cut",
+		metric.WithDescription("Streams of single processes that ended before the relay daemon had given their last packet, as far as that can be seen. [Alpha]"),
 		metric.WithUnit("{stream}"),
 	)
 	errs = errors.Join(errs, err)

@@ -40,6 +40,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverLttngLiveProcesses.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveSessions.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveStreams.Add(context.Background(), 1)
+	tb.ReceiverLttngLiveStreamsCut.Add(context.Background(), 1)
 	AssertEqualReceiverLttngLiveBadData(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -101,6 +102,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveStreams(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverLttngLiveStreamsCut(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 

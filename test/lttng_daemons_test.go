@@ -1,0 +1,467 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/testbed/lttng"
+)
+
+// LTTng's own daemons, with programs that are traced while the built distribution reads
+// what they do.
+
+const (
+	callsInC    = "testdata/lttng/calls.c"
+	callsInJava = "testdata/lttng/Calls.java"
+
+	// callsOfTree is how many calls a tree in C makes that is 4 deep: 31 of tree, 45 of
+	// leaf, and 15 each of left and right.
+	callsOfTree = 106
+)
+
+// reader configures a collector that reads from the relay daemon at an address, and
+// finds the programs that are traced.
+func reader(relay string) string {
+	return strings.Replace(viewer(relay, ""), "${env:DIR}/root", "/", 1)
+}
+
+// onlySpans leaves out the pipeline for logs.
+func onlySpans(configuration string) string {
+	return strings.Replace(configuration, "logs: {receivers: [lttng_live], exporters: [file/logs]}", "", 1)
+}
+
+// awaitClosed waits until the collector has read sessions to their ends.
+func awaitClosed(t *testing.T, c *testbed.Collector, sessions int) {
+	t.Helper()
+	awaitSaid(t, c, "The session was closed", sessions)
+}
+
+// awaitSaid waits until the collector has logged a text so many times.
+func awaitSaid(t *testing.T, c *testbed.Collector, text string, times int) {
+	t.Helper()
+	testbed.Eventually(t, fmt.Sprintf("%d times %q in the log", times, text), func() (bool, string) {
+		n := strings.Count(c.Log(), text)
+		return n >= times, strconv.Itoa(n)
+	})
+}
+
+// orderOfEvents is the order that lists of events are compared in.
+func orderOfEvents(a, b lttng.Event) int {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Name, b.Name))
+}
+
+// logged are the events that became log records.
+func logged(t *testing.T, c *testbed.Collector) (events []lttng.Event) {
+	t.Helper()
+	eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
+		process, _ := resource.Attributes().Get("process.pid")
+		thread, _ := r.Attributes().Get("thread.id")
+		events = append(events, lttng.Event{Time: int64(r.Timestamp()), Name: r.EventName(), Process: process.Int(), Thread: thread.Int()})
+	})
+	slices.SortFunc(events, orderOfEvents)
+	return events
+}
+
+// requireRecorded compares all that babeltrace2 reads of what the relay daemon has
+// written with the log records.
+func requireRecorded(t *testing.T, daemons *lttng.Daemons, c *testbed.Collector) {
+	t.Helper()
+	want, _ := lttng.Recorded(t, daemons.Relay.Output)
+	slices.SortFunc(want, orderOfEvents)
+	got := logged(t, c)
+	require.Len(t, got, len(want))
+	for i, w := range want {
+		if w != got[i] {
+			require.Equal(t, w, got[i], "event %d", i)
+		}
+	}
+}
+
+func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
+	t.Parallel()
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, reader(daemons.Relay.Live))
+	path := daemons.BuildC(t, callsInC)
+	session := daemons.Create(t, lttng.Session{Name: "all"})
+	java := daemons.LaunchJava(t, daemons.BuildJava(t, callsInJava), "3", "20", "4")
+	programs := []*lttng.Program{java}
+
+	// One for long, and several short ones, which are there one after the other and at once.
+	long := daemons.StartC(t, path, "4", "20", "5", "0")
+	programs = append(programs, long)
+	long.Step(t)
+	for range 5 {
+		short := daemons.StartC(t, path, "2", "3", "3", "0")
+		short.Step(t)
+		short.End(t)
+		programs = append(programs, short)
+	}
+	var together []*lttng.Program
+	for range 3 {
+		together = append(together, daemons.StartC(t, path, "2", "3", "3", "0"))
+	}
+	for _, p := range together {
+		p.Begin(t)
+	}
+	for _, p := range together {
+		p.Done(t)
+		p.End(t)
+	}
+	programs = append(programs, together...)
+	java.Ready(t)
+	java.Step(t)
+	java.End(t)
+	long.Step(t)
+	long.End(t)
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	assert.Zero(t, c.Metric(t, lttngDiscarded))
+	c.Stop(t)
+
+	spans := readStreams(t, c, "spans.bin")
+	assert.Len(t, spans, len(programs), "call streams")
+	for _, p := range programs {
+		requireAll(t, spans, p, "all")
+	}
+	_, others := readTruth(t, java)
+	refused := 0
+	for _, r := range readLogs(t, c) {
+		if r.Body().AsString() == "refused" {
+			assert.Equal(t, plog.SeverityNumberWarn, r.SeverityNumber())
+			refused++
+		}
+	}
+	assert.Equal(t, map[string]int{"refused": refused}, others)
+	requireRecorded(t, daemons, c)
+}
+
+// Relay daemons up to 2.13 don't give all to viewers when a process ends, however fast
+// they are.
+func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.T) {
+	t.Parallel()
+	const threads = 3
+	daemons := lttng.Start(t)
+	tap := newTap(t, daemons.Relay.Live)
+	c := testbed.Start(t, reader(tap.address))
+	path := daemons.BuildC(t, callsInC)
+	session := daemons.Create(t, lttng.Session{Name: "own", PerProcess: true})
+	long := daemons.StartC(t, path, strconv.Itoa(threads), "20", "4", "0")
+	programs := []*lttng.Program{long}
+	long.Step(t)
+	c.AwaitMetric(t, float64(2*threads*20*callsOfTree), lttngCalls)
+	for range 5 {
+		short := daemons.StartC(t, path, "2", "20", "4", "0")
+		short.Step(t)
+		short.End(t)
+		programs = append(programs, short)
+	}
+	long.Step(t)
+	long.End(t)
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	read, cut := c.Metric(t, lttngEvents), c.Metric(t, "otelcol_receiver_lttng_live_streams_cut")
+	c.Stop(t)
+
+	// What the relay daemon gave, and what it kept to itself.
+	events, withheld := 0, 0
+	for _, connection := range tap.captures(t) {
+		streams, n := givenOn(t, connection)
+		events += n
+		for _, s := range streams {
+			if s.isCut() {
+				withheld++
+			}
+		}
+	}
+	assert.EqualValues(t, events, read)
+	assert.EqualValues(t, withheld, cut)
+	assert.Contains(t, c.Log(), "The session has buffers for each process")
+	assert.Equal(t, withheld > 0, strings.Contains(c.Log(), "before the relay daemon gave its last packet"))
+
+	// Nothing is there that was not recorded.
+	got := logged(t, c)
+	assert.Len(t, got, events)
+	recorded, discarded := lttng.Recorded(t, daemons.Relay.Output)
+	slices.SortFunc(recorded, orderOfEvents)
+	require.Zero(t, discarded)
+	missing := map[int64]int{}
+	for _, e := range recorded {
+		if len(got) > 0 && got[0] == e {
+			got = got[1:]
+		} else {
+			missing[e.Process]++
+		}
+	}
+	require.Empty(t, got)
+	t.Logf("%d of %d events were not given, %d streams were cut; by process %v", len(recorded)-events, len(recorded), withheld, missing)
+
+	spans := readStreams(t, c, "spans.bin")
+	offsets := lttng.ClockOffsets(t, daemons.Relay.Output)
+	for _, p := range programs {
+		if missing[int64(p.PID)] == 0 {
+			requireAll(t, spans, p, "own")
+		} else {
+			requireNothingWrong(t, spans, p, "own", offsets)
+		}
+	}
+	// The first calls of a program that goes on are not withheld.
+	calls, _ := readTruth(t, long)
+	of := spans.ofProcess(long.PID, "own")
+	require.Len(t, of, 1)
+	for _, thread := range calls.threads()[1 : 1+threads] {
+		requireThread(t, thread, calls[thread], of[0].calls(false))
+	}
+}
+
+func TestNoSpanIsWrongWhereTheTracerDiscards(t *testing.T) {
+	t.Parallel()
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, reader(daemons.Relay.Live))
+	path := daemons.BuildC(t, callsInC)
+	session := daemons.Create(t, lttng.Session{Name: "overload", Buffer: 64 << 10})
+	var programs []*lttng.Program
+	for range 2 {
+		programs = append(programs, daemons.StartC(t, path, "4", "20", "5", "1000"))
+	}
+	for range 5 {
+		for _, p := range programs {
+			p.Begin(t)
+		}
+		for _, p := range programs {
+			p.Done(t)
+		}
+	}
+	for _, p := range programs {
+		p.End(t)
+	}
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	counted := c.Metric(t, lttngDiscarded)
+	c.Stop(t)
+
+	requireRecorded(t, daemons, c)
+	_, discarded := lttng.Recorded(t, daemons.Relay.Output)
+	assert.EqualValues(t, discarded, counted)
+	offsets := lttng.ClockOffsets(t, daemons.Relay.Output)
+	spans := readStreams(t, c, "spans.bin")
+	did, whole := 0, 0
+	for _, p := range programs {
+		calls, _ := readTruth(t, p)
+		did += calls.count()
+		whole += requireNothingWrong(t, spans, p, "overload", offsets)
+	}
+	t.Logf("%d calls, %d whole spans, %d events discarded", did, whole, discarded)
+	assert.Positive(t, whole)
+	assert.Less(t, whole, did, "the tracer had room for all: the test needs more calls")
+}
+
+func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
+	t.Parallel()
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, reader(daemons.Relay.Live))
+	path := daemons.BuildC(t, callsInC)
+	session := daemons.Create(t, lttng.Session{Name: "shop"})
+	long := daemons.StartC(t, path, "3", "10", "4", "0")
+	long.Step(t)
+	c.AwaitMetric(t, 1_000, lttngCalls)
+	long.Begin(t)
+	daemons.Relay.Kill(t)
+	long.Done(t)
+	c.AwaitMetric(t, 1, lttngFailures)
+	daemons.Relay.Start(t)
+	session.Abandon(t)
+	awaitSaid(t, c, "The session is gone from the relay daemon", 1)
+
+	session = daemons.Create(t, lttng.Session{Name: "shop"})
+	long.Step(t)
+	long.End(t)
+	short := daemons.StartC(t, path, "3", "10", "4", "0")
+	short.Step(t)
+	short.End(t)
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	c.Stop(t)
+
+	spans := readStreams(t, c, "spans.bin")
+	requireAll(t, spans, short, "shop")
+	assert.Positive(t, requireNothingWrong(t, spans, long, "shop", lttng.ClockOffsets(t, daemons.Relay.Output)))
+	// All that it did in the second session: the threads that it started then.
+	calls, _ := readTruth(t, long)
+	threads := calls.threads()
+	for _, thread := range threads[len(threads)-3:] {
+		found := 0
+		for _, e := range spans.ofProcess(long.PID, "shop") {
+			if got := e.calls(false); len(got[thread]) > 0 {
+				requireThread(t, thread, calls[thread], got)
+				found++
+			}
+		}
+		assert.Equal(t, 1, found, "thread %s", thread)
+	}
+}
+
+func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
+	t.Parallel()
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, reader(daemons.Relay.Live))
+	path := daemons.BuildC(t, callsInC)
+	var programs []*lttng.Program
+	for range 3 {
+		session := daemons.Create(t, lttng.Session{Name: "shop"})
+		p := daemons.StartC(t, path, "2", "10", "4", "0")
+		p.Step(t)
+		p.End(t)
+		programs = append(programs, p)
+		session.Destroy(t)
+	}
+	awaitClosed(t, c, len(programs))
+	c.Stop(t)
+	spans := readStreams(t, c, "spans.bin")
+	for _, p := range programs {
+		requireAll(t, spans, p, "shop")
+	}
+}
+
+func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
+	t.Parallel()
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, reader(daemons.Relay.Live))
+	path := daemons.BuildC(t, callsInC)
+	first := daemons.Create(t, lttng.Session{Name: "first"})
+	alone := daemons.StartC(t, path, "2", "10", "4", "0")
+	alone.Step(t)
+	alone.End(t)
+	second := daemons.Create(t, lttng.Session{Name: "second"})
+	java := daemons.LaunchJava(t, daemons.BuildJava(t, callsInJava), "2", "10", "3")
+	both := daemons.StartC(t, path, "2", "10", "4", "0")
+	both.Step(t)
+	both.End(t)
+	java.Ready(t)
+	java.Step(t)
+	java.End(t)
+	second.Destroy(t)
+	first.Destroy(t)
+	awaitClosed(t, c, 2)
+	c.Stop(t)
+	spans := readStreams(t, c, "spans.bin")
+	requireAll(t, spans, alone, "first")
+	assert.Empty(t, spans.ofProcess(alone.PID, "second"))
+	for _, session := range []string{"first", "second"} {
+		requireAll(t, spans, both, session)
+		requireAll(t, spans, java, session)
+	}
+	requireRecorded(t, daemons, c)
+}
+
+func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
+	t.Parallel()
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, reader(daemons.Relay.Live))
+	path := daemons.BuildC(t, callsInC)
+	session := daemons.Create(t, lttng.Session{Name: "shop"})
+	calls := 0
+	var programs []*lttng.Program
+	for range 3 {
+		p := daemons.StartC(t, path, "2", "10", "4", "0")
+		p.Step(t)
+		p.End(t)
+		programs = append(programs, p)
+		of, _ := readTruth(t, p)
+		calls += of.count()
+		c.AwaitMetric(t, float64(2*calls), lttngCalls)
+	}
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	c.Stop(t)
+	spans := readStreams(t, c, "spans.bin")
+	for _, p := range programs {
+		requireAll(t, spans, p, "shop")
+	}
+}
+
+func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
+	t.Parallel()
+	const threads = 3
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, reader(daemons.Relay.Live))
+	session := daemons.Create(t, lttng.Session{Name: "shop"})
+	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "10", "4", "0")
+	p.Step(t)
+	c.AwaitMetric(t, 1_000, lttngCalls)
+	// What comes now is cleared before it is read.
+	c.Freeze(t)
+	size := daemons.Relay.Size(t)
+	p.Step(t)
+	testbed.Eventually(t, "what is not read is with the relay daemon", func() (bool, string) {
+		now := daemons.Relay.Size(t)
+		return now > size, strconv.FormatInt(now, 10)
+	})
+	session.Clear(t)
+	c.Thaw(t)
+	p.Step(t)
+	p.End(t)
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	awaitSaid(t, c, "The session was cleared", 1)
+	assert.Positive(t, c.Metric(t, "otelcol_receiver_lttng_live_cleared"))
+	assert.Positive(t, c.Metric(t, "otelcol_receiver_lttng_live_packets_lost"))
+	c.Stop(t)
+
+	spans := readStreams(t, c, "spans.bin")
+	calls, _ := readTruth(t, p)
+	whole := requireNothingWrong(t, spans, p, "shop", lttng.ClockOffsets(t, daemons.Relay.Output))
+	assert.Less(t, whole, calls.count())
+	got := spans.ofProcess(p.PID, "shop")
+	require.Len(t, got, 1)
+	inOrder := calls.threads()
+	require.Len(t, inOrder, 1+3*threads)
+	for _, thread := range inOrder[1+2*threads:] {
+		requireThread(t, thread, calls[thread], got[0].calls(false))
+	}
+}
+
+func TestASessionThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
+	t.Parallel()
+	const threads, stops = 3, 5
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, onlySpans(reader(daemons.Relay.Live)))
+	session := daemons.Create(t, lttng.Session{Name: "shop"})
+	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "50", "5", "1000")
+	for range stops {
+		p.Begin(t)
+		session.Stop(t)
+		session.Start(t)
+		p.Done(t)
+	}
+	p.Step(t)
+	p.End(t)
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	assert.GreaterOrEqual(t, c.Metric(t, lttngBreaks, `cause="suspended"`), float64(stops))
+	c.Stop(t)
+
+	spans := readStreams(t, c, "spans.bin")
+	calls, _ := readTruth(t, p)
+	whole := requireNothingWrong(t, spans, p, "shop", lttng.ClockOffsets(t, daemons.Relay.Output))
+	t.Logf("%d calls, %d whole spans", calls.count(), whole)
+	// It is one process all the time, and what it did when nobody stopped is all there.
+	got := spans.ofProcess(p.PID, "shop")
+	require.Len(t, got, 1)
+	inOrder := calls.threads()
+	for _, thread := range inOrder[len(inOrder)-threads:] {
+		requireThread(t, thread, calls[thread], got[0].calls(false))
+	}
+}

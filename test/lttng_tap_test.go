@@ -1,0 +1,186 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttnglive/capture"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// tap stands between viewers and a relay daemon, and keeps what they send each other.
+type tap struct {
+	// address is where viewers connect to.
+	address string
+
+	relay    string
+	listener net.Listener
+	group    sync.WaitGroup
+	mu       sync.Mutex
+	tapped   []*tappedConnection
+}
+
+// tappedConnection is what was sent on one connection.
+type tappedConnection struct {
+	viewer, relay     net.Conn
+	requests, replies bytes.Buffer
+}
+
+// newTap listens for viewers of the relay daemon at the address, until the test ends.
+func newTap(t *testing.T, relay string) *tap {
+	t.Helper()
+	tp := &tap{address: testbed.Address(t), relay: relay}
+	var err error
+	tp.listener, err = net.Listen("tcp", tp.address)
+	require.NoError(t, err)
+	tp.group.Add(1)
+	go tp.accept()
+	t.Cleanup(tp.close)
+	return tp
+}
+
+func (tp *tap) accept() {
+	defer tp.group.Done()
+	for {
+		viewer, err := tp.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		relay, err := net.Dial("tcp", tp.relay)
+		if err != nil {
+			_ = viewer.Close() // as the relay daemon would have done it
+			continue
+		}
+		c := &tappedConnection{viewer: viewer, relay: relay}
+		tp.mu.Lock()
+		tp.tapped = append(tp.tapped, c)
+		tp.mu.Unlock()
+		tp.group.Add(2)
+		go tp.copy(relay, viewer, &c.requests)
+		go tp.copy(viewer, relay, &c.replies)
+	}
+}
+
+// copy hands on one direction, and ends the connection with it.
+func (tp *tap) copy(to, from net.Conn, kept *bytes.Buffer) {
+	defer tp.group.Done()
+	_, _ = io.Copy(io.MultiWriter(kept, to), from) // ends when one of them is closed
+	_ = to.Close()
+	_ = from.Close()
+}
+
+// close ends all connections, and waits until all that they sent is kept.
+func (tp *tap) close() {
+	_ = tp.listener.Close()
+	tp.mu.Lock()
+	defer tp.mu.Unlock()
+	for _, c := range tp.tapped {
+		_ = errors.Join(c.viewer.Close(), c.relay.Close())
+	}
+	tp.group.Wait()
+}
+
+// captures are what was said on the connections, in the order in which they were made.
+// Nothing more may be said.
+func (tp *tap) captures(t *testing.T) (captures []*capture.Capture) {
+	t.Helper()
+	tp.close()
+	for _, c := range tp.tapped {
+		var file bytes.Buffer
+		archive := zip.NewWriter(&file)
+		for name, content := range map[string][]byte{
+			"viewer-to-relay.bin": c.requests.Bytes(), "relay-to-viewer.bin": c.replies.Bytes(),
+			// When it was said doesn't matter.
+			"times.tsv": fmt.Appendf(nil, "0\tc2s\t0\t%d\n1\ts2c\t0\t%d\n", c.requests.Len(), c.replies.Len()),
+		} {
+			w, err := archive.Create(name)
+			require.NoError(t, err)
+			_, err = w.Write(content)
+			require.NoError(t, err)
+		}
+		require.NoError(t, archive.Close())
+		read, err := capture.Read(bytes.NewReader(file.Bytes()), int64(file.Len()))
+		require.NoError(t, err)
+		captures = append(captures, read)
+	}
+	return captures
+}
+
+// given is what a relay daemon gave of a stream.
+type given struct {
+	trace   uint64
+	packets [][]byte
+	// last is the index of the last packet.
+	last   lttnglive.Index
+	hungUp bool
+}
+
+// isCut reports whether the stream ended without its last packet, as far as can be seen:
+// the one that it ended with was full, or there was none.
+func (g *given) isCut() bool {
+	const leastEvent = 256 * 8
+	return g.hungUp && (len(g.packets) == 0 || g.last.PacketSize-g.last.ContentSize < leastEvent)
+}
+
+// givenOn is what the relay daemon gave on a connection: the streams, and how many events
+// were in their packets.
+func givenOn(t *testing.T, c *capture.Capture) (streams map[uint64]*given, events int) {
+	t.Helper()
+	streams = map[uint64]*given{}
+	metadata, traceOf := map[uint64]*ctf.Trace{}, map[uint64]uint64{}
+	tell := func(told []lttnglive.Stream) {
+		for _, s := range told {
+			if s.Metadata {
+				traceOf[s.ID], metadata[s.TraceID] = s.TraceID, ctf.NewTrace()
+			} else {
+				streams[s.ID] = &given{trace: s.TraceID}
+			}
+		}
+	}
+	for _, e := range c.Exchanges {
+		switch reply := e.Reply.(type) {
+		case lttnglive.AttachSessionReply:
+			tell(reply.Streams)
+		case lttnglive.NewStreamsReply:
+			tell(reply.Streams)
+		case lttnglive.MetadataReply:
+			require.NoError(t, metadata[traceOf[e.Request.(lttnglive.GetMetadataRequest).Stream]].Append(reply.Data))
+		case lttnglive.Index:
+			s := streams[e.Request.(lttnglive.GetNextIndexRequest).Stream]
+			switch reply.Status {
+			case lttnglive.IndexOK:
+				s.last = reply
+			case lttnglive.IndexHangUp:
+				s.hungUp = true
+			}
+		case lttnglive.PacketReply:
+			if s := streams[e.Request.(lttnglive.GetPacketRequest).Stream]; reply.Status == lttnglive.PacketOK {
+				s.packets = append(s.packets, reply.Data)
+			}
+		}
+	}
+	for _, s := range streams {
+		r := ctf.NewReader(metadata[s.trace])
+		for _, packet := range s.packets {
+			require.NoError(t, r.Begin(packet))
+			for r.Next() {
+				events++
+			}
+			require.NoError(t, r.Err())
+		}
+	}
+	return streams, events
+}

@@ -1,0 +1,237 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/test/testbed/lttng"
+)
+
+// What a program that was traced says itself of its calls is the truth that its spans
+// are compared with.
+
+// truth is a program's own record: the calls of each of its threads in the order in
+// which they were entered. Threads of C programs go by their IDs, those of Java programs
+// by their names.
+type truth map[string][]call
+
+// call is a call of a function.
+type call struct {
+	function string
+	// depth is how many calls were open when it was entered.
+	depth int
+	// thrown says that an exception left it.
+	thrown bool
+	// Of C programs: the tracer's entry lies from entered[0] to entered[1] and its exit
+	// from left[0] to left[1], in nanoseconds of the monotonic clock.
+	entered, left [2]int64
+}
+
+// readTruth reads the record of a program that has ended. What else than calls it has
+// noted, by its text, is counted in others.
+func readTruth(t *testing.T, p *lttng.Program) (calls truth, others map[string]int) {
+	t.Helper()
+	file, err := os.Open(p.Truth)
+	require.NoError(t, err)
+	defer file.Close()
+	calls, others = truth{}, map[string]int{}
+	open := map[string][]int{}
+	before := map[string]int64{}
+	left := map[string]*call{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 3 {
+			require.Fail(t, "expected thread, what and function", lines.Text())
+		}
+		thread, what, function := fields[0], fields[1], fields[2]
+		var now int64
+		if len(fields) > 3 {
+			if now, err = strconv.ParseInt(fields[3], 10, 64); err != nil {
+				require.NoError(t, err)
+			}
+		}
+		if last := left[thread]; last != nil {
+			last.left[1] = now
+			left[thread] = nil
+		}
+		stack := open[thread]
+		switch what {
+		case ">":
+			open[thread] = append(stack, len(calls[thread]))
+			calls[thread] = append(calls[thread], call{
+				function: function, depth: len(stack), entered: [2]int64{before[thread], now}, left: [2]int64{math.MaxInt64, math.MaxInt64},
+			})
+		case "<", "!":
+			c := &calls[thread][stack[len(stack)-1]]
+			if c.function != function {
+				require.Fail(t, "expected "+c.function+" to be left first", lines.Text())
+			}
+			c.thrown, c.left[0] = what == "!", now
+			open[thread], left[thread] = stack[:len(stack)-1], c
+		default:
+			others[function]++
+		}
+		before[thread] = now
+	}
+	for thread, stack := range open {
+		require.Empty(t, stack, "thread %s is in no function at its end", thread)
+	}
+	return calls, others
+}
+
+// count is how many calls there were.
+func (t truth) count() (n int) {
+	for _, calls := range t {
+		n += len(calls)
+	}
+	return n
+}
+
+// String says what is compared of a call with a span.
+func (c call) String() string {
+	thrown := ""
+	if c.thrown {
+		thrown = ", thrown"
+	}
+	return fmt.Sprintf("%s at depth %d%s", c.function, c.depth, thrown)
+}
+
+// threadOf is what a thread goes by in a truth.
+func (s *span) threadOf(java bool) string {
+	if java {
+		return s.threadName
+	}
+	return strconv.FormatInt(s.thread, 10)
+}
+
+// calls are the calls that spans of one process say there were, by thread as in a truth,
+// in the order in which they were entered. A span without parent is at depth 0.
+func (e *exported) calls(java bool) truth {
+	slices.SortFunc(e.spans, func(a, b span) int { return cmp.Compare(a.sequence, b.sequence) })
+	depths := map[string]int{}
+	calls := truth{}
+	for i := range e.spans {
+		s := &e.spans[i]
+		parent := s.parent
+		for _, l := range s.links {
+			parent = l.id // in another trace
+		}
+		depth := 0
+		if !parent.IsEmpty() {
+			depth = depths[parent.String()] + 1
+		}
+		depths[s.id.String()] = depth
+		calls[s.threadOf(java)] = append(calls[s.threadOf(java)], call{function: s.function, depth: depth, thrown: s.status == ptrace.StatusCodeError})
+	}
+	return calls
+}
+
+// ofProcess are the call streams of a process: by pid, and session.
+func (s streams) ofProcess(pid int, session string) (found []*exported) {
+	for _, e := range s {
+		if e.resource["process.pid"] == int64(pid) && e.resource["lttng.session.name"] == session {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// requireAll requires that the spans of a program in a session are all that it did, no
+// more and no less, in the order and nested as it did it.
+func requireAll(t *testing.T, s streams, p *lttng.Program, session string) {
+	t.Helper()
+	want, _ := readTruth(t, p)
+	found := s.ofProcess(p.PID, session)
+	require.Len(t, found, 1, "call streams of process %d in session %s", p.PID, session)
+	e := found[0]
+	got := e.calls(strings.HasSuffix(p.Path, "Calls"))
+	require.Len(t, e.spans, want.count())
+	require.Len(t, got, len(want), "threads")
+	for thread, calls := range want {
+		requireThread(t, thread, calls, got)
+	}
+	i := slices.IndexFunc(e.spans, func(s span) bool { return s.isTruncated })
+	if i >= 0 {
+		require.Fail(t, "no call was left unfinished", "%+v", e.spans[i])
+	}
+}
+
+// requireThread requires that the calls of a thread are all there.
+func requireThread(t *testing.T, thread string, want []call, got truth) {
+	t.Helper()
+	require.Len(t, got[thread], len(want), "thread %s", thread)
+	for i, w := range want {
+		if g := got[thread][i]; w.function != g.function || w.depth != g.depth || w.thrown != g.thrown {
+			require.Equal(t, w.String(), g.String(), "thread %s, call %d", thread, i)
+		}
+	}
+}
+
+// threads are the threads of C programs in the order in which they were started.
+func (t truth) threads() []string {
+	return slices.SortedFunc(maps.Keys(t), func(a, b string) int { return cmp.Compare(t[a][0].entered[1], t[b][0].entered[1]) })
+}
+
+// requireNothingWrong requires that each span of a program that has an entry and an exit
+// of its own is a call that the program made. It returns how many there are. The offsets
+// are those of the traces that the spans may be of.
+func requireNothingWrong(t *testing.T, s streams, p *lttng.Program, session string, offsets []int64) (whole int) {
+	t.Helper()
+	calls, _ := readTruth(t, p)
+	for _, e := range s.ofProcess(p.PID, session) {
+		var errs []error
+		for _, offset := range offsets {
+			n, err := e.wrong(calls, offset)
+			if err == nil {
+				whole += n
+				errs = nil
+				break
+			}
+			errs = append(errs, err)
+		}
+		require.NoError(t, errors.Join(errs...))
+	}
+	return whole
+}
+
+// wrong says which span is none of the calls, nil: none, and counts those that are not
+// truncated.
+//
+// A thread notes each entry behind the tracer's and each exit before it, so between two
+// notes of it there is one event of its calls at most: the time of a span's begin names
+// one call, and its end has to be that of the same one. The offset makes times of the
+// monotonic clock times of the trace.
+func (e *exported) wrong(calls truth, offset int64) (whole int, err error) {
+	for i := range e.spans {
+		s := &e.spans[i]
+		if s.isTruncated {
+			continue
+		}
+		whole++
+		begin, end := s.start-offset, s.end-offset
+		of := calls[s.threadOf(false)]
+		at, _ := slices.BinarySearchFunc(of, begin, func(c call, begin int64) int { return cmp.Compare(c.entered[1], begin) })
+		if at == len(of) {
+			return whole, fmt.Errorf("no call was entered as late as %+v", *s)
+		}
+		if c := of[at]; c.function != s.function || begin < c.entered[0] || end < c.left[0] || end > c.left[1] {
+			return whole, fmt.Errorf("%d to %d is not %+v: %+v", begin, end, c, *s)
+		}
+	}
+	return whole, nil
+}

@@ -1,0 +1,74 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttng
+
+import (
+	"bytes"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// Event is an event as babeltrace2 reads it.
+type Event struct {
+	// Time is in nanoseconds since the Unix epoch.
+	Time int64
+	Name string
+	// Process and Thread are their IDs.
+	Process, Thread int64
+}
+
+// line is what babeltrace2 prints of an event of a Session.
+var line = regexp.MustCompile(`^\[(\d+)\.(\d{9})\] \S+ (\S+): \{[^}]*\}, \{ vpid = (\d+), vtid = (\d+), `)
+
+// discarded is what babeltrace2 says of events that the tracer had no room for: how much
+// the counter of a stream has grown, modulo 2^64.
+var discarded = regexp.MustCompile(`Tracer discarded (\d+) events? .* within stream "([^"]*)"`)
+
+// Recorded are the events in the traces below a directory, as babeltrace2 reads them,
+// and how many the tracer has discarded: the sum of the highest counters of all streams.
+// The tracer's counters run backwards at times.
+func Recorded(t testing.TB, directory string) (events []Event, lost int64) {
+	t.Helper()
+	var said bytes.Buffer
+	command := exec.Command("babeltrace2", "--clock-gmt", "--clock-seconds", "--no-delta", directory)
+	command.Stderr = &said
+	text, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, said.String())
+	}
+	counters, highest := map[string]int64{}, map[string]int64{}
+	for _, m := range discarded.FindAllSubmatch(said.Bytes(), -1) {
+		grown, err := strconv.ParseUint(string(m[1]), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := string(m[2])
+		counters[stream] += int64(grown) // two's complement, as the counter
+		highest[stream] = max(highest[stream], counters[stream])
+	}
+	for _, n := range highest {
+		lost += n
+	}
+	for printed := range bytes.Lines(text) {
+		m := line.FindSubmatch(printed)
+		if m == nil {
+			t.Fatalf("expected an event with vpid and vtid, got %q", printed)
+		}
+		events = append(events, Event{
+			Time: integer(t, m[1])*1_000_000_000 + integer(t, m[2]), Name: string(m[3]), Process: integer(t, m[4]), Thread: integer(t, m[5]),
+		})
+	}
+	return events, lost
+}
+
+func integer(t testing.TB, digits []byte) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

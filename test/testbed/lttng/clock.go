@@ -1,0 +1,42 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttng
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// clockOffset is where the metadata of a trace says what to add to its clock, which
+// counts nanoseconds since the system was started.
+var clockOffset = regexp.MustCompile(`name = "?monotonic"?;[^}]*?freq = 1000000000;[^}]*?\boffset = (\d+);`)
+
+// ClockOffsets are what the traces of user space below a directory add to the monotonic
+// clock, in nanoseconds, to have the time since the Unix epoch: each trace has measured
+// it for itself.
+func ClockOffsets(t testing.TB, directory string) (offsets []int64) {
+	t.Helper()
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || entry.Name() != "metadata" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		m := clockOffset.FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("expected the clock and its offset in %s", path)
+		}
+		offsets = append(offsets, integer(t, m[1]))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return offsets
+}

@@ -1,0 +1,58 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttng
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Where Debian has the parts that are no commands. A directory of libraries is named by
+// the architecture.
+const (
+	functionTracer = "/usr/lib/*/liblttng-ust-cyg-profile.so"
+	javaLibrary    = "/usr/lib/*/jni/liblttng-ust-jul-jni.so"
+	javaCommon     = "/usr/share/java/lttng-ust-agent-common.jar"
+	javaAgent      = "/usr/share/java/lttng-ust-agent-jul.jar"
+)
+
+// remedy is how the peers are had.
+const remedy = "install LTTng (Debian: apt-get install lttng-tools liblttng-ust-dev liblttng-ust-agent-java liblttng-ust-agent-java-jni babeltrace2 gcc libc6-dev openjdk-17-jdk-headless)"
+
+// Require skips the test where a part of LTTng is missing, or a compiler, or fails it if
+// CALLBRAID_REQUIRE_PEERS is set.
+func Require(t testing.TB) {
+	t.Helper()
+	for _, command := range []string{"lttng", "lttng-sessiond", "lttng-relayd", "babeltrace2", "gcc", "javac", "java"} {
+		if _, err := exec.LookPath(command); err != nil {
+			missing(t, command+" in PATH")
+		}
+	}
+	for _, pattern := range []string{functionTracer, javaLibrary, javaCommon, javaAgent} {
+		file(t, pattern)
+	}
+}
+
+// file is the file of a pattern.
+func file(t testing.TB, pattern string) string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		missing(t, pattern)
+	}
+	return files[0]
+}
+
+func missing(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
+		t.Fatalf("expected %s, since CALLBRAID_REQUIRE_PEERS is set; %s", what, remedy)
+	}
+	t.Skipf("no %s: %s", what, remedy)
+}

@@ -1,0 +1,166 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttng
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// Program is a traced program that does a part of its work each time it is told to:
+// with a line on its standard input. It says "ready" before the first, and "done" after
+// each. It ends at the end of its input, and has then written its own record of what it
+// did to a file.
+type Program struct {
+	PID int
+	// Path is the program's file, and Truth the file of its own record.
+	Path, Truth string
+
+	process *process
+	input   io.WriteCloser
+	said    chan string
+}
+
+// BuildC compiles a C program so that its functions are traced, and gives its path.
+func (d *Daemons) BuildC(t testing.TB, source string) string {
+	t.Helper()
+	path := filepath.Join(d.Dir, strings.TrimSuffix(filepath.Base(source), ".c"))
+	run(t, exec.Command("gcc", "-O0", "-g", "-Wall", "-Werror", "-pthread", "-finstrument-functions", "-o", path, source))
+	return path
+}
+
+// StartC starts a C program that BuildC has compiled, and waits until it is ready. Its
+// arguments are the file for its record and those given.
+func (d *Daemons) StartC(t testing.TB, path string, arguments ...string) *Program {
+	t.Helper()
+	p := d.program(t, path)
+	p.start(t, d.command(path, append([]string{p.Truth}, arguments...)...), "LD_PRELOAD="+file(t, functionTracer))
+	return p
+}
+
+// BuildJava compiles a Java program, and gives the path of its class.
+func (d *Daemons) BuildJava(t testing.TB, source string) string {
+	t.Helper()
+	run(t, exec.Command("javac", "-encoding", "UTF-8", "-cp", javaCommon+":"+javaAgent, "-d", d.Dir, source))
+	return filepath.Join(d.Dir, strings.TrimSuffix(filepath.Base(source), ".java"))
+}
+
+// LaunchJava starts a Java program that BuildJava has compiled, with arguments as
+// StartC. It takes seconds to become ready, which Ready waits for.
+func (d *Daemons) LaunchJava(t testing.TB, path string, arguments ...string) *Program {
+	t.Helper()
+	p := d.program(t, path)
+	java := []string{
+		"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", strings.Join([]string{javaCommon, javaAgent, d.Dir}, ":"),
+		"-Djava.library.path=" + filepath.Dir(file(t, javaLibrary)), filepath.Base(path), p.Truth,
+	}
+	p.launch(t, d.command("java", append(java, arguments...)...))
+	return p
+}
+
+func (d *Daemons) program(t testing.TB, path string) *Program {
+	t.Helper()
+	d.programs++
+	return &Program{Path: path, Truth: path + "." + strconv.Itoa(d.programs) + ".truth", said: make(chan string, 16)}
+}
+
+func run(t testing.TB, command *exec.Cmd) {
+	t.Helper()
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, said)
+	}
+}
+
+func (p *Program) start(t testing.TB, command *exec.Cmd, environment ...string) {
+	t.Helper()
+	p.launch(t, command, environment...)
+	p.Ready(t)
+}
+
+func (p *Program) launch(t testing.TB, command *exec.Cmd, environment ...string) {
+	t.Helper()
+	command.Env = append(command.Env, environment...)
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stdout = writer
+	p.input = input
+	p.process = start(t, command, p.Truth+".log")
+	p.PID = command.Process.Pid
+	_ = writer.Close() // the program has its own
+	go func() {
+		defer close(p.said)
+		defer reader.Close()
+		for lines := bufio.NewScanner(reader); lines.Scan(); {
+			p.said <- lines.Text()
+		}
+	}()
+}
+
+// Ready waits until the program, which was launched, is ready.
+func (p *Program) Ready(t testing.TB) {
+	t.Helper()
+	p.await(t, "ready")
+}
+
+// Step has the program do its work once, and waits until it is done.
+func (p *Program) Step(t testing.TB) {
+	t.Helper()
+	p.Begin(t)
+	p.Done(t)
+}
+
+// Begin has the program do its work once, and doesn't wait.
+func (p *Program) Begin(t testing.TB) {
+	t.Helper()
+	if _, err := io.WriteString(p.input, "go\n"); err != nil {
+		t.Fatalf("%s: %v\n%s", p.Path, err, p.process.said())
+	}
+}
+
+// Done waits until the program has done what it was told to Begin.
+func (p *Program) Done(t testing.TB) {
+	t.Helper()
+	p.await(t, "done")
+}
+
+func (p *Program) await(t testing.TB, word string) {
+	t.Helper()
+	select {
+	case said, ok := <-p.said:
+		if !ok || said != word {
+			t.Fatalf("expected %s to say %q, got %q\n%s", p.Path, word, said, p.process.said())
+		}
+	case <-time.After(2 * testbed.Patience):
+		t.Fatalf("expected %s to say %q within %v\n%s", p.Path, word, 2*testbed.Patience, p.process.said())
+	}
+}
+
+// End waits until the program has ended.
+func (p *Program) End(t testing.TB) {
+	t.Helper()
+	_ = p.input.Close() // an error says that it has ended
+	select {
+	case <-p.process.exited:
+	case <-time.After(testbed.Patience):
+		t.Fatalf("expected %s to end within %v\n%s", p.Path, testbed.Patience, p.process.said())
+	}
+	if p.process.exit != nil {
+		t.Fatalf("%s: %v\n%s", p.Path, p.process.exit, p.process.said())
+	}
+}

@@ -1,0 +1,69 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttng
+
+import (
+	"io/fs"
+	"net"
+	"path/filepath"
+	"testing"
+)
+
+// Relay is a relay daemon. It can be ended and started again, at the same ports.
+type Relay struct {
+	// Live is the address that viewers connect to.
+	Live string
+	// Output is the directory in which it keeps what it was given: for each session one
+	// below, with all its traces.
+	Output string
+
+	daemons       *Daemons
+	control, data string
+	process       *process
+}
+
+// Start starts the relay daemon, which is not running, and waits until it is ready.
+func (r *Relay) Start(t testing.TB) {
+	t.Helper()
+	r.process = start(t, r.daemons.command("lttng-relayd", "--output="+r.Output, "--fd-pool-size=512",
+		"--control-port=tcp://"+r.control, "--data-port=tcp://"+r.data, "--live-port=tcp://"+r.Live),
+		filepath.Join(r.daemons.Dir, "relayd.log"))
+	for _, address := range []string{r.control, r.data, r.Live} {
+		r.process.await(t, "the relay daemon listens at "+address, func() error {
+			connection, err := net.Dial("tcp", address)
+			if err != nil {
+				return err
+			}
+			return connection.Close()
+		})
+	}
+}
+
+// Kill ends the relay daemon as a crash does.
+func (r *Relay) Kill(t testing.TB) {
+	t.Helper()
+	if r.process.hasEnded() {
+		t.Fatalf("expected the relay daemon to run, it has ended: %v\n%s", r.process.exit, r.process.said())
+	}
+	r.process.kill()
+}
+
+// Size is how many bytes the relay daemon has written.
+func (r *Relay) Size(t testing.TB) (size int64) {
+	t.Helper()
+	err := filepath.WalkDir(r.Output, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return size
+}

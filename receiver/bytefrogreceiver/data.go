@@ -33,6 +33,8 @@ type dataConnection struct {
 	position atomic.Uint64
 	// came is how many bytes have come.
 	came atomic.Uint64
+	// waits says that it waits for others that are behind it.
+	waits atomic.Bool
 	// lead is how far it may be ahead of others in time.
 	lead lead
 	// reckoning is the one that goes on, if one does.

@@ -69,6 +69,8 @@ func (d *dataConnection) keepTime(events []bytefrog.Event, now time.Time) []byte
 	if !early() || !d.run.data.anyBehind(d) {
 		return events
 	}
+	d.waits.Store(true)
+	defer d.waits.Store(false)
 	sent := d.run.data.others(d)
 	ticker := time.NewTicker(paceInterval)
 	defer ticker.Stop()

@@ -34,9 +34,10 @@ type pacing struct {
 
 // missing is how many numbers below the highest received have not come.
 func (n *numbering) missing() int64 {
-	// In this order: what comes in between makes it less, not more.
+	// In this order: what comes in between makes it less, not more. Less than nothing is
+	// not missing: messages are counted before the highest number is known.
 	next := n.next.Load()
-	return int64(next - n.received.Load())
+	return max(int64(next-n.received.Load()), 0)
 }
 
 // tooFar reports whether more is missing than may be.
@@ -55,6 +56,8 @@ func (d *dataConnection) keepPace() {
 	if !d.run.pacing.tooFar(&s.numbering) || d.run.data.isLast(d) {
 		return
 	}
+	d.waits.Store(true)
+	defer d.waits.Store(false)
 	ticker := time.NewTicker(paceInterval)
 	defer ticker.Stop()
 	received, since := s.received.Load(), d.run.env.now()
@@ -93,16 +96,23 @@ func (d *dataConnection) pause(next <-chan time.Time) (now time.Time, again bool
 }
 
 // othersCaughtUp reports whether all that has come on the other connections was
-// read and handled. While the pipeline holds one up, what is missing is there.
+// read and handled. While the pipeline holds one up, what is missing is there. One that
+// is no further behind and waits itself doesn't count: it waits for this one, and both
+// would wait for ever for one that is behind them and nothing comes on.
 func (d *dataConnections) othersCaughtUp(c *dataConnection) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for other := range d.open {
-		if other != c && !other.in.caughtUp() {
+		if other != c && !other.in.caughtUp() && !other.waitsFor(c) {
 			return false
 		}
 	}
 	return true
+}
+
+// waitsFor reports whether the connection waits, and c is not further ahead.
+func (d *dataConnection) waitsFor(c *dataConnection) bool {
+	return d.waits.Load() && d.position.Load() >= c.position.Load()
 }
 
 // isLast reports whether no other connection is further behind.

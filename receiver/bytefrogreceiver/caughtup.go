@@ -39,7 +39,7 @@ func (r *run) awaitControl() {
 
 // reckoning asks whether the name of an event that has waited long enough can still
 // be on its way: it is over when each other connection of the run has been read
-// beyond what the agent can have sent when it began.
+// beyond what the agent can have sent when it began, and its own is not kept waiting.
 type reckoning struct {
 	begun time.Time
 	// behind are the connections that were not, with what had come on them then.
@@ -54,7 +54,7 @@ func (d *dataConnection) reckon(now time.Time) (begun time.Time, over bool) {
 		r = &reckoning{begun: now, behind: d.run.data.others(d)}
 		d.reckoning = r
 	}
-	if d.caughtUpWith(r.behind); len(r.behind) > 0 {
+	if d.caughtUpWith(r.behind); len(r.behind) > 0 || d.waits.Load() {
 		return time.Time{}, false
 	}
 	d.reckoning = nil

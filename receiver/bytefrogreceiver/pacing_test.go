@@ -94,3 +94,15 @@ func TestNothingIsForgivenThatIsNotMissing(t *testing.T) {
 	n.advance(1011, 0)
 	assert.True(t, p.tooFar(&n))
 }
+
+// The name of an event can stand on its own connection, which is not read meanwhile.
+func TestNamesAreNotGivenUpOnWhileTheirConnectionWaits(t *testing.T) {
+	_, middle, first := three(t)
+	middle.in.reader.Store(readerNone)
+	first.waits.Store(true)
+	_, over := first.reckon(first.run.env.now())
+	assert.False(t, over)
+	first.waits.Store(false)
+	_, over = first.reckon(first.run.env.now())
+	assert.True(t, over)
+}

@@ -104,12 +104,9 @@ var kinds = [eventTypes]callevent.Kind{
 // noLine is what an agent sends where it knows no line, beside 0.
 const noLine = math.MaxUint16
 
-// add packs events. The error says which of them, by its index, has a sequence
-// number that cannot be; those before it are packed. It is a *bytefrog.ProtocolError.
-func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err error) {
-	s := b.stream
-	reference, clock := s.next.Load(), s.clock.expected(now)
-	b.refresh()
+// passAll says that events come next. They may be packed later, and in pieces.
+func (b *batcher) passAll(events []bytefrog.Event, now time.Time) {
+	reference, clock := b.stream.next.Load(), b.stream.clock.expected(now)
 	// Renames ask for the two messages behind them, and for the last before.
 	for _, e := range events[:min(2, len(events))] {
 		b.pass(unwrapSequence(reference, e.Sequence), unwrapTicks(clock, e.Time), now)
@@ -117,6 +114,15 @@ func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err erro
 	if n := len(events); n > 2 {
 		b.pass(unwrapSequence(reference, events[n-1].Sequence), unwrapTicks(clock, events[n-1].Time), now)
 	}
+}
+
+// add packs events that have passed. The error says which of them, by its index, has a
+// sequence number that cannot be; those before it are packed. It is a
+// *bytefrog.ProtocolError.
+func (b *batcher) add(events []bytefrog.Event, now time.Time) (bad int, err error) {
+	s := b.stream
+	reference, clock := s.next.Load(), s.clock.expected(now)
+	b.refresh()
 	next, first, last := reference, b.first, b.last
 	var out callevent.Event
 	for i := range events {

@@ -234,6 +234,10 @@ func (d *dataConnection) decode(now time.Time) error {
 }
 
 func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
+	if d.batch != nil {
+		// Before it waits: what renames ask for is there.
+		d.batch.passAll(events, now)
+	}
 	for added := 0; added < len(events); {
 		piece := events[added:]
 		add := d.count

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
 )
 
 // A lead of a second. Each step says at what second how many numbers had come, and how
@@ -190,4 +191,32 @@ func TestEventsBeforeAGapDoNotWaitInTimeForThoseBehindIt(t *testing.T) {
 	p.behind.position.Store(100)
 	go func() { p.ahead.in.takeAway() }()
 	assert.Len(t, p.ahead.keepTime(events[100:], p.run.env.now()), 100)
+}
+
+// What follows a rename is there, so the wait for it is over.
+func TestARenameIsPlacedByWhatFollowsItThoughThatWaitsInTime(t *testing.T) {
+	p := newPair(t)
+	p.run.env.now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(renameWait)) }
+	p.handles(p.behind)
+	var told []uint64
+	p.ahead.batch.hand = func(packed callevent.Packed) {
+		var batch callevent.Batch
+		require.NoError(t, batch.Unpack(packed.Data))
+		for _, r := range batch.Renames {
+			told = append(told, r.Sequence)
+		}
+	}
+	now := p.run.env.now()
+	require.NoError(t, p.ahead.name(bytefrog.MapThreadName{Thread: 3, Name: "worker"}, now))
+	p.done = make(chan struct{})
+	go func() {
+		defer close(p.done)
+		assert.NoError(t, p.ahead.add(numbersFrom(1000), now))
+	}()
+	p.waits()
+	p.behind.in.reader.Store(readerNone)
+	p.goesOn()
+	p.ahead.batch.flush()
+	// What follows it in an empty buffer is 1000 and 1001.
+	assert.Equal(t, []uint64{999}, told)
 }

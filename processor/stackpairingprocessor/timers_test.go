@@ -186,6 +186,8 @@ func TestBatchesAfterTheEndOfTheirStreamAreCounted(t *testing.T) {
 // The timers run by themselves once the processor is started.
 func TestStartStartsTheTimers(t *testing.T) {
 	b := newBed(t)
+	// Time passes at once here, for which the timers are not late.
+	b.clock.beatPatience = time.Hour
 	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
 	withGap(b)
 	b.pass(5 * time.Second)
@@ -193,6 +195,26 @@ func TestStartStartsTheTimers(t *testing.T) {
 	require.Eventually(t, func() bool { lines = append(lines, b.next.accepted()...); return len(lines) > 0 }, 10*time.Second, time.Millisecond)
 	assert.Equal(t, []string{"s1/g 3"}, lines)
 	b.finish()
+}
+
+// From Start to Shutdown the clock stands where the timers are late.
+func TestTheClockIsToldWhenTheTimersAreLookedAt(t *testing.T) {
+	b := newBed(t)
+	beat := func() (beating bool, at time.Duration) {
+		b.clock.mu.Lock()
+		defer b.clock.mu.Unlock()
+		return b.clock.beating, b.clock.beat
+	}
+	beating, _ := beat()
+	assert.False(t, beating)
+	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
+	for n := range time.Duration(3) {
+		b.pass(time.Second)
+		require.Eventually(t, func() bool { beating, at := beat(); return beating && at == (n+1)*time.Second }, time.Minute, time.Millisecond)
+	}
+	b.finish()
+	beating, _ = beat()
+	assert.False(t, beating)
 }
 
 func TestShutdownEndsAllStreams(t *testing.T) {

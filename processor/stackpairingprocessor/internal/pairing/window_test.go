@@ -108,6 +108,23 @@ func TestAWindowThatIsInUseIsNotMadeAnew(t *testing.T) {
 	if w.rests() {
 		t.Error("it rests though it was made for what waited")
 	}
+	// So was one of which a place was used that it had.
+	w = window{}
+	use(0, 100_000)
+	w.rests()
+	w.place(200_000).kind = callevent.KindEnter
+	w.count++
+	place := w.ready(230_000, 1<<20)
+	if place == nil {
+		t.Fatal("expected a place")
+	}
+	place.kind = callevent.KindEnter
+	w.count++
+	w.remove(200_000)
+	w.remove(230_000)
+	if w.rests() {
+		t.Error("it rests though its places were used")
+	}
 	use(1<<30, 1<<30+100)
 	if !w.rests() {
 		t.Error("it doesn't rest though little of it was in use")

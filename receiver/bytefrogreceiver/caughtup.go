@@ -65,10 +65,12 @@ func (d *dataConnection) reckon(now time.Time) (begun time.Time, over bool) {
 // can have sent when others gave them.
 func (d *dataConnection) caughtUpWith(behind map[*dataConnection]uint64) {
 	enough := uint64(catchUpBytes + d.run.env.config.Agent.BufferMemory)
-	open := d.run.data.others(d)
+	data := &d.run.data
+	data.mu.Lock()
+	defer data.mu.Unlock()
 	for other, came := range behind {
-		now, still := open[other]
-		if !still || other.in.caughtUp() || now-came >= enough {
+		_, still := data.open[other]
+		if !still || other.in.caughtUp() || other.came.Load()-came >= enough {
 			delete(behind, other)
 		}
 	}

@@ -242,6 +242,23 @@ func (b *batcher) pack(e *numbered, force bool) bool {
 // attend packs what has waited for names that are there now, or for too long, places
 // renames that nothing has followed, and closes the batch when it is old.
 func (b *batcher) attend(now time.Time) {
+	b.attendNames(now)
+	if b.unplaced.due(now) {
+		// Events on other connections go on, so that is said at once.
+		b.place(len(b.unplaced.renames), passed{}, now)
+		b.flush()
+	}
+	b.flushOld(now)
+}
+
+// attendUnread is attend while the connection is not read: what follows a rename may
+// stand on it.
+func (b *batcher) attendUnread(now time.Time) {
+	b.attendNames(now)
+	b.flushOld(now)
+}
+
+func (b *batcher) attendNames(now time.Time) {
 	if b.pending.due(b.stream.names.arrivals.Load(), now) {
 		b.retry(now, time.Time{})
 	}
@@ -250,11 +267,9 @@ func (b *batcher) attend(now time.Time) {
 			b.retry(now, begun)
 		}
 	}
-	if b.unplaced.due(now) {
-		// Events on other connections go on, so that is said at once.
-		b.place(len(b.unplaced.renames), passed{}, now)
-		b.flush()
-	}
+}
+
+func (b *batcher) flushOld(now time.Time) {
 	if !b.opened.IsZero() && now.Sub(b.opened) >= b.maxDelay {
 		b.flush()
 	}

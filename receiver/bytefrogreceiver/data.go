@@ -157,12 +157,20 @@ func (d *dataConnection) read() {
 	}
 }
 
+// shortRead is how long a connection is read at least: a read whose time is over brings
+// nothing, though something may be there.
+const shortRead = time.Millisecond
+
 // wake is when there is something to do though nothing comes, or zero.
 func (d *dataConnection) wake(now time.Time) time.Time {
 	if d.batch == nil {
 		return time.Time{}
 	}
-	return d.batch.wake(now)
+	wake := d.batch.wake(now)
+	if soon := now.Add(shortRead); !wake.IsZero() && wake.Before(soon) {
+		return soon
+	}
+	return wake
 }
 
 // take decodes what has come, n bytes of which are new, and reports whether the

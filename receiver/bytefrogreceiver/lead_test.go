@@ -193,30 +193,46 @@ func TestEventsBeforeAGapDoNotWaitInTimeForThoseBehindIt(t *testing.T) {
 	assert.Len(t, p.ahead.keepTime(events[100:], p.run.env.now()), 100)
 }
 
-// What follows a rename is there, so the wait for it is over.
-func TestARenameIsPlacedByWhatFollowsItThoughThatWaitsInTime(t *testing.T) {
-	p := newPair(t)
-	p.run.env.now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(renameWait)) }
-	p.handles(p.behind)
-	var told []uint64
-	p.ahead.batch.hand = func(packed callevent.Packed) {
-		var batch callevent.Batch
-		require.NoError(t, batch.Unpack(packed.Data))
-		for _, r := range batch.Renames {
-			told = append(told, r.Sequence)
-		}
+// What follows a rename is there, so the wait for it is over, or stands on the
+// connection, which is not read.
+func TestARenameIsPlacedByWhatFollowsItThoughItsConnectionWaits(t *testing.T) {
+	for name, wait := range map[string]func(p *pair, now time.Time){
+		"in time": func(p *pair, now time.Time) { assert.NoError(p.t, p.ahead.add(numbersFrom(1000), now)) },
+		"in numbers": func(p *pair, _ time.Time) {
+			p.ahead.keepPace()
+			now := p.run.env.now()
+			assert.Less(p.t, now, p.ahead.wake(now), "the connection is read")
+			assert.NoError(p.t, p.ahead.add(numbersFrom(1000), now))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t)
+			p.run.env.now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(renameWait)) }
+			p.handles(p.behind)
+			p.ahead.position.Store(500)
+			p.run.stream.advance(500, 100)
+			p.run.pacing.limit = 10
+			var told []uint64
+			p.ahead.batch.hand = func(packed callevent.Packed) {
+				var batch callevent.Batch
+				require.NoError(t, batch.Unpack(packed.Data))
+				for _, r := range batch.Renames {
+					told = append(told, r.Sequence)
+				}
+			}
+			now := p.run.env.now()
+			require.NoError(t, p.ahead.name(bytefrog.MapThreadName{Thread: 3, Name: "worker"}, now))
+			p.done = make(chan struct{})
+			go func() {
+				defer close(p.done)
+				wait(p, now)
+			}()
+			p.waits()
+			p.behind.in.reader.Store(readerNone)
+			p.goesOn()
+			p.ahead.batch.flush()
+			// What follows it in an empty buffer is 1000 and 1001.
+			assert.Equal(t, []uint64{999}, told)
+		})
 	}
-	now := p.run.env.now()
-	require.NoError(t, p.ahead.name(bytefrog.MapThreadName{Thread: 3, Name: "worker"}, now))
-	p.done = make(chan struct{})
-	go func() {
-		defer close(p.done)
-		assert.NoError(t, p.ahead.add(numbersFrom(1000), now))
-	}()
-	p.waits()
-	p.behind.in.reader.Store(readerNone)
-	p.goesOn()
-	p.ahead.batch.flush()
-	// What follows it in an empty buffer is 1000 and 1001.
-	assert.Equal(t, []uint64{999}, told)
 }

@@ -90,7 +90,7 @@ func (d *dataConnection) pause(next <-chan time.Time) (now time.Time, again bool
 	}
 	now = d.run.env.now()
 	if d.batch != nil {
-		d.batch.attend(now)
+		d.batch.attendUnread(now)
 	}
 	return now, true
 }

@@ -245,6 +245,20 @@ func TestACallThatThePipelineHasNotReturnedFromIsKnown(t *testing.T) {
 	assert.Zero(t, batches.Calls())
 }
 
+func TestAnOfferIsNotMadeBeforeWhatIsHeld(t *testing.T) {
+	b, next := newBed(t), &pipeline{refuse: errRefused}
+	b.settings.Retry = backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	hold, _, _, _ := holding(someBatches)
+	batches := b.batches(next, hold)
+	batches.Send(numbered(0, 1), pcommon.NewResource())
+	b.await("what is held to be refused again", func() bool { return next.tried() == 2 })
+	next.refuseWith(nil)
+	assert.False(t, batches.Offer(numbered(1, 0), pcommon.NewResource()))
+	b.over()
+	batches.Wait()
+	assert.Empty(t, next.flat())
+}
+
 func TestHeldBatchesAreHandedOnInOrder(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	hold, m, refused, drained := holding(someBatches)

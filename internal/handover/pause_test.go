@@ -63,3 +63,18 @@ func TestPausesBecomeLongerUntilSomethingIsAccepted(t *testing.T) {
 		t.Fatal("expected a pause as short as the first")
 	}
 }
+
+// A timer that has fired can come when its pause is over already, and another goes on.
+func TestAPauseThatIsOverEndsNoOther(t *testing.T) {
+	p := newPause(backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour})
+	p.refused()
+	old := p.over
+	p.accepted()
+	next := p.refused()
+	p.mu.Lock()
+	p.end(old)
+	p.mu.Unlock()
+	assert.False(t, isClosed(next))
+	p.accepted()
+	assert.True(t, isClosed(next))
+}

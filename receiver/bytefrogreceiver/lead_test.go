@@ -236,3 +236,24 @@ func TestARenameIsPlacedByWhatFollowsItThoughItsConnectionWaits(t *testing.T) {
 		})
 	}
 }
+
+// Where events are packed in pieces, the error says what of all was bad.
+func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
+	p := newPair(t)
+	events := append(append(numbersFrom(0), numbersFrom(1000)...), bytefrog.Event{Sequence: 1<<31 + 1100})
+	for i := range events {
+		events[i].Type = bytefrog.TypeMethodEntry
+	}
+	var bad *badData
+	require.ErrorAs(t, p.ahead.add(events, p.run.env.now()), &bad)
+	assert.EqualValues(t, 200*bytefrog.MethodEntrySize+sequenceOffset, bad.offset)
+	assert.Equal(t, 200, p.ahead.fresh)
+}
+
+func TestAConnectionIsWhereItsLastNumberIs(t *testing.T) {
+	p := newPair(t)
+	require.NoError(t, p.ahead.marker(bytefrog.Marker{Sequence: 7, Key: "k"}, p.run.env.now()))
+	assert.EqualValues(t, 7, p.ahead.position.Load())
+	require.NoError(t, p.ahead.add(numbersFrom(8), p.run.env.now()))
+	assert.EqualValues(t, 107, p.ahead.position.Load())
+}

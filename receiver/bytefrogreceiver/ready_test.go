@@ -104,3 +104,12 @@ func TestAShutdownLetsTheProgramOfAnAgentRunThatIsNotReady(t *testing.T) {
 	assert.Equal(t, bytefrogagent.Untraced, r.Outcome, "%s (%v)", r.Reason, r.Err)
 	require.NoError(t, <-done)
 }
+
+func TestARunWhoseAgentWasToldNothingTakesNoDataConnection(t *testing.T) {
+	p := newPair(t)
+	assert.False(t, p.run.data.refuseUnlessJoined(), "two have joined")
+	var none dataConnections
+	none.init(2)
+	assert.True(t, none.refuseUnlessJoined())
+	assert.ErrorIs(t, none.attach(p.ahead), errRunOver)
+}

@@ -1,0 +1,33 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// The breaks that a batch carries are told by its numbers.
+func TestABatchKnowsItsNumbersWhereTheNextCannotBe(t *testing.T) {
+	p := newPacked(t)
+	_, err := p.stream.names.mapMethod(1, "demo/Shop.process;0;()V")
+	require.NoError(t, err)
+	_, err = p.stream.names.mapThread(0, 0, "main")
+	require.NoError(t, err)
+	events := append(numbersFrom(0), bytefrog.Event{Sequence: 1<<31 + 100})
+	for i := range events {
+		events[i].Type, events[i].Method = bytefrog.TypeMethodEntry, 1
+	}
+	bad, err := p.add(events, time.Now())
+	require.Error(t, err)
+	assert.Equal(t, 100, bad)
+	assert.Equal(t, 100, p.packer.Len())
+	assert.EqualValues(t, 0, p.first)
+	assert.EqualValues(t, 99, p.last)
+}

@@ -51,7 +51,16 @@ func (n *numbering) missingBelow(next, messages uint64) int64 {
 
 // keepTime waits before events are packed, if what is missing below them is too much to
 // come in time and there on other connections. It gives those of them that can be packed
-// then: what is behind a gap has to wait anew.
+// then:
+//
+//  1. Where not too much is missing below the last of them, all can be packed.
+//  2. Else only those before a gap in their own numbers: what is behind it has to wait
+//     anew.
+//  3. The connection's position becomes the first of these, so that it holds up nobody
+//     who is behind it.
+//  4. Where too much is still missing, it waits until little enough is, or no connection
+//     that is further behind has anything to handle, or all that was sent when the wait
+//     began has been handled.
 func (d *dataConnection) keepTime(events []bytefrog.Event, now time.Time) []bytefrog.Event {
 	s := d.run.stream
 	reference := s.next.Load()

@@ -6,9 +6,8 @@
 //
 //   - What is refused with an error that may pass is tried again, with pauses that
 //     become longer, until the time of the shutdown is over. What is refused for good,
-//     or was not accepted in that time, is dropped: that is counted, with the reason.
-//     Batches that are dropped, and log records that are refused for good, are logged
-//     once for a burst.
+//     or was not accepted in that time, is dropped: that is counted, with the reason,
+//     and logged once for a burst.
 //   - Each signal has its own hand-over, so that a pipeline that refuses one of them
 //     holds up no other. Batches of call events wait, or are held in bounded memory
 //     (Batches); log records wait in a bounded queue (Logs); metrics are not tried again,

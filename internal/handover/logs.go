@@ -6,6 +6,7 @@ package handover
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer"
@@ -79,6 +80,9 @@ type Logs[T any] struct {
 	// dropping says that a burst of what is refused for good goes on. It belongs to
 	// the goroutine.
 	dropping bool
+	// late says that something was dropped because the time of the shutdown was over,
+	// which is logged once.
+	late atomic.Bool
 }
 
 // NewLogs makes a hand-over of log records and starts its goroutine, which Close ends.
@@ -102,7 +106,7 @@ func (l *Logs[T]) Add(entry T) {
 		switch {
 		case l.closed:
 			l.mu.Unlock()
-			l.settings.Dropped(records, DroppedShutdown)
+			l.dropLate(records)
 			return
 		case l.hasRoom(records, bytes):
 			l.queue = append(l.queue, entry)
@@ -122,7 +126,7 @@ func (l *Logs[T]) Add(entry T) {
 		select {
 		case <-changed:
 		case <-l.settings.Context.Done():
-			l.settings.Dropped(records, DroppedShutdown)
+			l.dropLate(records)
 			return
 		}
 	}
@@ -252,9 +256,18 @@ func (l *Logs[T]) handOn(logs plog.Logs, records int) {
 				zap.Int("records", records), zap.Error(err))
 		}
 	default:
-		l.settings.Dropped(records, DroppedShutdown)
+		l.dropLate(records)
 	}
 	l.settings.Observer.EndLogsOp(ctx, l.settings.Format, records, err)
+}
+
+// dropLate counts what came or was not accepted before the time of the shutdown was
+// over.
+func (l *Logs[T]) dropLate(records int) {
+	l.settings.Dropped(records, DroppedShutdown)
+	if !l.late.Swap(true) {
+		l.settings.Logger.Warn("Log records are dropped: the time of the shutdown is over", zap.Int("records", records))
+	}
 }
 
 // try gives logs to the pipeline until it accepts them, refuses them for good, or the

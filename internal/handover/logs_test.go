@@ -22,6 +22,7 @@ const (
 	lineQueueFull        = "The queue of log records is full"
 	lineQueueFullRefused = "The pipeline refuses log records and their queue is full"
 	lineLogsDropped      = "Log records are dropped"
+	lineLogsLate         = "Log records are dropped: the time of the shutdown is over"
 )
 
 // entry is one log record, or several of the same text, each with so many bytes.
@@ -266,7 +267,9 @@ func TestLogRecordsThatAreNotAcceptedInTheTimeOfTheShutdownAreDropped(t *testing
 	logs.Add(one("y"))
 	b.over()
 	logs.Close()
-	assert.Equal(t, map[string]int{DroppedShutdown: 2}, b.dropped())
+	logs.Add(one("z"))
+	assert.Equal(t, map[string]int{DroppedShutdown: 3}, b.dropped())
+	assert.Equal(t, 1, b.lines(lineLogsLate), "one line for all")
 	assert.Zero(t, b.lines(lineLogsDropped))
 }
 

@@ -266,7 +266,7 @@ func (l *Logs[T]) handOn(logs plog.Logs, records int) {
 func (l *Logs[T]) dropLate(records int) {
 	l.settings.Dropped(records, DroppedShutdown)
 	if !l.late.Swap(true) {
-		l.settings.Logger.Warn("Log records are dropped: the time of the shutdown is over", zap.Int("records", records))
+		l.settings.Logger.Warn("The time of the shutdown is over: log records are dropped", zap.Int("records", records))
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 	lineQueueFull        = "The queue of log records is full"
 	lineQueueFullRefused = "The pipeline refuses log records and their queue is full"
 	lineLogsDropped      = "Log records are dropped"
-	lineLogsLate         = "Log records are dropped: the time of the shutdown is over"
+	lineLogsLate         = "The time of the shutdown is over: log records are dropped"
 )
 
 // entry is one log record, or several of the same text, each with so many bytes.

@@ -29,6 +29,8 @@ type attachment struct {
 	sources map[uint64]*source
 	order   []*source
 	streams []*stream
+	// waiting is how many streams wait for the metadata of their traces.
+	waiting int
 	// silent is how many streams said in a round that they have nothing, and silence up
 	// to when all of them do, in Unix nanoseconds.
 	silent  int
@@ -139,7 +141,7 @@ func (f *follower) hasRead() bool {
 			return true
 		}
 	}
-	return false
+	return f.forgotten
 }
 
 // protocolError makes bad data of an error that says that the relay daemon doesn't
@@ -174,8 +176,8 @@ func (a *attachment) leave(err error) {
 
 // tell takes streams that the relay daemon has told of.
 func (a *attachment) tell(streams []lttnglive.Stream) error {
-	if len(streams)+len(a.streams) > a.limits.MaxStreams {
-		return &badData{what: badProtocol, err: fmt.Errorf("expected at most %d streams of the session (limits.max_streams), got %d", a.limits.MaxStreams, len(streams)+len(a.streams))}
+	if n := len(streams) + len(a.streams) + a.waiting + len(a.order); n > a.limits.MaxStreams {
+		return &badData{what: badProtocol, err: fmt.Errorf("expected at most %d streams of the session (limits.max_streams), got %d", a.limits.MaxStreams, n)}
 	}
 	for _, s := range streams {
 		src := a.sources[s.TraceID]
@@ -191,6 +193,7 @@ func (a *attachment) tell(streams []lttnglive.Stream) error {
 		a.noteBuffers(s.Path)
 		if src.trace == nil {
 			src.waiting = append(src.waiting, s)
+			a.waiting++
 		} else {
 			a.open(src, s)
 		}
@@ -294,6 +297,7 @@ func (a *attachment) settle(src *source) error {
 	for _, s := range src.waiting {
 		a.open(src, s)
 	}
+	a.waiting -= len(src.waiting)
 	src.waiting = nil
 	return nil
 }

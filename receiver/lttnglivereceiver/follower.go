@@ -160,6 +160,7 @@ func (f *follower) finish(cause callevent.Cause) {
 		// What is stored is read on by the next collector. Without, what waits for
 		// other streams is handed on now.
 		if f.env.config.Storage == nil || cause != callevent.CauseShutdown {
+			t.ending = cause
 			t.endStreams()
 			if err := t.run(); err != nil {
 				f.logger.Error("The last events of a trace could not be read", zap.Error(err))

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -95,4 +96,20 @@ func TestStreamsWithoutMetadataCountAsStreamsOfTheSession(t *testing.T) {
 	said := b.awaitSaid(dropped)
 	assert.Equal(t, badProtocol, said.ContextMap()["what"])
 	assert.Contains(t, said.ContextMap()["error"], "expected at most 50 streams of the session (limits.max_streams), got 51")
+}
+
+func TestCallsThatAreOpenAtTheShutdownEndWithIt(t *testing.T) {
+	recordings := captured(t, "cygok")
+	recordings[0].End = lttnglive.Never
+	for i := range recordings[0].Streams {
+		recordings[0].Streams[i].End = lttnglive.Never
+	}
+	r := newRelay(t, recordings, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()))
+	b.awaitSaid("The session is attached")
+	b.await("call events", func() bool { return b.pipeline.events() > 0 })
+	b.shutdown()
+	s := b.pipeline.only(t)
+	assert.True(t, s.has(callevent.BarrierEnd, callevent.CauseShutdown))
+	assert.False(t, s.has(callevent.BarrierEnd, callevent.CauseEnded))
 }

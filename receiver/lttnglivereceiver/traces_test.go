@@ -113,3 +113,41 @@ func TestCallsThatAreOpenAtTheShutdownEndWithIt(t *testing.T) {
 	assert.True(t, s.has(callevent.BarrierEnd, callevent.CauseShutdown))
 	assert.False(t, s.has(callevent.BarrierEnd, callevent.CauseEnded))
 }
+
+func TestALossInsideOfAnotherDoesNotEndIt(t *testing.T) {
+	s := newSynthetic("overlapping", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	for range 3 {
+		s.stream()
+	}
+	entry := func(stream int, at uint64) {
+		s.streams[stream].packet(at).event(at, cygEntry, 7, 7, int(at), 0)
+	}
+	discarded := func(stream int, end uint64) {
+		packets := s.streams[stream].packets
+		last := &packets[len(packets)-1]
+		last.end, last.discarded = end, 1
+	}
+	entry(2, 5)
+	entry(0, 10)
+	entry(1, 11)
+	entry(0, 20)
+	discarded(0, 100)
+	entry(1, 30)
+	discarded(1, 60)
+	entry(2, 70) // behind the end of the loss of stream 1, inside of that of stream 0
+	entry(2, 200)
+	r := newRelay(t, []*lttnglive.Recording{s.recording(1)}, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()))
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	seen := b.pipeline.only(t)
+	require.Len(t, seen.inOrder(t), 7)
+	var ends []uint64
+	for barrier := range seen.barriers {
+		if barrier.Kind == callevent.BarrierBreak && barrier.From < barrier.To {
+			ends = append(ends, barrier.To)
+		}
+	}
+	assert.Equal(t, []uint64{6}, ends, "the one interval reaches to the call at 200")
+}

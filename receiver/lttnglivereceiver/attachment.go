@@ -47,8 +47,11 @@ type source struct {
 	metadata    uint64
 	hasMetadata bool
 	// data is the metadata that came before the trace was known.
-	data  []byte
-	trace *trace
+	data []byte
+	// read is that metadata as far as it was understood, and readTo how much of it that is.
+	read   *ctf.Trace
+	readTo int
+	trace  *trace
 	// waiting are streams that were told before the trace was known.
 	waiting []lttnglive.Stream
 }
@@ -270,8 +273,13 @@ func (a *attachment) settle(src *source) error {
 	if src.trace != nil || len(src.data) == 0 {
 		return nil
 	}
-	c := ctf.NewTrace()
-	if err := c.Append(src.data); err != nil {
+	if src.read == nil {
+		src.read = ctf.NewTrace()
+	}
+	// Metadata may come a byte at a time: each is read once.
+	c, more := src.read, src.data[src.readTo:]
+	src.readTo = len(src.data)
+	if err := c.Append(more); err != nil {
 		return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
 	}
 	if !c.Metadata().Declared {
@@ -293,7 +301,7 @@ func (a *attachment) settle(src *source) error {
 		t.drop(callevent.CauseDisconnected)
 		t.begin(c, src.data)
 	}
-	src.trace, src.data = t, nil
+	src.trace, src.data, src.read = t, nil, nil
 	for _, s := range src.waiting {
 		a.open(src, s)
 	}

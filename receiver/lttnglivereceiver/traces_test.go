@@ -151,3 +151,28 @@ func TestALossInsideOfAnotherDoesNotEndIt(t *testing.T) {
 	}
 	assert.Equal(t, []uint64{6}, ends, "the one interval reaches to the call at 200")
 }
+
+func TestMetadataMayComeInPiecesBeforeItSaysWhichTraceItIs(t *testing.T) {
+	s := newSynthetic("pieces")
+	s.class("shop:sold", "number")
+	s.stream().packet(1).event(2, "shop:sold", 1)
+	recording := s.recording(1)
+	recording.End = lttnglive.Never
+	metadata := &recording.Streams[0]
+	all := metadata.Pieces[0].Data
+	metadata.Pieces = nil
+	for i := 0; i < len(all); i += 400 {
+		metadata.Pieces = append(metadata.Pieces, lttnglive.MetadataPiece{
+			At: time.Duration(i) * time.Millisecond, Data: all[i:min(i+400, len(all))],
+		})
+	}
+	for i := range recording.Streams {
+		recording.Streams[i].End = lttnglive.Never
+	}
+	// A tracer hands on what a packet needs before it.
+	recording.Streams[1].Steps[0].At = time.Duration(len(all)) * time.Millisecond
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: ticking()})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Poll.MaxInterval = c.Poll.MinInterval })
+	b.awaitRecords(1)
+	assert.Empty(t, b.said.FilterMessage(dropped).All())
+}

@@ -29,6 +29,8 @@ type attachment struct {
 	sources map[uint64]*source
 	order   []*source
 	streams []*stream
+	// waiting is how many streams wait for the metadata of their traces.
+	waiting int
 	// silent is how many streams said in a round that they have nothing, and silence up
 	// to when all of them do, in Unix nanoseconds.
 	silent  int
@@ -45,8 +47,11 @@ type source struct {
 	metadata    uint64
 	hasMetadata bool
 	// data is the metadata that came before the trace was known.
-	data  []byte
-	trace *trace
+	data []byte
+	// read is that metadata as far as it was understood, and readTo how much of it that is.
+	read   *ctf.Trace
+	readTo int
+	trace  *trace
 	// waiting are streams that were told before the trace was known.
 	waiting []lttnglive.Stream
 }
@@ -139,7 +144,7 @@ func (f *follower) hasRead() bool {
 			return true
 		}
 	}
-	return false
+	return f.forgotten
 }
 
 // protocolError makes bad data of an error that says that the relay daemon doesn't
@@ -174,8 +179,8 @@ func (a *attachment) leave(err error) {
 
 // tell takes streams that the relay daemon has told of.
 func (a *attachment) tell(streams []lttnglive.Stream) error {
-	if len(streams)+len(a.streams) > a.limits.MaxStreams {
-		return &badData{what: badProtocol, err: fmt.Errorf("expected at most %d streams of the session (limits.max_streams), got %d", a.limits.MaxStreams, len(streams)+len(a.streams))}
+	if n := len(streams) + len(a.streams) + a.waiting + len(a.order); n > a.limits.MaxStreams {
+		return &badData{what: badProtocol, err: fmt.Errorf("expected at most %d streams of the session (limits.max_streams), got %d", a.limits.MaxStreams, n)}
 	}
 	for _, s := range streams {
 		src := a.sources[s.TraceID]
@@ -191,6 +196,7 @@ func (a *attachment) tell(streams []lttnglive.Stream) error {
 		a.noteBuffers(s.Path)
 		if src.trace == nil {
 			src.waiting = append(src.waiting, s)
+			a.waiting++
 		} else {
 			a.open(src, s)
 		}
@@ -267,8 +273,13 @@ func (a *attachment) settle(src *source) error {
 	if src.trace != nil || len(src.data) == 0 {
 		return nil
 	}
-	c := ctf.NewTrace()
-	if err := c.Append(src.data); err != nil {
+	if src.read == nil {
+		src.read = ctf.NewTrace()
+	}
+	// Metadata may come a byte at a time: each is read once.
+	c, more := src.read, src.data[src.readTo:]
+	src.readTo = len(src.data)
+	if err := c.Append(more); err != nil {
 		return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
 	}
 	if !c.Metadata().Declared {
@@ -290,10 +301,11 @@ func (a *attachment) settle(src *source) error {
 		t.drop(callevent.CauseDisconnected)
 		t.begin(c, src.data)
 	}
-	src.trace, src.data = t, nil
+	src.trace, src.data, src.read = t, nil, nil
 	for _, s := range src.waiting {
 		a.open(src, s)
 	}
+	a.waiting -= len(src.waiting)
 	src.waiting = nil
 	return nil
 }

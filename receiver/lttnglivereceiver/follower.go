@@ -32,9 +32,12 @@ type follower struct {
 	handover *handover.Batches
 	logs     *logBatcher
 	rules    map[string]rulePart
-	traces   map[string]*trace
-	buffers  buffers
-	backoff  *backoff.Backoff
+	// traces are those that are read, or were when the connection was lost; forgotten says
+	// that there were others, which have ended.
+	traces    map[string]*trace
+	forgotten bool
+	buffers   buffers
+	backoff   *backoff.Backoff
 	// saved is when positions were stored last.
 	saved time.Time
 	// held is time since began that doesn't count for max_delay, since the session was
@@ -157,6 +160,7 @@ func (f *follower) finish(cause callevent.Cause) {
 		// What is stored is read on by the next collector. Without, what waits for
 		// other streams is handed on now.
 		if f.env.config.Storage == nil || cause != callevent.CauseShutdown {
+			t.ending = cause
 			t.endStreams()
 			if err := t.run(); err != nil {
 				f.logger.Error("The last events of a trace could not be read", zap.Error(err))
@@ -203,14 +207,17 @@ func (f *follower) save() {
 
 func (f *follower) saveNow() {
 	f.saved = f.env.now()
-	// At the very end of a shutdown there is still time for this.
-	ctx := context.WithoutCancel(f.env.ctx)
-	for key, t := range f.traces {
+	for _, t := range f.traces {
 		if t.merger != nil || len(t.record.Streams) > 0 {
-			record := t.position()
-			f.env.positions.put(ctx, key, &record)
+			f.savePosition(t)
 		}
 	}
+}
+
+func (f *follower) savePosition(t *trace) {
+	record := t.position()
+	// At the very end of a shutdown there is still time for this.
+	f.env.positions.put(context.WithoutCancel(f.env.ctx), t.key, &record)
 }
 
 // processes is how many processes are followed.

@@ -106,6 +106,7 @@ func (b *logBatcher) scope(logs *originLogs, logger []byte) plog.LogRecordSlice 
 	}
 	scope := logs.resource.ScopeLogs().AppendEmpty()
 	scope.Scope().SetName(validString(logger))
+	b.bytes += len(logger)
 	logs.loggers[string(logger)] = scope.LogRecords()
 	return scope.LogRecords()
 }

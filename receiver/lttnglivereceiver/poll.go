@@ -258,6 +258,7 @@ func (a *attachment) hangUp(s *stream) {
 // newStreams asks for streams that were not told yet, and reports whether there are
 // some.
 func (a *attachment) newStreams() (bool, error) {
+	ended := a.endedProcesses()
 	reply, err := a.relay.NewStreams(a.ctx)
 	if err != nil {
 		var status *lttnglive.StatusError
@@ -269,7 +270,46 @@ func (a *attachment) newStreams() (bool, error) {
 	if reply.Status == lttnglive.NewStreamsHangUp {
 		return false, errClosed
 	}
-	return len(reply.Streams) > 0, a.tell(reply.Streams)
+	err = a.tell(reply.Streams)
+	a.forget(ended)
+	return len(reply.Streams) > 0, err
+}
+
+// endedProcesses are traces of one process each, all streams of which have ended and
+// were handed on.
+func (a *attachment) endedProcesses() []*trace {
+	var ended []*trace
+	for _, src := range a.order {
+		if t := src.trace; t != nil && t.hasPID && t.live == 0 && len(t.numbered) > 0 {
+			ended = append(ended, t)
+		}
+	}
+	return ended
+}
+
+// forget gives up traces that had ended before the relay daemon told all streams that
+// it knew, and got none: a session with buffers for each process has as many traces as
+// there were processes. How far they were handed on is kept, should they be told again
+// on another connection.
+func (a *attachment) forget(ended []*trace) {
+	f := a.f
+	for _, t := range ended {
+		if t.live > 0 {
+			continue
+		}
+		f.logs.flush()
+		t.flush()
+		f.savePosition(t)
+		delete(f.traces, t.key)
+		f.forgotten = true
+		a.order = slices.DeleteFunc(a.order, func(src *source) bool {
+			if src.trace != t {
+				return false
+			}
+			delete(a.sources, src.id)
+			return true
+		})
+	}
 }
 
 // compare ends, once all traces of the connection are known, what was read before and

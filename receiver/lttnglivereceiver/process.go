@@ -38,6 +38,8 @@ type process struct {
 	functions map[string]*function
 	lanes     map[uint64]*lane
 	last      *lane
+	// functionBytes and laneBytes are how many bytes of names are remembered in each.
+	functionBytes, laneBytes int
 	// first is the smallest number in the batch; opened is when its first event came,
 	// closed when the last batch was handed on.
 	first          uint64
@@ -62,10 +64,12 @@ type lane struct {
 }
 
 const (
-	// maxFunctions and maxLanes bound what is remembered of a process. Beyond it all is
-	// forgotten, and comes again.
-	maxFunctions = 1 << 16
-	maxLanes     = 1 << 16
+	// maxFunctions and maxLanes bound what is remembered of a process, and maxNamesBytes
+	// the names of each, which may be as long as a packet. Beyond it all is forgotten, and
+	// comes again.
+	maxFunctions  = 1 << 16
+	maxLanes      = 1 << 16
+	maxNamesBytes = 16 * mib
 )
 
 func newProcess(t *trace, key processKey, begun int64) *process {
@@ -91,19 +95,26 @@ func (p *process) laneOf(id uint64, name []byte) *lane {
 		l = p.lanes[id]
 	}
 	if l == nil {
-		if len(p.lanes) >= maxLanes {
-			clear(p.lanes)
-		}
-		l = &lane{Lane: callevent.Lane{ID: id, Name: validString(name)}}
-		p.lanes[id] = l
+		l = p.rememberLane(id, validString(name))
 	} else if len(name) > 0 && string(name) != l.Name {
 		if valid := validString(name); valid != l.Name {
 			// Batches may still refer to the lane by its old name.
-			l = &lane{Lane: callevent.Lane{ID: id, Name: valid}}
-			p.lanes[id] = l
+			p.laneBytes -= len(l.Name)
+			l = p.rememberLane(id, valid)
 		}
 	}
 	p.last = l
+	return l
+}
+
+func (p *process) rememberLane(id uint64, name string) *lane {
+	if len(p.lanes) >= maxLanes || p.laneBytes+len(name) > maxNamesBytes {
+		clear(p.lanes)
+		p.laneBytes = 0
+	}
+	l := &lane{Lane: callevent.Lane{ID: id, Name: name}}
+	p.lanes[id] = l
+	p.laneBytes += len(name)
 	return l
 }
 
@@ -136,9 +147,12 @@ func (p *process) named(name []byte) *function {
 }
 
 func (p *process) remember(qualified, display string) *function {
-	if len(p.functions) >= maxFunctions {
+	size := len(qualified) + len(display)
+	if len(p.functions) >= maxFunctions || p.functionBytes+size > maxNamesBytes {
 		clear(p.functions)
+		p.functionBytes = 0
 	}
+	p.functionBytes += size
 	f := &function{Function: callevent.Function{Qualified: qualified, Display: display, Text: qualified}}
 	p.functions[qualified] = f
 	return f

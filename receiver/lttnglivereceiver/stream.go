@@ -109,27 +109,40 @@ func (s *stream) readPacket(data []byte) {
 func (s *stream) isRewound() bool { return len(s.given) > 0 && s.given[0].rewound }
 
 // buffers are packets' bytes to use again.
-type buffers struct{ free [][]byte }
+type buffers struct {
+	free [][]byte
+	// bytes is how many they have together.
+	bytes int
+}
 
-// maxFreeBuffers bounds how many buffers wait for use.
-const maxFreeBuffers = 64
+// maxFreeBuffers and maxFreeBytes bound the buffers that wait for use.
+const (
+	maxFreeBuffers = 64
+	maxFreeBytes   = 64 * mib
+)
 
 func (b *buffers) give(data []byte) {
-	if len(b.free) < maxFreeBuffers {
+	if len(b.free) < maxFreeBuffers && b.bytes+cap(data) <= maxFreeBytes {
 		b.free = append(b.free, data[:0])
+		b.bytes += cap(data)
 	}
 }
 
-// take is a buffer of at least that size, if there is one; nil otherwise.
+// take is the smallest buffer of at least that size, if there is one; nil otherwise: a
+// large one is not to wait with a small packet in it.
 func (b *buffers) take(size uint64) []byte {
-	for i := len(b.free) - 1; i >= 0; i-- {
-		if uint64(cap(b.free[i])) >= size {
-			data := b.free[i]
-			last := len(b.free) - 1
-			b.free[i], b.free[last] = b.free[last], nil
-			b.free = b.free[:last]
-			return data[:cap(data)]
+	best := -1
+	for i := range b.free {
+		if n := cap(b.free[i]); uint64(n) >= size && (best < 0 || n < cap(b.free[best])) {
+			best = i
 		}
 	}
-	return nil
+	if best < 0 {
+		return nil
+	}
+	data, last := b.free[best], len(b.free)-1
+	b.free[best], b.free[last] = b.free[last], nil
+	b.free = b.free[:last]
+	b.bytes -= cap(data)
+	return data[:cap(data)]
 }

@@ -40,6 +40,8 @@ type trace struct {
 	// numbered are the streams by the ID that the merger knows them by.
 	numbered []*stream
 	live     int
+	// ending is why the streams end.
+	ending callevent.Cause
 	// tellsObjects says that processes may tell their objects. A trace without such
 	// events leaves nothing to wait for.
 	tellsObjects bool
@@ -75,7 +77,7 @@ type trace struct {
 func newTrace(f *follower, key string) *trace {
 	t := &trace{
 		follower: f, env: f.env, key: key, record: f.env.positions.get(f.env.ctx, key),
-		processes: map[processKey]*process{}, bad: map[string][]packetTimes{},
+		ending: callevent.CauseEnded, processes: map[processKey]*process{}, bad: map[string][]packetTimes{},
 	}
 	t.nobody = &origin{
 		config: f.env.config, id: streamID(key, f.host, processKey{}, 0), host: f.host, session: f.session,
@@ -283,7 +285,7 @@ func (t *trace) streamEnds(s *stream) {
 	t.follower.counts.streams.Add(-1)
 	t.env.telemetry.streams(-1)
 	if t.live == 0 {
-		t.endProcesses(callevent.CauseEnded)
+		t.endProcesses(t.ending)
 	}
 }
 

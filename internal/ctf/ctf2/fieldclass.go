@@ -260,6 +260,9 @@ func (p *Parser) members(o object, depth int) metadata.Type {
 // array reads what all arrays have (section 5.3.19).
 func (p *Parser) array(o object, depth int, t *metadata.Array) metadata.Type {
 	t.Element = p.fieldClass(o.get("element-field-class"), depth+1)
+	if metadata.Dimensions(t.Element, maxDepth) == maxDepth {
+		o.get("element-field-class").fail(fmt.Sprintf("an array of at most %d dimensions", maxDepth), "more")
+	}
 	t.MinAlign = alignment(o, "minimum-alignment")
 	return t
 }

@@ -4,6 +4,7 @@
 package ctf2
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -91,6 +92,17 @@ func TestNestingIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "expected at most 64 levels of nesting, got more")
 	_, err = parse(payload(strings.Repeat(open, 50_000) + `{"type": "structure"}` + strings.Repeat(end, 50_000))...)
 	require.ErrorContains(t, err, "exceeded max depth")
+}
+
+func TestDimensionsAreBoundedOverAliases(t *testing.T) {
+	fragments := []string{`{"type": "field-class-alias", "name": "a0", "field-class": {"type": "null-terminated-string"}}`}
+	for i := range 65 {
+		fragments = append(fragments, fmt.Sprintf(`{"type": "field-class-alias", "name": "a%d", "field-class": {"type": "static-length-array", "length": 1, "element-field-class": "a%d"}}`, i+1, i))
+	}
+	_, err := parse(fragments[:65]...)
+	require.NoError(t, err)
+	_, err = parse(fragments...)
+	require.EqualError(t, err, "metadata, line 67, column 2, field-class-alias.field-class.element-field-class: expected an array of at most 64 dimensions, got more")
 }
 
 func TestLocationsWithParentsInTheMiddle(t *testing.T) {

@@ -226,6 +226,17 @@ func (t *Bytes) Alignment() uint64 { return 8 }
 // Alignment in bits.
 func (t *Struct) Alignment() uint64 { return t.align }
 
+// Dimensions is how many arrays t is, one directly inside of the other, counted up to
+// most. Who makes types bounds them: names for arrays let a short text nest them as deep
+// as it is long, and asking for the alignment goes all the way.
+func Dimensions(t Type, most int) int {
+	n := 0
+	for a, ok := t.(*Array); ok && n < most; a, ok = a.Element.(*Array) {
+		n++
+	}
+	return n
+}
+
 // Alignment in bits.
 func (t *Array) Alignment() uint64 { return max(t.MinAlign, t.Element.Alignment()) }
 

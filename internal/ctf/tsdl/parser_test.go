@@ -215,6 +215,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{"a shift", "env { a = 1 << 1000; };", `line 1, column 13: expected a shift by 0 to 128, got 1000`},
 		{"a divisor", "env { a = 1 / 0; };", `line 1, column 13: expected a divisor, got 0`},
 		{"a length below 0", u8 + "typedef uint8_t a[-1];", `line 2, column 19: expected the length of an array, got a number below 0`},
+		{"an array of too many dimensions", u8 + "typedef uint8_t a" + strings.Repeat("[1]", 64) + "; typedef a b[1];", `line 2, column 222: expected an array of at most 64 dimensions, got more`},
 		{"a range from high to low", u8 + "enum x : uint8_t { a = 3 ... 2 };", `line 2, column 24: expected a range from low to high, got 3 ... 2`},
 		{"a label without a value left", u8 + "enum x : uint8_t { a = 18446744073709551615, b };", `line 2, column 46: expected a value for the label, got none, behind the largest of all`},
 		{"an enumeration of strings", "typealias string := text; enum x : text { a };", `line 1, column 27: expected an enumeration of an integer type, got another type`},

@@ -4,6 +4,7 @@
 package tsdl
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/callbraid/callbraid/internal/ctf/metadata"
@@ -70,6 +71,9 @@ func (p *Parser) typedef(s *scope) {
 // it, and returns the name and the type that this makes of base.
 func (p *Parser) declarator(base metadata.Type) (token, metadata.Type) {
 	name, lengths := p.directDeclarator()
+	if len(lengths) > 0 && len(lengths)+metadata.Dimensions(base, maxDepth) > maxDepth {
+		p.fail(name.where, fmt.Sprintf("an array of at most %d dimensions", maxDepth), "more")
+	}
 	// The first length is the outermost array's.
 	for i := len(lengths) - 1; i >= 0; i-- {
 		base = &metadata.Array{Element: base, Length: lengths[i].number, LengthRef: lengths[i].ref}

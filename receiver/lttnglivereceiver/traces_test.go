@@ -1,0 +1,178 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// ticking is a clock that goes on whenever it is asked.
+func ticking() func() time.Duration {
+	var ticks atomic.Int64
+	return func() time.Duration { return time.Duration(ticks.Add(2)) * time.Millisecond }
+}
+
+// shortProcesses is a session with buffers for each process, in which one process runs
+// after the other.
+func shortProcesses(n int) *lttnglive.Recording {
+	const life = 40 * time.Millisecond
+	all := &lttnglive.Recording{
+		Session: lttnglive.Session{ID: 1, LiveTimer: time.Second, Host: "vm", Name: "short"},
+		End:     time.Duration(n+1) * life,
+	}
+	for i := range n {
+		s := newSynthetic(fmt.Sprintf("process %08d", i))
+		s.environment = fmt.Sprintf("vpid = %d; procname = \"p\";", i+1)
+		s.class("shop:sold", "number")
+		s.stream().packet(uint64(100*i+1)).event(uint64(100*i+2), "shop:sold", i)
+		for _, stream := range s.recording(uint64(i + 1)).Streams {
+			stream.At = time.Duration(i) * life
+			stream.End = stream.At + life/2
+			for j := range stream.Pieces {
+				stream.Pieces[j].At = stream.At
+			}
+			for j := range stream.Steps {
+				stream.Steps[j].At = stream.At
+			}
+			stream.Path = fmt.Sprintf("ust/pid/p-%d", i)
+			all.Streams = append(all.Streams, stream)
+		}
+	}
+	return all
+}
+
+func TestProcessesThatHaveEndedAreForgottenAndNotReadTwice(t *testing.T) {
+	const processes = 60
+	r := newRelay(t, []*lttnglive.Recording{shortProcesses(processes)}, lttnglive.RelayOptions{Clock: ticking()})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxStreams, c.Poll.MaxInterval = 200, c.Poll.MinInterval })
+	var followers []*follower
+	b.await("the session", func() bool {
+		followers = b.receiver.watcher.active()
+		return len(followers) == 1
+	})
+	// The relay daemon tells of all of them again to whoever comes again.
+	b.await("some records", func() bool { return b.logs.LogRecordCount() >= processes/2 })
+	r.hangUp()
+	b.awaitSaid("The session was closed")
+	<-followers[0].done
+	assert.Less(t, len(followers[0].traces), processes/4)
+	b.shutdown()
+	seen := map[int64]int{}
+	for _, record := range b.records() {
+		number, ok := record.Attributes().Get("number")
+		require.True(t, ok)
+		seen[number.Int()]++
+	}
+	assert.Len(t, seen, processes)
+	for number, times := range seen {
+		assert.Equal(t, 1, times, "process %d", number)
+	}
+}
+
+func TestStreamsWithoutMetadataCountAsStreamsOfTheSession(t *testing.T) {
+	recording := &lttnglive.Recording{
+		Session: lttnglive.Session{ID: 1, LiveTimer: time.Second, Host: "vm", Name: "blank"},
+		End:     lttnglive.Never,
+	}
+	for i := range uint64(100) {
+		at := time.Duration(20*i) * time.Millisecond
+		recording.Streams = append(recording.Streams, lttnglive.RecordedStream{
+			Stream: lttnglive.Stream{ID: i, TraceID: i / 10, Path: "ust/uid/0/64-bit", Channel: fmt.Sprint(i)},
+			At:     at, End: lttnglive.Never,
+		})
+	}
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: ticking()})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxStreams, c.Poll.MaxInterval = 50, c.Poll.MinInterval })
+	said := b.awaitSaid(dropped)
+	assert.Equal(t, badProtocol, said.ContextMap()["what"])
+	assert.Contains(t, said.ContextMap()["error"], "expected at most 50 streams of the session (limits.max_streams), got 51")
+}
+
+func TestCallsThatAreOpenAtTheShutdownEndWithIt(t *testing.T) {
+	recordings := captured(t, "cygok")
+	recordings[0].End = lttnglive.Never
+	for i := range recordings[0].Streams {
+		recordings[0].Streams[i].End = lttnglive.Never
+	}
+	r := newRelay(t, recordings, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()))
+	b.awaitSaid("The session is attached")
+	b.await("call events", func() bool { return b.pipeline.events() > 0 })
+	b.shutdown()
+	s := b.pipeline.only(t)
+	assert.True(t, s.has(callevent.BarrierEnd, callevent.CauseShutdown))
+	assert.False(t, s.has(callevent.BarrierEnd, callevent.CauseEnded))
+}
+
+func TestALossInsideOfAnotherDoesNotEndIt(t *testing.T) {
+	s := newSynthetic("overlapping", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	for range 3 {
+		s.stream()
+	}
+	entry := func(stream int, at uint64) {
+		s.streams[stream].packet(at).event(at, cygEntry, 7, 7, int(at), 0)
+	}
+	discarded := func(stream int, end uint64) {
+		packets := s.streams[stream].packets
+		last := &packets[len(packets)-1]
+		last.end, last.discarded = end, 1
+	}
+	entry(2, 5)
+	entry(0, 10)
+	entry(1, 11)
+	entry(0, 20)
+	discarded(0, 100)
+	entry(1, 30)
+	discarded(1, 60)
+	entry(2, 70) // behind the end of the loss of stream 1, inside of that of stream 0
+	entry(2, 200)
+	r := newRelay(t, []*lttnglive.Recording{s.recording(1)}, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()))
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	seen := b.pipeline.only(t)
+	require.Len(t, seen.inOrder(t), 7)
+	var ends []uint64
+	for barrier := range seen.barriers {
+		if barrier.Kind == callevent.BarrierBreak && barrier.From < barrier.To {
+			ends = append(ends, barrier.To)
+		}
+	}
+	assert.Equal(t, []uint64{6}, ends, "the one interval reaches to the call at 200")
+}
+
+func TestMetadataMayComeInPiecesBeforeItSaysWhichTraceItIs(t *testing.T) {
+	s := newSynthetic("pieces")
+	s.class("shop:sold", "number")
+	s.stream().packet(1).event(2, "shop:sold", 1)
+	recording := s.recording(1)
+	recording.End = lttnglive.Never
+	metadata := &recording.Streams[0]
+	all := metadata.Pieces[0].Data
+	metadata.Pieces = nil
+	for i := 0; i < len(all); i += 400 {
+		metadata.Pieces = append(metadata.Pieces, lttnglive.MetadataPiece{
+			At: time.Duration(i) * time.Millisecond, Data: all[i:min(i+400, len(all))],
+		})
+	}
+	for i := range recording.Streams {
+		recording.Streams[i].End = lttnglive.Never
+	}
+	// A tracer hands on what a packet needs before it.
+	recording.Streams[1].Steps[0].At = time.Duration(len(all)) * time.Millisecond
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: ticking()})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Poll.MaxInterval = c.Poll.MinInterval })
+	b.awaitRecords(1)
+	assert.Empty(t, b.said.FilterMessage(dropped).All())
+}

@@ -35,6 +35,10 @@ type attachment struct {
 	// to when all of them do, in Unix nanoseconds.
 	silent  int
 	silence int64
+	// refused is the first stream of a round that there was no room for.
+	refused *stream
+	// unread says that streams were told something since events were handed on.
+	unread bool
 	// complete says that the traces of the session were compared with those that were
 	// read before.
 	complete bool

@@ -123,8 +123,9 @@ type LimitsConfig struct {
 	// MaxPacketBytes and MaxMetadataBytes bound a packet, and the metadata of a trace.
 	MaxPacketBytes   int `mapstructure:"max_packet_bytes"`
 	MaxMetadataBytes int `mapstructure:"max_metadata_bytes"`
-	// MaxWaitingBytes is how many bytes of packets of a trace may wait for packets of
-	// other streams before streams that are ahead are no longer asked.
+	// MaxWaitingBytes is how many bytes of packets of a session may wait for packets of
+	// other streams, and one packet more. Half of it is for packets that others wait
+	// for; where these have no room, the others go on without them.
 	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
 	// MaxProcesses is how many processes of a session are followed. Beyond it the one
 	// that was silent for longest ends.

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -50,6 +51,8 @@ type follower struct {
 	attached, failing bool
 	// The warnings that a session gets once.
 	warned map[string]bool
+	// overtaken and noRoom are lines that streams which are not waited for get.
+	overtaken, noRoom logline.Seldom
 
 	counts sessionCounts
 	// done is closed when the follower ends; over says then that the session was
@@ -77,7 +80,8 @@ func newFollower(env *environment, s lttnglive.Session) *follower {
 		env: env, logger: logger, id: s.ID, host: s.Host, session: s.Name, opened: env.now(), began: env.now(), stopped: env.now(), saved: env.now(),
 		handover: newHandover(env, logger), logs: newLogBatcher(env), rules: rulesByEvent(env.config.CallRules),
 		traces: map[string]*trace{}, backoff: backoff.New(backoff.Config(env.config.Reconnect)),
-		warned: map[string]bool{}, done: make(chan struct{}),
+		buffers: buffers{most: env.config.Limits.MaxWaitingBytes},
+		warned:  map[string]bool{}, done: make(chan struct{}),
 	}
 }
 
@@ -265,6 +269,22 @@ func (f *follower) cannotPack(err error) {
 func (f *follower) saidCleared(t *trace, s *stream, packets uint64) {
 	f.logger.Info("The session was cleared: packets are gone that had not been read",
 		zap.String("trace", t.key), zap.String("stream", s.key), zap.Uint64("packets", packets))
+}
+
+// saidOvertaken says that others no longer wait for a stream.
+func (f *follower) saidOvertaken(s *stream) {
+	if since, say := f.overtaken.Say(f.env.now()); say {
+		f.logger.Warn("A stream says nothing: others no longer wait for it", zap.String("stream", s.key),
+			zap.Duration("max_delay", f.env.config.MaxDelay), zap.Int("since_last", since))
+	}
+}
+
+// saidNoRoom says that others don't wait for a stream whose packet has no room.
+func (f *follower) saidNoRoom(s *stream) {
+	if since, say := f.noRoom.Say(f.env.now()); say {
+		f.logger.Warn("The next packet of a stream has no room: others no longer wait for it. Raise limits.max_waiting_bytes to the size of a packet of all streams together, twice",
+			zap.String("stream", s.key), zap.Int("max_waiting_bytes", f.env.config.Limits.MaxWaitingBytes), zap.Int("since_last", since))
+	}
 }
 
 // sessionState is what a session is like when metrics are collected.

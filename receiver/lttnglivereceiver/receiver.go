@@ -61,6 +61,8 @@ type environment struct {
 type hooks struct {
 	now  func() time.Time
 	dial func(ctx context.Context) (net.Conn, error)
+	// held is called when more or less packets of a session wait; nil: nobody listens.
+	held func(*buffers)
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, error) {

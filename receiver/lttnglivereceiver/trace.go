@@ -40,6 +40,8 @@ type trace struct {
 	// numbered are the streams by the ID that the merger knows them by.
 	numbered []*stream
 	live     int
+	// held is how many bytes of packets the merger has.
+	held int
 	// ending is why the streams end.
 	ending callevent.Cause
 	// tellsObjects says that processes may tell their objects. A trace without such
@@ -241,8 +243,9 @@ func (t *trace) lossBegins(l *merge.Loss) {
 			t.follower.saidCleared(t, s, l.Count)
 		}
 	case merge.Overtaken:
-		t.follower.logger.Warn("A stream says nothing: others no longer wait for it",
-			zap.String("stream", s.key), zap.Duration("max_delay", t.env.config.MaxDelay))
+		t.follower.saidOvertaken(s)
+	case merge.NoRoom:
+		t.follower.saidNoRoom(s)
 	}
 }
 
@@ -272,6 +275,8 @@ func breakCause(c merge.Cause) callevent.Cause {
 		return callevent.CauseDisconnected
 	case merge.Stopped:
 		return callevent.CauseSuspended
+	case merge.NoRoom:
+		return callevent.CauseLimit
 	default:
 		return callevent.CauseDiscarded
 	}
@@ -361,6 +366,7 @@ func (t *trace) drop(cause callevent.Cause) {
 	t.env.telemetry.brokeOff(cause)
 	t.follower.counts.streams.Add(-int64(t.live))
 	t.env.telemetry.streams(-int64(t.live))
+	t.hold(-t.held)
 	t.ctf, t.merger, t.plans, t.streams, t.numbered, t.live, t.losses = nil, nil, nil, nil, nil, 0, 0
 }
 

@@ -242,11 +242,12 @@ func (a *attachment) readMetadata(src *source) error {
 		}
 		a.f.counts.bytes.Add(int64(len(reply.Data)))
 		a.f.env.telemetry.received(0, int64(len(reply.Data)))
-		if src.trace != nil {
-			err = src.trace.grow(reply.Data, a.limits.MaxMetadataBytes)
-		} else {
-			src.data = append(src.data, reply.Data...)
-			err = tooMuch(len(src.data), a.limits.MaxMetadataBytes)
+		if err = a.checkMetadata(src, len(reply.Data)); err == nil {
+			if src.trace != nil {
+				err = src.trace.appendMetadata(reply.Data)
+			} else {
+				src.data = append(src.data, reply.Data...)
+			}
 		}
 		if err != nil {
 			return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
@@ -257,17 +258,24 @@ func (a *attachment) readMetadata(src *source) error {
 	}
 }
 
-// grow takes more metadata.
-func (t *trace) grow(data []byte, most int) error {
-	if err := tooMuch(t.metadata+len(data), most); err != nil {
-		return err
+// checkMetadata says whether so many bytes more of a trace's metadata are too much, for
+// the trace or for the session.
+func (a *attachment) checkMetadata(src *source, more int) error {
+	have, all := len(src.data), more
+	if src.trace != nil {
+		have = src.trace.metadata
 	}
-	return t.appendMetadata(data)
-}
-
-func tooMuch(n, most int) error {
-	if n > most {
+	if most := a.limits.MaxMetadataBytes; have+more > most {
 		return fmt.Errorf("expected at most %d bytes of metadata (limits.max_metadata_bytes), got more", most)
+	}
+	for _, t := range a.f.traces {
+		all += t.metadata
+	}
+	for _, other := range a.order {
+		all += len(other.data)
+	}
+	if most := a.limits.MaxSessionMetadataBytes; all > most {
+		return fmt.Errorf("expected at most %d bytes of metadata of all %d traces of the session (limits.max_session_metadata_bytes), got more", most, len(a.order))
 	}
 	return nil
 }

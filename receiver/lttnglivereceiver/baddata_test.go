@@ -117,6 +117,24 @@ func TestMetadataThatCannotBeReadIsTriedAgain(t *testing.T) {
 	b.awaitRecords(282)
 }
 
+func TestMetadataOfASessionIsBoundedOverAllItsTraces(t *testing.T) {
+	recording := (&crowd{traces: 90, streams: 1, packets: 1}).recording()
+	recording.Session.ID += 1000
+	for i := range recording.Streams {
+		recording.Streams[i].ID += 100_000
+	}
+	r := newRelay(t, append(captured(t, "jul1"), recording), lttnglive.RelayOptions{Again: true})
+	one := len(newSynthetic("crowd 00000000").metadata())
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessionMetadataBytes = 64 * kib })
+	require.Greater(t, 90*one, 64*kib, "the metadata of all traces")
+	said := b.awaitSaid(dropped)
+	assert.Equal(t, "vm/crowd", said.ContextMap()["session"])
+	assert.Equal(t, badMetadata, said.ContextMap()["what"])
+	assert.Contains(t, said.ContextMap()["error"], "expected at most 65536 bytes of metadata of all 90 traces of the session (limits.max_session_metadata_bytes), got more")
+	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
+	b.awaitRecords(282)
+}
+
 // stalling stops writing after so many bytes, until the other side closes.
 type stalling struct {
 	net.Conn

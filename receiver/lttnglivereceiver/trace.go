@@ -367,6 +367,7 @@ func (t *trace) drop(cause callevent.Cause) {
 	t.follower.counts.streams.Add(-int64(t.live))
 	t.env.telemetry.streams(-int64(t.live))
 	t.hold(-t.held)
+	t.metadata = 0
 	t.ctf, t.merger, t.plans, t.streams, t.numbered, t.live, t.losses = nil, nil, nil, nil, nil, 0, 0
 }
 

@@ -104,7 +104,7 @@ func (f *follower) attach() error {
 		}
 		return protocolError(err)
 	}
-	f.begun(viewer, len(streams))
+	f.begun(viewer)
 	defer f.env.telemetry.sessions(-1)
 	f.held += f.env.now().Sub(f.stopped)
 	defer func() { f.stopped = f.env.now() }()
@@ -114,15 +114,17 @@ func (f *follower) attach() error {
 	return err
 }
 
-// begun says that the session is attached.
-func (f *follower) begun(viewer *lttnglive.Viewer, streams int) {
+// begun says that the session is attached. Of its streams not all are told yet.
+func (f *follower) begun(viewer *lttnglive.Viewer) {
 	f.env.telemetry.sessions(1)
 	message := "The session is attached"
 	if f.attached {
 		message = "The session is attached again"
 	}
-	f.attached, f.failing = true, false
-	f.logger.Info(message, zap.Stringer("relay_version", viewer.RelayVersion()), zap.Int("streams", streams))
+	if !f.unsaid {
+		f.logger.Info(message, zap.Stringer("relay_version", viewer.RelayVersion()))
+	}
+	f.attached, f.failing, f.unsaid = true, false, false
 }
 
 // find finds the session on a new connection: its ID holds as long as the relay daemon

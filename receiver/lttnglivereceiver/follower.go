@@ -15,7 +15,6 @@ import (
 	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/handover"
-	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -51,8 +50,10 @@ type follower struct {
 	attached, failing bool
 	// The warnings that a session gets once.
 	warned map[string]bool
-	// overtaken and noRoom are lines that streams which are not waited for get.
-	overtaken, noRoom logline.Seldom
+	// lines are those that can come very often. unsaid says that the session was dropped
+	// without a word, so that there is none when it is read again.
+	lines  sessionLines
+	unsaid bool
 
 	counts sessionCounts
 	// done is closed when the follower ends; over says then that the session was
@@ -122,7 +123,7 @@ func (f *follower) run() {
 			f.finish(cause)
 			return
 		case errors.Is(err, errGone):
-			f.logger.Info("The session is gone from the relay daemon")
+			f.env.saidGone(f.logger)
 			f.finish(callevent.CauseDisconnected)
 			return
 		}
@@ -143,8 +144,11 @@ func (f *follower) failed(err error, pause time.Duration) {
 	switch {
 	case errors.As(err, &bad):
 		f.env.telemetry.badData(bad.what)
-		f.logger.Error("The session is dropped for now: what came could not be read",
-			zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause))
+		since, say := f.lines.bad.Say(f.env.now())
+		if f.unsaid = !say; say {
+			f.logger.Error("The session is dropped for now: what came could not be read",
+				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("since_last", since))
+		}
 	case errors.As(err, &refused):
 		if !f.failing {
 			f.logger.Warn("The session cannot be attached: it is tried again", zap.Error(err))
@@ -258,33 +262,6 @@ func (f *follower) warnNoThread(event string) {
 func (f *follower) warnNoKey(event, field string) {
 	f.warnOnce("no key "+event, "Events of a call rule don't have the field that they are paired by, so they are counted and not paired: correct key_field",
 		zap.String("event", event), zap.String("key_field", field))
-}
-
-// cannotPack says that the call events of a process are lost.
-func (f *follower) cannotPack(err error) {
-	f.logger.Error("Call events of a process cannot be packed", zap.Error(err))
-}
-
-// saidCleared says that recorded packets were removed.
-func (f *follower) saidCleared(t *trace, s *stream, packets uint64) {
-	f.logger.Info("The session was cleared: packets are gone that had not been read",
-		zap.String("trace", t.key), zap.String("stream", s.key), zap.Uint64("packets", packets))
-}
-
-// saidOvertaken says that others no longer wait for a stream.
-func (f *follower) saidOvertaken(s *stream) {
-	if since, say := f.overtaken.Say(f.env.now()); say {
-		f.logger.Warn("A stream says nothing: others no longer wait for it", zap.String("stream", s.key),
-			zap.Duration("max_delay", f.env.config.MaxDelay), zap.Int("since_last", since))
-	}
-}
-
-// saidNoRoom says that others don't wait for a stream whose packet has no room.
-func (f *follower) saidNoRoom(s *stream) {
-	if since, say := f.noRoom.Say(f.env.now()); say {
-		f.logger.Warn("The next packet of a stream has no room: others no longer wait for it. Raise limits.max_waiting_bytes to the size of a packet of all streams together, twice",
-			zap.String("stream", s.key), zap.Int("max_waiting_bytes", f.env.config.Limits.MaxWaitingBytes), zap.Int("since_last", since))
-	}
 }
 
 // sessionState is what a session is like when metrics are collected.

@@ -254,7 +254,7 @@ func (a *attachment) streamFailed(s *stream, err error) error {
 	if !errors.As(err, &status) {
 		return protocolError(err)
 	}
-	a.f.logger.Warn("A stream cannot be read further", zap.String("stream", s.key), zap.Error(err))
+	a.f.saidUnreadable(s, err)
 	s.in.Lose(merge.Interrupted)
 	a.hangUp(s)
 	return nil

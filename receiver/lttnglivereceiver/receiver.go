@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/symbols"
 )
@@ -54,6 +55,7 @@ type environment struct {
 	// is over.
 	stopping     chan struct{}
 	reading, ctx context.Context
+	gone         logline.Seldom
 	hooks
 }
 

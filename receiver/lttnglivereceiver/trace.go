@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/ctf"
 	"github.com/callbraid/callbraid/internal/ctf/merge"
@@ -376,8 +374,7 @@ func (t *trace) drop(cause callevent.Cause) {
 func (t *trace) passOver(s *stream) {
 	if len(s.given) > 0 && len(t.bad[s.key]) < maxBad {
 		t.bad[s.key] = append(t.bad[s.key], s.given[0].packetTimes)
-		t.follower.logger.Warn("A packet is left out", zap.String("stream", s.key),
-			zap.Uint64("begin", s.given[0].begin), zap.Uint64("end", s.given[0].end))
+		t.follower.saidLeftOut(s, s.given[0].packetTimes)
 	}
 }
 

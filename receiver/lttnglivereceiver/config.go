@@ -130,7 +130,7 @@ type LimitsConfig struct {
 	// other streams, and one packet more. Half of it is for packets that others wait
 	// for; where these have no room, the others go on without them.
 	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
-	// MaxProcesses is how many processes of a session are followed. Beyond it the one
+	// MaxProcesses is how many processes of a trace are followed. Beyond it the one
 	// that was silent for longest ends.
 	MaxProcesses int `mapstructure:"max_processes"`
 	// MaxWaitingEvents is how many call events of a process wait for the list of its

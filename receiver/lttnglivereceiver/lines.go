@@ -4,11 +4,13 @@
 package lttnglivereceiver
 
 import (
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/symbols"
 )
 
 // sessionLines are the lines of a session that what a relay daemon says can bring very
@@ -31,6 +33,15 @@ func (e *environment) saidGone(logger *zap.Logger) {
 	if since, say := e.gone.Say(e.now()); say {
 		logger.Info("The session is gone from the relay daemon", zap.Int("since_last", since))
 	}
+}
+
+// saidNoNames says why functions of an object go by their offsets.
+func (e *environment) saidNoNames(object string, err error) {
+	message := "Functions of an object have no names"
+	if errors.Is(err, symbols.ErrNoFile) {
+		message += ": its file is in none of symbol_paths. Add the directory that has it under that path: / where the program runs, or a copy of that machine's root"
+	}
+	e.logger.Info(message, zap.String("object", object), zap.Error(err))
 }
 
 // cannotPack says that the call events of a process are lost.

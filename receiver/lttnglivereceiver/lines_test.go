@@ -4,13 +4,16 @@
 package lttnglivereceiver
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/symbols"
 )
 
 func TestWhatARelayDaemonCanBringVeryOftenIsSaidSeldom(t *testing.T) {
@@ -38,4 +41,15 @@ func TestWhatARelayDaemonCanBringVeryOftenIsSaidSeldom(t *testing.T) {
 			assert.EqualValues(t, 9, said[1].ContextMap()["since_last"], line)
 		}
 	}
+}
+
+func TestAnObjectWithoutFileNamesTheSettingAndTheRemedy(t *testing.T) {
+	b := unstartedBed(t)
+	b.receiver.env.saidNoNames("/opt/shop", fmt.Errorf("%w below /", symbols.ErrNoFile))
+	b.receiver.env.saidNoNames("/opt/other", errClosed)
+	said := b.said.FilterMessageSnippet("Functions of an object have no names").All()
+	require.Len(t, said, 2)
+	assert.Contains(t, said[0].Message, "in none of symbol_paths. Add the directory")
+	assert.Equal(t, "no file found below /", said[0].ContextMap()["error"])
+	assert.NotContains(t, said[1].Message, "symbol_paths")
 }

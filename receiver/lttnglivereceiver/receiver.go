@@ -104,9 +104,7 @@ func (r *liveReceiver) Start(ctx context.Context, host component.Host, next shar
 	if next.Traces != nil {
 		settings := symbols.DefaultSettings()
 		settings.Paths = env.config.SymbolPaths
-		settings.Report = func(object string, err error) {
-			env.logger.Info("Functions of an object have no names", zap.String("object", object), zap.Error(err))
-		}
+		settings.Report = env.saidNoNames
 		files, err := symbols.NewFiles(settings)
 		if err != nil {
 			return fmt.Errorf("symbol_paths: %w", err)

@@ -50,8 +50,8 @@ At full speed everything is there when a viewer attaches the session. Otherwise
 streams, metadata and packets come when they came, counted from the moment the
 first viewer attaches, and idle streams say so.
 
-It ends when every packet was read and the viewers are gone, or when it is
-interrupted.`,
+It ends when every packet was read and the viewers are gone, when none comes
+again after a fault, or when it is interrupted.`,
 		Example: `  agentsim lttng testdata/lttng/live/cygok.zip
   agentsim lttng --speed real --listen :5344 ~/lttng-traces/my-session
   agentsim lttng --fault stall:20 testdata/lttng/live/cyg1.zip
@@ -69,7 +69,7 @@ interrupted.`,
 	flags.StringVar(&f.name, "name", "", "name of the session (default: as recorded, or that of the folder)")
 	flags.Uint32Var(&f.minor, "minor", lttnglive.MaxMinor, fmt.Sprintf("minor version of the protocol to announce, %d to %d", lttnglive.MinMinor, lttnglive.MaxMinor))
 	flags.BoolVar(&f.again, "again", false, "begin anew for every viewer, and don't end")
-	flags.DurationVar(&f.linger, "linger", 2*time.Second, "how long viewers may stay when everything was read")
+	flags.DurationVar(&f.linger, "linger", 2*time.Second, "how long viewers may stay when everything was read, and stay away after a fault")
 	flags.IntVar(&f.clear, "clear", 0, "of each stream, take so many packets away behind the first so many, as \"lttng clear\" does (0: none)")
 	flags.StringVar(&f.fault, "fault", "", "what goes wrong after N packets of a connection: hangup:N, stall:N (in the middle of a reply) or announce:N (a packet that doesn't come)")
 	flags.IntVar(&f.times, "fault-times", 1, "on how many connections it goes wrong")

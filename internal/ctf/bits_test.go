@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,7 +82,6 @@ func TestSelectorsOfManyRanges(t *testing.T) {
 		s.spans = append(s.spans, span{low: (99 - i) * 10, high: (99-i)*10 + 5, option: uint32(99 - i)})
 	}
 	s.sort()
-	require.True(t, s.sorted)
 	for value := range uint64(1100) {
 		got := s.find(value)
 		if value%10 > 5 || value >= 1000 {
@@ -92,9 +92,43 @@ func TestSelectorsOfManyRanges(t *testing.T) {
 		}
 	}
 	s.spans = append(s.spans, span{low: 0, high: 2000, option: 7})
-	s.sorted = false
 	s.sort()
-	require.False(t, s.sorted, "ranges overlap")
 	require.Equal(t, uint32(7), s.find(9).option)
 	require.Equal(t, uint32(1), s.find(12).option, "the first counts")
+}
+
+func TestWhereRangesOfASelectorOverlapTheFirstCounts(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var declared selector
+		for i := range 1 + random.IntN(60) {
+			low := random.Uint64N(200)
+			high := low + random.Uint64N(40)
+			if random.IntN(20) == 0 {
+				high = math.MaxUint64
+			}
+			declared.spans = append(declared.spans, span{low: low, high: high, option: uint32(i)})
+		}
+		sorted := selector{spans: slices.Clone(declared.spans)}
+		sorted.sort()
+		require.LessOrEqual(t, len(sorted.spans), 2*len(declared.spans))
+		for i := 1; i < len(sorted.spans); i++ {
+			require.Less(t, sorted.spans[i-1].high, sorted.spans[i].low)
+		}
+		for value := range uint64(300) {
+			for _, value := range [...]uint64{value, math.MaxUint64 - value} {
+				var want *span
+				for i := range declared.spans {
+					if d := &declared.spans[i]; want == nil && value >= d.low && value <= d.high {
+						want = d
+					}
+				}
+				got := sorted.find(value)
+				require.Equal(t, want == nil, got == nil, "%d in %v", value, declared.spans)
+				if want != nil {
+					require.Equal(t, want.option, got.option, "%d in %v", value, declared.spans)
+				}
+			}
+		}
+	}
 }

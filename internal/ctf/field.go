@@ -75,6 +75,8 @@ type Field struct {
 	minBits uint64
 	// source is the field that holds the length or selects an option.
 	source *Field
+	// labels says which label a value has; nil if this is no enumeration.
+	labels *selector
 }
 
 // manyMembers is from how many members on a structure has an index.

@@ -78,6 +78,9 @@ func (b *treeBuilder) field(parent *Field, written string, typ metadata.Type, de
 		if typ.Signed {
 			f.Kind = Int
 		}
+		if typ.Enum {
+			f.labels, err = b.trace.labelTable(typ)
+		}
 	case *metadata.Float:
 		f.Kind, f.slot, f.minBits = Float, b.slot(), typ.Size
 	case *metadata.String:

@@ -112,9 +112,8 @@ type arrayLayout struct {
 
 // selector says which option a value selects.
 type selector struct {
+	// spans are in order and don't overlap.
 	spans []span
-	// sorted says that spans don't overlap and are in order.
-	sorted bool
 	// otherwise is where to go on if no span has the value; below 0 if it must.
 	otherwise int32
 }
@@ -129,7 +128,7 @@ type span struct {
 
 // find returns the span that has the value; nil if none has.
 func (s *selector) find(value uint64) *span {
-	if !s.sorted || len(s.spans) <= maxSelectedByScan {
+	if len(s.spans) <= maxSelectedByScan {
 		for i := range s.spans {
 			if c := &s.spans[i]; value >= c.low && value <= c.high {
 				return c

@@ -4,6 +4,8 @@
 package ctf
 
 import (
+	"cmp"
+	"container/heap"
 	"fmt"
 	"math"
 	"slices"
@@ -88,22 +90,104 @@ func comparable64(n metadata.Number, signed bool) uint64 {
 	return value
 }
 
-// sort puts the spans in order, unless values belong to several of them.
+// sort puts the spans in order and apart: where values belong to several of them, the
+// first counts.
+//
+// Spans can change only where one begins or has ended. From one such place to the next
+// the value is that of the first span, as they were declared, of those that reach so far:
+// it is in front of a heap.
 func (s *selector) sort() {
-	sorted := slices.Clone(s.spans)
-	slices.SortFunc(sorted, func(a, b span) int {
-		switch {
-		case a.low < b.low:
-			return -1
-		case a.low > b.low:
-			return 1
-		}
-		return 0
-	})
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i].low <= sorted[i-1].high {
-			return
+	if len(s.spans) < 2 {
+		return
+	}
+	declared := s.spans
+	byLow := make([]int, len(declared))
+	places := make([]uint64, 0, 2*len(declared))
+	for i, d := range declared {
+		byLow[i] = i
+		places = append(places, d.low)
+		if d.high < math.MaxUint64 {
+			places = append(places, d.high+1)
 		}
 	}
-	s.spans, s.sorted = sorted, true
+	slices.SortFunc(byLow, func(a, b int) int { return cmp.Compare(declared[a].low, declared[b].low) })
+	slices.Sort(places)
+	places = slices.Compact(places)
+	s.spans = make([]span, 0, len(declared))
+	var reach firsts
+	last := -1 // the declared span that the last one is of
+	for i, low := range places {
+		high := uint64(math.MaxUint64)
+		if i+1 < len(places) {
+			high = places[i+1] - 1
+		}
+		for len(byLow) > 0 && declared[byLow[0]].low == low {
+			heap.Push(&reach, byLow[0])
+			byLow = byLow[1:]
+		}
+		for len(reach) > 0 && declared[reach[0]].high < low {
+			heap.Pop(&reach)
+		}
+		switch {
+		case len(reach) == 0:
+			last = -1
+		case reach[0] == last:
+			s.spans[len(s.spans)-1].high = high
+		default:
+			last = reach[0]
+			s.spans = append(s.spans, span{low: low, high: high, option: declared[last].option})
+		}
+	}
+}
+
+// firsts is a heap of places in a list, the first in front.
+type firsts []int
+
+func (f firsts) Len() int           { return len(f) }
+func (f firsts) Less(i, j int) bool { return f[i] < f[j] }
+func (f firsts) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
+func (f *firsts) Push(i any)        { *f = append(*f, i.(int)) }
+
+func (f *firsts) Pop() any {
+	last := len(*f) - 1
+	i := (*f)[last]
+	*f = (*f)[:last]
+	return i
+}
+
+// labelTable returns which values of an enumeration have which of its labels. Fields of
+// one type share it.
+func (t *Trace) labelTable(typ *metadata.Integer) (*selector, error) {
+	if table := t.labels[typ]; table != nil {
+		return table, nil
+	}
+	table := &selector{otherwise: -1}
+	for i, m := range typ.Mappings {
+		if err := t.work(1 + len(m.Ranges)); err != nil {
+			return nil, err
+		}
+		table.add(m.Ranges, uint32(i), typ.Signed)
+	}
+	table.sort()
+	if t.labels == nil {
+		t.labels = map[*metadata.Integer]*selector{}
+	}
+	t.labels[typ] = table
+	return table, nil
+}
+
+// Label is the first label that an enumeration has for the field's value, as the
+// metadata has it; empty: there is none, or the field is no enumeration.
+func (f *Field) Label(v *Values) string {
+	if f.labels == nil {
+		return ""
+	}
+	value := v.Uint(f)
+	if f.Kind == Int {
+		value = uint64(v.Int(f)) ^ 1<<63
+	}
+	if s := f.labels.find(value); s != nil {
+		return f.Type.(*metadata.Integer).Mappings[s.option].Label
+	}
+	return ""
 }

@@ -42,6 +42,8 @@ type Trace struct {
 	// events is how many event classes there are.
 	events int
 	worked int
+	// labels are those of enumerations, by their types.
+	labels map[*metadata.Integer]*selector
 }
 
 // parser reads one of the languages of metadata.

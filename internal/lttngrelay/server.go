@@ -27,7 +27,8 @@ type Options struct {
 	Forever bool
 	// Fault is what goes wrong.
 	Fault Fault
-	// Linger is how long viewers may stay when everything was read; default 2 s.
+	// Linger is how long viewers may stay when everything was read, and may stay away
+	// after a fault; default 2 s.
 	Linger time.Duration
 	// Log is called with what happens, by several goroutines; nil: not.
 	Log func(format string, args ...any)
@@ -85,8 +86,9 @@ func (s *Server) Stats() Stats {
 }
 
 // Serve serves viewers until ctx ends, or until every packet was read and the viewers
-// are gone, or stay for longer than Options.Linger. Both is nil; an error is that of
-// the listener, which is closed in any case. Nothing of it is left when it returns.
+// are gone, or stay for longer than Options.Linger, or until none has come again for
+// that long after a fault. All is nil; an error is that of the listener, which is closed
+// in any case. Nothing of it is left when it returns.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -166,10 +168,8 @@ func (s *Server) waitForEnd(ctx context.Context, left <-chan struct{}) {
 	if s.options.Forever {
 		all = nil // never
 	}
-	select {
-	case <-ctx.Done():
+	if !s.waitForAll(ctx, all, left) {
 		return
-	case <-all:
 	}
 	linger := time.NewTimer(s.options.Linger)
 	defer linger.Stop()
@@ -180,6 +180,29 @@ func (s *Server) waitForEnd(ctx context.Context, left <-chan struct{}) {
 		case <-linger.C:
 			return
 		case <-left:
+		}
+	}
+}
+
+// waitForAll reports true when everything was read. It reports false when ctx ends, or
+// when after a fault no viewer has come again for so long as viewers may linger: then
+// nobody reads the rest.
+func (s *Server) waitForAll(ctx context.Context, all, left <-chan struct{}) bool {
+	var alone <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-all:
+			return true
+		case <-left:
+			if s.options.Fault.Kind != NoFault && !s.options.Forever {
+				alone = time.After(s.options.Linger)
+			}
+		case <-alone:
+			if stats := s.Stats(); stats.connected == 0 && stats.Faults > 0 {
+				return false
+			}
 		}
 	}
 }

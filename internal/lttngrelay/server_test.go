@@ -103,6 +103,21 @@ func TestViewersThatStayAreSentAway(t *testing.T) {
 	assert.EqualValues(t, 245, v.events)
 }
 
+// A viewer that doesn't come again after a fault leaves packets that nobody reads.
+func TestAfterAFaultAServerDoesNotWaitForEver(t *testing.T) {
+	for _, kind := range []lttngrelay.FaultKind{lttngrelay.HangUp, lttngrelay.Stall, lttngrelay.Announce} {
+		r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{
+			Again: true, Linger: time.Millisecond, Fault: lttngrelay.Fault{Kind: kind, After: 1, Times: 1},
+		})
+		v := view(t, r.address, lttnglive.ViewerOptions{Timeout: 100 * time.Millisecond})
+		require.Error(t, v.read())
+		require.NoError(t, v.conn.Close())
+		r.wait()
+		assert.Equal(t, 1, r.Stats().Faults)
+		assert.Equal(t, 1, r.Stats().Viewers)
+	}
+}
+
 func TestAViewerThatBreaksTheProtocolIsCountedAndSaid(t *testing.T) {
 	var said lines
 	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Log: said.log})

@@ -15,8 +15,9 @@ import (
 	"syscall"
 )
 
-// errNoFile is why an object has no table where no file of its name was found.
-var errNoFile = errors.New("no file found")
+// ErrNoFile is why an object has no table where no file of its name was found below
+// any of the paths.
+var ErrNoFile = errors.New("no file found")
 
 // search looks for an object's file below each path and reads its table.
 //
@@ -50,7 +51,7 @@ func (f *Files) search(id identity) (cachedTable, error) {
 		}
 	}
 	if partial.table == nil && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("%w below %s", errNoFile, strings.Join(f.settings.Paths, ", ")))
+		errs = append(errs, fmt.Errorf("%w below %s", ErrNoFile, strings.Join(f.settings.Paths, ", ")))
 	}
 	return partial, errors.Join(errs...)
 }

@@ -35,6 +35,10 @@ type attachment struct {
 	// to when all of them do, in Unix nanoseconds.
 	silent  int
 	silence int64
+	// refused is the first stream of a round that there was no room for.
+	refused *stream
+	// unread says that streams were told something since events were handed on.
+	unread bool
 	// complete says that the traces of the session were compared with those that were
 	// read before.
 	complete bool
@@ -100,7 +104,7 @@ func (f *follower) attach() error {
 		}
 		return protocolError(err)
 	}
-	f.begun(viewer, len(streams))
+	f.begun(viewer)
 	defer f.env.telemetry.sessions(-1)
 	f.held += f.env.now().Sub(f.stopped)
 	defer func() { f.stopped = f.env.now() }()
@@ -110,15 +114,17 @@ func (f *follower) attach() error {
 	return err
 }
 
-// begun says that the session is attached.
-func (f *follower) begun(viewer *lttnglive.Viewer, streams int) {
+// begun says that the session is attached. Of its streams not all are told yet.
+func (f *follower) begun(viewer *lttnglive.Viewer) {
 	f.env.telemetry.sessions(1)
 	message := "The session is attached"
 	if f.attached {
 		message = "The session is attached again"
 	}
-	f.attached, f.failing = true, false
-	f.logger.Info(message, zap.Stringer("relay_version", viewer.RelayVersion()), zap.Int("streams", streams))
+	if !f.unsaid {
+		f.logger.Info(message, zap.Stringer("relay_version", viewer.RelayVersion()))
+	}
+	f.attached, f.failing, f.unsaid = true, false, false
 }
 
 // find finds the session on a new connection: its ID holds as long as the relay daemon
@@ -238,11 +244,12 @@ func (a *attachment) readMetadata(src *source) error {
 		}
 		a.f.counts.bytes.Add(int64(len(reply.Data)))
 		a.f.env.telemetry.received(0, int64(len(reply.Data)))
-		if src.trace != nil {
-			err = src.trace.grow(reply.Data, a.limits.MaxMetadataBytes)
-		} else {
-			src.data = append(src.data, reply.Data...)
-			err = tooMuch(len(src.data), a.limits.MaxMetadataBytes)
+		if err = a.checkMetadata(src, len(reply.Data)); err == nil {
+			if src.trace != nil {
+				err = src.trace.appendMetadata(reply.Data)
+			} else {
+				src.data = append(src.data, reply.Data...)
+			}
 		}
 		if err != nil {
 			return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
@@ -253,17 +260,24 @@ func (a *attachment) readMetadata(src *source) error {
 	}
 }
 
-// grow takes more metadata.
-func (t *trace) grow(data []byte, most int) error {
-	if err := tooMuch(t.metadata+len(data), most); err != nil {
-		return err
+// checkMetadata says whether so many bytes more of a trace's metadata are too much, for
+// the trace or for the session.
+func (a *attachment) checkMetadata(src *source, more int) error {
+	have, all := len(src.data), more
+	if src.trace != nil {
+		have = src.trace.metadata
 	}
-	return t.appendMetadata(data)
-}
-
-func tooMuch(n, most int) error {
-	if n > most {
+	if most := a.limits.MaxMetadataBytes; have+more > most {
 		return fmt.Errorf("expected at most %d bytes of metadata (limits.max_metadata_bytes), got more", most)
+	}
+	for _, t := range a.f.traces {
+		all += t.metadata
+	}
+	for _, other := range a.order {
+		all += len(other.data)
+	}
+	if most := a.limits.MaxSessionMetadataBytes; all > most {
+		return fmt.Errorf("expected at most %d bytes of metadata of all %d traces of the session (limits.max_session_metadata_bytes), got more", most, len(a.order))
 	}
 	return nil
 }

@@ -115,6 +115,45 @@ func TestMetadataThatCannotBeReadIsTriedAgain(t *testing.T) {
 	assert.Regexp(t, `line \d+, column \d+`, said.ContextMap()["error"])
 	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
 	b.awaitRecords(282)
+	b.shutdown()
+	assert.EqualValues(t, 1, said.ContextMap()["since_last"])
+	assert.Equal(t, 1, b.said.FilterMessage(dropped).Len(), "it is said seldom")
+	assert.LessOrEqual(t, b.said.FilterMessage("The session is attached again").Len(), 1)
+}
+
+// A session that is dropped again and again, with packets between that are good, is said
+// seldom.
+func TestManyBadPacketsAreSaidSeldom(t *testing.T) {
+	recording := captured(t, "cyg1")[0]
+	for n := range 5 {
+		spoil(t, recording, 0, 3+2*n, 0)
+	}
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Again: true})
+	b := newBed(t, reading(r.address()))
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	assert.EqualValues(t, 5, b.metric("receiver_lttng_live_bad_data"))
+	for _, line := range []string{dropped, "A packet is left out", "The session is attached again"} {
+		assert.Equal(t, 1, b.said.FilterMessage(line).Len(), line)
+	}
+}
+
+func TestMetadataOfASessionIsBoundedOverAllItsTraces(t *testing.T) {
+	recording := (&crowd{traces: 90, streams: 1, packets: 1}).recording()
+	recording.Session.ID += 1000
+	for i := range recording.Streams {
+		recording.Streams[i].ID += 100_000
+	}
+	r := newRelay(t, append(captured(t, "jul1"), recording), lttnglive.RelayOptions{Again: true})
+	one := len(newSynthetic("crowd 00000000").metadata())
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessionMetadataBytes = 64 * kib })
+	require.Greater(t, 90*one, 64*kib, "the metadata of all traces")
+	said := b.awaitSaid(dropped)
+	assert.Equal(t, "vm/crowd", said.ContextMap()["session"])
+	assert.Equal(t, badMetadata, said.ContextMap()["what"])
+	assert.Contains(t, said.ContextMap()["error"], "expected at most 65536 bytes of metadata of all 90 traces of the session (limits.max_session_metadata_bytes), got more")
+	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
+	b.awaitRecords(282)
 }
 
 // stalling stops writing after so many bytes, until the other side closes.

@@ -123,10 +123,14 @@ type LimitsConfig struct {
 	// MaxPacketBytes and MaxMetadataBytes bound a packet, and the metadata of a trace.
 	MaxPacketBytes   int `mapstructure:"max_packet_bytes"`
 	MaxMetadataBytes int `mapstructure:"max_metadata_bytes"`
-	// MaxWaitingBytes is how many bytes of packets of a trace may wait for packets of
-	// other streams before streams that are ahead are no longer asked.
+	// MaxSessionMetadataBytes bounds the metadata of all traces of a session together: with
+	// buffers for each process it has one for each.
+	MaxSessionMetadataBytes int `mapstructure:"max_session_metadata_bytes"`
+	// MaxWaitingBytes is how many bytes of packets of a session may wait for packets of
+	// other streams, and one packet more. Half of it is for packets that others wait
+	// for; where these have no room, the others go on without them.
 	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
-	// MaxProcesses is how many processes of a session are followed. Beyond it the one
+	// MaxProcesses is how many processes of a trace are followed. Beyond it the one
 	// that was silent for longest ends.
 	MaxProcesses int `mapstructure:"max_processes"`
 	// MaxWaitingEvents is how many call events of a process wait for the list of its
@@ -175,15 +179,16 @@ func createDefaultConfig() *Config {
 		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},
 		KeepaliveInterval: 10 * time.Second,
 		Limits: LimitsConfig{
-			MaxSessions:       64,
-			MaxStreams:        4096,
-			MaxPacketBytes:    64 * mib,
-			MaxMetadataBytes:  ctf.MaxMetadataBytes,
-			MaxWaitingBytes:   64 * mib,
-			MaxProcesses:      1024,
-			MaxWaitingEvents:  100_000,
-			MaxQueuedLogs:     100_000,
-			MaxQueuedLogBytes: 64 * mib,
+			MaxSessions:             64,
+			MaxStreams:              4096,
+			MaxPacketBytes:          64 * mib,
+			MaxMetadataBytes:        ctf.MaxMetadataBytes,
+			MaxSessionMetadataBytes: 128 * mib,
+			MaxWaitingBytes:         64 * mib,
+			MaxProcesses:            1024,
+			MaxWaitingEvents:        100_000,
+			MaxQueuedLogs:           100_000,
+			MaxQueuedLogBytes:       64 * mib,
 		},
 		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
 		ShutdownTimeout:      5 * time.Second,

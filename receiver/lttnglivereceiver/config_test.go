@@ -60,8 +60,9 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Batch = BatchConfig{MaxBytes: 512 * kib, MaxDelay: time.Second}
 	want.KeepaliveInterval = 20 * time.Second
 	want.Limits = LimitsConfig{
-		MaxSessions: 5, MaxStreams: 100, MaxPacketBytes: mib, MaxMetadataBytes: 2 * mib, MaxWaitingBytes: 16 * mib,
-		MaxProcesses: 50, MaxWaitingEvents: 1000, MaxQueuedLogs: 500, MaxQueuedLogBytes: 2 * mib,
+		MaxSessions: 5, MaxStreams: 100, MaxPacketBytes: mib, MaxMetadataBytes: 2 * mib, MaxSessionMetadataBytes: 4 * mib,
+		MaxWaitingBytes: 16 * mib,
+		MaxProcesses:    50, MaxWaitingEvents: 1000, MaxQueuedLogs: 500, MaxQueuedLogBytes: 2 * mib,
 	}
 	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: 2 * time.Second}
 	want.ShutdownTimeout = 7 * time.Second
@@ -107,6 +108,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"streams":          {func(c *Config) { c.Limits.MaxStreams = 1 }, "limits.max_streams is 1: set it to 2 to"},
 		"packet":           {func(c *Config) { c.Limits.MaxPacketBytes = 1 }, "limits.max_packet_bytes is 1: set it to 65536 to"},
 		"metadata":         {func(c *Config) { c.Limits.MaxMetadataBytes = 1 << 40 }, "limits.max_metadata_bytes is 1099511627776"},
+		"session metadata": {func(c *Config) { c.Limits.MaxSessionMetadataBytes = 1 }, "limits.max_session_metadata_bytes is 1"},
 		"waiting bytes":    {func(c *Config) { c.Limits.MaxWaitingBytes = 1 }, "limits.max_waiting_bytes is 1"},
 		"processes":        {func(c *Config) { c.Limits.MaxProcesses = 0 }, "limits.max_processes is 0"},
 		"waiting events":   {func(c *Config) { c.Limits.MaxWaitingEvents = 0 }, "limits.max_waiting_events is 0"},

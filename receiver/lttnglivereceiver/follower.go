@@ -50,6 +50,10 @@ type follower struct {
 	attached, failing bool
 	// The warnings that a session gets once.
 	warned map[string]bool
+	// lines are those that can come very often. unsaid says that the session was dropped
+	// without a word, so that there is none when it is read again.
+	lines  sessionLines
+	unsaid bool
 
 	counts sessionCounts
 	// done is closed when the follower ends; over says then that the session was
@@ -77,7 +81,8 @@ func newFollower(env *environment, s lttnglive.Session) *follower {
 		env: env, logger: logger, id: s.ID, host: s.Host, session: s.Name, opened: env.now(), began: env.now(), stopped: env.now(), saved: env.now(),
 		handover: newHandover(env, logger), logs: newLogBatcher(env), rules: rulesByEvent(env.config.CallRules),
 		traces: map[string]*trace{}, backoff: backoff.New(backoff.Config(env.config.Reconnect)),
-		warned: map[string]bool{}, done: make(chan struct{}),
+		buffers: buffers{most: env.config.Limits.MaxWaitingBytes},
+		warned:  map[string]bool{}, done: make(chan struct{}),
 	}
 }
 
@@ -118,7 +123,7 @@ func (f *follower) run() {
 			f.finish(cause)
 			return
 		case errors.Is(err, errGone):
-			f.logger.Info("The session is gone from the relay daemon")
+			f.env.saidGone(f.logger)
 			f.finish(callevent.CauseDisconnected)
 			return
 		}
@@ -139,8 +144,11 @@ func (f *follower) failed(err error, pause time.Duration) {
 	switch {
 	case errors.As(err, &bad):
 		f.env.telemetry.badData(bad.what)
-		f.logger.Error("The session is dropped for now: what came could not be read",
-			zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause))
+		since, say := f.lines.bad.Say(f.env.now())
+		if f.unsaid = !say; say {
+			f.logger.Error("The session is dropped for now: what came could not be read",
+				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("since_last", since))
+		}
 	case errors.As(err, &refused):
 		if !f.failing {
 			f.logger.Warn("The session cannot be attached: it is tried again", zap.Error(err))
@@ -254,17 +262,6 @@ func (f *follower) warnNoThread(event string) {
 func (f *follower) warnNoKey(event, field string) {
 	f.warnOnce("no key "+event, "Events of a call rule don't have the field that they are paired by, so they are counted and not paired: correct key_field",
 		zap.String("event", event), zap.String("key_field", field))
-}
-
-// cannotPack says that the call events of a process are lost.
-func (f *follower) cannotPack(err error) {
-	f.logger.Error("Call events of a process cannot be packed", zap.Error(err))
-}
-
-// saidCleared says that recorded packets were removed.
-func (f *follower) saidCleared(t *trace, s *stream, packets uint64) {
-	f.logger.Info("The session was cleared: packets are gone that had not been read",
-		zap.String("trace", t.key), zap.String("stream", s.key), zap.Uint64("packets", packets))
 }
 
 // sessionState is what a session is like when metrics are collected.

@@ -76,6 +76,7 @@ func (a *attachment) failed(err error) error {
 // anything meanwhile, so that time doesn't count for max_delay.
 func (a *attachment) work() error {
 	begin := a.f.env.now()
+	a.unread = false
 	err := a.run()
 	a.f.attend()
 	a.f.held += a.f.env.now().Sub(begin)
@@ -97,9 +98,9 @@ func (a *attachment) run() error {
 func (a *attachment) round() (news bool, err error) {
 	var flags lttnglive.Flags
 	asked := len(a.streams)
-	a.silent, a.silence = 0, math.MaxInt64
+	a.silent, a.silence, a.refused = 0, math.MaxInt64, nil
 	for _, s := range a.streams {
-		if s.hungUp || !s.in.Wanted() {
+		if !a.wants(s) {
 			continue
 		}
 		if a.f.env.isStopping() {
@@ -115,6 +116,7 @@ func (a *attachment) round() (news bool, err error) {
 	if asked > 0 && a.silent == asked {
 		a.f.counts.newest.Store(max(a.f.counts.newest.Load(), a.silence))
 	}
+	a.askFirst(a.refused)
 	a.streams = slices.DeleteFunc(a.streams, func(s *stream) bool { return s.hungUp })
 	for _, src := range a.order {
 		if src.trace == nil && src.hasMetadata {
@@ -148,10 +150,12 @@ func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error
 	}
 	switch i.Status {
 	case lttnglive.IndexOK:
+		flags := i.Flags
 		got, err := a.fetch(s)
-		return i.Flags, got, err
+		return flags, got, err
 	case lttnglive.IndexInactive:
 		s.in.Promise(i.StreamClass, i.TimestampEnd)
+		a.unread = true
 		a.quiet(s, i)
 	case lttnglive.IndexHangUp, lttnglive.IndexEnd:
 		a.hangUp(s)
@@ -192,7 +196,18 @@ func (a *attachment) fetch(s *stream) (bool, error) {
 	if length > uint64(a.limits.MaxPacketBytes) {
 		return false, &badData{what: badPacket, err: fmt.Errorf("stream %s: expected a packet of at most %d bytes (limits.max_packet_bytes), got one of %d", s.key, a.limits.MaxPacketBytes, length)}
 	}
-	reply, err := a.relay.Packet(a.ctx, s.id, i.Offset, length, a.f.buffers.take(length))
+	if there, passed, err := a.makeRoom(s, length); !there || err != nil {
+		if a.refused == nil {
+			a.refused = s
+		}
+		i.Flags = 0 // they are heeded once
+		return passed, err
+	}
+	data := a.f.buffers.room(length)
+	reply, err := a.relay.Packet(a.ctx, s.id, i.Offset, length, data)
+	if err != nil || reply.Status != lttnglive.PacketOK {
+		a.f.buffers.give(data)
+	}
 	if err != nil {
 		return false, a.streamFailed(s, err)
 	}
@@ -206,6 +221,7 @@ func (a *attachment) fetch(s *stream) (bool, error) {
 			s.trace.floor = i.TimestampBegin
 		}
 		s.give(reply.Data, i)
+		a.unread = true
 		return true, nil
 	case lttnglive.PacketEnd:
 		a.hangUp(s)
@@ -238,7 +254,7 @@ func (a *attachment) streamFailed(s *stream, err error) error {
 	if !errors.As(err, &status) {
 		return protocolError(err)
 	}
-	a.f.logger.Warn("A stream cannot be read further", zap.String("stream", s.key), zap.Error(err))
+	a.f.saidUnreadable(s, err)
 	s.in.Lose(merge.Interrupted)
 	a.hangUp(s)
 	return nil
@@ -246,7 +262,7 @@ func (a *attachment) streamFailed(s *stream, err error) error {
 
 // hangUp ends a stream.
 func (a *attachment) hangUp(s *stream) {
-	s.hungUp, s.hasPending = true, false
+	s.hungUp, s.hasPending, a.unread = true, false, true
 	s.in.End()
 	if a.f.perProcess && s.isCut() {
 		a.f.env.telemetry.streamCut()

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/symbols"
 )
@@ -54,6 +55,7 @@ type environment struct {
 	// is over.
 	stopping     chan struct{}
 	reading, ctx context.Context
+	gone         logline.Seldom
 	hooks
 }
 
@@ -61,6 +63,8 @@ type environment struct {
 type hooks struct {
 	now  func() time.Time
 	dial func(ctx context.Context) (net.Conn, error)
+	// held is called when more or less packets of a session wait; nil: nobody listens.
+	held func(*buffers)
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, error) {
@@ -100,9 +104,7 @@ func (r *liveReceiver) Start(ctx context.Context, host component.Host, next shar
 	if next.Traces != nil {
 		settings := symbols.DefaultSettings()
 		settings.Paths = env.config.SymbolPaths
-		settings.Report = func(object string, err error) {
-			env.logger.Info("Functions of an object have no names", zap.String("object", object), zap.Error(err))
-		}
+		settings.Report = env.saidNoNames
 		files, err := symbols.NewFiles(settings)
 		if err != nil {
 			return fmt.Errorf("symbol_paths: %w", err)

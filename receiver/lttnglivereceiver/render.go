@@ -50,11 +50,9 @@ func renderInteger(dst pcommon.Value, v *ctf.Values, f *ctf.Field) int {
 		dst.SetBool(v.Uint(f) != 0)
 		return 0
 	}
-	if t != nil && t.Enum {
-		if label := labelOf(t.Mappings, v, f); label != "" {
-			dst.SetStr(label)
-			return len(label)
-		}
+	if label := strings.TrimPrefix(f.Label(v), "_"); label != "" {
+		dst.SetStr(label)
+		return len(label)
 	}
 	if n := v.Uint(f); f.Kind == ctf.Uint && n > math.MaxInt64 {
 		dst.SetStr(strconv.FormatUint(n, 10))
@@ -62,22 +60,6 @@ func renderInteger(dst pcommon.Value, v *ctf.Values, f *ctf.Field) int {
 	}
 	dst.SetInt(v.Int(f))
 	return 0
-}
-
-// labelOf is the first label that an enumeration has for its value; empty: none.
-func labelOf(mappings []metadata.Mapping, v *ctf.Values, f *ctf.Field) string {
-	n := metadata.Unsigned(v.Uint(f))
-	if f.Kind == ctf.Int {
-		n = metadata.Signed(v.Int(f))
-	}
-	for i := range mappings {
-		for _, r := range mappings[i].Ranges {
-			if n.Compare(r.Low) >= 0 && n.Compare(r.High) <= 0 {
-				return strings.TrimPrefix(mappings[i].Label, "_")
-			}
-		}
-	}
-	return ""
 }
 
 func renderStruct(dst pcommon.Map, v *ctf.Values, f *ctf.Field) int {

@@ -41,6 +41,8 @@ type stream struct {
 // givenPacket is a packet that the merger has.
 type givenPacket struct {
 	packetTimes
+	// bytes is how many it holds.
+	bytes int
 	// rewound says that it lies before the one that was written before it.
 	rewound bool
 }
@@ -80,7 +82,8 @@ func (t *trace) open(told lttnglive.Stream) *stream {
 
 // give gives the merger a packet.
 func (s *stream) give(data []byte, i *lttnglive.Index) {
-	s.given = append(s.given, givenPacket{timesOf(i), s.any && i.Offset <= s.offset})
+	s.trace.hold(cap(data))
+	s.given = append(s.given, givenPacket{timesOf(i), cap(data), s.any && i.Offset <= s.offset})
 	s.offset, s.any = i.Offset, true
 	s.full = i.PacketSize >= i.ContentSize && i.PacketSize-i.ContentSize < fullRoom
 	s.in.Packet(data, &merge.Index{
@@ -100,6 +103,7 @@ func (s *stream) isCut() bool { return !s.any || s.full }
 
 // readPacket is called when a packet was read.
 func (s *stream) readPacket(data []byte) {
+	s.trace.hold(-s.given[0].bytes)
 	s.given = s.given[1:]
 	s.trace.follower.buffers.give(data)
 }
@@ -107,42 +111,3 @@ func (s *stream) readPacket(data []byte) {
 // isRewound reports whether the packet that is read lies before the one that was
 // written before: its file was emptied, or is written round.
 func (s *stream) isRewound() bool { return len(s.given) > 0 && s.given[0].rewound }
-
-// buffers are packets' bytes to use again.
-type buffers struct {
-	free [][]byte
-	// bytes is how many they have together.
-	bytes int
-}
-
-// maxFreeBuffers and maxFreeBytes bound the buffers that wait for use.
-const (
-	maxFreeBuffers = 64
-	maxFreeBytes   = 64 * mib
-)
-
-func (b *buffers) give(data []byte) {
-	if len(b.free) < maxFreeBuffers && b.bytes+cap(data) <= maxFreeBytes {
-		b.free = append(b.free, data[:0])
-		b.bytes += cap(data)
-	}
-}
-
-// take is the smallest buffer of at least that size, if there is one; nil otherwise: a
-// large one is not to wait with a small packet in it.
-func (b *buffers) take(size uint64) []byte {
-	best := -1
-	for i := range b.free {
-		if n := cap(b.free[i]); uint64(n) >= size && (best < 0 || n < cap(b.free[best])) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return nil
-	}
-	data, last := b.free[best], len(b.free)-1
-	b.free[best], b.free[last] = b.free[last], nil
-	b.free = b.free[:last]
-	b.bytes -= cap(data)
-	return data[:cap(data)]
-}

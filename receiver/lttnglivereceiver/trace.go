@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/ctf"
 	"github.com/callbraid/callbraid/internal/ctf/merge"
@@ -40,6 +38,8 @@ type trace struct {
 	// numbered are the streams by the ID that the merger knows them by.
 	numbered []*stream
 	live     int
+	// held is how many bytes of packets the merger has.
+	held int
 	// ending is why the streams end.
 	ending callevent.Cause
 	// tellsObjects says that processes may tell their objects. A trace without such
@@ -241,8 +241,9 @@ func (t *trace) lossBegins(l *merge.Loss) {
 			t.follower.saidCleared(t, s, l.Count)
 		}
 	case merge.Overtaken:
-		t.follower.logger.Warn("A stream says nothing: others no longer wait for it",
-			zap.String("stream", s.key), zap.Duration("max_delay", t.env.config.MaxDelay))
+		t.follower.saidOvertaken(s)
+	case merge.NoRoom:
+		t.follower.saidNoRoom(s)
 	}
 }
 
@@ -272,6 +273,8 @@ func breakCause(c merge.Cause) callevent.Cause {
 		return callevent.CauseDisconnected
 	case merge.Stopped:
 		return callevent.CauseSuspended
+	case merge.NoRoom:
+		return callevent.CauseLimit
 	default:
 		return callevent.CauseDiscarded
 	}
@@ -361,6 +364,8 @@ func (t *trace) drop(cause callevent.Cause) {
 	t.env.telemetry.brokeOff(cause)
 	t.follower.counts.streams.Add(-int64(t.live))
 	t.env.telemetry.streams(-int64(t.live))
+	t.hold(-t.held)
+	t.metadata = 0
 	t.ctf, t.merger, t.plans, t.streams, t.numbered, t.live, t.losses = nil, nil, nil, nil, nil, 0, 0
 }
 
@@ -369,8 +374,7 @@ func (t *trace) drop(cause callevent.Cause) {
 func (t *trace) passOver(s *stream) {
 	if len(s.given) > 0 && len(t.bad[s.key]) < maxBad {
 		t.bad[s.key] = append(t.bad[s.key], s.given[0].packetTimes)
-		t.follower.logger.Warn("A packet is left out", zap.String("stream", s.key),
-			zap.Uint64("begin", s.given[0].begin), zap.Uint64("end", s.given[0].end))
+		t.follower.saidLeftOut(s, s.given[0].packetTimes)
 	}
 }
 

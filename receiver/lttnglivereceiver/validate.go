@@ -128,6 +128,7 @@ func (c *LimitsConfig) validate() error {
 		between("limits.max_streams", c.MaxStreams, 2, 65_536),
 		between("limits.max_packet_bytes", c.MaxPacketBytes, minPacketBytes, ctf.MaxPacketBytes),
 		between("limits.max_metadata_bytes", c.MaxMetadataBytes, minPacketBytes, ctf.MaxMetadataBytes),
+		between("limits.max_session_metadata_bytes", c.MaxSessionMetadataBytes, minPacketBytes, math.MaxInt),
 		between("limits.max_waiting_bytes", c.MaxWaitingBytes, mib, math.MaxInt),
 		between("limits.max_processes", c.MaxProcesses, 1, 1_000_000),
 		between("limits.max_waiting_events", c.MaxWaitingEvents, 1, 100_000_000),

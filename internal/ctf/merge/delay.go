@@ -75,10 +75,15 @@ func (m *Merger) overtake() bool {
 	}
 	slices.SortFunc(passed, func(a, b *Stream) int { return cmp.Compare(a.number, b.number) })
 	for _, s := range passed {
-		m.fallBehind(s, Overtaken, max(s.key, m.passed))
-		m.order.remove(s.number)
+		m.passBy(s, Overtaken)
 	}
 	return len(passed) > 0
+}
+
+// passBy lets the others go on without a stream that they wait for.
+func (m *Merger) passBy(s *Stream, cause Cause) {
+	m.fallBehind(s, cause, max(s.key, m.passed))
+	m.order.remove(s.number)
 }
 
 // Deadline is when, on the clock of Advance, a stream is overtaken that the last Next

@@ -26,7 +26,8 @@
 // overtaken: the others go on without it. What comes of it afterwards, and is older
 // than what was given out already, is given out at once and marked late, until the
 // stream has caught up. Between the two the order isn't known: a loss of cause
-// Overtaken is open.
+// Overtaken is open. So it goes, at once and with cause NoRoom, with a stream whose next
+// packet the caller has no room for: see Stream.PassBy.
 //
 // # Losses
 //
@@ -57,5 +58,7 @@
 //
 // Packets are not copied. They belong to the Merger until Next returns PacketEnd, which
 // gives them back. Stream.Wanted says when to stop giving packets of a stream that is
-// ahead of others.
+// ahead of others. It is no bound: where all streams have something, a packet of each
+// waits. A caller that bounds what waits gives room to streams that are Awaited first,
+// and passes those by for which there is none: then what waits goes on.
 package merge

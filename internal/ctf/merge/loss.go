@@ -25,9 +25,12 @@ const (
 	Interrupted
 	// Stopped: tracing was stopped, and goes on. Nobody counts what happened meanwhile.
 	Stopped
+	// NoRoom: the caller had no room for what the stream had to say, so others didn't
+	// wait for it. Count as with Overtaken.
+	NoRoom
 )
 
-var causeNames = [...]string{"discarded events", "lost packets", "overtaken", "disordered", "cleared", "interrupted", "stopped"}
+var causeNames = [...]string{"discarded events", "lost packets", "overtaken", "disordered", "cleared", "interrupted", "stopped", "no room"}
 
 func (c Cause) String() string {
 	if int(c) < len(causeNames) {

@@ -95,6 +95,11 @@ func pass(d time.Duration) step {
 	}
 }
 
+// passBy says that there is no room for a stream, and whether others waited for it.
+func passBy(name string, want bool) step {
+	return func(b *bed) { assert.Equal(b.t, want, b.stream(name).PassBy()) }
+}
+
 // after is what has to come out after a step.
 type after struct {
 	step step
@@ -204,6 +209,24 @@ func TestEventsComeOutWhenNothingOlderCanCome(t *testing.T) {
 			{pass(second - 1), nil},
 			{promise("b", 4), nil},
 			{pass(1), []string{"b: overtaken from 4", "a 5"}},
+		},
+		"a stream that there is no room for is passed by at once": {
+			{streams("a", "b", "c"), nil},
+			{promise("b", 3), nil},
+			{promise("c", 9), nil},
+			{give("a", packet{begin: 1, end: 9, events: at(2, 4, 6)}), []string{"a 2"}},
+			{passBy("c", false), nil},
+			{passBy("b", true), []string{"b: no room from 3", "a 4", "a 6"}},
+			{passBy("b", false), nil},
+			{give("b", packet{begin: 3, end: 8, events: at(5, 7)}), []string{"b 5 late", "b: 1 no room to 6", "b 7"}},
+		},
+		"nobody is passed by for nothing": {
+			{streams("a", "b"), nil},
+			{passBy("a", false), nil},
+			{give("a", packet{begin: 1, end: 9, events: at(2)}), nil},
+			{passBy("a", false), nil},
+			{end("b"), []string{"b ended", "a 2"}},
+			{passBy("b", false), nil},
 		},
 		"nobody is overtaken for nothing": {
 			{streams("a", "b"), nil},

@@ -123,7 +123,27 @@ func (s *Stream) wake() {
 // Wanted says whether the stream should be given more: others may wait for it, or
 // there is room.
 func (s *Stream) Wanted() bool {
-	return !s.ended && (s.head == headNone && s.queue.empty() || s.merger.waiting < s.merger.options.MaxWaiting)
+	return !s.ended && (s.IsEmpty() || s.merger.waiting < s.merger.options.MaxWaiting)
+}
+
+// IsEmpty says that nothing of the stream waits.
+func (s *Stream) IsEmpty() bool { return s.head == headNone && s.queue.empty() }
+
+// Awaited says that the stream's next word is waited for: others wait for it, or went on
+// without it and it lags behind. It holds once Next has returned Nothing.
+func (s *Stream) Awaited() bool {
+	return !s.ended && s.IsEmpty() && (s.awaited || s.late != nil)
+}
+
+// PassBy says that the caller has no room for what the stream has to say next. If
+// others wait for it they go on without it, as if MaxDelay were over: the loss is of
+// cause NoRoom. It reports whether that is so. Next must have returned Nothing.
+func (s *Stream) PassBy() bool {
+	if s.merger.err != nil || s.late != nil || !s.Awaited() {
+		return false
+	}
+	s.merger.passBy(s, NoRoom)
+	return true
 }
 
 // Current is the packet that the stream's last event is of; its values hold until the

@@ -147,7 +147,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveEventsLate, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_events_late",
-		metric.WithDescription("Events that came after later ones of other streams were handed on, because their stream had stalled for max_delay. [Alpha]"),
+		metric.WithDescription("Events that came after later ones of other streams were handed on, because their stream had stalled for max_delay or its packets had no room. [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)

@@ -200,7 +200,7 @@ func AssertEqualReceiverLttngLiveEventsDiscarded(t *testing.T, tt *componenttest
 func AssertEqualReceiverLttngLiveEventsLate(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_events_late",
-		Description: "Events that came after later ones of other streams were handed on, because their stream had stalled for max_delay. [Alpha]",
+		Description: "Events that came after later ones of other streams were handed on, because their stream had stalled for max_delay or its packets had no room. [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -79,17 +79,27 @@ func TestALogRecordAllocatesOnlyWhatItConsistsOf(t *testing.T) {
 		record := plans[e.Class].record
 		made := plog.NewLogRecord()
 		record.write(made, e, packet, known)
-		copied := testing.AllocsPerRun(1, func() { made.CopyTo(plog.NewLogRecord()) })
+		copied := allocations(func() { made.CopyTo(plog.NewLogRecord()) })
 		for _, value := range made.Attributes().All() {
 			if value.Type() == pcommon.ValueTypeBytes && value.Bytes().Len() > 0 {
 				copied++ // copies share their bytes
 			}
 		}
-		written := testing.AllocsPerRun(1, func() { record.write(plog.NewLogRecord(), e, packet, known) })
+		written := allocations(func() { record.write(plog.NewLogRecord(), e, packet, known) })
 		assert.LessOrEqual(t, written, copied, "%s: %v", e.Class.Name, made.Attributes().AsRaw())
 		seen[e.Class.Name]++
 	})
 	for _, name := range []string{cygEntry, cygExit, usttrace.ProviderWork + ":request", usttrace.ProviderWork + ":samples"} {
 		assert.NotZero(t, seen[name], name)
 	}
+}
+
+// allocations is how often f allocates. All of the process is counted, and what runs
+// beside f only ever adds to it: the least of some tries is f's own.
+func allocations(f func()) float64 {
+	least := testing.AllocsPerRun(1, f)
+	for range 4 {
+		least = min(least, testing.AllocsPerRun(1, f))
+	}
+	return least
 }

@@ -29,17 +29,26 @@ type clock struct {
 	// refusing: the processor refuses. calls are when the calls to the next
 	// component that are under way began, earliest first.
 	refusing bool
-	calls    []time.Duration
+	calls    underWay
 	// beating: the timers are looked at, and beat is when they were last.
 	beating bool
 	beat    time.Duration
 	// arrivals are when the hand-overs under way came, as the clock showed it,
 	// earliest first.
-	arrivals []time.Duration
+	arrivals underWay
 	// stopped is the time that the clock stood still, and since when it does
 	// now, where standing is true.
 	stopped, since time.Duration
 	standing       bool
+}
+
+// underWay are when those began that have not ended, earliest first.
+type underWay []time.Duration
+
+// end takes out one that began then. Which of several is all the same.
+func (u *underWay) end(began time.Duration) {
+	i := slices.Index(*u, began)
+	*u = slices.Delete(*u, i, i+1)
 }
 
 func newClock(patience time.Duration) *clock {
@@ -76,8 +85,7 @@ func (c *clock) come() (came time.Duration) {
 func (c *clock) gone(came time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.Index(c.arrivals, came)
-	c.arrivals = slices.Delete(c.arrivals, i, i+1)
+	c.arrivals.end(came)
 }
 
 // takenUntil is the time until which all that had come was taken or refused: now,
@@ -127,8 +135,7 @@ func (c *clock) end(began time.Duration) {
 	defer c.mu.Unlock()
 	now := c.elapsed()
 	c.settle(now)
-	i := slices.Index(c.calls, began)
-	c.calls = slices.Delete(c.calls, i, i+1)
+	c.calls.end(began)
 	c.settle(now)
 }
 

@@ -5,6 +5,7 @@ package lttnglivereceiver
 
 import (
 	"fmt"
+	"io"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -150,6 +151,26 @@ func TestALossInsideOfAnotherDoesNotEndIt(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []uint64{6}, ends, "the one interval reaches to the call at 200")
+}
+
+// What a stream had behind where it can't be read is not known: calls that were open then
+// may have ended.
+func TestAStreamThatCannotBeReadFurtherIsABreak(t *testing.T) {
+	s := newSynthetic("unreadable", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	s.stream().packet(10).event(10, cygEntry, 7, 7, 16, 0).packet(20).event(20, cygEntry, 7, 7, 64, 0)
+	s.stream().packet(5).event(5, cygEntry, 7, 7, 32, 0).event(30, cygEntry, 7, 7, 48, 0)
+	recording := s.recording(1)
+	unreadable := &recording.Streams[1]
+	unreadable.Packets = io.NewSectionReader(unreadable.Packets, 0, int64(unreadable.Steps[1].Index.Offset))
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()))
+	b.awaitSaid("A stream cannot be read further")
+	b.awaitRecords(3)
+	b.shutdown()
+	seen := b.pipeline.only(t)
+	require.Len(t, seen.inOrder(t), 3)
+	assert.True(t, seen.has(callevent.BarrierBreak, callevent.CauseDisconnected), "%v", seen.barriers)
 }
 
 func TestMetadataMayComeInPiecesBeforeItSaysWhichTraceItIs(t *testing.T) {

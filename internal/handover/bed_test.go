@@ -23,13 +23,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/telemetrytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -126,15 +126,7 @@ func (b *bed) lines(text string) int { return b.said.FilterMessageSnippet(text).
 // observed is a counter of the receiver helper.
 func (b *bed) observed(name string) int64 {
 	b.t.Helper()
-	m, err := b.telemetry.GetMetric("otelcol_receiver_" + name)
-	if err != nil {
-		return 0
-	}
-	sum := int64(0)
-	for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
-		sum += point.Value
-	}
-	return sum
+	return telemetrytest.Sum(b.t, b.telemetry, "otelcol_receiver_"+name)
 }
 
 // pipeline is one for all signals, which accepts or refuses as it is told.

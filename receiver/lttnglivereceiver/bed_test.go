@@ -23,7 +23,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -32,6 +31,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttnglive/capture"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
@@ -142,15 +142,7 @@ func (b *bed) awaitSaid(message string) observer.LoggedEntry {
 // metric is the sum of a counter of the receiver's own over all its attributes.
 func (b *bed) metric(name string) int64 {
 	b.t.Helper()
-	m, err := b.telemetry.GetMetric("otelcol_" + name)
-	if err != nil {
-		return 0
-	}
-	sum := int64(0)
-	for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
-		sum += point.Value
-	}
-	return sum
+	return telemetrytest.Sum(b.t, b.telemetry, "otelcol_"+name)
 }
 
 // relay is a relay daemon that serves recordings.

@@ -90,6 +90,15 @@ func requireRecorded(t *testing.T, daemons *lttng.Daemons, c *testbed.Collector)
 	}
 }
 
+// runC runs a C program from its beginning to its end.
+func runC(t *testing.T, daemons *lttng.Daemons, path string, args ...string) *lttng.Program {
+	t.Helper()
+	p := daemons.StartC(t, path, args...)
+	p.Step(t)
+	p.End(t)
+	return p
+}
+
 func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
@@ -163,9 +172,7 @@ func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.
 	long.Step(t)
 	c.AwaitMetric(t, float64(2*threads*20*callsOfTree), lttngCalls)
 	for range 5 {
-		short := daemons.StartC(t, path, "2", "20", "4", "0")
-		short.Step(t)
-		short.End(t)
+		short := runC(t, daemons, path, "2", "20", "4", "0")
 		programs = append(programs, short)
 	}
 	long.Step(t)
@@ -321,9 +328,7 @@ func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
 	var programs []*lttng.Program
 	for range 3 {
 		session := daemons.Create(t, lttng.Session{Name: "shop"})
-		p := daemons.StartC(t, path, "2", "10", "4", "0")
-		p.Step(t)
-		p.End(t)
+		p := runC(t, daemons, path, "2", "10", "4", "0")
 		programs = append(programs, p)
 		session.Destroy(t)
 	}
@@ -341,14 +346,10 @@ func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
 	c := testbed.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	first := daemons.Create(t, lttng.Session{Name: "first"})
-	alone := daemons.StartC(t, path, "2", "10", "4", "0")
-	alone.Step(t)
-	alone.End(t)
+	alone := runC(t, daemons, path, "2", "10", "4", "0")
 	second := daemons.Create(t, lttng.Session{Name: "second"})
 	java := daemons.LaunchJava(t, daemons.BuildJava(t, callsInJava), "2", "10", "3")
-	both := daemons.StartC(t, path, "2", "10", "4", "0")
-	both.Step(t)
-	both.End(t)
+	both := runC(t, daemons, path, "2", "10", "4", "0")
 	java.Ready(t)
 	java.Step(t)
 	java.End(t)
@@ -375,9 +376,7 @@ func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
 	calls := 0
 	var programs []*lttng.Program
 	for range 3 {
-		p := daemons.StartC(t, path, "2", "10", "4", "0")
-		p.Step(t)
-		p.End(t)
+		p := runC(t, daemons, path, "2", "10", "4", "0")
 		programs = append(programs, p)
 		of, _ := readTruth(t, p)
 		calls += of.count()

@@ -15,13 +15,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/logline"
 )
 
 // The lines of the log.
 const (
 	lineQueueFull        = "The queue of log records is full"
 	lineQueueFullRefused = "The pipeline refuses log records and their queue is full"
-	lineLogsDropped      = "Log records are dropped"
+	lineLogsDropped      = "Some log records are dropped"
 	lineLogsLate         = "The time of the shutdown is over: log records are dropped"
 )
 
@@ -48,9 +49,9 @@ func one(text string) entry { return entry{text: text, records: 1} }
 
 // queue has room for so many records and bytes.
 func (b *bed) queue(next *pipeline, overflow Overflow, records, bytes int) *Logs[entry] {
-	return NewLogs(LogsSettings[entry]{
-		Settings: b.settings, Next: next, MaxRecords: records, MaxBytes: bytes, Overflow: overflow, MaxAtOnce: 100,
-		Size: (*entry).size, Logs: logsOf,
+	return NewLogs(next, QueueSettings[entry, plog.Logs]{
+		Settings: b.settings, MaxItems: records, MaxBytes: bytes, Overflow: overflow, MaxAtOnce: 100,
+		Size: (*entry).size, Make: logsOf,
 		Dropped: func(records int, reason string) { b.add(records, reason) },
 	})
 }
@@ -101,6 +102,7 @@ func TestTheNextBurstOfDroppedLogRecordsIsLoggedAgain(t *testing.T) {
 		assert.Equal(t, burst+1, b.lines(lineQueueFull))
 		next.refuseWith(nil)
 		b.await("the queue to be empty", func() bool { return logs.Bytes() == 0 })
+		b.pass(logline.Pause)
 	}
 	logs.Close()
 }
@@ -119,7 +121,7 @@ func TestLogRecordsThatWaitHaveBoundedMemory(t *testing.T) {
 	logs.Close()
 	assert.Len(t, next.flat(), limit/size)
 	for _, texts := range next.names() {
-		assert.LessOrEqual(t, len(texts), maxLogBytesAtOnce/size)
+		assert.LessOrEqual(t, len(texts), maxBytesAtOnce/size)
 	}
 	assert.Zero(t, logs.Bytes())
 }
@@ -243,6 +245,7 @@ func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	next.refuseWith(nil)
 	logs.Add(one("y"))
 	b.await("what is accepted", func() bool { return logs.Bytes() == 0 })
+	b.pass(logline.Pause)
 	next.refuseWith(consumererror.NewPermanent(errNever))
 	logs.Add(one("x"))
 	logs.Close()

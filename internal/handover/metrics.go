@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/logline"
 )
 
 // lastMetrics is how long the last metrics have at a shutdown.
@@ -44,8 +46,8 @@ type Metrics[T any] struct {
 	settings MetricsSettings[T]
 	halt     chan struct{}
 	done     chan struct{}
-	// refusing says that a burst of it goes on, which is logged once.
-	refusing bool
+	// refusing is a burst of what the pipeline refused.
+	refusing logline.Burst
 
 	mu sync.Mutex
 	// ended are the last states of what has ended; full says that one had no room,
@@ -121,11 +123,13 @@ func (m *Metrics[T]) collect(ctx context.Context) {
 	m.settings.Observer.EndMetricsOp(ctx, m.settings.Format, n, err)
 	if err != nil {
 		m.settings.Dropped(n, DroppedRefused)
-		if !m.refusing {
-			m.settings.Logger.Warn("The pipeline refuses metrics: they are dropped until it accepts them", zap.Error(err))
+		if since, say := m.refusing.Say(m.settings.Now()); say {
+			m.settings.Logger.Warn("The pipeline refuses metrics: they are dropped until it accepts them",
+				zap.Int("refusals_since_last_line", since), zap.Error(err))
 		}
+		return
 	}
-	m.refusing = err != nil
+	m.refusing.Over()
 }
 
 func (m *Metrics[T]) takeEnded() []T {

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/callbraid/callbraid/internal/logline"
 )
 
 // state is so many data points.
@@ -104,6 +106,7 @@ func TestMetricsThatAreRefusedAreCountedAndNotTriedAgain(t *testing.T) {
 	assert.Equal(t, 3, next.tried())
 	assert.Equal(t, map[string]int{DroppedRefused: 6}, b.dropped())
 	assert.Equal(t, 1, b.lines("refuses metrics"))
+	b.pass(logline.Pause)
 	next.refuseWith(nil)
 	m.collect(t.Context())
 	next.refuseWith(errRefused)

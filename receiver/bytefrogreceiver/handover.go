@@ -63,12 +63,12 @@ func (m heldMemory) Give(bytes int) { m.give(bytes) }
 type logSink = handover.Logs[logRecord]
 
 func newLogSink(env *environment, next consumer.Logs) *logSink {
-	return handover.NewLogs(handover.LogsSettings[logRecord]{
-		Settings: env.handoverSettings(env.logger), Next: next,
-		MaxRecords: env.config.Limits.MaxQueuedLogs, MaxBytes: env.config.Limits.MaxQueuedLogBytes,
+	return handover.NewLogs(next, handover.QueueSettings[logRecord, plog.Logs]{
+		Settings: env.handoverSettings(env.logger),
+		MaxItems: env.config.Limits.MaxQueuedLogs, MaxBytes: env.config.Limits.MaxQueuedLogBytes,
 		Overflow: handover.OverflowDrop, MaxAtOnce: maxLogBatch,
 		Size:    func(l *logRecord) (records, bytes int) { return 1, l.size() },
-		Logs:    func(records []logRecord) plog.Logs { return logsOf(records, env.build) },
+		Make:    func(records []logRecord) plog.Logs { return logsOf(records, env.build) },
 		Dropped: env.telemetry.logRecordsDropped,
 	})
 }

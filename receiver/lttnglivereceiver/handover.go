@@ -57,12 +57,12 @@ func newLogSink(env *environment, next consumer.Logs) *logSink {
 	if env.traces == nil {
 		overflow = handover.OverflowWait
 	}
-	return handover.NewLogs(handover.LogsSettings[logParcel]{
-		Settings: env.handoverSettings(env.logger), Next: next,
-		MaxRecords: env.config.Limits.MaxQueuedLogs, MaxBytes: env.config.Limits.MaxQueuedLogBytes,
+	return handover.NewLogs(next, handover.QueueSettings[logParcel, plog.Logs]{
+		Settings: env.handoverSettings(env.logger),
+		MaxItems: env.config.Limits.MaxQueuedLogs, MaxBytes: env.config.Limits.MaxQueuedLogBytes,
 		Overflow: overflow, MaxAtOnce: 1,
 		Size:    func(p *logParcel) (records, bytes int) { return p.records, p.bytes },
-		Logs:    func(parcels []logParcel) plog.Logs { return parcels[0].logs },
+		Make:    func(parcels []logParcel) plog.Logs { return parcels[0].logs },
 		Dropped: env.telemetry.logRecordsDropped,
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confignet"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/ctf"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
@@ -142,12 +143,8 @@ type LimitsConfig struct {
 	MaxQueuedLogBytes int `mapstructure:"max_queued_log_bytes"`
 }
 
-// RetryConfig is the back-off between tries: a pause is between half of what it says
-// and one and a half, by chance, and never more than MaxInterval.
-type RetryConfig struct {
-	InitialInterval time.Duration `mapstructure:"initial_interval"`
-	MaxInterval     time.Duration `mapstructure:"max_interval"`
-}
+// RetryConfig is the back-off between tries.
+type RetryConfig = backoff.Config
 
 const (
 	defaultEndpoint = "localhost:5344"

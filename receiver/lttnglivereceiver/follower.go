@@ -80,7 +80,7 @@ func newFollower(env *environment, s lttnglive.Session) *follower {
 	return &follower{
 		env: env, logger: logger, id: s.ID, host: s.Host, session: s.Name, opened: env.now(), began: env.now(), stopped: env.now(), saved: env.now(),
 		handover: newHandover(env, logger), logs: newLogBatcher(env), rules: rulesByEvent(env.config.CallRules),
-		traces: map[string]*trace{}, backoff: backoff.New(backoff.Config(env.config.Reconnect)),
+		traces: map[string]*trace{}, backoff: backoff.New(env.config.Reconnect),
 		buffers: buffers{most: env.config.Limits.MaxWaitingBytes},
 		warned:  map[string]bool{}, done: make(chan struct{}),
 	}

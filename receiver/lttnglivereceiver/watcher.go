@@ -43,7 +43,7 @@ type sessionKey struct {
 
 func newWatcher(env *environment) *watcher {
 	return &watcher{
-		env: env, patterns: compilePatterns(env.config.Sessions), backoff: backoff.New(backoff.Config(env.config.Reconnect)),
+		env: env, patterns: compilePatterns(env.config.Sessions), backoff: backoff.New(env.config.Reconnect),
 		warned: map[sessionKey]bool{}, followers: map[sessionKey]*follower{},
 	}
 }

@@ -192,6 +192,14 @@ func (f *follower) flush() {
 	f.logs.flush()
 }
 
+// handOn does what may have to wait for a pipeline. No stream can say anything meanwhile,
+// so that time doesn't count for max_delay.
+func (f *follower) handOn(do func()) {
+	begin := f.env.now()
+	do()
+	f.held += f.env.now().Sub(begin)
+}
+
 // attend does what time asks for.
 func (f *follower) attend() {
 	now := f.env.now()

@@ -131,11 +131,11 @@ type LimitsConfig struct {
 	// other streams, and one packet more. Half of it is for packets that others wait
 	// for; where these have no room, the others go on without them.
 	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
-	// MaxProcesses is how many processes of a trace are followed. Beyond it the one
+	// MaxProcesses is how many processes of a session are followed. Beyond it the one
 	// that was silent for longest ends.
 	MaxProcesses int `mapstructure:"max_processes"`
-	// MaxWaitingEvents is how many call events of a process wait for the list of its
-	// objects.
+	// MaxWaitingEvents is how many call events of a session wait for the lists of their
+	// processes' objects. Beyond it those of the process that has most go without.
 	MaxWaitingEvents int `mapstructure:"max_waiting_events"`
 	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
 	// bytes of them: whichever is reached first.

@@ -37,7 +37,10 @@ type follower struct {
 	traces    map[string]*trace
 	forgotten bool
 	buffers   buffers
-	backoff   *backoff.Backoff
+	// followed is how many processes are followed, and waiting how many of their call events
+	// wait for names, in all traces.
+	followed, waiting int
+	backoff           *backoff.Backoff
 	// saved is when positions were stored last.
 	saved time.Time
 	// held is time since began that doesn't count for max_delay, since the session was
@@ -192,6 +195,14 @@ func (f *follower) flush() {
 	f.logs.flush()
 }
 
+// handOn does what may have to wait for a pipeline. No stream can say anything meanwhile,
+// so that time doesn't count for max_delay.
+func (f *follower) handOn(do func()) {
+	begin := f.env.now()
+	do()
+	f.held += f.env.now().Sub(begin)
+}
+
 // attend does what time asks for.
 func (f *follower) attend() {
 	now := f.env.now()
@@ -199,7 +210,6 @@ func (f *follower) attend() {
 		t.attend(now)
 	}
 	f.logs.attend(now)
-	f.counts.processes.Store(int64(f.processes()))
 	if now.Sub(f.saved) >= saveInterval {
 		f.save()
 	}
@@ -226,15 +236,6 @@ func (f *follower) savePosition(t *trace) {
 	record := t.position()
 	// At the very end of a shutdown there is still time for this.
 	f.env.positions.put(context.WithoutCancel(f.env.ctx), t.key, &record)
-}
-
-// processes is how many processes are followed.
-func (f *follower) processes() int {
-	n := 0
-	for _, t := range f.traces {
-		n += len(t.processes)
-	}
-	return n
 }
 
 // clock is the time as streams are waited for: it stands while the session is not

@@ -72,14 +72,13 @@ func (a *attachment) failed(err error) error {
 	return err
 }
 
-// work hands on what is known to be next, and what time asks for. No stream can say
-// anything meanwhile, so that time doesn't count for max_delay.
-func (a *attachment) work() error {
-	begin := a.f.env.now()
+// work hands on what is known to be next, and what time asks for.
+func (a *attachment) work() (err error) {
 	a.unread = false
-	err := a.run()
-	a.f.attend()
-	a.f.held += a.f.env.now().Sub(begin)
+	a.f.handOn(func() {
+		err = a.run()
+		a.f.attend()
+	})
 	return err
 }
 
@@ -313,9 +312,11 @@ func (a *attachment) forget(ended []*trace) {
 		if t.live > 0 {
 			continue
 		}
-		f.logs.flush()
-		t.flush()
-		f.savePosition(t)
+		f.handOn(func() {
+			f.logs.flush()
+			t.flush()
+			f.savePosition(t)
+		})
 		delete(f.traces, t.key)
 		f.forgotten = true
 		a.order = slices.DeleteFunc(a.order, func(src *source) bool {

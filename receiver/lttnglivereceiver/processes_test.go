@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -315,6 +316,73 @@ func TestProcessesBeyondTheLimitEndTheOneThatWasSilentForLongest(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]int{"10 limit": 1, "11 limit": 1, "12 ended": 1, "10 ended": 1}, ends)
+}
+
+func TestProcessesAreBoundedOverAllTracesOfASession(t *testing.T) {
+	var traces []*synthetic
+	for i := range 5 {
+		s := newSynthetic(fmt.Sprint("trace ", i), "vpid", "vtid")
+		s.class(cygEntry, "addr", "call_site")
+		s.stream().packet(1).event(uint64(1+i), cygEntry, 7, 1, 16, 0)
+		traces = append(traces, s)
+	}
+	r := newRelay(t, []*lttnglive.Recording{inOneSession("many", traces...)}, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxProcesses = 2 })
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	ends := map[callevent.Cause]int{}
+	for _, stream := range b.pipeline.streams(t) {
+		for barrier := range stream.barriers {
+			ends[barrier.Cause]++
+		}
+	}
+	assert.Equal(t, map[callevent.Cause]int{callevent.CauseLimit: 3, callevent.CauseEnded: 2}, ends)
+}
+
+func TestCallsThatWaitForNamesAreBoundedOverAllTracesOfASession(t *testing.T) {
+	const traces, calls = 3, 6
+	var all []*synthetic
+	for i := range traces {
+		s := newSynthetic(fmt.Sprint("trace ", i), "vpid", "vtid")
+		s.class("lttng_ust_statedump:start")
+		s.class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
+		s.class("lttng_ust_statedump:end")
+		s.class(cygEntry, "addr", "call_site")
+		a := s.stream().packet(1).event(1, "lttng_ust_statedump:start", 7, 8)
+		for n := range calls {
+			a.event(uint64(2+n), cygEntry, 7, 7, 0x1010, 0)
+		}
+		a.packet(100).event(100, "lttng_ust_statedump:bin_info", 7, 8, 0x1000, 0x100, "/lib/common", 0)
+		a.event(101, "lttng_ust_statedump:end", 7, 8)
+		all = append(all, s)
+	}
+	recording := inOneSession("unnamed", all...)
+	recording.End = 2 * time.Second
+	for i := range recording.Streams {
+		s := &recording.Streams[i]
+		if s.End = recording.End; !s.Metadata {
+			s.Steps[1].At = time.Second
+		}
+	}
+	var relayed handClock
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: relayed.read})
+	b := unstartedBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxWaitingEvents = 10 })
+	begin := time.Now()
+	b.receiver.env.now = func() time.Time { return begin } // no time passes in which to wait
+	require.NoError(t, b.component().Start(t.Context(), b.host))
+	t.Cleanup(b.shutdown)
+	b.await("the calls", func() bool { return b.metric("receiver_lttng_live_packets") == traces })
+	relayed.move(2 * time.Second)
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	names := map[string]int{}
+	for _, stream := range b.pipeline.streams(t) {
+		for _, e := range stream.inOrder(t) {
+			names[e.function]++
+		}
+	}
+	// The second and the third trace each make the one before give up.
+	assert.Equal(t, map[string]int{"0x1010": 2 * calls, "common+0x10": calls}, names)
 }
 
 func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {

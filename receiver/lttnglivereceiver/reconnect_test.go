@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -134,5 +135,40 @@ func TestASessionThatIsReadFromNowOnLosesNothingOnAnotherConnection(t *testing.T
 		key := fmt.Sprint(record.Timestamp(), record.EventName(), record.Attributes().AsRaw())
 		assert.False(t, seen[key], key)
 		seen[key] = true
+	}
+}
+
+// What a stream had that was closed in between is not known: calls that were open then
+// may have ended.
+func TestAStreamThatIsGoneOnAnotherConnectionIsABreak(t *testing.T) {
+	s := newSynthetic("gone", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	s.class(cygExit, "addr", "call_site")
+	s.stream().packet(10).event(10, cygEntry, 7, 7, 16, 0).packet(30).event(30, cygExit, 7, 7, 16, 0)
+	s.stream().packet(5).event(5, cygEntry, 7, 8, 32, 0).event(20, cygExit, 7, 8, 32, 0)
+	both := s.recording(1)
+	both.End = lttnglive.Never
+	for i := range both.Streams {
+		both.Streams[i].End = lttnglive.Never
+	}
+	both.Streams[1].Steps[1].At = time.Hour
+	var clock handClock
+	r := newRelay(t, []*lttnglive.Recording{both}, lttnglive.RelayOptions{Clock: clock.read})
+	b := newBed(t, reading(r.address()))
+	b.await("packets", func() bool { return b.metric("receiver_lttng_live_packets") == 2 })
+	r.stop()
+
+	one := s.recording(1)
+	one.Streams = one.Streams[:2]
+	newRelayAt(t, r.address(), []*lttnglive.Recording{one}, lttnglive.RelayOptions{})
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	seen := b.pipeline.only(t)
+	require.Len(t, seen.inOrder(t), 4)
+	assert.True(t, seen.has(callevent.BarrierBreak, callevent.CauseDisconnected), "%v", seen.barriers)
+	for _, span := range b.pipeline.spans(t) {
+		if textOf(span.Attributes(), "code.function.name") == "0x10" {
+			assert.Equal(t, "disconnected", textOf(span.Attributes(), "callbraid.truncated"))
+		}
 	}
 }

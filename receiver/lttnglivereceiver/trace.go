@@ -206,6 +206,7 @@ func (t *trace) event(m *merge.Merger) {
 	process := t.processOf(p, e, m.Time)
 	if process != nil && p.notice.kind != noticeNone {
 		process.heed(&p.notice, &e.Values)
+		process = t.last // what it says may show that it is another one
 	}
 	if p.record != nil {
 		of := t.nobody

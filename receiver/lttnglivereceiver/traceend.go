@@ -31,10 +31,10 @@ func (t *trace) endProcesses(cause callevent.Cause) {
 		p.end(cause)
 	}
 	if cause != callevent.CauseShutdown {
+		t.follower.follow(-len(t.processes))
 		clear(t.processes)
 		t.last = nil
 	}
-	t.follower.counts.processes.Store(int64(t.follower.processes()))
 }
 
 // endStreams ends all streams, so that nothing waits for them any longer.

@@ -3,8 +3,6 @@
 
 package lttngagent
 
-import "errors"
-
 // Context is a value of the application that is recorded with each record, of which
 // LTTng says "$app.provider:name". The zero value cannot be sent.
 type Context struct{ provider, name string }
@@ -17,7 +15,7 @@ const MaxContextName = 255
 // both are UTF-8 without a NUL, and without blanks or control characters at their ends.
 func NewContext(provider, name string) (Context, error) {
 	if provider == "" || name == "" {
-		return Context{}, errors.New("expected a provider and a name of a context, got none")
+		return Context{}, &ValueError{"a provider and a name of a context", "none"}
 	}
 	if err := checkText("the provider of a context", provider, MaxContextName); err != nil {
 		return Context{}, err

@@ -114,7 +114,7 @@ func NewLevels(t LevelType, level Level) (Levels, error) {
 	case LevelRange, SingleLevel:
 		return Levels{t, level}, nil
 	default:
-		return Levels{}, fmt.Errorf("expected a type of levels from %d to %d, got %d", AllLevels, SingleLevel, uint32(t))
+		return Levels{}, &ValueError{fmt.Sprintf("a type of levels from %d to %d", AllLevels, SingleLevel), fmt.Sprint(uint32(t))}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // consist.
 func splitNames(b []byte, n, offset int) ([]string, error) {
 	if got := bytes.Count(b, []byte{0}); got != n {
-		return nil, &ProtocolError{offset, fmt.Sprintf("%d names with a NUL each in %d bytes", n, len(b)), fmt.Sprintf("%d NULs", got)}
+		return nil, &ProtocolError{offset, fmt.Sprintf("%d names, each with a NUL, in %d bytes", n, len(b)), fmt.Sprintf("%d NULs", got)}
 	}
 	if n == 0 && len(b) == 0 {
 		return nil, nil

@@ -6,6 +6,7 @@ package lttngagent
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -24,6 +25,14 @@ func (p *payload) fail(offset int, expected, got string) {
 	p.rest = nil
 }
 
+// check fails if what was taken at an offset is not valid.
+func (p *payload) check(offset int, err error) {
+	var invalid *ValueError
+	if errors.As(err, &invalid) {
+		p.fail(offset, invalid.Expected, invalid.Got)
+	}
+}
+
 func (p *payload) enable() Enable {
 	levels := p.levels()
 	if len(p.rest) < nameFieldSize {
@@ -35,11 +44,9 @@ func (p *payload) enable() Enable {
 
 func (p *payload) levels() Levels {
 	level := Level(p.number("a level"))
-	at, t := p.offset, LevelType(p.number("a type of levels"))
-	l, err := NewLevels(t, level)
-	if err != nil {
-		p.fail(at, "a type of levels from 0 to 2", fmt.Sprint(uint32(t)))
-	}
+	at := p.offset
+	l, err := NewLevels(LevelType(p.number("a type of levels")), level)
+	p.check(at, err)
 	return l
 }
 
@@ -49,18 +56,14 @@ func (p *payload) pattern() Pattern {
 	b := p.next(uint64(min(max(1, len(p.rest)), nameFieldSize)), "a name")
 	text, _, _ := bytes.Cut(b, []byte{0})
 	pattern, err := ParsePattern(string(text))
-	if err != nil {
-		p.fail(at, "the name of a logger", err.Error())
-	}
+	p.check(at, err)
 	return pattern
 }
 
 func (p *payload) filter() Filter {
 	at := p.offset
 	f, err := ParseFilter(p.countedText("a filter"))
-	if err != nil {
-		p.fail(at, "a filter", err.Error())
-	}
+	p.check(at, err)
 	return f
 }
 
@@ -68,9 +71,7 @@ func (p *payload) context() Context {
 	at := p.offset
 	provider := p.countedText("the provider of a context")
 	c, err := NewContext(provider, p.countedText("the name of a context"))
-	if err != nil {
-		p.fail(at, "a context", err.Error())
-	}
+	p.check(at, err)
 	return c
 }
 

@@ -30,15 +30,13 @@ const readAtOnce = 4096
 func (r *reading) bytes(n int, what string) ([]byte, error) {
 	var b []byte
 	for len(b) < n {
-		start := len(b)
-		b = append(b, make([]byte, min(n-start, max(readAtOnce, start)))...)
-		got, err := io.ReadFull(r.from, b[start:])
-		if err := r.took(start+got, n, what, err); err != nil {
-			return nil, err
+		before := len(b)
+		b = append(b, make([]byte, min(n-before, max(readAtOnce, before)))...)
+		if got, err := io.ReadFull(r.from, b[before:]); err != nil {
+			return nil, r.took(before+got, n, what, err)
 		}
-		r.offset -= start // was counted before
 	}
-	return b, nil
+	return b, r.took(n, n, what, nil)
 }
 
 // texts reads n texts with their NULs, of at most so many bytes together.

@@ -92,7 +92,10 @@ func (r *reading) list(limits Limits) (ListReply, error) {
 		return ListReply{}, err
 	}
 	loggers, err := splitNames(names, int(n), start)
-	return ListReply{Code: code, Loggers: loggers}, err
+	if err != nil {
+		return ListReply{}, err
+	}
+	return ListReply{Code: code, Loggers: loggers}, nil
 }
 
 // rfcList reads the reply of the RFC: the number of names, in 64 bits, the names, and
@@ -116,5 +119,8 @@ func (r *reading) rfcList(limits Limits) (ListReply, error) {
 		return ListReply{}, err
 	}
 	code, err := r.code()
-	return ListReply{Code: code, Loggers: loggers}, err
+	if err != nil {
+		return ListReply{}, err
+	}
+	return ListReply{Code: code, Loggers: loggers}, nil
 }

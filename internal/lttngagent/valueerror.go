@@ -5,9 +5,18 @@ package lttngagent
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
+
+// ValueError says why a value cannot be sent.
+type ValueError struct {
+	Expected string // what can be
+	Got      string
+}
+
+func (e *ValueError) Error() string { return fmt.Sprintf("expected %s, got %s", e.Expected, e.Got) }
 
 // checkText says why text cannot be sent as what it is called: it is longer than most
 // bytes, is no UTF-8, holds the NUL that ends it, or begins or ends with what agents in
@@ -15,13 +24,13 @@ import (
 func checkText(what, text string, most int) error {
 	switch {
 	case len(text) > most:
-		return fmt.Errorf("expected %s of at most %d bytes, got %d", what, most, len(text))
+		return &ValueError{fmt.Sprintf("%s of at most %d bytes", what, most), fmt.Sprint(len(text))}
 	case !utf8.ValidString(text):
-		return fmt.Errorf("expected %s in UTF-8, got %q", what, text)
+		return &ValueError{what + " in UTF-8", strconv.Quote(text)}
 	case strings.IndexByte(text, 0) >= 0:
-		return fmt.Errorf("expected %s without a NUL, got %q", what, text)
+		return &ValueError{what + " without a NUL", strconv.Quote(text)}
 	case strings.TrimFunc(text, isCutOff) != text:
-		return fmt.Errorf("expected %s without blanks and control characters at its ends, which agents cut off, got %q", what, text)
+		return &ValueError{what + " without blanks and control characters at its ends, which agents cut off", strconv.Quote(text)}
 	}
 	return nil
 }

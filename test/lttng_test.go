@@ -93,7 +93,13 @@ func readLogs(t *testing.T, c *testbed.Collector) (records []plog.LogRecord) {
 // eachLog calls f with the log records that a collector wrote.
 func eachLog(t *testing.T, c *testbed.Collector, f func(pcommon.Resource, plog.LogRecord)) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.Dir, "logs.json"))
+	eachLogIn(t, filepath.Join(c.Dir, "logs.json"), func(resource pcommon.Resource, _ pcommon.InstrumentationScope, r plog.LogRecord) { f(resource, r) })
+}
+
+// eachLogIn calls f with the log records in a file.
+func eachLogIn(t *testing.T, path string, f func(pcommon.Resource, pcommon.InstrumentationScope, plog.LogRecord)) {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var unmarshaler plog.JSONUnmarshaler
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
@@ -109,7 +115,7 @@ func eachLog(t *testing.T, c *testbed.Collector, f func(pcommon.Resource, plog.L
 		for _, resource := range logs.ResourceLogs().All() {
 			for _, scope := range resource.ScopeLogs().All() {
 				for _, r := range scope.LogRecords().All() {
-					f(resource.Resource(), r)
+					f(resource.Resource(), scope.Scope(), r)
 				}
 			}
 		}

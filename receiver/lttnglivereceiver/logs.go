@@ -94,7 +94,6 @@ func (b *logBatcher) origin(of *origin) *originLogs {
 	logs := b.origins[of]
 	if logs == nil {
 		logs = &originLogs{of: of, resource: b.logs.ResourceLogs().AppendEmpty(), loggers: map[string]plog.LogRecordSlice{}}
-		of.frozen().CopyTo(logs.resource.Resource())
 		b.origins[of] = logs
 	}
 	return logs
@@ -136,6 +135,10 @@ func (b *logBatcher) attend(now time.Time) {
 func (b *logBatcher) flush() {
 	if b == nil || b.records == 0 {
 		return
+	}
+	for of, logs := range b.origins {
+		// Not before: the first events of a process are those that say its name.
+		of.frozen().CopyTo(logs.resource.Resource())
 	}
 	b.env.logs.Add(logParcel{logs: b.logs, records: b.records, bytes: b.bytes})
 	b.env.telemetry.logValuesLeftOut(int64(b.leftOut))

@@ -99,6 +99,22 @@ func toldAgain(program string, base int) *synthetic {
 	return s
 }
 
+// The kernel cuts names of threads behind 15 bytes, and the tracer's first word of a process
+// comes from a thread that has a suffix besides.
+func TestAServiceHasTheWholeNameThatTheProcessTells(t *testing.T) {
+	s := newSynthetic("long", "vpid", "vtid", "procname$")
+	s.class("lttng_ust_statedump:start")
+	s.class("lttng_ust_statedump:procname", "procname$")
+	s.stream().packet(1).
+		event(1, "lttng_ust_statedump:start", 7, 8, "warehouse-s-ust").
+		event(2, "lttng_ust_statedump:procname", 7, 8, "warehouse-s-ust", "warehouse-shop")
+	r := newRelay(t, []*lttnglive.Recording{s.recording(1)}, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()))
+	for _, r := range b.awaitRecords(2) {
+		assert.Equal(t, "unknown_service:warehouse-shop", textOf(r.resource.Attributes(), attributeServiceName), r.EventName())
+	}
+}
+
 func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
 	b := served(t, []*synthetic{toldAgain("first", 0x1000)})
 	stream := b.pipeline.only(t)

@@ -44,8 +44,21 @@ func (d *Daemons) BuildC(t testing.TB, source string) string {
 func (d *Daemons) StartC(t testing.TB, path string, arguments ...string) *Program {
 	t.Helper()
 	p := d.program(t, path)
-	p.start(t, d.command(path, append([]string{p.Truth}, arguments...)...), "LD_PRELOAD="+file(t, functionTracer))
+	p.start(t, d.cCommand(t, path, append([]string{p.Truth}, arguments...)...))
 	return p
+}
+
+// RunC runs a C program that BuildC has compiled and that ends by itself.
+func (d *Daemons) RunC(t testing.TB, path string, arguments ...string) {
+	t.Helper()
+	run(t, d.cCommand(t, path, arguments...))
+}
+
+func (d *Daemons) cCommand(t testing.TB, path string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	command := d.command(path, arguments...)
+	command.Env = append(command.Env, "LD_PRELOAD="+file(t, functionTracer))
+	return command
 }
 
 // BuildJava compiles a Java program, and gives the path of its class.
@@ -60,12 +73,22 @@ func (d *Daemons) BuildJava(t testing.TB, source string) string {
 func (d *Daemons) LaunchJava(t testing.TB, path string, arguments ...string) *Program {
 	t.Helper()
 	p := d.program(t, path)
-	java := []string{
-		"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", strings.Join([]string{javaCommon, javaAgent, d.Dir}, ":"),
-		"-Djava.library.path=" + filepath.Dir(file(t, javaLibrary)), filepath.Base(path), p.Truth,
-	}
-	p.launch(t, d.command("java", append(java, arguments...)...))
+	p.launch(t, d.javaCommand(t, path, append([]string{p.Truth}, arguments...)...))
 	return p
+}
+
+// RunJava runs a Java program that BuildJava has compiled and that ends by itself.
+func (d *Daemons) RunJava(t testing.TB, path string, arguments ...string) {
+	t.Helper()
+	run(t, d.javaCommand(t, path, arguments...))
+}
+
+func (d *Daemons) javaCommand(t testing.TB, path string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	return d.command("java", append([]string{
+		"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", strings.Join([]string{javaCommon, javaAgent, d.Dir}, ":"),
+		"-Djava.library.path=" + filepath.Dir(file(t, javaLibrary)), filepath.Base(path),
+	}, arguments...)...)
 }
 
 func (d *Daemons) program(t testing.TB, path string) *Program {
@@ -81,15 +104,14 @@ func run(t testing.TB, command *exec.Cmd) {
 	}
 }
 
-func (p *Program) start(t testing.TB, command *exec.Cmd, environment ...string) {
+func (p *Program) start(t testing.TB, command *exec.Cmd) {
 	t.Helper()
-	p.launch(t, command, environment...)
+	p.launch(t, command)
 	p.Ready(t)
 }
 
-func (p *Program) launch(t testing.TB, command *exec.Cmd, environment ...string) {
+func (p *Program) launch(t testing.TB, command *exec.Cmd) {
 	t.Helper()
-	command.Env = append(command.Env, environment...)
 	input, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

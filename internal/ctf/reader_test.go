@@ -311,11 +311,11 @@ func TestValuesOfAnEventAreBoundedByTheSizeOfItsPacket(t *testing.T) {
 		fits           bool
 	}{
 		"as many as there are bits and some more": {"1", "struct { } a[4900];", true},
-		"more":                                    {"1", "struct { } a[5000];", false},
-		"more in all":                             {"1", "struct { } a[3000]; struct { } b[3000];", false},
-		"more in elements":                        {"1", "struct { struct { } b[1000]; } a[5];", false},
-		"as many as a header may have":            {"4096", "", true},
-		"more in a header":                        {"4097", "", false},
+		"more":                         {"1", "struct { } a[5000];", false},
+		"more in all":                  {"1", "struct { } a[3000]; struct { } b[3000];", false},
+		"more in elements":             {"1", "struct { struct { } b[1000]; } a[5];", false},
+		"as many as a header may have": {"4096", "", true},
+		"more in a header":             {"4097", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := ctf.NewReader(newTrace(t, strings.Replace(begin, "H", c.header, 1)+"event { name = x; fields := struct { uint8_t n[106]; "+c.fields+" }; };"))

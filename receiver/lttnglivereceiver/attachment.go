@@ -177,7 +177,7 @@ func (a *attachment) leave(err error) {
 		}
 	}
 	for _, t := range a.f.traces {
-		for _, s := range t.numbered {
+		for _, s := range t.streams {
 			s.present = false
 		}
 	}
@@ -316,6 +316,7 @@ func (a *attachment) settle(src *source) error {
 		t.begin(c, src.data)
 	}
 	src.trace, src.data, src.read = t, nil, nil
+	t.on = a
 	for _, s := range src.waiting {
 		a.open(src, s)
 	}

@@ -4,6 +4,7 @@
 package lttnglivereceiver
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -37,6 +38,7 @@ type follower struct {
 	traces    map[string]*trace
 	forgotten bool
 	buffers   buffers
+	ended     endedStreams
 	// followed is how many processes are followed, and waiting how many of their call events
 	// wait for names, in all traces.
 	followed, waiting int
@@ -85,6 +87,7 @@ func newFollower(env *environment, s lttnglive.Session) *follower {
 		handover: newHandover(env, logger), logs: newLogBatcher(env), rules: rulesByEvent(env.config.CallRules),
 		traces: map[string]*trace{}, backoff: backoff.New(env.config.Reconnect),
 		buffers: buffers{most: env.config.Limits.MaxWaitingBytes},
+		ended:   endedStreams{most: env.config.Limits.MaxStreams, at: map[endedStream]*list.Element{}},
 		warned:  map[string]bool{}, done: make(chan struct{}),
 	}
 }

@@ -273,7 +273,7 @@ func (a *attachment) hangUp(s *stream) {
 // newStreams asks for streams that were not told yet, and reports whether there are
 // some.
 func (a *attachment) newStreams() (bool, error) {
-	ended := a.endedProcesses()
+	ended := a.endedTraces()
 	reply, err := a.relay.NewStreams(a.ctx)
 	if err != nil {
 		var status *lttnglive.StatusError
@@ -290,12 +290,15 @@ func (a *attachment) newStreams() (bool, error) {
 	return len(reply.Streams) > 0, err
 }
 
-// endedProcesses are traces of one process each, all streams of which have ended and
-// were handed on.
-func (a *attachment) endedProcesses() []*trace {
+// endedTraces are traces of one process each, and traces that are not of this connection,
+// all streams of which have ended and were handed on.
+func (a *attachment) endedTraces() []*trace {
 	var ended []*trace
-	for _, src := range a.order {
-		if t := src.trace; t != nil && t.hasPID && t.live == 0 && len(t.numbered) > 0 {
+	for _, t := range a.f.traces {
+		if len(t.streams) > 0 {
+			continue
+		}
+		if here := t.on == a; here && t.hasPID && len(t.numbered) > 0 || !here && a.complete {
 			ended = append(ended, t)
 		}
 	}
@@ -309,15 +312,16 @@ func (a *attachment) endedProcesses() []*trace {
 func (a *attachment) forget(ended []*trace) {
 	f := a.f
 	for _, t := range ended {
-		if t.live > 0 {
+		if len(t.streams) > 0 {
 			continue
 		}
 		f.handOn(func() {
 			f.logs.flush()
-			t.flush()
+			t.endProcesses(callevent.CauseDisconnected)
 			f.savePosition(t)
 		})
 		delete(f.traces, t.key)
+		f.ended.forget(t)
 		f.forgotten = true
 		a.order = slices.DeleteFunc(a.order, func(src *source) bool {
 			if src.trace != t {
@@ -342,8 +346,8 @@ func (a *attachment) compare() {
 	}
 	a.complete = true
 	for _, t := range a.f.traces {
-		for _, s := range t.numbered {
-			if !s.present && !s.over {
+		for _, s := range t.streams {
+			if !s.present {
 				s.in.Lose(merge.Interrupted)
 				s.in.End()
 			}

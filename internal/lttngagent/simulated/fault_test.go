@@ -75,7 +75,7 @@ func TestListsGoWrong(t *testing.T) {
 		var wrong *lttngagent.ProtocolError
 		return errors.As(err, &wrong)
 	}
-	for kind, want := range map[simulated.FaultKind]func(lttngagent.ListReply, error) bool{
+	for kind, want := range map[simulated.FaultKind]func(error) bool{
 		simulated.HugeSize:   isProtocolError,
 		simulated.WrongCount: func(err error) bool { return isProtocolError(err) || timedOut(err) },
 		simulated.NoNUL:      func(err error) bool { return isProtocolError(err) || timedOut(err) },

@@ -38,7 +38,7 @@ var listReplies = []struct {
 	{"no loggers", v2, "00000001 00000000 00000000", lttngagent.ListReply{Code: lttngagent.Success}},
 	{"two loggers", v2, "00000001 00000006 00000002 612e6200 6300",
 		lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{"a.b", "c"}}},
-	{"the root logger, whose name is empty", v2, "00000001 00000003 00000002 00 6100",
+	{"an empty name", v2, "00000001 00000003 00000002 00 6100",
 		lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{"", "a"}}},
 	{"a name in UTF-8", v2, "00000001 00000003 00000001 c3a900",
 		lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{"é"}}},

@@ -168,3 +168,17 @@ func appContext(t *testing.T) lttngagent.Context {
 	require.NoError(t, err)
 	return c
 }
+
+func levels(t *testing.T, kind lttngagent.LevelType, level lttngagent.Level) lttngagent.Levels {
+	t.Helper()
+	l, err := lttngagent.NewLevels(kind, level)
+	require.NoError(t, err)
+	return l
+}
+
+func filter(t *testing.T, text string) lttngagent.Filter {
+	t.Helper()
+	f, err := lttngagent.ParseFilter(text)
+	require.NoError(t, err)
+	return f
+}

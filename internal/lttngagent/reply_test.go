@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -103,10 +104,14 @@ func TestARealListIsWithinTheDefaultLimits(t *testing.T) {
 		got, err := agent.ReadList(bufio.NewReader(bytes.NewReader(reply.AppendTo(nil, agent.Dialect))), lttngagent.Limits{})
 		require.NoError(t, err)
 		require.Equal(t, reply, got)
-		tooMany := lttngagent.ListReply{Code: lttngagent.Success, Loggers: append(reply.Loggers, "")}
-		_, err = agent.ReadList(bufio.NewReader(bytes.NewReader(tooMany.AppendTo(nil, agent.Dialect))), lttngagent.Limits{})
-		var wrong *lttngagent.ProtocolError
-		require.ErrorAs(t, err, &wrong)
+		tooMany := append(slices.Clone(reply.Loggers[:65535]), "", "")
+		tooLong := append(slices.Clone(reply.Loggers[:65535]), strings.Repeat("x", 64))
+		for _, loggers := range [][]string{tooMany, tooLong} {
+			b := lttngagent.ListReply{Code: lttngagent.Success, Loggers: loggers}.AppendTo(nil, agent.Dialect)
+			_, err = agent.ReadList(bufio.NewReader(bytes.NewReader(b)), lttngagent.Limits{})
+			var wrong *lttngagent.ProtocolError
+			require.ErrorAs(t, err, &wrong)
+		}
 	}
 }
 

@@ -151,6 +151,7 @@ func TestWhatPythonCannotTakeHasItCloseAndComeBack(t *testing.T) {
 		l, _ = d.registered()
 		assert.Empty(t, l.list(), name)
 		assert.Equal(t, 2, a.Stats().Connections, name)
+		assert.Equal(t, name != "a header alone", a.Stats().Unanswered == 1, name)
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/lttngagent"
@@ -38,19 +40,31 @@ func (c *connection) register() error {
 // obey reads a request and answers it. An error says that the connection is of no use
 // any more.
 func (c *connection) obey(ctx context.Context) error {
-	q, err := c.read()
-	if err != nil {
-		return err
-	}
-	command, err := q.Command(c.agent.options.Dialect)
-	if err == nil && c.agent.options.Domain == lttngagent.Python {
-		err = (lttngagent.Agent{Dialect: c.agent.options.Dialect, Domain: lttngagent.Python}).Supports(command)
-	}
-	if err != nil {
+	command, err := c.command()
+	var wrong *lttngagent.ProtocolError
+	var unsupported *lttngagent.UnsupportedError
+	switch {
+	case errors.As(err, &wrong), errors.As(err, &unsupported):
 		return c.fail(ctx, err)
+	case err != nil:
+		return err
 	}
 	c.agent.options.Log("agent %d is told: %s", c.agent.options.PID, describe(command))
 	return c.answer(ctx, command)
+}
+
+// command reads a command that the agent has.
+func (c *connection) command() (lttngagent.Command, error) {
+	q, err := c.read()
+	if err != nil {
+		return nil, err
+	}
+	o := c.agent.options
+	command, err := q.Command(o.Dialect)
+	if err != nil {
+		return nil, err
+	}
+	return command, lttngagent.Agent{Dialect: o.Dialect, Domain: o.Domain}.Supports(command)
 }
 
 // read reads a request. Python's agent takes what it reads at once for the whole.
@@ -80,8 +94,7 @@ func (c *connection) readAtOnce(n int) ([]byte, error) {
 	b := make([]byte, n)
 	got, err := c.Conn.Read(b)
 	if err == nil && got < n {
-		c.agent.count(func(s *Stats) { s.Unanswered++ })
-		err = fmt.Errorf("the agent, being Python's, closes: expected %d bytes at once, got %d", n, got)
+		err = &lttngagent.ProtocolError{Expected: fmt.Sprintf("%d bytes at once", n), Got: strconv.Itoa(got)}
 	}
 	return b[:got], err
 }

@@ -5,6 +5,7 @@ package test
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -101,8 +102,9 @@ func eachLogIn(t *testing.T, path string, f func(pcommon.Resource, pcommon.Instr
 	t.Helper()
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
+	text = text[:bytes.LastIndexByte(text, '\n')+1] // a line may not be whole yet
 	var unmarshaler plog.JSONUnmarshaler
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	for {
 		var line json.RawMessage
 		if err := decoder.Decode(&line); err == io.EOF {

@@ -38,11 +38,14 @@
 //   - Levels and filters are not looked at. A logger that is enabled sends all its
 //     records to the tracer, and the session that records them selects.
 //   - Python's agent doesn't look at names either: while anything is enabled, every
-//     logger is traced. It answers Disable with Success, whatever it is for.
-//   - An exception ends the thread of a Java agent and leaves its connection open and
-//     mute; for it to come back the daemon has to close it. A command that it doesn't
-//     know, a payload that is too short, and a type of levels that it doesn't know are
-//     such. Python's agent closes, and comes back after 3 s.
+//     logger is traced. It answers Disable with Success, whatever it is for. It lists
+//     every logger that the program has, and the parts of their names.
+//   - In Java a program waits 3 s for a daemon of the system's (by the port file in
+//     /var/run/lttng), and only then for one of the user's.
+//   - An exception ends the thread of a Java agent, leaves its connection open and mute,
+//     and nobody comes back: a command that it doesn't know, a payload that is too short,
+//     a type of levels that it doesn't know. Python's agent closes, and comes back after
+//     3 s; so it does on a message that doesn't come in one piece.
 //
 // # The RFC
 //

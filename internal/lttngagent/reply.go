@@ -28,8 +28,8 @@ func (r *reading) code() (Code, error) {
 // ListReply is the reply to List.
 type ListReply struct {
 	Code Code
-	// Loggers has the names, in no order; none unless the code is Success. That of
-	// java.util.logging's root logger is empty. They lie in one piece of memory.
+	// Loggers has the names, in no order; none unless the code is Success. They lie in one
+	// piece of memory. Real agents leave out java.util.logging's root logger.
 	Loggers []string
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -38,7 +39,7 @@ var listReplies = []struct {
 	{"no loggers", v2, "00000001 00000000 00000000", lttngagent.ListReply{Code: lttngagent.Success}},
 	{"two loggers", v2, "00000001 00000006 00000002 612e6200 6300",
 		lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{"a.b", "c"}}},
-	{"the root logger, whose name is empty", v2, "00000001 00000003 00000002 00 6100",
+	{"an empty name", v2, "00000001 00000003 00000002 00 6100",
 		lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{"", "a"}}},
 	{"a name in UTF-8", v2, "00000001 00000003 00000001 c3a900",
 		lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{"é"}}},
@@ -103,10 +104,14 @@ func TestARealListIsWithinTheDefaultLimits(t *testing.T) {
 		got, err := agent.ReadList(bufio.NewReader(bytes.NewReader(reply.AppendTo(nil, agent.Dialect))), lttngagent.Limits{})
 		require.NoError(t, err)
 		require.Equal(t, reply, got)
-		tooMany := lttngagent.ListReply{Code: lttngagent.Success, Loggers: append(reply.Loggers, "")}
-		_, err = agent.ReadList(bufio.NewReader(bytes.NewReader(tooMany.AppendTo(nil, agent.Dialect))), lttngagent.Limits{})
-		var wrong *lttngagent.ProtocolError
-		require.ErrorAs(t, err, &wrong)
+		tooMany := append(slices.Clone(reply.Loggers[:65535]), "", "")
+		tooLong := append(slices.Clone(reply.Loggers[:65535]), strings.Repeat("x", 64))
+		for _, loggers := range [][]string{tooMany, tooLong} {
+			b := lttngagent.ListReply{Code: lttngagent.Success, Loggers: loggers}.AppendTo(nil, agent.Dialect)
+			_, err = agent.ReadList(bufio.NewReader(bytes.NewReader(b)), lttngagent.Limits{})
+			var wrong *lttngagent.ProtocolError
+			require.ErrorAs(t, err, &wrong)
+		}
 	}
 }
 

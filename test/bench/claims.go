@@ -17,6 +17,7 @@ var suites = []suite{
 	{pkg: "./internal/callevent", pattern: "^BenchmarkPackUnpack$", time: "0.5s"},
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
+	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
 }
 
@@ -26,6 +27,7 @@ const (
 	eventsPerCPU    = "Mevents/cpu-s"
 	peak, peakAtTen = "peak-MiB", "peak-MiB-at-10x"
 	allocations     = "allocs/op"
+	listed          = "listed-s"
 )
 
 // claim is a line of the table.
@@ -72,4 +74,5 @@ var claims = []claim{
 	timesBabeltrace("LTTng: log records of all events, against babeltrace2 writing text", 3, "contexts", "logRecords", "babeltrace2Text"),
 	timesBabeltrace("  without contexts", 3, "bare", "logRecords", "babeltrace2Text"),
 	timesBabeltrace("LTTng: batches and paired spans, against babeltrace2 -o dummy", 1, "contexts", "spans", "babeltrace2Dummy"),
+	{what: "LTTng agents: 1,000 with 500 loggers each, listed by the distribution", bound: 5, atMost: true, unit: "s", benchmark: "BenchmarkListAgents", metric: listed},
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // remedy is how the peers are had.
-const remedy = "install LTTng (Debian: apt-get install lttng-tools liblttng-ust-dev liblttng-ust-agent-java liblttng-ust-agent-java-jni babeltrace2 gcc libc6-dev openjdk-17-jdk-headless)"
+const remedy = "install LTTng (Debian: apt-get install lttng-tools liblttng-ust-dev liblttng-ust-agent-java liblttng-ust-agent-java-jni python3-lttngust babeltrace2 gcc libc6-dev openjdk-17-jdk-headless util-linux)"
 
 // Require skips the test where a part of LTTng is missing, or a compiler, or fails it if
 // CALLBRAID_REQUIRE_PEERS is set.

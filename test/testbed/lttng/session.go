@@ -22,6 +22,9 @@ type Session struct {
 	// CPU has two for each channel. Programs lose what doesn't fit; default 2 MiB, which
 	// is more than the programs of tests fill before it is read.
 	Buffer int
+	// AnyAgentRecords records what agents send to the tracer, whoever has switched their
+	// loggers, and switches none. Otherwise all loggers of Java are switched on.
+	AnyAgentRecords bool
 
 	daemons *Daemons
 }
@@ -51,7 +54,12 @@ func (d *Daemons) Create(t testing.TB, s Session) *Session {
 	d.lttng(t, "add-context", "--userspace", "--session="+s.Name, "--type=vpid", "--type=vtid", "--type=procname")
 	// Without its own events: records of Java would come twice.
 	d.lttng(t, "enable-event", "--userspace", "--session="+s.Name, "--channel="+channels[0], "lttng_ust_*")
-	d.lttng(t, "enable-event", "--jul", "--session="+s.Name, "--all")
+	if s.AnyAgentRecords {
+		// "lttng_jul:*" is not allowed, since LTTng makes such rules itself.
+		d.lttng(t, "enable-event", "--userspace", "--session="+s.Name, "--channel="+channels[0], "lttng_ju*,lttng_pytho*")
+	} else {
+		d.lttng(t, "enable-event", "--jul", "--session="+s.Name, "--all")
+	}
 	s.Start(t)
 	return &s
 }

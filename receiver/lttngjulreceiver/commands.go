@@ -129,7 +129,7 @@ func (a *agent) note(command lttngagent.Command, succeeded bool) {
 		}
 	case lttngagent.EnableContext:
 		if succeeded {
-			a.undo = append(a.undo, lttngagent.DisableContext{Context: c.Context})
+			a.undo = append(a.undo, lttngagent.DisableContext(c))
 		}
 	default:
 		for i := len(a.undo) - 1; i >= 0; i-- {

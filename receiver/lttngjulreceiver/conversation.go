@@ -59,7 +59,9 @@ func (c *conversation) close() {
 // unaskedError: an agent sends something without being asked.
 type unaskedError struct{}
 
-func (unaskedError) Error() string { return "byte 0: expected nothing before the next command, got something" }
+func (unaskedError) Error() string {
+	return "byte 0: expected nothing before the next command, got something"
+}
 
 // silentError: an agent has not done what it has to in its time.
 type silentError struct {

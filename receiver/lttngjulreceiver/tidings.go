@@ -106,7 +106,9 @@ func (a *agent) sayRefused(command lttngagent.Command, r result, why string, cod
 
 // subjectOf is what a command is about, as text and as an attribute; empty: nothing.
 func subjectOf(command lttngagent.Command) (string, logAttribute) {
-	logger := func(p lttngagent.Pattern) (string, logAttribute) { return p.String(), text(attributeLogger, p.String()) }
+	logger := func(p lttngagent.Pattern) (string, logAttribute) {
+		return p.String(), text(attributeLogger, p.String())
+	}
 	context := func(c lttngagent.Context) (string, logAttribute) {
 		return c.String(), text(attributeContext, c.String())
 	}

@@ -28,12 +28,12 @@ func (e *environment) handoverSettings() handover.Settings {
 type logSink = handover.Logs[logEntry]
 
 func newLogSink(env *environment, next consumer.Logs) *logSink {
-	return handover.NewLogs(handover.LogsSettings[logEntry]{
-		Settings: env.handoverSettings(), Next: next,
-		MaxRecords: env.config.Limits.MaxQueuedLogs, MaxBytes: env.config.Limits.MaxQueuedLogBytes,
+	return handover.NewLogs(next, handover.QueueSettings[logEntry, plog.Logs]{
+		Settings: env.handoverSettings(),
+		MaxItems: env.config.Limits.MaxQueuedLogs, MaxBytes: env.config.Limits.MaxQueuedLogBytes,
 		Overflow: handover.OverflowDrop, MaxAtOnce: maxEntriesAtOnce,
 		Size:    (*logEntry).size,
-		Logs:    func(entries []logEntry) plog.Logs { return logsOf(entries, env.build) },
+		Make:    func(entries []logEntry) plog.Logs { return logsOf(entries, env.build) },
 		Dropped: env.telemetry.logRecordsDropped,
 	})
 }

@@ -25,8 +25,10 @@ type agent struct {
 
 	// released says that the application was let go on.
 	released bool
-	// origin is what log records say of it; nil: it wasn't introduced.
-	origin *origin
+	// introduced says that it was said that the agent has registered. origin is whose its
+	// log records are; nil where no pipeline takes them.
+	introduced bool
+	origin     *origin
 	// undo are the commands that leave the agent as it was, the last first to be sent.
 	undo      []lttngagent.Command
 	inventory inventory
@@ -58,7 +60,6 @@ func (a *agent) leave(latest time.Time) {
 // run talks with the agent until it has gone or is left.
 func (a *agent) run() {
 	err := a.work()
-	a.introduce()
 	a.gone(endingOf(err))
 	a.loggers.Store(0)
 }

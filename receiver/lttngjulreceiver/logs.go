@@ -93,6 +93,7 @@ func (l *logEntry) size() (records, bytes int) {
 
 // log hands on an entry of an agent, if a pipeline takes any.
 func (a *agent) log(at time.Time, entry logEntry) {
+	a.introduce()
 	if a.env.logs == nil {
 		return
 	}

@@ -17,19 +17,22 @@ import (
 // introduce says that the agent has registered, once. It is called before anything else
 // is said of it, and as late as can be: it takes time to find out whose the agent is.
 func (a *agent) introduce() {
-	if a.origin != nil {
+	if a.introduced {
 		return
 	}
-	a.origin = &origin{resource: a.env.resourceOf(a), domain: a.who.Domain.String()}
-	peer := a.conversation.conn.RemoteAddr()
-	attributes := []logAttribute{text(attributeProtocol, a.who.Dialect.String())}
-	if tcp, ok := peer.(*net.TCPAddr); ok {
-		attributes = append(attributes, text(attributePeerAddress, tcp.IP.String()), number(attributePeerPort, int64(tcp.Port)))
-	}
-	a.log(a.registered, logEntry{event: eventRegistered, severity: plog.SeverityNumberInfo, body: "Agent registered", attributes: attributes})
+	a.introduced = true
 	if since, say := a.env.lines.registered.Say(a.env.now()); say {
 		a.env.logger.Info("An LTTng agent has registered", a.fields(zap.Int("since_last_line", since))...)
 	}
+	if a.env.logs == nil {
+		return
+	}
+	a.origin = &origin{resource: a.env.resourceOf(a), domain: a.who.Domain.String()}
+	attributes := []logAttribute{text(attributeProtocol, a.who.Dialect.String())}
+	if tcp, ok := a.conversation.conn.RemoteAddr().(*net.TCPAddr); ok {
+		attributes = append(attributes, text(attributePeerAddress, tcp.IP.String()), number(attributePeerPort, int64(tcp.Port)))
+	}
+	a.log(a.registered, logEntry{event: eventRegistered, severity: plog.SeverityNumberInfo, body: "Agent registered", attributes: attributes})
 }
 
 // fields are what a line in the log says of the agent.
@@ -39,6 +42,7 @@ func (a *agent) fields(more ...zap.Field) []zap.Field {
 
 // gone says that the agent is no longer registered.
 func (a *agent) gone(e ending) {
+	a.introduce()
 	a.env.telemetry.agentGone(e.cause)
 	if e.cause == causeBadData {
 		where := badReply
@@ -84,7 +88,6 @@ func (a *agent) sayLoggers(appeared, disappeared []string) {
 // sayRefused says that the agent refused a command, or cannot be told it: there is no
 // code then.
 func (a *agent) sayRefused(command lttngagent.Command, r result, why string, code lttngagent.Code) {
-	a.introduce()
 	attributes := []logAttribute{
 		text(attributeCommand, commandAttribute(command.Type()).String()), text(attributeResult, r.attribute().String()),
 	}

@@ -6,7 +6,7 @@ package lttngjulreceiver
 import "time"
 
 // firstPause is the time between the first two lists.
-const firstPause = time.Second
+const firstPause = 250 * time.Millisecond
 
 // pace is when an agent is asked for its loggers: at once, then after a pause that
 // doubles up to an interval. It begins anew when something has changed: programs attach

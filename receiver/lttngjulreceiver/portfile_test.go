@@ -113,15 +113,10 @@ func TestAFileOfAReceiverThatDiedIsTakenOver(t *testing.T) {
 }
 
 func TestWhatIsNotTheReceiversIsLeftAloneAndItDoesNotStart(t *testing.T) {
-	living := livingPort(t)
 	cases := map[string]struct {
 		make func(path string)
 		want string
 	}{
-		"a file of a daemon that lives": {
-			func(path string) { writeFile(t, path, fmt.Sprintln(living)) },
-			fmt.Sprintf("has port %d, on which another daemon listens, such as lttng-sessiond or another collector: stop that one, or leave the file out of port_files", living),
-		},
 		"a file without a port": {
 			func(path string) { writeFile(t, path, "precious") },
 			`: expected a file with a port, got "precious": remove it if nobody needs it`,
@@ -164,6 +159,30 @@ func statOf(t *testing.T, path string) string {
 	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
 }
 
+const linePortFile = "A port file is not this receiver's: agents that read it don't come here"
+
+func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
+	daemon, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer daemon.Close()
+	port := daemon.Addr().(*net.TCPAddr).Port
+	free, taken := filepath.Join(t.TempDir(), "free"), filepath.Join(t.TempDir(), "taken")
+	writeFile(t, taken, fmt.Sprintln(port))
+	before := statOf(t, taken)
+	b := newBed(t, withPortFiles(taken, free))
+	assert.Equal(t, fmt.Sprintf("%s has port %d, on which another daemon listens, such as lttng-sessiond or another collector: stop that one, or leave the file out of port_files", taken, port),
+		b.awaitSaid(linePortFile).ContextMap()["error"])
+	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
+	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
+	assert.Equal(t, before, statOf(t, taken))
+	assert.Len(t, b.said.FilterMessage(linePortFile).All(), 1, "it is said once")
+
+	require.NoError(t, daemon.Close())
+	b.await("the file", func() bool { return contentOf(taken) == fmt.Sprintln(b.port()) })
+	b.shutdown()
+	assert.NoFileExists(t, taken)
+}
+
 func TestAFileThatCannotBeWrittenIsNamedWithTheRemedy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "no", "such", "agent.port")
 	b := unstartedBed(t, withPortFiles(file))
@@ -188,7 +207,7 @@ func TestAPortInUseIsNamedWithTheRemedy(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.Endpoint = address })
 	err := b.component.Start(context.Background(), componenttest.NewNopHost())
 	require.ErrorContains(t, err, "listening for LTTng agents on endpoint "+address)
-	assert.ErrorContains(t, err, "lttng-sessiond has this port where it runs: set endpoint to another one")
+	assert.ErrorContains(t, err, "where lttng-sessiond runs, it has the first that is free of ports 5345 to 5354: set endpoint to another one")
 	b.shutdown()
 }
 
@@ -199,7 +218,7 @@ func TestAFileThatIsRemovedWhileTheReceiverRunsIsWrittenAgain(t *testing.T) {
 		require.NoError(t, os.Remove(file))
 		b.await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
 	}
-	b.awaitSaid("A port file was gone, and is written again")
+	b.awaitSaid("A port file was gone or another daemon's, and is written again")
 	b.await("both are counted", func() bool { return b.metric("port_files_lost") >= 2 })
 	b.shutdown()
 	assert.NoFileExists(t, file)
@@ -210,7 +229,7 @@ func TestAFileThatAnotherDaemonTakesWhileTheReceiverRunsIsLeftToIt(t *testing.T)
 	b := newBed(t, withPortFiles(file))
 	theirs := fmt.Sprintln(livingPort(t))
 	writeFile(t, file, theirs)
-	line := b.awaitSaid("A port file is no longer this receiver's: agents that read it don't come here")
+	line := b.awaitSaid(linePortFile)
 	assert.Contains(t, line.ContextMap()["error"], "on which another daemon listens")
 	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
 	assert.Len(t, b.said.FilterMessage(line.Message).All(), 1, "it is said once")

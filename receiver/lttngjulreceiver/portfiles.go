@@ -4,6 +4,7 @@
 package lttngjulreceiver
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -32,8 +33,9 @@ type watchedFile struct {
 	restored logline.Seldom
 }
 
-// claimPortFiles writes the port of an address into all files of the configuration, or
-// into none.
+// claimPortFiles writes the port of an address into all files of the configuration. One
+// that another daemon owns is left to it, until that one is gone: it may be started
+// before the receiver or after it. What else is wrong is an error, and no file is left.
 func claimPortFiles(env *environment, address net.Addr) (*portFiles, error) {
 	p := &portFiles{env: env}
 	tcp, ok := address.(*net.TCPAddr)
@@ -41,17 +43,38 @@ func claimPortFiles(env *environment, address net.Addr) (*portFiles, error) {
 		return nil, fmt.Errorf("port_files are set, and endpoint is %s: agents connect to %s: set its host to localhost", address, agentHost)
 	}
 	for i, path := range env.config.PortFiles {
-		file, err := newPortFile(path, tcp.Port)
-		if err == nil {
-			_, err = file.claim()
-		}
-		if err != nil {
+		if err := p.claim(path, tcp.Port); err != nil {
 			p.release()
 			return nil, fmt.Errorf("port_files[%d]: %w", i, err)
 		}
-		p.files = append(p.files, &watchedFile{portFile: file})
 	}
 	return p, nil
+}
+
+func (p *portFiles) claim(path string, port int) error {
+	file, err := newPortFile(path, port)
+	if err != nil {
+		return err
+	}
+	f := &watchedFile{portFile: file}
+	_, err = f.claim()
+	var owned *ownedError
+	if err != nil && !errors.As(err, &owned) {
+		return err
+	}
+	if owned != nil {
+		p.complain(f, owned)
+	}
+	p.files = append(p.files, f)
+	return nil
+}
+
+// complain says that a file is not the receiver's, once for each time that it is so.
+func (p *portFiles) complain(f *watchedFile, err error) {
+	if since, say := f.trouble.Say(p.env.now()); say {
+		p.env.logger.Error("A port file is not this receiver's: agents that read it don't come here",
+			zap.Error(err), zap.Int("since_last_line", since))
+	}
 }
 
 // watch looks after the files until the receiver stops.
@@ -77,26 +100,23 @@ func (p *portFiles) run() {
 }
 
 // check writes a file again that is gone or stale, and says it where another daemon has
-// taken it.
+// it.
 func (p *portFiles) check(f *watchedFile) {
 	written, err := f.claim()
-	now := p.env.now()
 	if written || err != nil {
 		p.env.telemetry.portFileLost()
 	}
 	if err != nil {
-		if since, say := f.trouble.Say(now); say {
-			p.env.logger.Error("A port file is no longer this receiver's: agents that read it don't come here",
-				zap.Error(err), zap.Int("since_last_line", since))
-		}
+		p.complain(f, err)
 		return
 	}
 	f.trouble.Over()
 	if !written {
 		return
 	}
-	if since, say := f.restored.Say(now); say {
-		p.env.logger.Warn("A port file was gone, and is written again", zap.String("file", f.path), zap.Int("since_last_line", since))
+	if since, say := f.restored.Say(p.env.now()); say {
+		p.env.logger.Info("A port file was gone or another daemon's, and is written again",
+			zap.String("file", f.path), zap.Int("since_last_line", since))
 	}
 }
 

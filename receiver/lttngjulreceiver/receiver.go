@@ -129,7 +129,7 @@ func (r *julReceiver) Start(ctx context.Context, _ component.Host, next sharedre
 func listenError(endpoint string, err error) error {
 	err = fmt.Errorf("listening for LTTng agents on endpoint %s: %w", endpoint, err)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w: lttng-sessiond has this port where it runs: set endpoint to another one, and port_files to files that it doesn't write", err)
+		return fmt.Errorf("%w: where lttng-sessiond runs, it has the first that is free of ports 5345 to 5354: set endpoint to another one", err)
 	}
 	return err
 }

@@ -25,18 +25,21 @@ import (
 // config/lttng.yaml as it is shipped, and the programs of docs/lttng.md, with LTTng's own
 // daemons.
 
-// shippedForLTTng is config/lttng.yaml with other addresses; nothing else is changed.
+// shippedForLTTng is config/lttng.yaml with other addresses and another port file; nothing
+// else is changed.
 func shippedForLTTng(t *testing.T, relay, spans, metrics string) string {
 	t.Helper()
 	text, err := os.ReadFile("../config/lttng.yaml")
 	require.NoError(t, err)
 	configuration := string(text)
-	for setting, address := range map[string]string{
+	for setting, value := range map[string]string{
 		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:5344": relay,
 		"endpoint: localhost:4317": spans, "endpoint: localhost:8889": metrics,
+		"endpoint: localhost:5360": "localhost:0", "port_files: [~/.lttng/agent.port]": "[" + filepath.Join(t.TempDir(), "agent.port") + "]",
 	} {
 		require.Equal(t, 1, strings.Count(configuration, setting+"\n"), setting)
-		configuration = strings.Replace(configuration, setting, "endpoint: "+address, 1)
+		field, _, _ := strings.Cut(setting, ":")
+		configuration = strings.Replace(configuration, setting, field+": "+value, 1)
 	}
 	return configuration
 }

@@ -117,14 +117,16 @@ func (f *follower) attach() error {
 // begun says that the session is attached. Of its streams not all are told yet.
 func (f *follower) begun(viewer *lttnglive.Viewer) {
 	f.env.telemetry.sessions(1)
-	message := "The session is attached"
+	f.lines.attached()
+	log, message := f.logger.Info, "The session is attached"
 	if f.attached {
 		message = "The session is attached again"
+		if !f.said {
+			log = f.logger.Debug
+		}
 	}
-	if !f.unsaid {
-		f.logger.Info(message, zap.Stringer("relay_version", viewer.RelayVersion()))
-	}
-	f.attached, f.failing, f.unsaid = true, false, false
+	log(message, zap.Stringer("relay_version", viewer.RelayVersion()))
+	f.attached, f.said = true, false
 }
 
 // find finds the session on a new connection: its ID holds as long as the relay daemon

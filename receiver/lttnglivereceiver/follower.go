@@ -50,15 +50,13 @@ type follower struct {
 	held           time.Duration
 	began, stopped time.Time
 
-	// attached says that the session was attached once; failing that the relay daemon
-	// can't be reached, which is logged once.
-	attached, failing bool
+	// attached says that the session was attached once; said that a line has said why it is
+	// no longer, so that there is one when it is again.
+	attached, said bool
 	// The warnings that a session gets once.
 	warned map[string]bool
-	// lines are those that can come very often. unsaid says that the session was dropped
-	// without a word, so that there is none when it is read again.
-	lines  sessionLines
-	unsaid bool
+	// lines are those that can come very often.
+	lines sessionLines
 
 	counts sessionCounts
 	// done is closed when the follower ends; over says then that the session was
@@ -147,25 +145,27 @@ func (f *follower) run() {
 func (f *follower) failed(err error, pause time.Duration) {
 	var bad *badData
 	var refused *lttnglive.StatusError
+	now := f.env.now()
 	switch {
 	case errors.As(err, &bad):
 		f.env.telemetry.badData(bad.what)
-		since, say := f.lines.bad.Say(f.env.now())
-		if f.unsaid = !say; say {
+		if since, say := f.lines.bad.Say(now); say {
+			f.said = true
 			f.logger.Error("The session is dropped for now: what came could not be read",
 				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("since_last", since))
 		}
 	case errors.As(err, &refused):
-		if !f.failing {
-			f.logger.Warn("The session cannot be attached: it is tried again", zap.Error(err))
+		if since, say := f.lines.refused.Say(now); say {
+			f.said = true
+			f.logger.Warn("The session cannot be attached: it is tried again", zap.Error(err), zap.Int("since_last", since))
 		}
 	default:
 		f.env.telemetry.connectionFailed()
-		if !f.failing {
-			f.logger.Warn("The connection to the relay daemon failed: it is made again", zap.Error(err))
+		if since, say := f.lines.disconnected.Say(now); say {
+			f.said = true
+			f.logger.Warn("The connection to the relay daemon failed: it is made again", zap.Error(err), zap.Int("since_last", since))
 		}
 	}
-	f.failing = true
 }
 
 // finish hands on what is left of a session that is no longer read.

@@ -18,6 +18,14 @@ import (
 type sessionLines struct {
 	bad, leftOut, unreadable, cleared logline.Seldom
 	overtaken, noRoom, cannotPack     logline.Seldom
+	// disconnected and refused end when the session is attached.
+	disconnected, refused logline.Burst
+}
+
+// attached ends what kept the session from being attached.
+func (l *sessionLines) attached() {
+	l.disconnected.Over()
+	l.refused.Over()
 }
 
 // sometimes logs a warning if it is its turn.

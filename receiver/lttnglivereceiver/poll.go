@@ -143,7 +143,7 @@ func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error
 	}
 	i := &s.pending
 	if i.Flags.Has(lttnglive.FlagNewMetadata) {
-		if err := a.readMetadata(a.sourceOf(s)); err != nil {
+		if err := a.readMetadata(s.source); err != nil {
 			return 0, false, err
 		}
 	}
@@ -171,16 +171,6 @@ func (a *attachment) quiet(s *stream, i *lttnglive.Index) {
 			a.silence = min(a.silence, class.Clock.UnixNano(i.TimestampEnd))
 		}
 	}
-}
-
-// sourceOf is where the metadata of a stream comes from.
-func (a *attachment) sourceOf(s *stream) *source {
-	for _, src := range a.order {
-		if src.trace == s.trace {
-			return src
-		}
-	}
-	return nil
 }
 
 // fetch gets the packet that the stream's index announced.
@@ -227,7 +217,7 @@ func (a *attachment) fetch(s *stream) (bool, error) {
 		return true, nil
 	}
 	if reply.Flags.Has(lttnglive.FlagNewMetadata) {
-		if err := a.readMetadata(a.sourceOf(s)); err != nil {
+		if err := a.readMetadata(s.source); err != nil {
 			return false, err
 		}
 	}

@@ -61,6 +61,14 @@ func TestNothingIsReadTwiceWhenTheConnectionIsLost(t *testing.T) {
 	assert.Zero(t, b.metric("receiver_lttng_live_packets_lost"))
 	assert.Zero(t, b.metric("receiver_lttng_live_events_late"))
 	assert.Positive(t, b.metric("receiver_lttng_live_connection_failures"))
+	// Connections that break again and again, with packets between, are said seldom.
+	for _, line := range []string{
+		"The connection to the relay daemon failed: it is made again", "The session is attached again",
+		"The sessions of the relay daemon cannot be listed: it is tried again", "The relay daemon can be reached again",
+	} {
+		assert.Less(t, b.saidAloud(line), parts/2, line)
+	}
+	assert.Positive(t, b.saidAloud("The session is attached again"))
 	checkCygSpans(t, "cyg1", b.pipeline)
 }
 

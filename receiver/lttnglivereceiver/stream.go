@@ -19,6 +19,7 @@ type stream struct {
 	// What follows is of the connection that there is.
 
 	id      uint64
+	source  *source
 	present bool
 	hungUp  bool
 	// pending is a packet that could not be had yet.

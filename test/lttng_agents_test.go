@@ -42,6 +42,7 @@ receivers:
     list_interval: 100ms
     enable:
       - {domain: jul, logger: "com.example.*", level: FINE}
+      - {domain: log4j, logger: "com.example.*", level: DEBUG}
       - {domain: python, logger: "com.example.*", level: DEBUG}
     contexts:
       - {provider: test, name: request}
@@ -124,17 +125,18 @@ func awaitTraced(t *testing.T, p *lttng.Program, logger string, want bool) {
 // launchLoggers starts a program of a domain with a real agent.
 func launchLoggers(t *testing.T, home *lttng.Home, domain string) *lttng.Program {
 	t.Helper()
-	if domain == "python" {
-		return home.LaunchLoggers(t, loggersInPython)
+	path := loggersInPython
+	if domain != "python" {
+		path = home.BuildJava(t, loggersInJava)
 	}
-	return home.LaunchLoggers(t, home.BuildJava(t, loggersInJava))
+	return home.LaunchLoggers(t, path, domain)
 }
 
 // Whether the agent is Java's or Python's: its loggers are seen and switched, without any
 // daemon of LTTng; and it comes back to a collector that was away.
 func TestLTTngAgentsAreSwitched(t *testing.T) {
 	lttng.RequireAgents(t)
-	for _, domain := range []string{"jul", "python"} {
+	for _, domain := range []string{"jul", "log4j", "python"} {
 		t.Run(domain, func(t *testing.T) {
 			home, endpoint := lttng.NewHome(t), testbed.Address(t)
 			configuration := switcher(endpoint, home.SystemPortFile(), "")
@@ -200,8 +202,8 @@ func checkSaid(t *testing.T, c *testbed.Collector, domain string, pid int, cause
 // busy the machine is, so the quickest of a few programs counts.
 func TestAProgramsFirstHandlerIsMadeAtOnce(t *testing.T) {
 	lttng.RequireAgents(t)
-	const tries, most = 5, 500 * time.Millisecond
-	for _, domain := range []string{"jul", "python"} {
+	const tries, most = 8, 500 * time.Millisecond
+	for _, domain := range []string{"jul", "log4j", "python"} {
 		home, endpoint := lttng.NewHome(t), testbed.Address(t)
 		c := testbed.Start(t, switcher(endpoint, home.SystemPortFile(), ""))
 		least := time.Hour
@@ -233,7 +235,7 @@ receivers:
     poll: {list_interval: 20ms}`, daemons.Relay.Live), 1)+`
     logs/live: {receivers: [lttng_live], exporters: [file/logs]}
 `)
-	for _, domain := range []string{"jul", "python"} {
+	for _, domain := range []string{"jul", "log4j", "python"} {
 		p := launchLoggers(t, daemons.Home, domain)
 		p.Ready(t)
 		one, other := "com.example."+domain, "org.example."+domain
@@ -254,7 +256,29 @@ receivers:
 	c.Stop(t)
 	bodies := recordBodies(t, c)
 	assert.NotContains(t, bodies, "off jul")
+	assert.NotContains(t, bodies, "off log4j")
 	assert.Contains(t, bodies, "off python", "Python's agent traces all loggers or none")
+}
+
+// A port file that LTTng's session daemon has is left to it; when it ends, agents are told
+// the collector's port.
+func TestAPortFileOfTheSessionDaemonIsLeftToItUntilItEnds(t *testing.T) {
+	daemons, endpoint := lttng.Start(t), testbed.Address(t)
+	theirs, err := os.ReadFile(daemons.PortFile())
+	require.NoError(t, err)
+	c := testbed.Start(t, switcher(endpoint, daemons.PortFile(), ""))
+	awaitSaid(t, c, "on which another daemon listens", 1)
+	now, err := os.ReadFile(daemons.PortFile())
+	require.NoError(t, err)
+	assert.Equal(t, theirs, now)
+	daemons.EndSessionDaemon(t)
+	_, port, _ := strings.Cut(endpoint, ":")
+	testbed.Eventually(t, "the collector's port is in the file", func() (bool, string) {
+		text, err := os.ReadFile(daemons.PortFile())
+		return err == nil && strings.TrimSpace(string(text)) == port, fmt.Sprintf("%q, %v", text, err)
+	})
+	c.Stop(t)
+	assert.NoFileExists(t, daemons.PortFile())
 }
 
 // awaitRecord waits until a record of a program has become a log record.

@@ -72,10 +72,10 @@ func realAgent(t *testing.T, domain lttngagent.Domain) (realProgram, daemon) {
 	home, d := lttng.NewHome(t), listen(t)
 	d.portFile(home.SystemPortFile())
 	path := loggersInPython
-	if domain == lttngagent.JUL {
+	if domain != lttngagent.Python {
 		path = home.BuildJava(t, loggersInJava)
 	}
-	return realProgram{t, home.LaunchLoggers(t, path)}, d
+	return realProgram{t, home.LaunchLoggers(t, path, domain.String())}, d
 }
 
 // simulatedAgent is realAgent for a simulated one.
@@ -104,7 +104,7 @@ func both(t *testing.T, domain lttngagent.Domain, do func(program, daemon, *link
 }
 
 func TestSimulatedAgentsAnswerAsRealOnes(t *testing.T) {
-	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Python} {
+	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Log4j, lttngagent.Python} {
 		t.Run(domain.String(), func(t *testing.T) {
 			both(t, domain, func(p program, d daemon, l *link) (said []string) {
 				say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -27,7 +26,7 @@ func RequireAgents(t testing.TB) {
 			missing(t, command+" in PATH")
 		}
 	}
-	for _, pattern := range []string{javaLibrary, javaCommon, javaAgent, python, pythonAgent, pythonLibrary} {
+	for _, pattern := range []string{javaLibrary, javaCommon, javaAgent, javaLog4jAgent, javaLog4j, python, pythonAgent, pythonLibrary} {
 		file(t, pattern)
 	}
 }
@@ -53,26 +52,26 @@ func (h *Home) agentCommand(name string, arguments ...string) *exec.Cmd {
 	return command
 }
 
-// LaunchLoggers starts a program of Java, by the class that BuildJava gave, or of
-// Python, by its file, which has LTTng's agent and does what it is told by Ask. Ready
-// waits until its first handler is made.
-func (h *Home) LaunchLoggers(t testing.TB, path string) *Program {
+// LaunchLoggers starts a program with LTTng's agent for a logging library, jul, log4j or
+// python, which does what it is told by Ask. It is one of Java, by the class that BuildJava
+// gave, or of Python, by its file. Ready waits until its first handler is made.
+func (h *Home) LaunchLoggers(t testing.TB, path, library string) *Program {
 	t.Helper()
-	p := h.program(t, path)
-	if source, isPython := strings.CutSuffix(path, ".py"); isPython {
+	if library == "python" {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Where the home's user can read it.
-		p.Path = filepath.Join(h.Dir, filepath.Base(source)+".py")
-		p.Truth = p.Path + "." + strconv.Itoa(h.programs)
-		if err := os.WriteFile(p.Path, text, 0o644); err != nil {
+		path = filepath.Join(h.Dir, filepath.Base(path)) // where the home's user can read it
+		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		p.launch(t, h.agentCommand(python, "-u", p.Path))
-		return p
 	}
-	p.launch(t, h.agentCommand("java", h.javaArguments(t, path)...))
+	p := h.program(t, path)
+	if library == "python" {
+		p.launch(t, h.agentCommand(python, "-u", path))
+	} else {
+		p.launch(t, h.agentCommand("java", h.javaArguments(t, path, library)...))
+	}
 	return p
 }

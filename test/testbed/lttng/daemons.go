@@ -44,6 +44,15 @@ func Start(t testing.TB) *Daemons {
 	return d
 }
 
+// EndSessionDaemon ends the session daemon in order, with all its sessions.
+func (d *Daemons) EndSessionDaemon(t testing.TB) {
+	t.Helper()
+	if d.sessiond.hasEnded() {
+		t.Fatalf("expected the session daemon to run, it has ended: %v\n%s", d.sessiond.exit, d.sessiond.said())
+	}
+	d.sessiond.terminate()
+}
+
 // lttng runs the command line client and gives what it said.
 func (d *Daemons) lttng(t testing.TB, arguments ...string) string {
 	t.Helper()

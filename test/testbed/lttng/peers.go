@@ -17,6 +17,8 @@ const (
 	javaLibrary    = "/usr/lib/*/jni/liblttng-ust-jul-jni.so"
 	javaCommon     = "/usr/share/java/lttng-ust-agent-common.jar"
 	javaAgent      = "/usr/share/java/lttng-ust-agent-jul.jar"
+	javaLog4jAgent = "/usr/share/java/lttng-ust-agent-log4j.jar"
+	javaLog4j      = "/usr/share/java/log4j-1.2.jar"
 )
 
 // remedy is how the peers are had.
@@ -31,7 +33,7 @@ func Require(t testing.TB) {
 			missing(t, command+" in PATH")
 		}
 	}
-	for _, pattern := range []string{functionTracer, javaLibrary, javaCommon, javaAgent} {
+	for _, pattern := range []string{functionTracer, javaLibrary, javaCommon, javaAgent, javaLog4jAgent, javaLog4j} {
 		file(t, pattern)
 	}
 }

@@ -64,8 +64,13 @@ func (h *Home) cCommand(t testing.TB, path string, arguments ...string) *exec.Cm
 // BuildJava compiles a Java program, and gives the path of its class.
 func (h *Home) BuildJava(t testing.TB, source string) string {
 	t.Helper()
-	run(t, exec.Command("javac", "-encoding", "UTF-8", "-cp", javaCommon+":"+javaAgent, "-d", h.Dir, source))
+	run(t, exec.Command("javac", "-encoding", "UTF-8", "-cp", javaClasses(), "-d", h.Dir, source))
 	return filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".java"))
+}
+
+// javaClasses is a class path: what programs with agents need, and more.
+func javaClasses(more ...string) string {
+	return strings.Join(append([]string{javaCommon, javaAgent, javaLog4jAgent, javaLog4j}, more...), ":")
 }
 
 // LaunchJava starts a Java program that BuildJava has compiled, with arguments as
@@ -91,7 +96,7 @@ func (h *Home) javaCommand(t testing.TB, path string, arguments ...string) *exec
 func (h *Home) javaArguments(t testing.TB, path string, arguments ...string) []string {
 	t.Helper()
 	return append([]string{
-		"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", strings.Join([]string{javaCommon, javaAgent, h.Dir}, ":"),
+		"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", javaClasses(h.Dir),
 		"-Djava.library.path=" + filepath.Dir(file(t, javaLibrary)), filepath.Base(path),
 	}, arguments...)
 }

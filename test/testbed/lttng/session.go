@@ -56,7 +56,7 @@ func (d *Daemons) Create(t testing.TB, s Session) *Session {
 	d.lttng(t, "enable-event", "--userspace", "--session="+s.Name, "--channel="+channels[0], "lttng_ust_*")
 	if s.AnyAgentRecords {
 		// "lttng_jul:*" is not allowed, since LTTng makes such rules itself.
-		d.lttng(t, "enable-event", "--userspace", "--session="+s.Name, "--channel="+channels[0], "lttng_ju*,lttng_pytho*")
+		d.lttng(t, "enable-event", "--userspace", "--session="+s.Name, "--channel="+channels[0], "lttng_ju*,lttng_log4*,lttng_pytho*")
 	} else {
 		d.lttng(t, "enable-event", "--jul", "--session="+s.Name, "--all")
 	}

@@ -4,6 +4,8 @@
 package lttng
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +30,9 @@ func RequireAgents(t testing.TB) {
 	}
 	for _, pattern := range []string{javaLibrary, javaCommon, javaAgent, javaLog4jAgent, javaLog4j, python, pythonAgent, pythonLibrary} {
 		file(t, pattern)
+	}
+	if said, err := NewHome(t).agentCommand("true").CombinedOutput(); err != nil {
+		missing(t, fmt.Sprintf("/var/run/lttng of the test's own (%v: %s), which takes root or namespaces of users,", err, bytes.TrimSpace(said)))
 	}
 }
 

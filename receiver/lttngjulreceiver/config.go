@@ -44,7 +44,7 @@ type Config struct {
 	// Retry is how log records are handed on again that the pipeline refused.
 	Retry RetryConfig `mapstructure:"retry"`
 	// ShutdownTimeout is how long a shutdown takes to leave agents as they were, for
-	// which it has half of it, and to hand on what is in memory.
+	// which it has four fifths of it, and to hand on what is in memory.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 
 	// CollectionInterval is how often metrics are handed on.

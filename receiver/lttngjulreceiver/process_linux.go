@@ -26,12 +26,14 @@ const (
 // agent tells may be that of a process elsewhere, or inside a container, where it means
 // another one. Looking takes the rights of its user, or root's.
 func processOf(conn net.Conn, pid uint32) process {
-	inode, err := peerSocket(conn)
-	if err != nil || pid == 0 {
+	directory := fmt.Sprintf("/proc/%d", pid)
+	files, err := os.Open(filepath.Join(directory, "fd"))
+	if err != nil {
 		return process{}
 	}
-	directory := fmt.Sprintf("/proc/%d", pid)
-	if !hasOpen(filepath.Join(directory, "fd"), fmt.Sprintf("socket:[%d]", inode)) {
+	defer files.Close()
+	inode, err := peerSocket(conn)
+	if err != nil || !hasOpen(files, fmt.Sprintf("socket:[%d]", inode)) {
 		return process{}
 	}
 	executable, err := os.Readlink(filepath.Join(directory, "exe"))
@@ -44,16 +46,11 @@ func processOf(conn net.Conn, pid uint32) process {
 }
 
 // hasOpen reports whether a directory of open files has one that is called so.
-func hasOpen(directory, file string) bool {
-	d, err := os.Open(directory)
-	if err != nil {
-		return false
-	}
-	defer d.Close()
+func hasOpen(directory *os.File, file string) bool {
 	for seen := 0; seen < maxOpenFiles; seen += openFilesAtOnce {
-		names, err := d.Readdirnames(openFilesAtOnce)
+		names, err := directory.Readdirnames(openFilesAtOnce)
 		for _, name := range names {
-			if target, err := os.Readlink(filepath.Join(directory, name)); err == nil && target == file {
+			if target, err := os.Readlink(filepath.Join(directory.Name(), name)); err == nil && target == file {
 				return true
 			}
 		}

@@ -46,7 +46,9 @@ type environment struct {
 	observer  *receiverhelper.ObsReport
 	registry  *registry
 	budget    *budget
-	counts    *counts
+	// lookups has room for those who look at processes.
+	lookups chan struct{}
+	counts  *counts
 	// logs is nil where no pipeline takes them.
 	logs    *logSink
 	metrics *metricsLoop
@@ -95,6 +97,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			observer:  observer,
 			registry:  newRegistry(config.Limits.MaxAgents),
 			budget:    &budget{limit: config.Limits.MaxInventoryBytes},
+			lookups:   make(chan struct{}, maxLookups),
 			counts:    &counts{},
 			stopping:  make(chan struct{}),
 			hooks:     hooks{now: time.Now, checkPortFiles: 3 * time.Second},

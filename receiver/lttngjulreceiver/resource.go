@@ -41,9 +41,23 @@ var languages = map[lttngagent.Domain]string{
 	lttngagent.JUL: "java", lttngagent.Log4j: "java", lttngagent.Log4j2: "java", lttngagent.Python: "python",
 }
 
+// maxLookups is how many processes are looked at at once: while many agents come, most of
+// the time is for those whose applications still wait.
+const maxLookups = 2
+
+// lookUp says what is known of the process that an agent is in.
+func (e *environment) lookUp(a *agent) process {
+	if a.pid == 0 {
+		return process{}
+	}
+	e.lookups <- struct{}{}
+	defer func() { <-e.lookups }()
+	return processOf(a.conversation.conn, a.pid)
+}
+
 // resourceOf makes the resource of what comes from an agent.
 func (e *environment) resourceOf(a *agent) pcommon.Resource {
-	p := processOf(a.conversation.conn, a.pid)
+	p := e.lookUp(a)
 	program := p.name
 	if program == "" {
 		program = languages[a.who.Domain]

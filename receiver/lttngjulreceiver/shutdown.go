@@ -15,9 +15,12 @@ import (
 // depend on the pipeline.
 const overtime = 2 * time.Second
 
-// Shutdown takes the port from agents, leaves those that are there as they were, for
-// which they have half of shutdown_timeout, and hands on what is in memory; what is left
-// at the end of the time is dropped and counted.
+// timeOfAgents is the part of shutdown_timeout, in fifths, in which agents are left as they
+// were; log records have the rest.
+const timeOfAgents = 4
+
+// Shutdown takes the port from agents, leaves those that are there as they were, and
+// hands on what is in memory; what is left at the end of the time is dropped and counted.
 func (r *julReceiver) Shutdown(ctx context.Context) error {
 	env := r.env
 	defer env.telemetry.shutdown()
@@ -29,7 +32,7 @@ func (r *julReceiver) Shutdown(ctx context.Context) error {
 	// As long as the port is ours, so are the files that have it.
 	r.portFiles.release()
 	_ = r.listener.Close()
-	env.registry.shut(time.Now().Add(env.config.ShutdownTimeout / 2))
+	env.registry.shut(time.Now().Add(env.config.ShutdownTimeout * timeOfAgents / 5))
 	go func() {
 		defer close(over)
 		r.serving.Wait()

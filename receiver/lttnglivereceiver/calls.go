@@ -4,6 +4,7 @@
 package lttnglivereceiver
 
 import (
+	"cmp"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -62,8 +63,10 @@ func (t *trace) meet(key processKey, p *plan, e *ctf.Event, nanos int64) *proces
 	process, known := t.recall(key)
 	if !known {
 		process = newProcess(t, key, nanos)
-		process.program = t.program
+		process.program = cmp.Or(t.program, p.runtime)
 		if process.program == "" {
+			// The thread's name, which threads have of their process if they are not called
+			// otherwise, as those of Java and Python are.
 			process.program = strings.TrimSuffix(validString(p.procname.get(&e.Values)), threadSuffix)
 		}
 	}

@@ -115,6 +115,21 @@ func TestAServiceHasTheWholeNameThatTheProcessTells(t *testing.T) {
 	}
 }
 
+func TestAServiceOfJavaOrPythonIsNotCalledAsItsThreads(t *testing.T) {
+	for event, service := range map[string]string{
+		"lttng_jul:event": "java", "lttng_log4j:event": "java", "lttng_log4j2:event": "java", "lttng_python:event": "python",
+		"shop:open": "pool-1-thread-1",
+	} {
+		s := newSynthetic("threads", "vpid", "vtid", "procname$")
+		s.class(event, "msg$")
+		s.stream().packet(1).event(2, event, 7, 8, "pool-1-thread-1", "text")
+		r := newRelay(t, []*lttnglive.Recording{s.recording(1)}, lttnglive.RelayOptions{})
+		b := newBed(t, reading(r.address()))
+		assert.Equal(t, "unknown_service:"+service, textOf(b.awaitRecords(1)[0].resource.Attributes(), attributeServiceName), event)
+		b.shutdown()
+	}
+}
+
 func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
 	b := served(t, []*synthetic{toldAgain("first", 0x1000)})
 	stream := b.pipeline.only(t)

@@ -60,6 +60,8 @@ type recordPlan struct {
 // loggerFields are the fields of an event that is a log record of some logging
 // library.
 type loggerFields struct {
+	// runtime is what programs with that library run on.
+	runtime                     string
 	severityOf                  func(level int64) severity
 	message, logger, level      string
 	class, function, file, line string
@@ -69,20 +71,20 @@ type loggerFields struct {
 // loggers are the events that are log records.
 var loggers = map[string]loggerFields{
 	julEvent: {
-		severityOf: julSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
+		runtime: "java", severityOf: julSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
 		class: "class_name", function: "method_name", thread: "int_threadid",
 	},
 	"lttng_log4j:event":  log4jFields(log4jSeverity),
 	"lttng_log4j2:event": log4jFields(log4j2Severity),
 	"lttng_python:event": {
-		severityOf: pythonSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
+		runtime: "python", severityOf: pythonSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
 		function: "funcName", line: "lineno", thread: "thread", threadName: "threadName",
 	},
 }
 
 func log4jFields(severityOf func(level int64) severity) loggerFields {
 	return loggerFields{
-		severityOf: severityOf, message: "msg", logger: "logger_name", level: "int_loglevel",
+		runtime: "java", severityOf: severityOf, message: "msg", logger: "logger_name", level: "int_loglevel",
 		class: "class_name", function: "method_name", file: "filename", line: "line_number", threadName: "thread_name",
 	}
 }

@@ -38,7 +38,7 @@ type agent struct {
 func newAgent(env *environment, c *conversation, pid uint32) *agent {
 	return &agent{
 		env: env, conversation: c, who: c.with, pid: pid, registered: env.now(),
-		pace: pace{interval: env.config.ListInterval},
+		pace: pace{first: env.firstPause, interval: env.config.ListInterval},
 	}
 }
 
@@ -59,9 +59,7 @@ func (a *agent) leave(latest time.Time) {
 
 // run talks with the agent until it has gone or is left.
 func (a *agent) run() {
-	err := a.work()
-	a.gone(endingOf(err))
-	a.loggers.Store(0)
+	a.gone(endingOf(a.work()))
 }
 
 // work carries out orders, in between asks for loggers, and waits when there is nothing

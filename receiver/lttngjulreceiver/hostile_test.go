@@ -123,6 +123,18 @@ func (b *bed) awaitNothingHeld() {
 	assert.Empty(b.t, b.receiver.env.registry.agents())
 }
 
+func TestAnAgentThatAnswersTwiceIsClosedBeforeItIsToldMore(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}}
+	})
+	a := b.register(lttngagent.JUL)
+	require.IsType(t, lttngagent.Enable{}, a.next())
+	a.send(words(1, 1))
+	a.awaitClosed()
+	assert.Equal(t, "bad_data", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
+	assert.EqualValues(t, 1, b.metric("bad_data"))
+}
+
 func TestAnAgentThatDoesNotAnswerInTimeIsClosedAndOthersAreNot(t *testing.T) {
 	// It has to be enough for those that do answer.
 	const timeout = 500 * time.Millisecond

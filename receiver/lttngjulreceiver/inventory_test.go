@@ -60,7 +60,7 @@ func TestAnInventoryFollowsAnyLists(t *testing.T) {
 
 func TestListsAreOftenAfterChangesAndThenSeldom(t *testing.T) {
 	now := time.Now()
-	p := pace{interval: 10 * firstPause}
+	p := pace{first: firstPause, interval: 10 * firstPause}
 	require.True(t, p.isDue(now), "the first is due at once")
 	pauses := func(changed bool, n int) (all []time.Duration) {
 		for range n {
@@ -77,7 +77,7 @@ func TestListsAreOftenAfterChangesAndThenSeldom(t *testing.T) {
 	assert.True(t, p.isDue(now))
 	assert.Equal(t, []time.Duration{1, 2}, pauses(false, 2))
 
-	p = pace{interval: firstPause / 2}
+	p = pace{first: firstPause, interval: firstPause / 2}
 	p.listed(now, true)
 	assert.Equal(t, now.Add(firstPause/2), p.due, "never longer than the interval")
 }

@@ -109,7 +109,7 @@ func (a *agent) logLoggers(event string, names []string) {
 	}
 }
 
-// ofTheirOwn copies names, which would keep all names of a list in memory.
+// ofTheirOwn copies names, which would else keep all names of a list in memory.
 func ofTheirOwn(names []string) []string {
 	rest := strings.Join(names, "")
 	copies := make([]string, len(names))

@@ -35,10 +35,17 @@ func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgen
 	return nil, nil
 }
 
-func slowly(c *Config) { c.ListInterval = time.Hour }
+// newSlowBed is a bed whose receiver asks for loggers once, and after changes.
+func newSlowBed(t *testing.T) *bed {
+	t.Helper()
+	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour })
+	b.receiver.env.firstPause = time.Hour
+	b.start()
+	return b
+}
 
 func TestAnAgentIsToldWhatOthersOrderAndListedAfterThat(t *testing.T) {
-	b := newBed(t, slowly)
+	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Log4j)
 	command := enable(t, lttngagent.Log4j, "com.example", "WARN")
 	require.True(t, a.tell(command))
@@ -54,7 +61,7 @@ func TestAnAgentIsToldWhatOthersOrderAndListedAfterThat(t *testing.T) {
 }
 
 func TestWhatAnAgentDoesNotHaveIsNotSent(t *testing.T) {
-	b := newBed(t, slowly)
+	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Python)
 	require.True(t, a.tell(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
 	require.Equal(t, lttngagent.List{}, played.next())
@@ -119,7 +126,7 @@ func TestAnApplicationThatStillWaitsIsLetGoOnAtAShutdown(t *testing.T) {
 }
 
 func TestARefusedListLeavesTheLoggersAsTheyWere(t *testing.T) {
-	b := newBed(t, slowly)
+	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.JUL, "a")
 	b.awaitRecords(eventAppeared, 1)
 	require.True(t, a.tell(lttngagent.List{}))

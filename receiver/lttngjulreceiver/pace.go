@@ -13,9 +13,10 @@ const firstPause = 250 * time.Millisecond
 // their handlers, and so get their loggers, some time after their agent has registered,
 // and agents don't say so.
 type pace struct {
-	interval time.Duration
-	pause    time.Duration
-	due      time.Time
+	// first is the first pause.
+	first, interval time.Duration
+	pause           time.Duration
+	due             time.Time
 }
 
 // isDue reports whether it is time for a list.
@@ -24,7 +25,7 @@ func (p *pace) isDue(now time.Time) bool { return !now.Before(p.due) }
 // listed says that the agent was asked, and whether its loggers were others than before.
 func (p *pace) listed(now time.Time, changed bool) {
 	if changed || p.pause == 0 {
-		p.pause = firstPause
+		p.pause = p.first
 	} else {
 		p.pause *= 2
 	}

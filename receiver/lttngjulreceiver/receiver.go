@@ -71,6 +71,8 @@ type hooks struct {
 	// checkPortFiles is how often port files are looked after: as often as agents look
 	// for a daemon.
 	checkPortFiles time.Duration
+	// firstPause is the time between the first two lists of an agent.
+	firstPause time.Duration
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, error) {
@@ -100,7 +102,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			lookups:   make(chan struct{}, maxLookups),
 			counts:    &counts{},
 			stopping:  make(chan struct{}),
-			hooks:     hooks{now: time.Now, checkPortFiles: 3 * time.Second},
+			hooks:     hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause},
 		},
 	}, nil
 }

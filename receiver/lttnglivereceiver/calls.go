@@ -144,6 +144,9 @@ func (t *trace) call(p *plan, e *ctf.Event, nanos int64, process *process) {
 			t.follower.cannotPack(err)
 			return
 		}
+		if !t.tellsObjects {
+			t.follower.noteNoState()
+		}
 	}
 	l := t.lane(p, v, process)
 	if l == nil {

@@ -253,6 +253,16 @@ func (f *follower) warnOnce(what, message string, fields ...zap.Field) {
 	}
 }
 
+// noteNoState says, once for the session, that nothing tells for certain when tracing is
+// stopped.
+func (f *follower) noteNoState() {
+	const what = "no state"
+	if !f.warned[what] {
+		f.warned[what] = true
+		f.logger.Info("Processes don't tell their state, so calls may be paired across lttng stop and start: record it with lttng enable-event --userspace 'lttng_ust_statedump:*'")
+	}
+}
+
 func (f *follower) warnNoProcess(event string) {
 	f.warnOnce("no process", "Call events don't say of which process they are, so they are counted and not paired: record it with lttng add-context --userspace --type=vpid --type=vtid --type=procname",
 		zap.String("event", event))

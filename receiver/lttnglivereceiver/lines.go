@@ -62,7 +62,7 @@ func (f *follower) cannotPack(err error) {
 // saidCleared says that recorded packets were removed.
 func (f *follower) saidCleared(t *trace, s *stream, packets uint64) {
 	if since, say := f.lines.cleared.Say(f.env.now()); say {
-		f.logger.Info("The session was cleared: packets are gone that had not been read",
+		f.logger.Info("The session was cleared, or its files were written round: packets are gone that had not been read",
 			zap.String("trace", t.key), zap.String("stream", s.key), zap.Uint64("packets", packets), zap.Int("since_last", since))
 	}
 }

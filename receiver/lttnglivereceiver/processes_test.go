@@ -140,6 +140,25 @@ func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
 		spans[span.Name()] = textOf(span.Attributes(), "callbraid.truncated")
 	}
 	assert.Equal(t, map[string]string{"common+0x10": "suspended", "common+0x20": ""}, spans)
+	assert.Zero(t, b.said.FilterMessageSnippet("lttng_ust_statedump:*").Len())
+}
+
+// Where processes don't tell their state, buffers that were empty when tracing was stopped
+// say so.
+func TestCallsAreNotPairedAcrossTracingThatWasStopped(t *testing.T) {
+	s := newSynthetic("stopped", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	s.class(cygExit, "addr", "call_site")
+	s.stream().packet(10).event(10, cygEntry, 7, 7, 16, 0).packet(200).event(200, cygExit, 7, 7, 16, 0)
+	s.stream().packet(5).event(5, cygEntry, 7, 8, 32, 0).event(20, cygExit, 7, 8, 32, 0).packet(100).packet(300).event(300, cygEntry, 7, 8, 32, 0)
+	b := served(t, []*synthetic{s})
+	assert.Contains(t, b.pipeline.only(t).barriers, callevent.Point(3, callevent.CauseSuspended))
+	spans := map[string]string{}
+	for _, span := range b.pipeline.spans(t) {
+		spans[fmt.Sprint(span.Name(), " at ", int64(span.StartTimestamp())%second)] = textOf(span.Attributes(), "callbraid.truncated")
+	}
+	assert.Equal(t, map[string]string{"0x20 at 5": "", "0x10 at 10": "suspended", "0x20 at 300": "ended"}, spans)
+	assert.Equal(t, 1, b.said.FilterMessageSnippet("lttng_ust_statedump:*").Len())
 }
 
 func TestAProcessThatTellsAnotherStateIsAnother(t *testing.T) {

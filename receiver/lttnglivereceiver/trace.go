@@ -110,7 +110,7 @@ func keyOf(t *ctf.Trace, path string) string {
 func (t *trace) begin(c *ctf.Trace, metadata []byte) {
 	config := t.env.config
 	t.ctf, t.merger = c, merge.New(c, merge.Options{
-		MaxDelay: config.MaxDelay, MaxWaiting: config.Limits.MaxWaitingBytes, Resumes: t.resumes,
+		MaxDelay: config.MaxDelay, MaxWaiting: config.Limits.MaxWaitingBytes, Stops: true, Resumes: t.resumes,
 	})
 	t.plans, t.streams, t.numbered, t.free = nil, map[string]*stream{}, nil, nil
 	t.losses = 0

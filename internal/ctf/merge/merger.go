@@ -19,6 +19,9 @@ type Options struct {
 	// MaxWaiting is from how many bytes of packets on a stream that has something to
 	// read is given no more; default 64 MiB.
 	MaxWaiting int
+	// Stops says that whoever wrote the trace writes an empty packet where tracing is
+	// stopped: a loss of cause Stopped stands at its end, if anything follows.
+	Stops bool
 	// Resumes says of an event that its process says that it is traced again: a loss of
 	// cause Stopped ends with it. nil: there are no such events. It must not keep the
 	// event.

@@ -72,8 +72,12 @@ func streams(names ...string) step {
 	}
 }
 
-func give(name string, p packet) step {
-	return func(b *bed) { b.stream(name).Packet(p.bytes(), nil) }
+func give(name string, packets ...packet) step {
+	return func(b *bed) {
+		for _, p := range packets {
+			b.stream(name).Packet(p.bytes(), nil)
+		}
+	}
 }
 
 func promise(name string, time uint64) step {

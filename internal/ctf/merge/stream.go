@@ -43,6 +43,8 @@ type Stream struct {
 	marks []mark
 	// open is a loss that the next packet or promise ends.
 	open *Loss
+	// stopped says that tracing was stopped at promise, if anything follows.
+	stopped bool
 
 	// late is open while the stream lags behind the others, which don't wait for it.
 	late *Loss

@@ -5,18 +5,22 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.lttng.ust.agent.jul.LttngLogHandler;
 
-/** A program to trace: it takes 20 orders, of which every seventh fails, and says so by its logger. */
+/**
+ * Shop [ORDERS]: a program to trace. It takes 20 orders, or as many as it is told, of which every
+ * seventh fails, and says so by its logger.
+ */
 public final class Shop {
     private static final Logger LOGGER = Logger.getLogger("com.example.shop");
     private static final String CLASS = Shop.class.getName();
 
     public static void main(String[] arguments) throws Exception {
+        int orders = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 20;
         // What the program logs goes to LTTng, whatever its level: what is recorded is said there.
         LttngLogHandler handler = new LttngLogHandler();
         LOGGER.addHandler(handler);
         LOGGER.setLevel(Level.ALL);
         LOGGER.info("open");
-        for (int order = 1; order <= 20; order++) {
+        for (int order = 1; order <= orders; order++) {
             try {
                 takeOrder(order);
             } catch (IllegalStateException e) {

@@ -59,7 +59,11 @@ func (a *agent) leave(latest time.Time) {
 
 // run talks with the agent until it has gone or is left.
 func (a *agent) run() {
-	a.gone(endingOf(a.work()))
+	e := endingOf(a.work())
+	if e.isOurs() {
+		a.leaveOver()
+	}
+	a.gone(e)
 }
 
 // work carries out orders, in between asks for loggers, and waits when there is nothing
@@ -92,6 +96,7 @@ func (a *agent) restore() error {
 			return &abandonedError{left: len(a.undo), err: err}
 		}
 	}
+	a.takeLeftovers()
 	for len(a.undo) > 0 {
 		if err := a.carryOut(a.undo[len(a.undo)-1]); err != nil {
 			return &abandonedError{left: len(a.undo), err: err}

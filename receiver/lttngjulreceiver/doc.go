@@ -37,8 +37,9 @@
 // agents the port. accept.go takes connections, registration.go finds out who they are,
 // and agent.go is the life of an agent: one goroutine, which owns the connection.
 // conversation.go is that connection, with one command at a time; commands.go is what
-// becomes of each; orders.go is how others have the agent told something; inventory.go,
-// pace.go and budget.go are about its loggers. registry.go knows all agents.
+// becomes of each; orders.go is how others have the agent told something; leftovers.go
+// remembers what an agent was told that is lost; inventory.go, pace.go and budget.go are
+// about its loggers. registry.go knows all agents.
 //
 // resource.go says whose log records (logs.go) they are, by what process_linux.go and
 // socket_linux.go find out. metrics.go counts by domain, handover.go gives all to the

@@ -79,3 +79,9 @@ func causeOf(err error) cause {
 func (e ending) isOrdinary() bool {
 	return e.cause == causeClosed || e.cause == causeShutdown && e.err == nil
 }
+
+// isOurs reports whether the receiver closed the connection of an agent that may come
+// back. One that closes it itself has ended, or forgets what it was told.
+func (e ending) isOurs() bool {
+	return e.cause == causeSilent || e.cause == causeBadData || e.cause == causeMemory
+}

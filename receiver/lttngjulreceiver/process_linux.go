@@ -4,11 +4,13 @@
 package lttngjulreceiver
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -42,7 +44,32 @@ func processOf(conn net.Conn, pid uint32) process {
 	}
 	// The kernel says so of a file that was replaced while it runs.
 	name := strings.TrimSuffix(filepath.Base(executable), " (deleted)")
-	return process{name: strings.ToValidUTF8(name, "\uFFFD"), arguments: commandLine(filepath.Join(directory, "cmdline"))}
+	return process{
+		name:      strings.ToValidUTF8(name, "\uFFFD"),
+		arguments: commandLine(filepath.Join(directory, "cmdline")),
+		started:   startOf(filepath.Join(directory, "stat")),
+	}
+}
+
+// startOf is when a process was started, in ticks since the system was; 0: it cannot be
+// known.
+func startOf(path string) uint64 {
+	stat, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	// The second field is a name in parentheses, and can hold anything; the start is the
+	// 22nd.
+	const start = 22 - 3
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) <= start {
+		return 0
+	}
+	ticks, err := strconv.ParseUint(fields[start], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return ticks
 }
 
 // hasOpen reports whether a directory of open files has one that is called so.

@@ -45,6 +45,7 @@ type environment struct {
 	telemetry *telemetry
 	observer  *receiverhelper.ObsReport
 	registry  *registry
+	leftovers *leftovers
 	budget    *budget
 	// lookups has room for those who look at processes.
 	lookups chan struct{}
@@ -98,6 +99,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			telemetry: telemetry,
 			observer:  observer,
 			registry:  newRegistry(config.Limits.MaxAgents),
+			leftovers: &leftovers{},
 			budget:    &budget{limit: config.Limits.MaxInventoryBytes},
 			lookups:   make(chan struct{}, maxLookups),
 			counts:    &counts{},

@@ -34,6 +34,8 @@ type process struct {
 	name string
 	// arguments are the command line, its name included.
 	arguments []string
+	// started is when it was, in a unit of the system's own.
+	started uint64
 }
 
 // languages are what programs are written in that have agents of a domain.

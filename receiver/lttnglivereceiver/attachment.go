@@ -38,6 +38,9 @@ type attachment struct {
 	refused *stream
 	// unread says that streams were told something since events were handed on.
 	unread bool
+	// gone are streams that were read before and are there no longer, of traces that others
+	// are of.
+	gone []*stream
 	// complete says that the traces of the session were compared with those that were
 	// read before.
 	complete bool

@@ -125,6 +125,7 @@ func (a *attachment) round() (news bool, err error) {
 		}
 	}
 	a.compare()
+	a.endGone()
 	// Relay daemons up to 2.13 raise the flag beside packets only: where all streams are
 	// silent, a new process is not announced.
 	if flags.Has(lttnglive.FlagNewStreams) || !news {
@@ -149,6 +150,7 @@ func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error
 	}
 	switch i.Status {
 	case lttnglive.IndexOK:
+		s.trace.reached(i)
 		flags := i.Flags
 		got, err := a.fetch(s)
 		return flags, got, err
@@ -160,6 +162,7 @@ func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error
 		a.hangUp(s)
 		return i.Flags, true, nil
 	}
+	s.current = true
 	return i.Flags, false, nil
 }
 
@@ -320,27 +323,5 @@ func (a *attachment) forget(ended []*trace) {
 			delete(a.sources, src.id)
 			return true
 		})
-	}
-}
-
-// compare ends, once all traces of the connection are known, what was read before and
-// is there no longer.
-func (a *attachment) compare() {
-	if a.complete || len(a.order) == 0 {
-		return
-	}
-	for _, src := range a.order {
-		if src.trace == nil {
-			return
-		}
-	}
-	a.complete = true
-	for _, t := range a.f.traces {
-		for _, s := range t.streams {
-			if !s.present {
-				s.in.Lose(merge.Interrupted)
-				s.in.End()
-			}
-		}
 	}
 }

@@ -22,6 +22,9 @@ type stream struct {
 	source  *source
 	present bool
 	hungUp  bool
+	// current says that the stream had nothing once: what was recorded before the connection
+	// was made has come.
+	current bool
 	// pending is a packet that could not be had yet.
 	pending    lttnglive.Index
 	hasPending bool
@@ -65,7 +68,7 @@ func (t *trace) open(told lttnglive.Stream) *stream {
 	} else {
 		s.in.Again()
 	}
-	s.id, s.present, s.hungUp, s.hasPending = told.ID, true, false, false
+	s.id, s.present, s.hungUp, s.hasPending, s.current = told.ID, true, false, false, false
 	return s
 }
 

@@ -75,6 +75,8 @@ type trace struct {
 	// bad are packets that can't be read, by their streams.
 	bad      map[string][]packetTimes
 	badCount int
+	// reach is up to when packets have come.
+	reach reach
 	// floor is from when on the trace is read that is not read from its beginning, in
 	// the clock's cycles; 0: not known yet.
 	floor uint64
@@ -113,7 +115,7 @@ func (t *trace) begin(c *ctf.Trace, metadata []byte) {
 		MaxDelay: config.MaxDelay, MaxWaiting: config.Limits.MaxWaitingBytes, Stops: true, Resumes: t.resumes,
 	})
 	t.plans, t.streams, t.numbered, t.free = nil, map[string]*stream{}, nil, nil
-	t.losses = 0
+	t.losses, t.reach = 0, reach{}
 	t.digest = sha256.New()
 	t.digest.Write(metadata)
 	t.metadata = len(metadata)

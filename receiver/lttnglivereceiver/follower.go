@@ -63,6 +63,9 @@ type follower struct {
 	// closed, and has nothing more to say while it is still listed.
 	done chan struct{}
 	over bool
+	// outlived says that the connection is gone on which the session was listed. It is
+	// the watcher's.
+	outlived bool
 }
 
 // sessionCounts are what metrics say of a session.

@@ -193,25 +193,48 @@ func (p *Packer) Add(e *Event) bool {
 	return true
 }
 
+// AddWith is Add for an event with an optional attribute: it adds both, or neither.
+func (p *Packer) AddWith(e *Event, key string, value Value) bool {
+	k, v, ok := p.attribute(key, value, eventSize)
+	if !ok || !p.Add(e) {
+		return false
+	}
+	p.addAttribute(k, v)
+	return true
+}
+
 // Attribute gives an optional attribute to the event that was added last. It
 // reports false, and adds nothing, when there is none or it doesn't fit.
 func (p *Packer) Attribute(key string, value Value) bool {
-	if p.closed || p.Len() == 0 || value.kind == 0 || value.kind >= valueTypeEnd {
+	if p.closed || p.Len() == 0 {
 		return false
 	}
-	k, ok := p.value(StringValue(key))
-	if !ok {
-		return false
+	k, v, ok := p.attribute(key, value, 0)
+	if ok {
+		p.addAttribute(k, v)
 	}
-	v, ok := p.value(value)
-	if !ok || p.size()+attributeSize > p.maxBytes {
-		return false
+	return ok
+}
+
+// attribute enters what an attribute has into the tables, if there is room for it
+// and so many bytes more.
+func (p *Packer) attribute(key string, value Value, more int) (k, v uint16, ok bool) {
+	if value.kind == 0 || value.kind >= valueTypeEnd {
+		return 0, 0, false
 	}
+	if k, ok = p.value(StringValue(key)); !ok {
+		return 0, 0, false
+	}
+	v, ok = p.value(value)
+	return k, v, ok && p.size()+attributeSize+more <= p.maxBytes
+}
+
+// addAttribute adds one that there is room for to the event that was added last.
+func (p *Packer) addAttribute(k, v uint16) {
 	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(p.Len()-1))
 	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(k))
 	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(v))
 	p.narrow()
-	return true
 }
 
 func (p *Packer) value(v Value) (uint16, bool) {
@@ -365,6 +388,16 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 	p.buf, p.closed, p.events, p.room = b, true, events, 0
 	packed.Data = b
 	return packed, nil
+}
+
+// Name is b as a name or a text can stand in a batch: valid UTF-8 of at most
+// MaxNameBytes. Nothing of what is longer is kept.
+func Name(b []byte) string {
+	if len(b) > MaxNameBytes {
+		// One byte more says whether the cut is between characters.
+		b = b[:MaxNameBytes+1]
+	}
+	return name(string(b))
 }
 
 // name is s as it can stand in a batch: valid UTF-8 of at most MaxNameBytes.

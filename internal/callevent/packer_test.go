@@ -643,3 +643,30 @@ func TestPackingAllocatesNothingForAnEvent(t *testing.T) {
 	// What remains is the one string that all names of a batch share.
 	assert.LessOrEqual(t, testing.AllocsPerRun(3, round), 2.0)
 }
+
+func TestAnEventIsAddedWithItsAttributeOrNotAtAll(t *testing.T) {
+	p, err := NewPacker(testStream, MinBatchBytes)
+	require.NoError(t, err)
+	long := strings.Repeat("v", 5000)
+	assert.False(t, p.AddWith(&Event{Kind: KindSkip}, "k", Value{}), "a value without a type")
+	for bytes := range 2 * (eventSize + attributeSize) {
+		p.Reset()
+		n := 0
+		for p.AddWith(&Event{Kind: KindSkip, Sequence: uint64(n)}, "k", StringValue(fmt.Sprint(n, long[:4000+bytes]))) {
+			n++
+		}
+		// What is full for an event with an attribute may have room for one without.
+		for p.Add(&Event{Kind: KindSkip, Sequence: uint64(n)}) {
+		}
+		packed, err := p.Close(nil, uint64(n)+1, 0)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(packed.Data), MinBatchBytes)
+		var b Batch
+		require.NoError(t, b.Unpack(packed.Data))
+		require.Len(t, b.Attributes, n)
+		for i, a := range b.Attributes {
+			require.EqualValues(t, i, a.Event)
+			require.Equal(t, fmt.Sprint(i, long[:4000+bytes]), b.Values[a.Value].Str())
+		}
+	}
+}

@@ -156,16 +156,28 @@ func (t *trace) call(p *plan, e *ctf.Event, nanos int64, process *process) {
 	case sourceAddress:
 		process.address(kind, nanos, v.Uint(c.address), l)
 	case sourceTop:
-		process.pack(kind, process.number(), nanos, nil, l, "", nil)
+		process.pack(kind, process.number(), nanos, nil, l, nil)
 	case sourceRecord:
-		key := attributeArguments
-		if kind == callevent.KindExit {
-			key = attributeReturnValue
-		}
-		process.pack(kind, process.number(), nanos, process.method(c.class.get(v), c.method.get(v)), l, key, rest)
+		t.callOfRecord(kind, nanos, process, process.method(c.class.get(v), c.method.get(v)), l, rest)
 	case sourceRule:
 		t.rule(p, v, nanos, process, l)
 	}
+}
+
+// callOfRecord packs a call that a log record tells of, with the arguments or the return value
+// that it has in its rest. These are cut to what batches take.
+func (t *trace) callOfRecord(kind callevent.Kind, nanos int64, process *process, f *function, l *lane, rest []byte) {
+	var with *annotation
+	if len(rest) > 0 {
+		with = &annotation{key: attributeArguments, value: callevent.StringValue(callevent.Name(rest))}
+		if kind == callevent.KindExit {
+			with.key = attributeReturnValue
+		}
+		if len(rest) > callevent.MaxNameBytes {
+			t.cutValues++
+		}
+	}
+	process.pack(kind, process.number(), nanos, f, l, with)
 }
 
 // lane is what has the call stack that an event belongs to: its thread, or the key of
@@ -212,12 +224,12 @@ func (t *trace) rule(p *plan, v *ctf.Values, nanos int64, process *process, l *l
 	case c.name != nil && v.Present(c.name):
 		name = appendScalar(name, v, c.name)
 	case c.kind == callevent.KindExit:
-		process.pack(callevent.KindExitTop, process.number(), nanos, nil, l, "", nil)
+		process.pack(callevent.KindExitTop, process.number(), nanos, nil, l, nil)
 		return
 	}
 	if len(name) == 0 {
 		name = append(name, rule.Entry...)
 	}
 	t.scratch = name
-	process.pack(c.kind, process.number(), nanos, process.named(name), l, "", nil)
+	process.pack(c.kind, process.number(), nanos, process.named(name), l, nil)
 }

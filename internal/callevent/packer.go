@@ -133,6 +133,7 @@ func (p *Packer) Function(f *Function) (uint16, bool) {
 
 // Lane gives the index of l in the batch's table, or false when the batch is full.
 func (p *Packer) Lane(l Lane) (uint16, bool) {
+	l.Name = kept(l.Name)
 	if i, ok := p.lanes.index[l]; ok {
 		return i, true
 	}
@@ -151,6 +152,7 @@ func (p *Packer) Lane(l Lane) (uint16, bool) {
 // Exception gives what stands for the exception type in events, which is never
 // 0, or false when the batch is full.
 func (p *Packer) Exception(exception string) (uint16, bool) {
+	exception = kept(exception)
 	if i, ok := p.exceptions.index[exception]; ok {
 		return i + 1, true
 	}
@@ -238,6 +240,7 @@ func (p *Packer) addAttribute(k, v uint16) {
 }
 
 func (p *Packer) value(v Value) (uint16, bool) {
+	v.text = kept(v.text)
 	if i, ok := p.values.index[v]; ok {
 		return i, true
 	}
@@ -407,6 +410,14 @@ func name(s string) string {
 		return s
 	}
 	return cut(strings.ToValidUTF8(cut(s), "\uFFFD"))
+}
+
+// kept is what a table remembers s by: of what is too long the rest is not kept.
+func kept(s string) string {
+	if len(s) <= MaxNameBytes {
+		return s
+	}
+	return strings.Clone(cut(s))
 }
 
 // cut is the beginning of s of at most MaxNameBytes that ends between characters.

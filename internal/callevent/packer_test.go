@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -669,4 +670,25 @@ func TestAnEventIsAddedWithItsAttributeOrNotAtAll(t *testing.T) {
 			require.Equal(t, fmt.Sprint(i, long[:4000+bytes]), b.Values[a.Value].Str())
 		}
 	}
+}
+
+func TestNoMoreOfALongTextIsKeptThanABatchTakes(t *testing.T) {
+	p, err := NewPacker(testStream, MaxBatchBytes)
+	require.NoError(t, err)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 12 {
+		text := fmt.Sprint(i, strings.Repeat("x", 4<<20))
+		lane, ok := p.Lane(Lane{Name: text})
+		require.True(t, ok)
+		_, ok = p.Exception(text)
+		require.True(t, ok)
+		require.True(t, p.AddWith(&Event{Kind: KindExitTop, Lane: lane}, "k", StringValue(text)))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.Len(t, p.values.index, 13)
+	assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(4<<20))
+	runtime.KeepAlive(p)
 }

@@ -171,7 +171,7 @@ func (p *process) heed(n *notice, v *ctf.Values) {
 	a := &p.addresses
 	if n.kind == noticeName {
 		if name := n.procname.get(v); len(name) > 0 {
-			a.again.program = validString(name)
+			a.again.program = callevent.Name(name)
 			if !p.made {
 				p.program = a.again.program
 			}

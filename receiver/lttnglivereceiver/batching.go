@@ -167,6 +167,7 @@ func (p *process) end(cause callevent.Cause) {
 		p.breaks.add(callevent.End(p.next, cause))
 	}
 	p.flush()
+	p.forgetNames()
 	p.packer = nil
 	p.trace.env.telemetry.processes(-1)
 }

@@ -67,7 +67,7 @@ func (t *trace) meet(key processKey, p *plan, e *ctf.Event, nanos int64) *proces
 		if process.program == "" {
 			// The thread's name, which threads have of their process if they are not called
 			// otherwise, as those of Java and Python are.
-			process.program = strings.TrimSuffix(validString(p.procname.get(&e.Values)), threadSuffix)
+			process.program = strings.TrimSuffix(callevent.Name(p.procname.get(&e.Values)), threadSuffix)
 		}
 	}
 	if t.losses > 0 {
@@ -190,8 +190,8 @@ func (t *trace) lane(p *plan, v *ctf.Values, process *process) *lane {
 			t.follower.warnNoKey(p.name, c.rule.rule.KeyField)
 			return nil
 		}
-		t.scratch = appendScalar(t.scratch[:0], v, c.key)
-		return process.laneOf(keyLane(c.rule.index, t.scratch), t.scratch)
+		key := t.keep(appendScalar(t.scratch[:0], v, c.key))
+		return process.laneOf(keyLane(c.rule.index, key), key)
 	}
 	id, ok := p.vtid.get(v)
 	if !ok {
@@ -230,6 +230,13 @@ func (t *trace) rule(p *plan, v *ctf.Values, nanos int64, process *process, l *l
 	if len(name) == 0 {
 		name = append(name, rule.Entry...)
 	}
-	t.scratch = name
-	process.pack(c.kind, process.number(), nanos, process.named(name), l, nil)
+	process.pack(c.kind, process.number(), nanos, process.named(t.keep(name)), l, nil)
+}
+
+// keep keeps the space of a text for the next one, unless it is large, and gives the text.
+func (t *trace) keep(text []byte) []byte {
+	if cap(text) <= 2*callevent.MaxNameBytes {
+		t.scratch = text
+	}
+	return text
 }

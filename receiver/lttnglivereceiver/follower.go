@@ -42,7 +42,9 @@ type follower struct {
 	// followed is how many processes are followed, and waiting how many of their call events
 	// wait for names, in all traces.
 	followed, waiting int
-	backoff           *backoff.Backoff
+	// names is how many bytes of names their processes remember.
+	names   int
+	backoff *backoff.Backoff
 	// saved is when positions were stored last.
 	saved time.Time
 	// held is time since began that doesn't count for max_delay, since the session was

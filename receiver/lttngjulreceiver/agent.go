@@ -29,6 +29,9 @@ type agent struct {
 	// log records are; nil where no pipeline takes them.
 	introduced bool
 	origin     *origin
+	// started is when its process was, once that was looked up; 0: it is not known.
+	started  uint64
+	lookedUp bool
 	// undo are the commands that leave the agent as it was, the last first to be sent.
 	undo      []lttngagent.Command
 	inventory inventory
@@ -60,10 +63,19 @@ func (a *agent) leave(latest time.Time) {
 // run talks with the agent until it has gone or is left.
 func (a *agent) run() {
 	e := endingOf(a.work())
-	if e.isOurs() {
-		a.leaveOver()
-	}
 	a.gone(e)
+	if e.cause != causeShutdown && !e.forgets(a.who.Domain) {
+		a.part(e)
+	}
+}
+
+// part takes back what the agent was told whose connection is about to be closed, or is.
+// What it may not have read is told it when it comes back.
+func (a *agent) part(e ending) {
+	if len(a.undo) == 0 || e.reads() && a.conversation.takeBack(a.undo, a.env.config.CommandTimeout) {
+		return
+	}
+	a.env.leftovers.keep(a.life(), a.undo)
 }
 
 // work carries out orders, in between asks for loggers, and waits when there is nothing

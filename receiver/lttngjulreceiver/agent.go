@@ -25,10 +25,11 @@ type agent struct {
 
 	// released says that the application was let go on.
 	released bool
-	// introduced says that it was said that the agent has registered. origin is whose its
-	// log records are; nil where no pipeline takes them.
-	introduced bool
-	origin     *origin
+	// origin is whose its log records are; nil where the agent is not introduced yet, or no
+	// pipeline takes them. held are those that wait for it: what the agent refused of its
+	// first commands.
+	origin *origin
+	held   []logEntry
 	// started is when its process was, once that was looked up; 0: it is not known.
 	started  uint64
 	lookedUp bool
@@ -62,6 +63,11 @@ func (a *agent) leave(latest time.Time) {
 
 // run talks with the agent until it has gone or is left.
 func (a *agent) run() {
+	a.sayRegistered()
+	if a.who.Dialect == lttngagent.RFC {
+		// Nobody waits for it.
+		a.introduce()
+	}
 	e := endingOf(a.work())
 	a.gone(e)
 	if e.cause != causeShutdown && !e.forgets(a.who.Domain) {

@@ -46,7 +46,12 @@ func (a *agent) carryOut(command lttngagent.Command) error {
 	case lttngagent.List:
 		return a.list()
 	case lttngagent.RegistrationDone:
-		return a.registrationDone()
+		err := a.registrationDone()
+		// Nobody waits for the agent any more.
+		a.introduce()
+		// It cannot be found out any more once the agent has closed its connection.
+		a.life()
+		return err
 	}
 	code, err := a.conversation.order(command, a.env.config.CommandTimeout)
 	if failed := a.outcome(command, code, err); failed != nil {
@@ -61,16 +66,11 @@ func (a *agent) carryOut(command lttngagent.Command) error {
 	return nil
 }
 
-// registrationDone lets the application go on, and then has time to find out whose the
-// agent is.
+// registrationDone lets the application go on.
 func (a *agent) registrationDone() error {
 	command := lttngagent.RegistrationDone{}
 	a.released = true
-	err := a.outcome(command, lttngagent.Success, a.conversation.tell(command, a.env.config.CommandTimeout))
-	a.introduce()
-	// It cannot be found out any more once the agent has closed its connection.
-	a.life()
-	return err
+	return a.outcome(command, lttngagent.Success, a.conversation.tell(command, a.env.config.CommandTimeout))
 }
 
 // list asks for the agent's loggers.

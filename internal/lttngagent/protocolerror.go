@@ -16,3 +16,12 @@ type ProtocolError struct {
 func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("byte %d: expected %s, got %s", e.Offset, e.Expected, e.Got)
 }
+
+// TooLargeError: a list is larger than the limits allow. The connection is of use where
+// what is left of the list is skipped.
+type TooLargeError struct {
+	ProtocolError
+	Rest int // bytes of the reply that were not read, up to 2 GiB
+}
+
+func (e *TooLargeError) Unwrap() error { return &e.ProtocolError }

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"fmt"
+	"math"
 )
 
 // ReadCode reads the reply to Enable, Disable, EnableContext or DisableContext. An error
@@ -59,7 +60,8 @@ func appendNames(b []byte, names []string) []byte {
 }
 
 // ReadList reads the reply to List. Bytes that are none, or more than the limits allow,
-// are a *ProtocolError. Errors of the connection are as with ReadCode.
+// are a *ProtocolError; of a list in version 2.0 that is sound but for its size it is in a
+// *TooLargeError. Errors of the connection are as with ReadCode.
 func (a Agent) ReadList(from *bufio.Reader, limits Limits) (ListReply, error) {
 	r, limits := &reading{from: from}, limits.withDefaults()
 	if a.Dialect == RFC {
@@ -80,11 +82,8 @@ func (r *reading) list(limits Limits) (ListReply, error) {
 		return ListReply{}, err
 	}
 	size, n := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
-	if uint64(size) > uint64(limits.NameBytes) {
-		return ListReply{}, &ProtocolError{r.offset - 8, fmt.Sprintf("at most %d bytes of names", limits.NameBytes), fmt.Sprint(size)}
-	}
-	if most := min(uint64(limits.Names), uint64(size)); uint64(n) > most {
-		return ListReply{}, &ProtocolError{r.offset - 4, fmt.Sprintf("at most %d names in %d bytes", most, size), fmt.Sprint(n)}
+	if err := r.sizes(size, n, limits); err != nil {
+		return ListReply{}, err
 	}
 	start := r.offset
 	names, err := r.bytes(int(size), "names")
@@ -96,6 +95,25 @@ func (r *reading) list(limits Limits) (ListReply, error) {
 		return ListReply{}, err
 	}
 	return ListReply{Code: code, Loggers: loggers}, nil
+}
+
+// sizes checks the size in bytes of all names, and their number.
+func (r *reading) sizes(size, n uint32, limits Limits) error {
+	most := min(uint64(limits.Names), uint64(size))
+	var wrong ProtocolError
+	switch {
+	case uint64(size) > uint64(limits.NameBytes):
+		wrong = ProtocolError{r.offset - 8, fmt.Sprintf("at most %d bytes of names", limits.NameBytes), fmt.Sprint(size)}
+	case uint64(n) > most:
+		wrong = ProtocolError{r.offset - 4, fmt.Sprintf("at most %d names in %d bytes", most, size), fmt.Sprint(n)}
+	default:
+		return nil
+	}
+	// Agents have it as a number with a sign, of 32 bits.
+	if size > math.MaxInt32 || n > size {
+		return &wrong
+	}
+	return &TooLargeError{ProtocolError: wrong, Rest: int(size)}
 }
 
 // rfcList reads the reply of the RFC: the number of names, in 64 bits, the names, and

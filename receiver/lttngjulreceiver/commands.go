@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/callbraid/callbraid/internal/lttngagent"
 )
 
@@ -23,6 +25,8 @@ const (
 	resultUnsupported
 	// resultNoAnswer: the agent was told, and nothing that could be read came back.
 	resultNoAnswer
+	// resultTooLarge: the agent has more loggers than the limits allow.
+	resultTooLarge
 	resultCount
 )
 
@@ -76,10 +80,27 @@ func (a *agent) registrationDone() error {
 // list asks for the agent's loggers.
 func (a *agent) list() error {
 	reply, err := a.conversation.list(a.env.config.Limits.ofList(), a.env.config.CommandTimeout)
+	var large *lttngagent.TooLargeError
+	if errors.As(err, &large) {
+		return a.keepUnlisted(large)
+	}
 	if err = a.outcome(lttngagent.List{}, reply.Code, err); err != nil {
 		return err
 	}
 	return a.take(reply)
+}
+
+// keepUnlisted goes on with an agent that has more loggers than are listed. It is not
+// closed: it would come back in seconds, as large as before. What was listed last stays.
+func (a *agent) keepUnlisted(large *lttngagent.TooLargeError) error {
+	a.env.counts.command(a.who.Domain, lttngagent.CommandList, resultTooLarge)
+	a.env.telemetry.command(lttngagent.CommandList, resultTooLarge)
+	if since, say := a.env.lines.unlisted.Say(a.env.now()); say {
+		a.env.logger.Warn("The loggers of an LTTng agent are not listed: there are more than limits.max_loggers or limits.max_list_bytes",
+			a.fields(zap.Error(large), zap.Int("since_last_line", since))...)
+	}
+	a.pace.listed(time.Now(), false)
+	return a.conversation.purse.settle(a.inventory.bytes)
 }
 
 // take takes the loggers of a list.

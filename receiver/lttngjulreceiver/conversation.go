@@ -118,7 +118,26 @@ func (c *conversation) list(limits lttngagent.Limits, timeout time.Duration) (lt
 		return lttngagent.ListReply{}, err
 	}
 	reply, err := c.with.ReadList(c.in, limits)
+	var large *lttngagent.TooLargeError
+	if errors.As(err, &large) {
+		if skipped := c.skip(large.Rest); skipped != nil {
+			err = skipped
+		}
+	}
 	return reply, c.late(err, "a list of loggers", timeout)
+}
+
+// skip reads bytes that nobody wants, and holds none of them.
+func (c *conversation) skip(bytes int) error {
+	for bytes > 0 {
+		n, err := c.in.Discard(min(bytes, inputBytes))
+		// What was skipped is given back, which always succeeds.
+		_ = c.purse.settle(c.purse.taken - n)
+		if bytes -= n; err != nil {
+			return fmt.Errorf("%d bytes before the end of a list that is too large: %w", bytes, err)
+		}
+	}
+	return nil
 }
 
 // send sends a command, before which nothing may have come.

@@ -25,8 +25,9 @@
 //     limits.registration_timeout, or at once;
 //   - answer slowly, never, a byte at a time, or don't read: closed when command_timeout is
 //     over, which holds for the whole of a command. The real agent comes back by itself;
-//   - answer with impossible sizes, names without a NUL, more than the limits allow, or
-//     without being asked: closed;
+//   - answer with impossible sizes, names without a NUL, or without being asked: told the
+//     opposite of what they were told, and closed;
+//   - have more loggers than the limits allow: kept, and not listed;
 //   - come in thousands: limits.max_agents is how many connections are open at once;
 //   - refuse a command: counted, said, and no reason to go.
 //

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
 )
 
 const (
@@ -80,9 +81,7 @@ func TestAnAgentThatSendsWhatItMustNotIsClosed(t *testing.T) {
 		answer []byte
 		want   string
 	}{
-		"a size beyond the bound":     {words(1, 2000, 1), "byte 4: expected at most 1024 bytes of names, got 2000"},
 		"a size of 4 GiB":             {words(1, 1<<32-1, 1), "byte 4: expected at most 1024 bytes of names, got 4294967295"},
-		"a count beyond the bound":    {words(1, 1000, 11), "byte 8: expected at most 10 names in 1000 bytes, got 11"},
 		"more names than bytes":       {words(1, 2, 3), "byte 8: expected at most 2 names in 2 bytes, got 3"},
 		"a name without a NUL":        {append(words(1, 4, 1), "a\x00bc"...), "byte 15: expected a NUL at the end of the last name"},
 		"a name that is not UTF-8":    {append(words(1, 3, 1), "a\xff\x00"...), "byte 12: expected a name in UTF-8"},
@@ -121,6 +120,56 @@ func (b *bed) awaitNothingHeld() {
 	defer b.receiver.env.budget.mu.Unlock()
 	assert.Zero(b.t, b.receiver.env.budget.used)
 	assert.Empty(b.t, b.receiver.env.registry.agents())
+}
+
+func TestAnAgentWithMoreLoggersThanAllowedIsKeptAndNotListed(t *testing.T) {
+	large := map[string]struct {
+		loggers []string
+		want    string
+	}{
+		"too many names": {simulated.Names(11), "byte 8: expected at most 10 names in "},
+		"too long names": {[]string{strings.Repeat("a", 2*mib), "b"}, "byte 4: expected at most 1024 bytes of names, got 2097155"},
+	}
+	for name, test := range large {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}}
+				c.ListInterval = 10 * time.Millisecond
+				// Names that are not held need no room.
+				c.Limits.MaxLoggers, c.Limits.MaxListBytes, c.Limits.MaxInventoryBytes = 10, kib, mib
+			})
+			a := b.register(lttngagent.JUL)
+			a.expect(enable(t, lttngagent.JUL, "*", ""), lttngagent.RegistrationDone{})
+			for range 3 {
+				require.Equal(t, lttngagent.List{}, a.next())
+				a.list(test.loggers...)
+			}
+			require.Equal(t, lttngagent.List{}, a.next())
+			a.list("one") // the others are gone
+			assert.Equal(t, []string{"one"}, loggersOf(b.awaitRecords(eventAppeared, 1)))
+			lines := b.said.FilterMessageSnippet("The loggers of an LTTng agent are not listed").All()
+			require.Len(t, lines, 1)
+			assert.Contains(t, lines[0].ContextMap()["error"], test.want)
+			assert.EqualValues(t, 3, b.receiver.env.counts.commands[lttngagent.JUL][lttngagent.CommandList][resultTooLarge].Load())
+			assert.Empty(t, b.logs.of(eventGone))
+			require.NoError(t, a.conn.Close())
+			b.awaitNothingHeld()
+		})
+	}
+}
+
+func TestAnAgentThatDoesNotSendAllOfAListThatIsTooLargeIsClosed(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.CommandTimeout = 100 * time.Millisecond
+		c.Limits.MaxListBytes = kib
+	})
+	a := b.register(lttngagent.JUL)
+	a.expect(lttngagent.RegistrationDone{})
+	require.Equal(t, lttngagent.List{}, a.next())
+	a.send(words(1, 1<<31-1, 1))
+	a.awaitClosed()
+	assert.Equal(t, "silent", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
+	b.awaitNothingHeld()
 }
 
 func TestAnAgentThatAnswersTwiceIsClosedBeforeItIsToldMore(t *testing.T) {

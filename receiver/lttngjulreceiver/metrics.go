@@ -122,6 +122,7 @@ var resultAttributes = [resultCount]metadata.AttributeLttngAgentResult{
 	resultOtherCode:   metadata.AttributeLttngAgentResultOtherCode,
 	resultUnsupported: metadata.AttributeLttngAgentResultUnsupported,
 	resultNoAnswer:    metadata.AttributeLttngAgentResultNoAnswer,
+	resultTooLarge:    metadata.AttributeLttngAgentResultTooLarge,
 }
 
 func (r result) attribute() metadata.AttributeLttngAgentResult { return resultAttributes[r] }

@@ -106,6 +106,7 @@ const (
 	AttributeLttngAgentResultOtherCode
 	AttributeLttngAgentResultUnsupported
 	AttributeLttngAgentResultNoAnswer
+	AttributeLttngAgentResultTooLarge
 )
 
 // String returns the string representation of the AttributeLttngAgentResult.
@@ -123,6 +124,8 @@ func (av AttributeLttngAgentResult) String() string {
 		return "unsupported"
 	case AttributeLttngAgentResultNoAnswer:
 		return "no_answer"
+	case AttributeLttngAgentResultTooLarge:
+		return "too_large"
 	}
 	return ""
 }
@@ -135,6 +138,7 @@ var MapAttributeLttngAgentResult = map[string]AttributeLttngAgentResult{
 	"other_code":      AttributeLttngAgentResultOtherCode,
 	"unsupported":     AttributeLttngAgentResultUnsupported,
 	"no_answer":       AttributeLttngAgentResultNoAnswer,
+	"too_large":       AttributeLttngAgentResultTooLarge,
 }
 
 var MetricsInfo = metricsInfo{

@@ -93,7 +93,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngJulCommands, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_jul_commands",
-		metric.WithDescription("Commands that agents were told, by command and by result (success, invalid_command, unknown_name, other_code, unsupported, no_answer). [Alpha]"),
+		metric.WithDescription("Commands that agents were told, by command and by result (success, invalid_command, unknown_name, other_code, unsupported, no_answer, too_large). [Alpha]"),
 		metric.WithUnit("{command}"),
 	)
 	errs = errors.Join(errs, err)

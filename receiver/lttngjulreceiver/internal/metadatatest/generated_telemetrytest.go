@@ -88,7 +88,7 @@ func AssertEqualReceiverLttngJulBadData(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverLttngJulCommands(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_jul_commands",
-		Description: "Commands that agents were told, by command and by result (success, invalid_command, unknown_name, other_code, unsupported, no_answer). [Alpha]",
+		Description: "Commands that agents were told, by command and by result (success, invalid_command, unknown_name, other_code, unsupported, no_answer, too_large). [Alpha]",
 		Unit:        "{command}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

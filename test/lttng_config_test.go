@@ -4,12 +4,14 @@
 package test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
 	"github.com/callbraid/callbraid/test/testbed"
 	"github.com/callbraid/callbraid/test/testbed/lttng"
 )
@@ -27,7 +30,7 @@ import (
 
 // shippedForLTTng is config/lttng.yaml with other addresses and another port file; nothing
 // else is changed.
-func shippedForLTTng(t *testing.T, relay, spans, metrics string) string {
+func shippedForLTTng(t *testing.T, relay, spans, metrics, portFile string) string {
 	t.Helper()
 	text, err := os.ReadFile("../config/lttng.yaml")
 	require.NoError(t, err)
@@ -35,7 +38,7 @@ func shippedForLTTng(t *testing.T, relay, spans, metrics string) string {
 	for setting, value := range map[string]string{
 		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:5344": relay,
 		"endpoint: localhost:4317": spans, "endpoint: localhost:8889": metrics,
-		"endpoint: localhost:5360": "localhost:0", "port_files: [~/.lttng/agent.port]": "[" + filepath.Join(t.TempDir(), "agent.port") + "]",
+		"endpoint: localhost:5360": "localhost:0", "port_files: [/var/run/lttng/agent.port]": "[" + portFile + "]",
 	} {
 		require.Equal(t, 1, strings.Count(configuration, setting+"\n"), setting)
 		field, _, _ := strings.Cut(setting, ":")
@@ -86,12 +89,47 @@ func get(t *testing.T, url string) string {
 	return string(text)
 }
 
+// The rules of config/lttng.yaml hold for a program that finds the collector by the file
+// that it has in there; LTTng's daemons are not needed for it.
+func TestTheConfigurationForLTTngSwitchesLoggers(t *testing.T) {
+	t.Parallel()
+	portFile := filepath.Join(t.TempDir(), "agent.port")
+	data := t.TempDir()
+	c := testbed.Start(t, shippedForLTTng(t, testbed.Address(t), testbed.Address(t), testbed.Address(t), portFile), "CALLBRAID_DATA="+data)
+	agent := simulated.New(simulated.Options{PortFile: portFile, PID: unusedPID, Loggers: []string{"com.example.shop"}})
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { assert.NoError(t, agent.Run(ctx)) })
+	defer running.Wait()
+	defer end()
+	logs := filepath.Join(data, "lttng", "logs.json")
+	said := func() (events []string) {
+		if _, err := os.Stat(logs); err != nil {
+			return nil // nothing was written yet
+		}
+		eachLogIn(t, logs, func(_ pcommon.Resource, _ pcommon.InstrumentationScope, r plog.LogRecord) {
+			events = append(events, r.Body().Str())
+		})
+		return events
+	}
+	registered := []string{"Agent registered", "Logger com.example.shop appeared"}
+	testbed.Eventually(t, "the program's logger", func() (bool, string) {
+		events := said()
+		return len(events) >= len(registered), fmt.Sprint(events)
+	})
+	assert.Equal(t, registered, said())
+	assert.Equal(t, map[string]int{"com.example.*": 1}, agent.Enabled())
+	c.Stop(t)
+	assert.Empty(t, agent.Enabled())
+	assert.NotContains(t, c.Log(), "A port file is not this receiver's")
+}
+
 func TestTheConfigurationForLTTngGivesWhatItsPageSays(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
 	spans, metrics, data := testbed.Address(t), testbed.Address(t), t.TempDir()
 	backend := spanBackend(t, spans)
-	c := testbed.Start(t, shippedForLTTng(t, daemons.Relay.Live, spans, metrics), "CALLBRAID_DATA="+data)
+	c := testbed.Start(t, shippedForLTTng(t, daemons.Relay.Live, spans, metrics, daemons.SystemPortFile()), "CALLBRAID_DATA="+data)
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	awaitSaid(t, c, "The session is attached", 1)
 	daemons.RunC(t, daemons.BuildC(t, "../docs/examples/lttng/shop.c"))

@@ -95,8 +95,9 @@ func newQueue[T, D any](settings QueueSettings[T, D], signal signal[D]) *Queue[T
 }
 
 // Add puts an entry into the queue, or drops and counts it. After Close, and where it
-// would wait when the time of the shutdown is over, it drops it.
-func (q *Queue[T, D]) Add(entry T) {
+// would wait when the time of the shutdown is over, it drops it. It reports whether the
+// queue took it.
+func (q *Queue[T, D]) Add(entry T) (taken bool) {
 	items, bytes := q.settings.Size(&entry)
 	for {
 		q.mu.Lock()
@@ -104,17 +105,17 @@ func (q *Queue[T, D]) Add(entry T) {
 		case q.closed:
 			q.mu.Unlock()
 			q.dropLate(items)
-			return
+			return false
 		case q.hasRoom(items, bytes):
 			q.queue = append(q.queue, entry)
 			q.items, q.bytes = q.items+items, q.bytes+bytes
 			q.mu.Unlock()
 			q.tell()
-			return
+			return true
 		case q.settings.Overflow == OverflowDrop, q.settings.Overflow == OverflowDropWhileRefused && q.refusing:
 			q.mu.Unlock()
 			q.dropFull(items)
-			return
+			return false
 		}
 		changed := q.changed
 		q.mu.Unlock()
@@ -122,7 +123,7 @@ func (q *Queue[T, D]) Add(entry T) {
 		case <-changed:
 		case <-q.settings.Context.Done():
 			q.dropLate(items)
-			return
+			return false
 		}
 	}
 }

@@ -43,6 +43,8 @@ const (
 type origin struct {
 	resource pcommon.Resource
 	domain   string
+	// waiting is what of the queue the records of its loggers have. It belongs to shares.
+	waiting amount
 }
 
 // logEntry is a log record on its way to the pipeline, or one for each of some loggers.

@@ -63,7 +63,7 @@ type environment struct {
 
 // lines are those of the log that can come very often.
 type lines struct {
-	registered, gone, lost, refused, refusedCommand, unlisted, unaccepted logline.Seldom
+	registered, gone, lost, refused, refusedCommand, unlisted, unaccepted, shareDrops logline.Seldom
 }
 
 // hooks are what tests set.

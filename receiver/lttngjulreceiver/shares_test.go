@@ -1,0 +1,94 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+// TestOneAgentDoesNotTakeTheQueueOfAll: while the pipeline refuses, an agent that has other
+// loggers in each list leaves room for what the others have to say.
+func TestOneAgentDoesNotTakeTheQueueOfAll(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.ListInterval = 10 * time.Millisecond
+		c.Limits.MaxQueuedLogs = 800
+	})
+	b.logs.refuse(true)
+	changing := b.register(lttngagent.JUL)
+	changing.expect(lttngagent.RegistrationDone{})
+	lists := 0
+	list := func() {
+		require.Equal(t, lttngagent.List{}, changing.next())
+		names := make([]string, 30)
+		for i := range names {
+			names[i] = fmt.Sprintf("list %d, logger %d", lists, i)
+		}
+		lists++
+		changing.list(names...)
+	}
+	for b.metric("log_records_dropped") < 800 {
+		list()
+	}
+	assert.Len(t, b.said.FilterMessageSnippet("Records of loggers are dropped").All(), 1)
+
+	other := b.register(lttngagent.Python)
+	other.expect(lttngagent.RegistrationDone{})
+	require.Equal(t, lttngagent.List{}, other.next())
+	other.list("of the other agent")
+	b.await("the other agent is listed", func() bool { return b.point("lttng.loggers", "python") == 1 })
+	b.logs.refuse(false)
+	b.await("its logger is said", func() bool {
+		for _, r := range b.logs.of(eventAppeared) {
+			if r.attributes[attributeLogger] == "of the other agent" {
+				return true
+			}
+		}
+		return false
+	})
+	b.awaitRecords(eventRegistered, 2)
+	// What waited has been handed on: there is room again.
+	said := len(b.logs.all())
+	list()
+	b.await("the next list is said", func() bool { return len(b.logs.all()) >= said+60 })
+}
+
+func TestTheLoggersOfAllAgentsLeaveAQuarterOfTheQueue(t *testing.T) {
+	s := newShares(&LimitsConfig{MaxQueuedLogs: 80, MaxQueuedLogBytes: 1 << 20})
+	entries := make([]*logEntry, 8)
+	taken := 0
+	for i := range entries {
+		entries[i] = &logEntry{origin: &origin{}, loggers: make([]string, 10)}
+		if s.take(entries[i]) {
+			taken++
+		}
+	}
+	assert.Equal(t, 6, taken, "of 80 records 60")
+	assert.False(t, s.take(&logEntry{origin: entries[0].origin, loggers: make([]string, 1)}), "of an agent an eighth")
+	assert.True(t, s.take(&logEntry{origin: &origin{}}), "all others always")
+	for _, entry := range entries[:taken] {
+		s.give(entry)
+		assert.Zero(t, entry.waiting)
+	}
+	assert.Zero(t, s.used)
+	large := &logEntry{origin: &origin{}, loggers: make([]string, 1000)}
+	assert.True(t, s.take(large), "one that is larger, where there is nothing else")
+	assert.False(t, s.take(large))
+}
+
+func TestWhatTheQueueDoesNotTakeIsNotInItsShare(t *testing.T) {
+	b := newBed(t, nil)
+	b.shutdown()
+	sink, entry := b.receiver.env.logs, logEntry{origin: &origin{}, loggers: []string{"a"}}
+	sink.Add(entry) // it is closed
+	assert.EqualValues(t, 1, b.metric("log_records_dropped"))
+	assert.Zero(t, sink.shares.used)
+	assert.Zero(t, entry.waiting)
+}

@@ -35,14 +35,16 @@
 //
 // config.go, with validate.go and plan.go, and factory.go are what an operator sees;
 // receiver.go is the life of the receiver, which shutdown.go ends. portfile.go tells
-// agents the port. accept.go takes connections, registration.go finds out who they are,
-// and agent.go is the life of an agent: one goroutine, which owns the connection.
-// conversation.go is that connection, with one command at a time; commands.go is what
-// becomes of each; orders.go is how others have the agent told something; leftovers.go
-// remembers what an agent was told that is lost; inventory.go, pace.go and budget.go are
-// about its loggers. registry.go knows all agents.
+// agents the port, and portfiles.go looks after the files. accept.go takes connections,
+// registration.go finds out who they are, and agent.go is the life of an agent: one
+// goroutine, which owns the connection. conversation.go is that connection, with one
+// command at a time; commands.go is what becomes of each; orders.go is how others have the
+// agent told something; inventory.go, pace.go and budget.go are about its loggers.
+// ending.go is why an agent has gone, parting.go what it is told before its connection is
+// closed, and leftovers.go remembers what it was not told. registry.go knows all agents.
 //
-// resource.go says whose log records (logs.go) they are, by what process_linux.go and
-// socket_linux.go find out. metrics.go counts by domain, handover.go gives all to the
-// pipelines, telemetry.go counts for the operator.
+// tidings.go is what is said of an agent, in log lines and log records. resource.go says
+// whose the records (logs.go) are, by what process_linux.go and socket_linux.go find out.
+// metrics.go counts by domain. handover.go gives all to the pipelines, of whose queue each
+// agent has a share (shares.go); telemetry.go counts for the operator.
 package lttngjulreceiver

@@ -101,14 +101,15 @@ func (f *follower) attach() error {
 func (f *follower) begun(viewer *lttnglive.Viewer) {
 	f.env.telemetry.sessions(1)
 	f.lines.attached()
-	log, message := f.logger.Info, "The session is attached"
-	if f.attached {
-		message = "The session is attached again"
-		if !f.said {
-			log = f.logger.Debug
-		}
+	version := zap.Stringer("relay_version", viewer.RelayVersion())
+	switch again := "The session is attached again"; {
+	case !f.attached:
+		f.env.said(&f.env.lines.attached, f.logger, zap.InfoLevel, "The session is attached", version)
+	case f.said:
+		f.logger.Info(again, version)
+	default:
+		f.logger.Debug(again, version)
 	}
-	log(message, zap.Stringer("relay_version", viewer.RelayVersion()))
 	f.attached, f.said = true, false
 }
 

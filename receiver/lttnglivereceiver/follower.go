@@ -126,11 +126,11 @@ func (f *follower) run() {
 			return
 		case errors.Is(err, errClosed):
 			f.over = true
-			f.logger.Info("The session was closed")
+			f.env.said(&f.env.lines.closed, f.logger, zap.InfoLevel, "The session was closed")
 			f.finish(cause)
 			return
 		case errors.Is(err, errGone):
-			f.env.saidGone(f.logger)
+			f.env.said(&f.env.lines.gone, f.logger, zap.InfoLevel, "The session is gone from the relay daemon")
 			f.finish(callevent.CauseDisconnected)
 			return
 		}

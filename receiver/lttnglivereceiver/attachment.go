@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,8 +190,8 @@ func (a *attachment) tell(streams []lttnglive.Stream) error {
 		if src.trace == nil {
 			src.waiting = append(src.waiting, s)
 			a.waiting++
-		} else {
-			a.open(src, s)
+		} else if err := a.open(src, s); err != nil {
+			return err
 		}
 	}
 	for _, src := range a.order {
@@ -203,11 +204,20 @@ func (a *attachment) tell(streams []lttnglive.Stream) error {
 	return nil
 }
 
-// open adds a stream of a trace that is known to those that are asked.
-func (a *attachment) open(src *source, s lttnglive.Stream) {
-	stream := src.trace.open(s)
-	stream.source = src
-	a.streams = append(a.streams, stream)
+// open adds a stream of a trace that is known to those that are asked. It has one ID at a
+// time.
+func (a *attachment) open(src *source, told lttnglive.Stream) error {
+	s := src.trace.streams[streamKey(told)]
+	if s != nil && s.present && !s.hungUp {
+		return &badData{what: badProtocol, err: fmt.Errorf("stream %s: expected one stream of that path and channel, got the IDs %d and %d", s.key, s.id, told.ID)}
+	}
+	there := s != nil && slices.Contains(a.streams, s) // it hung up in this round
+	s = src.trace.open(told)
+	s.source = src
+	if !there {
+		a.streams = append(a.streams, s)
+	}
+	return nil
 }
 
 // noteBuffers notices a session with buffers for each process, of which relay daemons

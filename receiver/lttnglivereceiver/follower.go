@@ -7,6 +7,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -294,7 +295,8 @@ type sessionState struct {
 // state is for the goroutine of metrics, too.
 func (f *follower) state() sessionState {
 	o := origin{config: f.env.config, host: f.host, session: f.session}
-	o.id = streamID(f.host+"/"+f.session, f.env.config.Endpoint, processKey{}, 0)
+	// Sessions of several users may have one name.
+	o.id = streamID(fmt.Sprint(f.id, " ", f.host, "/", f.session), f.env.config.Endpoint, processKey{}, 0)
 	return sessionState{
 		resource: o.frozen(), opened: f.opened,
 		streams: f.counts.streams.Load(), processes: f.counts.processes.Load(),

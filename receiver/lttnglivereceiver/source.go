@@ -122,7 +122,7 @@ func (a *attachment) settle(src *source) error {
 	if !c.Metadata().Declared {
 		return nil
 	}
-	key := keyOf(c, src.path)
+	key := a.f.identify(c, src.path)
 	t := a.f.traces[key]
 	switch {
 	case t == nil:

@@ -41,7 +41,7 @@
 // remembers what an agent was told that is lost; inventory.go, pace.go and budget.go are
 // about its loggers. registry.go knows all agents.
 //
-// resource.go says whose log records (logs.go) they are, by what process_linux.go and
-// socket_linux.go find out. metrics.go counts by domain, handover.go gives all to the
+// resource.go says whose log records (logs.go) they are, by what lookups.go finds out with
+// process_linux.go and socket_linux.go. metrics.go counts by domain, handover.go gives all to the
 // pipelines, telemetry.go counts for the operator.
 package lttngjulreceiver

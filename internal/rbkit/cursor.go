@@ -17,15 +17,18 @@ import (
 // The first bytes that nearly all values here have are read here, everything else by
 // msgp.
 type cursor struct {
-	rest []byte
-	size int // of the message
-	err  *ProtocolError
+	message []byte // nil after something was wrong
+	at      int    // never beyond the end of the message
+	err     *ProtocolError
 }
 
-func newCursor(message []byte) cursor { return cursor{rest: message, size: len(message)} }
+func newCursor(message []byte) cursor { return cursor{message: message} }
 
-// offset is where the cursor stands.
-func (c *cursor) offset() int { return c.size - len(c.rest) }
+// rest is what stands from here on.
+func (c *cursor) rest() []byte { return c.message[c.at:] }
+
+// leave goes on where only rest is left.
+func (c *cursor) leave(rest []byte) { c.at = len(c.message) - len(rest) }
 
 // failure is what was wrong, as an error.
 func (c *cursor) failure() error {
@@ -38,9 +41,9 @@ func (c *cursor) failure() error {
 // fail notes what is wrong where the cursor stands.
 func (c *cursor) fail(problem Problem, expected, got string) {
 	if c.err == nil {
-		c.err = &ProtocolError{Problem: problem, Offset: c.offset(), Expected: expected, Got: got}
+		c.err = &ProtocolError{Problem: problem, Offset: c.at, Expected: expected, Got: got}
 	}
-	c.rest = nil
+	c.message, c.at = nil, 0
 }
 
 // wrong notes what msgp says is wrong where the cursor stands.
@@ -49,13 +52,13 @@ func (c *cursor) wrong(expected string, err error) {
 	var above msgp.UintOverflow
 	switch {
 	case errors.Is(err, msgp.ErrShortBytes):
-		c.fail(Truncated, expected, fmt.Sprintf("the end of the message after %d bytes", c.size))
+		c.fail(Truncated, expected, fmt.Sprintf("the end of the message after %d bytes", len(c.message)))
 	case errors.As(err, &below):
 		c.fail(WrongValue, expected, fmt.Sprint(below.Value))
 	case errors.As(err, &above):
 		c.fail(WrongValue, expected, fmt.Sprint(above.Value))
 	default:
-		c.fail(WrongType, expected, fmt.Sprintf("%s (%#02x)", msgp.NextType(c.rest), c.rest[0]))
+		c.fail(WrongType, expected, fmt.Sprintf("%s (%#02x)", msgp.NextType(c.rest()), c.message[c.at]))
 	}
 }
 
@@ -72,108 +75,116 @@ const (
 
 // mapping reads the head of a map, and gives how many pairs it has.
 func (c *cursor) mapping(expected string) (pairs int) {
-	if len(c.rest) > 0 && c.rest[0]&^firstMapBits == firstMap {
-		pairs = int(c.rest[0] & firstMapBits)
-		c.rest = c.rest[1:]
+	if c.at < len(c.message) && c.message[c.at]&^firstMapBits == firstMap {
+		pairs = int(c.message[c.at] & firstMapBits)
+		c.at++
 		return pairs
 	}
-	n, rest, err := msgp.ReadMapHeaderBytes(c.rest)
+	n, rest, err := msgp.ReadMapHeaderBytes(c.rest())
 	if err != nil {
 		c.wrong(expected, err)
 		return 0
 	}
-	c.rest = rest
+	c.leave(rest)
 	return int(n)
 }
 
 // array reads the head of an array, and gives how many elements it has.
 func (c *cursor) array(expected string) (elements int) {
-	if len(c.rest) > 0 && c.rest[0]&^firstArrayBits == firstArray {
-		elements = int(c.rest[0] & firstArrayBits)
-		c.rest = c.rest[1:]
+	if c.at < len(c.message) && c.message[c.at]&^firstArrayBits == firstArray {
+		elements = int(c.message[c.at] & firstArrayBits)
+		c.at++
 		return elements
 	}
-	n, rest, err := msgp.ReadArrayHeaderBytes(c.rest)
+	n, rest, err := msgp.ReadArrayHeaderBytes(c.rest())
 	if err != nil {
 		c.wrong(expected, err)
 		return 0
 	}
-	c.rest = rest
+	c.leave(rest)
 	return int(n)
 }
 
 // number reads a number that is not negative.
 func (c *cursor) number(expected string) uint64 {
-	b := c.rest
-	if len(b) >= 5 {
+	if c.at+5 <= len(c.message) {
+		b := c.message[c.at : c.at+5]
 		switch {
 		case b[0] <= lastSmall:
-			c.rest = b[1:]
+			c.at++
 			return uint64(b[0])
 		case b[0] == firstUint32:
-			c.rest = b[5:]
+			c.at += 5
 			return uint64(binary.BigEndian.Uint32(b[1:]))
 		case b[0] == firstUint16:
-			c.rest = b[3:]
+			c.at += 3
 			return uint64(binary.BigEndian.Uint16(b[1:]))
 		}
 	}
-	n, rest, err := msgp.ReadUint64Bytes(b)
+	return c.rareNumber(expected)
+}
+
+func (c *cursor) rareNumber(expected string) uint64 {
+	n, rest, err := msgp.ReadUint64Bytes(c.rest())
 	if err != nil {
 		c.wrong(expected, err)
 		return 0
 	}
-	c.rest = rest
+	c.leave(rest)
 	return n
 }
 
-// null reads nil, if that is what stands there.
-func (c *cursor) null() bool {
-	if len(c.rest) > 0 && c.rest[0] == firstNil {
-		c.rest = c.rest[1:]
+// follows reads a byte, if it is that one.
+func (c *cursor) follows(b byte) bool {
+	if c.at < len(c.message) && c.message[c.at] == b {
+		c.at++
 		return true
 	}
 	return false
 }
 
+// null reads nil, if that is what stands there.
+func (c *cursor) null() bool { return c.follows(firstNil) }
+
 // text reads a text, as str, as raw of the old msgpack, or as bin. It is nil for nil, and
 // otherwise not.
 func (c *cursor) text(expected string) []byte {
-	b := c.rest
-	if len(b) > 0 && b[0]&^firstTextBits == firstText {
-		if end := 1 + int(b[0]&firstTextBits); end <= len(b) {
-			c.rest = b[end:]
-			return b[1:end:end]
+	if c.at < len(c.message) && c.message[c.at]&^firstTextBits == firstText {
+		begin := c.at + 1
+		if end := begin + int(c.message[c.at]&firstTextBits); end <= len(c.message) {
+			c.at = end
+			return c.message[begin:end:end]
 		}
 	}
 	if c.null() {
 		return nil
 	}
-	var v, rest []byte
-	var err error
-	if msgp.NextType(b) == msgp.BinType {
-		v, rest, err = msgp.ReadBytesZC(b)
-	} else {
-		v, rest, err = msgp.ReadStringZC(b)
+	return c.rareText(expected)
+}
+
+func (c *cursor) rareText(expected string) []byte {
+	read := msgp.ReadStringZC
+	if msgp.NextType(c.rest()) == msgp.BinType {
+		read = msgp.ReadBytesZC
 	}
+	text, rest, err := read(c.rest())
 	if err != nil {
 		c.wrong(expected, err)
 		return nil
 	}
-	c.rest = rest
-	return v
+	c.leave(rest)
+	return text
 }
 
 // key reads the key of a pair. One that is no number of ours is passed over, and noKey.
 func (c *cursor) key() uint64 {
-	if len(c.rest) > 0 && c.rest[0] <= lastSmall {
-		k := c.rest[0]
-		c.rest = c.rest[1:]
-		return uint64(k)
+	if c.at < len(c.message) && c.message[c.at] <= lastSmall {
+		c.at++
+		return uint64(c.message[c.at-1])
 	}
-	if t := msgp.NextType(c.rest); t == msgp.UintType || t == msgp.IntType && c.rest[0] < firstNegative {
-		if n, rest, err := msgp.ReadUint64Bytes(c.rest); err == nil {
-			c.rest = rest
+	if t := msgp.NextType(c.rest()); t == msgp.UintType || t == msgp.IntType {
+		if n, rest, err := msgp.ReadUint64Bytes(c.rest()); err == nil {
+			c.leave(rest)
 			return n
 		}
 	}
@@ -181,10 +192,7 @@ func (c *cursor) key() uint64 {
 	return noKey
 }
 
-const (
-	noKey         = math.MaxUint64
-	firstNegative = 0xe0
-)
+const noKey = math.MaxUint64
 
 // maxMilliseconds is the last time that Unix nanoseconds in 64 bits have.
 const maxMilliseconds = math.MaxInt64 / 1e6
@@ -195,15 +203,15 @@ func (c *cursor) time() Time {
 	var ms float64
 	var rest []byte
 	var err error
-	switch t := msgp.NextType(c.rest); {
-	case len(c.rest) >= 9 && c.rest[0] == firstFloat64:
-		ms, rest = math.Float64frombits(binary.BigEndian.Uint64(c.rest[1:])), c.rest[9:]
+	switch t := msgp.NextType(c.rest()); {
+	case len(c.rest()) >= 9 && c.message[c.at] == firstFloat64:
+		ms, rest = math.Float64frombits(binary.BigEndian.Uint64(c.rest()[1:])), c.rest()[9:]
 	case t == msgp.IntType || t == msgp.UintType:
 		var n int64
-		n, rest, err = msgp.ReadInt64Bytes(c.rest)
+		n, rest, err = msgp.ReadInt64Bytes(c.rest())
 		ms = float64(n)
 	default:
-		ms, rest, err = msgp.ReadFloat64Bytes(c.rest)
+		ms, rest, err = msgp.ReadFloat64Bytes(c.rest())
 	}
 	switch {
 	case err != nil:
@@ -213,7 +221,7 @@ func (c *cursor) time() Time {
 		c.fail(WrongValue, expected, fmt.Sprint(ms))
 		return 0
 	}
-	c.rest = rest
+	c.leave(rest)
 	return Time(ms)
 }
 
@@ -221,18 +229,18 @@ func (c *cursor) time() Time {
 func (c *cursor) skip() {
 	const expected = "a value"
 	for values := uint64(1); values > 0 && c.err == nil; values-- {
-		switch msgp.NextType(c.rest) {
+		switch msgp.NextType(c.rest()) {
 		case msgp.MapType:
 			values += 2 * uint64(c.mapping(expected))
 		case msgp.ArrayType:
 			values += uint64(c.array(expected))
 		default:
-			rest, err := msgp.Skip(c.rest)
+			rest, err := msgp.Skip(c.rest())
 			if err != nil {
 				c.wrong(expected, err)
 				return
 			}
-			c.rest = rest
+			c.leave(rest)
 		}
 	}
 }

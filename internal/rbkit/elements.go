@@ -14,6 +14,8 @@ import (
 // What errors expect, where it is read in several places.
 const (
 	expectedID    = "the ID of an object"
+	expectedClass = "the name of a class"
+	expectedSize  = "the size of an object"
 	expectedStack = "the ID of a stack"
 	expectedCount = "a count"
 	expectedFile  = "the name of a file"
@@ -22,13 +24,13 @@ const (
 
 // listed reads n elements by read, and remembers where they lie.
 func (c *cursor) listed(n int, read func(*cursor)) list {
-	begin := c.rest
+	begin := c.at
 	for range n {
 		if read(c); c.err != nil {
 			return list{}
 		}
 	}
-	return list{n: n, raw: begin[:len(begin)-len(c.rest)]}
+	return list{n: n, raw: c.message[begin:c.at]}
 }
 
 // references reads a list of IDs. It is a loop of its own since dumps are full of them.
@@ -37,16 +39,58 @@ func (c *cursor) references() References {
 		return References{}
 	}
 	n := c.array("references: an array")
-	begin := c.rest
+	begin := c.at
 	for range n {
 		if c.number(expectedID); c.err != nil {
 			return References{}
 		}
 	}
-	return References{list{n: n, raw: begin[:len(begin)-len(c.rest)]}}
+	return References{list{n: n, raw: c.message[begin:c.at]}}
 }
 
-// object reads an object that is created, destroyed or dumped into o.
+// usualCreated reads an object into o as all servers write one that is created, if that
+// is how it is written: the ID and the class.
+func (c *cursor) usualCreated(o *Object) bool {
+	begin := c.at
+	if c.follows(firstMap|2) && c.follows(fieldID) {
+		o.ID = c.number(expectedID)
+		if c.follows(fieldClass) {
+			o.Class = c.text(expectedClass)
+			return true
+		}
+	}
+	c.at = min(begin, len(c.message))
+	return false
+}
+
+// usualDumped is usualCreated for an object that is dumped: all that is known of it.
+func (c *cursor) usualDumped(o *Object) bool {
+	begin := c.at
+	if c.follows(firstMap|6) && c.follows(fieldID) {
+		o.ID = c.number(expectedID)
+		if c.follows(fieldClass) {
+			o.Class = c.text(expectedClass)
+			if c.follows(fieldReferences) {
+				o.References = c.references()
+				if c.follows(fieldFile) {
+					o.File = c.text(expectedFile)
+					if c.follows(fieldLine) {
+						o.Line = c.line()
+						if c.follows(fieldSize) {
+							o.Size = c.number(expectedSize)
+							return true
+						}
+					}
+				}
+			}
+		}
+	}
+	c.at = min(begin, len(c.message))
+	return false
+}
+
+// object reads an object that is created, destroyed or dumped into o, whatever it has in
+// whatever order.
 func (c *cursor) object(o *Object) {
 	*o = Object{}
 	hasID := false
@@ -56,7 +100,7 @@ func (c *cursor) object(o *Object) {
 			o.ID = c.number(expectedID)
 			hasID = true
 		case fieldClass:
-			o.Class = c.text("the name of a class")
+			o.Class = c.text(expectedClass)
 		case fieldReferences:
 			o.References = c.references()
 		case fieldFile:
@@ -64,7 +108,7 @@ func (c *cursor) object(o *Object) {
 		case fieldLine:
 			o.Line = c.line()
 		case fieldSize:
-			o.Size = c.number("the size of an object")
+			o.Size = c.number(expectedSize)
 		default:
 			c.skip()
 		}
@@ -117,10 +161,10 @@ func (c *cursor) frame() (f Frame) {
 
 // flag reads 0 or 1, or a bool.
 func (c *cursor) flag() bool {
-	if msgp.NextType(c.rest) == msgp.BoolType {
-		is, rest, err := msgp.ReadBoolBytes(c.rest)
+	if msgp.NextType(c.rest()) == msgp.BoolType {
+		is, rest, err := msgp.ReadBoolBytes(c.rest())
 		if err == nil {
-			c.rest = rest
+			c.leave(rest)
 			return is
 		}
 	}
@@ -135,7 +179,7 @@ func (c *cursor) stats() Stats {
 // stat reads a name and a number. ok is false where one of them is something else, as ""
 // for what a Ruby doesn't have.
 func (c *cursor) stat() (name []byte, number Number, ok bool) {
-	if t := msgp.NextType(c.rest); t != msgp.StrType && t != msgp.BinType {
+	if t := msgp.NextType(c.rest()); t != msgp.StrType && t != msgp.BinType {
 		c.skip()
 		c.skip()
 		return nil, Number{}, false
@@ -143,16 +187,16 @@ func (c *cursor) stat() (name []byte, number Number, ok bool) {
 	name = c.text("the name of a number")
 	var rest []byte
 	var err error
-	switch msgp.NextType(c.rest) {
+	switch msgp.NextType(c.rest()) {
 	case msgp.IntType, msgp.UintType:
-		if number.Integer, rest, err = msgp.ReadInt64Bytes(c.rest); err != nil {
+		if number.Integer, rest, err = msgp.ReadInt64Bytes(c.rest()); err != nil {
 			var u uint64
-			u, rest, err = msgp.ReadUint64Bytes(c.rest)
+			u, rest, err = msgp.ReadUint64Bytes(c.rest())
 			number = Number{Float: float64(u), IsFloat: true}
 		}
 	case msgp.Float64Type, msgp.Float32Type:
 		number.IsFloat = true
-		number.Float, rest, err = msgp.ReadFloat64Bytes(c.rest)
+		number.Float, rest, err = msgp.ReadFloat64Bytes(c.rest())
 	default:
 		c.skip()
 		return nil, Number{}, false
@@ -161,7 +205,7 @@ func (c *cursor) stat() (name []byte, number Number, ok bool) {
 		c.wrong("a number", err)
 		return nil, Number{}, false
 	}
-	c.rest = rest
+	c.leave(rest)
 	return name, number, true
 }
 

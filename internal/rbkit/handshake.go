@@ -63,7 +63,7 @@ func DecodeHandshake(reply []byte) (h HandshakeReply, err error) {
 	switch {
 	case c.err == nil && (!hasType || !hasPayload):
 		c.fail(Missing, "a handshake with a type and a payload", "one without")
-	case len(c.rest) > 0:
+	case len(c.rest()) > 0:
 		c.fail(Trailing, "the end of the handshake", "more bytes")
 	}
 	if c.err != nil {
@@ -77,7 +77,7 @@ func DecodeHandshake(reply []byte) (h HandshakeReply, err error) {
 
 // property reads one of what a server says of itself.
 func (c *cursor) property(h *HandshakeReply) {
-	if msgp.NextType(c.rest) != msgp.StrType {
+	if msgp.NextType(c.rest()) != msgp.StrType {
 		c.skip()
 		c.skip()
 		return

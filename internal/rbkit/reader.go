@@ -11,10 +11,10 @@ type Reader struct {
 	dialect Dialect
 	header  Header
 	cursor  cursor
-	events  int    // that are still to come, as announced
-	objects int    // of the part that is read, that are still to come
-	behind  []byte // what stands behind that part, where its objects are not the last of its event; nil: they are
-	last    []byte // what stands behind the payload, where that is not the last of the message; nil: it is
+	events  int // that are still to come, as announced
+	objects int // of the part that is read, that are still to come
+	behind  int // where that part's event ends, if its objects are not the last of it; 0: they are
+	last    int // where the message ends, if the payload is not the last of it; 0: it is
 	event   Event
 }
 
@@ -48,9 +48,8 @@ func (r *Reader) Open(dialect Dialect, message []byte) error {
 	if !ok {
 		return c.failure()
 	}
-	if payload != nil {
-		r.last = c.rest
-		c.rest = payload
+	if payload > 0 {
+		r.last, c.at = c.at, payload
 	}
 	r.events = c.array("the events of a collection: an array")
 	r.header.Events = r.events
@@ -59,7 +58,7 @@ func (r *Reader) Open(dialect Dialect, message []byte) error {
 
 // readHeader reads the fields of a message. The cursor stands at the payload, if it is
 // last; otherwise payload is where it stands.
-func (r *Reader) readHeader() (payload []byte, ok bool) {
+func (r *Reader) readHeader() (payload int, ok bool) {
 	c := &r.cursor
 	var eventType uint64
 	var hasType, hasTime bool
@@ -74,20 +73,20 @@ func (r *Reader) readHeader() (payload []byte, ok bool) {
 			r.header.Counter, r.header.Counted = c.number("the counter of messages"), true
 		case fieldPayload:
 			if pair == pairs-1 && hasType {
-				return nil, r.checkHeader(eventType, hasTime)
+				return 0, r.checkHeader(eventType, hasTime)
 			}
-			payload = c.rest
+			payload = c.at
 			c.skip()
 		default:
 			c.skip()
 		}
 		if c.err != nil {
-			return nil, false
+			return 0, false
 		}
 	}
-	if !hasType || payload == nil {
+	if !hasType || payload == 0 {
 		c.fail(Missing, "a message with a type and a payload", "one without")
-		return nil, false
+		return 0, false
 	}
 	return payload, r.checkHeader(eventType, hasTime)
 }
@@ -125,14 +124,16 @@ func (r *Reader) Next() bool {
 		return false
 	case r.objects > 0:
 		r.objects--
-		c.object(&r.event.Object)
-		r.event.Kind = DumpedObject
+		if r.event.Kind = DumpedObject; !c.usualDumped(&r.event.Object) {
+			c.object(&r.event.Object)
+		}
 		if r.objects == 0 {
 			r.leavePart()
 		}
 	case r.events > 0:
-		r.events--
-		r.readEvent()
+		if r.events--; !r.usualEvent() {
+			r.readEvent()
+		}
 	default:
 		r.finish()
 		return false
@@ -143,35 +144,61 @@ func (r *Reader) Next() bool {
 // finish looks for what stands behind the message.
 func (r *Reader) finish() {
 	c := &r.cursor
-	if r.last != nil {
-		c.rest, r.last = r.last, nil
+	if r.last > 0 {
+		c.at, r.last = r.last, 0
 	}
-	if len(c.rest) > 0 {
-		c.fail(Trailing, "the end of the message", fmt.Sprintf("%d more bytes", len(c.rest)))
+	if more := len(c.rest()); more > 0 {
+		c.fail(Trailing, "the end of the message", fmt.Sprintf("%d more bytes", more))
 	}
 }
 
 // leavePart goes on behind the event whose objects were read.
 func (r *Reader) leavePart() {
-	if r.behind != nil && r.cursor.err == nil {
-		r.cursor.rest, r.behind = r.behind, nil
+	if r.behind > 0 && r.cursor.err == nil {
+		r.cursor.at, r.behind = r.behind, 0
 	}
 }
 
-// readEvent reads an event.
+// usualEvent reads an event as all servers write those with three fields, if that is how
+// it is written: the type, the time as a float64, the payload.
+func (r *Reader) usualEvent() bool {
+	const size = 14 // up to the payload
+	c, e := &r.cursor, &r.event
+	b := c.rest()
+	if len(b) < size || b[0] != firstMap|3 || b[1] != fieldType || b[2] > lastSmall ||
+		b[3] != fieldTime || b[4] != firstFloat64 || b[13] != fieldPayload {
+		return false
+	}
+	c.at += 4
+	e.Time = c.time()
+	e.setType(r.dialect, uint64(b[2]))
+	if c.err == nil {
+		c.at++
+		r.readPayload()
+	}
+	return true
+}
+
+// setType sets the type, and what that is. What is a message is no event.
+func (e *Event) setType(d Dialect, eventType uint64) {
+	e.Type = eventType
+	if e.Kind = d.kind(eventType); e.Kind >= collection {
+		e.Kind = Unknown
+	}
+}
+
+// readEvent reads an event, whatever it has in whatever order.
 func (r *Reader) readEvent() {
 	c, e := &r.cursor, &r.event
 	e.Part = Part{}
 	var hasType, hasTime bool
-	var payload []byte
+	var payload int
 	pairs := c.mapping("an event: a map")
 	for pair := range pairs {
 		switch c.key() {
 		case fieldType:
-			e.Type, hasType = c.number("the type of an event"), true
-			if e.Kind = r.dialect.kind(e.Type); e.Kind >= collection {
-				e.Kind = Unknown // what is a message is no event
-			}
+			e.setType(r.dialect, c.number("the type of an event"))
+			hasType = true
 		case fieldTime:
 			e.Time, hasTime = c.time(), true
 		case fieldCorrelation:
@@ -183,7 +210,7 @@ func (r *Reader) readEvent() {
 				r.readPayload()
 				return
 			}
-			payload = c.rest
+			payload = c.at
 			c.skip()
 		default:
 			c.skip()
@@ -195,13 +222,13 @@ func (r *Reader) readEvent() {
 	switch {
 	case !hasType || !hasTime:
 		c.fail(Missing, "an event with a type and a time", "one without")
-	case payload != nil:
-		behind := c.rest
-		c.rest = payload
+	case payload > 0:
+		behind := c.at
+		c.at = payload
 		if r.readPayload(); r.objects > 0 {
 			r.behind = behind
 		} else if c.err == nil {
-			c.rest = behind
+			c.at = behind
 		}
 	case e.Kind.hasPayload():
 		c.fail(Missing, fmt.Sprintf("%s with a payload", e.Kind), "one without")
@@ -222,7 +249,11 @@ func (k Kind) hasPayload() bool {
 func (r *Reader) readPayload() {
 	c, e := &r.cursor, &r.event
 	switch e.Kind {
-	case ObjectCreated, ObjectDestroyed:
+	case ObjectCreated:
+		if !c.usualCreated(&e.Object) {
+			c.object(&e.Object)
+		}
+	case ObjectDestroyed:
 		c.object(&e.Object)
 	case ObjectSpaceDump:
 		r.objects = c.array("objects: an array")

@@ -73,6 +73,11 @@ const (
 	lastSmall                  = 0x7f // the largest number that is its own first byte
 )
 
+// Sizes of numbers, their first byte included.
+const (
+	sizeUint16, sizeUint32, sizeFloat64 = 3, 5, 9
+)
+
 // mapping reads the head of a map, and gives how many pairs it has.
 func (c *cursor) mapping(expected string) (pairs int) {
 	if c.at < len(c.message) && c.message[c.at]&^firstMapBits == firstMap {
@@ -107,17 +112,17 @@ func (c *cursor) array(expected string) (elements int) {
 
 // number reads a number that is not negative.
 func (c *cursor) number(expected string) uint64 {
-	if c.at+5 <= len(c.message) {
-		b := c.message[c.at : c.at+5]
+	if c.at+sizeUint32 <= len(c.message) {
+		b := c.message[c.at : c.at+sizeUint32]
 		switch {
 		case b[0] <= lastSmall:
 			c.at++
 			return uint64(b[0])
 		case b[0] == firstUint32:
-			c.at += 5
+			c.at += sizeUint32
 			return uint64(binary.BigEndian.Uint32(b[1:]))
 		case b[0] == firstUint16:
-			c.at += 3
+			c.at += sizeUint16
 			return uint64(binary.BigEndian.Uint16(b[1:]))
 		}
 	}
@@ -204,8 +209,8 @@ func (c *cursor) time() Time {
 	var rest []byte
 	var err error
 	switch t := msgp.NextType(c.rest()); {
-	case len(c.rest()) >= 9 && c.message[c.at] == firstFloat64:
-		ms, rest = math.Float64frombits(binary.BigEndian.Uint64(c.rest()[1:])), c.rest()[9:]
+	case len(c.rest()) >= sizeFloat64 && c.message[c.at] == firstFloat64:
+		ms, rest = math.Float64frombits(binary.BigEndian.Uint64(c.rest()[1:])), c.rest()[sizeFloat64:]
 	case t == msgp.IntType || t == msgp.UintType:
 		var n int64
 		n, rest, err = msgp.ReadInt64Bytes(c.rest())

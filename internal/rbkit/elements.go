@@ -39,13 +39,20 @@ func (c *cursor) references() References {
 		return References{}
 	}
 	n := c.array("references: an array")
-	begin := c.at
+	begin, at := c.at, c.at
 	for range n {
+		if at+sizeUint32 <= len(c.message) && c.message[at] == firstUint32 {
+			at += sizeUint32
+			continue
+		}
+		c.at = at
 		if c.number(expectedID); c.err != nil {
 			return References{}
 		}
+		at = c.at
 	}
-	return References{list{n: n, raw: c.message[begin:c.at]}}
+	c.at = at
+	return References{list{n: n, raw: c.message[begin:at]}}
 }
 
 // usualCreated reads an object into o as all servers write one that is created, if that

@@ -30,7 +30,7 @@ func benchmarkDecode(b *testing.B, kinds ...Kind) {
 	})
 	var r Reader
 	read, sum := 0, uint64(0)
-	cputime.Events(b, events, func() {
+	cputime.Bytes(b, size, events, func() {
 		read = 0
 		for i, message := range messages {
 			if err := r.Open(dialects[i], message); err != nil {
@@ -53,8 +53,6 @@ func benchmarkDecode(b *testing.B, kinds ...Kind) {
 	if read != events || sum == 0 {
 		b.Fatalf("expected %d events, got %d", events, read)
 	}
-	b.ReportMetric(float64(size), "bytes/op")
-	b.SetBytes(int64(size))
 }
 
 // mostly is how many events a message has, objects of dumps included, if at least 9 of 10

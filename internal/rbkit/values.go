@@ -4,6 +4,7 @@
 package rbkit
 
 import (
+	"encoding/binary"
 	"iter"
 	"time"
 )
@@ -57,7 +58,14 @@ func (r References) All() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		c := newCursor(r.raw)
 		for range r.n {
-			if !yield(c.number(expectedID)) {
+			var id uint64
+			if b := c.rest(); len(b) >= sizeUint32 && b[0] == firstUint32 {
+				id = uint64(binary.BigEndian.Uint32(b[1:]))
+				c.at += sizeUint32
+			} else {
+				id = c.number(expectedID)
+			}
+			if !yield(id) {
 				return
 			}
 		}

@@ -18,6 +18,7 @@ var suites = []suite{
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
 	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
+	{pkg: "./internal/rbkit", pattern: "^BenchmarkDecode$", time: "0.5s"},
 	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x"},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
 }
@@ -26,6 +27,7 @@ var suites = []suite{
 const (
 	cpuPerEvent     = "cpu-ns/event"
 	perMessage      = "ns/message"
+	megabytesPerCPU = "MB/cpu-s"
 	eventsPerCPU    = "Mevents/cpu-s"
 	peak, peakAtTen = "peak-MiB", "peak-MiB-at-10x"
 	allocations     = "allocs/op"
@@ -89,6 +91,9 @@ var claims = []claim{
 	timesBabeltrace("  without contexts", 3, "bare", "logRecords", "babeltrace2Text"),
 	timesBabeltrace("LTTng: batches and paired spans, against babeltrace2 -o dummy", 1, "contexts", "spans", "babeltrace2Dummy"),
 	{what: "LTTng agents: 1,000 with 500 loggers each, listed by the distribution", bound: 5, atMost: true, unit: "s", benchmark: "BenchmarkListAgents", metric: listed},
+	{what: "Rbkit: decode captured object events", bound: 600, unit: "MB of messages per CPU-second", benchmark: "BenchmarkDecode/objects", metric: megabytesPerCPU},
+	{what: "Rbkit: decode captured object space dumps", bound: 600, unit: "MB of messages per CPU-second", benchmark: "BenchmarkDecode/dumps", metric: megabytesPerCPU},
+	{what: "  allocations per event", bound: 0.001, atMost: true, unit: "per event", benchmark: "BenchmarkDecode/dumps", metric: allocationsPerEvent},
 	timesLibzmq("ZMTP: messages of 1 KiB over loopback, against libzmq in C", "1KiB"),
 	timesLibzmq("ZMTP: messages of 100 KiB", "100KiB"),
 }

@@ -202,15 +202,18 @@ func TestRepliersAnswer(t *testing.T) {
 	address, _ := served(t, "127.0.0.1:0", r.Serve)
 	a, err := zmtp.Request(t.Context(), dial(t, address), zmtp.Options{})
 	require.NoError(t, err)
-	b, err := zmtp.Request(t.Context(), dial(t, address), zmtp.Options{Timeout: soon * 10})
-	require.NoError(t, err)
 	for n := range 3 {
 		reply, err := a.Ask(t.Context(), []byte{byte(n)}, []byte("x"))
 		require.NoError(t, err)
 		require.Equal(t, zmtp.Message{[]byte("re"), {byte(n)}, []byte("x")}, reply)
 	}
-	_, err = b.Ask(t.Context(), []byte("silent"))
-	require.ErrorIs(t, err, zmtp.ErrTimeout)
+	whenLate(t, "expected a frame, or an answer to PING, got: time ran out", func(timeout time.Duration) error {
+		b, err := zmtp.Request(t.Context(), dial(t, address), zmtp.Options{Timeout: timeout})
+		if err == nil {
+			_, err = b.Ask(t.Context(), []byte("silent"))
+		}
+		return err
+	})
 	reply, err := a.Ask(t.Context(), []byte("y"))
 	require.NoError(t, err)
 	require.Equal(t, zmtp.Message{[]byte("re"), []byte("y")}, reply)
@@ -350,4 +353,24 @@ func TestAFollowingEndsWithItsContext(t *testing.T) {
 		Lost:    func(error, time.Duration) { t.Error("expected the end, not another try") },
 	}
 	require.ErrorIs(t, following.Run(ctx), context.Canceled)
+}
+
+// A peer that takes every connection and ends it is not tried more and more often.
+func TestAFollowingPausesLongerFromLossToLoss(t *testing.T) {
+	const first = time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var longest time.Duration
+	following := zmtp.Following{
+		Dial:      func(context.Context) (net.Conn, error) { return newScript(pub, 0), nil },
+		Backoff:   backoff.Config{InitialInterval: first, MaxInterval: time.Hour},
+		Connected: func(net.Addr) {},
+		Lost: func(_ error, pause time.Duration) {
+			if longest = max(longest, pause); longest > 4*first {
+				cancel()
+			}
+		},
+	}
+	require.Error(t, following.Run(ctx))
+	require.Greater(t, longest, 4*first)
 }

@@ -202,16 +202,26 @@ const noKey = math.MaxUint64
 // maxMilliseconds is the last time that Unix nanoseconds in 64 bits have.
 const maxMilliseconds = math.MaxInt64 / 1e6
 
+const expectedTime = "a time, in milliseconds since 1970"
+
 // time reads a time: whole milliseconds in a float64, as a rule.
 func (c *cursor) time() Time {
-	const expected = "a time, in milliseconds since 1970"
+	if c.at+sizeFloat64 <= len(c.message) && c.message[c.at] == firstFloat64 {
+		ms := math.Float64frombits(binary.BigEndian.Uint64(c.message[c.at+1:]))
+		if ms >= 0 && ms <= maxMilliseconds {
+			c.at += sizeFloat64
+			return Time(ms)
+		}
+	}
+	return c.rareTime()
+}
+
+func (c *cursor) rareTime() Time {
 	var ms float64
 	var rest []byte
 	var err error
-	switch t := msgp.NextType(c.rest()); {
-	case len(c.rest()) >= sizeFloat64 && c.message[c.at] == firstFloat64:
-		ms, rest = math.Float64frombits(binary.BigEndian.Uint64(c.rest()[1:])), c.rest()[sizeFloat64:]
-	case t == msgp.IntType || t == msgp.UintType:
+	switch msgp.NextType(c.rest()) {
+	case msgp.IntType, msgp.UintType:
 		var n int64
 		n, rest, err = msgp.ReadInt64Bytes(c.rest())
 		ms = float64(n)
@@ -220,10 +230,10 @@ func (c *cursor) time() Time {
 	}
 	switch {
 	case err != nil:
-		c.wrong(expected, err)
+		c.wrong(expectedTime, err)
 		return 0
 	case !(ms >= 0 && ms <= maxMilliseconds): // NaN too
-		c.fail(WrongValue, expected, fmt.Sprint(ms))
+		c.fail(WrongValue, expectedTime, fmt.Sprint(ms))
 		return 0
 	}
 	c.leave(rest)

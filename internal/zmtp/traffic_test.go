@@ -131,6 +131,22 @@ func TestAnAnnouncedSizeCostsNoMemory(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3<<20))
 }
 
+func TestALargeMessageCostsAFewTimesItsSize(t *testing.T) {
+	const size = 10_500_000
+	conn := newScript(pub+long(0, strings.Repeat("x", size)), 0)
+	s, err := zmtp.Subscribe(t.Context(), conn, zmtp.Options{})
+	require.NoError(t, err)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.ErrorIs(t, s.Receive(t.Context(), func(m zmtp.Message) error {
+		require.Len(t, m[0], size)
+		return errEnough
+	}), errEnough)
+	runtime.ReadMemStats(&after)
+	// All buffers together, those that are given up included.
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4*size))
+}
+
 func TestReceivingAllocatesNothingForAMessage(t *testing.T) {
 	const messages = 10_000
 	traffic := pub + strings.Repeat("\x01\x03key"+long(0, strings.Repeat("x", 300)), messages)

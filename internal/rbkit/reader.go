@@ -170,6 +170,7 @@ func (r *Reader) usualEvent() bool {
 		return false
 	}
 	c.at += 4
+	e.Part = Part{}
 	e.Time = c.time()
 	e.setType(r.dialect, uint64(b[2]))
 	if c.err == nil {

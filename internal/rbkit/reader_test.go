@@ -144,6 +144,22 @@ func TestWhatMayBeWrittenOtherwise(t *testing.T) {
 	}
 }
 
+func TestNothingIsLeftOfTheEventBefore(t *testing.T) {
+	numbered := "85 00 05 01 " + atHex + " 0a 07 0b 08 02 91 86 03 05 04 a1 41 05 91 06 06 a1 66 07 03 08 28"
+	for _, without := range []string{
+		event(5, "91 81 03 09"),
+		"84 63 c0 00 05 01 " + atHex + " 02 91 81 03 09",
+	} {
+		got, err := told(Released, message(t, numbered, without, event(0, "81 03 09")))
+		require.NoError(t, err)
+		require.Equal(t, []string{
+			"object_space_dump 7 of 8 with 1", `object 5 "A" [6] "f" 3 40`,
+			"object_space_dump 0 of 0 with 1", "object 9 nil [] nil 0 0",
+			"obj_created 9 nil",
+		}, got)
+	}
+}
+
 func TestSnapshotsHaveStacksAndAllocations(t *testing.T) {
 	for _, tt := range []struct{ name, payload, want string }{
 		{

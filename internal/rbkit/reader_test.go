@@ -179,6 +179,16 @@ func TestSnapshotsHaveStacksAndAllocations(t *testing.T) {
 	}
 }
 
+func TestWrongPlacesOfAllocations(t *testing.T) {
+	for _, place := range []string{"", "7", "7 40", "x A 40", "7 A x", "7 A -1", "7 A ", " A 40", "99999999999999999999 A 40"} {
+		text := append([]byte{0xa0 | byte(len(place))}, place...)
+		b := unhex(t, "84 00 06 01 "+atHex+" 09 00 02 91"+event(0, "81 12 81 a1 66 81"+hex.EncodeToString(text)+"80"))
+		_, err := told(Documented, b)
+		start := len(b) - len(text) - 1
+		require.EqualError(t, err, fmt.Sprintf("byte %d: expected %q, got %q", start, "LINE CLASS SIZE", place))
+	}
+}
+
 func TestAMessageMayHaveItsFieldsInAnyOrder(t *testing.T) {
 	b := unhex(t, "85 63 90 02 91"+event(1, "81 03 09")+"09 cd 01 00 01 "+atHex+"00 07")
 	var r Reader

@@ -16,12 +16,26 @@ import (
 // number itself, events/op.
 func Events(b *testing.B, events int, do func()) {
 	b.Helper()
+	report(b, events, measure(b, do))
+}
+
+// Bytes runs do as Events does, where it handles so many bytes, and reports MB/cpu-s:
+// millions of bytes for a second of processor time.
+func Bytes(b *testing.B, bytes int, do func()) {
+	b.Helper()
+	used := measure(b, do)
+	b.ReportMetric(float64(bytes)*float64(b.N)/used.Seconds()/1e6, "MB/cpu-s")
+}
+
+// measure runs do until the benchmark has measured enough, and gives the time it used.
+func measure(b *testing.B, do func()) time.Duration {
+	b.Helper()
 	b.ReportAllocs()
 	begin := process()
 	for b.Loop() {
 		do()
 	}
-	report(b, events, process()-begin)
+	return process() - begin
 }
 
 // report reports what was used for all rounds of so many events each.

@@ -27,7 +27,7 @@ func NewDecoder(limits Limits) *Decoder { return &Decoder{limits: limits.withDef
 func (d *Decoder) Decode(message []byte, visitor Visitor) (events int, err error) {
 	d.in, d.visitor, d.events = newReader(message), visitor, 0
 	defer func() { d.in, d.visitor = reader{}, nil }()
-	if err := d.message(message); err != nil {
+	if err := d.message(); err != nil {
 		return d.events, err
 	}
 	if left := len(d.in.rest()); left > 0 {
@@ -52,27 +52,46 @@ func DialectOf(message []byte) Dialect {
 	return dialectOf(EventCollection, number)
 }
 
-// message reads an event collection (section "Message frame for event_collection").
-func (d *Decoder) message(message []byte) error {
-	dialect := DialectOf(message)
-	if dialect == UnknownDialect {
-		return d.in.fail(FaultMessage, "an event collection: a map that begins with the type 7 or 6", d.in.next())
+// ReadHeader reads what a message is, and none of its events. An error is an *Error.
+func ReadHeader(message []byte) (Header, error) {
+	in := newReader(message)
+	h, _, err := in.header()
+	return h, err
+}
+
+// header reads an event collection up to its events (section "Message frame for
+// event_collection").
+func (r *reader) header() (h Header, e envelope, err error) {
+	if h.Dialect = DialectOf(r.all); h.Dialect == UnknownDialect {
+		return h, e, r.fail(FaultMessage, "an event collection: a map that begins with the type 7 or 6", r.next())
 	}
-	e, err := d.in.envelope()
+	if e, err = r.envelope(); err != nil {
+		return h, e, err
+	}
+	h.Millis, h.Counter, h.HasCounter = e.millis, e.counter, e.hasCounter
+	return h, e, nil
+}
+
+// message reads an event collection.
+func (d *Decoder) message() error {
+	h, e, err := d.in.header()
 	if err != nil {
 		return err
 	}
-	d.visitor.Message(Header{Dialect: dialect, Millis: e.millis, Counter: e.counter, HasCounter: e.hasCounter})
+	if !e.hasPayload {
+		return d.in.fail(FaultMessage, "an event collection with a payload", "one without")
+	}
+	d.visitor.Message(h)
 	n, err := d.in.array("an array of events")
 	if err != nil {
 		return err
 	}
 	for range n {
-		if dialect == Released && d.plainObject() {
+		if h.Dialect == Released && d.plainObject() {
 			d.events++
 			continue
 		}
-		if err := d.event(dialect); err != nil {
+		if err := d.event(h.Dialect); err != nil {
 			return err
 		}
 		d.events++

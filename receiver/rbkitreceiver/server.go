@@ -1,0 +1,275 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/zmtp"
+)
+
+// server is one that is configured. Its fields are those of the goroutine that follows it,
+// but for what is behind the lock.
+type server struct {
+	env     *environment
+	config  *ServerConfig
+	logger  *zap.Logger
+	control *control
+	decoder *rbkit.Decoder
+	peer    net.Addr
+	// dialect is that of the last message.
+	dialect rbkit.Dialect
+	// detach ends what goes on beside receiving; nil: there is no connection.
+	detach      func()
+	connectedAt time.Time
+	// failing is a burst of connections that can't be made, bad one of messages that are
+	// not what they should be.
+	failing, bad logline.Burst
+
+	mu sync.Mutex
+	// process is the life that data came from last, hello what it said of itself; nil:
+	// nothing yet.
+	process *process
+	hello   *rbkit.Handshake
+	// connected says that the process can be heard of.
+	connected bool
+}
+
+func newServer(env *environment, config *ServerConfig) *server {
+	s := &server{
+		env: env, config: config, decoder: rbkit.NewDecoder(rbkit.Limits{Frames: env.config.Limits.MaxFrames}),
+		logger: env.logger.With(zap.String("server", config.Publish)),
+	}
+	if config.Request != "" {
+		s.control = newControl(env, config, s.logger)
+	}
+	return s
+}
+
+// zmtpOptions say how the server is spoken with.
+func (e *environment) zmtpOptions(server *ServerConfig) zmtp.Options {
+	o := zmtp.Options{
+		Timeout: e.config.Timeout, Heartbeat: e.config.Heartbeat,
+		Limits: zmtp.Limits{Message: e.config.Limits.MaxMessageBytes},
+	}
+	if server.Username != "" {
+		o.Security = zmtp.Plain{Username: server.Username, Password: string(server.Password)}
+	}
+	return o
+}
+
+// follow receives what the server publishes until the context ends, whatever happens to
+// connections. Then it leaves the server as it was found.
+func (s *server) follow(ctx context.Context) {
+	following := zmtp.Following{
+		Dial:      func(ctx context.Context) (net.Conn, error) { return s.env.dial(ctx, s.config.Publish) },
+		Options:   s.env.zmtpOptions(s.config),
+		Prefixes:  [][]byte{{}},
+		Backoff:   backoff.Config(s.env.config.Reconnect),
+		Connected: func(peer net.Addr) { s.connect(ctx, peer) },
+		Message:   func(m zmtp.Message) error { s.receive(ctx, m); return nil },
+		Lost:      s.lost,
+	}
+	_ = following.Run(ctx) // its end is that of the context
+	s.disconnect(errShutdown)
+	if s.control != nil {
+		s.control.leave(s.env.ctx)
+	}
+}
+
+var errShutdown = errors.New("the collector is shut down")
+
+// connect is told that the server can be heard of.
+func (s *server) connect(ctx context.Context, peer net.Addr) {
+	s.peer, s.connectedAt = peer, s.env.now()
+	s.failing.Over()
+	hello := s.ask(ctx)
+	s.mu.Lock()
+	if s.process == nil || isOther(s.hello, hello) {
+		s.begin(hello)
+	}
+	s.connected = true
+	of := s.process.origin
+	s.mu.Unlock()
+	s.env.telemetry.servers(1)
+	s.logger.Info("Connected to the server", dialectOf(hello)...)
+	s.env.saidConnected(of)
+	s.detach = s.attend(ctx)
+}
+
+func dialectOf(hello *rbkit.Handshake) []zap.Field {
+	if hello == nil {
+		return nil
+	}
+	return []zap.Field{
+		zap.String("process", hello.ProcessName), zap.Int64("pid", hello.PID),
+		zap.String("version", hello.ServerVersion), zap.Stringer("dialect", hello.Dialect),
+	}
+}
+
+// ask asks the server who it is; nil: it doesn't say.
+func (s *server) ask(ctx context.Context) *rbkit.Handshake {
+	if s.control == nil {
+		return nil
+	}
+	hello, ok := s.control.handshake(ctx)
+	if !ok {
+		return nil
+	}
+	return &hello
+}
+
+// isOther reports whether a server that said hello is another process than before. If
+// either is not known the numbers of messages say it.
+func isOther(before, now *rbkit.Handshake) bool {
+	return before != nil && now != nil && before.PID != now.PID
+}
+
+// begin begins a life of the server, and ends the one before. The lock is held.
+func (s *server) begin(hello *rbkit.Handshake) {
+	restarted := s.process != nil
+	if restarted {
+		s.end()
+		s.env.telemetry.restarted()
+	}
+	now := s.env.now()
+	var local *localProcess
+	if hello != nil {
+		local = findLocal(s.peer, hello)
+	}
+	s.hello = hello
+	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, hello, local, now, now.UnixMilli()))
+	s.setClock(hello)
+	if restarted {
+		s.logger.Warn("The server was restarted", dialectOf(hello)...)
+		s.env.saidRestarted(s.process.origin)
+	}
+}
+
+// end hands on all that there is of a process, and its last metrics. The lock is held.
+func (s *server) end() {
+	s.process.finish()
+	s.env.telemetry.tell(s.process)
+	if s.connected {
+		last := s.process.state()
+		last.over = true
+		s.env.metrics.Ended(last)
+	}
+}
+
+// setClock says by what CPU samples are taken. The lock is held.
+func (s *server) setClock(hello *rbkit.Handshake) {
+	if hello != nil && s.process.samples.clock != hello.Clock {
+		s.process.samples.flush()
+		s.process.samples.clock = text(hello.Clock)
+	}
+}
+
+// lost is told that the server can't be heard of.
+func (s *server) lost(err error, pause time.Duration) {
+	s.env.telemetry.connectionFailed(socketPublish)
+	s.disconnect(err)
+	if since, say := s.failing.Say(s.env.now()); say {
+		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(err),
+			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
+	}
+}
+
+// disconnect ends what a connection began, if there is one. The process may come back.
+func (s *server) disconnect(why error) {
+	if s.detach == nil {
+		return
+	}
+	s.detach()
+	s.detach = nil
+	s.mu.Lock()
+	s.end()
+	s.connected = false
+	of := s.process.origin
+	s.mu.Unlock()
+	s.env.telemetry.servers(-1)
+	s.env.saidGone(of, s.connectedAt, why)
+}
+
+// receive handles a message.
+func (s *server) receive(ctx context.Context, m zmtp.Message) {
+	if len(m) != 1 {
+		s.saidBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
+		return
+	}
+	message := m[0]
+	// Where it can't be read the decoder says why.
+	header, err := rbkit.ReadHeader(message)
+	if err == nil {
+		s.check(ctx, header)
+	}
+	if err := s.decode(message); err != nil {
+		what := ""
+		if bad := (*rbkit.Error)(nil); errors.As(err, &bad) {
+			what = bad.Fault.String()
+		}
+		s.saidBad(what, err, zap.Int("bytes", len(message)))
+		return
+	}
+	s.bad.Over()
+}
+
+// check looks whether a message is of another life of the server, which began to count
+// from 0 again.
+func (s *server) check(ctx context.Context, h rbkit.Header) {
+	if s.dialect != h.Dialect {
+		s.dialect = h.Dialect
+		s.logger.Info("The dialect of the server's messages", zap.Stringer("dialect", h.Dialect))
+	}
+	if s.process.follows(h) {
+		return
+	}
+	hello := s.ask(ctx)
+	s.mu.Lock()
+	s.begin(hello)
+	s.mu.Unlock()
+	if s.control != nil {
+		s.control.correctSoon()
+	}
+}
+
+// decode has the process told of the events of a message.
+func (s *server) decode(message []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.process
+	p.message(len(message), s.env.now())
+	events, err := s.decoder.Decode(message, p)
+	p.events += int64(events)
+	p.attend(p.now)
+	s.env.telemetry.tell(p)
+	return err
+}
+
+func (s *server) saidBad(what string, err error, fields ...zap.Field) {
+	s.env.telemetry.badMessage(what)
+	if since, say := s.bad.Say(s.env.now()); say {
+		s.logger.Warn("A message of the server is not what it should be: its events before that count",
+			append(fields, zap.Error(err), zap.Int("messages_since_last_line", since))...)
+	}
+}
+
+// state is what is known of the process, if it can be heard of.
+func (s *server) state() (processState, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.connected {
+		return processState{}, false
+	}
+	return s.process.state(), true
+}

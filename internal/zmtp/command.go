@@ -4,6 +4,7 @@
 package zmtp
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -34,8 +35,16 @@ type command struct {
 	dataOffset int64
 }
 
+// brokenError is how libzmq's PLAIN server, 4.3.4 for one, begins an ERROR command: a slip
+// in its source makes one byte of the length of the name and its first letter.
+const brokenError = "^RROR"
+
 // parseCommand reads the body of a command frame that begins at offset.
 func parseCommand(b []byte, offset int64) (command, *ProtocolError) {
+	if bytes.HasPrefix(b, []byte(brokenError)) && len(b) < 1+int(brokenError[0]) {
+		n := len(brokenError)
+		return command{name: commandError, data: b[n:], dataOffset: offset + int64(n)}, nil
+	}
 	if len(b) == 0 || b[0] == 0 || len(b) < 1+int(b[0]) {
 		return command{}, &ProtocolError{Offset: offset, Expected: "the name of a command", Got: fmt.Sprintf("%d bytes: %s", len(b), quoted(b))}
 	}

@@ -3,14 +3,15 @@
 
 package zmtp
 
-import (
-	"io"
-	"slices"
-)
+import "io"
 
-// firstBuffer is how large the buffer of a connection is at first: large enough that
-// what a system call costs doesn't count, and small enough for a cache.
-const firstBuffer = 256 << 10
+// Sizes of the buffer of a connection: at first, which is enough for a system call to
+// cost little; and where much would have to be moved in it, so that this is seldom.
+const (
+	firstBuffer = 128 << 10
+	largeBuffer = 1 << 20
+	muchToMove  = 16 << 10
+)
 
 // input is the bytes that were received and are not done with.
 type input struct {
@@ -48,20 +49,27 @@ func (i *input) read(r io.Reader) error {
 	return io.ErrNoProgress
 }
 
-// makeRoom has room behind the bytes held. It grows the buffer only when it is full, to
-// twice its size: so its size is bounded by what has come, whatever was announced.
+// makeRoom has room behind the bytes held. Beyond largeBuffer the buffer grows only when
+// it is full, to twice its size: so its size is bounded by what has come, whatever was
+// announced.
 func (i *input) makeRoom() {
+	held := i.held()
 	switch {
-	case i.begin == i.end:
+	case len(held) == 0:
 		i.begin, i.end = 0, 0
+		if i.buf == nil {
+			i.moveTo(firstBuffer)
+		}
 	case i.end < len(i.buf):
-		return
-	case i.begin > 0:
-		i.end = copy(i.buf, i.held())
-		i.begin = 0
+	case i.begin > 0 && (len(held) < muchToMove || len(i.buf) >= largeBuffer):
+		i.begin, i.end = 0, copy(i.buf, held)
+	default:
+		i.moveTo(max(2*len(held), largeBuffer))
 	}
-	if i.end == len(i.buf) {
-		i.buf = slices.Grow(i.buf, max(len(i.buf), firstBuffer))
-		i.buf = i.buf[:cap(i.buf)]
-	}
+}
+
+// moveTo moves the bytes held to a new buffer.
+func (i *input) moveTo(size int) {
+	buf := make([]byte, size)
+	i.begin, i.end, i.buf = 0, copy(buf, i.held()), buf
 }

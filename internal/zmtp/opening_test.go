@@ -105,6 +105,7 @@ var wrongPeers = []struct {
 	{"a property that ends in its name", zmtp.Options{}, null31 + "\x04\x08\x05READY\x0bS", "handshake: byte 72: expected a property: a name of 1 to 255 bytes, and a value, got a length of 11 before 1 bytes"},
 	{"a property that ends in its value", zmtp.Options{}, null31 + "\x04\x0d\x05READY\x01S\xff\xff\xff\xffP", "handshake: byte 72: expected a property: a name of 1 to 255 bytes, and a value, got a value of 4294967295 bytes before the last 1"},
 	{"the peer refuses", zmtp.Options{}, null31 + "\x04\x0a\x05ERROR\x03400", `handshake: refused by the peer, with the reason "400"`},
+	{"libzmq refuses", zmtp.Options{}, null31 + "\x04\x09^RROR\x03400", `handshake: refused by the peer, with the reason "400"`},
 	{"the peer refuses, for a reason that is cut off", zmtp.Options{}, null31 + "\x04\x09\x05ERROR\xff40", `handshake: refused by the peer, with the reason "40"`},
 	{"the peer refuses without a reason", zmtp.Options{}, null31 + "\x04\x06\x05ERROR", `handshake: refused by the peer, with the reason ""`},
 	{"the password is wrong", zmtp.Options{Security: zmtp.Plain{}}, plain31 + "\x04\x0a\x05ERROR\x03400", `handshake: refused by the peer, with the reason "400"`},

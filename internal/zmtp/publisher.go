@@ -80,12 +80,10 @@ func (p *Publisher) Send(parts ...[]byte) {
 // each message and subscriber.
 func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }
 
-// Subscribers is how many peers have subscribed to something.
-func (p *Publisher) Subscribers() (n int) {
+// Subscriptions is how many subscriptions there are, of all peers.
+func (p *Publisher) Subscriptions() (n int) {
 	for _, s := range p.present() {
-		if s.subscriptions.any() {
-			n++
-		}
+		n += s.subscriptions.count()
 	}
 	return n
 }

@@ -22,7 +22,9 @@ type script struct {
 	piece int   // how much is said at a time; 0: all
 	then  error // after that
 	turns []string
-	told  bytes.Buffer
+	// deadlines are those of all reads, the zero time for those without.
+	deadlines []time.Time
+	told      bytes.Buffer
 }
 
 func newScript(says string, piece int) *script {
@@ -55,11 +57,14 @@ func (s *script) Write(b []byte) (int, error) {
 	return s.told.Write(b)
 }
 
-func (s *script) Close() error                     { return nil }
-func (s *script) LocalAddr() net.Addr              { return peerAddr{} }
-func (s *script) RemoteAddr() net.Addr             { return peerAddr{} }
-func (s *script) SetDeadline(time.Time) error      { return nil }
-func (s *script) SetReadDeadline(time.Time) error  { return nil }
+func (s *script) Close() error                { return nil }
+func (s *script) LocalAddr() net.Addr         { return peerAddr{} }
+func (s *script) RemoteAddr() net.Addr        { return peerAddr{} }
+func (s *script) SetDeadline(time.Time) error { return nil }
+func (s *script) SetReadDeadline(d time.Time) error {
+	s.deadlines = append(s.deadlines, d)
+	return nil
+}
 func (s *script) SetWriteDeadline(time.Time) error { return nil }
 
 type peerAddr struct{}

@@ -53,11 +53,14 @@ func (s *subscriptions) remove(prefix []byte) {
 	}
 }
 
-// any reports whether there is a subscription.
-func (s *subscriptions) any() bool {
+// count is how many there are that were not taken back.
+func (s *subscriptions) count() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.counts) > 0
+	for _, c := range s.counts {
+		n += c
+	}
+	return n
 }
 
 // match reports whether a message was asked for that begins with this part.

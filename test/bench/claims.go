@@ -17,12 +17,14 @@ var suites = []suite{
 	{pkg: "./internal/callevent", pattern: "^BenchmarkPackUnpack$", time: "0.5s"},
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
+	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x"},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
 }
 
 // Units of the benchmarks.
 const (
 	cpuPerEvent     = "cpu-ns/event"
+	perMessage      = "ns/message"
 	eventsPerCPU    = "Mevents/cpu-s"
 	peak, peakAtTen = "peak-MiB", "peak-MiB-at-10x"
 	allocations     = "allocs/op"
@@ -39,8 +41,9 @@ type claim struct {
 	// value is of one benchmark's median, or a ratio of two.
 	benchmark, metric string
 	over, overMetric  string
-	// peer is the program that benchmark runs; empty: none. It is compared with where it
-	// is in PATH, and remedy says how it gets there.
+	// peer is the program that benchmark runs, or, with its whole path, a file that it is
+	// made with; empty: none. It is compared with where it is there, the program in PATH,
+	// and remedy says how it gets there.
 	peer, remedy string
 }
 
@@ -52,6 +55,17 @@ func timesBabeltrace(what string, bound float64, trace, ours, theirs string) cla
 		what: what, bound: bound, unit: "times as many events",
 		benchmark: name + trace + "/" + theirs, metric: cpuPerEvent, over: name + trace + "/" + ours, overMetric: cpuPerEvent,
 		peer: "babeltrace2", remedy: "apt-get install babeltrace2 (Debian)",
+	}
+}
+
+// timesLibzmq claims that messages of a size are received so many times as fast as libzmq
+// does, from the same publisher.
+func timesLibzmq(what, size string) claim {
+	const name = "BenchmarkReceive/"
+	return claim{
+		what: what, bound: 1, unit: "times as many messages a second",
+		benchmark: name + size + "/libzmq", metric: perMessage, over: name + size + "/callbraid", overMetric: perMessage,
+		peer: "/usr/include/zmq.h", remedy: "apt-get install gcc libc6-dev libzmq3-dev (Debian)",
 	}
 }
 
@@ -72,4 +86,6 @@ var claims = []claim{
 	timesBabeltrace("LTTng: log records of all events, against babeltrace2 writing text", 3, "contexts", "logRecords", "babeltrace2Text"),
 	timesBabeltrace("  without contexts", 3, "bare", "logRecords", "babeltrace2Text"),
 	timesBabeltrace("LTTng: batches and paired spans, against babeltrace2 -o dummy", 1, "contexts", "spans", "babeltrace2Dummy"),
+	timesLibzmq("ZMTP: messages of 1 KiB over loopback, against libzmq in C", "1KiB"),
+	timesLibzmq("ZMTP: messages of 100 KiB", "100KiB"),
 }

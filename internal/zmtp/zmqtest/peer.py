@@ -102,7 +102,7 @@ class Peer:
             raise ValueError(f"expected a command, got {line!r}")
 
     def run(self):
-        pending = b""
+        pending = []  # of a line that is not complete
         while True:
             ready = dict(self.poller.poll())
             if self.socket in ready:
@@ -111,9 +111,11 @@ class Peer:
                 more = os.read(sys.stdin.fileno(), 1 << 20)
                 if not more:
                     return
-                *lines, pending = (pending + more).split(b"\n")
-                for line in lines:
-                    self.obey(line.decode())
+                first, *rest = more.split(b"\n")
+                pending.append(first)
+                for start in rest:
+                    self.obey(b"".join(pending).decode())
+                    pending = [start]
 
     def close(self):
         if self.auth:

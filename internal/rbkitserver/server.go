@@ -85,8 +85,8 @@ func (s *Server) PublishEvents(at time.Time, into *rbkit.Collection, collect fun
 	s.Publish(into.Append(nil))
 }
 
-// Subscribers is how many clients have subscribed.
-func (s *Server) Subscribers() int { return s.publisher.Subscribers() }
+// Subscribers is how many clients have subscribed, each once.
+func (s *Server) Subscribers() int { return s.publisher.Subscriptions() }
 
 // Dropped is how many messages slow subscribers did not get.
 func (s *Server) Dropped() uint64 { return s.publisher.Dropped() }

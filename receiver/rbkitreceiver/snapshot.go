@@ -34,10 +34,17 @@ type snapshot struct {
 	objects, spaces pprofile.Profile
 	// stacks are by the IDs that they have in the snapshot.
 	stacks map[uint64]snapshotStack
+	// samples are the indexes of samples in both profiles: objects of a class that were
+	// allocated in one place may have several sizes.
+	samples map[siteSample]int
 	// dropped counts allocations that there was no room for.
 	dropped   int64
 	locations []int32
 }
+
+// siteSample is what samples of snapshots are told apart by: the indexes of a stack and of
+// the attribute that says the class.
+type siteSample struct{ stack, class int32 }
 
 // snapshotStack is the functions and locations of a stack, the leaf first.
 type snapshotStack struct {
@@ -51,7 +58,7 @@ func (s *snapshots) begin(millis int64) {
 	if s.env.profiles == nil {
 		return
 	}
-	open := &snapshot{millis: millis, stacks: map[uint64]snapshotStack{}}
+	open := &snapshot{millis: millis, stacks: map[uint64]snapshotStack{}, samples: map[siteSample]int{}}
 	var profiles pprofile.ProfilesSlice
 	open.parcel, profiles, open.dictionary = s.env.newProfiles(s.origin.resource)
 	open.objects, open.spaces = profiles.AppendEmpty(), profiles.AppendEmpty()
@@ -120,23 +127,36 @@ func (s *snapshot) add(a *rbkit.Allocation, count uint64, stack *snapshotStack, 
 			s.locations = append(s.locations, stack.locations...)
 		}
 	}
-	index := d.stack(s.locations)
 	class := reservedNames[nameHidden]
 	if a.Class != nil {
 		class = validText(withoutAddresses(a.Class))
 	}
-	attribute := d.attribute(attributeKey{key: attributeClass, text: class})
-	for _, p := range []struct {
-		profile pprofile.Profile
-		value   int64
-	}{{s.objects, plus(0, count, 1)}, {s.spaces, plus(0, count, a.Size)}} {
-		sample := p.profile.Samples().AppendEmpty()
-		sample.SetStackIndex(index)
-		sample.AttributeIndices().Append(attribute)
-		sample.Values().Append(p.value)
-		s.parcel.samples++
-		s.parcel.bytes += bytesOfSample
+	at := siteSample{stack: d.stack(s.locations), class: d.attribute(attributeKey{key: attributeClass, text: class})}
+	index, known := s.samples[at]
+	if !known {
+		index = s.objects.Samples().Len()
+		s.samples[at] = index
+		s.append(s.objects, at)
+		s.append(s.spaces, at)
 	}
+	increase(s.objects, index, count, 1)
+	increase(s.spaces, index, count, a.Size)
+}
+
+// append appends a sample to a profile.
+func (s *snapshot) append(to pprofile.Profile, at siteSample) {
+	sample := to.Samples().AppendEmpty()
+	sample.SetStackIndex(at.stack)
+	sample.AttributeIndices().Append(at.class)
+	sample.Values().Append(0)
+	s.parcel.samples++
+	s.parcel.bytes += bytesOfSample
+}
+
+// increase adds so many times each to a sample.
+func increase(of pprofile.Profile, index int, times, each uint64) {
+	values := of.Samples().At(index).Values()
+	values.SetAt(0, plus(values.At(0), times, each))
 }
 
 // end hands on the snapshot under way.

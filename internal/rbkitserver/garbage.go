@@ -5,8 +5,9 @@ package rbkitserver
 
 import "bytes"
 
-// collectionOf begins a message whose events follow: released, at the time 1, number 0.
-var collectionOf = []byte{0x84, 0x00, 0x07, 0x01, 0xcb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0x09, 0x00, 0x02}
+// collectionOf begins a message whose events follow: released, at the time 1, without a
+// number.
+var collectionOf = []byte{0x83, 0x00, 0x07, 0x01, 0xcb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0x02}
 
 // garbage are messages that no server should send, each wrong in another way.
 var garbage = [][]byte{

@@ -35,6 +35,8 @@ type server struct {
 	// failing is a burst of connections that can't be made, bad one of messages that are
 	// not what they should be.
 	failing, bad logline.Burst
+	// connects, restarts and dialects are what a server can make happen very often.
+	connects, restarts, dialects logline.Seldom
 
 	mu sync.Mutex
 	// process is the life that data came from last, hello what it said of itself; nil:
@@ -102,18 +104,26 @@ func (s *server) connect(ctx context.Context, peer net.Addr) {
 	of := s.process.origin
 	s.mu.Unlock()
 	s.env.telemetry.servers(1)
-	s.logger.Info("Connected to the server", dialectOf(hello)...)
+	s.seldom(&s.connects, s.logger.Info, "Connected to the server", about(hello)...)
 	s.env.saidConnected(of)
 	s.detach = s.attend(ctx)
 }
 
-func dialectOf(hello *rbkit.Handshake) []zap.Field {
+// seldom logs a line if it is its turn.
+func (s *server) seldom(line *logline.Seldom, log func(string, ...zap.Field), message string, fields ...zap.Field) {
+	if since, say := line.Say(s.env.now()); say {
+		log(message, append(fields, zap.Int("times_since_last_line", since))...)
+	}
+}
+
+// about is what a server says of itself, for the log.
+func about(hello *rbkit.Handshake) []zap.Field {
 	if hello == nil {
 		return nil
 	}
 	return []zap.Field{
-		zap.String("process", hello.ProcessName), zap.Int64("pid", hello.PID),
-		zap.String("version", hello.ServerVersion), zap.Stringer("dialect", hello.Dialect),
+		zap.String("process", text(hello.ProcessName)), zap.Int64("pid", hello.PID),
+		zap.String("version", text(hello.ServerVersion)), zap.Stringer("dialect", hello.Dialect),
 	}
 }
 
@@ -151,7 +161,7 @@ func (s *server) begin(hello *rbkit.Handshake) {
 	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, hello, local, now, now.UnixMilli()))
 	s.setClock(hello)
 	if restarted {
-		s.logger.Warn("The server was restarted", dialectOf(hello)...)
+		s.seldom(&s.restarts, s.logger.Warn, "The server was restarted", about(hello)...)
 		s.env.saidRestarted(s.process.origin)
 	}
 }
@@ -229,7 +239,7 @@ func (s *server) receive(ctx context.Context, m zmtp.Message) {
 func (s *server) check(ctx context.Context, h rbkit.Header) {
 	if s.dialect != h.Dialect {
 		s.dialect = h.Dialect
-		s.logger.Info("The dialect of the server's messages", zap.Stringer("dialect", h.Dialect))
+		s.seldom(&s.dialects, s.logger.Info, "The dialect of the server's messages", zap.Stringer("dialect", h.Dialect))
 	}
 	if s.process.follows(h) {
 		return

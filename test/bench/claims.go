@@ -19,6 +19,8 @@ var suites = []suite{
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
 	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x"},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
+	{pkg: "./internal/rbkit", pattern: "^BenchmarkDecode$", time: "0.5s"},
+	{pkg: "./receiver/rbkitreceiver", pattern: "^BenchmarkMessagesToPdata$", time: "1s"},
 }
 
 // Units of the benchmarks.
@@ -26,6 +28,7 @@ const (
 	cpuPerEvent     = "cpu-ns/event"
 	perMessage      = "ns/message"
 	eventsPerCPU    = "Mevents/cpu-s"
+	bytesPerCPU     = "MB/cpu-s"
 	peak, peakAtTen = "peak-MiB", "peak-MiB-at-10x"
 	allocations     = "allocs/op"
 )
@@ -88,4 +91,8 @@ var claims = []claim{
 	timesBabeltrace("LTTng: batches and paired spans, against babeltrace2 -o dummy", 1, "contexts", "spans", "babeltrace2Dummy"),
 	timesLibzmq("ZMTP: messages of 1 KiB over loopback, against libzmq in C", "1KiB"),
 	timesLibzmq("ZMTP: messages of 100 KiB", "100KiB"),
+	{what: "Rbkit: decode captured events of objects", bound: 600, unit: "MB per CPU-second", benchmark: "BenchmarkDecode/objects", metric: bytesPerCPU},
+	{what: "  decode captured dumps", bound: 600, unit: "MB per CPU-second", benchmark: "BenchmarkDecode/dumps", metric: bytesPerCPU},
+	{what: "  messages to pdata, released dialect", bound: 100, unit: "MB per CPU-second", benchmark: "BenchmarkMessagesToPdata/released-30s", metric: bytesPerCPU},
+	{what: "  messages to pdata, documented dialect", bound: 100, unit: "MB per CPU-second", benchmark: "BenchmarkMessagesToPdata/documented-30s", metric: bytesPerCPU},
 }

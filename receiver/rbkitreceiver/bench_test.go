@@ -1,0 +1,63 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"testing"
+
+	"go.opentelemetry.io/collector/consumer/consumertest"
+
+	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/zmtp"
+)
+
+// BenchmarkMessagesToPdata handles the captured messages, as one life of a server after
+// the other, to what pipelines are given.
+func BenchmarkMessagesToPdata(b *testing.B) {
+	for _, name := range []string{"released-30s", "documented-30s"} {
+		b.Run(name, func(b *testing.B) {
+			c := openCapture(b, name)
+			bed := unstartedBed(b, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
+			env, ctx, nop := bed.receiver.env, context.Background(), consumertest.NewNop()
+			env.ctx = ctx
+			env.spans, env.logs, env.profiles = newSpans(env, nop), newLogSink(env, nop), newProfileSink(env, nop)
+			env.metrics = newMetricsLoop(env, bed.receiver.settings, nil, func() []processState { return nil })
+			s, hello, bytes := newServer(env, &env.config.Servers[0]), rbkitserver.Hello(c), 0
+			for _, m := range c.Messages {
+				bytes += len(m.Data)
+			}
+			s.begin(&hello)
+			cputime.Bytes(b, bytes, func() {
+				for _, m := range c.Messages {
+					s.receive(ctx, zmtp.Message{m.Data})
+				}
+				env.metrics.metrics([]processState{s.process.state()}, env.now())
+			})
+			env.close()
+		})
+	}
+}
+
+// The largest message that was seen of a real server: 415,000 events.
+func BenchmarkLargestMessage(b *testing.B) {
+	const events = 415_000
+	var c rbkit.Collection
+	c.Message(rbkit.Header{Dialect: rbkit.Released, Millis: 1})
+	for id := range uint64(events) {
+		c.ObjectCreated(1, 20*id, []byte("String"))
+	}
+	message := c.Append(nil)
+	bed := unstartedBed(b, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
+	env := bed.receiver.env
+	env.ctx = context.Background()
+	env.metrics = newMetricsLoop(env, bed.receiver.settings, nil, func() []processState { return nil })
+	s := newServer(env, &env.config.Servers[0])
+	cputime.Bytes(b, len(message), func() {
+		s.begin(nil)
+		s.receive(env.ctx, zmtp.Message{message})
+	})
+}

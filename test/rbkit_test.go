@@ -244,3 +244,19 @@ func readProfiles(t *testing.T, c *testbed.Collector) (all []pprofile.Profiles) 
 		all = append(all, profiles)
 	}
 }
+
+// The largest message that was seen of a real server has 415,000 events.
+func TestALargeRbkitMessageTakesLittleMemory(t *testing.T) {
+	const most = 64 << 20
+	server := newRbkitServer(t)
+	c := testbed.Start(t, server.client("memory_profile: true", ""))
+	played := server.play(t, "load", "--messages", "20", "--events", "1", "--rate", "0")
+	c.AwaitMetric(t, 20, rbkitMessages)
+	idle := c.PeakMemory(t)
+	played.stop()
+	server.play(t, "load", "--messages", "1", "--events", "415000", "--rate", "0")
+	c.AwaitMetric(t, 415_020, rbkitEvents)
+	more := c.PeakMemory(t) - idle
+	t.Logf("%d MiB above idle", more>>20)
+	assert.Less(t, more, uint64(most))
+}

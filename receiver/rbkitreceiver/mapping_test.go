@@ -312,7 +312,6 @@ func checkProfile(t *testing.T, d pprofile.ProfilesDictionary, p pprofile.Profil
 	require.NotZero(t, p.SampleType().TypeStrindex())
 	require.NotZero(t, p.SampleType().UnitStrindex())
 	require.False(t, p.ProfileID().IsEmpty())
-	require.NotZero(t, p.Time())
 	require.Positive(t, p.Samples().Len())
 	seen := map[string]bool{}
 	for _, s := range p.Samples().All() {

@@ -186,7 +186,11 @@ func snapshotValues(s Snapshot) values {
 			}
 			counts = byStack
 		}
-		files[file].(values)[fmt.Sprintf("%d %s %d", a.Line, a.Class, a.Size)] = values{"17": float64(a.Count), "16": counts}
+		class := string(a.Class)
+		if a.Class == nil {
+			class = "(null)"
+		}
+		files[file].(values)[fmt.Sprintf("%d %s %d", a.Line, class, a.Size)] = values{"17": float64(a.Count), "16": counts}
 	}
 	return values{"16": stacks, "18": files}
 }

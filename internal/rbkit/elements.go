@@ -84,7 +84,7 @@ func (c *cursor) usualDumped(o *Object) bool {
 					if c.follows(fieldLine) {
 						o.Line = c.line()
 						if c.follows(fieldSize) {
-							o.Size = c.number(expectedSize)
+							o.Size, o.Sized = c.number(expectedSize), true
 							return true
 						}
 					}
@@ -115,7 +115,7 @@ func (c *cursor) object(o *Object) {
 		case fieldLine:
 			o.Line = c.line()
 		case fieldSize:
-			o.Size = c.number(expectedSize)
+			o.Size, o.Sized = c.number(expectedSize), true
 		default:
 			c.skip()
 		}
@@ -293,7 +293,10 @@ func (c *cursor) place() (line uint64, class []byte, size uint64) {
 		line, badLine = strconv.ParseUint(string(text[:first]), 10, 64)
 		size, badSize = strconv.ParseUint(string(text[last+1:]), 10, 64)
 		if badLine == nil && badSize == nil {
-			return line, text[first+1 : last], size
+			if class = text[first+1 : last]; string(class) == hiddenClass {
+				class = nil
+			}
+			return line, class, size
 		}
 	}
 	if c.err == nil {

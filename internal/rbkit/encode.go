@@ -234,7 +234,11 @@ func (c *Collection) Snapshot(at Time, stacks []Stack, files []FileAllocations) 
 }
 
 func (a PlaceAllocations) appendTo(b []byte, d Dialect) []byte {
-	b = d.appendText(b, fmt.Appendf(nil, "%d %s %d", a.Line, a.Class, a.Size))
+	class := a.Class
+	if class == nil {
+		class = []byte(hiddenClass)
+	}
+	b = d.appendText(b, fmt.Appendf(nil, "%d %s %d", a.Line, class, a.Size))
 	b = msgp.AppendUint64(appendKey(msgp.AppendMapHeader(b, 2), fieldCount), a.Count)
 	b = appendKey(b, fieldStacks)
 	if a.Stacks == nil {

@@ -46,6 +46,7 @@ func (r *Reader) Open(dialect Dialect, message []byte) error {
 	c := &r.cursor
 	payload, ok := r.readHeader()
 	if !ok {
+		r.header = Header{}
 		return c.failure()
 	}
 	if payload > 0 {
@@ -106,7 +107,7 @@ func (r *Reader) checkHeader(eventType uint64, hasTime bool) bool {
 	return c.err == nil
 }
 
-// Header is that of the message.
+// Header is that of the message; nothing where it could not be read.
 func (r *Reader) Header() Header { return r.header }
 
 // Event is the one that Next has read.

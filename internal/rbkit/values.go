@@ -48,6 +48,7 @@ type Object struct {
 	File       []byte     // where it was made; nil: unknown
 	Line       uint64
 	Size       uint64 // bytes
+	Sized      bool   // there is a size
 }
 
 // References is a list of IDs of objects.
@@ -161,12 +162,15 @@ func (s Snapshot) AllAllocations() iter.Seq[Allocation] {
 	}
 }
 
+// hiddenClass is what snapshots have in the place of a class that is hidden.
+const hiddenClass = "(null)"
+
 // Allocation is what was allocated of one class and size at one place. Texts lie in the
 // message.
 type Allocation struct {
 	File   []byte
 	Line   uint64
-	Class  []byte // "(null)" for hidden objects
+	Class  []byte // nil: hidden
 	Size   uint64 // bytes of each, without what it points to
 	Count  uint64
 	Stacks StackCounts // by which stacks; empty: unknown

@@ -21,6 +21,7 @@ var suites = []suite{
 	{pkg: "./internal/rbkit", pattern: "^BenchmarkDecode$", time: "0.5s"},
 	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x"},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
+	{pkg: "./receiver/rbkitreceiver", pattern: "^BenchmarkMessagesToPdata$", time: "1s"},
 }
 
 // Units of the benchmarks.
@@ -94,6 +95,8 @@ var claims = []claim{
 	{what: "Rbkit: decode captured object events", bound: 600, unit: "MB of messages per CPU-second", benchmark: "BenchmarkDecode/objects", metric: megabytesPerCPU},
 	{what: "Rbkit: decode captured object space dumps", bound: 600, unit: "MB of messages per CPU-second", benchmark: "BenchmarkDecode/dumps", metric: megabytesPerCPU},
 	{what: "  allocations per event", bound: 0.001, atMost: true, unit: "per event", benchmark: "BenchmarkDecode/dumps", metric: allocationsPerEvent},
+	{what: "  messages to pdata, released dialect", bound: 100, unit: "MB of messages per CPU-second", benchmark: "BenchmarkMessagesToPdata/released-30s", metric: megabytesPerCPU},
+	{what: "  messages to pdata, documented dialect", bound: 100, unit: "MB of messages per CPU-second", benchmark: "BenchmarkMessagesToPdata/documented-30s", metric: megabytesPerCPU},
 	timesLibzmq("ZMTP: messages of 1 KiB over loopback, against libzmq in C", "1KiB"),
 	timesLibzmq("ZMTP: messages of 100 KiB", "100KiB"),
 }

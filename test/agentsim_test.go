@@ -4,7 +4,10 @@
 package test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,6 +31,23 @@ func TestTheSimulatorReplaysACapture(t *testing.T) {
 	agentsim(t, "replay", "--endpoint", endpoint, "--speed", "20x", "--protocol", "2", capturePath("shop"))
 	stopAfter(t, c, 1)
 	checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), readStreams(t, c, "spans.bin").only(t))
+}
+
+// LTTng's log agents find the collector by its port file, and end when they are told to.
+func TestTheSimulatorPlaysLogAgents(t *testing.T) {
+	portFile := filepath.Join(t.TempDir(), "agent.port")
+	c := testbed.Start(t, switcher(testbed.Address(t), portFile, ""))
+	command := exec.CommandContext(t.Context(), testbed.AgentSim(t), "lttng-agent", "--port-file", portFile, "--agents", "3", "--loggers", "5")
+	var output strings.Builder
+	command.Stdout = &output
+	require.NoError(t, command.Start())
+	c.AwaitMetric(t, 3, agentsNow)
+	awaitSwitched(t, c, "a logger appeared", 3*5, func(s switched) bool { return s.event == "lttng.logger.appeared" })
+	c.Stop(t)
+	require.NoError(t, command.Process.Signal(os.Interrupt))
+	require.NoError(t, command.Wait())
+	assert.Contains(t, output.String(), "playing 3 agents of jul with 5 loggers each\n3 connections, ")
+	assert.Contains(t, output.String(), ", 0 of them waited in vain\n0 requests ended an agent or its connection; 0 faults\nenabled at the end: 0\n")
 }
 
 // Programs that never were, with everything that can happen to a call: whatever

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/callbraid/callbraid/internal/lttnglive"
 	"github.com/callbraid/callbraid/test/testbed"
 	"github.com/callbraid/callbraid/test/testbed/lttng"
 )
@@ -432,12 +433,87 @@ func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
 	}
 }
 
+// What the relay daemon has given up between a packet's index and the request for it is
+// missing, and no more.
+func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
+	const threads = 2
+	for name, test := range map[string]struct {
+		session lttng.Session
+		clear   bool
+	}{
+		"by lttng clear":                    {lttng.Session{Name: "shop"}, true},
+		"since the files are written round": {lttng.Session{Name: "shop", Buffer: 64 << 10, Files: 2}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			daemons := lttng.Start(t)
+			tap := newTap(t, daemons.Relay.Live)
+			c := testbed.Start(t, onlySpans(strings.Replace(reader(tap.address), "poll:", "request_timeout: 5m\n    poll:", 1)))
+			session := daemons.Create(t, test.session)
+			p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "5", "4", "1000")
+			p.Step(t)
+			c.AwaitMetric(t, 1_000, lttngCalls)
+			tap.hold(lttnglive.CommandGetPacket)
+			// Enough for all files to be written anew.
+			steps := 1
+			for range 12 {
+				before := daemons.Relay.Written(t)
+				p.Step(t)
+				steps++
+				testbed.Eventually(t, "it is with the relay daemon", func() (bool, string) {
+					now := daemons.Relay.Written(t)
+					return now.After(before), now.String()
+				})
+			}
+			tap.awaitHeld(t)
+			if test.clear {
+				session.Clear(t)
+			}
+			tap.release()
+			p.Step(t)
+			p.End(t)
+			session.Destroy(t)
+			awaitClosed(t, c, 1)
+			assert.Positive(t, c.Metric(t, "otelcol_receiver_lttng_live_packets_lost"))
+			assert.Zero(t, c.Metric(t, lttngFailures))
+			assert.NotContains(t, c.Log(), "cannot be read")
+			c.Stop(t)
+
+			spans := readStreams(t, c, "spans.bin")
+			calls, _ := readTruth(t, p)
+			whole := requireNothingWrong(t, spans, p, "shop", lttng.ClockOffsets(t, daemons.Relay.Output))
+			t.Logf("%d calls, %d whole spans", calls.count(), whole)
+			assert.Less(t, whole, calls.count())
+			// What it did behind is all there.
+			got := spans.ofProcess(p.PID, "shop")
+			require.Len(t, got, 1)
+			inOrder := calls.threads()
+			require.Len(t, inOrder, 1+(steps+1)*threads)
+			for _, thread := range inOrder[1+steps*threads:] {
+				requireThread(t, thread, calls[thread], got[0].calls(false))
+			}
+		})
+	}
+}
+
 func TestASessionThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
 	t.Parallel()
+	requireNothingWrongAcrossStops(t, "")
+}
+
+// Buffers that have nothing when tracing is stopped say so: those of the channel for
+// Java always do.
+func TestASessionWithoutStateThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
+	t.Parallel()
+	requireNothingWrongAcrossStops(t, "lttng_ust_cyg_profile:*,lttng_ust_statedump:b*")
+}
+
+func requireNothingWrongAcrossStops(t *testing.T, events string) {
+	t.Helper()
 	const threads, stops = 3, 5
 	daemons := lttng.Start(t)
 	c := testbed.Start(t, onlySpans(reader(daemons.Relay.Live)))
-	session := daemons.Create(t, lttng.Session{Name: "shop"})
+	session := daemons.Create(t, lttng.Session{Name: "shop", Events: events})
 	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "50", "5", "1000")
 	for range stops {
 		p.Begin(t)

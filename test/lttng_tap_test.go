@@ -6,6 +6,7 @@ package test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +32,11 @@ type tap struct {
 	group    sync.WaitGroup
 	mu       sync.Mutex
 	tapped   []*tappedConnection
+	// held is the command that requests are held back with, until freed is closed; waiting
+	// is how many are.
+	held    lttnglive.Command
+	freed   chan struct{}
+	waiting int
 }
 
 // tappedConnection is what was sent on one connection.
@@ -69,7 +75,7 @@ func (tp *tap) accept() {
 		tp.tapped = append(tp.tapped, c)
 		tp.mu.Unlock()
 		tp.group.Add(2)
-		go tp.copy(relay, viewer, &c.requests)
+		go tp.copy(holding{tp, relay}, viewer, &c.requests)
 		go tp.copy(viewer, relay, &c.replies)
 	}
 }
@@ -82,8 +88,56 @@ func (tp *tap) copy(to, from net.Conn, kept *bytes.Buffer) {
 	_ = from.Close()
 }
 
+// hold holds requests with a command back until release.
+func (tp *tap) hold(command lttnglive.Command) {
+	tp.mu.Lock()
+	defer tp.mu.Unlock()
+	tp.held, tp.freed = command, make(chan struct{})
+}
+
+func (tp *tap) release() {
+	tp.mu.Lock()
+	defer tp.mu.Unlock()
+	if tp.freed != nil {
+		close(tp.freed)
+		tp.held, tp.freed = 0, nil
+	}
+}
+
+// awaitHeld waits until a request is held back.
+func (tp *tap) awaitHeld(t *testing.T) {
+	t.Helper()
+	testbed.Eventually(t, "a request is held back", func() (bool, string) {
+		tp.mu.Lock()
+		defer tp.mu.Unlock()
+		return tp.waiting > 0, tp.held.String()
+	})
+}
+
+// holding is a connection to the relay daemon, to which viewers write a request at a time.
+type holding struct {
+	tap *tap
+	net.Conn
+}
+
+func (h holding) Write(request []byte) (int, error) {
+	h.tap.mu.Lock()
+	freed := h.tap.freed
+	if freed != nil && len(request) >= 12 && lttnglive.Command(binary.BigEndian.Uint32(request[8:])) == h.tap.held {
+		h.tap.waiting++
+	} else {
+		freed = nil
+	}
+	h.tap.mu.Unlock()
+	if freed != nil {
+		<-freed
+	}
+	return h.Conn.Write(request)
+}
+
 // close ends all connections, and waits until all that they sent is kept.
 func (tp *tap) close() {
+	tp.release()
 	_ = tp.listener.Close()
 	tp.mu.Lock()
 	defer tp.mu.Unlock()

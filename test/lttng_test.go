@@ -5,7 +5,7 @@ package test
 
 import (
 	"archive/zip"
-	"encoding/hex"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,6 +24,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/callbraid/callbraid/internal/ctf/printed"
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
@@ -93,10 +94,17 @@ func readLogs(t *testing.T, c *testbed.Collector) (records []plog.LogRecord) {
 // eachLog calls f with the log records that a collector wrote.
 func eachLog(t *testing.T, c *testbed.Collector, f func(pcommon.Resource, plog.LogRecord)) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.Dir, "logs.json"))
+	eachLogIn(t, filepath.Join(c.Dir, "logs.json"), func(resource pcommon.Resource, _ pcommon.InstrumentationScope, r plog.LogRecord) { f(resource, r) })
+}
+
+// eachLogIn calls f with the log records in a file.
+func eachLogIn(t *testing.T, path string, f func(pcommon.Resource, pcommon.InstrumentationScope, plog.LogRecord)) {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
+	text = text[:bytes.LastIndexByte(text, '\n')+1] // a line may not be whole yet
 	var unmarshaler plog.JSONUnmarshaler
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	for {
 		var line json.RawMessage
 		if err := decoder.Decode(&line); err == io.EOF {
@@ -109,7 +117,7 @@ func eachLog(t *testing.T, c *testbed.Collector, f func(pcommon.Resource, plog.L
 		for _, resource := range logs.ResourceLogs().All() {
 			for _, scope := range resource.ScopeLogs().All() {
 				for _, r := range scope.LogRecords().All() {
-					f(resource.Resource(), r)
+					f(resource.Resource(), scope.Scope(), r)
 				}
 			}
 		}
@@ -186,34 +194,38 @@ func TestSessionsOfARelayDaemonAreRead(t *testing.T) {
 // The program that the capture was made of isn't here. What nm said of it is, and its
 // build ID is in the capture: enough for an object file to name its functions by.
 func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
-	text := fromCapture(t, "cygok", "babeltrace1-offline.txt")
-	info := regexp.MustCompile(`baddr = 0x([0-9A-F]+), memsz = (\d+), path = "(/[^"]*/cyg)"`).FindStringSubmatch(text)
-	require.NotNil(t, info)
-	id := regexp.MustCompile(`baddr = 0x` + info[1] + `, _build_id_length = 20, build_id = \[ ([^\]].*?) \] \}`).FindStringSubmatch(text)
-	require.NotNil(t, id)
-	var buildID []byte
-	for _, m := range regexp.MustCompile(`= 0x([0-9A-F]+)`).FindAllStringSubmatch(id[1], -1) {
-		b, err := strconv.ParseUint(m[1], 16, 8)
-		require.NoError(t, err)
-		buildID = append(buildID, byte(b))
-	}
-	require.Len(t, buildID, 20, hex.EncodeToString(buildID))
-	size, err := strconv.ParseUint(info[2], 10, 64)
+	events, err := printed.Events(fromCapture(t, "cygok", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
+	// event is the one of a name that has this field.
+	event := func(name, field, value string) printed.Event {
+		i := slices.IndexFunc(events, func(e printed.Event) bool { return e.Name == name && strings.HasSuffix(e.Field(field), value) })
+		require.GreaterOrEqual(t, i, 0, name)
+		return events[i]
+	}
+	number := func(text string) uint64 {
+		n, err := strconv.ParseUint(text, 0, 64)
+		require.NoError(t, err)
+		return n
+	}
+	info := event("lttng_ust_statedump:bin_info", "path", "/cyg")
+	id := event("lttng_ust_statedump:build_id", "baddr", info.Field("baddr"))
+	var buildID []byte
+	for _, digits := range regexp.MustCompile(`0x[0-9A-F]+`).FindAllString(id.Field("build_id"), -1) {
+		buildID = append(buildID, byte(number(digits)))
+	}
+	require.Len(t, buildID, 20, id.Text)
 
 	var functions []function
 	for line := range strings.Lines(fromCapture(t, "cygok", "cyg.nm")) {
 		fields := strings.Fields(line)
-		offset, err := strconv.ParseUint(fields[0], 16, 64)
-		require.NoError(t, err)
-		functions = append(functions, function{fields[2], offset})
+		functions = append(functions, function{fields[2], number("0x" + fields[0])})
 	}
 	slices.SortFunc(functions, func(a, b function) int { return int(a.offset) - int(b.offset) })
 
 	root := t.TempDir()
-	path := filepath.Join(root, info[3])
+	path := filepath.Join(root, info.Field("path"))
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(t, os.WriteFile(path, program(t, buildID, size, functions), 0o644))
+	require.NoError(t, os.WriteFile(path, program(t, buildID, number(info.Field("memsz")), functions), 0o644))
 
 	endpoint := testbed.Address(t)
 	relayDaemon(t, endpoint, lttngCapture("cygok"))
@@ -222,15 +234,14 @@ func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 	c.Stop(t)
 
 	// How often each function was entered, by its address.
-	base, err := strconv.ParseUint(info[1], 16, 64)
-	require.NoError(t, err)
 	want := map[string]int{}
-	for _, m := range regexp.MustCompile(`func_entry,.* addr = 0x([0-9A-F]+)`).FindAllStringSubmatch(text, -1) {
-		address, err := strconv.ParseUint(m[1], 16, 64)
-		require.NoError(t, err)
-		i := slices.IndexFunc(functions, func(f function) bool { return f.offset == address-base })
-		require.GreaterOrEqual(t, i, 0)
-		want[functions[i].name]++
+	for _, e := range events {
+		if strings.HasSuffix(e.Name, ":func_entry") {
+			offset := number(e.Field("addr")) - number(info.Field("baddr"))
+			i := slices.IndexFunc(functions, func(f function) bool { return f.offset == offset })
+			require.GreaterOrEqual(t, i, 0)
+			want[functions[i].name]++
+		}
 	}
 	got := map[string]int{}
 	for _, span := range readSpans(t, c) {

@@ -8,13 +8,24 @@ package backoff
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/setting"
 )
 
-// Config are the bounds of pauses. Both have to be above 0, and MaxInterval not below
-// InitialInterval.
+// Config are the bounds of pauses: one is between half of what doubles from
+// InitialInterval on and one and a half, by chance, and never more than MaxInterval.
 type Config struct {
-	InitialInterval time.Duration
-	MaxInterval     time.Duration
+	InitialInterval time.Duration `mapstructure:"initial_interval"`
+	MaxInterval     time.Duration `mapstructure:"max_interval"`
+}
+
+// ValidateAs says what is wrong with the configuration, which is that of a field. No
+// pause may be longer than most.
+func (c Config) ValidateAs(field string, most time.Duration) error {
+	if err := setting.Within(field+".initial_interval", c.InitialInterval, time.Millisecond, most); err != nil {
+		return err
+	}
+	return setting.Within(field+".max_interval", c.MaxInterval, c.InitialInterval, most)
 }
 
 // Backoff is the pauses between tries: longer from try to try, and not everywhere the
@@ -28,9 +39,8 @@ type Backoff struct {
 // New is a back-off of which no try has failed yet.
 func New(config Config) *Backoff { return &Backoff{config: config} }
 
-// Pause is how long to pause after another try that failed. It is between half and one
-// and a half of what doubles from InitialInterval on, by chance, so that those who
-// failed together don't come back together; and never more than MaxInterval.
+// Pause is how long to pause after another try that failed: by chance, so that those who
+// failed together don't come back together.
 func (b *Backoff) Pause() time.Duration {
 	pause := max(b.next, b.config.InitialInterval)
 	b.next = min(2*pause, b.config.MaxInterval)

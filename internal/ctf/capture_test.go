@@ -8,13 +8,13 @@ import (
 	"bytes"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/ctf"
 	"github.com/callbraid/callbraid/internal/ctf/ctfdir"
+	"github.com/callbraid/callbraid/internal/ctf/printed"
 )
 
 // captures are the recordings of testdata/lttng/live, with what is known of them.
@@ -89,17 +89,12 @@ func readAll(t testing.TB, trace *ctf.Trace, packets [][]byte, event func(*ctf.R
 	}
 }
 
-// printedEvents returns the events in a text file of a capture; text in them may have
-// several lines.
+// printedEvents are the texts of the events in a file of a capture.
 func printedEvents(t testing.TB, files fs.FS, name string) []string {
 	t.Helper()
-	const begin = "timestamp = "
 	text, err := fs.ReadFile(files, name)
 	require.NoError(t, err)
-	events := strings.Split("\n"+strings.TrimSuffix(string(text), "\n"), "\n"+begin)
-	require.Empty(t, events[0])
-	for i := range events {
-		events[i] = begin + events[i]
-	}
-	return events[1:]
+	events, err := printed.Split(string(text))
+	require.NoError(t, err)
+	return events
 }

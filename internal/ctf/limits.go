@@ -18,8 +18,14 @@ const (
 	// maxNesting is how deep the fields of a scope may be nested.
 	maxNesting = 64
 	// maxElements is how many values all arrays of one event may have, those that
-	// are bytes aside.
-	maxElements = 1 << 20
+	// are bytes aside. It is no more than freeElements and one for each bit that there
+	// is, and in headers of packets freeElements: values may be of no size, and each
+	// takes memory.
+	maxElements  = 1 << 20
+	freeElements = 1 << 12
+	// keptSlots is up to how many values a reader has the space for at the end of a
+	// packet.
+	keptSlots = 1 << 14
 	// maxTurnsPerBit bounds, with maxElements, the operations for a whole packet:
 	// fields may be of no size.
 	maxTurnsPerBit = 16

@@ -63,6 +63,9 @@ func (m *machine) reserve(n int) {
 	}
 }
 
+// mayHave is how many values the arrays may have of what takes so many bits.
+func mayHave(bits uint64) int { return int(min(maxElements, freeElements+bits)) }
+
 // source returns the value that an operation refers to.
 func (m *machine) source(o *op) uint64 {
 	if o.frame == 0 {

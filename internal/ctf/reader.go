@@ -103,7 +103,7 @@ func (r *Reader) open(data []byte) (Packet, error) {
 	}
 	m := &r.header
 	m.data, m.pos, m.end = data, 0, uint64(len(data))*8
-	m.side, m.budget, m.turns = m.side[:0], maxElements, m.end*maxTurnsPerBit+maxElements
+	m.side, m.budget, m.turns = m.side[:0], freeElements, m.end*maxTurnsPerBit+maxElements
 	// The slots of header and context are one run; elements of arrays in the header
 	// come behind the context of the largest class.
 	most := t.headerSlots
@@ -216,6 +216,7 @@ func (r *Reader) Size(begin []byte) (int, error) {
 func (r *Reader) Next() bool {
 	m := &r.m
 	if m.pos >= m.end {
+		r.release()
 		return false
 	}
 	class := r.class
@@ -224,7 +225,7 @@ func (r *Reader) Next() bool {
 		m.reserve(class.slots)
 	}
 	begin := m.pos
-	m.top, m.budget = class.slots, maxElements
+	m.top, m.budget = class.slots, mayHave(m.end-m.pos)
 	if len(m.side) > 0 {
 		m.side = m.side[:0]
 	}
@@ -249,6 +250,13 @@ func (r *Reader) Next() bool {
 	e.Class, e.Clock = c, m.clock
 	e.slots, e.side = m.slots, m.side
 	return true
+}
+
+// release gives up the space of values at the end of a packet, if it is large.
+func (r *Reader) release() {
+	if len(r.m.slots) > keptSlots {
+		r.m.slots, r.Event.slots = nil, nil
+	}
 }
 
 // Clock is the value of the stream's clock at the place that has been read: that of the

@@ -303,6 +303,35 @@ func TestMetadataThatCannotBeCompiled(t *testing.T) {
 	require.ErrorContains(t, ctf.NewTrace().Append([]byte(text)), "expected classes with at most 524288 fields and operations in all, got more")
 }
 
+// A packet of a few bytes doesn't become many MiB.
+func TestValuesOfAnEventAreBoundedByTheSizeOfItsPacket(t *testing.T) {
+	const begin = plainTypes + "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { struct { } h[H]; }; };\nstream { id = 0; };\n"
+	for name, c := range map[string]struct {
+		header, fields string
+		fits           bool
+	}{
+		"as many as there are bits and some more": {"1", "struct { } a[4900];", true},
+		"more":                         {"1", "struct { } a[5000];", false},
+		"more in all":                  {"1", "struct { } a[3000]; struct { } b[3000];", false},
+		"more in elements":             {"1", "struct { struct { } b[1000]; } a[5];", false},
+		"as many as a header may have": {"4096", "", true},
+		"more in a header":             {"4097", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := ctf.NewReader(newTrace(t, strings.Replace(begin, "H", c.header, 1)+"event { name = x; fields := struct { uint8_t n[106]; "+c.fields+" }; };"))
+			err := r.Begin(make([]byte, 106))
+			if err == nil && !r.Next() {
+				err = r.Err()
+			}
+			if c.fits {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, "no more than 4096 beside one for each bit, and 4096 in headers, got more")
+			}
+		})
+	}
+}
+
 // doubling declares structures each of which has the one before twice.
 func doubling(n int) string {
 	var b strings.Builder
@@ -322,12 +351,12 @@ func manyEvents(n int) string {
 
 func TestFieldsOfNoSizeAreBounded(t *testing.T) {
 	const begin = plainTypes + "trace { major = 1; minor = 8; byte_order = le; };\nstream { id = 0; };\n"
-	const elements, operations = "expected at most 1048576 values in all arrays, got more", "expected a packet of at most 16 fields for each bit, got more"
+	const elements, operations = "expected at most 1048576 values in all arrays of an event, no more than 4096 beside one for each bit, and 4096 in headers, got more", "expected a packet of at most 16 fields for each bit, got more"
 	for name, c := range map[string]struct{ fields, want string }{
 		"elements of no size":                  {"uint32_t n; struct { } a[n];", elements},
 		"elements of no size in each":          {"uint16_t n; struct { struct { } b[1000]; } a[n];", elements},
 		"elements of a bit, which have a page": {"uint32_t n; struct { integer { size = 1; } s; enum : integer { size = 1; } { x } t; variant <t> { integer { size = 1; } x[1]; } v; } a[n];", elements},
-		"elements of no size, many times":      {"integer { size = 3; } n; struct { } a[1000000];", operations},
+		"elements of no size, many times":      {"integer { size = 3; } n; struct { } a[500000];", operations},
 		"bytes of no size":                     {"integer { size = 3; align = 1; } n; " + strings.Repeat("struct { uint8_t a[0], b[0], c[0], d[0], e[0], f[0], g[0]; } N; ", 1000), operations},
 		"bytes of no size in elements":         {"uint16_t n; struct { " + strings.Repeat("struct { uint8_t a[0], b[0], c[0], d[0], e[0], f[0], g[0]; } N; ", 1000) + "} a[n];", elements},
 	} {

@@ -23,7 +23,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver"
-	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -65,11 +64,7 @@ func newBed(t testing.TB) *bed {
 	core, said := observer.New(zapcore.DebugLevel)
 	b := &bed{t: t, said: said, telemetry: componenttest.NewTelemetry(), now: time.Now(), counts: map[string]int{}}
 	t.Cleanup(func() { assert.NoError(t, b.telemetry.Shutdown(context.Background())) })
-	id := component.MustNewID("any")
-	observed, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
-		ReceiverID: id, Transport: "tcp", LongLivedCtx: true,
-		ReceiverCreateSettings: receiver.Settings{ID: id, TelemetrySettings: b.telemetry.NewTelemetrySettings()},
-	})
+	observed, err := NewObserver(receiver.Settings{ID: component.MustNewID("any"), TelemetrySettings: b.telemetry.NewTelemetrySettings()}, "tcp")
 	require.NoError(t, err)
 	ctx, over := context.WithCancel(context.Background())
 	t.Cleanup(over)

@@ -24,7 +24,7 @@
 //	settings := handover.Settings{
 //		Context: ctx, // cancelled when the time of the shutdown is over
 //		Observer: observer, Format: "zmtp", Logger: logger,
-//		Retry: backoff.Config(config.Retry), Now: time.Now,
+//		Retry: config.Retry, Now: time.Now,
 //	}
 //	batches := handover.NewBatches(handover.BatchesSettings{
 //		Settings: settings, Next: next.Traces, ScopeName: metadata.ScopeName, ScopeVersion: build.Version,

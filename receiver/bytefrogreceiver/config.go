@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configtls"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
@@ -128,14 +129,8 @@ type LimitsConfig struct {
 	MessageTimeout time.Duration `mapstructure:"message_timeout"`
 }
 
-// RetryConfig is the back-off between tries: a pause is between half of what it says
-// and one and a half, by chance, and never more than MaxInterval. What waits for a
-// retry is missing in the processor, so that has to be well below its
-// reorder.max_wait.
-type RetryConfig struct {
-	InitialInterval time.Duration `mapstructure:"initial_interval"`
-	MaxInterval     time.Duration `mapstructure:"max_interval"`
-}
+// RetryConfig is the back-off between tries.
+type RetryConfig = backoff.Config
 
 const (
 	defaultEndpoint    = "localhost:8765"

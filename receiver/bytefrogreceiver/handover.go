@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
@@ -23,7 +22,7 @@ const maxLogBatch = 1000
 func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
 	return handover.Settings{
 		Context: e.ctx, Observer: e.observer, Format: formatBytefrog, Logger: logger,
-		Retry: backoff.Config(e.config.Retry), Now: e.now,
+		Retry: e.config.Retry, Now: e.now,
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
@@ -85,12 +86,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver,
 	if err != nil {
 		return nil, err
 	}
-	observer, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
-		ReceiverID:             settings.ID,
-		Transport:              "tcp",
-		LongLivedCtx:           true,
-		ReceiverCreateSettings: settings,
-	})
+	observer, err := handover.NewObserver(settings, "tcp")
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/setting"
 )
 
 var _ confmap.Validator = (*Config)(nil)
@@ -27,17 +28,17 @@ func (c *Config) Validate() error {
 		c.validateEndpoint(),
 		c.validateResource(),
 		c.Agent.validate(),
-		between("missed_heartbeats", c.MissedHeartbeats, 2, 100_000),
+		setting.Between("missed_heartbeats", c.MissedHeartbeats, 2, 100_000),
 		c.validateOverload(),
-		between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
-		within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
-		within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
-		within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
+		setting.Between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
+		setting.Within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
+		setting.Within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
+		setting.Within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
 		c.Limits.validate(),
-		c.Retry.validate(),
-		within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
-		between("warn_events_per_second", c.WarnEventsPerSecond, 0, math.MaxInt32),
-		within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
+		c.validateRetry(),
+		setting.Within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
+		setting.Between("warn_events_per_second", c.WarnEventsPerSecond, 0, math.MaxInt32),
+		setting.Within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
 	)
 }
 
@@ -74,12 +75,12 @@ func (c *Config) validateOverload() error {
 
 func (c *AgentConfig) validate() error {
 	err := errors.Join(
-		within("agent.heartbeat_interval", c.HeartbeatInterval, 10*time.Millisecond, time.Hour),
+		setting.Within("agent.heartbeat_interval", c.HeartbeatInterval, 10*time.Millisecond, time.Hour),
 		wholeMilliseconds("agent.heartbeat_interval", c.HeartbeatInterval),
 		areUTF8("agent.inclusions", c.Inclusions),
 		areUTF8("agent.exclusions", c.Exclusions),
-		between("agent.queue_retry_count", c.QueueRetryCount, 1, math.MaxInt32),
-		between("agent.data_connections", c.DataConnections, 1, maxDataConnections),
+		setting.Between("agent.queue_retry_count", c.QueueRetryCount, 1, math.MaxInt32),
+		setting.Between("agent.data_connections", c.DataConnections, 1, maxDataConnections),
 	)
 	if err != nil {
 		return err
@@ -111,39 +112,23 @@ func (c *AgentConfig) forRun(id runID) bytefrog.AgentConfiguration {
 
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
-		between("limits.max_connections", c.MaxConnections, 2, 1_000_000),
-		between("limits.max_runs", c.MaxRuns, 1, maxRunID),
-		between("limits.max_message_size", c.MaxMessageSize, 256, bytefrog.MaxString),
-		between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),
-		between("limits.max_connection_lead", c.MaxConnectionLead, 1, maxConnectionLead),
-		within("limits.max_connection_lead_time", c.MaxConnectionLeadTime, time.Millisecond, maxLeadTime),
-		between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
-		between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
-		within("limits.handshake_timeout", c.HandshakeTimeout, time.Millisecond, 10*time.Minute),
-		within("limits.message_timeout", c.MessageTimeout, time.Millisecond, 10*time.Minute),
+		setting.Between("limits.max_connections", c.MaxConnections, 2, 1_000_000),
+		setting.Between("limits.max_runs", c.MaxRuns, 1, maxRunID),
+		setting.Between("limits.max_message_size", c.MaxMessageSize, 256, bytefrog.MaxString),
+		setting.Between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),
+		setting.Between("limits.max_connection_lead", c.MaxConnectionLead, 1, maxConnectionLead),
+		setting.Within("limits.max_connection_lead_time", c.MaxConnectionLeadTime, time.Millisecond, maxLeadTime),
+		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
+		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
+		setting.Within("limits.handshake_timeout", c.HandshakeTimeout, time.Millisecond, 10*time.Minute),
+		setting.Within("limits.message_timeout", c.MessageTimeout, time.Millisecond, 10*time.Minute),
 	)
 }
 
-func (c *RetryConfig) validate() error {
-	if err := within("retry.initial_interval", c.InitialInterval, time.Millisecond, maxRetryInterval); err != nil {
-		return err
-	}
-	if err := within("retry.max_interval", c.MaxInterval, c.InitialInterval, maxRetryInterval); err != nil {
+// validateRetry keeps the pauses well below what stack_pairing waits for events.
+func (c *Config) validateRetry() error {
+	if err := c.Retry.ValidateAs("retry", maxRetryInterval); err != nil {
 		return fmt.Errorf("%w, and well below reorder.max_wait of stack_pairing", err)
-	}
-	return nil
-}
-
-func between(field string, value, least, most int) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s is %d: set it to %d to %d", field, value, least, most)
-	}
-	return nil
-}
-
-func within(field string, value, least, most time.Duration) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s is %v: set it to %v to %v", field, value, least, most)
 	}
 	return nil
 }

@@ -138,24 +138,32 @@ func (p *process) address(kind callevent.Kind, nanos int64, address uint64, l *l
 		a.since = p.trace.env.now()
 	}
 	a.waiting = append(a.waiting, waitingEvent{sequence: sequence, nanos: nanos, address: address, lane: l, kind: kind})
-	if len(a.waiting) >= p.config.Limits.MaxWaitingEvents || nanos-a.waiting[0].nanos >= int64(p.config.NameWait) {
+	p.trace.follower.waiting++
+	if nanos-a.waiting[0].nanos >= int64(p.config.NameWait) {
 		p.settleAddresses()
 	}
+	p.trace.follower.boundWaiting()
 }
 
 // settleAddresses packs what waits with the names that there are.
 func (p *process) settleAddresses() {
-	a := &p.addresses
-	if len(a.waiting) == 0 {
+	waiting := p.takeWaiting()
+	if len(waiting) == 0 {
 		return
 	}
-	a.givenUp = true
-	waiting := a.waiting
-	a.waiting = nil
+	p.addresses.givenUp = true
 	for i := range waiting {
 		w := &waiting[i]
 		p.pack(w.kind, w.sequence, w.nanos, p.function(w.address), w.lane, "", nil)
 	}
+}
+
+// takeWaiting is what waits, which it does no longer.
+func (p *process) takeWaiting() []waitingEvent {
+	waiting := p.addresses.waiting
+	p.addresses.waiting = nil
+	p.trace.follower.waiting -= len(waiting)
+	return waiting
 }
 
 // heed takes what an event says of the process.

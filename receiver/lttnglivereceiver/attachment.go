@@ -5,6 +5,7 @@ package lttnglivereceiver
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -13,8 +14,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ctf"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -39,25 +38,12 @@ type attachment struct {
 	refused *stream
 	// unread says that streams were told something since events were handed on.
 	unread bool
+	// gone are streams that were read before and are there no longer, of traces that others
+	// are of.
+	gone []*stream
 	// complete says that the traces of the session were compared with those that were
 	// read before.
 	complete bool
-}
-
-// source is a trace as a connection has it. Which trace it is, its metadata says.
-type source struct {
-	id          uint64
-	path        string
-	metadata    uint64
-	hasMetadata bool
-	// data is the metadata that came before the trace was known.
-	data []byte
-	// read is that metadata as far as it was understood, and readTo how much of it that is.
-	read   *ctf.Trace
-	readTo int
-	trace  *trace
-	// waiting are streams that were told before the trace was known.
-	waiting []lttnglive.Stream
 }
 
 // connect makes a connection to the relay daemon. The connection is closed when ctx
@@ -117,14 +103,16 @@ func (f *follower) attach() error {
 // begun says that the session is attached. Of its streams not all are told yet.
 func (f *follower) begun(viewer *lttnglive.Viewer) {
 	f.env.telemetry.sessions(1)
-	message := "The session is attached"
+	f.lines.attached()
+	log, message := f.logger.Info, "The session is attached"
 	if f.attached {
 		message = "The session is attached again"
+		if !f.said {
+			log = f.logger.Debug
+		}
 	}
-	if !f.unsaid {
-		f.logger.Info(message, zap.Stringer("relay_version", viewer.RelayVersion()))
-	}
-	f.attached, f.failing, f.unsaid = true, false, false
+	log(message, zap.Stringer("relay_version", viewer.RelayVersion()))
+	f.attached, f.said = true, false
 }
 
 // find finds the session on a new connection: its ID holds as long as the relay daemon
@@ -177,7 +165,7 @@ func (a *attachment) leave(err error) {
 		}
 	}
 	for _, t := range a.f.traces {
-		for _, s := range t.numbered {
+		for _, s := range t.streams {
 			s.present = false
 		}
 	}
@@ -191,7 +179,7 @@ func (a *attachment) tell(streams []lttnglive.Stream) error {
 	for _, s := range streams {
 		src := a.sources[s.TraceID]
 		if src == nil {
-			src = &source{id: s.TraceID, path: s.Path}
+			src = &source{id: s.TraceID, path: s.Path, digest: sha256.New()}
 			a.sources[s.TraceID] = src
 			a.order = append(a.order, src)
 		}
@@ -219,7 +207,9 @@ func (a *attachment) tell(streams []lttnglive.Stream) error {
 
 // open adds a stream of a trace that is known to those that are asked.
 func (a *attachment) open(src *source, s lttnglive.Stream) {
-	a.streams = append(a.streams, src.trace.open(s))
+	stream := src.trace.open(s)
+	stream.source = src
+	a.streams = append(a.streams, stream)
 }
 
 // noteBuffers notices a session with buffers for each process, of which relay daemons
@@ -230,96 +220,4 @@ func (a *attachment) noteBuffers(path string) {
 	}
 	a.f.perProcess = true
 	a.f.warnOnce("per process", "The session has buffers for each process: relay daemons up to 2.13 give up what was not read when a process ends. Nothing is lost with buffers for each user: lttng enable-channel --userspace --buffers-uid")
-}
-
-// readMetadata reads all the metadata that there is of a trace.
-func (a *attachment) readMetadata(src *source) error {
-	for {
-		reply, err := a.relay.Metadata(a.ctx, src.metadata, nil)
-		if err != nil {
-			return protocolError(err)
-		}
-		if reply.Status != lttnglive.MetadataOK {
-			return a.settle(src)
-		}
-		a.f.counts.bytes.Add(int64(len(reply.Data)))
-		a.f.env.telemetry.received(0, int64(len(reply.Data)))
-		if err = a.checkMetadata(src, len(reply.Data)); err == nil {
-			if src.trace != nil {
-				err = src.trace.appendMetadata(reply.Data)
-			} else {
-				src.data = append(src.data, reply.Data...)
-			}
-		}
-		if err != nil {
-			return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
-		}
-		if len(reply.Data) == 0 {
-			return a.settle(src)
-		}
-	}
-}
-
-// checkMetadata says whether so many bytes more of a trace's metadata are too much, for
-// the trace or for the session.
-func (a *attachment) checkMetadata(src *source, more int) error {
-	have, all := len(src.data), more
-	if src.trace != nil {
-		have = src.trace.metadata
-	}
-	if most := a.limits.MaxMetadataBytes; have+more > most {
-		return fmt.Errorf("expected at most %d bytes of metadata (limits.max_metadata_bytes), got more", most)
-	}
-	for _, t := range a.f.traces {
-		all += t.metadata
-	}
-	for _, other := range a.order {
-		all += len(other.data)
-	}
-	if most := a.limits.MaxSessionMetadataBytes; all > most {
-		return fmt.Errorf("expected at most %d bytes of metadata of all %d traces of the session (limits.max_session_metadata_bytes), got more", most, len(a.order))
-	}
-	return nil
-}
-
-// settle finds out which trace a source is, once its metadata says so.
-func (a *attachment) settle(src *source) error {
-	if src.trace != nil || len(src.data) == 0 {
-		return nil
-	}
-	if src.read == nil {
-		src.read = ctf.NewTrace()
-	}
-	// Metadata may come a byte at a time: each is read once.
-	c, more := src.read, src.data[src.readTo:]
-	src.readTo = len(src.data)
-	if err := c.Append(more); err != nil {
-		return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
-	}
-	if !c.Metadata().Declared {
-		return nil
-	}
-	key := keyOf(c, src.path)
-	t := a.f.traces[key]
-	switch {
-	case t == nil:
-		t = newTrace(a.f, key)
-		a.f.traces[key] = t
-		t.begin(c, src.data)
-	case t.continues(src.data):
-		if err := t.appendMetadata(src.data[t.metadata:]); err != nil {
-			return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
-		}
-	default:
-		// It was dropped before, or what is known of it no longer holds.
-		t.drop(callevent.CauseDisconnected)
-		t.begin(c, src.data)
-	}
-	src.trace, src.data, src.read = t, nil, nil
-	for _, s := range src.waiting {
-		a.open(src, s)
-	}
-	a.waiting -= len(src.waiting)
-	src.waiting = nil
-	return nil
 }

@@ -139,6 +139,12 @@ func (b *bed) awaitSaid(message string) observer.LoggedEntry {
 	return b.said.FilterMessage(message).All()[0]
 }
 
+// saidAloud is how often a line is in the log that operators see.
+func (b *bed) saidAloud(message string) int {
+	loud := func(entry observer.LoggedEntry) bool { return entry.Level > zapcore.DebugLevel }
+	return b.said.FilterMessage(message).Filter(loud).Len()
+}
+
 // metric is the sum of a counter of the receiver's own over all its attributes.
 func (b *bed) metric(name string) int64 {
 	b.t.Helper()

@@ -4,8 +4,8 @@
 package lttnglivereceiver
 
 import (
+	"cmp"
 	"hash/fnv"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +36,7 @@ func (t *trace) processOf(p *plan, e *ctf.Event, nanos int64) *process {
 		}
 		t.last = process
 	}
-	process.seen = t.events
+	process.seen = nanos
 	if p.notice.kind == noticeStart {
 		return t.starts(process, p, e, nanos)
 	}
@@ -57,14 +57,16 @@ func (t *trace) keyOf(p *plan, e *ctf.Event) (key processKey, ok bool) {
 
 // meet makes a process that was not there.
 func (t *trace) meet(key processKey, p *plan, e *ctf.Event, nanos int64) *process {
-	if len(t.processes) >= t.env.config.Limits.MaxProcesses {
-		t.forgetOne()
+	if t.follower.followed >= t.env.config.Limits.MaxProcesses {
+		t.follower.forgetOne()
 	}
 	process, known := t.recall(key)
 	if !known {
 		process = newProcess(t, key, nanos)
-		process.program = t.program
+		process.program = cmp.Or(t.program, p.runtime)
 		if process.program == "" {
+			// The thread's name, which threads have of their process if they are not called
+			// otherwise, as those of Java and Python are.
 			process.program = strings.TrimSuffix(validString(p.procname.get(&e.Values)), threadSuffix)
 		}
 	}
@@ -72,7 +74,7 @@ func (t *trace) meet(key processKey, p *plan, e *ctf.Event, nanos int64) *proces
 		process.breaks.begin(process.next, t.lossCause)
 	}
 	t.processes[key] = process
-	t.follower.counts.processes.Store(int64(t.follower.processes()))
+	t.follower.follow(1)
 	return process
 }
 
@@ -111,27 +113,11 @@ func (t *trace) starts(old *process, p *plan, e *ctf.Event, nanos int64) *proces
 		return old
 	}
 	old.end(callevent.CauseEnded)
-	delete(t.processes, old.key)
+	old.forget()
 	process := t.meet(old.key, p, e, nanos)
-	process.started, process.startedAt, process.seen = true, nanos, t.events
+	process.started, process.startedAt, process.seen = true, nanos, nanos
 	t.last = process
 	return process
-}
-
-// forgetOne ends the process that was silent for longest.
-func (t *trace) forgetOne() {
-	oldest := uint64(math.MaxUint64)
-	var silent *process
-	for _, p := range t.processes {
-		if p.seen < oldest {
-			oldest, silent = p.seen, p
-		}
-	}
-	silent.end(callevent.CauseLimit)
-	delete(t.processes, silent.key)
-	if t.last == silent {
-		t.last = nil
-	}
 }
 
 // call packs an event that is a call event.
@@ -157,6 +143,9 @@ func (t *trace) call(p *plan, e *ctf.Event, nanos int64, process *process) {
 			t.noProcess++
 			t.follower.cannotPack(err)
 			return
+		}
+		if !t.tellsObjects {
+			t.follower.noteNoState()
 		}
 	}
 	l := t.lane(p, v, process)

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -24,6 +24,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/ctf/printed"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
@@ -77,23 +78,13 @@ func capturedFile(t testing.TB, capture, name string) string {
 	return ""
 }
 
-var fieldPattern = regexp.MustCompile(`([a-z_]+) = ("(?:[^"\\]|\\.)*"|[^,} ]+)`)
-
-// written are the events of a name in the text that babeltrace 1 made of a capture.
-func written(t testing.TB, capture, event string) []map[string]string {
+// written are the events whose names begin so, in the text that babeltrace 1 made of a
+// capture.
+func written(t testing.TB, capture, event string) []printed.Event {
 	t.Helper()
-	var events []map[string]string
-	for line := range strings.Lines(capturedFile(t, capture, "babeltrace1-offline.txt")) {
-		if !strings.Contains(line, ", name = "+event) {
-			continue
-		}
-		fields := map[string]string{}
-		for _, m := range fieldPattern.FindAllStringSubmatch(line, -1) {
-			fields[m[1]] = strings.Trim(m[2], `"`)
-		}
-		events = append(events, fields)
-	}
-	return events
+	events, err := printed.Events(capturedFile(t, capture, "babeltrace1-offline.txt"))
+	require.NoError(t, err)
+	return slices.DeleteFunc(events, func(e printed.Event) bool { return !strings.HasPrefix(e.Name, event) })
 }
 
 // symbolTable is what nm says of the program cyg, the same one in all captures.
@@ -130,12 +121,12 @@ func TestJavaCallRecordsBecomeCallsWithTheirArguments(t *testing.T) {
 	b := newBed(t, reading(r.address()))
 	var want []string
 	for _, e := range written(t, "jul1", "lttng_jul:event") {
-		word, rest, _ := strings.Cut(e["msg"], " ")
+		word, rest, _ := strings.Cut(e.Field("msg"), " ")
 		kind := map[string]callevent.Kind{"ENTRY": callevent.KindEnter, "RETURN": callevent.KindExit, "THROW": callevent.KindUnwind}[word]
-		if kind == 0 || e["int_loglevel"] != "400" {
+		if kind == 0 || e.Field("int_loglevel") != "400" {
 			continue
 		}
-		want = append(want, fmt.Sprint(kind, " ", e["class_name"], ".", e["method_name"], " ", e["vtid"], " ", e["procname"], " ", rest))
+		want = append(want, fmt.Sprint(kind, " ", e.Field("class_name"), ".", e.Field("method_name"), " ", e.Field("vtid"), " ", e.Field("procname"), " ", rest))
 	}
 	require.NotEmpty(t, want)
 	b.await("call events", func() bool { return b.pipeline.events() >= len(want) })
@@ -173,7 +164,7 @@ func TestJavaCallRecordsBecomeCallsWithTheirArguments(t *testing.T) {
 
 // cygEvents are the function entries and exits of a capture of the program cyg, in
 // their order, which is that of the numbers of call events.
-func cygEvents(t testing.TB, capture string) []map[string]string {
+func cygEvents(t testing.TB, capture string) []printed.Event {
 	return written(t, capture, "lttng_ust_cyg_profile:func_e")
 }
 
@@ -186,8 +177,8 @@ func hexOf(t testing.TB, text string) uint64 {
 // cygBase is where the program lies in a capture.
 func cygBase(t testing.TB, capture string) uint64 {
 	for _, e := range written(t, capture, "lttng_ust_statedump:bin_info") {
-		if strings.HasSuffix(e["path"], "/cyg") {
-			return hexOf(t, e["baddr"])
+		if strings.HasSuffix(e.Field("path"), "/cyg") {
+			return hexOf(t, e.Field("baddr"))
 		}
 	}
 	require.Fail(t, "the capture doesn't say where the program lies")
@@ -226,7 +217,7 @@ func checkCygSpans(t *testing.T, capture string, p *pipeline) {
 	for _, span := range spans {
 		byID[span.SpanID()] = span
 	}
-	event := func(span ptrace.Span) map[string]string {
+	event := func(span ptrace.Span) printed.Event {
 		sequence, ok := span.Attributes().Get("callbraid.sequence")
 		require.True(t, ok)
 		return events[sequence.Int()]
@@ -236,32 +227,32 @@ func checkCygSpans(t *testing.T, capture string, p *pipeline) {
 		require.True(t, ok)
 		return hexOf(t, digits)
 	}
-	exits := map[string]map[string]string{}
-	for _, e := range events {
-		if strings.HasSuffix(e["name"], "exit") {
-			exits[e["timestamp"]] = e
+	exits := map[string]*printed.Event{}
+	for i, e := range events {
+		if strings.HasSuffix(e.Name, "exit") {
+			exits[e.Time] = &events[i]
 		}
 	}
 	whole, nested := 0, 0
 	for _, span := range spans {
 		entry := event(span)
-		require.Contains(t, entry["name"], "entry")
-		require.Equal(t, hexOf(t, entry["addr"])-base, offset(span))
-		require.Equal(t, entry["vtid"], textOf(span.Attributes(), "thread.id"))
+		require.Contains(t, entry.Name, "entry")
+		require.Equal(t, hexOf(t, entry.Field("addr"))-base, offset(span))
+		require.Equal(t, entry.Field("vtid"), textOf(span.Attributes(), "thread.id"))
 		if parent, ok := byID[span.ParentSpanID()]; ok {
 			nested++
-			caller := symbols.at(hexOf(t, entry["call_site"]) - base)
-			require.Equal(t, symbols.at(offset(parent)), caller, "call %v", entry)
+			caller := symbols.at(hexOf(t, entry.Field("call_site")) - base)
+			require.Equal(t, symbols.at(offset(parent)), caller, "call %s", entry.Text)
 		}
 		if _, truncated := span.Attributes().Get("callbraid.truncated"); truncated {
 			continue
 		}
 		whole++
 		exit := exits[span.EndTimestamp().AsTime().Format("15:04:05.000000000")]
-		require.NotNil(t, exit, "call %v", entry)
-		require.Equal(t, entry["addr"], exit["addr"])
-		require.Equal(t, entry["call_site"], exit["call_site"])
-		require.Equal(t, entry["vtid"], exit["vtid"])
+		require.NotNil(t, exit, "call %s", entry.Text)
+		require.Equal(t, entry.Field("addr"), exit.Field("addr"))
+		require.Equal(t, entry.Field("call_site"), exit.Field("call_site"))
+		require.Equal(t, entry.Field("vtid"), exit.Field("vtid"))
 	}
 	t.Logf("%d spans, %d of them whole, %d with their parent", len(spans), whole, nested)
 	assert.Positive(t, whole)

@@ -4,7 +4,6 @@
 package lttnglivereceiver
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -13,30 +12,6 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
-
-func TestEveryEventOfACaptureBecomesALogRecord(t *testing.T) {
-	for name, events := range map[string]int{
-		"jul1": 282, "julctx": 18, "cygok": 245, "cyg1": 7886, "tp1": 152, "meta1": 656,
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRelay(t, captured(t, name), lttnglive.RelayOptions{})
-			b := newBed(t, reading(r.address()))
-			b.awaitRecords(events)
-			b.shutdown()
-			var want, got []string
-			for _, e := range written(t, name, "") {
-				want = append(want, e["timestamp"]+" "+e["name"])
-			}
-			for _, r := range b.records() {
-				got = append(got, r.Timestamp().AsTime().Format("15:04:05.000000000")+" "+r.EventName())
-			}
-			slices.Sort(want)
-			slices.Sort(got)
-			assert.Equal(t, want, got)
-			assert.EqualValues(t, events, b.metric("receiver_lttng_live_events"))
-		})
-	}
-}
 
 func TestMetricsSayWhatASessionIsLike(t *testing.T) {
 	var clock handClock

@@ -59,26 +59,34 @@ func formOf(f *ctf.Field) columnForm {
 	return formAny
 }
 
-// write writes the attribute, if the field has something to say, and says how many bytes
-// of text it has, about.
-func (c *column) write(attributes pcommon.Map, v *ctf.Values, known *texts) int {
+// write writes the attribute, if the field has something to say. What is too large for
+// the record is left out.
+func (c *column) write(attributes pcommon.Map, v *ctf.Values, known *texts, size *recordSize) {
 	switch c.form {
 	case formNumber:
 		attributes.PutInt(c.key, v.Int(c.field))
-		return 0
+		return
 	case formUnsigned:
 		if n := v.Int(c.field); n >= 0 {
 			attributes.PutInt(c.key, n)
-			return 0
+			return
 		}
 	case formText:
-		s := known.text(v.Text(c.field))
-		attributes.PutStr(c.key, s)
-		return len(s)
+		b, before := v.Text(c.field), size.bytes
+		if !size.take(len(b)) {
+			size.leaveOut(before)
+			return
+		}
+		attributes.PutStr(c.key, known.text(b))
+		return
 	case formOptional:
 		if isEmpty(v, c.field) {
-			return 0
+			return
 		}
 	}
-	return render(attributes.PutEmpty(c.key), v, c.field)
+	before := size.bytes
+	if !render(attributes.PutEmpty(c.key), v, c.field, size) {
+		attributes.Remove(c.key)
+		size.leaveOut(before)
+	}
 }

@@ -59,7 +59,7 @@ func TestAFieldBecomesAnAttributeByItsType(t *testing.T) {
 			column := newColumn("f", r.Event.Class.Fields.Members[0])
 			assert.Equal(t, c.form, column.form)
 			attributes := plog.NewLogRecord().Attributes()
-			column.write(attributes, &r.Event.Values, newTexts())
+			column.write(attributes, &r.Event.Values, newTexts(), &recordSize{})
 			assert.Equal(t, c.want, attributes.AsRaw()["f"])
 		})
 	}

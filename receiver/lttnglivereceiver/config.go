@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confignet"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/ctf"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
@@ -130,11 +131,11 @@ type LimitsConfig struct {
 	// other streams, and one packet more. Half of it is for packets that others wait
 	// for; where these have no room, the others go on without them.
 	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
-	// MaxProcesses is how many processes of a trace are followed. Beyond it the one
+	// MaxProcesses is how many processes of a session are followed. Beyond it the one
 	// that was silent for longest ends.
 	MaxProcesses int `mapstructure:"max_processes"`
-	// MaxWaitingEvents is how many call events of a process wait for the list of its
-	// objects.
+	// MaxWaitingEvents is how many call events of a session wait for the lists of their
+	// processes' objects. Beyond it those of the process that has most go without.
 	MaxWaitingEvents int `mapstructure:"max_waiting_events"`
 	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
 	// bytes of them: whichever is reached first.
@@ -142,12 +143,8 @@ type LimitsConfig struct {
 	MaxQueuedLogBytes int `mapstructure:"max_queued_log_bytes"`
 }
 
-// RetryConfig is the back-off between tries: a pause is between half of what it says
-// and one and a half, by chance, and never more than MaxInterval.
-type RetryConfig struct {
-	InitialInterval time.Duration `mapstructure:"initial_interval"`
-	MaxInterval     time.Duration `mapstructure:"max_interval"`
-}
+// RetryConfig is the back-off between tries.
+type RetryConfig = backoff.Config
 
 const (
 	defaultEndpoint = "localhost:5344"

@@ -18,9 +18,10 @@
 // (follower.go), which lives as long as the session does, whatever happens to its
 // connections. An attachment (attachment.go) is one connection of it: it asks every
 // stream for its next packet (poll.go) and gives what comes to the trace that the
-// stream is of (trace.go), which merges its streams by time. Where something is missing
-// (losses.go) the calls of all its processes break; traceend.go is how it ends. What a
-// trace keeps outlives the connection, so nothing is read twice (position.go).
+// stream is of, as its metadata says (source.go). A trace (trace.go) merges its streams
+// by time. Where something is missing (losses.go) the calls of all its processes break;
+// traceend.go is how it ends. What a trace keeps outlives the connection, so nothing is
+// read twice (position.go).
 //
 // Each event goes two ways. What is to be done with it is worked out once for its
 // class (plan.go): which fields become which attributes of a log record (logs.go,

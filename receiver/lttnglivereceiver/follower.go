@@ -4,6 +4,7 @@
 package lttnglivereceiver
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -37,7 +38,11 @@ type follower struct {
 	traces    map[string]*trace
 	forgotten bool
 	buffers   buffers
-	backoff   *backoff.Backoff
+	ended     endedStreams
+	// followed is how many processes are followed, and waiting how many of their call events
+	// wait for names, in all traces.
+	followed, waiting int
+	backoff           *backoff.Backoff
 	// saved is when positions were stored last.
 	saved time.Time
 	// held is time since began that doesn't count for max_delay, since the session was
@@ -45,15 +50,13 @@ type follower struct {
 	held           time.Duration
 	began, stopped time.Time
 
-	// attached says that the session was attached once; failing that the relay daemon
-	// can't be reached, which is logged once.
-	attached, failing bool
+	// attached says that the session was attached once; said that a line has said why it is
+	// no longer, so that there is one when it is again.
+	attached, said bool
 	// The warnings that a session gets once.
 	warned map[string]bool
-	// lines are those that can come very often. unsaid says that the session was dropped
-	// without a word, so that there is none when it is read again.
-	lines  sessionLines
-	unsaid bool
+	// lines are those that can come very often.
+	lines sessionLines
 
 	counts sessionCounts
 	// done is closed when the follower ends; over says then that the session was
@@ -80,8 +83,9 @@ func newFollower(env *environment, s lttnglive.Session) *follower {
 	return &follower{
 		env: env, logger: logger, id: s.ID, host: s.Host, session: s.Name, opened: env.now(), began: env.now(), stopped: env.now(), saved: env.now(),
 		handover: newHandover(env, logger), logs: newLogBatcher(env), rules: rulesByEvent(env.config.CallRules),
-		traces: map[string]*trace{}, backoff: backoff.New(backoff.Config(env.config.Reconnect)),
+		traces: map[string]*trace{}, backoff: backoff.New(env.config.Reconnect),
 		buffers: buffers{most: env.config.Limits.MaxWaitingBytes},
+		ended:   endedStreams{most: env.config.Limits.MaxStreams, at: map[endedStream]*list.Element{}},
 		warned:  map[string]bool{}, done: make(chan struct{}),
 	}
 }
@@ -141,25 +145,27 @@ func (f *follower) run() {
 func (f *follower) failed(err error, pause time.Duration) {
 	var bad *badData
 	var refused *lttnglive.StatusError
+	now := f.env.now()
 	switch {
 	case errors.As(err, &bad):
 		f.env.telemetry.badData(bad.what)
-		since, say := f.lines.bad.Say(f.env.now())
-		if f.unsaid = !say; say {
+		if since, say := f.lines.bad.Say(now); say {
+			f.said = true
 			f.logger.Error("The session is dropped for now: what came could not be read",
 				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("since_last", since))
 		}
 	case errors.As(err, &refused):
-		if !f.failing {
-			f.logger.Warn("The session cannot be attached: it is tried again", zap.Error(err))
+		if since, say := f.lines.refused.Say(now); say {
+			f.said = true
+			f.logger.Warn("The session cannot be attached: it is tried again", zap.Error(err), zap.Int("since_last", since))
 		}
 	default:
 		f.env.telemetry.connectionFailed()
-		if !f.failing {
-			f.logger.Warn("The connection to the relay daemon failed: it is made again", zap.Error(err))
+		if since, say := f.lines.disconnected.Say(now); say {
+			f.said = true
+			f.logger.Warn("The connection to the relay daemon failed: it is made again", zap.Error(err), zap.Int("since_last", since))
 		}
 	}
-	f.failing = true
 }
 
 // finish hands on what is left of a session that is no longer read.
@@ -192,6 +198,14 @@ func (f *follower) flush() {
 	f.logs.flush()
 }
 
+// handOn does what may have to wait for a pipeline. No stream can say anything meanwhile,
+// so that time doesn't count for max_delay.
+func (f *follower) handOn(do func()) {
+	begin := f.env.now()
+	do()
+	f.held += f.env.now().Sub(begin)
+}
+
 // attend does what time asks for.
 func (f *follower) attend() {
 	now := f.env.now()
@@ -199,7 +213,6 @@ func (f *follower) attend() {
 		t.attend(now)
 	}
 	f.logs.attend(now)
-	f.counts.processes.Store(int64(f.processes()))
 	if now.Sub(f.saved) >= saveInterval {
 		f.save()
 	}
@@ -228,15 +241,6 @@ func (f *follower) savePosition(t *trace) {
 	f.env.positions.put(context.WithoutCancel(f.env.ctx), t.key, &record)
 }
 
-// processes is how many processes are followed.
-func (f *follower) processes() int {
-	n := 0
-	for _, t := range f.traces {
-		n += len(t.processes)
-	}
-	return n
-}
-
 // clock is the time as streams are waited for: it stands while the session is not
 // read.
 func (f *follower) clock() time.Duration { return f.env.now().Sub(f.began) - f.held }
@@ -246,6 +250,16 @@ func (f *follower) warnOnce(what, message string, fields ...zap.Field) {
 	if !f.warned[what] {
 		f.warned[what] = true
 		f.logger.Warn(message, fields...)
+	}
+}
+
+// noteNoState says, once for the session, that nothing tells for certain when tracing is
+// stopped.
+func (f *follower) noteNoState() {
+	const what = "no state"
+	if !f.warned[what] {
+		f.warned[what] = true
+		f.logger.Info("Processes don't tell their state, so calls may be paired across lttng stop and start: record it with lttng enable-event --userspace 'lttng_ust_statedump:*'")
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
@@ -19,7 +18,7 @@ const formatLTTng = "lttng"
 func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
 	return handover.Settings{
 		Context: e.ctx, Observer: e.observer, Format: formatLTTng, Logger: logger,
-		Retry: backoff.Config(e.config.Retry), Now: e.now,
+		Retry: e.config.Retry, Now: e.now,
 	}
 }
 

@@ -18,6 +18,14 @@ import (
 type sessionLines struct {
 	bad, leftOut, unreadable, cleared logline.Seldom
 	overtaken, noRoom, cannotPack     logline.Seldom
+	// disconnected and refused end when the session is attached.
+	disconnected, refused logline.Burst
+}
+
+// attached ends what kept the session from being attached.
+func (l *sessionLines) attached() {
+	l.disconnected.Over()
+	l.refused.Over()
 }
 
 // sometimes logs a warning if it is its turn.
@@ -54,7 +62,7 @@ func (f *follower) cannotPack(err error) {
 // saidCleared says that recorded packets were removed.
 func (f *follower) saidCleared(t *trace, s *stream, packets uint64) {
 	if since, say := f.lines.cleared.Say(f.env.now()); say {
-		f.logger.Info("The session was cleared: packets are gone that had not been read",
+		f.logger.Info("The session was cleared, or its files were written round: packets are gone that had not been read",
 			zap.String("trace", t.key), zap.String("stream", s.key), zap.Uint64("packets", packets), zap.Int("since_last", since))
 	}
 }

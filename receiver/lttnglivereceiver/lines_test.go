@@ -22,13 +22,13 @@ func TestWhatARelayDaemonCanBringVeryOftenIsSaidSeldom(t *testing.T) {
 	b.receiver.env.now = func() time.Time { return now }
 	f, s := newFollower(b.receiver.env, lttnglive.Session{}), &stream{key: "s", trace: &trace{key: "t"}}
 	for line, say := range map[string]func(){
-		"The session is gone from the relay daemon":                        func() { f.env.saidGone(f.logger) },
-		"A stream cannot be read further":                                  func() { f.saidUnreadable(s, errClosed) },
-		"A packet is left out":                                             func() { f.saidLeftOut(s, packetTimes{}) },
-		"A stream says nothing: others no longer wait for it":              func() { f.saidOvertaken(s) },
-		"The session was cleared: packets are gone that had not been read": func() { f.saidCleared(s.trace, s, 1) },
-		"Call events of a process cannot be packed":                        func() { f.cannotPack(errClosed) },
-		"The session is dropped for now: what came could not be read":      func() { f.failed(&badData{badPacket, errClosed}, 0) },
+		"The session is gone from the relay daemon":           func() { f.env.saidGone(f.logger) },
+		"A stream cannot be read further":                     func() { f.saidUnreadable(s, errClosed) },
+		"A packet is left out":                                func() { f.saidLeftOut(s, packetTimes{}) },
+		"A stream says nothing: others no longer wait for it": func() { f.saidOvertaken(s) },
+		"The session was cleared, or its files were written round: packets are gone that had not been read": func() { f.saidCleared(s.trace, s, 1) },
+		"Call events of a process cannot be packed":                                                         func() { f.cannotPack(errClosed) },
+		"The session is dropped for now: what came could not be read":                                       func() { f.failed(&badData{badPacket, errClosed}, 0) },
 	} {
 		for range 9 {
 			say()

@@ -38,6 +38,8 @@ type logBatcher struct {
 	last    *originLogs
 	records int
 	bytes   int
+	// leftOut is how many values were left out of the records, or cut.
+	leftOut int
 	// opened is when the first record came, observed the same as records say it.
 	opened   time.Time
 	observed pcommon.Timestamp
@@ -70,10 +72,17 @@ func (b *logBatcher) add(p *plan, e *ctf.Event, packet *ctf.Packet, nanos int64,
 	if b.last == nil || b.last.of != of {
 		b.last = b.origin(of)
 	}
-	r := b.scope(b.last, p.record.logger.get(&e.Values)).AppendEmpty()
+	logger := p.record.logger.get(&e.Values)
+	if len(logger) > maxNameBytes {
+		logger = logger[:maxNameBytes]
+		b.leftOut++
+	}
+	r := b.scope(b.last, logger).AppendEmpty()
 	r.SetTimestamp(pcommon.Timestamp(max(nanos, 0)))
 	r.SetObservedTimestamp(b.observed)
-	b.bytes += p.record.write(r, e, packet, b.texts)
+	size := p.record.write(r, e, packet, b.texts)
+	b.bytes += size.bytes
+	b.leftOut += size.leftOut
 	b.records++
 	if b.records >= maxLogBatch || b.bytes >= maxLogBatchBytes {
 		b.flush()
@@ -85,7 +94,6 @@ func (b *logBatcher) origin(of *origin) *originLogs {
 	logs := b.origins[of]
 	if logs == nil {
 		logs = &originLogs{of: of, resource: b.logs.ResourceLogs().AppendEmpty(), loggers: map[string]plog.LogRecordSlice{}}
-		of.frozen().CopyTo(logs.resource.Resource())
 		b.origins[of] = logs
 	}
 	return logs
@@ -128,7 +136,12 @@ func (b *logBatcher) flush() {
 	if b == nil || b.records == 0 {
 		return
 	}
+	for of, logs := range b.origins {
+		// Not before: the first events of a process are those that say its name.
+		of.frozen().CopyTo(logs.resource.Resource())
+	}
 	b.env.logs.Add(logParcel{logs: b.logs, records: b.records, bytes: b.bytes})
+	b.env.telemetry.logValuesLeftOut(int64(b.leftOut))
 	// Where both share a core the pipeline goes first: what is handed on while it is in
 	// the processor's caches, and is garbage before the next batch, costs less than what
 	// piles up.
@@ -136,5 +149,5 @@ func (b *logBatcher) flush() {
 	b.logs = plog.NewLogs()
 	clear(b.origins)
 	b.last = nil
-	b.records, b.bytes = 0, 0
+	b.records, b.bytes, b.leftOut = 0, 0, 0
 }

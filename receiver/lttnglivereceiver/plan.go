@@ -17,6 +17,8 @@ type plan struct {
 	// Whose event it is.
 	vpid, vtid, namespace number
 	procname              text
+	// runtime is what the process runs on, where the event says so.
+	runtime string
 
 	// notice is what the event says of the process itself.
 	notice notice
@@ -34,6 +36,7 @@ func newPlan(class *ctf.EventClass, rules map[string]rulePart, logs bool) *plan 
 		vtid:      contextNumber(class, "vtid", "tid"),
 		namespace: contextNumber(class, "pid_ns"),
 		procname:  contextText(class, "procname"),
+		runtime:   loggers[class.Name].runtime,
 		notice:    newNotice(class),
 		call:      newCallPlan(class, rules),
 	}

@@ -149,9 +149,9 @@ func (p *played) follow(t testing.TB, traces consumer.Traces, logs consumer.Logs
 	for i := range streams {
 		streams[i] = trace.open(p.streams[i].Stream)
 	}
-	for trace.live > 0 {
+	for len(trace.streams) > 0 {
 		for i, s := range streams {
-			if s.over || !s.in.Wanted() {
+			if !s.in.Wanted() {
 				continue
 			}
 			if data, index := feed.packet(i); data == nil {

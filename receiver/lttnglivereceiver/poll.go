@@ -72,14 +72,13 @@ func (a *attachment) failed(err error) error {
 	return err
 }
 
-// work hands on what is known to be next, and what time asks for. No stream can say
-// anything meanwhile, so that time doesn't count for max_delay.
-func (a *attachment) work() error {
-	begin := a.f.env.now()
+// work hands on what is known to be next, and what time asks for.
+func (a *attachment) work() (err error) {
 	a.unread = false
-	err := a.run()
-	a.f.attend()
-	a.f.held += a.f.env.now().Sub(begin)
+	a.f.handOn(func() {
+		err = a.run()
+		a.f.attend()
+	})
 	return err
 }
 
@@ -126,6 +125,7 @@ func (a *attachment) round() (news bool, err error) {
 		}
 	}
 	a.compare()
+	a.endGone()
 	// Relay daemons up to 2.13 raise the flag beside packets only: where all streams are
 	// silent, a new process is not announced.
 	if flags.Has(lttnglive.FlagNewStreams) || !news {
@@ -144,12 +144,13 @@ func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error
 	}
 	i := &s.pending
 	if i.Flags.Has(lttnglive.FlagNewMetadata) {
-		if err := a.readMetadata(a.sourceOf(s)); err != nil {
+		if err := a.readMetadata(s.source); err != nil {
 			return 0, false, err
 		}
 	}
 	switch i.Status {
 	case lttnglive.IndexOK:
+		s.trace.reached(i)
 		flags := i.Flags
 		got, err := a.fetch(s)
 		return flags, got, err
@@ -161,6 +162,7 @@ func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error
 		a.hangUp(s)
 		return i.Flags, true, nil
 	}
+	s.current = true
 	return i.Flags, false, nil
 }
 
@@ -172,16 +174,6 @@ func (a *attachment) quiet(s *stream, i *lttnglive.Index) {
 			a.silence = min(a.silence, class.Clock.UnixNano(i.TimestampEnd))
 		}
 	}
-}
-
-// sourceOf is where the metadata of a stream comes from.
-func (a *attachment) sourceOf(s *stream) *source {
-	for _, src := range a.order {
-		if src.trace == s.trace {
-			return src
-		}
-	}
-	return nil
 }
 
 // fetch gets the packet that the stream's index announced.
@@ -228,7 +220,7 @@ func (a *attachment) fetch(s *stream) (bool, error) {
 		return true, nil
 	}
 	if reply.Flags.Has(lttnglive.FlagNewMetadata) {
-		if err := a.readMetadata(a.sourceOf(s)); err != nil {
+		if err := a.readMetadata(s.source); err != nil {
 			return false, err
 		}
 	}
@@ -274,7 +266,7 @@ func (a *attachment) hangUp(s *stream) {
 // newStreams asks for streams that were not told yet, and reports whether there are
 // some.
 func (a *attachment) newStreams() (bool, error) {
-	ended := a.endedProcesses()
+	ended := a.endedTraces()
 	reply, err := a.relay.NewStreams(a.ctx)
 	if err != nil {
 		var status *lttnglive.StatusError
@@ -291,12 +283,15 @@ func (a *attachment) newStreams() (bool, error) {
 	return len(reply.Streams) > 0, err
 }
 
-// endedProcesses are traces of one process each, all streams of which have ended and
-// were handed on.
-func (a *attachment) endedProcesses() []*trace {
+// endedTraces are traces of one process each, and traces that are not of this connection,
+// all streams of which have ended and were handed on.
+func (a *attachment) endedTraces() []*trace {
 	var ended []*trace
-	for _, src := range a.order {
-		if t := src.trace; t != nil && t.hasPID && t.live == 0 && len(t.numbered) > 0 {
+	for _, t := range a.f.traces {
+		if len(t.streams) > 0 {
+			continue
+		}
+		if here := t.on == a; here && t.hasPID && len(t.numbered) > 0 || !here && a.complete {
 			ended = append(ended, t)
 		}
 	}
@@ -310,13 +305,16 @@ func (a *attachment) endedProcesses() []*trace {
 func (a *attachment) forget(ended []*trace) {
 	f := a.f
 	for _, t := range ended {
-		if t.live > 0 {
+		if len(t.streams) > 0 {
 			continue
 		}
-		f.logs.flush()
-		t.flush()
-		f.savePosition(t)
+		f.handOn(func() {
+			f.logs.flush()
+			t.endProcesses(callevent.CauseDisconnected)
+			f.savePosition(t)
+		})
 		delete(f.traces, t.key)
+		f.ended.forget(t)
 		f.forgotten = true
 		a.order = slices.DeleteFunc(a.order, func(src *source) bool {
 			if src.trace != t {
@@ -325,27 +323,5 @@ func (a *attachment) forget(ended []*trace) {
 			delete(a.sources, src.id)
 			return true
 		})
-	}
-}
-
-// compare ends, once all traces of the connection are known, what was read before and
-// is there no longer.
-func (a *attachment) compare() {
-	if a.complete || len(a.order) == 0 {
-		return
-	}
-	for _, src := range a.order {
-		if src.trace == nil {
-			return
-		}
-	}
-	a.complete = true
-	for _, t := range a.f.traces {
-		for _, s := range t.numbered {
-			if !s.present && !s.over {
-				s.in.Lose(merge.Interrupted)
-				s.in.End()
-			}
-		}
 	}
 }

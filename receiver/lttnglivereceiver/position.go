@@ -44,6 +44,8 @@ type processRecord struct {
 type positions struct {
 	mu      sync.Mutex
 	records map[string]*traceRecord
+	// bytes is how many the records take, about.
+	bytes int
 	// order are the traces that there are records of, the one that was told of last at
 	// the end.
 	order []string
@@ -54,9 +56,10 @@ type positions struct {
 }
 
 const (
-	// maxTraces bounds the traces that positions are kept of. Beyond it those that
-	// were not told of for longest are forgotten.
-	maxTraces = 4096
+	// maxTraces bounds the traces that positions are kept of, and maxPositionBytes what
+	// these take. Beyond it those that were not told of for longest are forgotten.
+	maxTraces        = 4096
+	maxPositionBytes = 64 * mib
 
 	keyOrder  = "traces"
 	keyPrefix = "trace."
@@ -131,31 +134,61 @@ func (p *positions) get(ctx context.Context, trace string) traceRecord {
 func (p *positions) put(ctx context.Context, trace string, r *traceRecord) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.records[trace] = r
-	var operations []*storage.Operation
-	if i := slices.Index(p.order, trace); i != len(p.order)-1 || i < 0 {
-		if i >= 0 {
-			p.order = slices.Delete(p.order, i, i+1)
-		}
-		p.order = append(p.order, trace)
-		if len(p.order) > maxTraces {
-			old := p.order[0]
-			p.order = slices.Delete(p.order, 0, 1)
-			delete(p.records, old)
-			operations = append(operations, storage.DeleteOperation(keyPrefix+old))
-		}
-		order, _ := json.Marshal(p.order)
-		operations = append(operations, storage.SetOperation(keyOrder, order))
-	}
+	ordered := len(p.order) > 0 && p.order[len(p.order)-1] == trace
+	forgotten := p.keep(trace, r)
 	if p.client == nil {
 		return
 	}
 	// Numbers and texts can always be written.
 	b, _ := json.Marshal(r)
-	operations = append(operations, storage.SetOperation(keyPrefix+trace, b))
+	operations := []*storage.Operation{storage.SetOperation(keyPrefix+trace, b)}
+	for _, old := range forgotten {
+		operations = append(operations, storage.DeleteOperation(keyPrefix+old))
+	}
+	if !ordered || len(forgotten) > 0 {
+		order, _ := json.Marshal(p.order)
+		operations = append(operations, storage.SetOperation(keyOrder, order))
+	}
 	err := p.client.Batch(ctx, operations...)
 	if err != nil && !p.failing {
 		p.logger.Error("How far traces were read cannot be stored: after a restart they may be read twice", zap.Error(err))
 	}
 	p.failing = err != nil
+}
+
+// keep keeps a record in memory, and gives the traces that were forgotten for it.
+func (p *positions) keep(trace string, r *traceRecord) (forgotten []string) {
+	p.bytes += r.size() - p.records[trace].size()
+	p.records[trace] = r
+	if i := slices.Index(p.order, trace); i >= 0 {
+		p.order = slices.Delete(p.order, i, i+1)
+	}
+	p.order = append(p.order, trace)
+	for len(p.order) > 1 && (len(p.order) > maxTraces || p.bytes > maxPositionBytes) {
+		old := p.order[0]
+		p.order = slices.Delete(p.order, 0, 1)
+		p.bytes -= p.records[old].size()
+		delete(p.records, old)
+		forgotten = append(forgotten, old)
+	}
+	return forgotten
+}
+
+// size is how many bytes a record takes, about.
+func (r *traceRecord) size() int {
+	const position, process, object = 100, 100, 100
+	if r == nil {
+		return 0
+	}
+	bytes := 0
+	for key := range r.Streams {
+		bytes += position + len(key)
+	}
+	for i := range r.Processes {
+		bytes += process + len(r.Processes[i].Program)
+		for j := range r.Processes[i].Objects {
+			bytes += object + len(r.Processes[i].Objects[j].Path)
+		}
+	}
+	return bytes
 }

@@ -26,10 +26,9 @@ type process struct {
 	next   uint64
 	breaks breaks
 	// started says that the process has begun to tell its state, last at that time; seen
-	// is when its last event was read, as a count of the trace's events.
-	started   bool
-	startedAt int64
-	seen      uint64
+	// is when its last event happened.
+	started         bool
+	startedAt, seen int64
 
 	addresses addresses
 

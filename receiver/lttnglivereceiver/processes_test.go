@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -98,6 +99,37 @@ func toldAgain(program string, base int) *synthetic {
 	return s
 }
 
+// The kernel cuts names of threads behind 15 bytes, and the tracer's first word of a process
+// comes from a thread that has a suffix besides.
+func TestAServiceHasTheWholeNameThatTheProcessTells(t *testing.T) {
+	s := newSynthetic("long", "vpid", "vtid", "procname$")
+	s.class("lttng_ust_statedump:start")
+	s.class("lttng_ust_statedump:procname", "procname$")
+	s.stream().packet(1).
+		event(1, "lttng_ust_statedump:start", 7, 8, "warehouse-s-ust").
+		event(2, "lttng_ust_statedump:procname", 7, 8, "warehouse-s-ust", "warehouse-shop")
+	r := newRelay(t, []*lttnglive.Recording{s.recording(1)}, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()))
+	for _, r := range b.awaitRecords(2) {
+		assert.Equal(t, "unknown_service:warehouse-shop", textOf(r.resource.Attributes(), attributeServiceName), r.EventName())
+	}
+}
+
+func TestAServiceOfJavaOrPythonIsNotCalledAsItsThreads(t *testing.T) {
+	for event, service := range map[string]string{
+		"lttng_jul:event": "java", "lttng_log4j:event": "java", "lttng_log4j2:event": "java", "lttng_python:event": "python",
+		"shop:open": "pool-1-thread-1",
+	} {
+		s := newSynthetic("threads", "vpid", "vtid", "procname$")
+		s.class(event, "msg$")
+		s.stream().packet(1).event(2, event, 7, 8, "pool-1-thread-1", "text")
+		r := newRelay(t, []*lttnglive.Recording{s.recording(1)}, lttnglive.RelayOptions{})
+		b := newBed(t, reading(r.address()))
+		assert.Equal(t, "unknown_service:"+service, textOf(b.awaitRecords(1)[0].resource.Attributes(), attributeServiceName), event)
+		b.shutdown()
+	}
+}
+
 func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
 	b := served(t, []*synthetic{toldAgain("first", 0x1000)})
 	stream := b.pipeline.only(t)
@@ -108,6 +140,25 @@ func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
 		spans[span.Name()] = textOf(span.Attributes(), "callbraid.truncated")
 	}
 	assert.Equal(t, map[string]string{"common+0x10": "suspended", "common+0x20": ""}, spans)
+	assert.Zero(t, b.said.FilterMessageSnippet("lttng_ust_statedump:*").Len())
+}
+
+// Where processes don't tell their state, buffers that were empty when tracing was stopped
+// say so.
+func TestCallsAreNotPairedAcrossTracingThatWasStopped(t *testing.T) {
+	s := newSynthetic("stopped", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	s.class(cygExit, "addr", "call_site")
+	s.stream().packet(10).event(10, cygEntry, 7, 7, 16, 0).packet(200).event(200, cygExit, 7, 7, 16, 0)
+	s.stream().packet(5).event(5, cygEntry, 7, 8, 32, 0).event(20, cygExit, 7, 8, 32, 0).packet(100).packet(300).event(300, cygEntry, 7, 8, 32, 0)
+	b := served(t, []*synthetic{s})
+	assert.Contains(t, b.pipeline.only(t).barriers, callevent.Point(3, callevent.CauseSuspended))
+	spans := map[string]string{}
+	for _, span := range b.pipeline.spans(t) {
+		spans[fmt.Sprint(span.Name(), " at ", int64(span.StartTimestamp())%second)] = textOf(span.Attributes(), "callbraid.truncated")
+	}
+	assert.Equal(t, map[string]string{"0x20 at 5": "", "0x10 at 10": "suspended", "0x20 at 300": "ended"}, spans)
+	assert.Equal(t, 1, b.said.FilterMessageSnippet("lttng_ust_statedump:*").Len())
 }
 
 func TestAProcessThatTellsAnotherStateIsAnother(t *testing.T) {
@@ -315,6 +366,73 @@ func TestProcessesBeyondTheLimitEndTheOneThatWasSilentForLongest(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]int{"10 limit": 1, "11 limit": 1, "12 ended": 1, "10 ended": 1}, ends)
+}
+
+func TestProcessesAreBoundedOverAllTracesOfASession(t *testing.T) {
+	var traces []*synthetic
+	for i := range 5 {
+		s := newSynthetic(fmt.Sprint("trace ", i), "vpid", "vtid")
+		s.class(cygEntry, "addr", "call_site")
+		s.stream().packet(1).event(uint64(1+i), cygEntry, 7, 1, 16, 0)
+		traces = append(traces, s)
+	}
+	r := newRelay(t, []*lttnglive.Recording{inOneSession("many", traces...)}, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxProcesses = 2 })
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	ends := map[callevent.Cause]int{}
+	for _, stream := range b.pipeline.streams(t) {
+		for barrier := range stream.barriers {
+			ends[barrier.Cause]++
+		}
+	}
+	assert.Equal(t, map[callevent.Cause]int{callevent.CauseLimit: 3, callevent.CauseEnded: 2}, ends)
+}
+
+func TestCallsThatWaitForNamesAreBoundedOverAllTracesOfASession(t *testing.T) {
+	const traces, calls = 3, 6
+	var all []*synthetic
+	for i := range traces {
+		s := newSynthetic(fmt.Sprint("trace ", i), "vpid", "vtid")
+		s.class("lttng_ust_statedump:start")
+		s.class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
+		s.class("lttng_ust_statedump:end")
+		s.class(cygEntry, "addr", "call_site")
+		a := s.stream().packet(1).event(1, "lttng_ust_statedump:start", 7, 8)
+		for n := range calls {
+			a.event(uint64(2+n), cygEntry, 7, 7, 0x1010, 0)
+		}
+		a.packet(100).event(100, "lttng_ust_statedump:bin_info", 7, 8, 0x1000, 0x100, "/lib/common", 0)
+		a.event(101, "lttng_ust_statedump:end", 7, 8)
+		all = append(all, s)
+	}
+	recording := inOneSession("unnamed", all...)
+	recording.End = 2 * time.Second
+	for i := range recording.Streams {
+		s := &recording.Streams[i]
+		if s.End = recording.End; !s.Metadata {
+			s.Steps[1].At = time.Second
+		}
+	}
+	var relayed handClock
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: relayed.read})
+	b := unstartedBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxWaitingEvents = 10 })
+	begin := time.Now()
+	b.receiver.env.now = func() time.Time { return begin } // no time passes in which to wait
+	require.NoError(t, b.component().Start(t.Context(), b.host))
+	t.Cleanup(b.shutdown)
+	b.await("the calls", func() bool { return b.metric("receiver_lttng_live_packets") == traces })
+	relayed.move(2 * time.Second)
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	names := map[string]int{}
+	for _, stream := range b.pipeline.streams(t) {
+		for _, e := range stream.inOrder(t) {
+			names[e.function]++
+		}
+	}
+	// The second and the third trace each make the one before give up.
+	assert.Equal(t, map[string]int{"0x1010": 2 * calls, "common+0x10": calls}, names)
 }
 
 func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {

@@ -60,6 +60,14 @@ func TestNothingIsReadTwiceWhenTheConnectionIsLost(t *testing.T) {
 	assert.Zero(t, b.metric("receiver_lttng_live_packets_lost"))
 	assert.Zero(t, b.metric("receiver_lttng_live_events_late"))
 	assert.Positive(t, b.metric("receiver_lttng_live_connection_failures"))
+	// Connections that break again and again, with packets between, are said seldom.
+	for _, line := range []string{
+		"The connection to the relay daemon failed: it is made again", "The session is attached again",
+		"The sessions of the relay daemon cannot be listed: it is tried again", "The relay daemon can be reached again",
+	} {
+		assert.Less(t, b.saidAloud(line), parts/2, line)
+	}
+	assert.Positive(t, b.saidAloud("The session is attached again"))
 	checkCygSpans(t, "cyg1", b.pipeline)
 }
 
@@ -134,5 +142,70 @@ func TestASessionThatIsReadFromNowOnLosesNothingOnAnotherConnection(t *testing.T
 		key := fmt.Sprint(record.Timestamp(), record.EventName(), record.Attributes().AsRaw())
 		assert.False(t, seen[key], key)
 		seen[key] = true
+	}
+}
+
+// What a stream had that was closed in between is not known: calls that were open then
+// may have ended, and so may those that others tell of up to the new connection.
+func TestAStreamThatIsGoneOnAnotherConnectionIsABreak(t *testing.T) {
+	s := newSynthetic("gone", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	s.class(cygExit, "addr", "call_site")
+	stays := s.stream().packet(10).event(10, cygEntry, 7, 7, 16, 0)
+	// What is recorded before the connection is made again: an exit and an entry between
+	// are gone with the other stream.
+	stays.packet(30).event(30, cygEntry, 7, 7, 48, 0).packet(40).event(40, cygExit, 7, 7, 48, 0).event(41, cygExit, 7, 7, 16, 0)
+	stays.packet(100).event(100, cygEntry, 7, 7, 64, 0).event(110, cygExit, 7, 7, 64, 0)
+	s.stream().packet(5).event(5, cygEntry, 7, 8, 32, 0).event(20, cygExit, 7, 8, 32, 0)
+	for name, c := range map[string]struct {
+		// at is when the calls behind the first are recorded, of which so many records come
+		// at once.
+		at      time.Duration
+		records int
+		want    map[string]string
+	}{
+		"with calls meanwhile":  {0, 6, map[string]string{"0x10": "disconnected", "0x20": "", "0x40": ""}},
+		"without any meanwhile": {time.Hour, 2, map[string]string{"0x10": "disconnected", "0x20": "", "0x30": "", "0x40": ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			session := func(at time.Duration) *lttnglive.Recording {
+				r := s.recording(1)
+				r.End = 2 * time.Hour
+				for i := range r.Streams {
+					r.Streams[i].End = r.End
+				}
+				steps := r.Streams[1].Steps
+				steps[1].At, steps[2].At, steps[3].At = at, at, time.Hour
+				return r
+			}
+			var clock handClock
+			r := newRelay(t, []*lttnglive.Recording{session(time.Hour)}, lttnglive.RelayOptions{Clock: clock.read})
+			b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.MaxDelay = time.Hour })
+			b.await("packets", func() bool { return b.metric("receiver_lttng_live_packets") == 2 })
+			r.stop()
+			after := session(c.at)
+			after.Streams = after.Streams[:2]
+			var asked atomic.Int64
+			newRelayAt(t, r.address(), []*lttnglive.Recording{after}, lttnglive.RelayOptions{Clock: func() time.Duration {
+				asked.Add(1)
+				return clock.read()
+			}})
+			b.awaitSaid("The session is attached again")
+			b.awaitRecords(c.records)
+			then := asked.Load()
+			b.await("more requests", func() bool { return asked.Load() > then+50 })
+			clock.move(time.Hour)
+			b.awaitRecords(8)
+			clock.move(3 * time.Hour)
+			b.awaitSaid("The session was closed")
+			b.shutdown()
+			seen := b.pipeline.only(t)
+			require.Len(t, seen.inOrder(t), 8)
+			spans := map[string]string{}
+			for _, span := range b.pipeline.spans(t) {
+				spans[span.Name()] = textOf(span.Attributes(), "callbraid.truncated")
+			}
+			assert.Equal(t, c.want, spans, "%v", seen.barriers)
+		})
 	}
 }

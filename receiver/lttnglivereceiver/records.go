@@ -5,6 +5,7 @@ package lttnglivereceiver
 
 import (
 	"strconv"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -48,6 +49,8 @@ type recordPlan struct {
 	hasThread, hasPlace bool
 
 	columns []column
+	// beyond is how many values have no column, bytes what a record takes beside its values.
+	beyond, bytes int
 	// cpu is the number of the CPU, in the packet's context.
 	cpu number
 	// attributes is how many attributes a record has at most.
@@ -57,6 +60,8 @@ type recordPlan struct {
 // loggerFields are the fields of an event that is a log record of some logging
 // library.
 type loggerFields struct {
+	// runtime is what programs with that library run on.
+	runtime                     string
 	severityOf                  func(level int64) severity
 	message, logger, level      string
 	class, function, file, line string
@@ -66,20 +71,20 @@ type loggerFields struct {
 // loggers are the events that are log records.
 var loggers = map[string]loggerFields{
 	julEvent: {
-		severityOf: julSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
+		runtime: "java", severityOf: julSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
 		class: "class_name", function: "method_name", thread: "int_threadid",
 	},
 	"lttng_log4j:event":  log4jFields(log4jSeverity),
 	"lttng_log4j2:event": log4jFields(log4j2Severity),
 	"lttng_python:event": {
-		severityOf: pythonSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
+		runtime: "python", severityOf: pythonSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
 		function: "funcName", line: "lineno", thread: "thread", threadName: "threadName",
 	},
 }
 
 func log4jFields(severityOf func(level int64) severity) loggerFields {
 	return loggerFields{
-		severityOf: severityOf, message: "msg", logger: "logger_name", level: "int_loglevel",
+		runtime: "java", severityOf: severityOf, message: "msg", logger: "logger_name", level: "int_loglevel",
 		class: "class_name", function: "method_name", file: "filename", line: "line_number", threadName: "thread_name",
 	}
 }
@@ -93,7 +98,7 @@ const (
 
 // newRecordPlan works out how events of a class become log records.
 func newRecordPlan(class *ctf.EventClass, p *plan) *recordPlan {
-	r := &recordPlan{name: class.Name, thread: [2]number{p.vtid}, threadName: [2]text{p.procname}}
+	r := &recordPlan{bytes: bytesOfRecord, thread: [2]number{p.vtid}, threadName: [2]text{p.procname}}
 	if class.Meta.HasLogLevel {
 		r.severity = tracepointSeverity(class.Meta.LogLevel)
 	}
@@ -104,6 +109,7 @@ func newRecordPlan(class *ctf.EventClass, p *plan) *recordPlan {
 	} else if class.Name == tracefEvent || provider == providerTracelog {
 		r.take(class, loggerFields{message: "msg", function: "func", file: "file", line: "line"}, used)
 	}
+	r.addName(class.Name)
 	r.addColumns(class, used)
 	r.cpu = numberAt(class, metadata.PacketContext, attributeCPU)
 	r.hasThread = r.thread[0].there() || r.thread[1].there() || r.threadName[0].there() || r.threadName[1].there()
@@ -164,6 +170,19 @@ func (r *recordPlan) take(class *ctf.EventClass, f loggerFields, used map[*ctf.F
 	}
 }
 
+// addName gives records their name, which is their body, too, where there is no message.
+func (r *recordPlan) addName(name string) {
+	if len(name) > maxNameBytes {
+		name = strings.ToValidUTF8(name[:maxNameBytes], "")
+		r.beyond++
+	}
+	r.name = name
+	r.bytes += len(name)
+	if !r.message.there() {
+		r.bytes += len(name)
+	}
+}
+
 // addColumns makes attributes of the fields and contexts that are not used otherwise.
 // Where a context has the name of a field, it has the word context before it.
 func (r *recordPlan) addColumns(class *ctf.EventClass, used map[*ctf.Field]bool) {
@@ -183,14 +202,20 @@ func (r *recordPlan) addColumns(class *ctf.EventClass, used map[*ctf.Field]bool)
 				key = "context." + key
 			}
 			taken[key] = true
+			if len(key) > maxNameBytes || len(r.columns) >= maxAttributes {
+				r.beyond++
+				continue
+			}
 			r.columns = append(r.columns, newColumn(key, f))
+			r.bytes += len(key)
 		}
 	}
 }
 
-// write writes the record, all but its times, and says how many bytes it has.
-func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, known *texts) int {
+// write writes the record, all but its times, and says how large it is.
+func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, known *texts) (size recordSize) {
 	v := &e.Values
+	size = recordSize{bytes: r.bytes, leftOut: r.beyond}
 	l.SetEventName(r.name)
 	s := r.severity
 	if r.severityOf != nil {
@@ -203,33 +228,34 @@ func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, k
 	}
 	l.SetSeverityNumber(s.number)
 	l.SetSeverityText(s.text)
-	size := bytesOfRecord
 	if r.message.there() {
-		body := validText(v, r.message.field)
-		l.Body().SetStr(body)
-		size += len(body)
+		l.Body().SetStr(size.text(validText(v, r.message.field)))
 	} else {
 		l.Body().SetStr(r.name)
 	}
 	attributes := l.Attributes()
 	attributes.EnsureCapacity(r.attributes)
 	if r.hasThread {
-		size += r.writeThread(attributes, v, known)
+		r.writeThread(attributes, v, known, &size)
 	}
 	if r.hasPlace {
-		size += r.writePlace(attributes, v, known)
+		r.writePlace(attributes, v, known, &size)
 	}
 	if cpu, ok := r.cpu.get(&packet.Values); ok {
 		attributes.PutInt(attributeCPU, cpu)
 	}
 	for i := range r.columns {
-		size += r.columns[i].write(attributes, v, known)
+		r.columns[i].write(attributes, v, known, &size)
 	}
-	return size + attributes.Len()*bytesOfValue
+	if size.leftOut > 0 {
+		l.SetDroppedAttributesCount(uint32(size.leftOut))
+	}
+	size.bytes += attributes.Len() * bytesOfValue
+	return size
 }
 
 // writeThread writes the thread.
-func (r *recordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *texts) int {
+func (r *recordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *texts, size *recordSize) {
 	for _, thread := range r.thread {
 		if id, ok := thread.get(v); ok {
 			attributes.PutInt(attributeThreadID, id)
@@ -238,29 +264,23 @@ func (r *recordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *t
 	}
 	for _, name := range r.threadName {
 		if b := name.get(v); len(b) > 0 {
-			attributes.PutStr(attributeThreadName, known.text(b))
-			return len(b)
+			attributes.PutStr(attributeThreadName, known.text(size.name(b)))
+			return
 		}
 	}
-	return 0
 }
 
 // writePlace writes the place in the code.
-func (r *recordPlan) writePlace(attributes pcommon.Map, v *ctf.Values, known *texts) int {
-	size := 0
+func (r *recordPlan) writePlace(attributes pcommon.Map, v *ctf.Values, known *texts, size *recordSize) {
 	if function := r.function.get(v); len(function) > 0 {
-		name := known.method(r.class.get(v), function)
-		attributes.PutStr(attributeFunction, name)
-		size += len(name)
+		attributes.PutStr(attributeFunction, known.method(size.name(r.class.get(v)), size.name(function)))
 	}
 	if file := r.file.get(v); len(file) > 0 {
-		attributes.PutStr(attributeFile, known.text(file))
-		size += len(file)
+		attributes.PutStr(attributeFile, known.text(size.name(file)))
 	}
 	if r.line != nil && v.Present(r.line) {
 		writeLine(attributes, v, r.line)
 	}
-	return size
 }
 
 // writeLine writes a line number, which some tracers send as text.

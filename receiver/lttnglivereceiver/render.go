@@ -15,72 +15,86 @@ import (
 	"github.com/callbraid/callbraid/internal/ctf/metadata"
 )
 
-// render writes the value of a field as an attribute has it, and says how many bytes
-// of text it has, about. An unsigned number that is none of 64 bits with sign is
-// written in digits, an enumeration by its label.
-func render(dst pcommon.Value, v *ctf.Values, f *ctf.Field) int {
+// render writes the value of a field as an attribute has it. It returns false, with any
+// part of it written, where that is too large for the record. An unsigned number that is
+// none of 64 bits with sign is written in digits, an enumeration by its label.
+func render(dst pcommon.Value, v *ctf.Values, f *ctf.Field, size *recordSize) bool {
 	switch f.Kind {
 	case ctf.Int, ctf.Uint:
-		return renderInteger(dst, v, f)
+		return renderInteger(dst, v, f, size)
 	case ctf.Float:
 		dst.SetDouble(v.Float(f))
 	case ctf.Text:
-		s := validText(v, f)
-		dst.SetStr(s)
-		return len(s)
+		// Encodings of two and four bytes have fewer of them in UTF-8, or half as many more.
+		if !size.take(len(v.Text(f))) {
+			return false
+		}
+		dst.SetStr(validText(v, f))
 	case ctf.Bytes:
 		b := v.Bytes(f)
+		if !size.take(len(b)) {
+			return false
+		}
 		dst.SetEmptyBytes().FromRaw(b)
-		return len(b)
 	case ctf.Struct:
-		return renderStruct(dst.SetEmptyMap(), v, f)
+		return renderStruct(dst.SetEmptyMap(), v, f, size)
 	case ctf.Variant, ctf.Optional:
 		if option := v.Option(f); option != nil {
-			return render(dst, v, option)
+			return render(dst, v, option, size)
 		}
 	case ctf.Array:
-		return renderArray(dst.SetEmptySlice(), v, f)
+		return renderArray(dst.SetEmptySlice(), v, f, size)
 	}
-	return 0
+	return true
 }
 
-func renderInteger(dst pcommon.Value, v *ctf.Values, f *ctf.Field) int {
+func renderInteger(dst pcommon.Value, v *ctf.Values, f *ctf.Field, size *recordSize) bool {
 	t, _ := f.Type.(*metadata.Integer)
 	if t != nil && t.Boolean {
 		dst.SetBool(v.Uint(f) != 0)
-		return 0
+		return true
 	}
 	if label := strings.TrimPrefix(f.Label(v), "_"); label != "" {
 		dst.SetStr(label)
-		return len(label)
+		return size.take(len(label))
 	}
 	if n := v.Uint(f); f.Kind == ctf.Uint && n > math.MaxInt64 {
 		dst.SetStr(strconv.FormatUint(n, 10))
-		return 20
+		return size.take(20)
 	}
 	dst.SetInt(v.Int(f))
-	return 0
+	return true
 }
 
-func renderStruct(dst pcommon.Map, v *ctf.Values, f *ctf.Field) int {
-	size := 0
-	dst.EnsureCapacity(len(f.Members))
-	for _, m := range f.Members {
-		size += len(m.Name) + render(dst.PutEmpty(m.Name), v, m)
+func renderStruct(dst pcommon.Map, v *ctf.Values, f *ctf.Field, size *recordSize) bool {
+	n := len(f.Members)
+	if n > maxAttributes || !size.take(n*bytesOfValue) {
+		return false
 	}
-	return size
+	dst.EnsureCapacity(n)
+	for _, m := range f.Members {
+		if !size.take(len(m.Name)) || !render(dst.PutEmpty(m.Name), v, m, size) {
+			return false
+		}
+	}
+	return true
 }
 
-func renderArray(dst pcommon.Slice, v *ctf.Values, f *ctf.Field) int {
-	n, size := v.Len(f), 0
+func renderArray(dst pcommon.Slice, v *ctf.Values, f *ctf.Field, size *recordSize) bool {
+	n := v.Len(f)
+	if !size.take(n * bytesOfValue) {
+		return false
+	}
 	dst.EnsureCapacity(n)
 	// Declared inside of the loop it would be allocated for each element.
 	var element ctf.Values
 	for i := range n {
 		element = v.Element(f, i)
-		size += bytesOfValue + render(dst.AppendEmpty(), &element, f.Members[0])
+		if !render(dst.AppendEmpty(), &element, f.Members[0], size) {
+			return false
+		}
 	}
-	return size
+	return true
 }
 
 // validText is the text of a field as a string of UTF-8.

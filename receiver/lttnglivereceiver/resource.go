@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -72,10 +73,12 @@ func (o *origin) frozen() pcommon.Resource {
 	return o.resource
 }
 
-// putNew puts a text that is not empty under a key that is not set.
+// putNew puts a text that is not empty under a key that is not set, as UTF-8: names of
+// hosts, sessions and processes may be anything, and one that is none would have
+// exporters' peers refuse all that is sent with it.
 func putNew(attributes pcommon.Map, key, value string) {
 	if _, set := attributes.Get(key); !set && value != "" {
-		attributes.PutStr(key, value)
+		attributes.PutStr(key, strings.ToValidUTF8(value, "\uFFFD"))
 	}
 }
 

@@ -92,14 +92,13 @@ func (p *process) retold() {
 // replace ends a process whose ID another one has had since it began to tell its state.
 // That one gets the calls that wait for names; others of it are not paired.
 func (t *trace) replace(old *process, again retelling) {
-	told, waiting := old.addresses.told, old.addresses.waiting
-	old.addresses.waiting = nil
+	told, waiting := old.addresses.told, old.takeWaiting()
 	old.breaks.finish(old.next)
 	old.breaks.add(callevent.Interval(again.from, old.next, callevent.CauseSuspended))
 	old.end(callevent.CauseEnded)
 
 	p := newProcess(t, old.key, again.nanos)
-	p.program, p.started, p.startedAt, p.seen = again.program, true, again.nanos, t.events
+	p.program, p.started, p.startedAt, p.seen = again.program, true, again.nanos, old.seen
 	if p.program == "" {
 		p.program = old.program
 	}

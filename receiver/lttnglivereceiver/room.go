@@ -3,7 +3,11 @@
 
 package lttnglivereceiver
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/callbraid/callbraid/internal/ctf/merge"
+)
 
 // wants reports whether a stream is asked for what is next: others may wait for it, or
 // it may be ahead of them.
@@ -35,7 +39,7 @@ func (a *attachment) makeRoom(s *stream, size uint64) (there, passed bool, err e
 	if b.fits(size) || b.held <= b.most && (t.held == 0 || s.in.Awaited()) {
 		return true, false, nil
 	}
-	passed = t.held >= b.held/len(a.f.traces) && s.in.PassBy()
+	passed = t.held >= b.held/len(a.f.traces) && s.in.PassBy(merge.NoRoom)
 	a.unread = a.unread || passed
 	return false, passed, nil
 }

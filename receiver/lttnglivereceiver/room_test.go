@@ -39,7 +39,7 @@ type crowd struct {
 
 func (c *crowd) recording() *lttnglive.Recording {
 	const textBytes, events = 10_000, 10
-	all := &lttnglive.Recording{Session: lttnglive.Session{ID: 1, LiveTimer: 1000000, Host: "vm", Name: "crowd"}}
+	var all []*synthetic
 	for i := range c.traces {
 		s := newSynthetic(fmt.Sprintf("crowd %08d", i), "vpid", "vtid")
 		s.class(cygEntry, "addr", "call_site", "text$")
@@ -54,14 +54,9 @@ func (c *crowd) recording() *lttnglive.Recording {
 				c.packetBytes = max(c.packetBytes, len(s.packetBytes(j, &stream.packets[k])))
 			}
 		}
-		r := s.recording(uint64(i + 1))
-		all.End = r.End
-		for _, stream := range r.Streams {
-			stream.Path = fmt.Sprint("ust/uid/", i, "/64-bit")
-			all.Streams = append(all.Streams, stream)
-		}
+		all = append(all, s)
 	}
-	return all
+	return inOneSession("crowd", all...)
 }
 
 func (c *crowd) events() int { return c.traces * c.streams * c.packets * 10 }

@@ -15,14 +15,16 @@ type stream struct {
 	key   string
 	trace *trace
 	in    *merge.Stream
-	// over says that all of it was handed on after it had ended.
-	over bool
 
 	// What follows is of the connection that there is.
 
 	id      uint64
+	source  *source
 	present bool
 	hungUp  bool
+	// current says that the stream had nothing once: what was recorded before the connection
+	// was made has come.
+	current bool
 	// pending is a packet that could not be had yet.
 	pending    lttnglive.Index
 	hasPending bool
@@ -53,7 +55,7 @@ type packetTimes struct{ begin, end uint64 }
 
 func timesOf(i *lttnglive.Index) packetTimes { return packetTimes{i.TimestampBegin, i.TimestampEnd} }
 
-// maxBad bounds how many bad packets of a stream are passed over. What is beyond ends
+// maxBad bounds how many bad packets of a trace are passed over. What is beyond ends
 // every try to read the session.
 const maxBad = 1000
 
@@ -61,22 +63,28 @@ const maxBad = 1000
 func (t *trace) open(told lttnglive.Stream) *stream {
 	key := told.Path + "/" + told.Channel
 	s := t.streams[key]
-	if s == nil || s.over {
-		s = &stream{key: key, trace: t, in: t.merger.AddStream(uint64(len(t.numbered)), key), bad: t.bad[key]}
-		if at, ok := t.record.Streams[key]; ok {
-			s.in.Resume(at)
-		} else if old := t.streams[key]; old != nil {
-			s.in.Resume(old.in.Position())
-		}
-		t.streams[key] = s
-		t.numbered = append(t.numbered, s)
-		t.live++
-		t.follower.counts.streams.Add(1)
-		t.env.telemetry.streams(1)
+	if s == nil {
+		s = t.add(key)
 	} else {
 		s.in.Again()
 	}
-	s.id, s.present, s.hungUp, s.hasPending = told.ID, true, false, false
+	s.id, s.present, s.hungUp, s.hasPending, s.current = told.ID, true, false, false, false
+	return s
+}
+
+// add makes a stream that is not read yet.
+func (t *trace) add(key string) *stream {
+	number := uint64(len(t.numbered))
+	if last := len(t.free) - 1; last >= 0 {
+		number, t.free = t.free[last], t.free[:last]
+	} else {
+		t.numbered = append(t.numbered, nil)
+	}
+	s := &stream{key: key, trace: t, in: t.merger.AddStream(number, key), bad: t.bad[key]}
+	s.in.Resume(t.record.Streams[key])
+	t.streams[key], t.numbered[number] = s, s
+	t.follower.counts.streams.Add(1)
+	t.env.telemetry.streams(1)
 	return s
 }
 

@@ -156,6 +156,18 @@ func (s *synthetic) packetBytes(stream int, p *syntheticPacket) []byte {
 	return append(b, p.content...)
 }
 
+// inOneSession is a session with the traces of all, each in a folder of its own.
+func inOneSession(name string, traces ...*synthetic) *lttnglive.Recording {
+	all := &lttnglive.Recording{Session: lttnglive.Session{ID: 1, LiveTimer: 1000000, Host: "vm", Name: name}, End: time.Second}
+	for i, s := range traces {
+		for _, stream := range s.recording(uint64(i + 1)).Streams {
+			stream.Path = fmt.Sprint("ust/uid/", i, "/64-bit")
+			all.Streams = append(all.Streams, stream)
+		}
+	}
+	return all
+}
+
 // recording is the session as a relay daemon serves it, closed when it was read.
 func (s *synthetic) recording(id uint64) *lttnglive.Recording {
 	r := &lttnglive.Recording{Session: lttnglive.Session{ID: id, LiveTimer: 1000000, Host: s.host, Name: s.name}, End: time.Second}

@@ -140,6 +140,12 @@ func (t *telemetry) logRecordsDropped(n int, reason string) {
 	t.builder.ReceiverLttngLiveLogRecordsDropped.Add(background, int64(n), withAttribute("reason", reason))
 }
 
+func (t *telemetry) logValuesLeftOut(n int64) {
+	if n > 0 {
+		t.builder.ReceiverLttngLiveLogValuesLeftOut.Add(background, n)
+	}
+}
+
 func (t *telemetry) metricPointsDropped(n int, reason string) {
 	t.builder.ReceiverLttngLiveMetricPointsDropped.Add(background, int64(n), withAttribute("reason", reason))
 }

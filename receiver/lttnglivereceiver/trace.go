@@ -6,6 +6,7 @@ package lttnglivereceiver
 import (
 	"crypto/sha256"
 	"hash"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ type trace struct {
 	// for streams and processes that are not there yet.
 	record traceRecord
 
+	// on is the connection that it was told on last.
+	on *attachment
+
 	// What follows reads it; nil after bad data, until the trace comes again.
 	ctf    *ctf.Trace
 	merger *merge.Merger
@@ -34,10 +38,11 @@ type trace struct {
 	metadata int
 	digest   hash.Hash
 	plans    []*plan
+	// streams are those that have not ended, by their keys; numbered by the ID that the
+	// merger knows them by, of which some are free.
 	streams  map[string]*stream
-	// numbered are the streams by the ID that the merger knows them by.
 	numbered []*stream
-	live     int
+	free     []uint64
 	// held is how many bytes of packets the merger has.
 	held int
 	// ending is why the streams end.
@@ -68,7 +73,10 @@ type trace struct {
 	// key is space for keys and names.
 	scratch []byte
 	// bad are packets that can't be read, by their streams.
-	bad map[string][]packetTimes
+	bad      map[string][]packetTimes
+	badCount int
+	// reach is up to when packets have come.
+	reach reach
 	// floor is from when on the trace is read that is not read from its beginning, in
 	// the clock's cycles; 0: not known yet.
 	floor uint64
@@ -78,6 +86,13 @@ func newTrace(f *follower, key string) *trace {
 	t := &trace{
 		follower: f, env: f.env, key: key, record: f.env.positions.get(f.env.ctx, key),
 		ending: callevent.CauseEnded, processes: map[processKey]*process{}, bad: map[string][]packetTimes{},
+	}
+	t.record.Streams = maps.Clone(t.record.Streams)
+	if t.record.Streams == nil {
+		t.record.Streams = map[string]merge.Position{}
+	}
+	for key := range t.record.Streams {
+		f.ended.add(endedStream{t, key})
 	}
 	t.nobody = &origin{
 		config: f.env.config, id: streamID(key, f.host, processKey{}, 0), host: f.host, session: f.session,
@@ -97,10 +112,10 @@ func keyOf(t *ctf.Trace, path string) string {
 func (t *trace) begin(c *ctf.Trace, metadata []byte) {
 	config := t.env.config
 	t.ctf, t.merger = c, merge.New(c, merge.Options{
-		MaxDelay: config.MaxDelay, MaxWaiting: config.Limits.MaxWaitingBytes, Resumes: t.resumes,
+		MaxDelay: config.MaxDelay, MaxWaiting: config.Limits.MaxWaitingBytes, Stops: true, Resumes: t.resumes,
 	})
-	t.plans, t.streams, t.numbered, t.live = nil, map[string]*stream{}, nil, 0
-	t.losses = 0
+	t.plans, t.streams, t.numbered, t.free = nil, map[string]*stream{}, nil, nil
+	t.losses, t.reach = 0, reach{}
 	t.digest = sha256.New()
 	t.digest.Write(metadata)
 	t.metadata = len(metadata)
@@ -206,6 +221,7 @@ func (t *trace) event(m *merge.Merger) {
 	process := t.processOf(p, e, m.Time)
 	if process != nil && p.notice.kind != noticeNone {
 		process.heed(&p.notice, &e.Values)
+		process = t.last // what it says may show that it is another one
 	}
 	if p.record != nil {
 		of := t.nobody

@@ -16,11 +16,13 @@ import (
 // streamEnds is called when all of a stream that has ended was handed on. Without
 // streams there are no processes.
 func (t *trace) streamEnds(s *stream) {
-	s.over = true
-	t.live--
+	t.remember(s)
+	delete(t.streams, s.key)
+	t.numbered[s.in.ID] = nil
+	t.free = append(t.free, s.in.ID)
 	t.follower.counts.streams.Add(-1)
 	t.env.telemetry.streams(-1)
-	if t.live == 0 {
+	if len(t.streams) == 0 {
 		t.endProcesses(t.ending)
 	}
 }
@@ -31,15 +33,15 @@ func (t *trace) endProcesses(cause callevent.Cause) {
 		p.end(cause)
 	}
 	if cause != callevent.CauseShutdown {
+		t.follower.follow(-len(t.processes))
 		clear(t.processes)
 		t.last = nil
 	}
-	t.follower.counts.processes.Store(int64(t.follower.processes()))
 }
 
 // endStreams ends all streams, so that nothing waits for them any longer.
 func (t *trace) endStreams() {
-	for _, s := range t.numbered {
+	for _, s := range t.streams {
 		s.in.End()
 	}
 }
@@ -49,7 +51,9 @@ func (t *trace) drop(cause callevent.Cause) {
 	if t.merger == nil {
 		return
 	}
-	t.record = t.position()
+	for _, s := range t.streams {
+		t.remember(s)
+	}
 	if failed := t.merger.Failed(); failed != nil {
 		t.passOver(t.numbered[failed.ID])
 	}
@@ -59,17 +63,18 @@ func (t *trace) drop(cause callevent.Cause) {
 		p.flush()
 	}
 	t.env.telemetry.brokeOff(cause)
-	t.follower.counts.streams.Add(-int64(t.live))
-	t.env.telemetry.streams(-int64(t.live))
+	t.follower.counts.streams.Add(-int64(len(t.streams)))
+	t.env.telemetry.streams(-int64(len(t.streams)))
 	t.hold(-t.held)
 	t.metadata = 0
-	t.ctf, t.merger, t.plans, t.streams, t.numbered, t.live, t.losses = nil, nil, nil, nil, nil, 0, 0
+	t.ctf, t.merger, t.plans, t.streams, t.numbered, t.free, t.losses = nil, nil, nil, nil, nil, nil, 0
 }
 
 // passOver remembers the packet of a stream that could not be read: the next try to
 // read the trace leaves it out, or it would end there for ever.
 func (t *trace) passOver(s *stream) {
-	if len(s.given) > 0 && len(t.bad[s.key]) < maxBad {
+	if len(s.given) > 0 && t.badCount < maxBad {
+		t.badCount++
 		t.bad[s.key] = append(t.bad[s.key], s.given[0].packetTimes)
 		t.follower.saidLeftOut(s, s.given[0].packetTimes)
 	}

@@ -4,6 +4,7 @@
 package lttnglivereceiver
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -196,4 +197,64 @@ func TestMetadataMayComeInPiecesBeforeItSaysWhichTraceItIs(t *testing.T) {
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Poll.MaxInterval = c.Poll.MinInterval })
 	b.awaitRecords(1)
 	assert.Empty(t, b.said.FilterMessage(dropped).All())
+}
+
+// Of two traces with one UUID on a connection each may be given metadata later.
+func TestTracesWithOneUUIDAreBothAskedForMetadata(t *testing.T) {
+	s := newSynthetic("one UUID")
+	s.class("shop:sold", "number")
+	first := s.metadata()
+	s.class("shop:bought", "number")
+	s.stream().packet(10).event(10, "shop:sold", 1).packet(30).event(30, "shop:sold", 3)
+	s.stream().packet(20).event(20, "shop:sold", 2).packet(40).event(40, "shop:bought", 4)
+	rest := s.metadata()[len(first):]
+	other := bytes.Replace(rest, []byte("_number"), []byte("_amount"), 1)
+	for name, c := range map[string]struct {
+		// more is what each of the traces is given later.
+		more [2][]byte
+		bad  bool
+	}{
+		"which the second gets":                {more: [2][]byte{nil, rest}},
+		"which both get":                       {more: [2][]byte{rest, rest}},
+		"of which one gets less":               {more: [2][]byte{rest[:10], rest}},
+		"which is not the same in both traces": {more: [2][]byte{other, rest}, bad: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := s.recording(1)
+			r.End = 2 * time.Second
+			again := r.Streams[0]
+			again.ID, again.TraceID, again.Path = 98, 2, "ust/uid/1/64-bit"
+			r.Streams = []lttnglive.RecordedStream{r.Streams[0], again, r.Streams[1], r.Streams[2]}
+			r.Streams[3].TraceID = 2
+			for i := range r.Streams {
+				r.Streams[i].End = r.End
+				if i < 2 {
+					r.Streams[i].Pieces = []lttnglive.MetadataPiece{{Data: first}, {At: time.Second, Data: c.more[i]}}
+				} else {
+					r.Streams[i].Steps[1].At = time.Second
+				}
+			}
+			var clock handClock
+			served := newRelay(t, []*lttnglive.Recording{r}, lttnglive.RelayOptions{Clock: clock.read})
+			b := newBed(t, reading(served.address()))
+			b.await("packets", func() bool { return b.metric("receiver_lttng_live_packets") == 2 })
+			clock.move(time.Second)
+			if c.bad {
+				said := b.awaitSaid(dropped)
+				assert.Equal(t, badMetadata, said.ContextMap()["what"])
+				assert.Contains(t, said.ContextMap()["error"], "what another trace with the UUID")
+				return
+			}
+			b.await("packets", func() bool { return b.metric("receiver_lttng_live_packets") == 4 })
+			clock.move(2 * time.Second)
+			b.awaitSaid("The session was closed")
+			b.shutdown()
+			assert.Zero(t, b.said.FilterMessage(dropped).Len())
+			var names []string
+			for _, record := range b.records() {
+				names = append(names, record.EventName())
+			}
+			assert.Equal(t, []string{"shop:sold", "shop:sold", "shop:sold", "shop:bought"}, names)
+		})
+	}
 }

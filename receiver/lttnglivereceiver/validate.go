@@ -18,6 +18,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/setting"
 )
 
 var _ confmap.Validator = (*Config)(nil)
@@ -28,20 +29,20 @@ func (c *Config) Validate() error {
 		c.validateEndpoint(),
 		c.validateSessions(),
 		c.validateResource(),
-		within("max_delay", c.MaxDelay, time.Millisecond, time.Hour),
+		setting.Within("max_delay", c.MaxDelay, time.Millisecond, time.Hour),
 		c.validateSymbolPaths(),
-		within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
+		setting.Within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
 		c.validateCallRules(),
 		c.Poll.validate(),
-		within("request_timeout", c.RequestTimeout, time.Millisecond, 10*time.Minute),
-		c.Reconnect.validate("reconnect", time.Hour),
-		between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
-		within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
-		within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
+		setting.Within("request_timeout", c.RequestTimeout, time.Millisecond, 10*time.Minute),
+		c.Reconnect.ValidateAs("reconnect", time.Hour),
+		setting.Between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
+		setting.Within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
+		setting.Within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
 		c.Limits.validate(),
-		c.Retry.validate("retry", maxRetryInterval),
-		within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
-		within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
+		c.Retry.ValidateAs("retry", maxRetryInterval),
+		setting.Within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
+		setting.Within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
 	)
 }
 
@@ -114,46 +115,25 @@ func (c *Config) validateCallRules() error {
 
 func (c *PollConfig) validate() error {
 	if err := errors.Join(
-		within("poll.list_interval", c.ListInterval, 10*time.Millisecond, time.Hour),
-		within("poll.min_interval", c.MinInterval, 100*time.Microsecond, 10*time.Second),
+		setting.Within("poll.list_interval", c.ListInterval, 10*time.Millisecond, time.Hour),
+		setting.Within("poll.min_interval", c.MinInterval, 100*time.Microsecond, 10*time.Second),
 	); err != nil {
 		return err
 	}
-	return within("poll.max_interval", c.MaxInterval, c.MinInterval, time.Minute)
+	return setting.Within("poll.max_interval", c.MaxInterval, c.MinInterval, time.Minute)
 }
 
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
-		between("limits.max_sessions", c.MaxSessions, 1, 10_000),
-		between("limits.max_streams", c.MaxStreams, 2, 65_536),
-		between("limits.max_packet_bytes", c.MaxPacketBytes, minPacketBytes, ctf.MaxPacketBytes),
-		between("limits.max_metadata_bytes", c.MaxMetadataBytes, minPacketBytes, ctf.MaxMetadataBytes),
-		between("limits.max_session_metadata_bytes", c.MaxSessionMetadataBytes, minPacketBytes, math.MaxInt),
-		between("limits.max_waiting_bytes", c.MaxWaitingBytes, mib, math.MaxInt),
-		between("limits.max_processes", c.MaxProcesses, 1, 1_000_000),
-		between("limits.max_waiting_events", c.MaxWaitingEvents, 1, 100_000_000),
-		between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
-		between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
+		setting.Between("limits.max_sessions", c.MaxSessions, 1, 10_000),
+		setting.Between("limits.max_streams", c.MaxStreams, 2, 65_536),
+		setting.Between("limits.max_packet_bytes", c.MaxPacketBytes, minPacketBytes, ctf.MaxPacketBytes),
+		setting.Between("limits.max_metadata_bytes", c.MaxMetadataBytes, minPacketBytes, ctf.MaxMetadataBytes),
+		setting.Between("limits.max_session_metadata_bytes", c.MaxSessionMetadataBytes, minPacketBytes, math.MaxInt),
+		setting.Between("limits.max_waiting_bytes", c.MaxWaitingBytes, mib, math.MaxInt),
+		setting.Between("limits.max_processes", c.MaxProcesses, 1, 1_000_000),
+		setting.Between("limits.max_waiting_events", c.MaxWaitingEvents, 1, 100_000_000),
+		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
+		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
 	)
-}
-
-func (c *RetryConfig) validate(field string, most time.Duration) error {
-	if err := within(field+".initial_interval", c.InitialInterval, time.Millisecond, most); err != nil {
-		return err
-	}
-	return within(field+".max_interval", c.MaxInterval, c.InitialInterval, most)
-}
-
-func between(field string, value, least, most int) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s is %d: set it to %d to %d", field, value, least, most)
-	}
-	return nil
-}
-
-func within(field string, value, least, most time.Duration) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s is %v: set it to %v to %v", field, value, least, most)
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -21,8 +22,8 @@ type watcher struct {
 	patterns patterns
 	group    sync.WaitGroup
 	backoff  *backoff.Backoff
-	// failing says that the relay daemon can't be reached, which is logged once.
-	failing bool
+	// failing is that the relay daemon can't be reached.
+	failing logline.Burst
 	// warned are sessions that can't be read, which is logged once for each.
 	warned map[sessionKey]bool
 
@@ -43,7 +44,7 @@ type sessionKey struct {
 
 func newWatcher(env *environment) *watcher {
 	return &watcher{
-		env: env, patterns: compilePatterns(env.config.Sessions), backoff: backoff.New(backoff.Config(env.config.Reconnect)),
+		env: env, patterns: compilePatterns(env.config.Sessions), backoff: backoff.New(env.config.Reconnect),
 		warned: map[sessionKey]bool{}, followers: map[sessionKey]*follower{},
 	}
 }
@@ -64,8 +65,7 @@ func (w *watcher) run() {
 		sessions, err := w.list()
 		if err == nil {
 			w.backoff.Reset()
-			if w.failing {
-				w.failing = false
+			if w.failing.Over() {
 				w.env.logger.Info("The relay daemon can be reached again", zap.String("endpoint", w.env.config.Endpoint))
 			}
 			w.follow(sessions)
@@ -105,10 +105,9 @@ func (w *watcher) disconnect() {
 
 func (w *watcher) failed(err error) {
 	w.env.telemetry.connectionFailed()
-	if !w.failing {
-		w.failing = true
+	if since, say := w.failing.Say(w.env.now()); say {
 		w.env.logger.Warn("The sessions of the relay daemon cannot be listed: it is tried again",
-			zap.String("endpoint", w.env.config.Endpoint), zap.Error(err))
+			zap.String("endpoint", w.env.config.Endpoint), zap.Error(err), zap.Int("since_last", since))
 	}
 }
 

@@ -18,6 +18,7 @@ var suites = []suite{
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
 	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x"},
+	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
 	{pkg: "./internal/rbkit", pattern: "^BenchmarkDecode$", time: "0.5s"},
 	{pkg: "./receiver/rbkitreceiver", pattern: "^BenchmarkMessagesToPdata$", time: "1s"},
@@ -31,6 +32,7 @@ const (
 	bytesPerCPU     = "MB/cpu-s"
 	peak, peakAtTen = "peak-MiB", "peak-MiB-at-10x"
 	allocations     = "allocs/op"
+	listed          = "listed-s"
 )
 
 // claim is a line of the table.
@@ -95,4 +97,5 @@ var claims = []claim{
 	{what: "  decode captured dumps", bound: 600, unit: "MB per CPU-second", benchmark: "BenchmarkDecode/dumps", metric: bytesPerCPU},
 	{what: "  messages to pdata, released dialect", bound: 100, unit: "MB per CPU-second", benchmark: "BenchmarkMessagesToPdata/released-30s", metric: bytesPerCPU},
 	{what: "  messages to pdata, documented dialect", bound: 100, unit: "MB per CPU-second", benchmark: "BenchmarkMessagesToPdata/documented-30s", metric: bytesPerCPU},
+	{what: "LTTng agents: 1,000 with 500 loggers each, listed by the distribution", bound: 5, atMost: true, unit: "s", benchmark: "BenchmarkListAgents", metric: listed},
 }

@@ -68,7 +68,8 @@ func fromEnvironment(t testing.TB, variable string) string {
 	return ""
 }
 
-// Start starts a collector and waits until it is ready. At the end of the test
+// Start starts a collector and waits until it is ready. A configuration that has a
+// health_check of its own lets it listen on ${env:HEALTH}. At the end of the test
 // it is stopped, if the test hasn't done so, and if the test failed the last of
 // what it logged is shown. The environment, as NAME=value, comes on top of the
 // test's own.
@@ -133,7 +134,7 @@ func launch(t testing.TB, configuration string, environment, arguments []string)
 		"--config", c.write(t, "base.yaml", fmt.Sprintf(base, c.health, c.pprof, host, port)),
 		"--config", c.write(t, "test.yaml", configuration),
 	}, arguments...)...)
-	c.command.Env = append(append(os.Environ(), "DIR="+c.Dir), environment...)
+	c.command.Env = append(append(os.Environ(), "DIR="+c.Dir, "HEALTH="+c.health), environment...)
 	c.command.Stdout, c.command.Stderr = c.log, c.log
 	if err := c.command.Start(); err != nil {
 		t.Fatalf("start the collector: %v", err)

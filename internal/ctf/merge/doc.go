@@ -51,6 +51,8 @@
 //     threads may have been faster. When tracing stops all buffers are emptied, so a
 //     packet does not follow the one before at once; where it has such word soon after
 //     its begin (Options.Resumes), the loss goes from the end of the packet before to it.
+//     A buffer that is empty then becomes an empty packet (Options.Stops): the loss is at
+//     its end, and has no length, since nothing is recorded until tracing goes on.
 //   - A counter of discarded events below the highest one is a loss with a count of 0.
 //   - What the caller says: Stream.Lose.
 //

@@ -118,6 +118,7 @@ func (s *Stream) takePromise(in input) bool {
 		return s.ended
 	}
 	s.known, s.clock = true, class.Clock
+	s.addStopped()
 	if s.clock != nil {
 		s.promise = max(s.promise, s.time(in.cycles))
 	}
@@ -166,6 +167,7 @@ func (s *Stream) begin(in input) {
 	if s.open != nil {
 		s.closeOpen(begin)
 	}
+	s.addStopped()
 	s.addLosses(before, begin)
 	s.addStop(before, begin)
 	s.promise = max(s.promise, begin)
@@ -186,6 +188,7 @@ func (s *Stream) finish() {
 	for i := range s.marks {
 		s.marks[i].after = 0
 	}
+	s.stopped = s.stopsTracing()
 	s.whole = whole{any: true, numbered: p.Has(metadata.RoleSequence), sequence: p.Sequence, discarded: s.reader.Past().Discarded, end: p.End}
 	s.giveBack(s.packet)
 	s.packet, s.read = nil, 0

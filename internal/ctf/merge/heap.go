@@ -33,6 +33,16 @@ const notPlaced = -1
 // add makes room for the stream with the next number.
 func (h *heap) add() { h.places = append(h.places, notPlaced) }
 
+// renumber gives a stream the number of one that is not in the heap, or its own. The
+// order of numbers must stay as it is.
+func (h *heap) renumber(from, to int) {
+	at := h.places[from]
+	h.places[from] = notPlaced
+	if h.places[to] = at; at != notPlaced {
+		h.keys[at].number = to
+	}
+}
+
 // second returns the least key but for that in front.
 func (h *heap) second() key {
 	switch len(h.keys) {

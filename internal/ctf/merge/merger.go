@@ -19,6 +19,9 @@ type Options struct {
 	// MaxWaiting is from how many bytes of packets on a stream that has something to
 	// read is given no more; default 64 MiB.
 	MaxWaiting int
+	// Stops says that whoever wrote the trace writes an empty packet where tracing is
+	// stopped: a loss of cause Stopped stands at its end, if anything follows.
+	Stops bool
 	// Resumes says of an event that its process says that it is traced again: a loss of
 	// cause Stopped ends with it. nil: there are no such events. It must not keep the
 	// event.
@@ -50,8 +53,9 @@ type Merger struct {
 	trace   *ctf.Trace
 	options Options
 	now     time.Duration
-	// streams are by number; nil once all of one was given out.
+	// streams are by number; nil once all of one was given out, which ended counts.
 	streams []*Stream
+	ended   int
 	waiting int
 	err     error
 	// failed is the stream that err is of.
@@ -125,6 +129,9 @@ func (m *Merger) await(s *Stream) {
 // or MaxDelay is over: add all streams that are known before packets of one.
 // The ID is the caller's; the name is for messages.
 func (m *Merger) AddStream(id uint64, name string) *Stream {
+	if m.ended > len(m.streams)/2 {
+		m.renumber()
+	}
 	s := &Stream{
 		ID: id, Name: name, merger: m, number: len(m.streams), reader: ctf.NewReader(m.trace),
 		promise: math.MinInt64, key: math.MinInt64,
@@ -133,6 +140,23 @@ func (m *Merger) AddStream(id uint64, name string) *Stream {
 	m.order.add()
 	m.settle(s)
 	return s
+}
+
+// renumber gives the streams that have not ended the least numbers, in the order that
+// they have: any number of streams may be added, one after the other.
+func (m *Merger) renumber() {
+	m.stopRunning()
+	living := m.streams[:0]
+	for _, s := range m.streams {
+		if s != nil {
+			m.order.renumber(s.number, len(living))
+			s.number = len(living)
+			living = append(living, s)
+		}
+	}
+	clear(m.streams[len(living):])
+	m.streams, m.ended = living, 0
+	m.order.places = m.order.places[:len(living)]
 }
 
 // Next gives out what is next. It returns Nothing if that isn't known yet, and after
@@ -203,6 +227,7 @@ func (m *Merger) take(s *Stream) Kind {
 		m.Stream, m.Time = s, m.passed
 		m.order.remove(s.number)
 		m.streams[s.number] = nil
+		m.ended++
 		return StreamEnd
 	}
 	if m.last != s || m.Stream != s {

@@ -72,8 +72,12 @@ func streams(names ...string) step {
 	}
 }
 
-func give(name string, p packet) step {
-	return func(b *bed) { b.stream(name).Packet(p.bytes(), nil) }
+func give(name string, packets ...packet) step {
+	return func(b *bed) {
+		for _, p := range packets {
+			b.stream(name).Packet(p.bytes(), nil)
+		}
+	}
 }
 
 func promise(name string, time uint64) step {
@@ -97,7 +101,7 @@ func pass(d time.Duration) step {
 
 // passBy says that there is no room for a stream, and whether others waited for it.
 func passBy(name string, want bool) step {
-	return func(b *bed) { assert.Equal(b.t, want, b.stream(name).PassBy()) }
+	return func(b *bed) { assert.Equal(b.t, want, b.stream(name).PassBy(merge.NoRoom)) }
 }
 
 // after is what has to come out after a step.

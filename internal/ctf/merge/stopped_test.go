@@ -59,3 +59,44 @@ func TestWordThatTracingGoesOnEndsALoss(t *testing.T) {
 		})
 	}
 }
+
+func TestAnEmptyPacketSaysThatTracingWasStopped(t *testing.T) {
+	for name, script := range map[string][]after{
+		"at its end, once a packet follows": {
+			{streams("a", "b"), nil},
+			{give("a", packet{begin: 1, end: 9, events: at(2)}), nil},
+			{give("b", packet{begin: 1, end: 12, events: at(8)}), []string{"a 2", "b 8"}},
+			{give("a", packet{sequence: 1, begin: 12, end: 13}), nil},
+			{give("b", packet{sequence: 1, begin: 20, end: 30, events: at(20, 25)}), nil},
+			{give("a", packet{sequence: 2, begin: 22, end: 30, events: at(23)}), []string{
+				"a: stopped from 13", "a: 0 stopped to 13", "b 20", "a 23", "b 25",
+			}},
+		},
+		"or a promise": {
+			{streams("a", "b"), nil},
+			{give("a", packet{begin: 1, end: 9, events: at(2)}, packet{sequence: 1, begin: 12, end: 13}), nil},
+			{give("b", packet{begin: 1, end: 30, events: at(8, 20)}), []string{"a 2", "b 8"}},
+			{promise("a", 40), []string{"a: stopped from 13", "a: 0 stopped to 13", "b 20"}},
+		},
+		"but not at the end of the stream": {
+			{give("a", packet{begin: 1, end: 9, events: at(2)}, packet{sequence: 1, begin: 12, end: 13}), []string{"a 2"}},
+			{end("a"), []string{"a ended"}},
+		},
+		"nor as the first packet": {
+			{give("a", packet{begin: 1, end: 9}), nil},
+			{give("a", packet{sequence: 1, begin: 12, end: 13, events: at(12)}), []string{"a 12"}},
+		},
+		"nor where the one before was full": {
+			{give("a", packet{begin: 1, end: 9, events: at(2)}, packet{sequence: 1, begin: 9, end: 13}), []string{"a 2"}},
+			{give("a", packet{sequence: 2, begin: 14, end: 15, events: at(14)}), []string{"a 14"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, merge.Options{Stops: true})
+			for i, s := range script {
+				s.step(b)
+				assert.Equal(t, s.want, b.drain(), "step %d", i)
+			}
+		})
+	}
+}

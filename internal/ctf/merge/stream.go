@@ -43,6 +43,8 @@ type Stream struct {
 	marks []mark
 	// open is a loss that the next packet or promise ends.
 	open *Loss
+	// stopped says that tracing was stopped at promise, if anything follows.
+	stopped bool
 
 	// late is open while the stream lags behind the others, which don't wait for it.
 	late *Loss
@@ -135,14 +137,15 @@ func (s *Stream) Awaited() bool {
 	return !s.ended && s.IsEmpty() && (s.awaited || s.late != nil)
 }
 
-// PassBy says that the caller has no room for what the stream has to say next. If
-// others wait for it they go on without it, as if MaxDelay were over: the loss is of
-// cause NoRoom. It reports whether that is so. Next must have returned Nothing.
-func (s *Stream) PassBy() bool {
+// PassBy says that nobody is to wait for what the stream has to say next: the caller has
+// no room for it, or it won't come soon. If others wait for it they go on without it, as
+// if MaxDelay were over: the loss is of that cause. It reports whether that is so. Next
+// must have returned Nothing.
+func (s *Stream) PassBy(cause Cause) bool {
 	if s.merger.err != nil || s.late != nil || !s.Awaited() {
 		return false
 	}
-	s.merger.passBy(s, NoRoom)
+	s.merger.passBy(s, cause)
 	return true
 }
 

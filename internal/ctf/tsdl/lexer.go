@@ -6,6 +6,7 @@ package tsdl
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/callbraid/callbraid/internal/ctf/metadata"
 )
@@ -120,12 +121,14 @@ func (l *lexer) blank() error {
 	}
 }
 
+// quoted reads text between double quotes: as UTF-8, as the specification has all text
+// (section 7.1), with what is none replaced.
 func (l *lexer) quoted(t token) (token, error) {
 	if l.text[l.at] == 'L' {
 		l.move(1)
 	}
 	text, err := l.unquote('"')
-	t.kind, t.text = quoted, text
+	t.kind, t.text = quoted, strings.ToValidUTF8(text, "\uFFFD")
 	return t, err
 }
 

@@ -176,6 +176,15 @@ event { name = other; };
 	}, trace)
 }
 
+func TestTextIsUTF8(t *testing.T) {
+	trace, err := parse(u8 + "env { a = \"caf\xe9\"; b = \"caf\\xe9\"; c = \"caf\\xc3\\xa9\"; d = \"café\"; };\nevent { name = \"a:\xff\xfe\"; };")
+	require.NoError(t, err)
+	require.Equal(t, []metadata.EnvEntry{
+		{Name: "a", Text: "caf\uFFFD"}, {Name: "b", Text: "caf\uFFFD"}, {Name: "c", Text: "café"}, {Name: "d", Text: "café"},
+	}, trace.Env)
+	require.Equal(t, "a:\uFFFD", trace.Events[0].Name)
+}
+
 func TestAttributesThatTracersAddArePassedOverWithANote(t *testing.T) {
 	trace, err := parse("event {\n\tname = x;\n\tcolour.of = \"red\";\n\tfields := struct { integer { size = 3; mood = 7; } a; };\n};")
 	require.NoError(t, err)

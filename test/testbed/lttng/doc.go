@@ -18,7 +18,7 @@
 //
 //	daemons := lttng.Start(t)
 //	session := daemons.Create(t, lttng.Session{Name: "shop"})
-//	program := daemons.RunC(t, "testdata/lttng/calls.c", "2", "10", "3")
+//	program := daemons.StartC(t, daemons.BuildC(t, "testdata/lttng/calls.c"), "2", "10", "3", "0")
 //	program.Step(t)
 //	program.End(t)
 //	session.Destroy(t)

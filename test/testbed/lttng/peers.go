@@ -17,10 +17,12 @@ const (
 	javaLibrary    = "/usr/lib/*/jni/liblttng-ust-jul-jni.so"
 	javaCommon     = "/usr/share/java/lttng-ust-agent-common.jar"
 	javaAgent      = "/usr/share/java/lttng-ust-agent-jul.jar"
+	javaLog4jAgent = "/usr/share/java/lttng-ust-agent-log4j.jar"
+	javaLog4j      = "/usr/share/java/log4j-1.2.jar"
 )
 
 // remedy is how the peers are had.
-const remedy = "install LTTng (Debian: apt-get install lttng-tools liblttng-ust-dev liblttng-ust-agent-java liblttng-ust-agent-java-jni babeltrace2 gcc libc6-dev openjdk-17-jdk-headless)"
+const remedy = "install LTTng (Debian: apt-get install lttng-tools liblttng-ust-dev liblttng-ust-agent-java liblttng-ust-agent-java-jni python3-lttngust babeltrace2 gcc libc6-dev openjdk-17-jdk-headless util-linux)"
 
 // Require skips the test where a part of LTTng is missing, or a compiler, or fails it if
 // CALLBRAID_REQUIRE_PEERS is set.
@@ -31,7 +33,7 @@ func Require(t testing.TB) {
 			missing(t, command+" in PATH")
 		}
 	}
-	for _, pattern := range []string{functionTracer, javaLibrary, javaCommon, javaAgent} {
+	for _, pattern := range []string{functionTracer, javaLibrary, javaCommon, javaAgent, javaLog4jAgent, javaLog4j} {
 		file(t, pattern)
 	}
 }

@@ -32,46 +32,79 @@ type Program struct {
 }
 
 // BuildC compiles a C program so that its functions are traced, and gives its path.
-func (d *Daemons) BuildC(t testing.TB, source string) string {
+func (h *Home) BuildC(t testing.TB, source string) string {
 	t.Helper()
-	path := filepath.Join(d.Dir, strings.TrimSuffix(filepath.Base(source), ".c"))
+	path := filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".c"))
 	run(t, exec.Command("gcc", "-O0", "-g", "-Wall", "-Werror", "-pthread", "-finstrument-functions", "-o", path, source))
 	return path
 }
 
 // StartC starts a C program that BuildC has compiled, and waits until it is ready. Its
 // arguments are the file for its record and those given.
-func (d *Daemons) StartC(t testing.TB, path string, arguments ...string) *Program {
+func (h *Home) StartC(t testing.TB, path string, arguments ...string) *Program {
 	t.Helper()
-	p := d.program(t, path)
-	p.start(t, d.command(path, append([]string{p.Truth}, arguments...)...), "LD_PRELOAD="+file(t, functionTracer))
+	p := h.program(t, path)
+	p.start(t, h.cCommand(t, path, append([]string{p.Truth}, arguments...)...))
 	return p
 }
 
-// BuildJava compiles a Java program, and gives the path of its class.
-func (d *Daemons) BuildJava(t testing.TB, source string) string {
+// RunC runs a C program that BuildC has compiled and that ends by itself.
+func (h *Home) RunC(t testing.TB, path string, arguments ...string) {
 	t.Helper()
-	run(t, exec.Command("javac", "-encoding", "UTF-8", "-cp", javaCommon+":"+javaAgent, "-d", d.Dir, source))
-	return filepath.Join(d.Dir, strings.TrimSuffix(filepath.Base(source), ".java"))
+	run(t, h.cCommand(t, path, arguments...))
+}
+
+func (h *Home) cCommand(t testing.TB, path string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	command := h.command(path, arguments...)
+	command.Env = append(command.Env, "LD_PRELOAD="+file(t, functionTracer))
+	return command
+}
+
+// BuildJava compiles a Java program, and gives the path of its class.
+func (h *Home) BuildJava(t testing.TB, source string) string {
+	t.Helper()
+	run(t, exec.Command("javac", "-encoding", "UTF-8", "-cp", javaClasses(), "-d", h.Dir, source))
+	return filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".java"))
+}
+
+// javaClasses is a class path: what programs with agents need, and more.
+func javaClasses(more ...string) string {
+	return strings.Join(append([]string{javaCommon, javaAgent, javaLog4jAgent, javaLog4j}, more...), ":")
 }
 
 // LaunchJava starts a Java program that BuildJava has compiled, with arguments as
 // StartC. It takes seconds to become ready, which Ready waits for.
-func (d *Daemons) LaunchJava(t testing.TB, path string, arguments ...string) *Program {
+func (h *Home) LaunchJava(t testing.TB, path string, arguments ...string) *Program {
 	t.Helper()
-	p := d.program(t, path)
-	java := []string{
-		"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", strings.Join([]string{javaCommon, javaAgent, d.Dir}, ":"),
-		"-Djava.library.path=" + filepath.Dir(file(t, javaLibrary)), filepath.Base(path), p.Truth,
-	}
-	p.launch(t, d.command("java", append(java, arguments...)...))
+	p := h.program(t, path)
+	p.launch(t, h.javaCommand(t, path, append([]string{p.Truth}, arguments...)...))
 	return p
 }
 
-func (d *Daemons) program(t testing.TB, path string) *Program {
+// RunJava runs a Java program that BuildJava has compiled and that ends by itself.
+func (h *Home) RunJava(t testing.TB, path string, arguments ...string) {
 	t.Helper()
-	d.programs++
-	return &Program{Path: path, Truth: path + "." + strconv.Itoa(d.programs) + ".truth", said: make(chan string, 16)}
+	run(t, h.javaCommand(t, path, arguments...))
+}
+
+func (h *Home) javaCommand(t testing.TB, path string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	return h.command("java", h.javaArguments(t, path, arguments...)...)
+}
+
+func (h *Home) javaArguments(t testing.TB, path string, arguments ...string) []string {
+	t.Helper()
+	return append([]string{
+		"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", javaClasses(h.Dir),
+		"-Djava.library.path=" + filepath.Dir(file(t, javaLibrary)), filepath.Base(path),
+	}, arguments...)
+}
+
+func (h *Home) program(t testing.TB, path string) *Program {
+	t.Helper()
+	h.programs++
+	return &Program{Path: path, Truth: path + "." + strconv.Itoa(h.programs) + ".truth", said: make(chan string, 16)}
 }
 
 func run(t testing.TB, command *exec.Cmd) {
@@ -81,15 +114,14 @@ func run(t testing.TB, command *exec.Cmd) {
 	}
 }
 
-func (p *Program) start(t testing.TB, command *exec.Cmd, environment ...string) {
+func (p *Program) start(t testing.TB, command *exec.Cmd) {
 	t.Helper()
-	p.launch(t, command, environment...)
+	p.launch(t, command)
 	p.Ready(t)
 }
 
-func (p *Program) launch(t testing.TB, command *exec.Cmd, environment ...string) {
+func (p *Program) launch(t testing.TB, command *exec.Cmd) {
 	t.Helper()
-	command.Env = append(command.Env, environment...)
 	input, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -128,9 +160,21 @@ func (p *Program) Step(t testing.TB) {
 // Begin has the program do its work once, and doesn't wait.
 func (p *Program) Begin(t testing.TB) {
 	t.Helper()
-	if _, err := io.WriteString(p.input, "go\n"); err != nil {
+	p.tell(t, "go")
+}
+
+func (p *Program) tell(t testing.TB, line string) {
+	t.Helper()
+	if _, err := io.WriteString(p.input, line+"\n"); err != nil {
 		t.Fatalf("%s: %v\n%s", p.Path, err, p.process.said())
 	}
+}
+
+// Ask writes a line to the program, and gives the one that it says then.
+func (p *Program) Ask(t testing.TB, line string) string {
+	t.Helper()
+	p.tell(t, line)
+	return p.hear(t, "answer "+strconv.Quote(line))
 }
 
 // Done waits until the program has done what it was told to Begin.
@@ -141,13 +185,23 @@ func (p *Program) Done(t testing.TB) {
 
 func (p *Program) await(t testing.TB, word string) {
 	t.Helper()
+	if said := p.hear(t, "say "+strconv.Quote(word)); said != word {
+		t.Fatalf("expected %s to say %q, got %q\n%s", p.Path, word, said, p.process.said())
+	}
+}
+
+// hear gives the next line that the program says, which is expected to do so.
+func (p *Program) hear(t testing.TB, expected string) string {
+	t.Helper()
 	select {
 	case said, ok := <-p.said:
-		if !ok || said != word {
-			t.Fatalf("expected %s to say %q, got %q\n%s", p.Path, word, said, p.process.said())
+		if !ok {
+			t.Fatalf("expected %s to %s, it has ended\n%s", p.Path, expected, p.process.said())
 		}
+		return said
 	case <-time.After(2 * testbed.Patience):
-		t.Fatalf("expected %s to say %q within %v\n%s", p.Path, word, 2*testbed.Patience, p.process.said())
+		t.Fatalf("expected %s to %s within %v\n%s", p.Path, expected, 2*testbed.Patience, p.process.said())
+		return ""
 	}
 }
 

@@ -4,10 +4,12 @@
 package lttng
 
 import (
+	"errors"
 	"io/fs"
 	"net"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // Relay is a relay daemon. It can be ended and started again, at the same ports.
@@ -52,18 +54,42 @@ func (r *Relay) Kill(t testing.TB) {
 // Size is how many bytes the relay daemon has written.
 func (r *Relay) Size(t testing.TB) (size int64) {
 	t.Helper()
+	r.eachFile(t, func(file fs.FileInfo) { size += file.Size() })
+	return size
+}
+
+// Written is when it wrote to a file last.
+func (r *Relay) Written(t testing.TB) (last time.Time) {
+	t.Helper()
+	r.eachFile(t, func(file fs.FileInfo) {
+		if file.ModTime().After(last) {
+			last = file.ModTime()
+		}
+	})
+	return last
+}
+
+func (r *Relay) eachFile(t testing.TB, do func(fs.FileInfo)) {
+	t.Helper()
 	err := filepath.WalkDir(r.Output, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			return err
+			return ignoreRemoved(err)
 		}
 		info, err := entry.Info()
 		if err == nil {
-			size += info.Size()
+			do(info)
 		}
-		return err
+		return ignoreRemoved(err)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return size
+}
+
+// ignoreRemoved is the error unless the relay daemon has just removed a file.
+func ignoreRemoved(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

@@ -22,6 +22,15 @@ type Session struct {
 	// CPU has two for each channel. Programs lose what doesn't fit; default 2 MiB, which
 	// is more than the programs of tests fill before it is read.
 	Buffer int
+	// AnyAgentRecords records what agents send to the tracer, whoever has switched their
+	// loggers, and switches none. Otherwise all loggers of Java are switched on.
+	AnyAgentRecords bool
+	// Files is how many files the relay daemon keeps of each stream, each of a few packets;
+	// 0: one with all. Beyond it the oldest is written anew.
+	Files int
+	// Events are those of user space that are recorded, with commas between; default all
+	// of LTTng's own.
+	Events string
 
 	daemons *Daemons
 }
@@ -45,13 +54,26 @@ func (d *Daemons) Create(t testing.TB, s Session) *Session {
 	if s.PerProcess {
 		buffers = "--buffers-pid"
 	}
+	files := "--tracefile-size=0"
+	if s.Files > 0 {
+		files = "--tracefile-size=" + strconv.Itoa(2*s.Buffer)
+	}
 	for _, channel := range channels {
-		d.lttng(t, "enable-channel", "--userspace", "--session="+s.Name, buffers, "--num-subbuf=2", "--subbuf-size="+strconv.Itoa(s.Buffer), channel)
+		d.lttng(t, "enable-channel", "--userspace", "--session="+s.Name, buffers, "--num-subbuf=2", "--subbuf-size="+strconv.Itoa(s.Buffer),
+			files, "--tracefile-count="+strconv.Itoa(s.Files), channel)
 	}
 	d.lttng(t, "add-context", "--userspace", "--session="+s.Name, "--type=vpid", "--type=vtid", "--type=procname")
-	// Without its own events: records of Java would come twice.
-	d.lttng(t, "enable-event", "--userspace", "--session="+s.Name, "--channel="+channels[0], "lttng_ust_*")
-	d.lttng(t, "enable-event", "--jul", "--session="+s.Name, "--all")
+	if s.Events == "" {
+		// Without its own events: records of Java would come twice.
+		s.Events = "lttng_ust_*"
+	}
+	d.lttng(t, "enable-event", "--userspace", "--session="+s.Name, "--channel="+channels[0], s.Events)
+	if s.AnyAgentRecords {
+		// "lttng_jul:*" is not allowed, since LTTng makes such rules itself.
+		d.lttng(t, "enable-event", "--userspace", "--session="+s.Name, "--channel="+channels[0], "lttng_ju*,lttng_log4*,lttng_pytho*")
+	} else {
+		d.lttng(t, "enable-event", "--jul", "--session="+s.Name, "--all")
+	}
 	s.Start(t)
 	return &s
 }

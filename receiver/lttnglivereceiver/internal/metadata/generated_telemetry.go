@@ -40,6 +40,7 @@ type TelemetryBuilder struct {
 	ReceiverLttngLiveEventsLate          metric.Int64Counter
 	ReceiverLttngLiveHandoverRetries     metric.Int64Counter
 	ReceiverLttngLiveLogRecordsDropped   metric.Int64Counter
+	ReceiverLttngLiveLogValuesLeftOut    metric.Int64Counter
 	ReceiverLttngLiveMetricPointsDropped metric.Int64Counter
 	ReceiverLttngLiveNamesUnknown        metric.Int64Counter
 	ReceiverLttngLivePackets             metric.Int64Counter
@@ -161,6 +162,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_lttng_live_log_records_dropped",
 		metric.WithDescription("Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{record}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverLttngLiveLogValuesLeftOut, err = builder.meter.Int64Counter(
+		"otelcol_receiver_lttng_live_log_values_left_out",
+		metric.WithDescription("Values of events that were left out of log records, or cut, since they are too large for one. [Alpha]"),
+		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveMetricPointsDropped, err = builder.meter.Int64Counter(

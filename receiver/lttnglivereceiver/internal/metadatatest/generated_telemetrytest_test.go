@@ -33,6 +33,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverLttngLiveEventsLate.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveHandoverRetries.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveLogRecordsDropped.Add(context.Background(), 1)
+	tb.ReceiverLttngLiveLogValuesLeftOut.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveMetricPointsDropped.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveNamesUnknown.Add(context.Background(), 1)
 	tb.ReceiverLttngLivePackets.Add(context.Background(), 1)
@@ -81,6 +82,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveLogRecordsDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverLttngLiveLogValuesLeftOut(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveMetricPointsDropped(t, testTel,

@@ -1,0 +1,145 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package printed reads, for tests, what babeltrace 1 has printed of a trace with all its
+// names: what a decoder has to agree with that knows nothing of this project.
+//
+// The text says less than the trace: not which type a number has, nothing behind the
+// sixth digit of a floating point number, not the day of a time, and nothing where a text
+// that isn't escaped ends. A quotation mark ends a text where what follows is what can
+// follow a value.
+package printed
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Event is one event.
+type Event struct {
+	// Text is all that was printed of it, without the line's end.
+	Text string
+	// Time is the time of day in UTC, with nine digits behind the point.
+	Time string
+	Host string
+	Name string
+	// LogLevel is the number of its log level, and LevelName its name; "" where the event
+	// has none.
+	LogLevel  int
+	LevelName string
+	// PacketContext, StreamContext, EventContext and Fields are the scopes that were
+	// printed; nil where the event has none.
+	PacketContext, StreamContext, EventContext, Fields Struct
+}
+
+// begin is how the text of each event begins.
+const begin = "timestamp = "
+
+// Split gives the text of each event; texts in it may have several lines.
+func Split(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	rest, ok := strings.CutPrefix(text, begin)
+	if !ok {
+		return nil, fmt.Errorf("expected a text that begins with %q, got %.40q", begin, text)
+	}
+	events := strings.Split(strings.TrimSuffix(rest, "\n"), "\n"+begin)
+	for i := range events {
+		events[i] = begin + events[i]
+	}
+	return events, nil
+}
+
+// Events reads all events of a text.
+func Events(text string) ([]Event, error) {
+	texts, err := Split(text)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]Event, len(texts))
+	for i, t := range texts {
+		if events[i], err = newEvent(t); err != nil {
+			return nil, fmt.Errorf("event %d: %w", i, err)
+		}
+	}
+	return events, nil
+}
+
+// newEvent reads the text of one event: assignments with commas between them, of which
+// only the scopes have values of the trace.
+func newEvent(text string) (Event, error) {
+	e := Event{Text: text}
+	p := parser{text: text}
+	for {
+		name, err := p.name()
+		if err == nil {
+			err = e.take(name, &p)
+		}
+		if err != nil {
+			return e, fmt.Errorf("at byte %d of %q: %w", p.at, text, err)
+		}
+		if p.at == len(text) {
+			return e, nil
+		}
+		// Where the trace has no name babeltrace 1 prints nothing between two commas.
+		for p.skip(", ") {
+		}
+	}
+}
+
+// take reads the value of one assignment.
+func (e *Event) take(name string, p *parser) (err error) {
+	switch name {
+	case "stream.packet.context":
+		e.PacketContext, err = p.structure()
+	case "stream.event.context":
+		e.StreamContext, err = p.structure()
+	case "event.context":
+		e.EventContext, err = p.structure()
+	case "event.fields":
+		e.Fields, err = p.structure()
+	case "timestamp":
+		e.Time = p.word()
+	case "trace:hostname":
+		e.Host = p.word()
+	case "name":
+		e.Name = p.word()
+	case "loglevel":
+		err = e.takeLevel(p.word())
+	case "trace", "trace:domain":
+		p.word()
+	default:
+		err = fmt.Errorf("expected something that babeltrace 1 says of an event, got %q", name)
+	}
+	return err
+}
+
+// takeLevel reads a log level: NAME (NUMBER).
+func (e *Event) takeLevel(text string) error {
+	name, number, ok := strings.Cut(strings.TrimSuffix(text, ")"), " (")
+	if !ok {
+		return fmt.Errorf("expected a log level with its number, got %q", text)
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return errors.New("expected a number of a log level, got " + strconv.Quote(number))
+	}
+	e.LogLevel, e.LevelName = n, name
+	return nil
+}
+
+// Field is a field as it was printed, or else a context; a text has no quotation marks.
+// "" where there is none.
+func (e *Event) Field(name string) string {
+	for _, scope := range [...]Struct{e.Fields, e.EventContext, e.StreamContext, e.PacketContext} {
+		for _, m := range scope {
+			if m.Name == name {
+				return m.printed
+			}
+		}
+	}
+	return ""
+}

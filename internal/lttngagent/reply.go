@@ -1,0 +1,126 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngagent
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+)
+
+// ReadCode reads the reply to Enable, Disable, EnableContext or DisableContext. An error
+// of the connection is wrapped: io.EOF where it has ended in front of the reply,
+// io.ErrUnexpectedEOF inside it, or what the connection says.
+func (a Agent) ReadCode(from *bufio.Reader) (Code, error) {
+	r := &reading{from: from}
+	return r.code()
+}
+
+func (r *reading) code() (Code, error) {
+	b, err := r.next(codeSize, "a return code")
+	if err != nil {
+		return 0, err
+	}
+	return Code(binary.BigEndian.Uint32(b)), nil
+}
+
+// ListReply is the reply to List.
+type ListReply struct {
+	Code Code
+	// Loggers has the names, in no order; none unless the code is Success. They lie in one
+	// piece of memory. Real agents leave out java.util.logging's root logger.
+	Loggers []string
+}
+
+// AppendTo appends the reply as it is sent.
+func (l ListReply) AppendTo(b []byte, d Dialect) []byte {
+	if d == RFC {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(l.Loggers)))
+		return l.Code.AppendTo(appendNames(b, l.Loggers))
+	}
+	if b = l.Code.AppendTo(b); l.Code != Success {
+		return b
+	}
+	size := len(b)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(l.Loggers)))
+	names := len(b)
+	b = appendNames(b, l.Loggers)
+	binary.BigEndian.PutUint32(b[size:], uint32(len(b)-names))
+	return b
+}
+
+func appendNames(b []byte, names []string) []byte {
+	for _, name := range names {
+		b = append(append(b, name...), 0)
+	}
+	return b
+}
+
+// ReadList reads the reply to List. Bytes that are none, or more than the limits allow,
+// are a *ProtocolError. Errors of the connection are as with ReadCode.
+func (a Agent) ReadList(from *bufio.Reader, limits Limits) (ListReply, error) {
+	r, limits := &reading{from: from}, limits.withDefaults()
+	if a.Dialect == RFC {
+		return r.rfcList(limits)
+	}
+	return r.list(limits)
+}
+
+// list reads the reply of version 2.0: the code, the size in bytes of all names, their
+// number, and the names. Nothing follows a code that is not Success.
+func (r *reading) list(limits Limits) (ListReply, error) {
+	code, err := r.code()
+	if err != nil || code != Success {
+		return ListReply{Code: code}, err
+	}
+	b, err := r.next(8, "the size and the number of names")
+	if err != nil {
+		return ListReply{}, err
+	}
+	size, n := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
+	if uint64(size) > uint64(limits.NameBytes) {
+		return ListReply{}, &ProtocolError{r.offset - 8, fmt.Sprintf("at most %d bytes of names", limits.NameBytes), fmt.Sprint(size)}
+	}
+	if most := min(uint64(limits.Names), uint64(size)); uint64(n) > most {
+		return ListReply{}, &ProtocolError{r.offset - 4, fmt.Sprintf("at most %d names in %d bytes", most, size), fmt.Sprint(n)}
+	}
+	start := r.offset
+	names, err := r.bytes(int(size), "names")
+	if err != nil {
+		return ListReply{}, err
+	}
+	loggers, err := splitNames(names, int(n), start)
+	if err != nil {
+		return ListReply{}, err
+	}
+	return ListReply{Code: code, Loggers: loggers}, nil
+}
+
+// rfcList reads the reply of the RFC: the number of names, in 64 bits, the names, and
+// the code. Nobody says how long they are.
+func (r *reading) rfcList(limits Limits) (ListReply, error) {
+	b, err := r.next(8, "the number of names")
+	if err != nil {
+		return ListReply{}, err
+	}
+	n := binary.BigEndian.Uint64(b)
+	if n > uint64(limits.Names) {
+		return ListReply{}, &ProtocolError{0, fmt.Sprintf("at most %d names", limits.Names), fmt.Sprint(n)}
+	}
+	start := r.offset
+	names, err := r.texts(int(n), limits.NameBytes)
+	if err != nil {
+		return ListReply{}, err
+	}
+	loggers, err := splitNames(names, int(n), start)
+	if err != nil {
+		return ListReply{}, err
+	}
+	code, err := r.code()
+	if err != nil {
+		return ListReply{}, err
+	}
+	return ListReply{Code: code, Loggers: loggers}, nil
+}

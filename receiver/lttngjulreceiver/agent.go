@@ -1,0 +1,106 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+// agent is an agent that has registered. It belongs to one goroutine, which owns its
+// connection; others give it orders, and read what doesn't change, and loggers.
+type agent struct {
+	env          *environment
+	conversation *conversation
+	who          lttngagent.Agent
+	// pid is that of its process, as the process itself sees it; 0: it wasn't told.
+	pid        uint32
+	registered time.Time
+	orders     orders
+	// loggers is how many it has.
+	loggers atomic.Int64
+
+	// released says that the application was let go on.
+	released bool
+	// introduced says that it was said that the agent has registered. origin is whose its
+	// log records are; nil where no pipeline takes them.
+	introduced bool
+	origin     *origin
+	// undo are the commands that leave the agent as it was, the last first to be sent.
+	undo      []lttngagent.Command
+	inventory inventory
+	pace      pace
+}
+
+func newAgent(env *environment, c *conversation, pid uint32) *agent {
+	return &agent{
+		env: env, conversation: c, who: c.with, pid: pid, registered: env.now(),
+		pace: pace{first: env.firstPause, interval: env.config.ListInterval},
+	}
+}
+
+// tell has the agent told commands, as soon as those before are answered. It reports
+// whether it will be, which it isn't once the receiver leaves it.
+func (a *agent) tell(commands ...lttngagent.Command) bool {
+	given := a.orders.give(commands...)
+	a.conversation.wake()
+	return given
+}
+
+// leave has the agent left as it was, which has to be over at the time latest.
+func (a *agent) leave(latest time.Time) {
+	a.orders.end()
+	a.conversation.hurry(latest)
+	a.conversation.wake()
+}
+
+// run talks with the agent until it has gone or is left.
+func (a *agent) run() {
+	e := endingOf(a.work())
+	if e.isOurs() {
+		a.leaveOver()
+	}
+	a.gone(e)
+}
+
+// work carries out orders, in between asks for loggers, and waits when there is nothing
+// to do. It returns nil when the agent was left as it was.
+func (a *agent) work() error {
+	for {
+		command, over := a.orders.next()
+		var err error
+		switch {
+		case over:
+			return a.restore()
+		case command != nil:
+			err = a.carryOut(command)
+		case a.pace.isDue(time.Now()):
+			err = a.list()
+		default:
+			err = a.conversation.wait(a.pace.due)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// restore lets the application go on, if it still waits, and takes back what the agent
+// was told.
+func (a *agent) restore() error {
+	if a.who.Dialect == lttngagent.V2 && !a.released {
+		if err := a.registrationDone(); err != nil {
+			return &abandonedError{left: len(a.undo), err: err}
+		}
+	}
+	a.takeLeftovers()
+	for len(a.undo) > 0 {
+		if err := a.carryOut(a.undo[len(a.undo)-1]); err != nil {
+			return &abandonedError{left: len(a.undo), err: err}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+// result is what became of a command.
+type result uint8
+
+const (
+	resultSuccess result = iota
+	resultInvalid
+	resultUnknownName
+	resultOtherCode
+	// resultUnsupported: the agent doesn't have the command, and wasn't told.
+	resultUnsupported
+	// resultNoAnswer: the agent was told, and nothing that could be read came back.
+	resultNoAnswer
+	resultCount
+)
+
+func resultOf(code lttngagent.Code) result {
+	switch code {
+	case lttngagent.Success:
+		return resultSuccess
+	case lttngagent.Invalid:
+		return resultInvalid
+	case lttngagent.UnknownName:
+		return resultUnknownName
+	default:
+		return resultOtherCode
+	}
+}
+
+// carryOut tells the agent a command and sees what becomes of it. The error is that of
+// a connection that can be used no more.
+func (a *agent) carryOut(command lttngagent.Command) error {
+	switch command.(type) {
+	case lttngagent.List:
+		return a.list()
+	case lttngagent.RegistrationDone:
+		return a.registrationDone()
+	}
+	code, err := a.conversation.order(command, a.env.config.CommandTimeout)
+	if failed := a.outcome(command, code, err); failed != nil {
+		return failed
+	}
+	a.note(command, err == nil && code == lttngagent.Success)
+	a.pace.changed()
+	return nil
+}
+
+// registrationDone lets the application go on, and then has time to find out whose the
+// agent is.
+func (a *agent) registrationDone() error {
+	command := lttngagent.RegistrationDone{}
+	a.released = true
+	err := a.outcome(command, lttngagent.Success, a.conversation.tell(command, a.env.config.CommandTimeout))
+	a.introduce()
+	return err
+}
+
+// list asks for the agent's loggers.
+func (a *agent) list() error {
+	reply, err := a.conversation.list(a.env.config.Limits.ofList(), a.env.config.CommandTimeout)
+	if err = a.outcome(lttngagent.List{}, reply.Code, err); err != nil {
+		return err
+	}
+	return a.take(reply)
+}
+
+// take takes the loggers of a list.
+func (a *agent) take(reply lttngagent.ListReply) error {
+	var appeared, disappeared []string
+	if reply.Code == lttngagent.Success {
+		appeared, disappeared = a.inventory.replace(reply.Loggers)
+	}
+	if err := a.conversation.purse.settle(a.inventory.bytes); err != nil {
+		return err
+	}
+	a.loggers.Store(int64(len(a.inventory.names)))
+	if len(appeared)+len(disappeared) > 0 {
+		a.sayLoggers(appeared, disappeared)
+	}
+	a.pace.listed(time.Now(), len(appeared)+len(disappeared) > 0)
+	return nil
+}
+
+// outcome counts what became of a command, and says it where the agent refused. The error
+// is that of a connection that can be used no more.
+func (a *agent) outcome(command lttngagent.Command, code lttngagent.Code, err error) error {
+	result := resultOf(code)
+	var unsupported *lttngagent.UnsupportedError
+	switch {
+	case errors.As(err, &unsupported):
+		result = resultUnsupported
+	case err != nil:
+		result = resultNoAnswer
+	}
+	a.env.counts.command(a.who.Domain, command.Type(), result)
+	a.env.telemetry.command(command.Type(), result)
+	switch result {
+	case resultSuccess:
+		return nil
+	case resultNoAnswer:
+		return err
+	case resultUnsupported:
+		a.sayRefused(command, result, err.Error(), code)
+	default:
+		a.sayRefused(command, result, code.String(), code)
+	}
+	return nil
+}
+
+// note remembers what takes back a command that succeeded. One that takes something back
+// is not tried again, whatever became of it.
+func (a *agent) note(command lttngagent.Command, succeeded bool) {
+	switch c := command.(type) {
+	case lttngagent.Enable:
+		if succeeded {
+			a.undo = append(a.undo, lttngagent.Disable{Logger: c.Logger})
+		}
+	case lttngagent.EnableContext:
+		if succeeded {
+			a.undo = append(a.undo, lttngagent.DisableContext(c))
+		}
+	default:
+		for i := len(a.undo) - 1; i >= 0; i-- {
+			if a.undo[i] == command {
+				a.undo = slices.Delete(a.undo, i, i+1)
+				return
+			}
+		}
+	}
+}
+
+// ofList is what the reply to a list may have.
+func (c *LimitsConfig) ofList() lttngagent.Limits {
+	return lttngagent.Limits{Names: c.MaxLoggers, NameBytes: c.MaxListBytes}
+}

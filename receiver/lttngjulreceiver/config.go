@@ -1,0 +1,149 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"time"
+
+	"go.opentelemetry.io/collector/config/confignet"
+
+	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+)
+
+// Config is the configuration of the receiver.
+type Config struct {
+	// TCPAddrConfig has the endpoint to listen on, host:port. Agents connect to
+	// 127.0.0.1 of their own machine, whatever it is.
+	confignet.TCPAddrConfig `mapstructure:",squash"`
+	// PortFiles are the files from which agents learn the port: absolute paths, or such
+	// that begin with ~/. The receiver writes them, and removes them at its shutdown.
+	PortFiles []string `mapstructure:"port_files"`
+	// Protocol is what agents speak.
+	Protocol Protocol `mapstructure:"protocol"`
+
+	// ServiceName is the resource attribute service.name; empty: unknown_service: and
+	// the name of the agent's program, as far as it is known.
+	ServiceName string `mapstructure:"service_name"`
+	// ResourceAttributes are added to the resource; they win over the receiver's own.
+	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
+
+	// Enable and Contexts are what each agent is told when it registers, in this order.
+	Enable   []EnableRule  `mapstructure:"enable"`
+	Contexts []ContextRule `mapstructure:"contexts"`
+
+	// ListInterval is how often an agent is asked for its loggers; more often after it
+	// has registered and after changes.
+	ListInterval time.Duration `mapstructure:"list_interval"`
+	// CommandTimeout is how long an agent has for a command, with all of the answer.
+	CommandTimeout time.Duration `mapstructure:"command_timeout"`
+	// Limits bound what agents can make the receiver hold.
+	Limits LimitsConfig `mapstructure:"limits"`
+	// Retry is how log records are handed on again that the pipeline refused.
+	Retry RetryConfig `mapstructure:"retry"`
+	// ShutdownTimeout is how long a shutdown takes to leave agents as they were, for
+	// which it has four fifths of it, and to hand on what is in memory.
+	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+
+	// CollectionInterval is how often metrics are handed on.
+	CollectionInterval time.Duration `mapstructure:"collection_interval"`
+	// MetricsBuilderConfig says which metrics.
+	metadata.MetricsBuilderConfig `mapstructure:",squash"`
+}
+
+// Protocol is what agents speak.
+type Protocol string
+
+const (
+	// Protocol2 is what LTTng's agents have spoken since 2.6.
+	Protocol2 Protocol = "2.0"
+	// ProtocolRFC is version 0.1, of the proposal of 2013.
+	ProtocolRFC Protocol = "rfc"
+)
+
+// EnableRule has loggers of a domain traced.
+type EnableRule struct {
+	// Domain is the logging library: jul, log4j, log4j2 or python.
+	Domain string `mapstructure:"domain"`
+	// Logger is the name of a logger, or of many: * stands for any text.
+	Logger string `mapstructure:"logger"`
+	// Level is the name or the number of a level of the domain; nil: all levels.
+	Level any `mapstructure:"level"`
+	// LevelType is what Level means: range (this and the more severe ones, the default
+	// where there is a level), single, or all (without a level).
+	LevelType string `mapstructure:"level_type"`
+	// Filter is an expression in the language of LTTng; empty: none.
+	Filter string `mapstructure:"filter"`
+}
+
+// ContextRule has a value of the application recorded with each record.
+type ContextRule struct {
+	// Domain is the logging library: jul, log4j or log4j2; empty: all of these.
+	Domain string `mapstructure:"domain"`
+	// Provider and Name are what the application calls it.
+	Provider string `mapstructure:"provider"`
+	Name     string `mapstructure:"name"`
+}
+
+// LimitsConfig bounds what agents can make the receiver hold.
+type LimitsConfig struct {
+	// MaxAgents is how many connections are open at once, registered or not.
+	MaxAgents int `mapstructure:"max_agents"`
+	// RegistrationTimeout is how long a connection has to register.
+	RegistrationTimeout time.Duration `mapstructure:"registration_timeout"`
+	// MaxLoggers is how many loggers an agent may have, and MaxListBytes how many bytes
+	// of names.
+	MaxLoggers   int `mapstructure:"max_loggers"`
+	MaxListBytes int `mapstructure:"max_list_bytes"`
+	// MaxInventoryBytes is how many bytes the names of all agents may take in memory.
+	MaxInventoryBytes int `mapstructure:"max_inventory_bytes"`
+	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
+	// bytes of them: whichever is reached first.
+	MaxQueuedLogs     int `mapstructure:"max_queued_logs"`
+	MaxQueuedLogBytes int `mapstructure:"max_queued_log_bytes"`
+}
+
+// RetryConfig is the back-off between tries.
+type RetryConfig = backoff.Config
+
+const (
+	defaultEndpoint = "localhost:5345"
+
+	kib, mib = 1 << 10, 1 << 20
+
+	maxRetryInterval = time.Minute
+	// minQueuedLogBytes has room for any record.
+	minQueuedLogBytes = mib
+)
+
+func createDefaultConfig() *Config {
+	return &Config{
+		TCPAddrConfig:  confignet.TCPAddrConfig{Endpoint: defaultEndpoint},
+		Protocol:       Protocol2,
+		ListInterval:   10 * time.Second,
+		CommandTimeout: 5 * time.Second,
+		Limits: LimitsConfig{
+			MaxAgents:           4096,
+			RegistrationTimeout: 5 * time.Second,
+			MaxLoggers:          65_536,
+			MaxListBytes:        4 * mib,
+			MaxInventoryBytes:   256 * mib,
+			MaxQueuedLogs:       1_000_000,
+			MaxQueuedLogBytes:   128 * mib,
+		},
+		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
+		ShutdownTimeout:      5 * time.Second,
+		CollectionInterval:   10 * time.Second,
+		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+	}
+}
+
+// dialect is the protocol as internal/lttngagent has it. The configuration is valid.
+func (c *Config) dialect() lttngagent.Dialect {
+	if c.Protocol == ProtocolRFC {
+		return lttngagent.RFC
+	}
+	return lttngagent.V2
+}

@@ -1,0 +1,202 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+// past is a deadline that has passed.
+var past = time.Unix(1, 0)
+
+// inputBytes is how much of a connection is read ahead. Long lists of names are read into
+// their own memory.
+const inputBytes = 512
+
+// conversation is a connection with an agent: one command at a time, each in one write
+// and with a deadline for all of it. It belongs to one goroutine, but for wake and hurry.
+type conversation struct {
+	conn net.Conn
+	with lttngagent.Agent
+	in   *bufio.Reader
+	// purse has the bytes of the budget that what was read takes.
+	purse *purse
+	// out is used for each command.
+	out []byte
+
+	mu sync.Mutex
+	// deadline is that of what goes on; idle says that this is waiting for nothing.
+	deadline time.Time
+	idle     bool
+	// woken says that the next wait, or this one, is over.
+	woken bool
+	// latest is when all has to be over, if the receiver shuts down.
+	latest time.Time
+}
+
+func newConversation(conn net.Conn, budget *budget) *conversation {
+	p := &purse{budget: budget}
+	return &conversation{conn: conn, in: bufio.NewReaderSize(&metered{conn, p}, inputBytes), purse: p}
+}
+
+// close closes the connection, and gives back what was held for it.
+func (c *conversation) close() {
+	_ = c.conn.Close()
+	// Giving back always succeeds.
+	_ = c.purse.settle(0)
+}
+
+// unaskedError: an agent sends something without being asked.
+type unaskedError struct{}
+
+func (unaskedError) Error() string {
+	return "byte 0: expected nothing before the next command, got something"
+}
+
+// silentError: an agent has not done what it has to in its time.
+type silentError struct {
+	what    string
+	timeout time.Duration
+	// err says how far it was.
+	err error
+}
+
+func (e *silentError) Error() string {
+	return fmt.Sprintf("expected %s within %v: %v", e.what, e.timeout, e.err)
+}
+
+func (e *silentError) Unwrap() error { return e.err }
+
+// registration reads what the agent says of itself.
+func (c *conversation) registration(timeout time.Duration) (lttngagent.Registration, error) {
+	c.begin(timeout)
+	b := make([]byte, lttngagent.RegistrationSize)
+	n, err := io.ReadFull(c.in, b)
+	if err != nil {
+		if timedOut(err) {
+			return lttngagent.Registration{}, &silentError{what: fmt.Sprintf("a registration of %d bytes", len(b)), timeout: timeout, err: fmt.Errorf("got %d", n)}
+		}
+		return lttngagent.Registration{}, err
+	}
+	return lttngagent.ParseRegistration(b)
+}
+
+// tell sends a command.
+func (c *conversation) tell(command lttngagent.Command, timeout time.Duration) error {
+	c.begin(timeout)
+	return c.send(command, timeout)
+}
+
+// order sends a command that is answered with a code, and gives the code.
+func (c *conversation) order(command lttngagent.Command, timeout time.Duration) (lttngagent.Code, error) {
+	c.begin(timeout)
+	if err := c.send(command, timeout); err != nil {
+		return 0, err
+	}
+	code, err := c.with.ReadCode(c.in)
+	return code, c.late(err, "an answer to "+command.Type().String(), timeout)
+}
+
+// list asks for the agent's loggers.
+func (c *conversation) list(limits lttngagent.Limits, timeout time.Duration) (lttngagent.ListReply, error) {
+	c.begin(timeout)
+	if err := c.send(lttngagent.List{}, timeout); err != nil {
+		return lttngagent.ListReply{}, err
+	}
+	reply, err := c.with.ReadList(c.in, limits)
+	return reply, c.late(err, "a list of loggers", timeout)
+}
+
+// send sends a command in one piece.
+func (c *conversation) send(command lttngagent.Command, timeout time.Duration) error {
+	if c.in.Buffered() > 0 {
+		return unaskedError{}
+	}
+	var err error
+	if c.out, err = c.with.AppendCommand(c.out[:0], command); err != nil {
+		return err
+	}
+	_, err = c.conn.Write(c.out)
+	return c.late(err, "that "+command.Type().String()+" is read", timeout)
+}
+
+// late makes of an error that time was over what says so.
+func (c *conversation) late(err error, what string, timeout time.Duration) error {
+	if timedOut(err) {
+		return &silentError{what: what, timeout: timeout, err: err}
+	}
+	return err
+}
+
+func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
+// wait waits until then, or until wake is called. The error is that of a connection that
+// ends, or of an agent that sends something.
+func (c *conversation) wait(until time.Time) error {
+	c.mu.Lock()
+	if c.woken {
+		until = past
+	}
+	c.woken = false
+	c.set(until)
+	c.idle = true
+	c.mu.Unlock()
+	_, err := c.in.Peek(1)
+	c.mu.Lock()
+	c.idle, c.woken = false, false
+	c.mu.Unlock()
+	if err == nil {
+		return unaskedError{}
+	}
+	if timedOut(err) {
+		return nil
+	}
+	return err
+}
+
+// begin begins something that has a timeout.
+func (c *conversation) begin(timeout time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set(time.Now().Add(timeout))
+}
+
+// set sets the deadline. The lock is held.
+func (c *conversation) set(deadline time.Time) {
+	if !c.latest.IsZero() && c.latest.Before(deadline) {
+		deadline = c.latest
+	}
+	c.deadline = deadline
+	// An error is that of a connection that is closed, which whatever waits will find.
+	_ = c.conn.SetDeadline(deadline)
+}
+
+// wake ends a wait: the one that goes on, or the next.
+func (c *conversation) wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.woken = true
+	if c.idle {
+		c.set(past)
+	}
+}
+
+// hurry leaves what goes on, and all that follows, no more time than till then.
+func (c *conversation) hurry(latest time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.latest = latest
+	if !c.deadline.IsZero() {
+		c.set(c.deadline)
+	}
+}

@@ -1,0 +1,87 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+// cause is why an agent is no longer registered, or a connection never was one.
+type cause string
+
+const (
+	// causeClosed: the agent closed the connection, or its process ended.
+	causeClosed cause = "closed"
+	// causeSilent: it didn't do in time what it had to.
+	causeSilent cause = "silent"
+	// causeBadData: it sent what it must not.
+	causeBadData cause = "bad_data"
+	// causeMemory: the names of its loggers have no room.
+	causeMemory cause = "memory"
+	// causeShutdown: the receiver left it.
+	causeShutdown cause = "shutdown"
+	// causeMaxAgents: there are too many connections.
+	causeMaxAgents cause = "max_agents"
+)
+
+// ending is how an agent went.
+type ending struct {
+	cause cause
+	// err says more; nil: there is no more.
+	err error
+}
+
+// abandonedError: an agent could not be left as it was.
+type abandonedError struct {
+	// left is how many commands were not taken back.
+	left int
+	err  error
+}
+
+func (e *abandonedError) Error() string {
+	return fmt.Sprintf("%d of the commands that it was told are not taken back: %v", e.left, e.err)
+}
+
+func (e *abandonedError) Unwrap() error { return e.err }
+
+// endingOf says how an agent went that work returned an error for.
+func endingOf(err error) ending {
+	var abandoned *abandonedError
+	if err == nil || errors.As(err, &abandoned) {
+		return ending{cause: causeShutdown, err: err}
+	}
+	return ending{cause: causeOf(err), err: err}
+}
+
+// causeOf is the cause of an end for which there is an error.
+func causeOf(err error) cause {
+	var silent *silentError
+	var bad *lttngagent.ProtocolError
+	var unasked unaskedError
+	var memory *memoryError
+	switch {
+	case errors.As(err, &silent):
+		return causeSilent
+	case errors.As(err, &bad), errors.As(err, &unasked):
+		return causeBadData
+	case errors.As(err, &memory):
+		return causeMemory
+	default:
+		return causeClosed
+	}
+}
+
+// isOrdinary reports whether agents go so without anything being wrong.
+func (e ending) isOrdinary() bool {
+	return e.cause == causeClosed || e.cause == causeShutdown && e.err == nil
+}
+
+// isOurs reports whether the receiver closed the connection of an agent that may come
+// back. One that closes it itself has ended, or forgets what it was told.
+func (e ending) isOurs() bool {
+	return e.cause == causeSilent || e.cause == causeBadData || e.cause == causeMemory
+}

@@ -1,0 +1,72 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+// FuzzAgentConnection has an agent send anything, and close: it costs its own connection
+// at most, and nothing of it is kept.
+func FuzzAgentConnection(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "lttng", "agent", "*.a2s.bin"))
+	require.NoError(f, err)
+	require.NotEmpty(f, files)
+	for _, file := range append(files, filepath.Join("..", "..", "testdata", "lttng", "agent", "real2.conn1.c2s.bin")) {
+		b, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(b, false)
+		f.Add(b[min(len(b), lttngagent.RegistrationSize):], true)
+	}
+	f.Add(lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{"a", "", "ü"}}.AppendTo(nil, lttngagent.RFC), true)
+	rules := func(protocol Protocol) func(*Config) {
+		return func(c *Config) {
+			c.Protocol = protocol
+			c.Enable = []EnableRule{{Domain: "jul", Logger: "com.example.*"}}
+			c.ListInterval = 10 * time.Millisecond
+			c.Limits.MaxLoggers, c.Limits.MaxListBytes, c.Limits.MaxInventoryBytes = 100, 64*kib, mib
+			c.Limits.MaxQueuedLogs = 1000
+		}
+	}
+	v2, rfc := newBed(f, rules(Protocol2)), newBed(f, rules(ProtocolRFC))
+	f.Fuzz(func(t *testing.T, sent []byte, isRFC bool) {
+		b := v2
+		if isRFC {
+			b = rfc
+		}
+		ours, theirs := net.Pipe()
+		b.receiver.begin(ours)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			// Until the receiver closes, or the agent below.
+			_, _ = io.Copy(io.Discard, theirs)
+		}()
+		_, _ = theirs.Write(sent)
+		_ = theirs.Close()
+		<-ended
+		open := func() bool {
+			b.receiver.env.registry.mu.Lock()
+			defer b.receiver.env.registry.mu.Unlock()
+			return len(b.receiver.env.registry.connections) > 0
+		}
+		for until := time.Now().Add(patience); open(); {
+			require.True(t, time.Now().Before(until), "the connection is still open")
+			time.Sleep(10 * time.Microsecond)
+		}
+		b.receiver.env.budget.mu.Lock()
+		defer b.receiver.env.budget.mu.Unlock()
+		assert.Zero(t, b.receiver.env.budget.used)
+	})
+}

@@ -1,0 +1,274 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+const (
+	lineRefused = "A connection is closed before an agent has registered"
+	lineClosed  = "The connection of an LTTng agent is closed"
+)
+
+func words(values ...uint32) (b []byte) {
+	for _, v := range values {
+		b = binary.BigEndian.AppendUint32(b, v)
+	}
+	return b
+}
+
+func TestAConnectionThatDoesNotBeginAsAnAgentsDoesIsClosed(t *testing.T) {
+	cases := map[string]struct{ sent, want string }{
+		"a domain that there isn't":  {string(words(9, 1, 2, 0)), "byte 0: expected a registration with domain 3 (jul), 4 (log4j), 5 (python) or 6 (log4j2), got 9"},
+		"a version that there isn't": {string(words(3, 1, 3, 0)), "byte 8: expected a registration with version 2.0 of the protocol, got 3.0"},
+		"a browser":                  {"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "byte 0: expected a registration with domain "},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, nil)
+			a := b.connect()
+			a.send([]byte(test.sent))
+			a.awaitClosed()
+			line := b.awaitSaid(lineRefused)
+			assert.Contains(t, line.ContextMap()["error"], test.want)
+			assert.Equal(t, a.conn.LocalAddr().String(), line.ContextMap()["peer"])
+			assert.EqualValues(t, 1, b.metric("bad_data"))
+			assert.EqualValues(t, 1, b.metric("refused"))
+			assert.Empty(t, b.logs.all())
+		})
+	}
+}
+
+func TestAConnectionThatDoesNotRegisterInTimeIsClosed(t *testing.T) {
+	for name, sent := range map[string][]byte{"nothing": nil, "half of a registration": words(3, 1)} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) { c.Limits.RegistrationTimeout = 10 * time.Millisecond })
+			a := b.connect()
+			a.send(sent)
+			a.awaitClosed()
+			line := b.awaitSaid(lineRefused)
+			assert.Equal(t, fmt.Sprintf("expected a registration of 16 bytes within 10ms: got %d", len(sent)), line.ContextMap()["error"])
+			assert.EqualValues(t, 1, b.metric("refused"))
+		})
+	}
+}
+
+func TestAConnectionThatIsClosedAgainAsHealthChecksDoIsNoLine(t *testing.T) {
+	b := newBed(t, nil)
+	require.NoError(t, b.connect().conn.Close())
+	b.await("it is counted", func() bool { return b.metric("refused") == 1 })
+	assert.Empty(t, b.said.FilterMessage(lineRefused).All())
+}
+
+func TestAnAgentThatSendsWhatItMustNotIsClosed(t *testing.T) {
+	cases := map[string]struct {
+		answer []byte
+		want   string
+	}{
+		"a size beyond the bound":     {words(1, 2000, 1), "byte 4: expected at most 1024 bytes of names, got 2000"},
+		"a size of 4 GiB":             {words(1, 1<<32-1, 1), "byte 4: expected at most 1024 bytes of names, got 4294967295"},
+		"a count beyond the bound":    {words(1, 1000, 11), "byte 8: expected at most 10 names in 1000 bytes, got 11"},
+		"more names than bytes":       {words(1, 2, 3), "byte 8: expected at most 2 names in 2 bytes, got 3"},
+		"a name without a NUL":        {append(words(1, 4, 1), "a\x00bc"...), "byte 15: expected a NUL at the end of the last name"},
+		"a name that is not UTF-8":    {append(words(1, 3, 1), "a\xff\x00"...), "byte 12: expected a name in UTF-8"},
+		"more NULs than names":        {append(words(1, 4, 1), "a\x00b\x00"...), "byte 12: expected 1 names, each with a NUL, in 4 bytes, got 2 NULs"},
+		"something nobody asked for":  {append(words(1, 2, 1), "a\x00more"...), "byte 0: expected nothing before the next command, got something"},
+		"something after a good list": {append(words(1, 0, 0), 0), "byte 0: expected nothing before the next command, got something"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Limits.MaxLoggers, c.Limits.MaxListBytes = 10, kib
+			})
+			a := b.register(lttngagent.JUL)
+			a.expect(lttngagent.RegistrationDone{})
+			require.Equal(t, lttngagent.List{}, a.next())
+			a.send(test.answer)
+			a.awaitClosed()
+			line := b.awaitSaid(lineClosed)
+			assert.Contains(t, line.ContextMap()["error"], test.want)
+			assert.EqualValues(t, os.Getpid(), line.ContextMap()["pid"])
+			gone := b.awaitRecords(eventGone, 1)[0]
+			assert.Equal(t, plog.SeverityNumberWarn, gone.severity)
+			assert.Equal(t, "bad_data", gone.attributes[attributeCause])
+			assert.Contains(t, gone.body, test.want)
+			assert.EqualValues(t, 1, b.metric("bad_data"))
+			b.awaitNothingHeld()
+		})
+	}
+}
+
+// awaitNothingHeld waits until all connections are closed, and nothing is left of them.
+func (b *bed) awaitNothingHeld() {
+	b.t.Helper()
+	b.await("all connections are closed", func() bool { return b.metric("connections") == 0 && b.metric("agents") == 0 })
+	b.receiver.env.budget.mu.Lock()
+	defer b.receiver.env.budget.mu.Unlock()
+	assert.Zero(b.t, b.receiver.env.budget.used)
+	assert.Empty(b.t, b.receiver.env.registry.agents())
+}
+
+func TestAnAgentThatAnswersTwiceIsClosedBeforeItIsToldMore(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}}
+	})
+	a := b.register(lttngagent.JUL)
+	require.IsType(t, lttngagent.Enable{}, a.next())
+	a.send(words(1, 1))
+	a.awaitClosed()
+	assert.Equal(t, "bad_data", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
+	assert.EqualValues(t, 1, b.metric("bad_data"))
+}
+
+func TestAnAgentThatDoesNotAnswerInTimeIsClosedAndOthersAreNot(t *testing.T) {
+	// It has to be enough for those that do answer.
+	const timeout = 500 * time.Millisecond
+	cases := map[string]struct{ answer, want string }{
+		"never":       {"", "expected an answer to enable within 500ms: byte 0: expected 4 bytes of a return code, got 0"},
+		"half of one": {"\x00\x00", "expected an answer to enable within 500ms: byte 0: expected 4 bytes of a return code, got 2"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.CommandTimeout = timeout
+				c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}}
+				c.ListInterval = time.Hour
+			})
+			other := b.register(lttngagent.Python)
+			go other.serve()
+			a := b.register(lttngagent.JUL)
+			require.IsType(t, lttngagent.Enable{}, a.next())
+			a.send([]byte(test.answer))
+			a.awaitClosed()
+			line := b.awaitSaid(lineClosed)
+			assert.Contains(t, line.ContextMap()["error"], test.want)
+			gone := b.awaitRecords(eventGone, 1)[0]
+			assert.Equal(t, "silent", gone.attributes[attributeCause])
+			// It comes back.
+			again := b.register(lttngagent.JUL)
+			again.expect(enable(t, lttngagent.JUL, "*", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
+			go again.serve()
+			b.await("the two that answer", func() bool { return len(b.receiver.env.registry.agents()) == 2 })
+			b.shutdown()
+		})
+	}
+}
+
+func TestAnAgentThatAnswersAByteAtATimeIsClosedWhenTheTimeOfTheCommandIsOver(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.CommandTimeout = 50 * time.Millisecond })
+	a := b.register(lttngagent.JUL)
+	a.expect(lttngagent.RegistrationDone{})
+	require.Equal(t, lttngagent.List{}, a.next())
+	a.send(words(1, 1<<20, 1))
+	// Each byte comes long before the time would be over if it began anew with it.
+	for {
+		if _, err := a.conn.Write([]byte{'a'}); err != nil {
+			break
+		}
+	}
+	assert.Contains(t, b.awaitSaid(lineClosed).ContextMap()["error"], "expected a list of loggers within 50ms: ")
+	b.awaitNothingHeld()
+}
+
+func TestAnAgentThatDiesInTheMiddleOfAnAnswerIsGone(t *testing.T) {
+	b := newBed(t, nil)
+	a := b.register(lttngagent.JUL)
+	a.expect(lttngagent.RegistrationDone{})
+	require.Equal(t, lttngagent.List{}, a.next())
+	a.send(append(words(1, 100, 1), "half"...))
+	require.NoError(t, a.conn.Close())
+	gone := b.awaitRecords(eventGone, 1)[0]
+	assert.Equal(t, "closed", gone.attributes[attributeCause])
+	b.awaitNothingHeld()
+}
+
+func TestMoreAgentsThanAllowedAreClosedAndSaidOnce(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxAgents = 2 })
+	for range 2 {
+		b.register(lttngagent.JUL).expect(lttngagent.RegistrationDone{}, lttngagent.List{})
+	}
+	for range 20 {
+		b.connect().awaitClosed()
+	}
+	b.await("all are counted", func() bool { return b.metric("refused") == 20 })
+	lines := b.said.FilterMessage(lineRefused).All()
+	require.Len(t, lines, 1)
+	assert.Equal(t, "limits.max_agents is reached (2)", lines[0].ContextMap()["error"])
+}
+
+func TestNamesThatHaveNoRoomCostTheirAgent(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxInventoryBytes = mib })
+	first := b.register(lttngagent.JUL)
+	first.expect(lttngagent.RegistrationDone{})
+	require.Equal(t, lttngagent.List{}, first.next())
+	first.list(strings.Repeat("a", 600*kib))
+	b.awaitRecords(eventAppeared, 1)
+
+	second := b.register(lttngagent.Python)
+	second.expect(lttngagent.RegistrationDone{})
+	require.Equal(t, lttngagent.List{}, second.next())
+	// It may be closed before all was sent.
+	_, _ = second.conn.Write(lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{strings.Repeat("b", 600*kib)}}.AppendTo(nil, lttngagent.V2))
+	second.awaitClosed()
+	assert.Equal(t, "memory", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
+	assert.Contains(t, b.awaitSaid(lineClosed).ContextMap()["error"], "limits.max_inventory_bytes is reached (1048576)")
+	b.await("the first alone", func() bool { return len(b.receiver.env.registry.agents()) == 1 })
+
+	require.NoError(t, first.conn.Close())
+	b.awaitNothingHeld()
+}
+
+func TestManyConnectionsThatAreOpenedAndDroppedLeaveNothing(t *testing.T) {
+	b := newBed(t, nil)
+	for range 2000 {
+		conn, err := net.DialTimeout("tcp", b.address(), patience)
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+	}
+	b.await("all are counted", func() bool { return b.metric("refused") == 2000 })
+	b.awaitNothingHeld()
+	b.register(lttngagent.JUL).expect(lttngagent.RegistrationDone{}, lttngagent.List{})
+}
+
+func TestAShutdownDoesNotWaitForConnectionsThatSayNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.port")
+	b := newBed(t, withPortFiles(file))
+	a := b.connect()
+	b.await("it is accepted", func() bool { return b.metric("connections") == 1 })
+	// All times are those of patience.
+	b.shutdown()
+	a.awaitClosed()
+	assert.Empty(t, b.said.FilterMessage(lineRefused).All())
+	assert.NoFileExists(t, file)
+}
+
+func TestAnAgentThatDoesNotLetItselfBeLeftIsAbandonedWhenTheTimeIsOver(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}}
+		c.ShutdownTimeout = 100 * time.Millisecond
+	})
+	a := b.register(lttngagent.JUL)
+	a.expect(enable(t, lttngagent.JUL, "a", ""), enable(t, lttngagent.JUL, "b", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
+	b.await("the list", func() bool { return len(b.logs.of(eventRegistered)) == 1 })
+	b.shutdown()
+	gone := b.awaitRecords(eventGone, 1)[0]
+	assert.Equal(t, "shutdown", gone.attributes[attributeCause])
+	assert.Equal(t, plog.SeverityNumberWarn, gone.severity)
+	assert.Contains(t, gone.body, "2 of the commands that it was told are not taken back: ")
+	assert.Contains(t, b.awaitSaid(lineClosed).ContextMap()["error"], "2 of the commands")
+}

@@ -1,0 +1,47 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import "slices"
+
+// bytesOfName is what a name takes in memory beside its text.
+const bytesOfName = 16
+
+// inventory is the loggers that an agent has. It belongs to the agent's goroutine.
+type inventory struct {
+	// names are sorted, each once. They lie in one piece of memory.
+	names []string
+	// bytes is what they take in memory.
+	bytes int
+}
+
+// replace puts the names of a list, which it may change, in the place of those before,
+// and says which are new and which are gone.
+func (i *inventory) replace(names []string) (appeared, disappeared []string) {
+	bytes := 0
+	for _, name := range names {
+		bytes += len(name) + 1 + bytesOfName
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if slices.Equal(names, i.names) {
+		return nil, nil
+	}
+	appeared, disappeared = difference(names, i.names), difference(i.names, names)
+	i.names, i.bytes = names, bytes
+	return appeared, disappeared
+}
+
+// difference is what is in a and not in b. Both are sorted, and have each once.
+func difference(a, b []string) (only []string) {
+	for _, name := range a {
+		for len(b) > 0 && b[0] < name {
+			b = b[1:]
+		}
+		if len(b) == 0 || b[0] != name {
+			only = append(only, name)
+		}
+	}
+	return only
+}

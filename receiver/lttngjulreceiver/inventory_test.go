@@ -1,0 +1,96 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhatIsNewAndWhatIsGoneIsTheDifferenceOfTwoLists(t *testing.T) {
+	cases := []struct{ before, after, appeared, disappeared []string }{
+		{nil, nil, nil, nil},
+		{nil, []string{"b", "a"}, []string{"a", "b"}, nil},
+		{[]string{"a", "b"}, []string{"b", "a"}, nil, nil},
+		{[]string{"a", "b"}, nil, nil, []string{"a", "b"}},
+		{[]string{"a", "c"}, []string{"b", "c", "d"}, []string{"b", "d"}, []string{"a"}},
+		{[]string{"a"}, []string{"a", "a", ""}, []string{""}, nil},
+	}
+	for _, c := range cases {
+		var i inventory
+		i.replace(slices.Clone(c.before))
+		appeared, disappeared := i.replace(slices.Clone(c.after))
+		assert.Equal(t, c.appeared, appeared, "%q to %q", c.before, c.after)
+		assert.Equal(t, c.disappeared, disappeared, "%q to %q", c.before, c.after)
+	}
+}
+
+func TestAnInventoryFollowsAnyLists(t *testing.T) {
+	var i inventory
+	known := map[string]bool{}
+	for range 1000 {
+		var list []string
+		for range rand.IntN(10) {
+			list = append(list, strconv.Itoa(rand.IntN(12)))
+		}
+		want := map[string]bool{}
+		for _, name := range list {
+			want[name] = true
+		}
+		appeared, disappeared := i.replace(list)
+		for _, name := range appeared {
+			require.False(t, known[name])
+			known[name] = true
+		}
+		for _, name := range disappeared {
+			require.True(t, known[name])
+			delete(known, name)
+		}
+		require.Equal(t, want, known)
+		require.Len(t, i.names, len(known))
+	}
+}
+
+func TestListsAreOftenAfterChangesAndThenSeldom(t *testing.T) {
+	now := time.Now()
+	p := pace{first: firstPause, interval: 10 * firstPause}
+	require.True(t, p.isDue(now), "the first is due at once")
+	pauses := func(changed bool, n int) (all []time.Duration) {
+		for range n {
+			p.listed(now, changed)
+			all = append(all, p.due.Sub(now)/firstPause)
+			changed = false
+		}
+		return all
+	}
+	assert.Equal(t, []time.Duration{1, 2, 4, 8, 10, 10}, pauses(false, 6))
+	assert.Equal(t, []time.Duration{1, 2, 4}, pauses(true, 3))
+	assert.False(t, p.isDue(now))
+	p.changed()
+	assert.True(t, p.isDue(now))
+	assert.Equal(t, []time.Duration{1, 2}, pauses(false, 2))
+
+	p = pace{first: firstPause, interval: firstPause / 2}
+	p.listed(now, true)
+	assert.Equal(t, now.Add(firstPause/2), p.due, "never longer than the interval")
+}
+
+func TestTheBudgetIsTakenAndGivenBack(t *testing.T) {
+	b := &budget{limit: 100}
+	one, other := purse{budget: b}, purse{budget: b}
+	require.NoError(t, one.take(60))
+	assert.EqualError(t, other.take(50), "limits.max_inventory_bytes is reached (100)")
+	require.NoError(t, one.settle(20))
+	require.NoError(t, other.take(80))
+	assert.Error(t, one.settle(21))
+	require.NoError(t, one.settle(0))
+	require.NoError(t, other.settle(0))
+	assert.Zero(t, b.used)
+}

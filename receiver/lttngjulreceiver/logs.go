@@ -1,0 +1,177 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unsafe"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+)
+
+// The names of the events that log records report.
+const (
+	eventRegistered  = "lttng.agent.registered"
+	eventGone        = "lttng.agent.gone"
+	eventRefused     = "lttng.agent.refused"
+	eventAppeared    = "lttng.logger.appeared"
+	eventDisappeared = "lttng.logger.disappeared"
+)
+
+// Attributes of log records, beside the conventions' own.
+const (
+	attributeDomain      = "lttng.agent.domain"
+	attributeProtocol    = "lttng.agent.protocol"
+	attributeCause       = "lttng.agent.end.cause"
+	attributeCommand     = "lttng.agent.command"
+	attributeResult      = "lttng.agent.result"
+	attributeCode        = "lttng.agent.code"
+	attributeLogger      = "lttng.logger.name"
+	attributeContext     = "lttng.context.name"
+	attributePeerAddress = "network.peer.address"
+	attributePeerPort    = "network.peer.port"
+)
+
+// origin is whose log records are.
+type origin struct {
+	resource pcommon.Resource
+	domain   string
+}
+
+// logEntry is a log record on its way to the pipeline, or one for each of some loggers.
+type logEntry struct {
+	*origin
+	event      string
+	severity   plog.SeverityNumber
+	time       time.Time
+	body       string
+	attributes []logAttribute
+	// loggers are the names of those that appeared or disappeared.
+	loggers []string
+}
+
+type logAttribute struct {
+	key   string
+	text  string
+	int   int64
+	isInt bool
+}
+
+func text(key, value string) logAttribute { return logAttribute{key: key, text: value} }
+
+func number(key string, value int64) logAttribute {
+	return logAttribute{key: key, int: value, isInt: true}
+}
+
+const (
+	// maxLoggersOfEntry is how many loggers one entry has, so that what is handed on at
+	// once is bounded.
+	maxLoggersOfEntry = 1000
+	// bytesOfLoggerRecord is what the record of a logger takes in the queue, about,
+	// beside its name.
+	bytesOfLoggerRecord = bytesOfName
+)
+
+// size is how many records an entry is, and how many bytes it has in memory, about.
+func (l *logEntry) size() (records, bytes int) {
+	bytes = int(unsafe.Sizeof(*l)) + len(l.body)
+	for i := range l.attributes {
+		bytes += int(unsafe.Sizeof(l.attributes[i])) + len(l.attributes[i].text)
+	}
+	for _, name := range l.loggers {
+		bytes += bytesOfLoggerRecord + len(name)
+	}
+	return max(1, len(l.loggers)), bytes
+}
+
+// log hands on an entry of an agent, if a pipeline takes any.
+func (a *agent) log(at time.Time, entry logEntry) {
+	a.introduce()
+	if a.env.logs == nil {
+		return
+	}
+	entry.origin, entry.time = a.origin, at
+	a.env.logs.Add(entry)
+}
+
+// logLoggers hands on what happened to loggers.
+func (a *agent) logLoggers(event string, names []string) {
+	now := a.env.now()
+	for some := range slices.Chunk(names, maxLoggersOfEntry) {
+		a.log(now, logEntry{event: event, severity: plog.SeverityNumberInfo, loggers: ofTheirOwn(some)})
+	}
+}
+
+// ofTheirOwn copies names, which would else keep all names of a list in memory.
+func ofTheirOwn(names []string) []string {
+	rest := strings.Join(names, "")
+	copies := make([]string, len(names))
+	for i, name := range names {
+		copies[i], rest = rest[:len(name)], rest[len(name):]
+	}
+	return copies
+}
+
+// logsOf makes of entries what the pipeline takes: those of one agent that stand
+// together share a resource.
+func logsOf(entries []logEntry, build component.BuildInfo) plog.Logs {
+	logs := plog.NewLogs()
+	var records plog.LogRecordSlice
+	var of *origin
+	for i := range entries {
+		l := &entries[i]
+		if l.origin != of {
+			of = l.origin
+			resource := logs.ResourceLogs().AppendEmpty()
+			of.resource.CopyTo(resource.Resource())
+			scope := resource.ScopeLogs().AppendEmpty()
+			scope.Scope().SetName(metadata.ScopeName)
+			scope.Scope().SetVersion(build.Version)
+			records = scope.LogRecords()
+		}
+		l.to(records)
+	}
+	return logs
+}
+
+// what happened to a logger, by event.
+var happened = map[string]string{eventAppeared: " appeared", eventDisappeared: " disappeared"}
+
+// to writes the record, or those of the loggers.
+func (l *logEntry) to(records plog.LogRecordSlice) {
+	if len(l.loggers) == 0 {
+		l.write(records.AppendEmpty(), l.body)
+		return
+	}
+	for _, name := range l.loggers {
+		r := records.AppendEmpty()
+		l.write(r, "Logger "+name+happened[l.event])
+		r.Attributes().PutStr(attributeLogger, name)
+	}
+}
+
+func (l *logEntry) write(r plog.LogRecord, body string) {
+	r.SetEventName(l.event)
+	r.SetTimestamp(pcommon.NewTimestampFromTime(l.time))
+	r.SetObservedTimestamp(pcommon.NewTimestampFromTime(l.time))
+	r.SetSeverityNumber(l.severity)
+	r.SetSeverityText(l.severity.String())
+	r.Body().SetStr(body)
+	attributes := r.Attributes()
+	attributes.EnsureCapacity(len(l.attributes) + 2)
+	attributes.PutStr(attributeDomain, l.domain)
+	for _, a := range l.attributes {
+		if a.isInt {
+			attributes.PutInt(a.key, a.int)
+		} else {
+			attributes.PutStr(a.key, a.text)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+// registered is an agent that has registered, was listed and waits, with what the
+// receiver knows of it.
+func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgent, *agent) {
+	b.t.Helper()
+	before := b.receiver.env.registry.agents()
+	played := b.register(domain)
+	played.expect(lttngagent.RegistrationDone{})
+	require.Equal(b.t, lttngagent.List{}, played.next())
+	played.list(loggers...)
+	for _, a := range b.receiver.env.registry.agents() {
+		known := false
+		for _, other := range before {
+			known = known || other == a
+		}
+		if !known {
+			return played, a
+		}
+	}
+	require.Fail(b.t, "the agent is not in the registry")
+	return nil, nil
+}
+
+// newSlowBed is a bed whose receiver asks for loggers once, and after changes.
+func newSlowBed(t *testing.T) *bed {
+	t.Helper()
+	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour })
+	b.receiver.env.firstPause = time.Hour
+	b.start()
+	return b
+}
+
+func TestAnAgentIsToldWhatOthersOrderAndListedAfterThat(t *testing.T) {
+	b := newSlowBed(t)
+	played, a := b.registered(lttngagent.Log4j)
+	command := enable(t, lttngagent.Log4j, "com.example", "WARN")
+	require.True(t, a.tell(command))
+	played.expect(command)
+	require.Equal(t, lttngagent.List{}, played.next())
+	played.list("com.example")
+	assert.Equal(t, []string{"com.example"}, loggersOf(b.awaitRecords(eventAppeared, 1)))
+
+	go b.shutdown()
+	played.expect(lttngagent.Disable{Logger: command.Logger})
+	played.awaitClosed()
+	assert.False(t, a.tell(command), "it is left")
+}
+
+func TestWhatAnAgentDoesNotHaveIsNotSent(t *testing.T) {
+	b := newSlowBed(t)
+	played, a := b.registered(lttngagent.Python)
+	require.True(t, a.tell(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
+	require.Equal(t, lttngagent.List{}, played.next())
+	played.list()
+	refused := b.awaitRecords(eventRefused, 1)[0]
+	assert.Equal(t, "unsupported", refused.attributes[attributeResult])
+	assert.NotContains(t, refused.attributes, attributeCode)
+	assert.Equal(t, "shop:user", refused.attributes[attributeContext])
+	assert.Contains(t, refused.body, "Agent refused: enable context shop:user: enable context cannot be sent: ")
+	go b.shutdown()
+	played.awaitClosed()
+}
+
+func TestWhatAnAgentRefusesIsSaidWithItsMeaningAndNotTakenBack(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}, {Domain: "jul", Logger: "c"}}
+	})
+	played := b.register(lttngagent.JUL)
+	for _, code := range []lttngagent.Code{lttngagent.Invalid, 77, lttngagent.Success} {
+		require.IsType(t, lttngagent.Enable{}, played.next())
+		played.answer(code)
+	}
+	played.expect(lttngagent.RegistrationDone{}, lttngagent.List{})
+	refused := b.awaitRecords(eventRefused, 2)
+	assert.Equal(t, "Agent refused: enable a: invalid command", refused[0].body)
+	assert.Equal(t, "Agent refused: enable b: unknown code 77", refused[1].body)
+	assert.Equal(t, "other_code", refused[1].attributes[attributeResult])
+	line := b.awaitSaid("An LTTng agent refused a command")
+	assert.Equal(t, "enable a", line.ContextMap()["command"])
+	assert.Equal(t, "invalid command", line.ContextMap()["answer"])
+	assert.Equal(t, eventRegistered, b.logs.all()[0].event, "that it registered is said first")
+
+	go b.shutdown()
+	played.expect(lttngagent.Disable{Logger: pattern(t, "c")})
+	played.awaitClosed()
+}
+
+func TestAnApplicationThatStillWaitsIsLetGoOnAtAShutdown(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}}
+	})
+	played := b.register(lttngagent.JUL)
+	require.IsType(t, lttngagent.Enable{}, played.next())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		b.shutdown()
+	}()
+	b.await("the shutdown", b.receiver.isStopping)
+	b.await("the agent is left", func() bool {
+		for _, a := range b.receiver.env.registry.agents() {
+			if a.tell() {
+				return false
+			}
+		}
+		return true
+	})
+	played.answer(lttngagent.Success)
+	played.expect(lttngagent.RegistrationDone{}, lttngagent.Disable{Logger: pattern(t, "a")})
+	played.awaitClosed()
+	<-stopped
+}
+
+func TestARefusedListLeavesTheLoggersAsTheyWere(t *testing.T) {
+	b := newSlowBed(t)
+	played, a := b.registered(lttngagent.JUL, "a")
+	b.awaitRecords(eventAppeared, 1)
+	require.True(t, a.tell(lttngagent.List{}))
+	require.Equal(t, lttngagent.List{}, played.next())
+	played.answer(lttngagent.Invalid)
+	assert.Equal(t, "Agent refused: list: invalid command", b.awaitRecords(eventRefused, 1)[0].body)
+	assert.EqualValues(t, 1, a.loggers.Load())
+	assert.Empty(t, b.logs.of(eventDisappeared))
+}

@@ -1,0 +1,176 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// homePrefix begins the paths that are in the home directory of the collector's user.
+	homePrefix = "~/"
+
+	// maxPortFile is how many bytes a file may have that is taken for a port file.
+	maxPortFile = 64
+	// portFileMode lets agents of all users read the file.
+	portFileMode = 0o644
+	// portDirectoryMode is that of a directory that is made for it.
+	portDirectoryMode = 0o755
+	// askTimeout is how long it may take to find out whether somebody listens.
+	askTimeout = time.Second
+)
+
+// portFile is a file from which agents learn the port: a line with its decimal number.
+// LTTng's session daemon writes the same file, and overwrites whatever is there.
+//
+// Whose a file is, is told by the port in it. That of a daemon that lives is a port on
+// which somebody listens; one of a daemon that died has a port on which nobody does. Our
+// own port is ours, because we listen on it, also where we died before we could remove
+// the file.
+type portFile struct {
+	path string
+	port int
+	// madeDirectory says that the directory wasn't there.
+	madeDirectory bool
+}
+
+// ownedError: a port file is another daemon's.
+type ownedError struct {
+	path string
+	port int
+}
+
+func (e *ownedError) Error() string {
+	return fmt.Sprintf("%s has port %d, on which another daemon listens, such as lttng-sessiond or another collector: stop that one, or leave the file out of port_files", e.path, e.port)
+}
+
+// newPortFile is the port file of a path in the configuration.
+func newPortFile(path string, port int) (*portFile, error) {
+	if rest, inHome := strings.CutPrefix(path, homePrefix); inHome {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("%s: there is no home directory: %w: set port_files to absolute paths", path, err)
+		}
+		path = filepath.Join(home, rest)
+	}
+	return &portFile{path: path, port: port}, nil
+}
+
+// claim writes the port, unless it is there, and reports whether it was not. A file that
+// is not a port file, or another daemon's, is left alone; the latter is an *ownedError.
+func (f *portFile) claim() (written bool, err error) {
+	port, there, err := f.read()
+	switch {
+	case err != nil:
+		return false, err
+	case there && port == f.port:
+		return false, nil
+	case port != 0 && listens(port):
+		return false, &ownedError{path: f.path, port: port}
+	}
+	return true, f.write(there)
+}
+
+// release removes the file if it is ours, and the directory if it was made for it and
+// has nothing else.
+func (f *portFile) release() error {
+	port, there, err := f.read()
+	if err != nil || !there || port != f.port {
+		return err
+	}
+	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: remove it, agents try its port", err)
+	}
+	if f.madeDirectory {
+		// Others may have put something there, and then it stays.
+		_ = os.Remove(filepath.Dir(f.path))
+	}
+	return nil
+}
+
+// read gives the port in the file: 0 where it is empty, as a daemon leaves it that dies
+// while it writes. The error is of what is there and is no port file.
+func (f *portFile) read() (port int, there bool, err error) {
+	info, err := os.Lstat(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxPortFile {
+		return 0, true, f.strange(fmt.Sprintf("%s of %d bytes", info.Mode(), info.Size()))
+	}
+	content, err := os.ReadFile(f.path)
+	if err != nil {
+		return 0, true, fmt.Errorf("%w: run the collector as a user who may read and write it, or leave it out of port_files", err)
+	}
+	text := strings.TrimSpace(string(content))
+	if text == "" {
+		return 0, true, nil
+	}
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0, true, f.strange(strconv.Quote(string(content)))
+	}
+	return int(number), true, nil
+}
+
+func (f *portFile) strange(got string) error {
+	return fmt.Errorf("%s: expected a file with a port, got %s: remove it if nobody needs it, or leave it out of port_files", f.path, got)
+}
+
+// write writes the file in one step, so that no agent reads a part of it. One that comes
+// into being meanwhile is not replaced, but where a stale one is.
+func (f *portFile) write(replace bool) error {
+	directory := filepath.Dir(f.path)
+	if err := os.Mkdir(directory, portDirectoryMode); err == nil {
+		f.madeDirectory = true
+	}
+	temporary, err := f.writeBeside(directory)
+	if err == nil && replace {
+		err = os.Rename(temporary, f.path)
+	} else if err == nil {
+		err = os.Link(temporary, f.path)
+	}
+	if temporary != "" {
+		// It is gone where it was renamed.
+		_ = os.Remove(temporary)
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w: let the collector's user write to %s, or leave the file out of port_files", f.path, err, directory)
+	}
+	return nil
+}
+
+// writeBeside writes a file under another name, and gives that as soon as it is there.
+func (f *portFile) writeBeside(directory string) (path string, err error) {
+	file, err := os.CreateTemp(directory, "."+filepath.Base(f.path)+".*")
+	if err != nil {
+		return "", err
+	}
+	_, err = fmt.Fprintf(file, "%d\n", f.port)
+	return file.Name(), errors.Join(err, file.Chmod(portFileMode), file.Close())
+}
+
+// listens reports whether somebody listens on a port where agents look for a daemon.
+func listens(port int) bool {
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort(agentHost, strconv.Itoa(port)), askTimeout)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// agentHost is where every agent looks for its daemon.
+const agentHost = "127.0.0.1"

@@ -1,0 +1,248 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+)
+
+// deadPort is a port on which nobody listens.
+func deadPort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// livingPort is a port on which a daemon listens.
+func livingPort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func contentOf(path string) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(content)
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+func withPortFiles(paths ...string) func(*Config) {
+	return func(c *Config) { c.PortFiles = paths }
+}
+
+func TestThePortIsInItsFilesAsLongAsTheReceiverRuns(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	system := filepath.Join(t.TempDir(), "lttng", "agent.port")
+	user := filepath.Join(home, ".lttng", "agent.port")
+	require.NoError(t, os.Mkdir(filepath.Dir(user), 0o700))
+	b := newBed(t, withPortFiles(system, "~/.lttng/agent.port"))
+
+	for _, path := range []string{system, user} {
+		assert.Equal(t, fmt.Sprintln(b.port()), contentOf(path))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(portFileMode), info.Mode(), "agents of all users read it")
+	}
+	b.shutdown()
+	assert.NoFileExists(t, system)
+	assert.NoFileExists(t, user)
+	assert.NoDirExists(t, filepath.Dir(system), "the receiver made it")
+	assert.DirExists(t, filepath.Dir(user), "it was there before")
+}
+
+func TestADirectoryThatSomebodyElseUsesIsLeft(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lttng", "agent.port")
+	b := newBed(t, withPortFiles(file))
+	other := filepath.Join(filepath.Dir(file), "lttng-sessiond.pid")
+	writeFile(t, other, "1\n")
+	b.shutdown()
+	assert.NoFileExists(t, file)
+	assert.FileExists(t, other)
+}
+
+func TestAFileThatNobodyNeedsIsReplaced(t *testing.T) {
+	for name, content := range map[string]string{
+		"of a daemon that died":                fmt.Sprintln(deadPort(t)),
+		"of a daemon that died when it wrote":  "",
+		"of a daemon that had no port to tell": "0\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "agent.port")
+			writeFile(t, file, content)
+			b := newBed(t, withPortFiles(file))
+			assert.Equal(t, fmt.Sprintln(b.port()), contentOf(file))
+			entries, err := os.ReadDir(filepath.Dir(file))
+			require.NoError(t, err)
+			assert.Len(t, entries, 1, "nothing else is left there")
+		})
+	}
+}
+
+func TestAFileOfAReceiverThatDiedIsTakenOver(t *testing.T) {
+	port, file := deadPort(t), filepath.Join(t.TempDir(), "agent.port")
+	writeFile(t, file, fmt.Sprintln(port))
+	b := newBed(t, func(c *Config) {
+		c.Endpoint = net.JoinHostPort("localhost", strconv.Itoa(port))
+		c.PortFiles = []string{file}
+	})
+	b.shutdown()
+	assert.NoFileExists(t, file)
+}
+
+func TestWhatIsNotTheReceiversIsLeftAloneAndItDoesNotStart(t *testing.T) {
+	cases := map[string]struct {
+		make func(path string)
+		want string
+	}{
+		"a file without a port": {
+			func(path string) { writeFile(t, path, "precious") },
+			`: expected a file with a port, got "precious": remove it if nobody needs it`,
+		},
+		"a file that is too long": {
+			func(path string) { writeFile(t, path, string(make([]byte, maxPortFile+1))) },
+			": expected a file with a port, got ",
+		},
+		"a directory": {
+			func(path string) { require.NoError(t, os.Mkdir(path, 0o700)) },
+			": expected a file with a port, got d",
+		},
+		"a link": {
+			func(path string) { require.NoError(t, os.Symlink("/nowhere", path)) },
+			": expected a file with a port, got L",
+		},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			free, taken := filepath.Join(t.TempDir(), "free"), filepath.Join(t.TempDir(), "taken")
+			test.make(taken)
+			before, content := statOf(t, taken), contentOf(taken)
+			b := unstartedBed(t, withPortFiles(free, taken))
+			err := b.component.Start(context.Background(), componenttest.NewNopHost())
+			require.ErrorContains(t, err, test.want)
+			assert.ErrorContains(t, err, "port_files[1]: "+taken)
+			assert.NoFileExists(t, free, "what was written is removed")
+			b.shutdown()
+			assert.Equal(t, before, statOf(t, taken))
+			assert.Equal(t, content, contentOf(taken))
+		})
+	}
+}
+
+// statOf is what is known of a file that doesn't change.
+func statOf(t *testing.T, path string) string {
+	t.Helper()
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
+}
+
+const linePortFile = "A port file is not this receiver's: agents that read it don't come here"
+
+func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
+	daemon, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer daemon.Close()
+	port := daemon.Addr().(*net.TCPAddr).Port
+	free, taken := filepath.Join(t.TempDir(), "free"), filepath.Join(t.TempDir(), "taken")
+	writeFile(t, taken, fmt.Sprintln(port))
+	before := statOf(t, taken)
+	b := newBed(t, withPortFiles(taken, free))
+	assert.Equal(t, fmt.Sprintf("%s has port %d, on which another daemon listens, such as lttng-sessiond or another collector: stop that one, or leave the file out of port_files", taken, port),
+		b.awaitSaid(linePortFile).ContextMap()["error"])
+	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
+	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
+	assert.Equal(t, before, statOf(t, taken))
+	assert.Len(t, b.said.FilterMessage(linePortFile).All(), 1, "it is said once")
+
+	require.NoError(t, daemon.Close())
+	b.await("the file", func() bool { return contentOf(taken) == fmt.Sprintln(b.port()) })
+	b.shutdown()
+	assert.NoFileExists(t, taken)
+}
+
+func TestAFileThatCannotBeWrittenIsNamedWithTheRemedy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "no", "such", "agent.port")
+	b := unstartedBed(t, withPortFiles(file))
+	err := b.component.Start(context.Background(), componenttest.NewNopHost())
+	require.ErrorContains(t, err, "port_files[0]: "+file+" cannot be written: ")
+	assert.ErrorContains(t, err, "let the collector's user write to "+filepath.Dir(file))
+	b.shutdown()
+}
+
+func TestPortFilesNeedAnEndpointThatAgentsReach(t *testing.T) {
+	b := unstartedBed(t, func(c *Config) {
+		c.Endpoint = "127.0.0.2:0"
+		c.PortFiles = []string{filepath.Join(t.TempDir(), "agent.port")}
+	})
+	err := b.component.Start(context.Background(), componenttest.NewNopHost())
+	assert.ErrorContains(t, err, "agents connect to 127.0.0.1: set its host to localhost")
+	b.shutdown()
+}
+
+func TestAPortInUseIsNamedWithTheRemedy(t *testing.T) {
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(livingPort(t)))
+	b := unstartedBed(t, func(c *Config) { c.Endpoint = address })
+	err := b.component.Start(context.Background(), componenttest.NewNopHost())
+	require.ErrorContains(t, err, "listening for LTTng agents on endpoint "+address)
+	assert.ErrorContains(t, err, "where lttng-sessiond runs, it has the first that is free of ports 5345 to 5354: set endpoint to another one")
+	b.shutdown()
+}
+
+func TestAFileThatIsRemovedWhileTheReceiverRunsIsWrittenAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.port")
+	b := newBed(t, withPortFiles(file))
+	for range 2 {
+		require.NoError(t, os.Remove(file))
+		b.await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
+	}
+	b.awaitSaid("A port file was gone or another daemon's, and is written again")
+	b.await("both are counted", func() bool { return b.metric("port_files_lost") >= 2 })
+	b.shutdown()
+	assert.NoFileExists(t, file)
+}
+
+func TestAFileThatAnotherDaemonTakesWhileTheReceiverRunsIsLeftToIt(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.port")
+	b := newBed(t, withPortFiles(file))
+	theirs := fmt.Sprintln(livingPort(t))
+	writeFile(t, file, theirs)
+	line := b.awaitSaid(linePortFile)
+	assert.Contains(t, line.ContextMap()["error"], "on which another daemon listens")
+	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
+	assert.Len(t, b.said.FilterMessage(line.Message).All(), 1, "it is said once")
+	b.shutdown()
+	assert.Equal(t, theirs, contentOf(file))
+}
+
+func TestAFileThatComesIntoBeingMeanwhileIsNotReplaced(t *testing.T) {
+	f, err := newPortFile(filepath.Join(t.TempDir(), "agent.port"), 1)
+	require.NoError(t, err)
+	writeFile(t, f.path, "2\n")
+	assert.Error(t, f.write(false))
+	assert.Equal(t, "2\n", contentOf(f.path))
+	require.NoError(t, f.write(true))
+	assert.Equal(t, "1\n", contentOf(f.path))
+}

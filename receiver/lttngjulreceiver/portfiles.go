@@ -1,0 +1,140 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/logline"
+)
+
+// portFiles are all port files. They are looked after while the receiver runs: a session
+// daemon that ends removes them, whoever wrote them.
+type portFiles struct {
+	env   *environment
+	files []*watchedFile
+	// watching is the goroutine that does so.
+	watching sync.WaitGroup
+}
+
+// watchedFile is a port file, with what was said of it.
+type watchedFile struct {
+	*portFile
+	// trouble is a burst of checks that found the file another daemon's, or no port file.
+	trouble logline.Burst
+	// restored is said seldom.
+	restored logline.Seldom
+}
+
+// claimPortFiles writes the port of an address into all files of the configuration. One
+// that another daemon owns is left to it, until that one is gone: it may be started
+// before the receiver or after it. What else is wrong is an error, and no file is left.
+func claimPortFiles(env *environment, address net.Addr) (*portFiles, error) {
+	p := &portFiles{env: env}
+	tcp, ok := address.(*net.TCPAddr)
+	if len(env.config.PortFiles) > 0 && (!ok || !tcp.IP.IsUnspecified() && tcp.IP.String() != agentHost) {
+		return nil, fmt.Errorf("port_files are set, and endpoint is %s: agents connect to %s: set its host to localhost", address, agentHost)
+	}
+	for i, path := range env.config.PortFiles {
+		if err := p.claim(path, tcp.Port); err != nil {
+			p.release()
+			return nil, fmt.Errorf("port_files[%d]: %w", i, err)
+		}
+	}
+	return p, nil
+}
+
+func (p *portFiles) claim(path string, port int) error {
+	file, err := newPortFile(path, port)
+	if err != nil {
+		return err
+	}
+	f := &watchedFile{portFile: file}
+	_, err = f.claim()
+	var owned *ownedError
+	if err != nil && !errors.As(err, &owned) {
+		return err
+	}
+	if owned != nil {
+		p.complain(f, owned)
+	}
+	p.files = append(p.files, f)
+	return nil
+}
+
+// complain says that a file is not the receiver's, once for each time that it is so.
+func (p *portFiles) complain(f *watchedFile, err error) {
+	if since, say := f.trouble.Say(p.env.now()); say {
+		p.env.logger.Error("A port file is not this receiver's: agents that read it don't come here",
+			zap.Error(err), zap.Int("since_last_line", since))
+	}
+}
+
+// watch looks after the files until the receiver stops.
+func (p *portFiles) watch() {
+	if len(p.files) > 0 {
+		p.watching.Go(p.run)
+	}
+}
+
+func (p *portFiles) run() {
+	ticker := time.NewTicker(p.env.checkPortFiles)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.env.stopping:
+			return
+		case <-ticker.C:
+		}
+		for _, f := range p.files {
+			p.check(f)
+		}
+	}
+}
+
+// check writes a file again that is gone or stale, and says it where another daemon has
+// it.
+func (p *portFiles) check(f *watchedFile) {
+	written, err := f.claim()
+	if written || err != nil {
+		p.env.telemetry.portFileLost()
+	}
+	if err != nil {
+		p.complain(f, err)
+		return
+	}
+	f.trouble.Over()
+	if !written {
+		return
+	}
+	if since, say := f.restored.Say(p.env.now()); say {
+		p.env.logger.Info("A port file was gone or another daemon's, and is written again",
+			zap.String("file", f.path), zap.Int("since_last_line", since))
+	}
+}
+
+// release removes the files that are the receiver's. The receiver has stopped.
+func (p *portFiles) release() {
+	p.watching.Wait()
+	for _, f := range p.files {
+		if err := f.release(); err != nil {
+			p.env.logger.Error("A port file cannot be removed", zap.String("file", f.path), zap.Error(err))
+		}
+	}
+}
+
+// paths are those of all files.
+func (p *portFiles) paths() []string {
+	paths := make([]string, len(p.files))
+	for i, f := range p.files {
+		paths[i] = f.path
+	}
+	return paths
+}

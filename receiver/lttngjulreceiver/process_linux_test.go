@@ -1,0 +1,102 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+// accepted is a connection on which this process is at both ends: the one that was
+// accepted.
+func accepted(t *testing.T, network, host string) net.Conn {
+	t.Helper()
+	listener, err := net.Listen(network, net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Skipf("this machine has no %s: %v", host, err)
+	}
+	defer listener.Close()
+	dialed, err := net.Dial(network, listener.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = dialed.Close() })
+	conn, err := listener.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func TestTheProcessAtTheOtherEndIsKnown(t *testing.T) {
+	executable, err := os.Executable()
+	require.NoError(t, err)
+	for _, at := range []struct{ network, host string }{{"tcp4", "127.0.0.1"}, {"tcp6", "::1"}} {
+		p := processOf(accepted(t, at.network, at.host), uint32(os.Getpid()))
+		assert.Equal(t, filepath.Base(executable), p.name)
+		assert.Equal(t, os.Args, p.arguments)
+	}
+}
+
+func TestNothingIsInventedOfAProcessThatHasNotTheConnection(t *testing.T) {
+	conn := accepted(t, "tcp4", "127.0.0.1")
+	other := exec.Command("sleep", "1000")
+	require.NoError(t, other.Start())
+	t.Cleanup(func() {
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	})
+	for name, pid := range map[string]uint32{
+		"another process": uint32(other.Process.Pid), "no process": 1<<31 - 1, "none told": 0, "the first process": 1,
+	} {
+		assert.Equal(t, process{}, processOf(conn, pid), name)
+	}
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	defer theirs.Close()
+	assert.Equal(t, process{}, processOf(ours, uint32(os.Getpid())), "no connection of this machine")
+}
+
+func TestAnAgentWhoseProcessIsNotKnownHasItsLanguageAndNoInventedName(t *testing.T) {
+	b := newBed(t, nil)
+	a := b.connect()
+	a.send(lttngagent.NewRegistration(lttngagent.Python, 1).AppendTo(nil))
+	a.expect(lttngagent.RegistrationDone{}, lttngagent.List{})
+	r := b.awaitRecords(eventRegistered, 1)[0]
+	assert.Equal(t, "unknown_service:python", r.resource[attributeServiceName])
+	assert.EqualValues(t, 1, r.resource[attributeProcessID])
+	assert.NotContains(t, r.resource, attributeExecutableName)
+	assert.NotContains(t, r.resource, attributeCommandArgs)
+}
+
+func TestWhatTheConfigurationSaysOfAResourceWins(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.ServiceName = "shop"
+		c.ResourceAttributes = map[string]any{"process.pid": 7, "host.name": "elsewhere", "process.command_args": "hidden", "team": "a"}
+	})
+	b.register(lttngagent.JUL).expect(lttngagent.RegistrationDone{}, lttngagent.List{})
+	r := b.awaitRecords(eventRegistered, 1)[0]
+	assert.Equal(t, "shop", r.resource[attributeServiceName])
+	assert.EqualValues(t, 7, r.resource[attributeProcessID])
+	assert.Equal(t, "elsewhere", r.resource[attributeHostName])
+	assert.Equal(t, "hidden", r.resource[attributeCommandArgs])
+	assert.Equal(t, "a", r.resource["team"])
+}
+
+func TestALongCommandLineIsCut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cmdline")
+	require.NoError(t, os.WriteFile(path, []byte("java\x00-D\xff\x00"+strings.Repeat("x", maxCommandLine)+"\x00"), 0o600))
+	arguments := commandLine(path)
+	require.Len(t, arguments, 3)
+	assert.Equal(t, []string{"java", "-D\uFFFD"}, arguments[:2])
+	assert.Len(t, arguments[2], maxCommandLine-len("java\x00-D\xff\x00"))
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	assert.Nil(t, commandLine(path))
+}

@@ -1,0 +1,164 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
+)
+
+// julReceiver is what agents take for their session daemon: one for each component ID,
+// however many signals have a pipeline.
+type julReceiver struct {
+	env      *environment
+	settings receiver.Settings
+
+	listener  net.Listener
+	portFiles *portFiles
+	// serving are the goroutines of the listener and of all connections.
+	serving sync.WaitGroup
+	// cancel cancels env.ctx.
+	cancel context.CancelFunc
+}
+
+// environment is what all agents share.
+type environment struct {
+	config    *Config
+	plan      plan
+	build     component.BuildInfo
+	logger    *zap.Logger
+	telemetry *telemetry
+	observer  *receiverhelper.ObsReport
+	registry  *registry
+	leftovers *leftovers
+	budget    *budget
+	// lookups has room for those who look at processes.
+	lookups chan struct{}
+	counts  *counts
+	// logs is nil where no pipeline takes them.
+	logs    *logSink
+	metrics *metricsLoop
+	lines   lines
+	// stopping is closed when the shutdown begins; ctx is cancelled when its time is
+	// over.
+	stopping chan struct{}
+	ctx      context.Context
+	hooks
+}
+
+// lines are those of the log that can come very often.
+type lines struct {
+	registered, gone, lost, refused, refusedCommand, unaccepted logline.Seldom
+}
+
+// hooks are what tests set.
+type hooks struct {
+	now func() time.Time
+	// checkPortFiles is how often port files are looked after: as often as agents look
+	// for a daemon.
+	checkPortFiles time.Duration
+	// firstPause is the time between the first two lists of an agent.
+	firstPause time.Duration
+}
+
+func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, error) {
+	plan, err := newPlan(config)
+	if err != nil {
+		return nil, err
+	}
+	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	observer, err := handover.NewObserver(settings, "tcp")
+	if err != nil {
+		return nil, err
+	}
+	return &julReceiver{
+		settings: settings,
+		env: &environment{
+			config:    config,
+			plan:      plan,
+			build:     settings.BuildInfo,
+			logger:    settings.Logger,
+			telemetry: telemetry,
+			observer:  observer,
+			registry:  newRegistry(config.Limits.MaxAgents),
+			leftovers: &leftovers{},
+			budget:    &budget{limit: config.Limits.MaxInventoryBytes},
+			lookups:   make(chan struct{}, maxLookups),
+			counts:    &counts{},
+			stopping:  make(chan struct{}),
+			hooks:     hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause},
+		},
+	}, nil
+}
+
+// Start listens, and tells agents the port.
+func (r *julReceiver) Start(ctx context.Context, _ component.Host, next sharedreceiver.Signals) error {
+	env := r.env
+	listener, err := env.config.TCPAddrConfig.Listen(ctx)
+	if err != nil {
+		return listenError(env.config.Endpoint, err)
+	}
+	if r.portFiles, err = claimPortFiles(env, listener.Addr()); err != nil {
+		_ = listener.Close()
+		return err
+	}
+	r.listener = listener
+	// The context of Start is over before the receiver is.
+	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if next.Logs != nil {
+		env.logs = newLogSink(env, next.Logs)
+	}
+	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, listener.Addr())
+	r.say(listener.Addr())
+	r.portFiles.watch()
+	r.serving.Go(func() { r.accept(listener) })
+	return nil
+}
+
+func listenError(endpoint string, err error) error {
+	err = fmt.Errorf("listening for LTTng agents on endpoint %s: %w", endpoint, err)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: where lttng-sessiond runs, it has the first that is free of ports 5345 to 5354: set endpoint to another one", err)
+	}
+	return err
+}
+
+// say says where agents are expected, and what keeps them away or lets others in.
+func (r *julReceiver) say(address net.Addr) {
+	logger := r.env.logger
+	logger.Info("Listening for LTTng agents", zap.Stringer("address", address), zap.Strings("port_files", r.portFiles.paths()))
+	if len(r.env.config.PortFiles) == 0 {
+		logger.Warn("port_files is empty: agents find this receiver only where another file tells them its port, such as /var/run/lttng/agent.port")
+	}
+	if tcp, ok := address.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		logger.Warn("The endpoint can be reached from other machines, and agents are not asked who they are: listen on localhost",
+			zap.Stringer("address", address))
+	}
+}
+
+func (r *julReceiver) isStopping() bool {
+	select {
+	case <-r.env.stopping:
+		return true
+	default:
+		return false
+	}
+}

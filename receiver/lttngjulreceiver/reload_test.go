@@ -1,0 +1,209 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
+)
+
+// playAgents plays agents until the test ends, or until the function that it gives is
+// called.
+func playAgents(t *testing.T, options ...simulated.Options) (agents []*simulated.Agent, end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, o := range options {
+		a := simulated.New(o)
+		agents = append(agents, a)
+		// It fails where an agent in Python finds no daemon.
+		running.Go(func() { assert.NoError(t, a.Run(ctx)) })
+	}
+	end = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	t.Cleanup(end)
+	return agents, end
+}
+
+func TestAnAgentComesBackAfterAReloadAndGetsTheWholeSet(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.port")
+	rules := func(c *Config) {
+		twoRules(c)
+		c.PortFiles = []string{file}
+	}
+	first := newBed(t, rules)
+	agents, _ := playAgents(t, simulated.Options{PortFile: file, PID: 1, Loggers: []string{"com.example.db"}, Retry: 5 * time.Millisecond})
+	enabled := map[string]int{"com.example.*": 1, "org.other": 1}
+	contexts := map[string]int{"shop:user": 1}
+	first.awaitRecords(eventAppeared, 1)
+	assert.Equal(t, enabled, agents[0].Enabled())
+	assert.Equal(t, contexts, agents[0].Contexts())
+	first.shutdown()
+	assert.Empty(t, agents[0].Enabled(), "it is left as it was")
+	assert.Empty(t, agents[0].Contexts())
+
+	// The port may be another one.
+	second := newBed(t, rules)
+	second.awaitRecords(eventAppeared, 1)
+	assert.Equal(t, enabled, agents[0].Enabled())
+	assert.Equal(t, contexts, agents[0].Contexts())
+	second.shutdown()
+	assert.Empty(t, agents[0].Enabled())
+}
+
+func TestLoggersThatComeAndGoAreSaidAndCounted(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.ListInterval = 10 * time.Millisecond })
+	agents, _ := playAgents(t, simulated.Options{Address: b.address(), PID: 1, Loggers: []string{"a", "b"}})
+	assert.Equal(t, []string{"a", "b"}, loggersOf(b.awaitRecords(eventAppeared, 2)))
+	agents[0].Attach("c", "")
+	assert.Equal(t, []string{"", "c"}, loggersOf(b.awaitRecords(eventAppeared, 4)[2:]))
+	agents[0].Detach("a")
+	gone := b.awaitRecords(eventDisappeared, 1)[0]
+	assert.Equal(t, "Logger a disappeared", gone.body)
+	b.await("the metric", func() bool { return b.point("lttng.loggers", "jul") == 3 })
+}
+
+func TestAgentsOfAllDomainsAreToldWhatIsForThem(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Enable = []EnableRule{
+			{Domain: "jul", Logger: "j", Level: "INFO"}, {Domain: "log4j", Logger: "l", Level: "WARN"},
+			{Domain: "log4j2", Logger: "m", Level: "DEBUG"}, {Domain: "python", Logger: "*"},
+		}
+		c.Contexts = []ContextRule{{Provider: "shop", Name: "user"}}
+	})
+	var options []simulated.Options
+	for i, d := range lttngagent.Domains() {
+		options = append(options, simulated.Options{Address: b.address(), Domain: d, PID: uint32(i + 1), Loggers: []string{"of " + d.String()}})
+	}
+	agents, _ := playAgents(t, options...)
+	b.awaitRecords(eventAppeared, len(agents))
+	user := map[string]int{"shop:user": 1}
+	assert.Equal(t, map[string]int{"j": 1}, agents[0].Enabled())
+	assert.Equal(t, map[string]int{"l": 1}, agents[1].Enabled())
+	assert.Equal(t, map[string]int{"m": 1}, agents[3].Enabled())
+	assert.Len(t, agents[2].Enabled(), 1)
+	assert.Equal(t, user, agents[0].Contexts())
+	assert.Equal(t, user, agents[1].Contexts())
+	assert.Empty(t, agents[2].Contexts(), "Python's agent would close")
+	assert.Equal(t, user, agents[3].Contexts())
+	for _, a := range agents {
+		assert.Equal(t, 1, a.Stats().Connections)
+	}
+	b.shutdown()
+	for _, a := range agents {
+		assert.Empty(t, a.Enabled())
+		assert.Empty(t, a.Contexts())
+	}
+	assert.Empty(t, b.logs.of(eventRefused))
+}
+
+func TestAnAgentOfTheRFCIsListedAndEnabledByName(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Protocol = ProtocolRFC
+		c.Enable = []EnableRule{{Domain: "jul", Logger: "com.example.db"}}
+	})
+	agents, _ := playAgents(t, simulated.Options{Address: b.address(), Dialect: lttngagent.RFC, Loggers: []string{"com.example.db"}})
+	registered := b.awaitRecords(eventRegistered, 1)[0]
+	assert.Equal(t, "rfc", registered.attributes[attributeProtocol])
+	assert.NotContains(t, registered.resource, attributeProcessID)
+	assert.Equal(t, "unknown_service:java", registered.resource[attributeServiceName])
+	b.awaitRecords(eventAppeared, 1)
+	b.await("it is enabled", func() bool { return agents[0].Enabled()["com.example.db"] == 1 })
+	b.shutdown()
+	assert.Empty(t, agents[0].Enabled())
+}
+
+func TestAnAgentOfTheRFCThatNeverAnswersHasNotRegistered(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Protocol = ProtocolRFC
+		c.Limits.RegistrationTimeout = 20 * time.Millisecond
+	})
+	b.connect().awaitClosed()
+	assert.Contains(t, b.awaitSaid(lineRefused).ContextMap()["error"], "expected a list of loggers within 20ms")
+	assert.Empty(t, b.logs.all())
+}
+
+func TestManyAgentsAreAllListed(t *testing.T) {
+	const agentCount, loggerCount = 100, 50
+	b := newBed(t, func(c *Config) {
+		c.Enable = []EnableRule{{Domain: "jul", Logger: "*", Level: "FINER"}}
+	})
+	var options []simulated.Options
+	for i := range agentCount {
+		options = append(options, simulated.Options{Address: b.address(), PID: uint32(i + 1), Loggers: simulated.Names(loggerCount)})
+	}
+	agents, _ := playAgents(t, options...)
+	b.await("all loggers", func() bool { return len(b.logs.of(eventAppeared)) == agentCount*loggerCount })
+	b.await("the metrics", func() bool {
+		return b.point("lttng.loggers", "jul") == agentCount*loggerCount && b.point("lttng.agents", "jul") == agentCount &&
+			b.point("lttng.agent.registrations", "jul") == agentCount
+	})
+	instances := map[any]bool{}
+	for _, r := range b.logs.of(eventRegistered) {
+		instances[r.resource[attributeServiceInstanceID]] = true
+	}
+	assert.Len(t, instances, agentCount)
+	b.shutdown()
+	for i, a := range agents {
+		assert.Empty(t, a.Enabled(), fmt.Sprint("agent ", i))
+	}
+	assert.Zero(t, b.metric("log_records_dropped"))
+	b.awaitNothingHeld()
+}
+
+func TestEachFaultOfAnAgentCostsItsConnectionAndItComesBack(t *testing.T) {
+	for _, name := range simulated.FaultNames() {
+		t.Run(name, func(t *testing.T) {
+			kind, err := simulated.ParseFaultKind(name)
+			require.NoError(t, err)
+			b := newBed(t, func(c *Config) {
+				c.CommandTimeout, c.Limits.RegistrationTimeout = 300*time.Millisecond, 300*time.Millisecond
+				c.ListInterval = 20 * time.Millisecond
+				c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}}
+			})
+			playAgents(t, simulated.Options{
+				Address: b.address(), PID: 1, Loggers: []string{"a"}, Retry: 5 * time.Millisecond,
+				Fault: simulated.Fault{Kind: kind, Times: 1},
+			})
+			if kind == simulated.Refuse {
+				b.await("it is refused", func() bool { return len(b.logs.of(eventRefused)) > 0 })
+				return
+			}
+			b.await("the connection is lost", func() bool { return b.metric("refused")+b.metric("agents_gone") > 0 })
+			b.await("the agent is back", func() bool { return len(b.logs.of(eventAppeared)) > 0 })
+		})
+	}
+}
+
+func TestAPipelineThatRefusesLogsHoldsUpNoAgent(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Limits.MaxQueuedLogs = 5
+		c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}}
+		c.ShutdownTimeout = time.Second
+	})
+	b.logs.refuse(true)
+	var options []simulated.Options
+	for i := range 20 {
+		options = append(options, simulated.Options{Address: b.address(), PID: uint32(i + 1), Loggers: simulated.Names(10)})
+	}
+	agents, _ := playAgents(t, options...)
+	b.await("all are listed", func() bool { return b.point("lttng.loggers", "jul") == 200 })
+	b.await("records are dropped", func() bool { return b.metric("log_records_dropped") > 0 })
+	b.shutdown()
+	for _, a := range agents {
+		assert.Empty(t, a.Enabled())
+	}
+}

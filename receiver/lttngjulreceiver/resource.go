@@ -1,0 +1,120 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"net"
+	"os"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+// Resource attributes, by the semantic conventions.
+const (
+	attributeServiceName       = "service.name"
+	attributeServiceInstanceID = "service.instance.id"
+	attributeHostName          = "host.name"
+	attributeProcessID         = "process.pid"
+	attributeExecutableName    = "process.executable.name"
+	attributeCommandArgs       = "process.command_args"
+)
+
+// unknownService is the service.name of what has none, by the conventions: with a colon
+// and the name of the program behind it where that is known.
+const unknownService = "unknown_service"
+
+// process is what is known of the process that an agent is in. Empty: it isn't.
+type process struct {
+	// name is that of the executable file.
+	name string
+	// arguments are the command line, its name included.
+	arguments []string
+	// started is when it was, in a unit of the system's own.
+	started uint64
+}
+
+// languages are what programs are written in that have agents of a domain.
+var languages = map[lttngagent.Domain]string{
+	lttngagent.JUL: "java", lttngagent.Log4j: "java", lttngagent.Log4j2: "java", lttngagent.Python: "python",
+}
+
+// maxLookups is how many processes are looked at at once: while many agents come, most of
+// the time is for those whose applications still wait.
+const maxLookups = 2
+
+// lookUp says what is known of the process that an agent is in.
+func (e *environment) lookUp(a *agent) process {
+	if a.pid == 0 {
+		return process{}
+	}
+	e.lookups <- struct{}{}
+	defer func() { <-e.lookups }()
+	return processOf(a.conversation.conn, a.pid)
+}
+
+// resourceOf makes the resource of what comes from an agent.
+func (e *environment) resourceOf(a *agent) pcommon.Resource {
+	p := e.lookUp(a)
+	program := p.name
+	if program == "" {
+		program = languages[a.who.Domain]
+	}
+	resource := e.newResource(unknownService+":"+program, randomUUID(), isLocal(a.conversation.conn.RemoteAddr()))
+	attributes := resource.Attributes()
+	if _, set := attributes.Get(attributeProcessID); !set && a.pid != 0 {
+		attributes.PutInt(attributeProcessID, int64(a.pid))
+	}
+	putNew(attributes, attributeExecutableName, p.name)
+	if _, set := attributes.Get(attributeCommandArgs); !set && len(p.arguments) > 0 {
+		arguments := attributes.PutEmptySlice(attributeCommandArgs)
+		for _, argument := range p.arguments {
+			arguments.AppendEmpty().SetStr(argument)
+		}
+	}
+	return resource
+}
+
+// newResource makes a resource with what all have. What the configuration has wins.
+func (e *environment) newResource(service, instance string, onThisHost bool) pcommon.Resource {
+	resource := pcommon.NewResource()
+	attributes := resource.Attributes()
+	// Validate has tried it.
+	_ = attributes.FromRaw(e.config.ResourceAttributes)
+	if e.config.ServiceName != "" {
+		service = e.config.ServiceName
+	}
+	putNew(attributes, attributeServiceName, service)
+	putNew(attributes, attributeServiceInstanceID, instance)
+	if host, err := os.Hostname(); err == nil && onThisHost {
+		putNew(attributes, attributeHostName, host)
+	}
+	return resource
+}
+
+// putNew puts a text that is not empty under a key that is not set.
+func putNew(attributes pcommon.Map, key, value string) {
+	if _, set := attributes.Get(key); !set && value != "" {
+		attributes.PutStr(key, value)
+	}
+}
+
+// isLocal reports whether a peer is on this machine for sure.
+func isLocal(peer net.Addr) bool {
+	tcp, ok := peer.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// randomUUID is an ID of one registration (version 4 of RFC 9562).
+func randomUUID() string {
+	var id [16]byte
+	// It never fails.
+	_, _ = rand.Read(id[:])
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	digits := hex.EncodeToString(id[:])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
+}

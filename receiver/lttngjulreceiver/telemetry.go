@@ -1,0 +1,78 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+)
+
+// telemetry counts what the receiver does, for its operator.
+type telemetry struct {
+	builder *metadata.TelemetryBuilder
+}
+
+func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
+	builder, err := metadata.NewTelemetryBuilder(settings)
+	if err != nil {
+		return nil, err
+	}
+	return &telemetry{builder: builder}, nil
+}
+
+func withAttribute(key, value string) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value)))
+}
+
+// Where something came that could not be read.
+const (
+	badRegistration = "registration"
+	badReply        = "reply"
+	badUnasked      = "unasked"
+)
+
+var background = context.Background()
+
+func (t *telemetry) shutdown() { t.builder.Shutdown() }
+
+func (t *telemetry) acceptError() { t.builder.ReceiverLttngJulAcceptErrors.Add(background, 1) }
+
+func (t *telemetry) connections(change int64) {
+	t.builder.ReceiverLttngJulConnections.Add(background, change)
+}
+
+func (t *telemetry) refused(why cause) {
+	t.builder.ReceiverLttngJulRefused.Add(background, 1, withAttribute("reason", string(why)))
+}
+
+func (t *telemetry) agents(change int64) { t.builder.ReceiverLttngJulAgents.Add(background, change) }
+
+func (t *telemetry) agentGone(why cause) {
+	t.builder.ReceiverLttngJulAgentsGone.Add(background, 1, withAttribute("cause", string(why)))
+}
+
+func (t *telemetry) badData(where string) {
+	t.builder.ReceiverLttngJulBadData.Add(background, 1, withAttribute("where", where))
+}
+
+func (t *telemetry) command(command lttngagent.CommandType, r result) {
+	t.builder.ReceiverLttngJulCommands.Add(background, 1, metric.WithAttributeSet(attribute.NewSet(
+		attribute.String("command", commandAttribute(command).String()), attribute.String("result", r.attribute().String()))))
+}
+
+func (t *telemetry) portFileLost() { t.builder.ReceiverLttngJulPortFilesLost.Add(background, 1) }
+
+func (t *telemetry) logRecordsDropped(n int, reason string) {
+	t.builder.ReceiverLttngJulLogRecordsDropped.Add(background, int64(n), withAttribute("reason", reason))
+}
+
+func (t *telemetry) metricPointsDropped(n int, reason string) {
+	t.builder.ReceiverLttngJulMetricPointsDropped.Add(background, int64(n), withAttribute("reason", reason))
+}

@@ -1,0 +1,105 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// jumpingClock is the receiver's clock: it goes on as others do, and jumps as it is told.
+type jumpingClock struct{ jumped atomic.Int64 }
+
+func (c *jumpingClock) now() time.Time       { return time.Now().Add(time.Duration(c.jumped.Load())) }
+func (c *jumpingClock) jump(d time.Duration) { c.jumped.Add(int64(d)) }
+
+// slowPipeline takes long for each batch.
+type slowPipeline struct {
+	pipeline
+	clock *jumpingClock
+	takes time.Duration
+}
+
+func (p *slowPipeline) ConsumeTraces(ctx context.Context, traces ptrace.Traces) error {
+	p.clock.jump(p.takes)
+	return p.pipeline.ConsumeTraces(ctx, traces)
+}
+
+// waitingForALateStream is a session in which what the first stream has at 20 waits for
+// the second one, whose next word comes after a second.
+func waitingForALateStream() *lttnglive.Recording {
+	s := newSynthetic("held", "vpid", "vtid")
+	s.class(cygEntry, "addr", "call_site")
+	s.stream().packet(10).event(10, cygEntry, 7, 7, 16, 0).event(20, cygEntry, 7, 7, 48, 0)
+	s.stream().packet(15).event(15, cygEntry, 7, 7, 32, 0).packet(30).event(30, cygEntry, 7, 7, 64, 0)
+	recording := s.recording(1)
+	recording.End = 2 * time.Second
+	for i := range recording.Streams {
+		recording.Streams[i].End = 2 * time.Second
+	}
+	recording.Streams[2].Steps[1].At = time.Second
+	return recording
+}
+
+// No stream can say anything while the session is not read.
+func TestTimeInWhichTheSessionIsNotReadDoesNotCountForMaxDelay(t *testing.T) {
+	const long = 2 * time.Hour
+	for name, c := range map[string]struct {
+		// takes is how long the pipeline takes for a batch, off how long there is no
+		// connection.
+		takes, off time.Duration
+	}{
+		"since the pipeline takes what came": {takes: long},
+		"since the connection is lost":       {off: long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var relayed handClock
+			var asked atomic.Int64
+			r := newRelay(t, []*lttnglive.Recording{waitingForALateStream()}, lttnglive.RelayOptions{Clock: func() time.Duration {
+				asked.Add(1)
+				return relayed.read()
+			}})
+			var clock jumpingClock
+			slow := &slowPipeline{clock: &clock, takes: c.takes}
+			b := unstartedBed(t, reading(r.address()), func(_ *bed, c *Config) { c.MaxDelay, c.KeepaliveInterval = long/2, time.Hour })
+			b.receiver.env.now, b.next.Traces = clock.now, slow
+			var down atomic.Bool
+			dial := b.receiver.env.dial
+			b.receiver.env.dial = func(ctx context.Context) (net.Conn, error) {
+				if down.Load() {
+					return nil, errRefused
+				}
+				return dial(ctx)
+			}
+			require.NoError(t, b.component().Start(t.Context(), b.host))
+			t.Cleanup(b.shutdown)
+			b.await("the calls before", func() bool { return slow.events() == 2 })
+			if c.off > 0 {
+				down.Store(true)
+				r.hangUp()
+				b.awaitSaid("The connection to the relay daemon failed: it is made again")
+				clock.jump(c.off)
+				down.Store(false)
+				b.awaitSaid("The session is attached again")
+			}
+			then := asked.Load()
+			b.await("more requests", func() bool { return asked.Load() > then+100 })
+			relayed.move(2 * time.Second)
+			b.awaitSaid("The session was closed")
+			b.shutdown()
+			assert.Zero(t, b.said.FilterMessageSnippet("A stream says nothing").Len())
+			assert.Zero(t, b.metric("receiver_lttng_live_events_late"))
+			assert.Equal(t, []string{"enter 0x10 7", "enter 0x20 7", "enter 0x30 7", "enter 0x40 7"}, slow.only(t).story(t))
+		})
+	}
+}

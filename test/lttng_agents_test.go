@@ -1,0 +1,298 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/testbed/lttng"
+)
+
+// LTTng's own log agents, in Java and Python, with the built distribution in the place of
+// LTTng's session daemon.
+
+const (
+	loggersInJava   = "testdata/lttng/Loggers.java"
+	loggersInPython = "testdata/lttng/loggers.py"
+
+	agentsNow = "otelcol_receiver_lttng_jul_agents"
+)
+
+// switcher configures a collector that agents find by a port file, and that switches on
+// what is below com.example.
+func switcher(endpoint, portFile, more string) string {
+	return fmt.Sprintf(`
+receivers:
+  lttng_jul:
+    endpoint: %q
+    port_files: [%q]
+    list_interval: 100ms
+    enable:
+      - {domain: jul, logger: "com.example.*", level: FINE}
+      - {domain: log4j, logger: "com.example.*", level: DEBUG}
+      - {domain: python, logger: "com.example.*", level: DEBUG}
+    contexts:
+      - {provider: test, name: request}
+exporters:
+  file/logs: {path: "${env:DIR}/logs.json", append: true, flush_interval: 50ms}
+service:
+  pipelines:
+    logs: {receivers: [lttng_jul], exporters: [file/logs]}
+%s`, endpoint, portFile, more)
+}
+
+// switched is a log record of lttng_jul, as far as tests look at it.
+type switched struct {
+	event, domain, logger, cause, command string
+	pid                                   int64
+	severity                              plog.SeverityNumber
+}
+
+// saidOfAgents are the log records that a collector has written so far.
+func saidOfAgents(t *testing.T, c *testbed.Collector) (all []switched) {
+	t.Helper()
+	eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
+		text := func(key string) string {
+			v, _ := r.Attributes().Get(key)
+			return v.Str()
+		}
+		pid, _ := resource.Attributes().Get("process.pid")
+		all = append(all, switched{
+			event: r.EventName(), domain: text("lttng.agent.domain"), logger: text("lttng.logger.name"),
+			cause: text("lttng.agent.end.cause"), command: text("lttng.agent.command"), pid: pid.Int(), severity: r.SeverityNumber(),
+		})
+	})
+	return all
+}
+
+// awaitSwitched waits until so many log records are as wanted.
+func awaitSwitched(t *testing.T, c *testbed.Collector, what string, n int, wanted func(switched) bool) {
+	t.Helper()
+	testbed.Eventually(t, fmt.Sprintf("%d log records that say: %s", n, what), func() (bool, string) {
+		all := saidOfAgents(t, c)
+		found := 0
+		for _, s := range all {
+			if wanted(s) {
+				found++
+			}
+		}
+		return found >= n, fmt.Sprintf("%d of %+v", found, all)
+	})
+}
+
+func appeared(logger string) func(switched) bool {
+	return func(s switched) bool { return s.event == "lttng.logger.appeared" && s.logger == logger }
+}
+
+// firstHandler is how long a program's first handler took to make.
+func firstHandler(t *testing.T, p *lttng.Program) time.Duration {
+	t.Helper()
+	microseconds, err := strconv.ParseInt(p.Ask(t, "handler"), 10, 64)
+	require.NoError(t, err)
+	return time.Duration(microseconds) * time.Microsecond
+}
+
+// traced says whether a text that a logger logs goes to the tracer.
+func traced(t *testing.T, p *lttng.Program, logger string) bool {
+	t.Helper()
+	said := p.Ask(t, "log "+logger+" text")
+	require.Contains(t, []string{"traced", "not traced"}, said)
+	return said == "traced"
+}
+
+// awaitTraced waits until records of a logger go to the tracer, or don't.
+func awaitTraced(t *testing.T, p *lttng.Program, logger string, want bool) {
+	t.Helper()
+	testbed.Eventually(t, fmt.Sprintf("records of %s go to the tracer: %t", logger, want), func() (bool, string) {
+		got := traced(t, p, logger)
+		return got == want, strconv.FormatBool(got)
+	})
+}
+
+// launchLoggers starts a program of a domain with a real agent.
+func launchLoggers(t *testing.T, home *lttng.Home, domain string) *lttng.Program {
+	t.Helper()
+	path := loggersInPython
+	if domain != "python" {
+		path = home.BuildJava(t, loggersInJava)
+	}
+	return home.LaunchLoggers(t, path, domain)
+}
+
+// Whether the agent is Java's or Python's: its loggers are seen and switched, without any
+// daemon of LTTng; and it comes back to a collector that was away.
+func TestLTTngAgentsAreSwitched(t *testing.T) {
+	lttng.RequireAgents(t)
+	for _, domain := range []string{"jul", "log4j", "python"} {
+		t.Run(domain, func(t *testing.T) {
+			home, endpoint := lttng.NewHome(t), testbed.Address(t)
+			configuration := switcher(endpoint, home.SystemPortFile(), "")
+			c := testbed.Start(t, configuration)
+			p := launchLoggers(t, home, domain)
+			p.Ready(t)
+			c.AwaitMetric(t, 1, agentsNow)
+			for _, name := range []string{"com.example.one", "com.example.two", "org.example.other"} {
+				require.Equal(t, "attached", p.Ask(t, "attach "+name))
+				awaitSwitched(t, c, name+" appeared", 1, appeared(name))
+			}
+			assert.True(t, traced(t, p, "com.example.one"))
+			// Python's agent traces all loggers or none.
+			assert.Equal(t, domain == "python", traced(t, p, "org.example.other"))
+
+			c.Stop(t)
+			assert.NoFileExists(t, home.SystemPortFile())
+			assert.False(t, traced(t, p, "com.example.one"), "a collector that ends leaves the agent as it was")
+			checkSaid(t, c, domain, p.PID, "shutdown")
+
+			c = testbed.Start(t, configuration)
+			awaitTraced(t, p, "com.example.one", true)
+			awaitSwitched(t, c, "com.example.one appeared", 1, appeared("com.example.one"))
+			c.Reload(t)
+			awaitSwitched(t, c, "the agent has come back", 2, func(s switched) bool { return s.event == "lttng.agent.registered" })
+			awaitTraced(t, p, "com.example.one", true)
+			p.End(t)
+			awaitSwitched(t, c, "the agent has gone with its program", 1, func(s switched) bool { return s.cause == "closed" })
+			c.Stop(t)
+		})
+	}
+}
+
+// checkSaid checks what a collector, which has stopped, wrote of one agent, with nothing
+// refused.
+func checkSaid(t *testing.T, c *testbed.Collector, domain string, pid int, cause string) {
+	t.Helper()
+	all := saidOfAgents(t, c)
+	require.NotEmpty(t, all)
+	assert.Equal(t, switched{event: "lttng.agent.registered", domain: domain, pid: int64(pid), severity: plog.SeverityNumberInfo}, all[0])
+	assert.Equal(t, switched{event: "lttng.agent.gone", domain: domain, pid: int64(pid), severity: plog.SeverityNumberInfo, cause: cause}, all[len(all)-1])
+	var names []string
+	for _, s := range all[1 : len(all)-1] {
+		assert.Equal(t, "lttng.logger.appeared", s.event)
+		if strings.Contains(s.logger, "example.") {
+			names = append(names, s.logger)
+		}
+	}
+	slices.Sort(names)
+	assert.Equal(t, []string{"com.example.one", "com.example.two", "org.example.other"}, names)
+	command := "java"
+	if domain == "python" {
+		command = "python3"
+	}
+	eachLog(t, c, func(resource pcommon.Resource, _ plog.LogRecord) {
+		name, _ := resource.Attributes().Get("process.executable.name")
+		assert.Contains(t, name.Str(), command)
+	})
+}
+
+// A program's first handler waits until the agent is registered: 6 s in Java where nobody
+// lets it go on. The receiver does so at once. How long it takes then is a matter of how
+// busy the machine is, so the quickest of a few programs counts.
+func TestAProgramsFirstHandlerIsMadeAtOnce(t *testing.T) {
+	lttng.RequireAgents(t)
+	const tries, most = 8, 500 * time.Millisecond
+	for _, domain := range []string{"jul", "log4j", "python"} {
+		home, endpoint := lttng.NewHome(t), testbed.Address(t)
+		c := testbed.Start(t, switcher(endpoint, home.SystemPortFile(), ""))
+		least := time.Hour
+		for try := 0; try < tries && least > most; try++ {
+			p := launchLoggers(t, home, domain)
+			p.Ready(t)
+			least = min(least, firstHandler(t, p))
+			p.End(t)
+		}
+		t.Logf("%s: %v", domain, least)
+		assert.LessOrEqual(t, least, most, domain)
+		c.Stop(t)
+	}
+}
+
+// With LTTng's daemons beside the collector, records of what the collector has switched
+// on come by lttng_live. The session daemon has the port file of the user, the collector
+// that of the system, and a program in Java or Python has an agent's client for each.
+func TestRecordsThatTheCollectorSwitchesOnComeByLTTngLive(t *testing.T) {
+	lttng.RequireAgents(t)
+	daemons := lttng.Start(t)
+	session := daemons.Create(t, lttng.Session{Name: "any", AnyAgentRecords: true})
+	theirs, err := os.ReadFile(daemons.PortFile())
+	require.NoError(t, err, "the session daemon's own")
+	c := testbed.Start(t, strings.Replace(switcher(testbed.Address(t), daemons.SystemPortFile(), ""), "receivers:", fmt.Sprintf(`
+receivers:
+  lttng_live:
+    endpoint: %q
+    poll: {list_interval: 20ms}`, daemons.Relay.Live), 1)+`
+    logs/live: {receivers: [lttng_live], exporters: [file/logs]}
+`)
+	for _, domain := range []string{"jul", "log4j", "python"} {
+		p := launchLoggers(t, daemons.Home, domain)
+		p.Ready(t)
+		one, other := "com.example."+domain, "org.example."+domain
+		for _, name := range []string{one, other} {
+			p.Ask(t, "attach "+name)
+		}
+		awaitTraced(t, p, one, true)
+		assert.Equal(t, "traced", p.Ask(t, "log "+one+" on "+domain))
+		p.Ask(t, "log "+other+" off "+domain)
+		awaitRecord(t, c, "on "+domain)
+		p.End(t)
+	}
+	now, err := os.ReadFile(daemons.PortFile())
+	require.NoError(t, err)
+	assert.Equal(t, theirs, now, "the session daemon's file was left alone")
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	c.Stop(t)
+	bodies := recordBodies(t, c)
+	assert.NotContains(t, bodies, "off jul")
+	assert.NotContains(t, bodies, "off log4j")
+	assert.Contains(t, bodies, "off python", "Python's agent traces all loggers or none")
+}
+
+// A port file that LTTng's session daemon has is left to it; when it ends, agents are told
+// the collector's port.
+func TestAPortFileOfTheSessionDaemonIsLeftToItUntilItEnds(t *testing.T) {
+	daemons, endpoint := lttng.Start(t), testbed.Address(t)
+	theirs, err := os.ReadFile(daemons.PortFile())
+	require.NoError(t, err)
+	c := testbed.Start(t, switcher(endpoint, daemons.PortFile(), ""))
+	awaitSaid(t, c, "on which another daemon listens", 1)
+	now, err := os.ReadFile(daemons.PortFile())
+	require.NoError(t, err)
+	assert.Equal(t, theirs, now)
+	daemons.EndSessionDaemon(t)
+	_, port, _ := strings.Cut(endpoint, ":")
+	testbed.Eventually(t, "the collector's port is in the file", func() (bool, string) {
+		text, err := os.ReadFile(daemons.PortFile())
+		return err == nil && strings.TrimSpace(string(text)) == port, fmt.Sprintf("%q, %v", text, err)
+	})
+	c.Stop(t)
+	assert.NoFileExists(t, daemons.PortFile())
+}
+
+// awaitRecord waits until a record of a program has become a log record.
+func awaitRecord(t *testing.T, c *testbed.Collector, body string) {
+	t.Helper()
+	testbed.Eventually(t, fmt.Sprintf("a log record with %q", body), func() (bool, string) {
+		bodies := recordBodies(t, c)
+		return slices.Contains(bodies, body), strings.Join(bodies, "; ")
+	})
+}
+
+// recordBodies are the texts of all log records that a collector has written so far.
+func recordBodies(t *testing.T, c *testbed.Collector) (bodies []string) {
+	t.Helper()
+	eachLog(t, c, func(_ pcommon.Resource, r plog.LogRecord) { bodies = append(bodies, r.Body().AsString()) })
+	return bodies
+}

@@ -1,0 +1,198 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// More agents than a machine has: simulated ones.
+
+const (
+	manyAgents, manyLoggers = 1000, 500
+	// unusedPID is above all process IDs that Linux gives out.
+	unusedPID = 1<<22 + 1
+)
+
+// manySwitcher configures a collector for so many agents.
+func manySwitcher(endpoint string) string {
+	return fmt.Sprintf(`
+receivers:
+  lttng_jul:
+    endpoint: %q
+    list_interval: 1s
+    collection_interval: 100ms
+    enable:
+      - {domain: jul, logger: "com.example.shop.*"}
+      - {domain: jul, logger: "org.example.*", level: INFO}
+    contexts:
+      - {provider: test, name: request}
+exporters:
+  nop:
+  file/metrics: {path: "${env:DIR}/metrics.json", flush_interval: 50ms}
+service:
+  pipelines:
+    logs: {receivers: [lttng_jul], exporters: [nop]}
+    metrics: {receivers: [lttng_jul], exporters: [file/metrics]}
+`, endpoint)
+}
+
+// playedAgents are simulated agents of one collector.
+type playedAgents struct {
+	all []*simulated.Agent
+	// stop ends them all, in whose place their programs end.
+	stop func()
+}
+
+// playAgents plays so many agents until the end of the test, each with so many loggers.
+func playAgents(t testing.TB, endpoint string, agents, loggers int) *playedAgents {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	p := &playedAgents{stop: func() { cancel(); running.Wait() }}
+	t.Cleanup(p.stop)
+	names := simulated.Names(loggers)
+	for i := range agents {
+		a := simulated.New(simulated.Options{
+			Address: endpoint, PID: uint32(unusedPID + i), Loggers: names,
+			HandlerTimeout: time.Hour, // only the collector lets programs go on, however busy the machine is
+		})
+		p.all = append(p.all, a)
+		running.Go(func() {
+			if err := a.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return p
+}
+
+// stats are the figures of all agents.
+func (p *playedAgents) stats() (all simulated.Stats) {
+	for _, a := range p.all {
+		all.Add(a.Stats())
+	}
+	return all
+}
+
+// enabled is how many patterns and contexts are enabled in all agents.
+func (p *playedAgents) enabled() (n int) {
+	for _, a := range p.all {
+		for _, of := range []map[string]int{a.Enabled(), a.Contexts()} {
+			for _, count := range of {
+				n += count
+			}
+		}
+	}
+	return n
+}
+
+// awaitListed waits until the collector's metric of loggers is so much.
+func awaitListed(t testing.TB, c *testbed.Collector, loggers int64) {
+	t.Helper()
+	testbed.Eventually(t, fmt.Sprintf("%d loggers", loggers), func() (bool, string) {
+		got := lastPoint(t, c, "lttng.loggers")
+		return got == loggers, fmt.Sprint(got)
+	})
+}
+
+// lastPoint is the sum of a metric's points in what a collector wrote last of it.
+func lastPoint(t testing.TB, c *testbed.Collector, name string) (sum int64) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.Dir, "metrics.json"))
+	require.NoError(t, err)
+	text = text[:bytes.LastIndexByte(text, '\n')+1] // a line may not be whole yet
+	if len(text) == 0 {
+		return 0
+	}
+	line := text[bytes.LastIndexByte(text[:len(text)-1], '\n')+1:]
+	require.True(t, json.Valid(line))
+	var unmarshaler pmetric.JSONUnmarshaler
+	metrics, err := unmarshaler.UnmarshalMetrics(line)
+	require.NoError(t, err)
+	for _, resource := range metrics.ResourceMetrics().All() {
+		for _, scope := range resource.ScopeMetrics().All() {
+			for _, metric := range scope.Metrics().All() {
+				if metric.Name() != name {
+					continue
+				}
+				for _, point := range metric.Sum().DataPoints().All() {
+					sum += point.IntValue()
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// A thousand agents with 500 loggers each are registered, let go on, switched and listed,
+// over and over, in memory that doesn't grow; and left as they were.
+func TestAThousandAgentsAreListedAndLeftAsTheyWere(t *testing.T) {
+	endpoint := testbed.Address(t)
+	c := testbed.Start(t, manySwitcher(endpoint))
+	before := c.Goroutines(t)
+	p := playAgents(t, endpoint, manyAgents, manyLoggers)
+	awaitListed(t, c, manyAgents*manyLoggers)
+	assert.EqualValues(t, manyAgents, c.Metric(t, agentsNow))
+	s := p.stats()
+	assert.Equal(t, manyAgents, s.Connections)
+	assert.Equal(t, manyAgents, s.Handlers)
+	assert.Zero(t, s.HandlerTimeouts)
+	assert.Equal(t, 2*manyAgents, s.Commands[lttngagent.CommandEnable])
+	assert.Equal(t, manyAgents, s.Commands[lttngagent.CommandEnableContext])
+	assert.Equal(t, 3*manyAgents, p.enabled())
+
+	for _, a := range p.all {
+		a.Attach("com.example.late")
+	}
+	awaitListed(t, c, manyAgents*(manyLoggers+1))
+	peak := c.PeakMemory(t)
+	lists := p.stats().Commands[lttngagent.CommandList]
+	testbed.Eventually(t, "five more lists of each", func() (bool, string) {
+		n := p.stats().Commands[lttngagent.CommandList]
+		return n >= lists+5*manyAgents, fmt.Sprint(n - lists)
+	})
+	later := c.PeakMemory(t)
+	t.Logf("peak memory: %d MiB when all are listed, %d MiB five lists later; the slowest first handler took %v",
+		peak>>20, later>>20, p.stats().HandlerWait.Round(time.Millisecond))
+	const most = 400 << 20
+	assert.Less(t, later, uint64(most))
+
+	goroutines := c.Goroutines(t) - before
+	assert.Less(t, goroutines, 2*manyAgents+100)
+	c.Stop(t)
+	assert.Zero(t, p.enabled(), "what was enabled is disabled")
+	assert.Zero(t, p.stats().Unanswered)
+}
+
+// BenchmarkListAgents is how long it takes from the moment in which agents connect until
+// the collector's metric has the loggers of all.
+func BenchmarkListAgents(b *testing.B) {
+	for b.Loop() {
+		endpoint := testbed.Address(b)
+		c := testbed.Start(b, manySwitcher(endpoint))
+		begin := time.Now()
+		p := playAgents(b, endpoint, manyAgents, manyLoggers)
+		awaitListed(b, c, manyAgents*manyLoggers)
+		b.ReportMetric(time.Since(begin).Seconds(), "listed-s")
+		p.stop()
+		c.Stop(b)
+	}
+}

@@ -65,8 +65,7 @@ func (s *samples) add(millis int64, frames []rbkit.Frame, now time.Time) {
 	s.first, s.last = min(s.first, millis), max(s.last, millis)
 	s.locations = s.locations[:0]
 	for i := range frames {
-		function, native := s.dictionary.frame(&frames[i])
-		s.locations = append(s.locations, s.dictionary.location(locationKey{function: function, native: native}))
+		s.locations = append(s.locations, s.dictionary.frame(&frames[i]).location)
 	}
 	key := sampleKey{stack: s.dictionary.stack(s.locations), thread: frames[0].Thread, hasThread: frames[0].HasThread}
 	sample, known := s.byStack[key]

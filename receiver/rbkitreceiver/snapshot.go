@@ -71,14 +71,14 @@ func (s *snapshots) stack(id uint64, frames []rbkit.Frame) {
 	if s.open == nil || len(frames) == 0 || !s.open.hasRoom(len(s.open.stacks), &s.env.config.Limits) {
 		return
 	}
-	d, made := s.open.dictionary, snapshotStack{}
+	d, made := s.open.dictionary, snapshotStack{locations: make([]int32, 0, len(frames))}
 	for i := range frames {
-		function, native := d.frame(&frames[i])
+		at := d.frame(&frames[i])
 		if i == 0 {
-			made.function = function
-			made.file = d.tables.FunctionTable().At(int(function)).FilenameStrindex()
+			made.function = at.function
+			made.file = d.tables.FunctionTable().At(int(at.function)).FilenameStrindex()
 		}
-		made.locations = append(made.locations, d.location(locationKey{function: function, native: native}))
+		made.locations = append(made.locations, at.location)
 	}
 	d.bytes += 4 * len(made.locations)
 	s.open.stacks[id] = made

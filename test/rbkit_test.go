@@ -67,8 +67,8 @@ service:
 `, s.publish, s.request, receiver, testbed.FileExporter("spans.bin"), s.metrics, pipelines)
 }
 
-// simulated is a server that agentsim plays.
-type simulated struct {
+// playedRbkit is a server that agentsim plays.
+type playedRbkit struct {
 	output *syncText
 	stop   func()
 }
@@ -92,7 +92,7 @@ func (s *syncText) String() string {
 }
 
 // play plays a server until it is stopped, or the test ends.
-func (s rbkitServer) play(t *testing.T, arguments ...string) simulated {
+func (s rbkitServer) play(t *testing.T, arguments ...string) playedRbkit {
 	t.Helper()
 	arguments = append([]string{"rbkit"}, append(arguments, "--publish", s.publish, "--request", s.request, "--linger", "1h", "--verbose")...)
 	command := exec.Command(testbed.AgentSim(t), arguments...)
@@ -109,7 +109,7 @@ func (s rbkitServer) play(t *testing.T, arguments ...string) simulated {
 			t.Logf("agentsim said:\n%s", output)
 		}
 	})
-	return simulated{output, stop}
+	return playedRbkit{output, stop}
 }
 
 // scraped is what the collector shows to Prometheus.

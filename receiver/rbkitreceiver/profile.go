@@ -38,11 +38,16 @@ type dictionary struct {
 	locations  map[locationKey]int32
 	stacks     map[string]int32
 	attributes map[attributeKey]int32
+	// frames are by what servers say of them, so that one that was seen is found at once.
+	frames map[string]frameIndexes
 	// bytes is what the tables take in memory, about.
 	bytes int
-	// key is that of a stack, used again.
+	// key is that of a stack or a frame, used again.
 	key []byte
 }
+
+// frameIndexes are where the tables have a frame.
+type frameIndexes struct{ function, location int32 }
 
 type functionKey struct {
 	name, system, file int32
@@ -81,6 +86,7 @@ func newDictionary(tables pprofile.ProfilesDictionary) *dictionary {
 	return &dictionary{
 		tables: tables, strings: map[string]int32{"": 0}, functions: map[functionKey]int32{},
 		locations: map[locationKey]int32{}, stacks: map[string]int32{"": 0}, attributes: map[attributeKey]int32{},
+		frames: map[string]frameIndexes{},
 	}
 }
 
@@ -103,9 +109,31 @@ func (d *dictionary) string(s string) int32 {
 	return i
 }
 
-// frame is the index of the function of a frame. Servers tell the first line of a method,
+// maxFrameKey is how long the key of a frame may be that is kept.
+const maxFrameKey = 1024
+
+// frame is where the tables have a frame, as a method of which it is not known which line
+// runs.
+func (d *dictionary) frame(f *rbkit.Frame) frameIndexes {
+	d.key = binary.LittleEndian.AppendUint64(d.key[:0], f.Line)
+	d.key = binary.LittleEndian.AppendUint32(d.key, uint32(len(f.Label)))
+	d.key = binary.LittleEndian.AppendUint32(d.key, uint32(len(f.Method)))
+	d.key = append(append(append(d.key, f.Label...), f.Method...), f.File...)
+	if known, ok := d.frames[string(d.key)]; ok {
+		return known
+	}
+	function, native := d.method(f)
+	made := frameIndexes{function: function, location: d.location(locationKey{function: function, native: native})}
+	if len(d.key) <= maxFrameKey {
+		d.frames[string(d.key)] = made
+		d.bytes += bytesOfString + len(d.key)
+	}
+	return made
+}
+
+// method is the index of the function of a frame. Servers tell the first line of a method,
 // which is the function's; for methods in C there is none, and no file.
-func (d *dictionary) frame(f *rbkit.Frame) (function int32, native bool) {
+func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 	native = string(f.File) == cFile
 	name := f.Label
 	if len(name) == 0 {

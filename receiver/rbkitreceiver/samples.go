@@ -74,8 +74,7 @@ func (s *samples) add(millis int64, frames rbkit.Frames, now time.Time) {
 		if len(s.locations) == 0 {
 			thread = f.Thread
 		}
-		function, native := s.dictionary.frame(&f)
-		s.locations = append(s.locations, s.dictionary.location(locationKey{function: function, native: native}))
+		s.locations = append(s.locations, s.dictionary.frame(&f).location)
 	}
 	key := sampleKey{stack: s.dictionary.stack(s.locations), thread: thread}
 	sample, known := s.byStack[key]

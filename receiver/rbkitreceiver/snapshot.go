@@ -72,14 +72,14 @@ func (s *snapshots) stack(id uint64, frames rbkit.Frames) {
 	if s.open == nil || frames.Len() == 0 || frames.Len() > limits.MaxFrames || !s.open.hasRoom(len(s.open.stacks), limits) {
 		return
 	}
-	d, made := s.open.dictionary, snapshotStack{}
+	d, made := s.open.dictionary, snapshotStack{locations: make([]int32, 0, frames.Len())}
 	for f := range frames.All() {
-		function, native := d.frame(&f)
+		at := d.frame(&f)
 		if len(made.locations) == 0 {
-			made.function = function
-			made.file = d.tables.FunctionTable().At(int(function)).FilenameStrindex()
+			made.function = at.function
+			made.file = d.tables.FunctionTable().At(int(at.function)).FilenameStrindex()
 		}
-		made.locations = append(made.locations, d.location(locationKey{function: function, native: native}))
+		made.locations = append(made.locations, at.location)
 	}
 	d.bytes += 4 * len(made.locations)
 	s.open.stacks[id] = made

@@ -13,6 +13,8 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/callbraid/callbraid/internal/setting"
 )
 
 var _ confmap.Validator = (*Config)(nil)
@@ -24,16 +26,16 @@ func (c *Config) Validate() error {
 		c.validateClock(),
 		withinOrNever("objectspace_snapshot_interval", c.ObjectSpaceSnapshotInterval),
 		withinOrNever("trigger_gc_interval", c.TriggerGCInterval),
-		within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
-		within("profile_interval", c.ProfileInterval, 10*time.Millisecond, time.Hour),
+		setting.Within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
+		setting.Within("profile_interval", c.ProfileInterval, 10*time.Millisecond, time.Hour),
 		c.validateResource(),
-		within("timeout", c.Timeout, time.Millisecond, 10*time.Minute),
-		within("heartbeat", c.Heartbeat, 10*time.Millisecond, time.Hour),
+		setting.Within("timeout", c.Timeout, time.Millisecond, 10*time.Minute),
+		setting.Within("heartbeat", c.Heartbeat, 10*time.Millisecond, time.Hour),
 		c.Reconnect.validate("reconnect", time.Hour),
 		c.Limits.validate(),
 		c.Retry.validate("retry", time.Minute),
-		within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
-		within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
+		setting.Within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
+		setting.Within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
 	)
 }
 
@@ -102,49 +104,38 @@ func (c *Config) validateResource() error {
 
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
-		between("limits.max_message_bytes", c.MaxMessageBytes, 64<<10, 1<<30),
-		between("limits.max_tracked_objects", c.MaxTrackedObjects, 2, 100_000_000),
-		between("limits.max_classes", c.MaxClasses, 1, 1_000_000),
-		between("limits.max_files", c.MaxFiles, 1, 1_000_000),
-		between("limits.max_sites", c.MaxSites, 1, 1_000_000),
-		between("limits.max_dump_objects", c.MaxDumpObjects, 0, 100_000_000),
-		between("limits.max_frames", c.MaxFrames, 1, 65_536),
-		between("limits.max_profile_stacks", c.MaxProfileStacks, 1, 1_000_000),
-		between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
-		between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, mib, math.MaxInt),
-		between("limits.max_queued_spans", c.MaxQueuedSpans, 1, 10_000_000),
-		between("limits.max_queued_span_bytes", c.MaxQueuedSpanBytes, mib, math.MaxInt),
-		between("limits.max_queued_samples", c.MaxQueuedSamples, 1, 100_000_000),
-		between("limits.max_queued_sample_bytes", c.MaxQueuedSampleBytes, mib, math.MaxInt),
+		setting.Between("limits.max_message_bytes", c.MaxMessageBytes, 64<<10, 1<<30),
+		setting.Between("limits.max_tracked_objects", c.MaxTrackedObjects, 2, 100_000_000),
+		setting.Between("limits.max_classes", c.MaxClasses, 1, 1_000_000),
+		setting.Between("limits.max_files", c.MaxFiles, 1, 1_000_000),
+		setting.Between("limits.max_sites", c.MaxSites, 1, 1_000_000),
+		setting.Between("limits.max_dump_objects", c.MaxDumpObjects, 0, 100_000_000),
+		setting.Between("limits.max_frames", c.MaxFrames, 1, 65_536),
+		setting.Between("limits.max_profile_stacks", c.MaxProfileStacks, 1, 1_000_000),
+		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
+		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, mib, math.MaxInt),
+		setting.Between("limits.max_queued_spans", c.MaxQueuedSpans, 1, 10_000_000),
+		setting.Between("limits.max_queued_span_bytes", c.MaxQueuedSpanBytes, mib, math.MaxInt),
+		setting.Between("limits.max_queued_samples", c.MaxQueuedSamples, 1, 100_000_000),
+		setting.Between("limits.max_queued_sample_bytes", c.MaxQueuedSampleBytes, mib, math.MaxInt),
 	)
 }
 
 func (c *RetryConfig) validate(field string, most time.Duration) error {
-	if err := within(field+".initial_interval", c.InitialInterval, time.Millisecond, most); err != nil {
+	if err := setting.Within(field+".initial_interval", c.InitialInterval, time.Millisecond, most); err != nil {
 		return err
 	}
-	return within(field+".max_interval", c.MaxInterval, c.InitialInterval, most)
-}
-
-func between(field string, value, least, most int) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s is %d: set it to %d to %d", field, value, least, most)
-	}
-	return nil
-}
-
-func within(field string, value, least, most time.Duration) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s is %v: set it to %v to %v", field, value, least, most)
-	}
-	return nil
+	return setting.Within(field+".max_interval", c.MaxInterval, c.InitialInterval, most)
 }
 
 // withinOrNever is for what stops the program each time.
 func withinOrNever(field string, value time.Duration) error {
 	const least, most = 100 * time.Millisecond, 24 * time.Hour
-	if value != 0 && (value < least || value > most) {
-		return fmt.Errorf("%s is %v: set it to %v to %v, or to 0 for never", field, value, least, most)
+	if value == 0 {
+		return nil
+	}
+	if err := setting.Within(field, value, least, most); err != nil {
+		return fmt.Errorf("%w, or to 0 for never", err)
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ type names struct {
 	histories map[uint64]*history
 
 	// bytes is about what the names take, and laneBytes what those of lanes take of it;
-	// sweptBytes was that when those that nothing has were forgotten last.
+	// sweptBytes was that when those that nothing has were forgotten last, or the least
+	// since then.
 	bytes, laneBytes, sweptBytes int
 
 	// What the indexes of the batch that is being taken stand for. An
@@ -117,10 +118,11 @@ func (n *names) laneName(l callevent.Lane) uint32 {
 	return id
 }
 
-// takeForLanes counts bytes that names of lanes take.
+// takeForLanes counts bytes that names of lanes take, or, below 0, give back.
 func (n *names) takeForLanes(bytes int) {
 	n.bytes += bytes
 	n.laneBytes += bytes
+	n.sweptBytes = min(n.sweptBytes, n.laneBytes)
 }
 
 func (n *names) addException(e string) uint32 {

@@ -60,9 +60,15 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
+// The types of what there is most of, in the released dialect.
+const (
+	releasedCreated   = 0
+	releasedDestroyed = 1
+)
+
 // The types of events by their number (document, "Event types").
 var (
-	releasedTypes   = [...]Kind{ObjectCreated, ObjectDestroyed, GCStart, GCEndMark, GCEndSweep, ObjectSpaceDump, GCStats, collection, handshake, CPUSample}
+	releasedTypes   = [...]Kind{releasedCreated: ObjectCreated, releasedDestroyed: ObjectDestroyed, 2: GCStart, GCEndMark, GCEndSweep, ObjectSpaceDump, GCStats, collection, handshake, CPUSample}
 	documentedTypes = [...]Kind{AllocationSnapshot, GCStart, GCEndMark, GCEndSweep, ObjectSpaceDump, GCStats, collection, handshake, CPUSample}
 )
 

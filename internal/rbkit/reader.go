@@ -3,7 +3,10 @@
 
 package rbkit
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Reader goes through the events of a published message. The zero value has none. It can
 // be used again by Open; it is for one goroutine.
@@ -132,7 +135,7 @@ func (r *Reader) Next() bool {
 			r.leavePart()
 		}
 	case r.events > 0:
-		if r.events--; !r.usualEvent() {
+		if r.events--; !r.usualObject() && !r.usualEvent() {
 			r.readEvent()
 		}
 	default:
@@ -158,6 +161,49 @@ func (r *Reader) leavePart() {
 	if r.behind > 0 && r.cursor.err == nil {
 		r.cursor.at, r.behind = r.behind, 0
 	}
+}
+
+// usualObject reads that an object was created or destroyed, as all servers write it, if
+// that is how it is written: nearly all events are of these.
+func (r *Reader) usualObject() bool {
+	const (
+		size      = 16 // up to the ID
+		head      = uint64(firstMap|3)<<32 | fieldType<<24 | fieldTime<<8 | firstFloat64
+		created   = head | releasedCreated<<16
+		destroyed = head | releasedDestroyed<<16
+		payload   = fieldPayload<<16 | firstMap<<8 | fieldID
+	)
+	c, e := &r.cursor, &r.event
+	begin := c.at
+	b := c.rest()
+	if len(b) < size || r.dialect != Released {
+		return false
+	}
+	begins, ends := binary.BigEndian.Uint64(b)>>24, binary.BigEndian.Uint32(b[size-4:])&0xff_ff_ff
+	switch {
+	case begins == created && ends == payload|2<<8:
+		e.Kind, e.Type = ObjectCreated, releasedCreated
+	case begins == destroyed && ends == payload|1<<8:
+		e.Kind, e.Type = ObjectDestroyed, releasedDestroyed
+	default:
+		return false
+	}
+	c.at += 4
+	e.Time = c.time()
+	if c.err != nil {
+		return true
+	}
+	c.at += 3
+	if e.Object.ID = c.number(expectedID); e.Kind == ObjectDestroyed {
+		e.Object.Class = nil
+		return true
+	}
+	if c.err == nil && !c.follows(fieldClass) {
+		c.at = begin
+		return false
+	}
+	e.Object.Class = c.text(expectedClass)
+	return true
 }
 
 // usualEvent reads an event as all servers write those with three fields, if that is how

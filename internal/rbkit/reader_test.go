@@ -86,7 +86,7 @@ func snapshotSentence(s Snapshot) string {
 		fmt.Fprintf(&b, " stack %d of %d", id, frames.Len())
 	}
 	for a := range s.AllAllocations() {
-		fmt.Fprintf(&b, " %s:%d %q %d*%d", a.File, a.Line, a.Class, a.Count, a.Size)
+		fmt.Fprintf(&b, " %s:%d %s %d*%d", a.File, a.Line, orNil(a.Class), a.Count, a.Size)
 		for id, count := range a.Stacks.All() {
 			fmt.Fprintf(&b, " by %d*%d", id, count)
 		}
@@ -168,6 +168,7 @@ func TestSnapshotsHaveStacksAndAllocations(t *testing.T) {
 		},
 		{"neither", "80", ""},
 		{"nil", "82 10 c0 12 c0", ""},
+		{"a class that is hidden", "81 12 81 a1 66 81 ab 37 20 28 6e 75 6c 6c 29 20 34 30 80", ` f:7 nil 0*40`},
 		{"a class without a name", "81 12 81 a1 66 81 a4 37 20 20 30 80", ` f:7 "" 0*0`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -199,6 +200,14 @@ func TestAMessageMayHaveItsFieldsInAnyOrder(t *testing.T) {
 	require.Equal(t, at, r.Event().Time)
 	require.False(t, r.Next())
 	require.NoError(t, r.Err())
+}
+
+func TestAHeaderThatCannotBeReadIsNone(t *testing.T) {
+	var r Reader
+	require.EqualError(t, r.Open(Released, unhex(t, "83 00 07 09 05 02 90")), "byte 6: expected a message with a time, got one without")
+	require.Zero(t, r.Header())
+	require.Error(t, r.Open(Released, unhex(t, "84 00 07 01 "+atHex+" 09 05 02 c0")))
+	require.Equal(t, Header{Time: at, Counter: 5, Counted: true}, r.Header(), "its events can't be read")
 }
 
 // wrongEvents are events that are wrong.

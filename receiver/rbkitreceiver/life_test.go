@@ -161,6 +161,24 @@ func TestNumbersThatFallAreARestartAndGapsAreLosses(t *testing.T) {
 	assert.Equal(t, int64(2), b.state().messages)
 }
 
+func TestAMessageWhoseEventsCannotBeReadIsNotLost(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server))
+	server.awaitSubscriber()
+	empty := rbkit.NewCollection(rbkit.Released)
+	for counter := range uint64(3) {
+		message := empty.AppendTo(nil, 1, counter)
+		if counter == 1 {
+			message[len(message)-1] = 0xc0 // nil in the place of the events
+		}
+		server.Publish(message)
+	}
+	b.await("messages", func() bool { return b.counter("messages") == 3 })
+	b.shutdown()
+	assert.EqualValues(t, 1, b.counter("bad_messages"))
+	assert.Zero(t, b.counter("messages_lost"))
+}
+
 func TestGarbageIsCountedByKindAndSaidOnce(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server))
@@ -237,10 +255,9 @@ func TestADumpThatIsCutOffIsSaidToBeIncomplete(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server))
 	server.awaitSubscriber()
-	server.PublishEvents(time.Now(), &rbkit.Collection{}, func(v rbkit.Visitor) {
-		v.DumpPart(1, rbkit.DumpPart{Correlation: 1, Complete: 2, Objects: 1})
-		v.DumpObject(&rbkit.DumpedObject{ID: 20, Size: 40, HasSize: true})
-	})
+	c := rbkit.NewCollection(rbkit.Released)
+	require.NoError(t, c.Dump(1, 1, 2, []rbkit.DumpObject{{ID: 20, Size: 40}}))
+	server.PublishEvents(time.Now(), c)
 	b.await("the part", func() bool { return b.counter("events") == 1 })
 	server.stop()
 	b.await("the summary", func() bool { return len(b.records(eventDump)) == 1 })

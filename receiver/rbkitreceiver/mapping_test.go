@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkit/capture"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
@@ -250,6 +251,59 @@ func TestAllocationsAreBoundedAndDontOverflow(t *testing.T) {
 		a.add(&rbkit.Allocation{File: []byte("0.rb"), Class: []byte("A"), Count: math.MaxUint64, Size: math.MaxUint64})
 	}
 	assert.Equal(t, allocated{math.MaxInt64, math.MaxInt64}, a.sites[site{firstName, firstName}])
+}
+
+func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
+	for _, c := range []struct {
+		number rbkit.Number
+		want   int64
+		whole  bool
+	}{
+		{rbkit.Number{Integer: -5}, -5, true},
+		{rbkit.Number{Float: 5, IsFloat: true}, 5, true},
+		{rbkit.Number{Float: 5.5, IsFloat: true}, 0, false},
+		{rbkit.Number{Float: 1 << 53, IsFloat: true}, 0, false},
+		{rbkit.Number{Float: math.Inf(-1), IsFloat: true}, 0, false},
+		{rbkit.Number{Float: math.NaN(), IsFloat: true}, 0, false},
+	} {
+		got, whole := wholeNumber(c.number)
+		assert.Equal(t, c.whole, whole, c.number)
+		assert.Equal(t, c.want, got, c.number)
+	}
+}
+
+func TestAProcessIDThatNoProcessHasIsLeftOut(t *testing.T) {
+	for pid, want := range map[uint64]bool{0: false, 1: true, math.MaxInt32: true, math.MaxInt32 + 1: false, math.MaxUint64: false} {
+		of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, &rbkit.HandshakeReply{PID: pid}, nil, recorded, 0)
+		_, got := of.resource.Attributes().Get(attributeProcessID)
+		assert.Equal(t, want, got, pid)
+	}
+}
+
+func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
+	frames := []rbkit.Frame{{Method: []byte("leaf"), File: []byte("a.rb")}, {Method: []byte("root"), File: []byte("a.rb")}}
+	c := rbkit.NewCollection(rbkit.Documented)
+	require.NoError(t, c.Sample(1, frames))
+	require.NoError(t, c.Sample(1, frames[:1]))
+	require.NoError(t, c.Snapshot(1, []rbkit.Stack{{ID: 1, Frames: frames}, {ID: 2, Frames: frames[:1]}}, []rbkit.FileAllocations{{
+		File: []byte("a.rb"), Allocations: []rbkit.PlaceAllocations{{Line: 7, Count: 5, Size: 40, Stacks: []rbkit.StackCount{{ID: 1, Count: 2}, {ID: 2, Count: 1}}}},
+	}}))
+	var with *bed
+	got := mapCapture(t, &capture.Capture{Messages: []capture.Message{{Data: c.AppendTo(nil, 1, 0)}}},
+		func(b *bed, c *Config) { with, c.Limits.MaxFrames = b, 1 })
+	assert.EqualValues(t, 2, got.state.samples)
+	assert.EqualValues(t, 1, with.counter("samples_dropped"))
+	values := map[string][]int64{}
+	for _, p := range got.profiles {
+		checkValid(t, p)
+		for _, one := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
+			kind := p.Dictionary().StringTable().At(int(one.SampleType().TypeStrindex()))
+			for _, s := range one.Samples().All() {
+				values[kind] = append(values[kind], s.Values().At(0))
+			}
+		}
+	}
+	assert.Equal(t, map[string][]int64{typeSamples: {1}, typeObjects: {1, 4}, typeSpace: {40, 160}}, values, "what a deep stack allocated counts without it")
 }
 
 // Every metric of the statistics has a key, and they are told apart.

@@ -77,7 +77,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverRbkitBadMessages, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_bad_messages",
-		metric.WithDescription("Messages that were not what they should be, by what is wrong (truncated, type, value, limit, message, trailing, parts). Their events before that count. [Alpha]"),
+		metric.WithDescription("Messages that were not what they should be, by what is wrong (truncated, wrong_type, wrong_value, missing, trailing, parts). Their events before that count. [Alpha]"),
 		metric.WithUnit("{message}"),
 	)
 	errs = errors.Join(errs, err)

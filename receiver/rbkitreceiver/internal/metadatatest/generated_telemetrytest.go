@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverRbkitBadMessages(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_bad_messages",
-		Description: "Messages that were not what they should be, by what is wrong (truncated, type, value, limit, message, trailing, parts). Their events before that count. [Alpha]",
+		Description: "Messages that were not what they should be, by what is wrong (truncated, wrong_type, wrong_value, missing, trailing, parts). Their events before that count. [Alpha]",
 		Unit:        "{message}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

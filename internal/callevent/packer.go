@@ -133,6 +133,7 @@ func (p *Packer) Function(f *Function) (uint16, bool) {
 
 // Lane gives the index of l in the batch's table, or false when the batch is full.
 func (p *Packer) Lane(l Lane) (uint16, bool) {
+	l.Name = kept(l.Name)
 	if i, ok := p.lanes.index[l]; ok {
 		return i, true
 	}
@@ -151,6 +152,7 @@ func (p *Packer) Lane(l Lane) (uint16, bool) {
 // Exception gives what stands for the exception type in events, which is never
 // 0, or false when the batch is full.
 func (p *Packer) Exception(exception string) (uint16, bool) {
+	exception = kept(exception)
 	if i, ok := p.exceptions.index[exception]; ok {
 		return i + 1, true
 	}
@@ -193,28 +195,52 @@ func (p *Packer) Add(e *Event) bool {
 	return true
 }
 
+// AddWith is Add for an event with an optional attribute: it adds both, or neither.
+func (p *Packer) AddWith(e *Event, key string, value Value) bool {
+	k, v, ok := p.attribute(key, value, eventSize)
+	if !ok || !p.Add(e) {
+		return false
+	}
+	p.addAttribute(k, v)
+	return true
+}
+
 // Attribute gives an optional attribute to the event that was added last. It
 // reports false, and adds nothing, when there is none or it doesn't fit.
 func (p *Packer) Attribute(key string, value Value) bool {
-	if p.closed || p.Len() == 0 || value.kind == 0 || value.kind >= valueTypeEnd {
+	if p.closed || p.Len() == 0 {
 		return false
 	}
-	k, ok := p.value(StringValue(key))
-	if !ok {
-		return false
+	k, v, ok := p.attribute(key, value, 0)
+	if ok {
+		p.addAttribute(k, v)
 	}
-	v, ok := p.value(value)
-	if !ok || p.size()+attributeSize > p.maxBytes {
-		return false
+	return ok
+}
+
+// attribute enters what an attribute has into the tables, if there is room for it
+// and so many bytes more.
+func (p *Packer) attribute(key string, value Value, more int) (k, v uint16, ok bool) {
+	if value.kind == 0 || value.kind >= valueTypeEnd {
+		return 0, 0, false
 	}
+	if k, ok = p.value(StringValue(key)); !ok {
+		return 0, 0, false
+	}
+	v, ok = p.value(value)
+	return k, v, ok && p.size()+attributeSize+more <= p.maxBytes
+}
+
+// addAttribute adds one that there is room for to the event that was added last.
+func (p *Packer) addAttribute(k, v uint16) {
 	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(p.Len()-1))
 	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(k))
 	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(v))
 	p.narrow()
-	return true
 }
 
 func (p *Packer) value(v Value) (uint16, bool) {
+	v.text = kept(v.text)
 	if i, ok := p.values.index[v]; ok {
 		return i, true
 	}
@@ -367,6 +393,16 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 	return packed, nil
 }
 
+// Name is b as a name or a text can stand in a batch: valid UTF-8 of at most
+// MaxNameBytes. Nothing of what is longer is kept.
+func Name(b []byte) string {
+	if len(b) > MaxNameBytes {
+		// One byte more says whether the cut is between characters.
+		b = b[:MaxNameBytes+1]
+	}
+	return name(string(b))
+}
+
 // name is s as it can stand in a batch: valid UTF-8 of at most MaxNameBytes.
 // What is no UTF-8 is replaced first, because the replacement is longer.
 func name(s string) string {
@@ -374,6 +410,14 @@ func name(s string) string {
 		return s
 	}
 	return cut(strings.ToValidUTF8(cut(s), "\uFFFD"))
+}
+
+// kept is what a table remembers s by: of what is too long the rest is not kept.
+func kept(s string) string {
+	if len(s) <= MaxNameBytes {
+		return s
+	}
+	return strings.Clone(cut(s))
 }
 
 // cut is the beginning of s of at most MaxNameBytes that ends between characters.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -642,4 +643,52 @@ func TestPackingAllocatesNothingForAnEvent(t *testing.T) {
 	require.Greater(t, b.Len(), 50_000)
 	// What remains is the one string that all names of a batch share.
 	assert.LessOrEqual(t, testing.AllocsPerRun(3, round), 2.0)
+}
+
+func TestAnEventIsAddedWithItsAttributeOrNotAtAll(t *testing.T) {
+	p, err := NewPacker(testStream, MinBatchBytes)
+	require.NoError(t, err)
+	long := strings.Repeat("v", 5000)
+	assert.False(t, p.AddWith(&Event{Kind: KindSkip}, "k", Value{}), "a value without a type")
+	for bytes := range 2 * (eventSize + attributeSize) {
+		p.Reset()
+		n := 0
+		for p.AddWith(&Event{Kind: KindSkip, Sequence: uint64(n)}, "k", StringValue(fmt.Sprint(n, long[:4000+bytes]))) {
+			n++
+		}
+		// What is full for an event with an attribute may have room for one without.
+		for p.Add(&Event{Kind: KindSkip, Sequence: uint64(n)}) {
+		}
+		packed, err := p.Close(nil, uint64(n)+1, 0)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(packed.Data), MinBatchBytes)
+		var b Batch
+		require.NoError(t, b.Unpack(packed.Data))
+		require.Len(t, b.Attributes, n)
+		for i, a := range b.Attributes {
+			require.EqualValues(t, i, a.Event)
+			require.Equal(t, fmt.Sprint(i, long[:4000+bytes]), b.Values[a.Value].Str())
+		}
+	}
+}
+
+func TestNoMoreOfALongTextIsKeptThanABatchTakes(t *testing.T) {
+	p, err := NewPacker(testStream, MaxBatchBytes)
+	require.NoError(t, err)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 12 {
+		text := fmt.Sprint(i, strings.Repeat("x", 4<<20))
+		lane, ok := p.Lane(Lane{Name: text})
+		require.True(t, ok)
+		_, ok = p.Exception(text)
+		require.True(t, ok)
+		require.True(t, p.AddWith(&Event{Kind: KindExitTop, Lane: lane}, "k", StringValue(text)))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.Len(t, p.values.index, 13)
+	assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(4<<20))
+	runtime.KeepAlive(p)
 }

@@ -80,6 +80,7 @@ func unstartedBed(t testing.TB, change func(c *Config)) *bed {
 	r, err := newReceiver(settings, config)
 	require.NoError(t, err)
 	r.env.checkPortFiles = 5 * time.Millisecond
+	r.env.silence = time.Millisecond
 	b.receiver = r
 	b.component = sharedreceiver.Once(r, sharedreceiver.Signals{Logs: b.logs, Metrics: b.metrics})
 	return b

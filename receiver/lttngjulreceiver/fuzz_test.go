@@ -4,6 +4,7 @@
 package lttngjulreceiver
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"os"
@@ -47,6 +48,11 @@ func FuzzAgentConnection(f *testing.F) {
 		}
 		ours, theirs := net.Pipe()
 		b.receiver.begin(ours)
+		if isRFC {
+			// What it sends before it was asked is refused.
+			_, err := lttngagent.RFC.ReadRequest(bufio.NewReader(theirs))
+			require.NoError(t, err)
+		}
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)

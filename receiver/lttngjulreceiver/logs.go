@@ -111,7 +111,17 @@ func (a *agent) logLoggers(event string, names []string) {
 
 // ofTheirOwn copies names, which would else keep all names of a list in memory.
 func ofTheirOwn(names []string) []string {
-	rest := strings.Join(names, "")
+	bytes := 0
+	for _, name := range names {
+		bytes += len(name)
+	}
+	// strings.Join would give a single name as it is.
+	var all strings.Builder
+	all.Grow(bytes)
+	for _, name := range names {
+		all.WriteString(name)
+	}
+	rest := all.String()
 	copies := make([]string, len(names))
 	for i, name := range names {
 		copies[i], rest = rest[:len(name)], rest[len(name):]

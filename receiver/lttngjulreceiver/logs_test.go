@@ -16,11 +16,10 @@ import (
 
 func TestNamesInTheQueueHaveMemoryOfTheirOwn(t *testing.T) {
 	list := "a long list of names"
-	names := []string{list[:1], list[2:6]}
-	own := ofTheirOwn(names)
-	assert.Equal(t, []string{"a", "long"}, own)
-	for i := range own {
-		assert.NotSame(t, unsafe.StringData(names[i]), unsafe.StringData(own[i]))
+	for _, names := range [][]string{{list[:1], list[2:6]}, {list[2:6]}, {list[2:6], ""}} {
+		own := ofTheirOwn(names)
+		assert.Equal(t, names, own)
+		assert.NotSame(t, unsafe.StringData(names[0]), unsafe.StringData(own[0]))
 	}
 }
 

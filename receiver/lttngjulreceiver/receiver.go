@@ -74,6 +74,8 @@ type hooks struct {
 	checkPortFiles time.Duration
 	// firstPause is the time between the first two lists of an agent.
 	firstPause time.Duration
+	// silence is how long an agent of the RFC has said nothing when it is first asked.
+	silence time.Duration
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, error) {
@@ -104,7 +106,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			lookups:   make(chan struct{}, maxLookups),
 			counts:    &counts{},
 			stopping:  make(chan struct{}),
-			hooks:     hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause},
+			hooks:     hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence},
 		},
 	}, nil
 }

@@ -5,8 +5,10 @@ package lttngjulreceiver
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -43,9 +45,20 @@ func (r *julReceiver) register(c *conversation) (*agent, error) {
 	return a, r.env.registry.enter(a, first)
 }
 
+// silence is how long an agent of the RFC has said nothing when it is asked for the first
+// time. One of 2.0 registers as soon as it has connected, and has a second for that: what
+// it would be asked in the words of the RFC would end its thread.
+const silence = time.Second
+
 // registerUnheard lets an agent in that doesn't say who it is, as those of the RFC: by
-// its answer to a list.
+// its silence, and its answer to a list.
 func (r *julReceiver) registerUnheard(c *conversation) (*agent, error) {
+	if err := c.wait(time.Now().Add(r.env.silence)); err != nil {
+		if errors.As(err, new(unaskedError)) {
+			err = fmt.Errorf("%w: an agent of 2.0 registers so: leave out `protocol: rfc`", err)
+		}
+		return nil, err
+	}
 	c.with = lttngagent.Agent{Dialect: lttngagent.RFC, Domain: lttngagent.JUL}
 	if _, err := c.list(r.env.config.Limits.ofList(), r.env.config.Limits.RegistrationTimeout); err != nil {
 		return nil, err

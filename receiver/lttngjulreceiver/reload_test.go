@@ -6,6 +6,7 @@ package lttngjulreceiver
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -124,6 +125,35 @@ func TestAnAgentOfTheRFCIsListedAndEnabledByName(t *testing.T) {
 	b.await("it is enabled", func() bool { return agents[0].Enabled()["com.example.db"] == 1 })
 	b.shutdown()
 	assert.Empty(t, agents[0].Enabled())
+}
+
+// TestAnAgentOf2IsNotTalkedToAsOneOfTheRFC: its thread would end, and the program would
+// have no agent until it is started again.
+func TestAnAgentOf2IsNotTalkedToAsOneOfTheRFC(t *testing.T) {
+	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Python} {
+		b := unstartedBed(t, func(c *Config) { c.Protocol = ProtocolRFC })
+		b.receiver.env.silence = patience
+		b.start()
+		agents, _ := playAgents(t, simulated.Options{Address: b.address(), Domain: domain, PID: 1, Loggers: []string{"a"}, Retry: time.Millisecond})
+		b.await("it comes back", func() bool { return b.metric("refused") >= 3 })
+		assert.Equal(t, "byte 0: expected nothing before the next command, got something: an agent of 2.0 registers so: leave out `protocol: rfc`",
+			b.awaitSaid(lineRefused).ContextMap()["error"])
+		assert.Positive(t, b.metric("bad_data"))
+		assert.Zero(t, agents[0].Stats().Unanswered, "nothing was sent to it")
+		b.shutdown()
+	}
+}
+
+func TestAShutdownDoesNotWaitForTheSilenceOfAnAgentOfTheRFC(t *testing.T) {
+	b := unstartedBed(t, func(c *Config) { c.Protocol = ProtocolRFC })
+	b.receiver.env.silence = time.Hour
+	b.start()
+	a := b.connect()
+	b.await("it is accepted", func() bool { return b.metric("connections") == 1 })
+	b.shutdown()
+	sent, err := io.ReadAll(a.in)
+	require.NoError(t, err)
+	assert.Empty(t, sent)
 }
 
 func TestAnAgentOfTheRFCThatNeverAnswersHasNotRegistered(t *testing.T) {

@@ -131,7 +131,7 @@ func (p *process) address(kind callevent.Kind, nanos int64, address uint64, l *l
 	a := &p.addresses
 	sequence := p.number()
 	if !a.wait() || !p.trace.tellsObjects {
-		p.pack(kind, sequence, nanos, p.function(address), l, "", nil)
+		p.pack(kind, sequence, nanos, p.function(address), l, nil)
 		return
 	}
 	if len(a.waiting) == 0 {
@@ -154,7 +154,7 @@ func (p *process) settleAddresses() {
 	p.addresses.givenUp = true
 	for i := range waiting {
 		w := &waiting[i]
-		p.pack(w.kind, w.sequence, w.nanos, p.function(w.address), w.lane, "", nil)
+		p.pack(w.kind, w.sequence, w.nanos, p.function(w.address), w.lane, nil)
 	}
 }
 
@@ -171,7 +171,7 @@ func (p *process) heed(n *notice, v *ctf.Values) {
 	a := &p.addresses
 	if n.kind == noticeName {
 		if name := n.procname.get(v); len(name) > 0 {
-			a.again.program = validString(name)
+			a.again.program = callevent.Name(name)
 			if !p.made {
 				p.program = a.again.program
 			}

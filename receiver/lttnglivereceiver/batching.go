@@ -43,10 +43,16 @@ func (p *process) number() uint64 {
 	return n
 }
 
-// pack packs a call event of a function in a lane, both of this process, with at most
-// one attribute.
-func (p *process) pack(kind callevent.Kind, sequence uint64, nanos int64, f *function, l *lane, key string, value []byte) {
-	for !p.tryPack(kind, sequence, nanos, f, l) {
+// annotation is what a call event has beside its function and its lane.
+type annotation struct {
+	key   string
+	value callevent.Value
+}
+
+// pack packs a call event of a function in a lane, both of this process, with an
+// annotation, or nil.
+func (p *process) pack(kind callevent.Kind, sequence uint64, nanos int64, f *function, l *lane, with *annotation) {
+	for !p.tryPack(kind, sequence, nanos, f, l, with) {
 		// The batch is full, or its times lie too far apart. Any event fits into an
 		// empty one.
 		p.flush()
@@ -54,16 +60,13 @@ func (p *process) pack(kind callevent.Kind, sequence uint64, nanos int64, f *fun
 			p.packer.Reset()
 		}
 	}
-	if key != "" && len(value) > 0 {
-		p.packer.Attribute(key, callevent.StringValue(validString(value)))
-	}
 	p.first = min(p.first, sequence)
 	if p.opened.IsZero() {
 		p.opened = p.trace.env.now()
 	}
 }
 
-func (p *process) tryPack(kind callevent.Kind, sequence uint64, nanos int64, f *function, l *lane) bool {
+func (p *process) tryPack(kind callevent.Kind, sequence uint64, nanos int64, f *function, l *lane, with *annotation) bool {
 	generation := p.packer.Generation()
 	if l.generation != generation {
 		index, ok := p.packer.Lane(l.Lane)
@@ -82,6 +85,9 @@ func (p *process) tryPack(kind callevent.Kind, sequence uint64, nanos int64, f *
 			f.index, f.generation = index, generation
 		}
 		e.Function = f.index
+	}
+	if with != nil {
+		return p.packer.AddWith(&e, with.key, with.value)
 	}
 	return p.packer.Add(&e)
 }
@@ -161,6 +167,7 @@ func (p *process) end(cause callevent.Cause) {
 		p.breaks.add(callevent.End(p.next, cause))
 	}
 	p.flush()
+	p.forgetNames()
 	p.packer = nil
 	p.trace.env.telemetry.processes(-1)
 }

@@ -67,7 +67,7 @@ func (t *trace) meet(key processKey, p *plan, e *ctf.Event, nanos int64) *proces
 		if process.program == "" {
 			// The thread's name, which threads have of their process if they are not called
 			// otherwise, as those of Java and Python are.
-			process.program = strings.TrimSuffix(validString(p.procname.get(&e.Values)), threadSuffix)
+			process.program = strings.TrimSuffix(callevent.Name(p.procname.get(&e.Values)), threadSuffix)
 		}
 	}
 	if t.losses > 0 {
@@ -156,16 +156,28 @@ func (t *trace) call(p *plan, e *ctf.Event, nanos int64, process *process) {
 	case sourceAddress:
 		process.address(kind, nanos, v.Uint(c.address), l)
 	case sourceTop:
-		process.pack(kind, process.number(), nanos, nil, l, "", nil)
+		process.pack(kind, process.number(), nanos, nil, l, nil)
 	case sourceRecord:
-		key := attributeArguments
-		if kind == callevent.KindExit {
-			key = attributeReturnValue
-		}
-		process.pack(kind, process.number(), nanos, process.method(c.class.get(v), c.method.get(v)), l, key, rest)
+		t.callOfRecord(kind, nanos, process, process.method(c.class.get(v), c.method.get(v)), l, rest)
 	case sourceRule:
 		t.rule(p, v, nanos, process, l)
 	}
+}
+
+// callOfRecord packs a call that a log record tells of, with the arguments or the return value
+// that it has in its rest. These are cut to what batches take.
+func (t *trace) callOfRecord(kind callevent.Kind, nanos int64, process *process, f *function, l *lane, rest []byte) {
+	var with *annotation
+	if len(rest) > 0 {
+		with = &annotation{key: attributeArguments, value: callevent.StringValue(callevent.Name(rest))}
+		if kind == callevent.KindExit {
+			with.key = attributeReturnValue
+		}
+		if len(rest) > callevent.MaxNameBytes {
+			t.cutValues++
+		}
+	}
+	process.pack(kind, process.number(), nanos, f, l, with)
 }
 
 // lane is what has the call stack that an event belongs to: its thread, or the key of
@@ -178,8 +190,8 @@ func (t *trace) lane(p *plan, v *ctf.Values, process *process) *lane {
 			t.follower.warnNoKey(p.name, c.rule.rule.KeyField)
 			return nil
 		}
-		t.scratch = appendScalar(t.scratch[:0], v, c.key)
-		return process.laneOf(keyLane(c.rule.index, t.scratch), t.scratch)
+		key := t.keep(appendScalar(t.scratch[:0], v, c.key))
+		return process.laneOf(keyLane(c.rule.index, key), key)
 	}
 	id, ok := p.vtid.get(v)
 	if !ok {
@@ -212,12 +224,19 @@ func (t *trace) rule(p *plan, v *ctf.Values, nanos int64, process *process, l *l
 	case c.name != nil && v.Present(c.name):
 		name = appendScalar(name, v, c.name)
 	case c.kind == callevent.KindExit:
-		process.pack(callevent.KindExitTop, process.number(), nanos, nil, l, "", nil)
+		process.pack(callevent.KindExitTop, process.number(), nanos, nil, l, nil)
 		return
 	}
 	if len(name) == 0 {
 		name = append(name, rule.Entry...)
 	}
-	t.scratch = name
-	process.pack(c.kind, process.number(), nanos, process.named(name), l, "", nil)
+	process.pack(c.kind, process.number(), nanos, process.named(t.keep(name)), l, nil)
+}
+
+// keep keeps the space of a text for the next one, unless it is large, and gives the text.
+func (t *trace) keep(text []byte) []byte {
+	if cap(text) <= 2*callevent.MaxNameBytes {
+		t.scratch = text
+	}
+	return text
 }

@@ -257,3 +257,49 @@ func checkCygSpans(t *testing.T, capture string, p *pipeline) {
 	t.Logf("%d spans, %d of them whole, %d with their parent", len(spans), whole, nested)
 	assert.Positive(t, whole)
 }
+
+// julCalls is a session with calls of Java that have arguments of so many bytes.
+func julCalls(calls, bytes int) *synthetic {
+	s := newSynthetic("arguments", "vpid", "vtid")
+	s.class(julEvent, "msg$", "logger_name$", "class_name$", "method_name$", "long_millis", "int_loglevel", "int_threadid")
+	p := s.stream().packet(10)
+	for i := range calls {
+		p.event(uint64(10+2*i), julEvent, 7, 7, fmt.Sprintf("ENTRY %d %s", i, strings.Repeat("x", bytes)), "l", "C", "m", 0, julFiner, 1)
+		p.event(uint64(11+2*i), julEvent, 7, 7, "RETURN", "l", "C", "m", 0, julFiner, 1)
+	}
+	return s
+}
+
+func TestNoCallIsWithoutItsArgumentsSinceABatchIsFull(t *testing.T) {
+	for name, test := range map[string]struct{ calls, bytes int }{
+		"long": {200, 5000}, "short": {20_000, 55},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRelay(t, []*lttnglive.Recording{julCalls(test.calls, test.bytes).recording(1)}, lttnglive.RelayOptions{})
+			b := newBed(t, reading(r.address()), withoutLogs)
+			b.awaitSaid("The session was closed")
+			b.shutdown()
+			events := b.pipeline.only(t).inOrder(t)
+			require.Len(t, events, 2*test.calls)
+			for i, e := range events {
+				if i%2 == 0 {
+					require.Equal(t, fmt.Sprint(i/2, " ", strings.Repeat("x", test.bytes)), e.values[attributeArguments])
+				}
+			}
+			assert.Zero(t, b.metric("receiver_lttng_live_call_values_cut"))
+		})
+	}
+}
+
+func TestArgumentsThatAreTooLongAreCutAndCounted(t *testing.T) {
+	r := newRelay(t, []*lttnglive.Recording{julCalls(3, callevent.MaxNameBytes).recording(1)}, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()), withoutLogs)
+	b.awaitSaid("The session was closed")
+	b.shutdown()
+	events := b.pipeline.only(t).inOrder(t)
+	require.Len(t, events, 6)
+	for i := range 3 {
+		assert.Equal(t, fmt.Sprint(i, " ", strings.Repeat("x", callevent.MaxNameBytes-2)), events[2*i].values[attributeArguments])
+	}
+	assert.EqualValues(t, 3, b.metric("receiver_lttng_live_call_values_cut"))
+}

@@ -42,7 +42,9 @@ type follower struct {
 	// followed is how many processes are followed, and waiting how many of their call events
 	// wait for names, in all traces.
 	followed, waiting int
-	backoff           *backoff.Backoff
+	// names is how many bytes of names their processes remember.
+	names   int
+	backoff *backoff.Backoff
 	// saved is when positions were stored last.
 	saved time.Time
 	// held is time since began that doesn't count for max_delay, since the session was
@@ -63,6 +65,9 @@ type follower struct {
 	// closed, and has nothing more to say while it is still listed.
 	done chan struct{}
 	over bool
+	// outlived says that the connection is gone on which the session was listed. It is
+	// the watcher's.
+	outlived bool
 }
 
 // sessionCounts are what metrics say of a session.

@@ -37,8 +37,8 @@ type process struct {
 	functions map[string]*function
 	lanes     map[uint64]*lane
 	last      *lane
-	// functionBytes and laneBytes are how many bytes of names are remembered in each.
-	functionBytes, laneBytes int
+	// names is how many bytes both take, about.
+	names int
 	// first is the smallest number in the batch; opened is when its first event came,
 	// closed when the last batch was handed on.
 	first          uint64
@@ -64,11 +64,13 @@ type lane struct {
 
 const (
 	// maxFunctions and maxLanes bound what is remembered of a process, and maxNamesBytes
-	// the names of each, which may be as long as a packet. Beyond it all is forgotten, and
-	// comes again.
+	// what that of all processes of a session takes. Beyond it all is forgotten, and comes
+	// again.
 	maxFunctions  = 1 << 16
 	maxLanes      = 1 << 16
-	maxNamesBytes = 16 * mib
+	maxNamesBytes = 128 * mib
+	// nameBytes is what a function or a lane takes beside the bytes of its names, about.
+	nameBytes = 200
 )
 
 func newProcess(t *trace, key processKey, begun int64) *process {
@@ -94,11 +96,13 @@ func (p *process) laneOf(id uint64, name []byte) *lane {
 		l = p.lanes[id]
 	}
 	if l == nil {
-		l = p.rememberLane(id, validString(name))
+		l = p.rememberLane(id, callevent.Name(name))
 	} else if len(name) > 0 && string(name) != l.Name {
-		if valid := validString(name); valid != l.Name {
-			// Batches may still refer to the lane by its old name.
-			p.laneBytes -= len(l.Name)
+		if valid := callevent.Name(name); valid != l.Name {
+			// Batches, and calls that wait, may still refer to the lane by its old name.
+			if len(p.addresses.waiting) == 0 {
+				p.hold(-nameBytes - len(l.Name))
+			}
 			l = p.rememberLane(id, valid)
 		}
 	}
@@ -107,18 +111,18 @@ func (p *process) laneOf(id uint64, name []byte) *lane {
 }
 
 func (p *process) rememberLane(id uint64, name string) *lane {
-	if len(p.lanes) >= maxLanes || p.laneBytes+len(name) > maxNamesBytes {
-		clear(p.lanes)
-		p.laneBytes = 0
+	if len(p.lanes) >= maxLanes {
+		p.forgetNames()
 	}
+	p.hold(nameBytes + len(name))
 	l := &lane{Lane: callevent.Lane{ID: id, Name: name}}
 	p.lanes[id] = l
-	p.laneBytes += len(name)
 	return l
 }
 
 // method is the function of a class and a method, as Java has them.
 func (p *process) method(class, method []byte) *function {
+	class, method = start(class), start(method)
 	p.scratch = append(p.scratch[:0], class...)
 	if len(class) > 0 {
 		p.scratch = append(p.scratch, '.')
@@ -127,32 +131,59 @@ func (p *process) method(class, method []byte) *function {
 	if f := p.functions[string(p.scratch)]; f != nil {
 		return f
 	}
-	qualified := validString(p.scratch)
-	simple := class[bytes.LastIndexByte(class, '.')+1:]
-	display := validString(method)
-	if len(simple) > 0 {
-		display = validString(simple) + "." + display
+	// Shown are the last part of the class, if it has a name, and the method.
+	simple := bytes.LastIndexByte(class, '.') + 1
+	if simple > 0 && simple == len(class) {
+		simple++
 	}
-	return p.remember(qualified, display)
+	return p.remember(p.scratch, p.scratch[simple:])
 }
 
 // named is the function of a name.
 func (p *process) named(name []byte) *function {
+	name = start(name)
 	if f := p.functions[string(name)]; f != nil {
 		return f
 	}
-	valid := validString(name)
-	return p.remember(valid, valid)
+	return p.remember(name, name)
 }
 
-func (p *process) remember(qualified, display string) *function {
-	size := len(qualified) + len(display)
-	if len(p.functions) >= maxFunctions || p.functionBytes+size > maxNamesBytes {
-		clear(p.functions)
-		p.functionBytes = 0
+// start is what callevent.Name looks at of a name.
+func start(name []byte) []byte { return name[:min(len(name), callevent.MaxNameBytes+1)] }
+
+func (p *process) remember(qualified, display []byte) *function {
+	f := &function{Function: callevent.Function{Qualified: callevent.Name(qualified), Display: callevent.Name(display)}}
+	f.Text = f.Qualified
+	key := f.Qualified
+	if key != string(qualified) {
+		key = string(qualified)
 	}
-	p.functionBytes += size
-	f := &function{Function: callevent.Function{Qualified: qualified, Display: display, Text: qualified}}
-	p.functions[qualified] = f
+	if len(p.functions) >= maxFunctions {
+		p.forgetNames()
+	}
+	p.hold(nameBytes + len(key) + len(f.Qualified) + len(f.Display))
+	p.functions[key] = f
 	return f
+}
+
+// hold notes that so many bytes of names more are remembered. Where those of the session
+// are too many, all its processes forget theirs.
+func (p *process) hold(bytes int) {
+	f := p.trace.follower
+	if f.names+bytes > maxNamesBytes {
+		for other := range f.processes() {
+			other.forgetNames()
+		}
+	}
+	f.names += bytes
+	p.names += bytes
+}
+
+// forgetNames forgets functions and lanes. Calls that wait keep theirs, and do so no longer.
+func (p *process) forgetNames() {
+	p.settleAddresses()
+	clear(p.functions)
+	clear(p.lanes)
+	p.last = nil
+	p.hold(-p.names)
 }

@@ -209,3 +209,36 @@ func TestAStreamThatIsGoneOnAnotherConnectionIsABreak(t *testing.T) {
 		})
 	}
 }
+
+// A stream that hung up may wait for others in its trace when the connection is lost, and
+// is told again on the next.
+func TestAStreamThatHungUpAndWaitsForOthersIsReadOnOnAnotherConnection(t *testing.T) {
+	s := newSynthetic("held", "vpid", "vtid")
+	s.class("shop:sold", "number")
+	s.stream().packet(10).event(10, "shop:sold", 7, 7, 1).event(500, "shop:sold", 7, 7, 2)
+	s.stream().packet(5).event(5, "shop:sold", 7, 8, 3).packet(600).event(600, "shop:sold", 7, 8, 4)
+	recording := s.recording(1)
+	recording.End = 3 * time.Hour
+	for i := range recording.Streams {
+		recording.Streams[i].End = 3 * time.Hour
+	}
+	recording.Streams[1].End = time.Hour
+	recording.Streams[2].Steps[1].At = 2 * time.Hour
+	var clock handClock
+	var asked atomic.Int64
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: func() time.Duration {
+		asked.Add(1)
+		return clock.read()
+	}})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.MaxDelay = time.Hour })
+	b.await("packets", func() bool { return b.metric("receiver_lttng_live_packets") == 2 })
+	clock.move(time.Hour)
+	then := asked.Load()
+	b.await("the hang-up", func() bool { return asked.Load() > then+50 })
+	r.hangUp()
+	b.await("another connection", func() bool { return b.said.FilterMessage("The session is attached again").Len() > 0 })
+	clock.move(3 * time.Hour)
+	b.awaitRecords(4)
+	b.awaitSaid("The session was closed")
+	assert.Zero(t, b.metric("receiver_lttng_live_streams"))
+}

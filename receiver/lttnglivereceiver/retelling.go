@@ -116,6 +116,6 @@ func (t *trace) replace(old *process, again retelling) {
 	}
 	for i := range waiting {
 		w := &waiting[i]
-		p.pack(w.kind, p.number(), w.nanos, p.function(w.address), p.laneOf(w.lane.ID, []byte(w.lane.Name)), "", nil)
+		p.pack(w.kind, p.number(), w.nanos, p.function(w.address), p.laneOf(w.lane.ID, []byte(w.lane.Name)), nil)
 	}
 }

@@ -134,6 +134,12 @@ func (t *telemetry) callEventsDropped(events int64, reason string) {
 	t.builder.ReceiverLttngLiveCallEventsDropped.Add(background, events, withAttribute("reason", reason))
 }
 
+func (t *telemetry) callValuesCut(n int64) {
+	if n > 0 {
+		t.builder.ReceiverLttngLiveCallValuesCut.Add(background, n)
+	}
+}
+
 func (t *telemetry) handoverRetried() { t.builder.ReceiverLttngLiveHandoverRetries.Add(background, 1) }
 
 func (t *telemetry) logRecordsDropped(n int, reason string) {

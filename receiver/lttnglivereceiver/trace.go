@@ -70,6 +70,8 @@ type trace struct {
 	noProcess int64
 	noThread  int64
 	noKey     int64
+	// cutValues are arguments and return values that were too long.
+	cutValues int64
 	// key is space for keys and names.
 	scratch []byte
 	// bad are packets that can't be read, by their streams.
@@ -251,7 +253,8 @@ func (t *trace) publish() {
 		}
 		*dropped.n = 0
 	}
-	t.late = 0
+	t.env.telemetry.callValuesCut(t.cutValues)
+	t.late, t.cutValues = 0, 0
 	if n > 0 {
 		t.follower.counts.newest.Store(t.merger.Time)
 	}

@@ -96,10 +96,18 @@ func (w *watcher) list() ([]lttnglive.Session, error) {
 	return sessions, err
 }
 
+// disconnect closes the connection. A relay daemon that was started again counts IDs from
+// 1 again, so on the next one a key may be that of another session.
 func (w *watcher) disconnect() {
-	if w.conn != nil {
-		_ = w.conn.Close()
-		w.conn, w.viewer = nil, nil
+	if w.conn == nil {
+		return
+	}
+	_ = w.conn.Close()
+	w.conn, w.viewer = nil, nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.followers {
+		f.outlived = true
 	}
 }
 
@@ -122,7 +130,7 @@ func (w *watcher) follow(sessions []lttnglive.Session) {
 		if !w.patterns.match(sessionName(s)) {
 			continue
 		}
-		if f := w.followers[key]; f != nil && !f.isGone() {
+		if f := w.followers[key]; f != nil && !f.isReplaceable() {
 			continue
 		}
 		if reason := w.unreadable(s); reason != "" {
@@ -179,9 +187,11 @@ func (f *follower) isDone() bool {
 	}
 }
 
-// isGone reports whether the follower has ended though its session was not closed: if
-// it is listed again, it is read again.
-func (f *follower) isGone() bool { return f.isDone() && !f.over }
+// isReplaceable reports whether a session that is listed under the follower's key is to
+// be read by a new one: this one has ended, and its session was not closed, or the
+// listed one may be another. What was read of it is not read twice: that is known by
+// trace.
+func (f *follower) isReplaceable() bool { return f.isDone() && (!f.over || f.outlived) }
 
 // active are the followers that have not ended.
 func (w *watcher) active() []*follower {

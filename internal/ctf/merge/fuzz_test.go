@@ -18,6 +18,7 @@ type words struct {
 	now     time.Duration
 	streams []*merge.Stream
 	ended   map[*merge.Stream]bool
+	over    map[*merge.Stream]bool
 	given   int // packets
 }
 
@@ -74,6 +75,7 @@ func (w *words) say(m *merge.Merger) {
 		s.End()
 	case 10:
 		s.Again()
+		w.ended[s] = w.over[s]
 	case 11:
 		s.Lose(merge.Cleared)
 	case 12, 13:
@@ -93,7 +95,7 @@ func FuzzMerger(f *testing.F) {
 			t.Fatal(err)
 		}
 		m := merge.New(trace, merge.Options{MaxDelay: 1000})
-		w := &words{data: data, ended: map[*merge.Stream]bool{}}
+		w := &words{data: data, ended: map[*merge.Stream]bool{}, over: map[*merge.Stream]bool{}}
 		newest, back := int64(math.MinInt64), 0
 		open := map[*merge.Loss]bool{}
 		take := func() {
@@ -104,6 +106,8 @@ func FuzzMerger(f *testing.F) {
 				switch {
 				case kind == merge.PacketEnd:
 					back++
+				case kind == merge.StreamEnd:
+					w.over[m.Stream] = true
 				case kind == merge.LossBegin && open[m.Loss], kind == merge.LossEnd && !open[m.Loss]:
 					t.Fatalf("%s of %+v", kind, m.Loss)
 				case kind == merge.LossBegin:

@@ -226,7 +226,7 @@ func (m *Merger) take(s *Stream) Kind {
 		// Nothing has happened at the time of the stream's promise.
 		m.Stream, m.Time = s, m.passed
 		m.order.remove(s.number)
-		m.streams[s.number] = nil
+		m.streams[s.number], s.over = nil, true
 		m.ended++
 		return StreamEnd
 	}

@@ -62,8 +62,18 @@ func (s *Stream) Resume(at Position) {
 // Again says that the stream's packets come again from some point on, as they do after
 // another connection was made: those that were given before are passed over. Where
 // packets have no sequence numbers, those are that end no later than the last one,
-// and a loss of cause Interrupted stands before the next.
-func (s *Stream) Again() { s.tell(input{kind: inputAgain}) }
+// and a loss of cause Interrupted stands before the next. A stream that has ended goes on
+// with it, unless Next has returned its StreamEnd.
+func (s *Stream) Again() {
+	if s.over {
+		return
+	}
+	if s.head == headEnd {
+		s.idle()
+	}
+	s.ended = false
+	s.tell(input{kind: inputAgain})
+}
 
 // again says whether a packet was read before; if only in part, skip is how many of its
 // events.

@@ -21,7 +21,8 @@ type Stream struct {
 	number int
 
 	queue queue
-	ended bool
+	// ended says that nothing more comes, over that all that came was given out.
+	ended, over bool
 	// promise is what nothing that comes up is older than.
 	promise int64
 	// unresolved says that the input in front can't be understood yet.
@@ -93,8 +94,8 @@ func (s *Stream) Promise(class, cycles uint64) {
 // what it is told next.
 func (s *Stream) Lose(cause Cause) { s.tell(input{kind: inputLose, cause: cause}) }
 
-// End says that nothing more comes of the stream. What it is told afterwards is
-// passed over, and packets stay the caller's.
+// End says that nothing more comes of the stream. What it is told afterwards, but Again,
+// is passed over, and packets stay the caller's.
 func (s *Stream) End() {
 	s.ended = true
 	s.wake()

@@ -33,6 +33,7 @@ type TelemetryBuilder struct {
 	ReceiverLttngLiveBytes               metric.Int64Counter
 	ReceiverLttngLiveCallEvents          metric.Int64Counter
 	ReceiverLttngLiveCallEventsDropped   metric.Int64Counter
+	ReceiverLttngLiveCallValuesCut       metric.Int64Counter
 	ReceiverLttngLiveCleared             metric.Int64Counter
 	ReceiverLttngLiveConnectionFailures  metric.Int64Counter
 	ReceiverLttngLiveEvents              metric.Int64Counter
@@ -120,6 +121,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_lttng_live_call_events_dropped",
 		metric.WithDescription("Call events that were not handed on, by reason (permanent_error, invalid, shutdown of a batch; no_process and no_thread for events that don't say whose they are; no_key for an event of a rule without its key). [Alpha]"),
 		metric.WithUnit("{event}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverLttngLiveCallValuesCut, err = builder.meter.Int64Counter(
+		"otelcol_receiver_lttng_live_call_values_cut",
+		metric.WithDescription("Arguments and return values of calls that were cut, since they have more than 16 KiB. [Alpha]"),
+		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveCleared, err = builder.meter.Int64Counter(

@@ -26,6 +26,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverLttngLiveBytes.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveCallEvents.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveCallEventsDropped.Add(context.Background(), 1)
+	tb.ReceiverLttngLiveCallValuesCut.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveCleared.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveConnectionFailures.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveEvents.Add(context.Background(), 1)
@@ -61,6 +62,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveCallEventsDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverLttngLiveCallValuesCut(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveCleared(t, testTel,

@@ -132,9 +132,6 @@ type Number struct {
 // Snapshot is what was allocated since the one before. What was freed is not subtracted.
 type Snapshot struct{ stacks, allocations list }
 
-// Stacks is how many stacks there are, and Files how many files.
-func (s Snapshot) Stacks() int { return s.stacks.n }
-
 // Files is how many files something was allocated in.
 func (s Snapshot) Files() int { return s.allocations.n }
 

@@ -110,6 +110,7 @@ func TestWhatMayBeWrittenOtherwise(t *testing.T) {
 		{"an ID of any size", event(0, "82 03 cf ff ff ff ff ff ff ff ff 04 c0"), []string{"obj_created 18446744073709551615 nil"}},
 		{"an ID that is signed but not negative", event(0, "82 03 d3 00 00 00 00 00 00 00 05 04 c0"), []string{"obj_created 5 nil"}},
 		{"no class", event(0, "81 03 05"), []string{"obj_created 5 nil"}},
+		{"another field in the place of the class", event(0, "82 03 05 63 a1 41"), []string{"obj_created 5 nil"}},
 		{"a class as str8", event(0, "82 03 05 04 d9 02 41 42"), []string{`obj_created 5 "AB"`}},
 		{"a class as raw or str16", event(0, "82 03 05 04 da 00 02 41 42"), []string{`obj_created 5 "AB"`}},
 		{"a class as raw or str32", event(0, "82 03 05 04 db 00 00 00 02 41 42"), []string{`obj_created 5 "AB"`}},

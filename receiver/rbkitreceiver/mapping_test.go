@@ -239,6 +239,19 @@ func TestEveryObjectOfADumpIsARecordOnRequest(t *testing.T) {
 	assert.EqualValues(t, references, all.Int())
 }
 
+func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
+	b := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
+	env := b.receiver.env
+	records := objectRecords{env: env, origin: newOrigin(env.config, &env.config.Servers[0], nil, nil, recorded, 0)}
+	records.add(&rbkit.Object{ID: 20}, recorded)
+	records.add(&rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}, recorded)
+	keys := func(i int) []string {
+		return slices.Sorted(maps.Keys(records.records.At(i).Attributes().AsRaw()))
+	}
+	assert.Equal(t, []string{attributeObjectID, attributeClass}, keys(0))
+	assert.Subset(t, keys(1), []string{attributeObjectSize, attributeLine, attributeFile})
+}
+
 func TestAllocationsAreBoundedAndDontOverflow(t *testing.T) {
 	a := newAllocations(newNames(10), &LimitsConfig{MaxFiles: 10, MaxSites: 2})
 	for i := range 4 {

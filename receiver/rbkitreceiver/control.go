@@ -31,7 +31,7 @@ type control struct {
 
 	mu        sync.Mutex
 	requester *zmtp.Requester
-	// tracing and profiling say that the receiver switched that on.
+	// tracing and profiling say that the receiver may have switched that on.
 	tracing, profiling bool
 }
 
@@ -142,10 +142,11 @@ func (c *control) correct(ctx context.Context) (rbkit.HandshakeReply, bool) {
 		return h, ok
 	}
 	for _, command := range c.missing(h) {
+		// It may have it, also where its answer doesn't come any more.
+		c.note(command)
 		if !c.order(ctx, command) {
 			return h, false
 		}
-		c.note(command)
 	}
 	if h, ok = c.handshake(ctx); !ok {
 		return h, false
@@ -179,7 +180,7 @@ func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
 	return commands
 }
 
-// note remembers what was switched on.
+// note remembers what may have been switched on.
 func (c *control) note(command rbkit.Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

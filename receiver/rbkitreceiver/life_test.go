@@ -48,6 +48,26 @@ func TestWhatIsWantedIsSwitchedOnAndOffAgain(t *testing.T) {
 	assert.False(t, server.State().ObjectTraceEnabled)
 }
 
+func TestWhatIsSwitchedOnWhenTheEndComesIsSwitchedOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	asked := make(chan struct{})
+	server := play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
+		if c == rbkit.StartCPUProfiling {
+			cancel()
+			<-asked // nobody waits for the answer
+		}
+	}})
+	env := unstartedBed(t, following(server), profiling).receiver.env
+	c := newControl(env, &env.config.Servers[0], env.logger)
+	_, ok := c.correct(ctx)
+	close(asked)
+	assert.False(t, ok)
+	c.leave(context.Background())
+	assert.Contains(t, server.orders(), rbkit.StopMemoryProfile)
+	assert.Contains(t, server.orders(), rbkit.StopCPUProfiling)
+}
+
 func TestWhatOthersSwitchedOnStaysOn(t *testing.T) {
 	hello := released
 	hello.ObjectTraceEnabled, hello.CPUProfiling = true, true

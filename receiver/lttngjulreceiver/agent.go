@@ -25,10 +25,14 @@ type agent struct {
 
 	// released says that the application was let go on.
 	released bool
-	// introduced says that it was said that the agent has registered. origin is whose its
-	// log records are; nil where no pipeline takes them.
-	introduced bool
-	origin     *origin
+	// origin is whose its log records are; nil where the agent is not introduced yet, or no
+	// pipeline takes them. held are those that wait for it: what the agent refused of its
+	// first commands.
+	origin *origin
+	held   []logEntry
+	// started is when its process was, once that was looked up; 0: it is not known.
+	started  uint64
+	lookedUp bool
 	// undo are the commands that leave the agent as it was, the last first to be sent.
 	undo      []lttngagent.Command
 	inventory inventory
@@ -59,11 +63,25 @@ func (a *agent) leave(latest time.Time) {
 
 // run talks with the agent until it has gone or is left.
 func (a *agent) run() {
-	e := endingOf(a.work())
-	if e.isOurs() {
-		a.leaveOver()
+	a.sayRegistered()
+	if a.who.Dialect == lttngagent.RFC {
+		// Nobody waits for it.
+		a.introduce()
 	}
+	e := endingOf(a.work())
 	a.gone(e)
+	if e.cause != causeShutdown && !e.forgets(a.who.Domain) {
+		a.part(e)
+	}
+}
+
+// part takes back what the agent was told whose connection is about to be closed, or is.
+// What it may not have read is told it when it comes back.
+func (a *agent) part(e ending) {
+	if len(a.undo) == 0 || e.reads() && a.conversation.takeBack(a.undo, a.env.config.CommandTimeout) {
+		return
+	}
+	a.env.leftovers.keep(a.life(), a.undo)
 }
 
 // work carries out orders, in between asks for loggers, and waits when there is nothing

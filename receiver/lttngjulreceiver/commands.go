@@ -46,10 +46,19 @@ func (a *agent) carryOut(command lttngagent.Command) error {
 	case lttngagent.List:
 		return a.list()
 	case lttngagent.RegistrationDone:
-		return a.registrationDone()
+		err := a.registrationDone()
+		// Nobody waits for the agent any more.
+		a.introduce()
+		// It cannot be found out any more once the agent has closed its connection.
+		a.life()
+		return err
 	}
 	code, err := a.conversation.order(command, a.env.config.CommandTimeout)
 	if failed := a.outcome(command, code, err); failed != nil {
+		if undo := undoOf(command); undo != nil && a.conversation.told {
+			// It may have been done.
+			a.undo = append(a.undo, undo)
+		}
 		return failed
 	}
 	a.note(command, err == nil && code == lttngagent.Success)
@@ -57,14 +66,11 @@ func (a *agent) carryOut(command lttngagent.Command) error {
 	return nil
 }
 
-// registrationDone lets the application go on, and then has time to find out whose the
-// agent is.
+// registrationDone lets the application go on.
 func (a *agent) registrationDone() error {
 	command := lttngagent.RegistrationDone{}
 	a.released = true
-	err := a.outcome(command, lttngagent.Success, a.conversation.tell(command, a.env.config.CommandTimeout))
-	a.introduce()
-	return err
+	return a.outcome(command, lttngagent.Success, a.conversation.tell(command, a.env.config.CommandTimeout))
 }
 
 // list asks for the agent's loggers.
@@ -122,22 +128,29 @@ func (a *agent) outcome(command lttngagent.Command, code lttngagent.Code, err er
 // note remembers what takes back a command that succeeded. One that takes something back
 // is not tried again, whatever became of it.
 func (a *agent) note(command lttngagent.Command, succeeded bool) {
+	if undo := undoOf(command); undo != nil {
+		if succeeded {
+			a.undo = append(a.undo, undo)
+		}
+		return
+	}
+	for i := len(a.undo) - 1; i >= 0; i-- {
+		if a.undo[i] == command {
+			a.undo = slices.Delete(a.undo, i, i+1)
+			return
+		}
+	}
+}
+
+// undoOf is what takes back a command; nil: nothing has to.
+func undoOf(command lttngagent.Command) lttngagent.Command {
 	switch c := command.(type) {
 	case lttngagent.Enable:
-		if succeeded {
-			a.undo = append(a.undo, lttngagent.Disable{Logger: c.Logger})
-		}
+		return lttngagent.Disable{Logger: c.Logger}
 	case lttngagent.EnableContext:
-		if succeeded {
-			a.undo = append(a.undo, lttngagent.DisableContext(c))
-		}
+		return lttngagent.DisableContext(c)
 	default:
-		for i := len(a.undo) - 1; i >= 0; i-- {
-			if a.undo[i] == command {
-				a.undo = slices.Delete(a.undo, i, i+1)
-				return
-			}
-		}
+		return nil
 	}
 }
 

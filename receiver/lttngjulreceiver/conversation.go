@@ -31,8 +31,9 @@ type conversation struct {
 	in   *bufio.Reader
 	// purse has the bytes of the budget that what was read takes.
 	purse *purse
-	// out is used for each command.
-	out []byte
+	// out is used for each command; told says that the last was sent, whole.
+	out  []byte
+	told bool
 
 	mu sync.Mutex
 	// deadline is that of what goes on; idle says that this is waiting for nothing.
@@ -55,6 +56,9 @@ func (c *conversation) close() {
 	// Giving back always succeeds.
 	_ = c.purse.settle(0)
 }
+
+// errLeft: the agent closed the connection while it was asked nothing.
+var errLeft = errors.New("the agent closed the connection")
 
 // unaskedError: an agent sends something without being asked.
 type unaskedError struct{}
@@ -117,16 +121,23 @@ func (c *conversation) list(limits lttngagent.Limits, timeout time.Duration) (lt
 	return reply, c.late(err, "a list of loggers", timeout)
 }
 
-// send sends a command in one piece.
+// send sends a command, before which nothing may have come.
 func (c *conversation) send(command lttngagent.Command, timeout time.Duration) error {
+	c.told = false
 	if c.in.Buffered() > 0 {
 		return unaskedError{}
 	}
+	return c.write(command, timeout)
+}
+
+// write sends a command in one piece.
+func (c *conversation) write(command lttngagent.Command, timeout time.Duration) error {
 	var err error
 	if c.out, err = c.with.AppendCommand(c.out[:0], command); err != nil {
 		return err
 	}
 	_, err = c.conn.Write(c.out)
+	c.told = err == nil
 	return c.late(err, "that "+command.Type().String()+" is read", timeout)
 }
 
@@ -158,10 +169,14 @@ func (c *conversation) wait(until time.Time) error {
 	if err == nil {
 		return unaskedError{}
 	}
-	if timedOut(err) {
+	switch {
+	case timedOut(err):
 		return nil
+	case errors.Is(err, io.EOF):
+		return errLeft
+	default:
+		return err
 	}
-	return err
 }
 
 // begin begins something that has a timeout.

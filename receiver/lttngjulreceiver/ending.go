@@ -80,8 +80,13 @@ func (e ending) isOrdinary() bool {
 	return e.cause == causeClosed || e.cause == causeShutdown && e.err == nil
 }
 
-// isOurs reports whether the receiver closed the connection of an agent that may come
-// back. One that closes it itself has ended, or forgets what it was told.
-func (e ending) isOurs() bool {
-	return e.cause == causeSilent || e.cause == causeBadData || e.cause == causeMemory
+// reads reports whether an agent that is closed may still read what it is told: only one
+// that did nothing in time may not.
+func (e ending) reads() bool { return e.cause == causeBadData || e.cause == causeMemory }
+
+// forgets reports whether an agent of a domain that has gone so has forgotten what it was
+// told. Java's forget it when the last handler is closed, and then close the connection;
+// where it is lost in any other way they come back and know it, and so do Python's.
+func (e ending) forgets(domain lttngagent.Domain) bool {
+	return errors.Is(e.err, errLeft) && domain != lttngagent.Python
 }

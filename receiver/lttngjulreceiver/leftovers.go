@@ -24,8 +24,8 @@ const maxLeftovers = 1024
 // maxUndo is how many commands are remembered of one.
 const maxUndo = 1024
 
-// leftovers are the commands that leave agents as they were whose connection the receiver
-// closed, and which could not be told them. Agents count what is enabled, and the count
+// leftovers are the commands that leave agents as they were whose connection was lost, and
+// which could not be told them. Agents count what is enabled, and the count
 // outlives the connection: one that comes back is enabled once more, and at a shutdown it
 // is disabled as often. Until then a count of two is as good as one; and where a process
 // has two agents of a domain, as with two class loaders, it isn't known which comes back:
@@ -79,16 +79,12 @@ func (l *leftovers) take(of life) []lttngagent.Command {
 	return undo
 }
 
-// life finds out whose the agent is. Its connection is open.
+// life says whose the agent is. It has to be found out while the connection is open.
 func (a *agent) life() life {
-	return life{domain: a.who.Domain, pid: a.pid, started: a.env.lookUp(a).started}
-}
-
-// leaveOver remembers what the agent is not told, because its connection is closed.
-func (a *agent) leaveOver() {
-	if len(a.undo) > 0 {
-		a.env.leftovers.keep(a.life(), a.undo)
+	if !a.lookedUp {
+		a.env.lookUp(a)
 	}
+	return life{domain: a.who.Domain, pid: a.pid, started: a.started}
 }
 
 // takeLeftovers has the agent told what it was not told before.

@@ -91,14 +91,17 @@ func (l *logEntry) size() (records, bytes int) {
 	return max(1, len(l.loggers)), bytes
 }
 
-// log hands on an entry of an agent, if a pipeline takes any.
+// log hands on an entry of an agent, if a pipeline takes any, or keeps it until the agent
+// is introduced.
 func (a *agent) log(at time.Time, entry logEntry) {
-	a.introduce()
-	if a.env.logs == nil {
-		return
-	}
 	entry.origin, entry.time = a.origin, at
-	a.env.logs.Add(entry)
+	switch {
+	case a.env.logs == nil:
+	case a.origin == nil:
+		a.held = append(a.held, entry)
+	default:
+		a.env.logs.Add(entry)
+	}
 }
 
 // logLoggers hands on what happened to loggers.

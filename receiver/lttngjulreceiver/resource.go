@@ -49,12 +49,15 @@ const maxLookups = 2
 
 // lookUp says what is known of the process that an agent is in.
 func (e *environment) lookUp(a *agent) process {
+	a.lookedUp = true
 	if a.pid == 0 {
 		return process{}
 	}
 	e.lookups <- struct{}{}
 	defer func() { <-e.lookups }()
-	return processOf(a.conversation.conn, a.pid)
+	p := processOf(a.conversation.conn, a.pid)
+	a.started = p.started
+	return p
 }
 
 // resourceOf makes the resource of what comes from an agent.

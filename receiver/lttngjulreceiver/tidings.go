@@ -14,17 +14,18 @@ import (
 	"github.com/callbraid/callbraid/internal/lttngagent"
 )
 
-// introduce says that the agent has registered, once. It is called before anything else
-// is said of it, and as late as can be: it takes time to find out whose the agent is.
-func (a *agent) introduce() {
-	if a.introduced {
-		return
-	}
-	a.introduced = true
+// sayRegistered says that the agent has registered.
+func (a *agent) sayRegistered() {
 	if since, say := a.env.lines.registered.Say(a.env.now()); say {
 		a.env.logger.Info("An LTTng agent has registered", a.fields(zap.Int("since_last_line", since))...)
 	}
-	if a.env.logs == nil {
+}
+
+// introduce begins the agent's log records, once: with whose they are, which takes time to
+// find out and so comes when nobody waits for the agent, and with those that had to wait
+// for it.
+func (a *agent) introduce() {
+	if a.env.logs == nil || a.origin != nil {
 		return
 	}
 	a.origin = &origin{resource: a.env.resourceOf(a), domain: a.who.Domain.String()}
@@ -33,6 +34,10 @@ func (a *agent) introduce() {
 		attributes = append(attributes, text(attributePeerAddress, tcp.IP.String()), number(attributePeerPort, int64(tcp.Port)))
 	}
 	a.log(a.registered, logEntry{event: eventRegistered, severity: plog.SeverityNumberInfo, body: "Agent registered", attributes: attributes})
+	for _, entry := range a.held {
+		a.log(entry.time, entry)
+	}
+	a.held = nil
 }
 
 // fields are what a line in the log says of the agent.

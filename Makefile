@@ -16,7 +16,8 @@ BENCH_ONLY ?=
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
-	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/...
+	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
+	./internal/rbkitserver/... ./internal/zmtp/...
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim

@@ -16,12 +16,26 @@ import (
 // number itself, events/op.
 func Events(b *testing.B, events int, do func()) {
 	b.Helper()
+	report(b, events, measure(b, do))
+}
+
+// Bytes is Events for what handles so many bytes as well, of which it reports how many
+// MB it handles in a second of processor time, MB/cpu-s.
+func Bytes(b *testing.B, bytes, events int, do func()) {
+	b.Helper()
+	used := measure(b, do)
+	report(b, events, used)
+	b.ReportMetric(float64(bytes)*float64(b.N)/used.Seconds()/1e6, "MB/cpu-s")
+}
+
+// measure runs do until the benchmark has measured enough, and says what that took.
+func measure(b *testing.B, do func()) time.Duration {
 	b.ReportAllocs()
 	begin := process()
 	for b.Loop() {
 		do()
 	}
-	report(b, events, process()-begin)
+	return process() - begin
 }
 
 // report reports what was used for all rounds of so many events each.

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver"
 	"go.uber.org/goleak"
@@ -134,10 +135,11 @@ type pipeline struct {
 	// hang, while not nil, holds every hand-over until it is closed.
 	hang chan struct{}
 	// spoils says that it changes what it refuses.
-	spoils  bool
-	traces  []ptrace.Traces
-	logs    []plog.Logs
-	metrics []pmetric.Metrics
+	spoils   bool
+	traces   []ptrace.Traces
+	logs     []plog.Logs
+	metrics  []pmetric.Metrics
+	profiles []pprofile.Profiles
 }
 
 func (p *pipeline) Capabilities() consumer.Capabilities {
@@ -154,6 +156,12 @@ func (p *pipeline) ConsumeLogs(_ context.Context, logs plog.Logs) error {
 
 func (p *pipeline) ConsumeMetrics(_ context.Context, metrics pmetric.Metrics) error {
 	return p.consume(func() { p.metrics = append(p.metrics, metrics) }, func() {})
+}
+
+func (p *pipeline) ConsumeProfiles(_ context.Context, profiles pprofile.Profiles) error {
+	return p.consume(func() { p.profiles = append(p.profiles, profiles) }, func() {
+		profiles.ResourceProfiles().RemoveIf(func(pprofile.ResourceProfiles) bool { return true })
+	})
 }
 
 func (p *pipeline) consume(accept, spoil func()) error {
@@ -189,8 +197,8 @@ func (p *pipeline) tried() int {
 	return p.tries
 }
 
-// names are the start times of all batches, or the bodies of all log records, in the
-// order in which they were accepted, by hand-over.
+// names are the start times of all spans, the bodies of all log records, or the times of
+// all profiles, in the order in which they were accepted, by hand-over.
 func (p *pipeline) names() [][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,6 +220,15 @@ func (p *pipeline) names() [][]string {
 			}
 		}
 		all = append(all, bodies)
+	}
+	for _, profiles := range p.profiles {
+		var times []string
+		for _, resource := range profiles.ResourceProfiles().All() {
+			for _, profile := range resource.ScopeProfiles().At(0).Profiles().All() {
+				times = append(times, strconv.Itoa(int(profile.Time())))
+			}
+		}
+		all = append(all, times)
 	}
 	return all
 }

@@ -10,8 +10,9 @@
 //     and logged once for a burst.
 //   - Each signal has its own hand-over, so that a pipeline that refuses one of them
 //     holds up no other. Batches of call events wait, or are held in bounded memory
-//     (Batches); log records wait in a bounded queue (Logs, which is a Queue of them);
-//     metrics are not tried again, because the next collection says it all (Metrics).
+//     (Batches); log records, spans that are no batches, and profiles wait in bounded
+//     queues (Queue); metrics are not tried again, because the next collection says it
+//     all (Metrics).
 //   - Each hand-over is observed once (receiverhelper), from its first try to its end.
 //
 // Nothing here is called for each event. The package knows pipelines and batches, and

@@ -37,7 +37,7 @@ const (
 // be 0.
 type QueueSettings[T, D any] struct {
 	Settings
-	// MaxItems is how many items (log records, spans, profiles) can wait, and MaxBytes
+	// MaxItems is how many items (log records, spans, samples) can wait, and MaxBytes
 	// how many bytes of them, those included that are being handed on. An entry that is
 	// larger than a bound fits where there is nothing else.
 	MaxItems, MaxBytes int

@@ -20,6 +20,7 @@
 //		)
 //	}
 //
+// or, where it gives profiles too, made with the same functions of package xreceiver,
 // and its receiver.go has Start and Shutdown of Receiver. The package knows no protocol
 // and no data.
 package sharedreceiver

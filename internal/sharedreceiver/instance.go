@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/xconsumer"
 )
 
 // Receiver is one receiver for all signals of a configuration.
@@ -22,9 +23,10 @@ type Receiver interface {
 
 // Signals are what the pipelines begin with; nil: no pipeline takes that signal.
 type Signals struct {
-	Traces  consumer.Traces
-	Logs    consumer.Logs
-	Metrics consumer.Metrics
+	Traces   consumer.Traces
+	Logs     consumer.Logs
+	Metrics  consumer.Metrics
+	Profiles xconsumer.Profiles
 }
 
 // instance is what the collector gets for each signal of a configuration.

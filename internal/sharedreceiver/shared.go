@@ -9,7 +9,9 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/xconsumer"
 	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/xreceiver"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -43,6 +45,11 @@ func (s *Shared) CreateLogs(_ context.Context, settings receiver.Settings, confi
 // CreateMetrics gives the receiver of a configuration, which hands on metrics to next.
 func (s *Shared) CreateMetrics(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
 	return s.instance(settings, config, func(signals *Signals) { signals.Metrics = next })
+}
+
+// CreateProfiles gives the receiver of a configuration, which hands on profiles to next.
+func (s *Shared) CreateProfiles(_ context.Context, settings receiver.Settings, config component.Config, next xconsumer.Profiles) (xreceiver.Profiles, error) {
+	return s.instance(settings, config, func(signals *Signals) { signals.Profiles = next })
 }
 
 // instance gives the instance of a configuration, after use has said where a signal

@@ -66,17 +66,20 @@ func TestThereIsOneReceiverForAllSignalsOfAConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	metrics, err := shared.CreateMetrics(ctx, settings, one, consumertest.NewNop())
 	require.NoError(t, err)
+	profiles, err := shared.CreateProfiles(ctx, settings, one, consumertest.NewNop())
+	require.NoError(t, err)
 	assert.Same(t, traces, logs)
 	assert.Same(t, traces, metrics)
+	assert.Same(t, traces, profiles)
 	second, err := shared.CreateLogs(ctx, settings, other, consumertest.NewNop())
 	require.NoError(t, err)
 	assert.NotSame(t, traces, second)
 	require.Len(t, *all, 2)
 
-	for _, r := range []component.Component{traces, logs, metrics} {
+	for _, r := range []component.Component{traces, logs, metrics, profiles} {
 		require.NoError(t, r.Start(ctx, componenttest.NewNopHost()))
 	}
-	for _, r := range []component.Component{traces, logs, metrics, metrics} {
+	for _, r := range []component.Component{traces, logs, metrics, profiles, profiles} {
 		require.NoError(t, r.Shutdown(ctx))
 	}
 	first := (*all)[0]
@@ -85,6 +88,7 @@ func TestThereIsOneReceiverForAllSignalsOfAConfiguration(t *testing.T) {
 	assert.NotNil(t, first.next.Traces)
 	assert.NotNil(t, first.next.Logs)
 	assert.NotNil(t, first.next.Metrics)
+	assert.NotNil(t, first.next.Profiles)
 	assert.Zero(t, (*all)[1].starts)
 
 	// After a reload the same configuration makes another receiver.
@@ -108,6 +112,7 @@ func TestAReceiverIsToldWhichSignalsNoPipelineUses(t *testing.T) {
 	assert.Nil(t, next.Traces)
 	assert.NotNil(t, next.Logs)
 	assert.Nil(t, next.Metrics)
+	assert.Nil(t, next.Profiles)
 }
 
 func TestAReceiverThatWasNotStartedIsShutDown(t *testing.T) {

@@ -18,12 +18,17 @@ var suites = []suite{
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
 	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
+	{pkg: "./internal/rbkit", pattern: "^BenchmarkDecode$", time: "0.5s"},
+	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x"},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
+	{pkg: "./receiver/rbkitreceiver", pattern: "^BenchmarkMessagesToPdata$", time: "1s"},
 }
 
 // Units of the benchmarks.
 const (
 	cpuPerEvent     = "cpu-ns/event"
+	perMessage      = "ns/message"
+	megabytesPerCPU = "MB/cpu-s"
 	eventsPerCPU    = "Mevents/cpu-s"
 	peak, peakAtTen = "peak-MiB", "peak-MiB-at-10x"
 	allocations     = "allocs/op"
@@ -41,8 +46,9 @@ type claim struct {
 	// value is of one benchmark's median, or a ratio of two.
 	benchmark, metric string
 	over, overMetric  string
-	// peer is the program that benchmark runs; empty: none. It is compared with where it
-	// is in PATH, and remedy says how it gets there.
+	// peer is the program that benchmark runs, or, with its whole path, a file that it is
+	// made with; empty: none. It is compared with where it is there, the program in PATH,
+	// and remedy says how it gets there.
 	peer, remedy string
 }
 
@@ -54,6 +60,17 @@ func timesBabeltrace(what string, bound float64, trace, ours, theirs string) cla
 		what: what, bound: bound, unit: "times as many events",
 		benchmark: name + trace + "/" + theirs, metric: cpuPerEvent, over: name + trace + "/" + ours, overMetric: cpuPerEvent,
 		peer: "babeltrace2", remedy: "apt-get install babeltrace2 (Debian)",
+	}
+}
+
+// timesLibzmq claims that messages of a size are received so many times as fast as libzmq
+// does, from the same publisher.
+func timesLibzmq(what, size string) claim {
+	const name = "BenchmarkReceive/"
+	return claim{
+		what: what, bound: 1, unit: "times as many messages a second",
+		benchmark: name + size + "/libzmq", metric: perMessage, over: name + size + "/callbraid", overMetric: perMessage,
+		peer: "/usr/include/zmq.h", remedy: "apt-get install gcc libc6-dev libzmq3-dev (Debian)",
 	}
 }
 
@@ -75,4 +92,11 @@ var claims = []claim{
 	timesBabeltrace("  without contexts", 3, "bare", "logRecords", "babeltrace2Text"),
 	timesBabeltrace("LTTng: batches and paired spans, against babeltrace2 -o dummy", 1, "contexts", "spans", "babeltrace2Dummy"),
 	{what: "LTTng agents: 1,000 with 500 loggers each, listed by the distribution", bound: 5, atMost: true, unit: "s", benchmark: "BenchmarkListAgents", metric: listed},
+	{what: "Rbkit: decode captured object events", bound: 600, unit: "MB of messages per CPU-second", benchmark: "BenchmarkDecode/objects", metric: megabytesPerCPU},
+	{what: "Rbkit: decode captured object space dumps", bound: 600, unit: "MB of messages per CPU-second", benchmark: "BenchmarkDecode/dumps", metric: megabytesPerCPU},
+	{what: "  allocations per event", bound: 0.001, atMost: true, unit: "per event", benchmark: "BenchmarkDecode/dumps", metric: allocationsPerEvent},
+	{what: "  messages to pdata, released dialect", bound: 100, unit: "MB of messages per CPU-second", benchmark: "BenchmarkMessagesToPdata/released-30s", metric: megabytesPerCPU},
+	{what: "  messages to pdata, documented dialect", bound: 100, unit: "MB of messages per CPU-second", benchmark: "BenchmarkMessagesToPdata/documented-30s", metric: megabytesPerCPU},
+	timesLibzmq("ZMTP: messages of 1 KiB over loopback, against libzmq in C", "1KiB"),
+	timesLibzmq("ZMTP: messages of 100 KiB", "100KiB"),
 }

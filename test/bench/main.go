@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -68,9 +69,13 @@ func (s suite) measures(c claim) bool {
 	return regexp.MustCompile(s.pattern).MatchString(name)
 }
 
-// isMissing reports whether a program is not in PATH.
-func isMissing(program string) bool {
-	_, err := exec.LookPath(program)
+// isMissing reports whether a program is not in PATH, or a file not where its path says.
+func isMissing(peer string) bool {
+	if filepath.IsAbs(peer) {
+		_, err := os.Stat(peer)
+		return err != nil
+	}
+	_, err := exec.LookPath(peer)
 	return err != nil
 }
 

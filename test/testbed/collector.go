@@ -75,7 +75,18 @@ func fromEnvironment(t testing.TB, variable string) string {
 // test's own.
 func Start(t testing.TB, configuration string, environment ...string) *Collector {
 	t.Helper()
-	c := launch(t, configuration, environment)
+	return launch(t, configuration, environment, nil).awaitReady(t)
+}
+
+// StartGated starts a collector as Start does, with a feature gate that is on.
+func StartGated(t testing.TB, gate, configuration string) *Collector {
+	t.Helper()
+	return launch(t, configuration, nil, []string{"--feature-gates", gate}).awaitReady(t)
+}
+
+// awaitReady waits until a collector that was started is ready, and gives it.
+func (c *Collector) awaitReady(t testing.TB) *Collector {
+	t.Helper()
 	Eventually(t, "the collector is ready", func() (bool, string) {
 		select {
 		case <-c.exited:
@@ -99,7 +110,7 @@ var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 // StartFails starts a collector that cannot start, and gives what it logged.
 func StartFails(t testing.TB, configuration string) string {
 	t.Helper()
-	c := launch(t, configuration, nil)
+	c := launch(t, configuration, nil, nil)
 	select {
 	case <-c.exited:
 	case <-time.After(Patience):
@@ -111,7 +122,7 @@ func StartFails(t testing.TB, configuration string) string {
 	return c.log.String()
 }
 
-func launch(t testing.TB, configuration string, environment []string) *Collector {
+func launch(t testing.TB, configuration string, environment, arguments []string) *Collector {
 	t.Helper()
 	binary := Binary(t)
 	c := &Collector{
@@ -119,9 +130,10 @@ func launch(t testing.TB, configuration string, environment []string) *Collector
 		log: &log{}, exited: make(chan struct{}),
 	}
 	host, port, _ := strings.Cut(c.metrics, ":")
-	c.command = exec.Command(binary,
+	c.command = exec.Command(binary, append([]string{
 		"--config", c.write(t, "base.yaml", fmt.Sprintf(base, c.health, c.pprof, host, port)),
-		"--config", c.write(t, "test.yaml", configuration))
+		"--config", c.write(t, "test.yaml", configuration),
+	}, arguments...)...)
 	c.command.Env = append(append(os.Environ(), "DIR="+c.Dir, "HEALTH="+c.health), environment...)
 	c.command.Stdout, c.command.Stderr = c.log, c.log
 	if err := c.command.Start(); err != nil {

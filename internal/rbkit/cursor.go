@@ -1,0 +1,277 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkit
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/tinylib/msgp/msgp"
+)
+
+// cursor reads msgpack from a message. After something is wrong it reads nothing more.
+//
+// The first bytes that nearly all values here have are read here, everything else by
+// msgp.
+type cursor struct {
+	message []byte // nil after something was wrong
+	at      int    // never beyond the end of the message
+	err     *ProtocolError
+}
+
+func newCursor(message []byte) cursor { return cursor{message: message} }
+
+// rest is what stands from here on.
+func (c *cursor) rest() []byte { return c.message[c.at:] }
+
+// leave goes on where only rest is left.
+func (c *cursor) leave(rest []byte) { c.at = len(c.message) - len(rest) }
+
+// failure is what was wrong, as an error.
+func (c *cursor) failure() error {
+	if c.err == nil {
+		return nil
+	}
+	return c.err
+}
+
+// fail notes what is wrong where the cursor stands.
+func (c *cursor) fail(problem Problem, expected, got string) {
+	if c.err == nil {
+		c.err = &ProtocolError{Problem: problem, Offset: c.at, Expected: expected, Got: got}
+	}
+	c.message, c.at = nil, 0
+}
+
+// wrong notes what msgp says is wrong where the cursor stands.
+func (c *cursor) wrong(expected string, err error) {
+	var below msgp.UintBelowZero
+	var above msgp.UintOverflow
+	switch {
+	case errors.Is(err, msgp.ErrShortBytes):
+		c.fail(Truncated, expected, fmt.Sprintf("the end of the message after %d bytes", len(c.message)))
+	case errors.As(err, &below):
+		c.fail(WrongValue, expected, fmt.Sprint(below.Value))
+	case errors.As(err, &above):
+		c.fail(WrongValue, expected, fmt.Sprint(above.Value))
+	default:
+		c.fail(WrongType, expected, fmt.Sprintf("%s (%#02x)", msgp.NextType(c.rest()), c.message[c.at]))
+	}
+}
+
+// First bytes of msgpack's values, with the bits that are part of the value.
+const (
+	firstMap, firstMapBits     = 0x80, 0x0f
+	firstArray, firstArrayBits = 0x90, 0x0f
+	firstText, firstTextBits   = 0xa0, 0x1f
+	firstNil                   = 0xc0
+	firstFloat64               = 0xcb
+	firstUint16, firstUint32   = 0xcd, 0xce
+	lastSmall                  = 0x7f // the largest number that is its own first byte
+)
+
+// Sizes of numbers, their first byte included.
+const (
+	sizeUint16, sizeUint32, sizeFloat64 = 3, 5, 9
+)
+
+// mapping reads the head of a map, and gives how many pairs it has.
+func (c *cursor) mapping(expected string) (pairs int) {
+	if c.at < len(c.message) && c.message[c.at]&^firstMapBits == firstMap {
+		pairs = int(c.message[c.at] & firstMapBits)
+		c.at++
+		return pairs
+	}
+	n, rest, err := msgp.ReadMapHeaderBytes(c.rest())
+	if err != nil {
+		c.wrong(expected, err)
+		return 0
+	}
+	c.leave(rest)
+	return int(n)
+}
+
+// array reads the head of an array, and gives how many elements it has.
+func (c *cursor) array(expected string) (elements int) {
+	if c.at < len(c.message) && c.message[c.at]&^firstArrayBits == firstArray {
+		elements = int(c.message[c.at] & firstArrayBits)
+		c.at++
+		return elements
+	}
+	n, rest, err := msgp.ReadArrayHeaderBytes(c.rest())
+	if err != nil {
+		c.wrong(expected, err)
+		return 0
+	}
+	c.leave(rest)
+	return int(n)
+}
+
+// number reads a number that is not negative.
+func (c *cursor) number(expected string) uint64 {
+	if c.at+sizeUint32 <= len(c.message) {
+		b := c.message[c.at : c.at+sizeUint32]
+		switch {
+		case b[0] <= lastSmall:
+			c.at++
+			return uint64(b[0])
+		case b[0] == firstUint32:
+			c.at += sizeUint32
+			return uint64(binary.BigEndian.Uint32(b[1:]))
+		case b[0] == firstUint16:
+			c.at += sizeUint16
+			return uint64(binary.BigEndian.Uint16(b[1:]))
+		}
+	}
+	return c.rareNumber(expected)
+}
+
+func (c *cursor) rareNumber(expected string) uint64 {
+	n, rest, err := msgp.ReadUint64Bytes(c.rest())
+	if err != nil {
+		c.wrong(expected, err)
+		return 0
+	}
+	c.leave(rest)
+	return n
+}
+
+// follows reads a byte, if it is that one.
+func (c *cursor) follows(b byte) bool {
+	if c.at < len(c.message) && c.message[c.at] == b {
+		c.at++
+		return true
+	}
+	return false
+}
+
+// null reads nil, if that is what stands there.
+func (c *cursor) null() bool { return c.follows(firstNil) }
+
+// text reads a text, as str, as raw of the old msgpack, or as bin. It is nil for nil, and
+// otherwise not.
+func (c *cursor) text(expected string) []byte {
+	if c.at < len(c.message) && c.message[c.at]&^firstTextBits == firstText {
+		begin := c.at + 1
+		if end := begin + int(c.message[c.at]&firstTextBits); end <= len(c.message) {
+			c.at = end
+			return c.message[begin:end:end]
+		}
+	}
+	if c.null() {
+		return nil
+	}
+	return c.rareText(expected)
+}
+
+func (c *cursor) rareText(expected string) []byte {
+	read := msgp.ReadStringZC
+	if msgp.NextType(c.rest()) == msgp.BinType {
+		read = msgp.ReadBytesZC
+	}
+	text, rest, err := read(c.rest())
+	if err != nil {
+		c.wrong(expected, err)
+		return nil
+	}
+	c.leave(rest)
+	return text
+}
+
+// key reads the key of a pair. One that is no number of ours is passed over, and noKey.
+func (c *cursor) key() uint64 {
+	if c.at < len(c.message) && c.message[c.at] <= lastSmall {
+		c.at++
+		return uint64(c.message[c.at-1])
+	}
+	if t := msgp.NextType(c.rest()); t == msgp.UintType || t == msgp.IntType {
+		if n, rest, err := msgp.ReadUint64Bytes(c.rest()); err == nil {
+			c.leave(rest)
+			return n
+		}
+	}
+	c.skip()
+	return noKey
+}
+
+const noKey = math.MaxUint64
+
+// maxMilliseconds is the last time that Unix nanoseconds in 64 bits have.
+const maxMilliseconds = math.MaxInt64 / 1e6
+
+const expectedTime = "a time, in milliseconds since 1970"
+
+// time reads a time: whole milliseconds in a float64, as a rule.
+func (c *cursor) time() Time {
+	if c.at+sizeFloat64 <= len(c.message) && c.message[c.at] == firstFloat64 {
+		ms := math.Float64frombits(binary.BigEndian.Uint64(c.message[c.at+1:]))
+		if ms >= 0 && ms <= maxMilliseconds {
+			c.at += sizeFloat64
+			return Time(ms)
+		}
+	}
+	return c.rareTime()
+}
+
+func (c *cursor) rareTime() Time {
+	var ms float64
+	var rest []byte
+	var err error
+	switch msgp.NextType(c.rest()) {
+	case msgp.IntType, msgp.UintType:
+		var n int64
+		n, rest, err = msgp.ReadInt64Bytes(c.rest())
+		ms = float64(n)
+	default:
+		ms, rest, err = msgp.ReadFloat64Bytes(c.rest())
+	}
+	switch {
+	case err != nil:
+		c.wrong(expectedTime, err)
+		return 0
+	case !(ms >= 0 && ms <= maxMilliseconds): // NaN too
+		c.fail(WrongValue, expectedTime, fmt.Sprint(ms))
+		return 0
+	}
+	c.leave(rest)
+	return Time(ms)
+}
+
+// skip passes over a value, however deep it is, in a loop.
+func (c *cursor) skip() {
+	const expected = "a value"
+	for values := uint64(1); values > 0 && c.err == nil; values-- {
+		switch msgp.NextType(c.rest()) {
+		case msgp.MapType:
+			values += 2 * uint64(c.mapping(expected))
+		case msgp.ArrayType:
+			values += uint64(c.array(expected))
+		default:
+			rest, err := msgp.Skip(c.rest())
+			if err != nil {
+				c.wrong(expected, err)
+				return
+			}
+			c.leave(rest)
+		}
+	}
+}
+
+// messageType is the type of a message. The cursor stands anywhere then.
+func (c *cursor) messageType() (eventType uint64, ok bool) {
+	for range c.mapping("a message: a map") {
+		switch key := c.key(); {
+		case c.err != nil:
+			return 0, false
+		case key == fieldType:
+			eventType = c.number("the type of an event")
+			return eventType, c.err == nil
+		}
+		c.skip()
+	}
+	c.fail(Missing, "a message with a type", "none")
+	return 0, false
+}

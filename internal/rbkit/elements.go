@@ -1,0 +1,307 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkit
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/tinylib/msgp/msgp"
+)
+
+// What errors expect, where it is read in several places.
+const (
+	expectedID    = "the ID of an object"
+	expectedClass = "the name of a class"
+	expectedSize  = "the size of an object"
+	expectedStack = "the ID of a stack"
+	expectedCount = "a count"
+	expectedFile  = "the name of a file"
+	expectedLine  = "the number of a line"
+)
+
+// listed reads n elements by read, and remembers where they lie.
+func (c *cursor) listed(n int, read func(*cursor)) list {
+	begin := c.at
+	for range n {
+		if read(c); c.err != nil {
+			return list{}
+		}
+	}
+	return list{n: n, raw: c.message[begin:c.at]}
+}
+
+// references reads a list of IDs. It is a loop of its own since dumps are full of them.
+func (c *cursor) references() References {
+	if c.null() {
+		return References{}
+	}
+	n := c.array("references: an array")
+	begin, at := c.at, c.at
+	for range n {
+		if at+sizeUint32 <= len(c.message) && c.message[at] == firstUint32 {
+			at += sizeUint32
+			continue
+		}
+		c.at = at
+		if c.number(expectedID); c.err != nil {
+			return References{}
+		}
+		at = c.at
+	}
+	c.at = at
+	return References{list{n: n, raw: c.message[begin:at]}}
+}
+
+// usualCreated reads an object into o as all servers write one that is created, if that
+// is how it is written: the ID and the class.
+func (c *cursor) usualCreated(o *Object) bool {
+	begin := c.at
+	if c.follows(firstMap|2) && c.follows(fieldID) {
+		o.ID = c.number(expectedID)
+		if c.follows(fieldClass) {
+			o.Class = c.text(expectedClass)
+			return true
+		}
+	}
+	c.at = min(begin, len(c.message))
+	return false
+}
+
+// usualDumped is usualCreated for an object that is dumped: all that is known of it.
+func (c *cursor) usualDumped(o *Object) bool {
+	begin := c.at
+	if c.follows(firstMap|6) && c.follows(fieldID) {
+		o.ID = c.number(expectedID)
+		if c.follows(fieldClass) {
+			o.Class = c.text(expectedClass)
+			if c.follows(fieldReferences) {
+				o.References = c.references()
+				if c.follows(fieldFile) {
+					o.File = c.text(expectedFile)
+					if c.follows(fieldLine) {
+						o.Line = c.line()
+						if c.follows(fieldSize) {
+							o.Size, o.Sized = c.number(expectedSize), true
+							return true
+						}
+					}
+				}
+			}
+		}
+	}
+	c.at = min(begin, len(c.message))
+	return false
+}
+
+// object reads an object that is created, destroyed or dumped into o, whatever it has in
+// whatever order.
+func (c *cursor) object(o *Object) {
+	*o = Object{}
+	hasID := false
+	for range c.mapping("an object: a map") {
+		switch c.key() {
+		case fieldID:
+			o.ID = c.number(expectedID)
+			hasID = true
+		case fieldClass:
+			o.Class = c.text(expectedClass)
+		case fieldReferences:
+			o.References = c.references()
+		case fieldFile:
+			o.File = c.text(expectedFile)
+		case fieldLine:
+			o.Line = c.line()
+		case fieldSize:
+			o.Size, o.Sized = c.number(expectedSize), true
+		default:
+			c.skip()
+		}
+		if c.err != nil {
+			return
+		}
+	}
+	if !hasID {
+		c.fail(Missing, "an object with an ID", "none")
+	}
+}
+
+// line reads a line; nil is 0.
+func (c *cursor) line() uint64 {
+	if c.null() {
+		return 0
+	}
+	return c.number(expectedLine)
+}
+
+// frames reads a stack.
+func (c *cursor) frames() Frames {
+	return Frames{c.listed(c.array("frames: an array"), func(c *cursor) { c.frame() })}
+}
+
+func (c *cursor) frame() (f Frame) {
+	for range c.mapping("a frame: a map") {
+		switch c.key() {
+		case fieldMethod:
+			f.Method = c.text("the name of a method")
+		case fieldLabel:
+			f.Label = c.text("a label")
+		case fieldFile:
+			f.File = c.text(expectedFile)
+		case fieldLine:
+			f.Line = c.line()
+		case fieldSingleton:
+			f.Singleton = c.flag()
+		case fieldThread:
+			f.Thread = c.number("the ID of a thread")
+		default:
+			c.skip()
+		}
+		if c.err != nil {
+			return Frame{}
+		}
+	}
+	return f
+}
+
+// flag reads 0 or 1, or a bool.
+func (c *cursor) flag() bool {
+	if msgp.NextType(c.rest()) == msgp.BoolType {
+		is, rest, err := msgp.ReadBoolBytes(c.rest())
+		if err == nil {
+			c.leave(rest)
+			return is
+		}
+	}
+	return c.number("0 or 1") != 0
+}
+
+// stats reads what GC.stat says.
+func (c *cursor) stats() Stats {
+	return Stats{c.listed(c.mapping("statistics: a map"), func(c *cursor) { c.stat() })}
+}
+
+// stat reads a name and a number. ok is false where one of them is something else, as ""
+// for what a Ruby doesn't have.
+func (c *cursor) stat() (name []byte, number Number, ok bool) {
+	if t := msgp.NextType(c.rest()); t != msgp.StrType && t != msgp.BinType {
+		c.skip()
+		c.skip()
+		return nil, Number{}, false
+	}
+	name = c.text("the name of a number")
+	var rest []byte
+	var err error
+	switch msgp.NextType(c.rest()) {
+	case msgp.IntType, msgp.UintType:
+		if number.Integer, rest, err = msgp.ReadInt64Bytes(c.rest()); err != nil {
+			var u uint64
+			u, rest, err = msgp.ReadUint64Bytes(c.rest())
+			number = Number{Float: float64(u), IsFloat: true}
+		}
+	case msgp.Float64Type, msgp.Float32Type:
+		number.IsFloat = true
+		number.Float, rest, err = msgp.ReadFloat64Bytes(c.rest())
+	default:
+		c.skip()
+		return nil, Number{}, false
+	}
+	if err != nil {
+		c.wrong("a number", err)
+		return nil, Number{}, false
+	}
+	c.leave(rest)
+	return name, number, true
+}
+
+// snapshot reads an allocation snapshot.
+func (c *cursor) snapshot() (s Snapshot) {
+	for range c.mapping("a snapshot: a map") {
+		switch c.key() {
+		case fieldStacks:
+			if !c.null() {
+				s.stacks = c.listed(c.mapping("stacks: a map"), func(c *cursor) { c.stack() })
+			}
+		case fieldAllocations:
+			if !c.null() {
+				s.allocations = c.listed(c.mapping("files: a map"), func(c *cursor) {
+					c.file(func(Allocation) bool { return true })
+				})
+			}
+		default:
+			c.skip()
+		}
+		if c.err != nil {
+			return Snapshot{}
+		}
+	}
+	return s
+}
+
+func (c *cursor) stack() (id uint64, frames Frames) {
+	id = c.number(expectedStack)
+	return id, c.frames()
+}
+
+// file reads the allocations of a file and yields each, until yield says that it is
+// enough.
+func (c *cursor) file(yield func(Allocation) bool) (more bool) {
+	file := c.text(expectedFile)
+	for range c.mapping("the allocations of a file: a map") {
+		a := c.allocation()
+		if a.File = file; c.err != nil || !yield(a) {
+			return false
+		}
+	}
+	return c.err == nil
+}
+
+// allocation reads an allocation, without its file.
+func (c *cursor) allocation() (a Allocation) {
+	a.Line, a.Class, a.Size = c.place()
+	for range c.mapping("an allocation: a map") {
+		switch c.key() {
+		case fieldCount:
+			a.Count = c.number(expectedCount)
+		case fieldStacks:
+			if !c.null() {
+				a.Stacks = StackCounts{c.listed(c.mapping("counts of stacks: a map"), func(c *cursor) {
+					c.number(expectedStack)
+					c.number(expectedCount)
+				})}
+			}
+		default:
+			c.skip()
+		}
+		if c.err != nil {
+			return Allocation{}
+		}
+	}
+	return a
+}
+
+// place reads "LINE CLASS SIZE", of which the class may have spaces.
+func (c *cursor) place() (line uint64, class []byte, size uint64) {
+	const expected = `"LINE CLASS SIZE"`
+	before := *c
+	text := c.text(expected)
+	first, last := bytes.IndexByte(text, ' '), bytes.LastIndexByte(text, ' ')
+	if c.err == nil && first < last {
+		var badLine, badSize error
+		line, badLine = strconv.ParseUint(string(text[:first]), 10, 64)
+		size, badSize = strconv.ParseUint(string(text[last+1:]), 10, 64)
+		if badLine == nil && badSize == nil {
+			if class = text[first+1 : last]; string(class) == hiddenClass {
+				class = nil
+			}
+			return line, class, size
+		}
+	}
+	if c.err == nil {
+		*c = before // the error is about where the text begins
+		c.fail(WrongValue, expected, fmt.Sprintf("%.64q", text))
+	}
+	return 0, nil, 0
+}

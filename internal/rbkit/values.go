@@ -1,0 +1,198 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkit
+
+import (
+	"encoding/binary"
+	"iter"
+	"time"
+)
+
+// The keys of messages (document, "Message fields"). 18 is missing there.
+const (
+	fieldType        = 0
+	fieldTime        = 1
+	fieldPayload     = 2
+	fieldID          = 3
+	fieldClass       = 4
+	fieldReferences  = 5
+	fieldFile        = 6
+	fieldLine        = 7
+	fieldSize        = 8
+	fieldCounter     = 9
+	fieldCorrelation = 10
+	fieldObjects     = 11 // "complete_message_count", which it is not
+	fieldMethod      = 12
+	fieldLabel       = 13
+	fieldSingleton   = 14
+	fieldThread      = 15
+	fieldStacks      = 16
+	fieldCount       = 17
+	fieldAllocations = 18
+)
+
+// Time is milliseconds since 1970, by the server's clock when something was packed. It
+// may step back.
+type Time int64
+
+// Time is the same as a time.
+func (t Time) Time() time.Time { return time.UnixMilli(int64(t)).UTC() }
+
+// Object is what is known of an object. Texts lie in the message.
+type Object struct {
+	ID    uint64
+	Class []byte // nil: hidden. Anonymous classes have an address, so there is no end of them
+	// The others are of dumped objects.
+	References References // to objects, which needn't be there
+	File       []byte     // where it was made; nil: unknown
+	Line       uint64
+	Size       uint64 // bytes
+	Sized      bool   // there is a size
+}
+
+// References is a list of IDs of objects.
+type References struct{ list }
+
+// All are the IDs, in the order of the message.
+func (r References) All() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		c := newCursor(r.raw)
+		for range r.n {
+			var id uint64
+			if b := c.rest(); len(b) >= sizeUint32 && b[0] == firstUint32 {
+				id = uint64(binary.BigEndian.Uint32(b[1:]))
+				c.at += sizeUint32
+			} else {
+				id = c.number(expectedID)
+			}
+			if !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// Part says what the part of an object space dump is that stands before its objects.
+type Part struct {
+	Correlation uint64 // is the same for all parts of a dump
+	Objects     uint64 // of all parts
+	Here        int    // objects that this part announces
+}
+
+// Frame is a frame of a stack. Texts lie in the message.
+type Frame struct {
+	Method    []byte // nil: none, as for the main program
+	Label     []byte // with class and block, as Class#method; nil in allocation snapshots
+	File      []byte // "<cfunc>" for what is written in C, whose line means nothing
+	Line      uint64 // the first of the method
+	Singleton bool
+	Thread    uint64 // a Ruby object's ID; 0 in the documented dialect, which has none
+}
+
+// Frames is a stack, leaf first.
+type Frames struct{ list }
+
+// All are the frames, leaf first.
+func (f Frames) All() iter.Seq[Frame] {
+	return func(yield func(Frame) bool) {
+		c := newCursor(f.raw)
+		for range f.n {
+			if !yield(c.frame()) {
+				return
+			}
+		}
+	}
+}
+
+// Stats is what GC.stat says: names and numbers.
+type Stats struct{ list }
+
+// All are the names, which lie in the message, and their numbers. What this Ruby doesn't
+// have is left out.
+func (s Stats) All() iter.Seq2[[]byte, Number] {
+	return func(yield func([]byte, Number) bool) {
+		c := newCursor(s.raw)
+		for range s.n {
+			name, number, ok := c.stat()
+			if ok && !yield(name, number) {
+				return
+			}
+		}
+	}
+}
+
+// Number is a number as it was sent.
+type Number struct {
+	Integer int64
+	Float   float64 // if IsFloat
+	IsFloat bool    // also for what is above the largest int64
+}
+
+// Snapshot is what was allocated since the one before. What was freed is not subtracted.
+type Snapshot struct{ stacks, allocations list }
+
+// Files is how many files something was allocated in.
+func (s Snapshot) Files() int { return s.allocations.n }
+
+// AllStacks are the stacks by their ID, which holds in this snapshot only.
+func (s Snapshot) AllStacks() iter.Seq2[uint64, Frames] {
+	return func(yield func(uint64, Frames) bool) {
+		c := newCursor(s.stacks.raw)
+		for range s.stacks.n {
+			if !yield(c.stack()) {
+				return
+			}
+		}
+	}
+}
+
+// AllAllocations are the allocations, file by file.
+func (s Snapshot) AllAllocations() iter.Seq[Allocation] {
+	return func(yield func(Allocation) bool) {
+		c := newCursor(s.allocations.raw)
+		for range s.allocations.n {
+			if !c.file(yield) {
+				return
+			}
+		}
+	}
+}
+
+// hiddenClass is what snapshots have in the place of a class that is hidden.
+const hiddenClass = "(null)"
+
+// Allocation is what was allocated of one class and size at one place. Texts lie in the
+// message.
+type Allocation struct {
+	File   []byte
+	Line   uint64
+	Class  []byte // nil: hidden
+	Size   uint64 // bytes of each, without what it points to
+	Count  uint64
+	Stacks StackCounts // by which stacks; empty: unknown
+}
+
+// StackCounts is how often something was allocated by which stack.
+type StackCounts struct{ list }
+
+// All are the IDs of stacks, and how often.
+func (s StackCounts) All() iter.Seq2[uint64, uint64] {
+	return func(yield func(uint64, uint64) bool) {
+		c := newCursor(s.raw)
+		for range s.n {
+			if id := c.number(expectedStack); !yield(id, c.number(expectedCount)) {
+				return
+			}
+		}
+	}
+}
+
+// list is n elements that were checked, and lie in the message.
+type list struct {
+	n   int
+	raw []byte
+}
+
+// Len is how many elements there are.
+func (l list) Len() int { return l.n }

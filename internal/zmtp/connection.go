@@ -1,0 +1,87 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zmtp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+// connection sends and receives bytes, with deadlines, under a context. One goroutine
+// may read while another writes.
+type connection struct {
+	conn    net.Conn
+	peer    string
+	options Options
+	in      input
+	ctx     context.Context // of the call under way
+	sent    int64           // bytes
+}
+
+func newConnection(conn net.Conn, options Options) *connection {
+	return &connection{conn: conn, peer: conn.RemoteAddr().String(), options: options.withDefaults()}
+}
+
+// under has the end of ctx close the connection until release is called, which says
+// whether it came to that.
+func (c *connection) under(ctx context.Context) (release func() (closed bool)) {
+	c.ctx = ctx
+	stop := context.AfterFunc(ctx, func() {
+		// An error leaves what waits to its deadline.
+		_ = c.conn.Close()
+	})
+	return func() bool { return !stop() }
+}
+
+// fill waits for more bytes until the deadline; the zero time is none. what is expected
+// is for the error.
+func (c *connection) fill(deadline time.Time, what string) error {
+	err := c.conn.SetReadDeadline(deadline)
+	if err == nil {
+		err = c.in.read(c.conn)
+	}
+	if err != nil {
+		return &TransferError{Offset: c.in.received, What: what, Err: transferCause(c.ctx, err)}
+	}
+	return nil
+}
+
+// progress is how many bytes have to get through within one time-out.
+const progress = 64 << 10
+
+// write sends b. Every progress bytes have a time-out of their own.
+func (c *connection) write(b []byte) error {
+	for len(b) > 0 {
+		piece := b[:min(len(b), progress)]
+		err := c.conn.SetWriteDeadline(time.Now().Add(c.options.Timeout))
+		n := 0
+		if err == nil {
+			n, err = c.conn.Write(piece)
+		}
+		c.sent += int64(n)
+		if err != nil {
+			return &TransferError{Offset: c.sent, What: "the other side to take what is sent", Err: transferCause(c.ctx, err)}
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// fail is the error of a stage.
+func (c *connection) fail(stage Stage, err error) error {
+	return &Error{Peer: c.peer, Stage: stage, Err: err}
+}
+
+// isTimeout reports whether a transfer ended at its deadline.
+func isTimeout(err error) bool { return errors.Is(err, ErrTimeout) }
+
+// closeOnce closes a connection that may be closed.
+func closeOnce(conn net.Conn) error {
+	if err := conn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zmtp_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/zmtp"
+)
+
+// deadlines are those of the reads of a subscriber that gets opening and then traffic,
+// one byte at a time.
+func deadlines(t *testing.T, opening, traffic string, options zmtp.Options) (ofOpening, ofTraffic []time.Time) {
+	t.Helper()
+	conn := newScript(opening+traffic, 1)
+	_, err := received(t, conn, options)
+	require.ErrorIs(t, err, zmtp.ErrClosed)
+	return conn.deadlines[:len(opening)], conn.deadlines[len(opening):]
+}
+
+func TestTheOpeningHasOneDeadline(t *testing.T) {
+	began := time.Now()
+	opening, _ := deadlines(t, pub, "", zmtp.Options{Timeout: time.Minute})
+	require.Len(t, slices.Compact(opening), 1)
+	require.WithinRange(t, opening[0], began.Add(time.Minute), time.Now().Add(time.Minute))
+}
+
+func TestAMessageThatDripsHasNoMoreTimeThanOneThatStops(t *testing.T) {
+	const size = 200_000
+	body := strings.Repeat("a", size/2)
+	_, traffic := deadlines(t, pub, long(1, body)+long(0, body), zmtp.Options{})
+	// The first byte is waited for, then every 64 KiB have a deadline.
+	require.Len(t, slices.Compact(traffic[1:len(traffic)-1]), 1+size/(64<<10))
+}
+
+func TestBetweenMessagesThereIsTimeUntilAPing(t *testing.T) {
+	began := time.Now()
+	_, traffic := deadlines(t, pub, "\x00\x01a", zmtp.Options{Heartbeat: time.Minute, Timeout: time.Hour})
+	for _, idle := range []int{0, 3} {
+		require.WithinRange(t, traffic[idle], began.Add(time.Minute), time.Now().Add(time.Minute))
+	}
+	require.WithinRange(t, traffic[1], began.Add(time.Hour), time.Now().Add(time.Hour))
+}
+
+func TestAPeerOfVersion30MayBeSilentForEver(t *testing.T) {
+	_, traffic := deadlines(t, null30+ready("PUB"), "\x00\x01a", zmtp.Options{})
+	require.Equal(t, []time.Time{{}, traffic[1], traffic[2], {}}, traffic)
+	require.NotZero(t, traffic[1])
+}
+
+func TestATimeToLiveHoldsFromThenOn(t *testing.T) {
+	const ping = "\x04\x07\x04PING\x00\x0a" // one second
+	began := time.Now()
+	_, traffic := deadlines(t, pub, ping, zmtp.Options{Heartbeat: time.Minute})
+	require.WithinRange(t, traffic[0], began.Add(time.Minute), time.Now().Add(time.Minute))
+	require.WithinRange(t, traffic[len(ping)], began.Add(time.Second), time.Now().Add(time.Second))
+}

@@ -1,0 +1,128 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zmtp
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The greeting (RFC 23, "The Greeting"): a signature of 10 bytes, the version, the
+// mechanism, whether we are the server, and filler.
+const (
+	greetingSize    = 64
+	signatureFirst  = 0xff
+	signatureLast   = 0x7f
+	signatureSize   = 10
+	versionMajorAt  = 10
+	versionMinorAt  = 11
+	mechanismAt     = 12
+	mechanismSize   = 20
+	asServerAt      = 32
+	versionMajor    = 3
+	greetingFailure = "a ZMTP 3 greeting"
+)
+
+// opening is a connection of which nothing is known.
+type opening struct{ *connection }
+
+// appendGreeting appends the greeting of a side.
+func appendGreeting(b []byte, options Options, server bool) []byte {
+	at := len(b)
+	b = append(b, make([]byte, greetingSize)...)
+	g := b[at:]
+	g[0], g[signatureSize-1] = signatureFirst, signatureLast
+	g[versionMajorAt], g[versionMinorAt] = versionMajor, options.minor()
+	copy(g[mechanismAt:], options.Security.name())
+	// Only mechanisms that tell the sides apart have a server.
+	if server && options.Security.name() != (Null{}).name() {
+		g[asServerAt] = 1
+	}
+	return b
+}
+
+// greet exchanges greetings until the deadline.
+func (o opening) greet(deadline time.Time, server bool) (greeted, error) {
+	if err := o.write(appendGreeting(nil, o.options, server)); err != nil {
+		return greeted{}, err
+	}
+	for {
+		minor, complete, wrong := parseGreeting(o.in.held(), o.options.Security.name())
+		if wrong != nil {
+			return greeted{}, wrong
+		}
+		if complete {
+			o.in.drop(greetingSize)
+			return greeted{connection: o.connection, minor: min(minor, o.options.minor()), deadline: deadline}, nil
+		}
+		if err := o.fill(deadline, greetingFailure); err != nil {
+			return greeted{}, err
+		}
+	}
+}
+
+// parseGreeting reads as much of a greeting as there is, so that a peer that is none is
+// known by its first bytes, and not by waiting for the 64th. minor is 1 for whatever is
+// later than 3.1: such peers speak as we do (RFC 23, "Version Negotiation").
+func parseGreeting(b []byte, mechanism string) (minor byte, complete bool, wrong *ProtocolError) {
+	if len(b) > 0 && b[0] != signatureFirst {
+		return 0, false, &ProtocolError{Expected: greetingFailure, Got: speaker(b)}
+	}
+	if len(b) >= signatureSize && b[signatureSize-1] != signatureLast {
+		return 0, false, &ProtocolError{
+			Offset:   signatureSize - 1,
+			Expected: fmt.Sprintf("%#02x, the end of the signature", signatureLast),
+			Got:      fmt.Sprintf("%#02x", b[signatureSize-1]),
+		}
+	}
+	if len(b) > versionMajorAt && b[versionMajorAt] < versionMajor {
+		return 0, false, &ProtocolError{Offset: versionMajorAt, Expected: greetingFailure, Got: fmt.Sprintf("one of ZMTP %s", oldVersion(b[versionMajorAt]))}
+	}
+	if len(b) < greetingSize {
+		return 0, false, nil
+	}
+	if theirs := string(bytes.TrimRight(b[mechanismAt:mechanismAt+mechanismSize], "\x00")); theirs != mechanism {
+		return 0, false, &ProtocolError{Offset: mechanismAt, Expected: fmt.Sprintf("the mechanism %s", mechanism), Got: fmt.Sprintf("%q", theirs)}
+	}
+	if b[versionMajorAt] > versionMajor {
+		return 1, true, nil
+	}
+	return min(b[versionMinorAt], 1), true, nil
+}
+
+// oldVersion is the version that a greeting before 3.0 means by its revision.
+func oldVersion(revision byte) string {
+	if revision == 0 {
+		return "1.0"
+	}
+	return "2.0"
+}
+
+// speaker says what sent the first bytes of a connection, which are no greeting.
+func speaker(b []byte) string {
+	const (
+		tlsAlert, tlsHandshake = 0x15, 0x16
+		tlsMajor               = 0x03
+	)
+	for _, verb := range []string{"HTTP/", "GET ", "HEAD ", "POST ", "PUT ", "OPTIONS "} {
+		if n := min(len(verb), len(b)); string(b[:n]) == verb[:n] && n > 1 {
+			return "HTTP: " + quoted(firstLine(b))
+		}
+	}
+	switch {
+	case len(b) > 1 && (b[0] == tlsAlert || b[0] == tlsHandshake) && b[1] == tlsMajor:
+		return "TLS: " + quoted(b)
+	case len(b) > 1 && b[1] == 0 && int(b[0]) >= 1:
+		// The first frame of ZMTP 1 is an identity: a size that counts the flags, and 0.
+		return "a frame of ZMTP 1.0, or something else: " + quoted(b)
+	}
+	return quoted(b)
+}
+
+func firstLine(b []byte) []byte {
+	line, _, _ := strings.Cut(string(b), "\r\n")
+	return []byte(line)
+}

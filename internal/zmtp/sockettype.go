@@ -1,0 +1,41 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zmtp
+
+import "slices"
+
+// SocketType is the type of a socket, as it stands in the metadata of the handshake
+// (RFC 23, "The Socket-Type Property").
+type SocketType string
+
+// The types of sockets that are played here, and those they may talk to.
+const (
+	Pub    SocketType = "PUB"
+	Sub    SocketType = "SUB"
+	Req    SocketType = "REQ"
+	Rep    SocketType = "REP"
+	XPub   SocketType = "XPUB"
+	XSub   SocketType = "XSUB"
+	Dealer SocketType = "DEALER"
+	Router SocketType = "ROUTER"
+)
+
+// partners are the types that a socket of this type may talk to.
+func (s SocketType) partners() []SocketType {
+	switch s {
+	case Pub:
+		return []SocketType{Sub, XSub}
+	case Sub:
+		return []SocketType{Pub, XPub}
+	case Req:
+		return []SocketType{Rep, Router}
+	case Rep:
+		return []SocketType{Req, Dealer}
+	default:
+		return nil
+	}
+}
+
+// fits reports whether a socket of this type may talk to one of the other.
+func (s SocketType) fits(other SocketType) bool { return slices.Contains(s.partners(), other) }

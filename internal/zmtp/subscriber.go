@@ -1,0 +1,83 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zmtp
+
+import (
+	"context"
+	"net"
+)
+
+// Subscriber is a SUB socket with one connection (RFC 29). It is for one goroutine.
+type Subscriber struct {
+	traffic *traffic
+}
+
+// Subscribe makes conn, which was dialled, a SUB socket's, and subscribes to messages
+// whose first part begins with one of the prefixes; an empty one is for all messages. The
+// connection is the subscriber's then, to be closed by Close; it is closed where
+// Subscribe fails. Errors are *Error.
+func Subscribe(ctx context.Context, conn net.Conn, options Options, prefixes ...[]byte) (*Subscriber, error) {
+	t, err := connect(ctx, conn, Sub, options)
+	if err != nil {
+		return nil, err
+	}
+	err = t.use(ctx, func() error {
+		for _, prefix := range prefixes {
+			t.out = appendSubscription(t.out[:0], t.minor, prefix)
+			if err := t.write(t.out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Subscriber{traffic: t}, nil
+}
+
+// What the first byte of a message to a PUB socket of 3.0 says (RFC 23, "The Publish-
+// Subscribe Pattern").
+const (
+	cancelByte    = 0
+	subscribeByte = 1
+)
+
+// appendSubscription appends a subscription as the agreed version has it: a message in
+// 3.0, a command in 3.1.
+func appendSubscription(b []byte, minor byte, prefix []byte) []byte {
+	if minor > 0 {
+		return appendCommand(b, commandSubscribe, prefix)
+	}
+	b = appendHeader(b, 0, 1+len(prefix))
+	return append(append(b, subscribeByte), prefix...)
+}
+
+// Receive hands each message to handle until ctx ends, or the connection does, or handle
+// returns an error, which it returns as it is: Receive can be called again then. All other
+// errors are *Error, and the connection is closed. Messages that have come when ctx ends
+// are still handed on.
+//
+// The message is handle's until it returns. While it takes its time nothing is read, and
+// a publisher that has no room for what it doesn't get rid of drops messages.
+func (s *Subscriber) Receive(ctx context.Context, handle func(Message) error) error {
+	var handled error
+	err := s.traffic.use(ctx, func() error {
+		for handled == nil {
+			message, err := s.traffic.receive()
+			if err != nil {
+				return err
+			}
+			handled = handle(message)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return handled
+}
+
+// Close closes the connection. It may be called again.
+func (s *Subscriber) Close() error { return closeOnce(s.traffic.conn) }

@@ -1,0 +1,52 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"math"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+)
+
+// allocations counts what snapshots say was allocated, by class and file, from the first
+// snapshot on: each says what came since the last one.
+type allocations struct {
+	classes, files *names
+	max            int
+	sites          map[site]allocated
+	// folded counts how often a pair had no room.
+	folded int64
+}
+
+// site is where objects of a class were allocated.
+type site struct{ class, file int32 }
+
+// allocated is how much was.
+type allocated struct{ objects, bytes int64 }
+
+func newAllocations(classes *names, limits *LimitsConfig) *allocations {
+	return &allocations{classes: classes, files: newNames(limits.MaxFiles), max: limits.MaxSites, sites: map[site]allocated{}}
+}
+
+func (a *allocations) add(of *rbkit.Allocation) {
+	at := site{a.classes.class(of.Class), a.files.file(of.File)}
+	before, known := a.sites[at]
+	if !known && len(a.sites) >= a.max {
+		a.folded++
+		at = site{nameOther, nameOther}
+		before = a.sites[at]
+	}
+	a.sites[at] = allocated{
+		objects: plus(before.objects, of.Count, 1),
+		bytes:   plus(before.bytes, of.Count, of.Size),
+	}
+}
+
+// plus is n and so many times each, or the largest number where that is more.
+func plus(n int64, times, each uint64) int64 {
+	if each > 0 && times > uint64(math.MaxInt64-n)/each {
+		return math.MaxInt64
+	}
+	return n + int64(times*each)
+}

@@ -1,0 +1,101 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+)
+
+// attendInterval is how often what is old enough is handed on where no messages come.
+const attendInterval = time.Second
+
+// attend does what a connected server needs beside being received from, in a goroutine of
+// its own: it switches on what is wanted, gives orders at their time, and hands on what
+// is old. What it returns ends it, and waits for that.
+func (s *server) attend(ctx context.Context) (detach func()) {
+	ctx, end := context.WithCancel(ctx)
+	var attending sync.WaitGroup
+	attending.Go(func() {
+		if s.control == nil {
+			s.handOnOld(ctx)
+			return
+		}
+		attending.Go(func() { s.handOnOld(ctx) })
+		s.command(ctx)
+	})
+	return func() {
+		end()
+		attending.Wait()
+		if s.control != nil {
+			s.control.hangUp()
+		}
+	}
+}
+
+// handOnOld hands on what is old enough until the context ends.
+func (s *server) handOnOld(ctx context.Context) {
+	ticker := time.NewTicker(attendInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			s.mu.Lock()
+			s.process.attend(s.env.now())
+			s.env.telemetry.tell(s.process)
+			s.mu.Unlock()
+		}
+	}
+}
+
+// command gives the server orders until the context ends.
+func (s *server) command(ctx context.Context) {
+	config := s.env.config
+	state, stopState := every(config.StateInterval)
+	defer stopState()
+	collect, stopCollect := every(config.TriggerGCInterval)
+	defer stopCollect()
+	dump, stopDump := every(config.ObjectSpaceSnapshotInterval)
+	defer stopDump()
+	s.control.correctSoon()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-state:
+			s.correct(ctx)
+		case <-s.control.soon:
+			s.correct(ctx)
+		case <-collect:
+			s.control.order(ctx, rbkit.TriggerGC)
+		case <-dump:
+			s.control.order(ctx, rbkit.ObjectSpaceSnapshot)
+		}
+	}
+}
+
+// every ticks at an interval; 0: never.
+func every(interval time.Duration) (ticks <-chan time.Time, stop func()) {
+	if interval == 0 {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(interval)
+	return ticker.C, ticker.Stop
+}
+
+// correct corrects the state of the server, and remembers by what clock it samples.
+func (s *server) correct(ctx context.Context) {
+	hello, ok := s.control.correct(ctx)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	s.setClock(&hello)
+	s.mu.Unlock()
+}

@@ -1,0 +1,67 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+
+	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/zmtp"
+)
+
+// BenchmarkMessagesToPdata handles the captured messages, as one life of a server after
+// the other, to what pipelines are given.
+func BenchmarkMessagesToPdata(b *testing.B) {
+	for _, name := range []string{"released-30s", "documented-30s"} {
+		b.Run(name, func(b *testing.B) {
+			c := openCapture(b, name)
+			bed := unstartedBed(b, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
+			env, ctx, nop := bed.receiver.env, context.Background(), consumertest.NewNop()
+			env.ctx = ctx
+			env.spans, env.logs, env.profiles = newSpans(env, nop), newLogSink(env, nop), newProfileSink(env, nop)
+			env.metrics = newMetricsLoop(env, bed.receiver.settings, nil, func() []processState { return nil })
+			s, hello := newServer(env, &env.config.Servers[0]), rbkitserver.Hello(c)
+			bytes, events := 0, 0
+			for _, m := range c.Messages {
+				bytes += len(m.Data)
+				for _, n := range m.Events {
+					events += n
+				}
+			}
+			s.begin(&hello)
+			cputime.Bytes(b, bytes, events, func() {
+				for _, m := range c.Messages {
+					s.receive(ctx, zmtp.Message{m.Data})
+				}
+				env.metrics.metrics([]processState{s.process.state()}, env.now())
+			})
+			env.close()
+		})
+	}
+}
+
+// The largest message that was seen of a real server: 415,000 events.
+func BenchmarkLargestMessage(b *testing.B) {
+	const events = 415_000
+	c := rbkit.NewCollection(rbkit.Released)
+	for id := range uint64(events) {
+		require.NoError(b, c.Created(1, 20*id, []byte("String")))
+	}
+	message := c.AppendTo(nil, 1, 0)
+	bed := unstartedBed(b, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
+	env := bed.receiver.env
+	env.ctx = context.Background()
+	env.metrics = newMetricsLoop(env, bed.receiver.settings, nil, func() []processState { return nil })
+	s := newServer(env, &env.config.Servers[0])
+	cputime.Bytes(b, len(message), events, func() {
+		s.begin(nil)
+		s.receive(env.ctx, zmtp.Message{message})
+	})
+}

@@ -1,0 +1,219 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/zmtp"
+)
+
+// control asks a server and gives it orders, one at a time, on a connection that is made
+// when it is needed. It is for several goroutines.
+type control struct {
+	env    *environment
+	config *ServerConfig
+	logger *zap.Logger
+	// soon says that the state of the server should be corrected now.
+	soon chan struct{}
+	// silent is a burst of requests that got no answer, ignored one of orders that
+	// changed nothing.
+	silent, ignored logline.Burst
+
+	mu        sync.Mutex
+	requester *zmtp.Requester
+	// tracing and profiling say that the receiver may have switched that on.
+	tracing, profiling bool
+}
+
+func newControl(env *environment, config *ServerConfig, logger *zap.Logger) *control {
+	return &control{env: env, config: config, logger: logger, soon: make(chan struct{}, 1)}
+}
+
+// handshake asks the server for its state. That it doesn't answer is counted and said.
+func (c *control) handshake(ctx context.Context) (h rbkit.HandshakeReply, ok bool) {
+	reply, err := c.ask(ctx, rbkit.Handshake)
+	if err == nil {
+		h, err = rbkit.DecodeHandshake(reply)
+	}
+	return h, c.answered(ctx, err)
+}
+
+// order gives an order, and reports whether the server says that it has it.
+func (c *control) order(ctx context.Context, command rbkit.Command) bool {
+	reply, err := c.ask(ctx, command)
+	if err == nil {
+		if err = rbkit.CheckOK(reply); err != nil {
+			err = fmt.Errorf("the reply to %s: %w", command, err)
+		}
+	}
+	return c.answered(ctx, err)
+}
+
+// answered counts and says what came of a request.
+func (c *control) answered(ctx context.Context, err error) bool {
+	if err == nil {
+		if c.silent.Over() {
+			c.logger.Info("The server answers requests again")
+		}
+		return true
+	}
+	if ctx.Err() != nil {
+		return false // nobody waits for it any more
+	}
+	c.env.telemetry.connectionFailed(socketRequest)
+	if since, say := c.silent.Say(c.env.now()); say {
+		c.logger.Warn("The server doesn't answer requests: what it publishes is received all the same, and nothing is switched on or off",
+			zap.String("request", c.config.Request), zap.Error(err), zap.Int("requests_since_last_line", since))
+	}
+	return false
+}
+
+// ask sends a command and gives its reply, which is the caller's.
+func (c *control) ask(ctx context.Context, command rbkit.Command) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.connect(ctx); err != nil {
+		return nil, err
+	}
+	reply, err := c.requester.Ask(ctx, []byte(command))
+	if err == nil && len(reply) != 1 {
+		err = fmt.Errorf("expected a reply of one part, got %d", len(reply))
+	}
+	if err != nil {
+		c.disconnect()
+		return nil, err
+	}
+	return append([]byte(nil), reply[0]...), nil
+}
+
+// connect makes a connection, if there is none. The lock is held.
+func (c *control) connect(ctx context.Context) error {
+	if c.requester != nil {
+		return nil
+	}
+	within, end := context.WithTimeoutCause(ctx, c.env.config.Timeout, zmtp.ErrTimeout)
+	defer end()
+	conn, err := c.env.dial(within, c.config.Request)
+	if err != nil {
+		return err
+	}
+	c.requester, err = zmtp.Request(within, conn, c.env.zmtpOptions(c.config))
+	return err
+}
+
+// disconnect closes the connection, if there is one. The lock is held.
+func (c *control) disconnect() {
+	if c.requester != nil {
+		_ = c.requester.Close() // nothing is under way
+		c.requester = nil
+	}
+}
+
+// hangUp closes the connection: the server that answered may be gone.
+func (c *control) hangUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.disconnect()
+}
+
+// correctSoon has the state of the server corrected by whoever attends it.
+func (c *control) correctSoon() {
+	select {
+	case c.soon <- struct{}{}:
+	default:
+	}
+}
+
+// correct switches on what is wanted and is off, and has the server confirm it. It gives
+// the state at the end, if the server says it.
+func (c *control) correct(ctx context.Context) (rbkit.HandshakeReply, bool) {
+	h, ok := c.handshake(ctx)
+	if !ok || c.isRight(h) {
+		return h, ok
+	}
+	for _, command := range c.missing(h) {
+		// It may have it, also where its answer doesn't come any more.
+		c.note(command)
+		if !c.order(ctx, command) {
+			return h, false
+		}
+	}
+	if h, ok = c.handshake(ctx); !ok {
+		return h, false
+	}
+	if c.isRight(h) {
+		c.ignored.Over()
+	} else if since, say := c.ignored.Say(c.env.now()); say {
+		c.logger.Warn("The server has not switched on what it was told to",
+			zap.Bool("memory_profile", h.ObjectTraceEnabled), zap.Bool("cpu_profile", h.CPUProfiling), zap.Int("times_since_last_line", since))
+	}
+	return h, true
+}
+
+func (c *control) isRight(h rbkit.HandshakeReply) bool { return len(c.missing(h)) == 0 }
+
+// missing are the commands that make the state what is wanted. What others switched on
+// stays on, by their clock: it takes effect at a start.
+func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
+	if c.env.config.MemoryProfile && !h.ObjectTraceEnabled {
+		commands = append(commands, rbkit.StartMemoryProfile)
+	}
+	if c.env.config.CPUProfile && !h.CPUProfiling {
+		switch c.env.config.Clock {
+		case ClockWall:
+			commands = append(commands, rbkit.UseWallTime)
+		case ClockCPU:
+			commands = append(commands, rbkit.UseCPUTime)
+		}
+		commands = append(commands, rbkit.StartCPUProfiling)
+	}
+	return commands
+}
+
+// note remembers what may have been switched on.
+func (c *control) note(command rbkit.Command) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch command {
+	case rbkit.StartMemoryProfile:
+		c.tracing = true
+	case rbkit.StartCPUProfiling:
+		c.profiling = true
+	}
+}
+
+// farewell is how long a shutdown tries to leave the server as it was found.
+const farewell = time.Second
+
+var errFarewell = errors.New("the time for it at a shutdown is over")
+
+// leave switches off what the receiver switched on, and closes the connection.
+func (c *control) leave(ctx context.Context) {
+	ctx, end := context.WithTimeoutCause(ctx, min(farewell, c.env.config.ShutdownTimeout), errFarewell)
+	defer end()
+	defer c.hangUp()
+	c.mu.Lock()
+	tracing, profiling := c.tracing, c.profiling
+	c.mu.Unlock()
+	left := true
+	if tracing {
+		left = c.order(ctx, rbkit.StopMemoryProfile)
+	}
+	if profiling {
+		left = c.order(ctx, rbkit.StopCPUProfiling) && left
+	}
+	if !left {
+		c.logger.Warn("The server could not be told to switch off what was switched on",
+			zap.Bool("memory_profile", tracing), zap.Bool("cpu_profile", profiling))
+	}
+}

@@ -1,0 +1,86 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"time"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+)
+
+// cycles puts events of garbage collections together. One begins with its start, marks to
+// the end of marking, and sweeps to the end of sweeping, which may be seconds later: Ruby
+// sweeps when it needs room, so that is no pause.
+type cycles struct {
+	open  cycle
+	state cycleState
+	// marking and whole are how long marking, and all of a garbage collection, took.
+	marking, whole histogram
+	// noStart and noEnd count events whose others did not come, stepsBack those that are
+	// earlier than what they end.
+	noStart, noEnd, stepsBack int64
+	// number is how many garbage collections have begun.
+	number uint64
+	// finished is told of a garbage collection of which all came; nil: nobody wants to know.
+	finished func(*cycle)
+}
+
+// cycle is a garbage collection, its times in Unix milliseconds.
+type cycle struct {
+	number             uint64
+	start, marked, end int64
+}
+
+type cycleState uint8
+
+const (
+	cycleNone cycleState = iota
+	cycleMarking
+	cycleSweeping
+)
+
+// event is told of what begins or ends.
+func (c *cycles) event(millis int64, what rbkit.Kind) {
+	switch {
+	case what == rbkit.GCStart:
+		if c.state != cycleNone {
+			c.noEnd++
+		}
+		c.number++
+		c.open, c.state = cycle{number: c.number, start: millis}, cycleMarking
+	case what == rbkit.GCEndMark && c.state == cycleMarking:
+		c.markingEnds(millis)
+	case what == rbkit.GCEndSweep && c.state == cycleSweeping:
+		c.sweepingEnds(millis)
+	default:
+		c.noStart++
+		if what == rbkit.GCEndSweep {
+			// The end of marking did not come: what is open has no other end.
+			c.state = cycleNone
+		}
+	}
+}
+
+func (c *cycles) markingEnds(millis int64) {
+	if millis < c.open.start {
+		c.stepsBack++
+		c.state = cycleNone
+		return
+	}
+	c.open.marked, c.state = millis, cycleSweeping
+	c.marking.add(time.Duration(millis-c.open.start) * time.Millisecond)
+}
+
+func (c *cycles) sweepingEnds(millis int64) {
+	c.state = cycleNone
+	if millis < c.open.marked {
+		c.stepsBack++
+		return
+	}
+	c.open.end = millis
+	c.whole.add(time.Duration(millis-c.open.start) * time.Millisecond)
+	if c.finished != nil {
+		c.finished(&c.open)
+	}
+}

@@ -1,0 +1,176 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"math"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+)
+
+// dumps puts the parts of dumps of all objects together, one dump at a time.
+type dumps struct {
+	classes *names
+	// maxObjects is of how many objects references are checked.
+	maxObjects int
+	open       *dump
+	// live is what the last complete dump had, by class.
+	live liveCounts
+	// complete and incomplete count dumps.
+	complete, incomplete int64
+	// finished is told of a dump that has ended; nil: nobody wants to know, and references
+	// are not checked.
+	finished func(*dump)
+}
+
+// liveCounts are objects and their bytes by the numbers of classes.
+type liveCounts struct{ objects, bytes counts }
+
+// dump is one dump.
+type dump struct {
+	correlation uint64
+	// millis is the time of its first part.
+	millis int64
+	// touched is when its last part came, by the receiver's clock.
+	touched time.Time
+	// announced is how many objects it has by what it says, received how many came.
+	announced, received uint64
+	bytes               int64
+	live                liveCounts
+	references          references
+}
+
+func (d *dump) complete() bool { return d.received == d.announced }
+
+// dumpPatience is how long the next part of a dump may take to come: all parts came in one
+// message where they were watched.
+const dumpPatience = time.Minute
+
+// part begins a part of a dump.
+func (d *dumps) part(millis int64, p rbkit.Part, now time.Time) {
+	if d.open != nil && d.open.correlation != p.Correlation {
+		d.finish()
+	}
+	if d.open == nil {
+		d.open = &dump{correlation: p.Correlation, millis: millis, announced: p.Objects}
+		if d.finished != nil {
+			d.open.references = newReferences(d.maxObjects)
+		}
+	}
+	d.open.touched = now
+	// A dump without objects has nothing that could complete it.
+	d.attend(now)
+}
+
+// object is told of an object of the last part.
+func (d *dumps) object(o *rbkit.Object) {
+	if d.open == nil {
+		return // more objects than were announced: the dump has ended
+	}
+	open, class := d.open, d.classes.class(o.Class)
+	size := int64(min(o.Size, math.MaxInt32))
+	open.received++
+	open.bytes += size
+	open.live.objects.add(class, 1)
+	open.live.bytes.add(class, size)
+	open.references.object(o)
+	if open.complete() {
+		d.finish()
+	}
+}
+
+// attend ends a dump of which no more parts come.
+func (d *dumps) attend(now time.Time) {
+	if d.open != nil && (d.open.complete() || now.Sub(d.open.touched) >= dumpPatience) {
+		d.finish()
+	}
+}
+
+// finish ends the dump that is open, if there is one.
+func (d *dumps) finish() {
+	if d.open == nil {
+		return
+	}
+	done := d.open
+	d.open = nil
+	if done.complete() {
+		d.complete++
+		d.live = done.live
+	} else {
+		d.incomplete++
+	}
+	if d.finished != nil {
+		d.finished(done)
+	}
+}
+
+// references finds objects that refer to what is not in their dump.
+type references struct {
+	max int
+	// seen are the objects that came, waiting what those refer to that had not come yet.
+	seen    map[uint64]struct{}
+	waiting []reference
+	// objects is how many objects there were, and total how many references they had.
+	objects uint32
+	total   int64
+	// overflow says that there were more than are checked.
+	overflow bool
+}
+
+// reference is one from an object, by its number, to another.
+type reference struct {
+	to   uint64
+	from uint32
+}
+
+// referencesPerObject is how many references for each object are remembered.
+const referencesPerObject = 4
+
+func newReferences(maxObjects int) references {
+	return references{max: maxObjects, seen: map[uint64]struct{}{}}
+}
+
+func (r *references) object(o *rbkit.Object) {
+	r.total += int64(o.References.Len())
+	if r.overflow || r.seen == nil {
+		return
+	}
+	if len(r.seen) >= r.max {
+		r.giveUp()
+		return
+	}
+	r.seen[o.ID] = struct{}{}
+	r.objects++
+	for id := range o.References.All() {
+		if _, came := r.seen[id]; came {
+			continue
+		}
+		if len(r.waiting) >= referencesPerObject*r.max {
+			r.giveUp()
+			return
+		}
+		r.waiting = append(r.waiting, reference{to: id, from: r.objects})
+	}
+}
+
+// giveUp frees what is not of use any more.
+func (r *references) giveUp() { r.overflow, r.seen, r.waiting = true, nil, nil }
+
+// nowhere is how many references point to what did not come, and how many objects have
+// such; known is false where that was not checked.
+func (r *references) nowhere() (dangling, objects int64, known bool) {
+	last := uint32(0)
+	for _, w := range r.waiting {
+		if _, came := r.seen[w.to]; came {
+			continue
+		}
+		dangling++
+		if w.from != last {
+			objects++
+			last = w.from
+		}
+	}
+	return dangling, objects, r.seen != nil
+}

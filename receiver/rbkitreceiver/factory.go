@@ -1,0 +1,29 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/xreceiver"
+
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+)
+
+// NewFactory makes the factory of the receiver. It gives profiles, too, where the
+// collector's feature gate service.profilesSupport is on.
+func NewFactory() receiver.Factory {
+	shared := sharedreceiver.New(func(settings receiver.Settings, config component.Config) (sharedreceiver.Receiver, error) {
+		return newReceiver(settings, config.(*Config))
+	})
+	return xreceiver.NewFactory(
+		metadata.Type,
+		func() component.Config { return createDefaultConfig() },
+		xreceiver.WithTraces(shared.CreateTraces, metadata.TracesStability),
+		xreceiver.WithLogs(shared.CreateLogs, metadata.LogsStability),
+		xreceiver.WithMetrics(shared.CreateMetrics, metadata.MetricsStability),
+		xreceiver.WithProfiles(shared.CreateProfiles, metadata.ProfilesStability),
+	)
+}

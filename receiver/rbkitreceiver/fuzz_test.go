@@ -1,0 +1,65 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/zmtp"
+)
+
+// Whatever a server sends, after and before what it should send: everything stays within
+// its bounds, and profiles are valid.
+func FuzzReceive(f *testing.F) {
+	for _, name := range []string{"samples", "documented-30s"} {
+		for _, m := range openCapture(f, name).Messages {
+			if len(m.Data) < 20_000 {
+				f.Add(m.Data)
+			}
+		}
+	}
+	for i := range rbkitserver.GarbageKinds() {
+		if g := rbkitserver.Garbage(i); len(g) < 20_000 {
+			f.Add(g)
+		}
+	}
+	object := wholeMessage(f)
+	f.Fuzz(func(t *testing.T, message []byte) {
+		b := unstartedBed(t, func(_ *bed, c *Config) {
+			c.Servers = []ServerConfig{{Publish: "localhost:5555"}}
+			c.DumpReferences = true
+			c.Limits.MaxTrackedObjects, c.Limits.MaxClasses, c.Limits.MaxFiles, c.Limits.MaxSites = 10, 3, 3, 4
+			c.Limits.MaxDumpObjects, c.Limits.MaxProfileStacks = 5, 3
+		})
+		env, ctx := b.receiver.env, context.Background()
+		env.ctx = ctx
+		env.spans, env.logs, env.profiles = newSpans(env, b.traces), newLogSink(env, consumertest.NewNop()), newProfileSink(env, b.profiles)
+		env.metrics = newMetricsLoop(env, b.receiver.settings, nil, func() []processState { return nil })
+		s := newServer(env, &env.config.Servers[0])
+		s.begin(nil)
+		for _, m := range [][]byte{object, message, object, message} {
+			s.receive(ctx, zmtp.Message{m})
+		}
+		s.end()
+		state := s.process.state()
+		require.LessOrEqual(t, len(state.classes), 3+int(firstName))
+		require.LessOrEqual(t, len(state.sites), 4+1)
+		require.LessOrEqual(t, state.tracked, 10)
+		_ = env.metrics.metrics([]processState{state}, env.now())
+		env.close()
+		for _, p := range b.profiles.AllProfiles() {
+			checkValid(t, p)
+		}
+	})
+}
+
+// wholeMessage is a message that is as it should be.
+func wholeMessage(f *testing.F) []byte {
+	return only(openCapture(f, "samples"), "documented-with-gc_start").Messages[0].Data
+}

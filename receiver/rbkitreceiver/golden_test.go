@@ -1,0 +1,171 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/plogtest"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/ptracetest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/rbkit/capture"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/zmtp"
+)
+
+// update writes the golden files anew: go test -run Golden -update. What they have is
+// explained in testdata/golden/README.md.
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// mapped is what becomes of a capture, without sockets.
+type mapped struct {
+	metrics  pmetric.Metrics
+	spans    ptrace.Traces
+	logs     plog.Logs
+	profiles []pprofile.Profiles
+	state    processState
+}
+
+// recorded is the begin of all captures, for tests: times of arrival are from it on.
+var recorded = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+
+// mapCapture handles the messages of a capture as if they came when they did.
+func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
+	t.Helper()
+	b := unstartedBed(t, append([]option{func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }}, options...)...)
+	env, now := b.receiver.env, recorded
+	env.now = func() time.Time { return now }
+	ctx := context.Background()
+	env.ctx = ctx
+	env.spans, env.logs, env.profiles = newSpans(env, b.traces), newLogSink(env, b.logs), newProfileSink(env, b.profiles)
+	env.metrics = newMetricsLoop(env, b.receiver.settings, nil, func() []processState { return nil })
+
+	s, hello := newServer(env, &env.config.Servers[0]), rbkitserver.Hello(c)
+	s.begin(&hello)
+	for _, m := range c.Messages {
+		now = recorded.Add(m.At)
+		s.receive(ctx, zmtp.Message{m.Data})
+	}
+	s.end()
+	got := mapped{state: s.process.state()}
+	got.metrics = env.metrics.metrics([]processState{got.state}, now)
+	env.close()
+	got.spans, got.logs, got.profiles = ptrace.NewTraces(), plog.NewLogs(), b.profiles.AllProfiles()
+	for _, traces := range b.traces.AllTraces() {
+		// How many go together is a matter of time.
+		resource := traces.ResourceSpans().At(0)
+		if got.spans.ResourceSpans().Len() == 0 {
+			resource.MoveTo(got.spans.ResourceSpans().AppendEmpty())
+			continue
+		}
+		to := got.spans.ResourceSpans().At(0).ScopeSpans().At(0).Spans()
+		resource.ScopeSpans().At(0).Spans().MoveAndAppendTo(to)
+	}
+	for _, logs := range b.logs.AllLogs() {
+		logs.ResourceLogs().MoveAndAppendTo(got.logs.ResourceLogs())
+	}
+	return got
+}
+
+func TestGoldenCaptures(t *testing.T) {
+	for name, c := range map[string]*capture.Capture{
+		"released-30s":   openCapture(t, "released-30s"),
+		"documented-30s": openCapture(t, "documented-30s"),
+		"snapshot":       only(openCapture(t, "samples"), "documented-watch-with-allocation_snapshot"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := mapCapture(t, c)
+			file := func(signal string) string { return filepath.Join("testdata", "golden", name, signal) }
+			folded := fold(got.profiles)
+			if *update {
+				require.NoError(t, os.MkdirAll(file(""), 0o755))
+				require.NoError(t, golden.WriteMetricsToFile(file("metrics.yaml"), got.metrics, golden.SkipMetricTimestampNormalization()))
+				require.NoError(t, golden.WriteTracesToFile(file("spans.yaml"), got.spans))
+				require.NoError(t, golden.WriteLogsToFile(file("logs.yaml"), got.logs))
+				require.NoError(t, os.WriteFile(file("profiles.txt"), []byte(folded), 0o644))
+			}
+			metrics, err := golden.ReadMetrics(file("metrics.yaml"))
+			require.NoError(t, err)
+			assert.NoError(t, pmetrictest.CompareMetrics(metrics, got.metrics,
+				pmetrictest.IgnoreMetricsOrder(), pmetrictest.IgnoreMetricDataPointsOrder()))
+			spans, err := golden.ReadTraces(file("spans.yaml"))
+			require.NoError(t, err)
+			assert.NoError(t, ptracetest.CompareTraces(spans, got.spans))
+			logs, err := golden.ReadLogs(file("logs.yaml"))
+			require.NoError(t, err)
+			assert.NoError(t, plogtest.CompareLogs(logs, got.logs))
+			profiles, err := os.ReadFile(file("profiles.txt"))
+			require.NoError(t, err)
+			assert.Equal(t, string(profiles), folded)
+		})
+	}
+}
+
+// only is a capture with one of its messages.
+func only(c *capture.Capture, message string) *capture.Capture {
+	c.Messages = slices.DeleteFunc(c.Messages, func(m capture.Message) bool { return m.Name != message })
+	c.Replies = slices.DeleteFunc(c.Replies, func(m capture.Message) bool { return !strings.HasPrefix(m.Name, "documented-watch") })
+	return c
+}
+
+// fold writes profiles as a person can read them: of each a head, and for each sample its
+// stack, the leaf last, its attributes and its value, in the order of the text.
+func fold(all []pprofile.Profiles) string {
+	var text strings.Builder
+	for _, profiles := range all {
+		d := profiles.Dictionary()
+		str := func(i int32) string { return d.StringTable().At(int(i)) }
+		for _, p := range profiles.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
+			total := int64(0)
+			lines := make([]string, 0, p.Samples().Len())
+			for _, s := range p.Samples().All() {
+				lines = append(lines, foldStack(d, s))
+				total += s.Values().At(0)
+			}
+			slices.Sort(lines)
+			fmt.Fprintf(&text, "== %s in %s, period of %q; from %d for %d ns; %d samples, total %d\n%s\n",
+				str(p.SampleType().TypeStrindex()), str(p.SampleType().UnitStrindex()), str(p.PeriodType().TypeStrindex()),
+				p.Time(), p.DurationNano(), len(lines), total, strings.Join(lines, "\n"))
+		}
+	}
+	return text.String()
+}
+
+func foldStack(d pprofile.ProfilesDictionary, s pprofile.Sample) string {
+	str := func(i int32) string { return d.StringTable().At(int(i)) }
+	var frames []string
+	for _, l := range d.StackTable().At(int(s.StackIndex())).LocationIndices().All() {
+		location := d.LocationTable().At(int(l))
+		line := location.Lines().At(0)
+		f := d.FunctionTable().At(int(line.FunctionIndex()))
+		frame := fmt.Sprintf("%s@%s:%d", str(f.NameStrindex()), str(f.FilenameStrindex()), f.StartLine())
+		if line.Line() > 0 {
+			frame += fmt.Sprintf(" line %d", line.Line())
+		}
+		frames = append(frames, frame)
+	}
+	slices.Reverse(frames)
+	var attributes []string
+	for _, i := range s.AttributeIndices().All() {
+		a := d.AttributeTable().At(int(i))
+		attributes = append(attributes, str(a.KeyStrindex())+"="+a.Value().AsString())
+	}
+	return fmt.Sprintf("%s {%s} %d", strings.Join(frames, "; "), strings.Join(attributes, ", "), s.Values().At(0))
+}

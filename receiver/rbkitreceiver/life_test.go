@@ -1,0 +1,287 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+)
+
+// orders are the commands that came, but for handshakes.
+func (p *played) orders() []rbkit.Command {
+	return slices.DeleteFunc(p.Commands(), func(c rbkit.Command) bool { return c == rbkit.Handshake })
+}
+
+// publishObject publishes a message of one object.
+func (p *played) publishObject(id uint64, class string) {
+	p.t.Helper()
+	c := rbkit.NewCollection(p.State().Dialect)
+	require.NoError(p.t, c.Created(1, id, []byte(class)))
+	p.PublishEvents(time.Now(), c)
+}
+
+func profiling(_ *bed, c *Config) {
+	c.MemoryProfile, c.CPUProfile, c.Clock = true, true, ClockWall
+}
+
+func TestWhatIsWantedIsSwitchedOnAndOffAgain(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), profiling)
+	want := []rbkit.Command{rbkit.StartMemoryProfile, rbkit.UseWallTime, rbkit.StartCPUProfiling}
+	b.await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
+	assert.Equal(t, want, server.orders())
+	b.shutdown()
+	assert.Equal(t, append(want, rbkit.StopMemoryProfile, rbkit.StopCPUProfiling), server.orders())
+	assert.False(t, server.State().ObjectTraceEnabled)
+}
+
+func TestWhatIsSwitchedOnWhenTheEndComesIsSwitchedOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	asked := make(chan struct{})
+	server := play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
+		if c == rbkit.StartCPUProfiling {
+			cancel()
+			<-asked // nobody waits for the answer
+		}
+	}})
+	env := unstartedBed(t, following(server), profiling).receiver.env
+	c := newControl(env, &env.config.Servers[0], env.logger)
+	_, ok := c.correct(ctx)
+	close(asked)
+	assert.False(t, ok)
+	c.leave(context.Background())
+	assert.Contains(t, server.orders(), rbkit.StopMemoryProfile)
+	assert.Contains(t, server.orders(), rbkit.StopCPUProfiling)
+}
+
+func TestWhatOthersSwitchedOnStaysOn(t *testing.T) {
+	hello := released
+	hello.ObjectTraceEnabled, hello.CPUProfiling = true, true
+	server := play(t, rbkitserver.Options{Hello: hello})
+	b := newBed(t, following(server), profiling)
+	server.awaitSubscriber()
+	server.publishObject(20, "String")
+	b.await("an object", func() bool { return b.counter("events") == 1 })
+	b.shutdown()
+	assert.Empty(t, server.orders())
+}
+
+func TestWithoutASettingNothingIsSwitchedOn(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server))
+	server.awaitSubscriber()
+	b.awaitSaid("Connected to the server")
+	b.shutdown()
+	assert.Empty(t, server.orders())
+}
+
+func TestAServerThatObeysNothingIsSaid(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
+	b := newBed(t, following(server), profiling, func(_ *bed, c *Config) { c.StateInterval = 10 * time.Millisecond })
+	b.await("it to be told again", func() bool { return len(server.orders()) > 6 })
+	b.awaitSaid("The server has not switched on what it was told to")
+	b.shutdown()
+	assert.Equal(t, 1, b.said.FilterMessage("The server has not switched on what it was told to").Len())
+}
+
+func TestOrdersComeAtTheirTime(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	newBed(t, following(server), func(_ *bed, c *Config) {
+		c.TriggerGCInterval, c.ObjectSpaceSnapshotInterval = 100*time.Millisecond, 100*time.Millisecond
+	})
+	require.Eventually(t, func() bool {
+		orders := server.orders()
+		return slices.Contains(orders, rbkit.TriggerGC) && slices.Contains(orders, rbkit.ObjectSpaceSnapshot)
+	}, patience, time.Millisecond)
+}
+
+func TestAServerThatAnswersNothingIsReceivedAllTheSame(t *testing.T) {
+	c := openCapture(t, "documented-30s")
+	server := play(t, rbkitserver.Options{Mute: true})
+	b := newBed(t, following(server), profiling, func(_ *bed, c *Config) { c.Timeout = 100 * time.Millisecond })
+	b.awaitSaid("Connected to the server")
+	server.replay(c)
+	b.await("messages", func() bool { return b.counter("messages") == 24 })
+	b.shutdown()
+	assert.Equal(t, 1, b.said.FilterMessageSnippet("doesn't answer requests").Len())
+	assert.Positive(t, b.counter("connection_failures"))
+	assert.Equal(t, rbkit.Documented, b.receiver.servers[0].dialect)
+	name, _ := b.state().origin.resource.Attributes().Get("service.name")
+	assert.Equal(t, "unknown_service:ruby", name.Str())
+}
+
+func TestAServerOfWhichNothingIsAskedIsReceived(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	address := server.config()
+	address.Request = ""
+	b := newBed(t, profiling, func(_ *bed, c *Config) { c.Servers = []ServerConfig{address} })
+	server.awaitSubscriber()
+	server.publishObject(20, "String")
+	b.await("an object", func() bool { return b.counter("events") == 1 })
+	b.shutdown()
+	assert.Empty(t, server.Commands())
+}
+
+func TestARestartedServerIsSwitchedOnAgainAndCountedAnew(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), profiling)
+	server.awaitSubscriber()
+	server.publishObject(20, "String")
+	server.publishObject(40, "String")
+	b.await("objects", func() bool { return b.counter("events") == 2 })
+	again := released
+	again.PID++
+	server.restart(rbkitserver.Options{Hello: again})
+	b.await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
+	server.awaitSubscriber()
+	server.publishObject(20, "Array")
+	b.await("an object", func() bool { return b.counter("events") == 3 })
+	b.shutdown()
+	s := b.state()
+	assert.Equal(t, int64(1), s.events, "of the second life")
+	pid, _ := s.origin.resource.Attributes().Get("process.pid")
+	assert.EqualValues(t, again.PID, pid.Int())
+	assert.EqualValues(t, 1, b.counter("restarts"))
+	assert.Zero(t, b.counter("messages_lost"))
+	assert.Len(t, b.records(eventConnected), 2)
+	assert.Len(t, b.records(eventGone), 2)
+	assert.Len(t, b.records(eventRestarted), 1)
+}
+
+func TestNumbersThatFallAreARestartAndGapsAreLosses(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server))
+	server.awaitSubscriber()
+	send := func(counter uint64) {
+		c := rbkit.NewCollection(rbkit.Released)
+		require.NoError(t, c.Created(1, 20, nil))
+		server.Publish(c.AppendTo(nil, 1, counter))
+	}
+	for _, counter := range []uint64{5, 6, 9, 0, 1} {
+		send(counter)
+	}
+	b.await("messages", func() bool { return b.counter("messages") == 5 })
+	b.shutdown()
+	assert.EqualValues(t, 2, b.counter("messages_lost"), "7 and 8")
+	assert.EqualValues(t, 1, b.counter("restarts"))
+	assert.Equal(t, int64(2), b.state().messages)
+}
+
+func TestAMessageWhoseEventsCannotBeReadIsNotLost(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server))
+	server.awaitSubscriber()
+	empty := rbkit.NewCollection(rbkit.Released)
+	for counter := range uint64(3) {
+		message := empty.AppendTo(nil, 1, counter)
+		if counter == 1 {
+			message[len(message)-1] = 0xc0 // nil in the place of the events
+		}
+		server.Publish(message)
+	}
+	b.await("messages", func() bool { return b.counter("messages") == 3 })
+	b.shutdown()
+	assert.EqualValues(t, 1, b.counter("bad_messages"))
+	assert.Zero(t, b.counter("messages_lost"))
+}
+
+func TestGarbageIsCountedByKindAndSaidOnce(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server))
+	server.awaitSubscriber()
+	server.publishObject(20, "String")
+	for i := range rbkitserver.GarbageKinds() {
+		server.Publish(rbkitserver.Garbage(i))
+	}
+	server.publishObject(40, "String")
+	b.await("all of it", func() bool { return b.counter("events") == 2 })
+	b.shutdown()
+	assert.EqualValues(t, rbkitserver.GarbageKinds(), b.counter("bad_messages"))
+	assert.Equal(t, 1, b.said.FilterMessageSnippet("not what it should be").Len())
+	assert.EqualValues(t, 2, b.state().created[firstName])
+}
+
+func TestAMessageThatIsTooLongEndsTheConnectionOnly(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), func(_ *bed, c *Config) { c.Limits.MaxMessageBytes = 64 << 10 })
+	server.awaitSubscriber()
+	server.Publish(make([]byte, 65<<10))
+	b.await("the loss", func() bool { return b.counter("connection_failures") > 0 })
+	b.await("another connection", func() bool { return len(b.records(eventConnected)) >= 2 })
+	// The server may not have noticed yet which connection is the present one.
+	b.await("an object", func() bool {
+		server.publishObject(20, "String")
+		return b.counter("events") > 0
+	})
+}
+
+func TestTheProcessOfThisMachineIsFound(t *testing.T) {
+	directory, err := os.Getwd()
+	require.NoError(t, err)
+	hello := released
+	hello.PID, hello.WorkingDirectory = uint64(os.Getpid()), directory
+	local := findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &hello)
+	require.NotNil(t, local)
+	assert.WithinRange(t, local.started, time.Now().Add(-time.Hour), time.Now().Add(time.Second))
+
+	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, &hello), "another machine")
+	other := hello
+	other.WorkingDirectory = "/"
+	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other), "another process")
+	other = hello
+	other.PID = math.MaxUint64
+	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other))
+}
+
+func TestShutdownWithoutStartAndTwice(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := unstartedBed(t, following(server))
+	b.shutdown()
+	b.shutdown()
+	b = unstartedBed(t, following(server))
+	require.NoError(t, b.component().Start(context.Background(), componenttest.NewNopHost()))
+	b.shutdown()
+	b.shutdown()
+}
+
+func TestSignalsThatNoPipelineTakesAreNotMade(t *testing.T) {
+	c := openCapture(t, "released-30s")
+	server := play(t, rbkitserver.Options{Hello: rbkitserver.Hello(c)})
+	b := newBed(t, following(server), func(b *bed, c *Config) {
+		c.DumpReferences = true
+		b.next.Traces, b.next.Logs, b.next.Profiles, b.next.Metrics = nil, nil, nil, nil
+	})
+	server.replay(c)
+	b.await("messages", func() bool { return b.counter("messages") == 132 })
+	b.shutdown()
+	assert.Zero(t, b.counter("spans_dropped")+b.counter("log_records_dropped")+b.counter("samples_dropped")+b.counter("metric_points_dropped"))
+}
+
+func TestADumpThatIsCutOffIsSaidToBeIncomplete(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server))
+	server.awaitSubscriber()
+	c := rbkit.NewCollection(rbkit.Released)
+	require.NoError(t, c.Dump(1, 1, 2, []rbkit.DumpObject{{ID: 20, Size: 40}}))
+	server.PublishEvents(time.Now(), c)
+	b.await("the part", func() bool { return b.counter("events") == 1 })
+	server.stop()
+	b.await("the summary", func() bool { return len(b.records(eventDump)) == 1 })
+	assert.Equal(t, "Object space dump, incomplete: 1 of 2 objects, 40 bytes", b.records(eventDump)[0].Body().Str())
+	assert.EqualValues(t, 1, b.counter("dumps"))
+	assert.Empty(t, b.state().live.objects, "what is live is not known")
+}

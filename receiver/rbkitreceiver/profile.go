@@ -1,0 +1,247 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"encoding/binary"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+)
+
+// Attributes of profiles.
+const (
+	attributeThreadID  = "thread.id"
+	attributeFrameType = "profile.frame.type"
+	attributeClass     = "ruby.class"
+
+	frameRuby   = "ruby"
+	frameNative = "native"
+)
+
+// cFile is what servers give as the file of methods that are written in C.
+const cFile = "<cfunc>"
+
+// noMethod is the name of frames that are in no method.
+const noMethod = "(no method)"
+
+// dictionary writes the tables that profiles share (opentelemetry-proto, message
+// ProfilesDictionary): each entry once, and the first of each table empty, which stands
+// for none.
+type dictionary struct {
+	tables     pprofile.ProfilesDictionary
+	strings    map[string]int32
+	functions  map[functionKey]int32
+	locations  map[locationKey]int32
+	stacks     map[string]int32
+	attributes map[attributeKey]int32
+	// frames are by what servers say of them, so that one that was seen is found at once.
+	frames map[string]frameIndexes
+	// bytes is what the tables take in memory, about.
+	bytes int
+	// key is that of a stack or a frame, used again.
+	key []byte
+}
+
+// frameIndexes are where the tables have a frame.
+type frameIndexes struct{ function, location int32 }
+
+type functionKey struct {
+	name, system, file int32
+	line               int64
+}
+
+type locationKey struct {
+	function int32
+	line     int64
+	native   bool
+}
+
+type attributeKey struct {
+	key  string
+	text string
+	n    int64
+}
+
+// What entries of the tables take in memory, about.
+const (
+	bytesOfString    = 32
+	bytesOfFunction  = 96
+	bytesOfLocation  = 160
+	bytesOfStack     = 96
+	bytesOfAttribute = 128
+)
+
+func newDictionary(tables pprofile.ProfilesDictionary) *dictionary {
+	tables.MappingTable().AppendEmpty()
+	tables.LocationTable().AppendEmpty()
+	tables.FunctionTable().AppendEmpty()
+	tables.LinkTable().AppendEmpty()
+	tables.StringTable().Append("")
+	tables.AttributeTable().AppendEmpty()
+	tables.StackTable().AppendEmpty()
+	return &dictionary{
+		tables: tables, strings: map[string]int32{"": 0}, functions: map[functionKey]int32{},
+		locations: map[locationKey]int32{}, stacks: map[string]int32{"": 0}, attributes: map[attributeKey]int32{},
+		frames: map[string]frameIndexes{},
+	}
+}
+
+// text is the index of a text, in bytes of a message.
+func (d *dictionary) text(b []byte) int32 {
+	if i, ok := d.strings[string(b)]; ok {
+		return i
+	}
+	return d.string(validText(b))
+}
+
+func (d *dictionary) string(s string) int32 {
+	if i, ok := d.strings[s]; ok {
+		return i
+	}
+	i := int32(d.tables.StringTable().Len())
+	d.tables.StringTable().Append(s)
+	d.strings[s] = i
+	d.bytes += bytesOfString + len(s)
+	return i
+}
+
+// maxFrameKey is how long the key of a frame may be that is kept.
+const maxFrameKey = 1024
+
+// frame is where the tables have a frame, as a method of which it is not known which line
+// runs.
+func (d *dictionary) frame(f *rbkit.Frame) frameIndexes {
+	d.key = binary.LittleEndian.AppendUint64(d.key[:0], f.Line)
+	d.key = binary.LittleEndian.AppendUint32(d.key, uint32(len(f.Label)))
+	d.key = binary.LittleEndian.AppendUint32(d.key, uint32(len(f.Method)))
+	d.key = append(append(append(d.key, f.Label...), f.Method...), f.File...)
+	if known, ok := d.frames[string(d.key)]; ok {
+		return known
+	}
+	function, native := d.method(f)
+	made := frameIndexes{function: function, location: d.location(locationKey{function: function, native: native})}
+	if len(d.key) <= maxFrameKey {
+		d.frames[string(d.key)] = made
+		d.bytes += bytesOfString + len(d.key)
+	}
+	return made
+}
+
+// method is the index of the function of a frame. Servers tell the first line of a method,
+// which is the function's; for methods in C there is none, and no file.
+func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
+	native = string(f.File) == cFile
+	name := f.Label
+	if len(name) == 0 {
+		name = f.Method
+	}
+	key := functionKey{name: d.text(name), system: d.text(f.Method)}
+	if len(name) == 0 {
+		key.name = d.string(noMethod)
+	}
+	if !native {
+		key.file, key.line = d.text(f.File), int64(min(f.Line, maxLine))
+	}
+	return d.function(key), native
+}
+
+// maxLine is beyond what files have.
+const maxLine = 1 << 31
+
+func (d *dictionary) function(key functionKey) int32 {
+	if i, ok := d.functions[key]; ok {
+		return i
+	}
+	i := int32(d.tables.FunctionTable().Len())
+	f := d.tables.FunctionTable().AppendEmpty()
+	f.SetNameStrindex(key.name)
+	f.SetSystemNameStrindex(key.system)
+	f.SetFilenameStrindex(key.file)
+	f.SetStartLine(key.line)
+	d.functions[key] = i
+	d.bytes += bytesOfFunction
+	return i
+}
+
+// location is the index of a place in a function; line 0: it is not known which line.
+func (d *dictionary) location(key locationKey) int32 {
+	if i, ok := d.locations[key]; ok {
+		return i
+	}
+	kind := frameRuby
+	if key.native {
+		kind = frameNative
+	}
+	attribute := d.attribute(attributeKey{key: attributeFrameType, text: kind})
+	i := int32(d.tables.LocationTable().Len())
+	l := d.tables.LocationTable().AppendEmpty()
+	line := l.Lines().AppendEmpty()
+	line.SetFunctionIndex(key.function)
+	line.SetLine(key.line)
+	l.AttributeIndices().Append(attribute)
+	d.locations[key] = i
+	d.bytes += bytesOfLocation
+	return i
+}
+
+// stack is the index of a stack of locations, the leaf first.
+func (d *dictionary) stack(locations []int32) int32 {
+	d.key = d.key[:0]
+	for _, l := range locations {
+		d.key = binary.LittleEndian.AppendUint32(d.key, uint32(l))
+	}
+	if i, ok := d.stacks[string(d.key)]; ok {
+		return i
+	}
+	i := int32(d.tables.StackTable().Len())
+	d.tables.StackTable().AppendEmpty().LocationIndices().FromRaw(locations)
+	d.stacks[string(d.key)] = i
+	d.bytes += bytesOfStack + 2*len(d.key)
+	return i
+}
+
+// attribute is the index of an attribute: a text, or a number where text is empty.
+func (d *dictionary) attribute(key attributeKey) int32 {
+	if i, ok := d.attributes[key]; ok {
+		return i
+	}
+	name := d.string(key.key)
+	i := int32(d.tables.AttributeTable().Len())
+	a := d.tables.AttributeTable().AppendEmpty()
+	a.SetKeyStrindex(name)
+	if key.text != "" {
+		a.Value().SetStr(key.text)
+	} else {
+		a.Value().SetInt(key.n)
+	}
+	d.attributes[key] = i
+	d.bytes += bytesOfAttribute + len(key.text)
+	return i
+}
+
+// set says what the values of a profile are.
+func (d *dictionary) set(of pprofile.ValueType, kind, unit string) {
+	of.SetTypeStrindex(d.string(kind))
+	of.SetUnitStrindex(d.string(unit))
+}
+
+// profileParcel is profiles of one process on their way to the pipeline.
+type profileParcel struct {
+	profiles pprofile.Profiles
+	samples  int
+	bytes    int
+}
+
+// newProfiles makes empty profiles of a process, with a dictionary.
+func (e *environment) newProfiles(resource pcommon.Resource) (profileParcel, pprofile.ProfilesSlice, *dictionary) {
+	p := profileParcel{profiles: pprofile.NewProfiles()}
+	of := p.profiles.ResourceProfiles().AppendEmpty()
+	resource.CopyTo(of.Resource())
+	scope := of.ScopeProfiles().AppendEmpty()
+	e.setScope(scope.Scope())
+	return p, scope.Profiles(), newDictionary(p.profiles.Dictionary())
+}

@@ -1,0 +1,95 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+)
+
+// Attributes of resources, by the semantic conventions and of the receiver's own.
+const (
+	attributeServiceName       = "service.name"
+	attributeServiceInstanceID = "service.instance.id"
+	attributeProcessID         = "process.pid"
+	attributeWorkingDirectory  = "process.working_directory"
+	attributeRuntimeName       = "process.runtime.name"
+	attributeHostName          = "host.name"
+	attributeProcessName       = "rbkit.process.name"
+	attributeServerVersion     = "rbkit.server.version"
+	attributeProtocolVersion   = "rbkit.protocol.version"
+
+	runtimeRuby = "ruby"
+	// unknownService is the service.name of what has none, by the conventions.
+	unknownService = "unknown_service:" + runtimeRuby
+)
+
+// origin is the process that data comes from: one life of a server.
+type origin struct {
+	resource pcommon.Resource
+	// seed tells the lives of servers apart, for IDs.
+	seed [sha256.Size]byte
+	// started is when the process was started, if it is on this machine, and otherwise when
+	// it was seen first.
+	started time.Time
+	// begun is when it was seen first.
+	begun time.Time
+}
+
+// newOrigin makes the resource of a process. hello is what the server says of itself; nil:
+// it was not asked, or didn't answer. first is a time by its own clock, which tells lives
+// of one server apart.
+func newOrigin(config *Config, server *ServerConfig, hello *rbkit.HandshakeReply, local *localProcess, begun time.Time, first int64) *origin {
+	o := &origin{resource: pcommon.NewResource(), started: begun, begun: begun}
+	attributes := o.resource.Attributes()
+	// Validate has tried it.
+	_ = attributes.FromRaw(config.ResourceAttributes)
+	name := server.ServiceName
+	if name == "" {
+		name = config.ServiceName
+	}
+	pid := uint64(0)
+	if hello != nil {
+		pid = hello.PID
+		if name == "" {
+			name = text(hello.ProcessName)
+		}
+	}
+	if name == "" {
+		name = unknownService
+	}
+	putNew(attributes, attributeServiceName, name)
+	putNew(attributes, attributeServiceInstanceID, server.Publish)
+	putNew(attributes, attributeRuntimeName, runtimeRuby)
+	if hello != nil {
+		putNew(attributes, attributeWorkingDirectory, text(hello.WorkingDirectory))
+		putNew(attributes, attributeProcessName, text(hello.ProcessName))
+		putNew(attributes, attributeServerVersion, text(hello.ServerVersion))
+		putNew(attributes, attributeProtocolVersion, text(hello.ProtocolVersion))
+		if _, set := attributes.Get(attributeProcessID); !set && pid > 0 && pid <= maxPID {
+			attributes.PutInt(attributeProcessID, int64(pid))
+		}
+	}
+	if local != nil {
+		putNew(attributes, attributeHostName, local.host)
+		o.started = local.started
+	}
+	o.seed = sha256.Sum256(fmt.Appendf(nil, "%s %d %d", server.Publish, pid, first))
+	return o
+}
+
+// putNew puts a text that is not empty under a key that is not set.
+func putNew(attributes pcommon.Map, key, value string) {
+	if _, set := attributes.Get(key); !set && value != "" {
+		attributes.PutStr(key, value)
+	}
+}
+
+// text is a text of a server as it may stand in attributes.
+func text(s string) string { return validText([]byte(s)) }

@@ -1,0 +1,129 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+)
+
+// What the values of profiles are.
+const (
+	typeSamples     = "samples"
+	typeObjects     = "alloc_objects"
+	typeSpace       = "alloc_space"
+	unitCount       = "count"
+	unitBytes       = "bytes"
+	unitNanoseconds = "nanoseconds"
+	bytesOfSample   = 128
+	maxProfileBytes = 4 * mib
+)
+
+// samples makes profiles of CPU samples. How much time a sample stands for is not known:
+// servers take fewer than they were asked to, so they are counted.
+type samples struct {
+	env    *environment
+	origin *origin
+	// clock says by what the server samples; empty: not known.
+	clock string
+	// count is how many samples have come.
+	count int64
+	// deep is how many were of stacks with too many frames.
+	deep int64
+
+	// What follows is of the profile under way; dictionary nil: there is none.
+	parcel     profileParcel
+	dictionary *dictionary
+	profile    pprofile.Profile
+	byStack    map[sampleKey]pprofile.Sample
+	opened     time.Time
+	// first and last are times of its samples, in Unix milliseconds.
+	first, last int64
+	number      uint64
+	locations   []int32
+}
+
+// sampleKey is what samples are counted by.
+type sampleKey struct {
+	stack  int32
+	thread uint64 // 0: not known
+}
+
+// add counts a stack.
+func (s *samples) add(millis int64, frames rbkit.Frames, now time.Time) {
+	s.count++
+	if s.env.profiles == nil || frames.Len() == 0 {
+		return
+	}
+	if frames.Len() > s.env.config.Limits.MaxFrames {
+		s.deep++
+		return
+	}
+	if s.dictionary == nil {
+		s.begin(millis, now)
+	}
+	s.first, s.last = min(s.first, millis), max(s.last, millis)
+	s.locations = s.locations[:0]
+	var thread uint64
+	for f := range frames.All() {
+		if len(s.locations) == 0 {
+			thread = f.Thread
+		}
+		s.locations = append(s.locations, s.dictionary.frame(&f).location)
+	}
+	key := sampleKey{stack: s.dictionary.stack(s.locations), thread: thread}
+	sample, known := s.byStack[key]
+	if !known {
+		sample = s.profile.Samples().AppendEmpty()
+		sample.SetStackIndex(key.stack)
+		if key.thread != 0 {
+			sample.AttributeIndices().Append(s.dictionary.attribute(attributeKey{key: attributeThreadID, n: int64(key.thread)}))
+		}
+		sample.Values().Append(0)
+		s.byStack[key] = sample
+		s.parcel.bytes += bytesOfSample
+	}
+	sample.Values().SetAt(0, sample.Values().At(0)+1)
+	s.parcel.samples++
+	if len(s.byStack) >= s.env.config.Limits.MaxProfileStacks || s.parcel.bytes+s.dictionary.bytes >= maxProfileBytes {
+		s.flush()
+	}
+}
+
+func (s *samples) begin(millis int64, now time.Time) {
+	var profiles pprofile.ProfilesSlice
+	s.parcel, profiles, s.dictionary = s.env.newProfiles(s.origin.resource)
+	s.profile = profiles.AppendEmpty()
+	s.byStack = map[sampleKey]pprofile.Sample{}
+	s.opened, s.first, s.last = now, millis, millis
+	s.dictionary.set(s.profile.SampleType(), typeSamples, unitCount)
+	if s.clock != "" {
+		s.dictionary.set(s.profile.PeriodType(), s.clock, unitNanoseconds)
+	}
+}
+
+// attend hands on a profile whose time has come.
+func (s *samples) attend(now time.Time) {
+	if s.dictionary != nil && now.Sub(s.opened) >= s.env.config.ProfileInterval {
+		s.flush()
+	}
+}
+
+// flush hands on what there is.
+func (s *samples) flush() {
+	if s.dictionary == nil {
+		return
+	}
+	s.number++
+	s.profile.SetTime(pcommon.Timestamp(s.first * int64(time.Millisecond)))
+	s.profile.SetDurationNano(uint64(s.last-s.first) * uint64(time.Millisecond))
+	s.profile.SetProfileID(s.origin.profileID(typeSamples, s.number))
+	s.parcel.bytes += s.dictionary.bytes
+	s.env.profiles.Add(s.parcel)
+	s.parcel, s.dictionary, s.byStack = profileParcel{}, nil, nil
+}

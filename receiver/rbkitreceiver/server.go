@@ -1,0 +1,288 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/zmtp"
+)
+
+// server is one that is configured. Its fields are those of the goroutine that follows it,
+// but for what is behind the lock.
+type server struct {
+	env     *environment
+	config  *ServerConfig
+	logger  *zap.Logger
+	control *control
+	peer    net.Addr
+	// dialect is that of the last message.
+	dialect rbkit.Dialect
+	// detach ends what goes on beside receiving; nil: there is no connection.
+	detach      func()
+	connectedAt time.Time
+	// failing is a burst of connections that can't be made, bad one of messages that are
+	// not what they should be.
+	failing, bad logline.Burst
+	// connects, restarts and dialects are what a server can make happen very often.
+	connects, restarts, dialects logline.Seldom
+
+	mu sync.Mutex
+	// process is the life that data came from last, hello what it said of itself; nil:
+	// nothing yet.
+	process *process
+	hello   *rbkit.HandshakeReply
+	// connected says that the process can be heard of.
+	connected bool
+}
+
+func newServer(env *environment, config *ServerConfig) *server {
+	s := &server{
+		env: env, config: config,
+		logger: env.logger.With(zap.String("server", config.Publish)),
+	}
+	if config.Request != "" {
+		s.control = newControl(env, config, s.logger)
+	}
+	return s
+}
+
+// zmtpOptions say how the server is spoken with.
+func (e *environment) zmtpOptions(server *ServerConfig) zmtp.Options {
+	o := zmtp.Options{
+		Timeout: e.config.Timeout, Heartbeat: e.config.Heartbeat,
+		Limits: zmtp.Limits{Message: e.config.Limits.MaxMessageBytes},
+	}
+	if server.Username != "" {
+		o.Security = zmtp.Plain{Username: server.Username, Password: string(server.Password)}
+	}
+	return o
+}
+
+// follow receives what the server publishes until the context ends, whatever happens to
+// connections. Then it leaves the server as it was found.
+func (s *server) follow(ctx context.Context) {
+	following := zmtp.Following{
+		Dial:      func(ctx context.Context) (net.Conn, error) { return s.env.dial(ctx, s.config.Publish) },
+		Options:   s.env.zmtpOptions(s.config),
+		Prefixes:  [][]byte{{}},
+		Backoff:   backoff.Config(s.env.config.Reconnect),
+		Connected: func(peer net.Addr) { s.connect(ctx, peer) },
+		Message:   func(m zmtp.Message) error { s.receive(ctx, m); return nil },
+		Lost:      s.lost,
+	}
+	_ = following.Run(ctx) // its end is that of the context
+	s.disconnect(errShutdown)
+	if s.control != nil {
+		s.control.leave(s.env.ctx)
+	}
+}
+
+var errShutdown = errors.New("the collector is shut down")
+
+// connect is told that the server can be heard of.
+func (s *server) connect(ctx context.Context, peer net.Addr) {
+	s.peer, s.connectedAt = peer, s.env.now()
+	s.failing.Over()
+	hello := s.ask(ctx)
+	s.mu.Lock()
+	if s.process == nil || isOther(s.hello, hello) {
+		s.begin(hello)
+	}
+	s.connected = true
+	of := s.process.origin
+	s.mu.Unlock()
+	s.env.telemetry.servers(1)
+	s.seldom(&s.connects, s.logger.Info, "Connected to the server", about(hello)...)
+	s.env.saidConnected(of)
+	s.detach = s.attend(ctx)
+}
+
+// seldom logs a line if it is its turn.
+func (s *server) seldom(line *logline.Seldom, log func(string, ...zap.Field), message string, fields ...zap.Field) {
+	if since, say := line.Say(s.env.now()); say {
+		log(message, append(fields, zap.Int("times_since_last_line", since))...)
+	}
+}
+
+// about is what a server says of itself, for the log.
+func about(hello *rbkit.HandshakeReply) []zap.Field {
+	if hello == nil {
+		return nil
+	}
+	return []zap.Field{
+		zap.String("process", text(hello.ProcessName)), zap.Uint64("pid", hello.PID),
+		zap.String("version", text(hello.ServerVersion)), zap.Stringer("dialect", hello.Dialect),
+	}
+}
+
+// ask asks the server who it is; nil: it doesn't say.
+func (s *server) ask(ctx context.Context) *rbkit.HandshakeReply {
+	if s.control == nil {
+		return nil
+	}
+	hello, ok := s.control.handshake(ctx)
+	if !ok {
+		return nil
+	}
+	return &hello
+}
+
+// isOther reports whether a server that said hello is another process than before. If
+// either is not known the numbers of messages say it.
+func isOther(before, now *rbkit.HandshakeReply) bool {
+	return before != nil && now != nil && before.PID != now.PID
+}
+
+// begin begins a life of the server, and ends the one before. The lock is held.
+func (s *server) begin(hello *rbkit.HandshakeReply) {
+	restarted := s.process != nil
+	if restarted {
+		s.end()
+		s.env.telemetry.restarted()
+	}
+	now := s.env.now()
+	var local *localProcess
+	if hello != nil {
+		local = findLocal(s.peer, hello)
+	}
+	s.hello = hello
+	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, hello, local, now, now.UnixMilli()))
+	s.setClock(hello)
+	if restarted {
+		s.seldom(&s.restarts, s.logger.Warn, "The server was restarted", about(hello)...)
+		s.env.saidRestarted(s.process.origin)
+	}
+}
+
+// end hands on all that there is of a process, and its last metrics. The lock is held.
+func (s *server) end() {
+	s.process.finish()
+	s.env.telemetry.tell(s.process)
+	if s.connected {
+		last := s.process.state()
+		last.over = true
+		s.env.metrics.Ended(last)
+	}
+}
+
+// setClock says by what CPU samples are taken. The lock is held.
+func (s *server) setClock(hello *rbkit.HandshakeReply) {
+	if hello != nil && s.process.samples.clock != hello.Clock {
+		s.process.samples.flush()
+		s.process.samples.clock = text(hello.Clock)
+	}
+}
+
+// lost is told that the server can't be heard of.
+func (s *server) lost(err error, pause time.Duration) {
+	s.env.telemetry.connectionFailed(socketPublish)
+	s.disconnect(err)
+	if since, say := s.failing.Say(s.env.now()); say {
+		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(err),
+			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
+	}
+}
+
+// disconnect ends what a connection began, if there is one. The process may come back.
+func (s *server) disconnect(why error) {
+	if s.detach == nil {
+		return
+	}
+	s.detach()
+	s.detach = nil
+	s.mu.Lock()
+	s.end()
+	s.connected = false
+	of := s.process.origin
+	s.mu.Unlock()
+	s.env.telemetry.servers(-1)
+	s.env.saidGone(of, s.connectedAt, why)
+}
+
+// receive handles a message.
+func (s *server) receive(ctx context.Context, m zmtp.Message) {
+	if len(m) != 1 {
+		s.saidBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
+		return
+	}
+	message := m[0]
+	var r rbkit.Reader
+	dialect, err := rbkit.DialectOf(message)
+	if err == nil {
+		err = r.Open(dialect, message)
+		s.check(ctx, dialect, r.Header())
+	}
+	// What can't be opened is a message all the same, without events.
+	if wrong := s.read(&r, len(message)); err == nil {
+		err = wrong
+	}
+	if err != nil {
+		what := ""
+		if bad := (*rbkit.ProtocolError)(nil); errors.As(err, &bad) {
+			what = bad.Problem.String()
+		}
+		s.saidBad(what, err, zap.Int("bytes", len(message)))
+		return
+	}
+	s.bad.Over()
+}
+
+// check looks whether a message is of another life of the server, which began to count
+// from 0 again.
+func (s *server) check(ctx context.Context, dialect rbkit.Dialect, h rbkit.Header) {
+	if s.dialect != dialect {
+		s.dialect = dialect
+		s.seldom(&s.dialects, s.logger.Info, "The dialect of the server's messages", zap.Stringer("dialect", dialect))
+	}
+	if s.process.follows(h) {
+		return
+	}
+	hello := s.ask(ctx)
+	s.mu.Lock()
+	s.begin(hello)
+	s.mu.Unlock()
+	if s.control != nil {
+		s.control.correctSoon()
+	}
+}
+
+// read has the process go through the events of a message of so many bytes.
+func (s *server) read(r *rbkit.Reader, bytes int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.process
+	p.message(bytes, s.env.now())
+	err := p.read(r)
+	p.attend(p.now)
+	s.env.telemetry.tell(p)
+	return err
+}
+
+func (s *server) saidBad(what string, err error, fields ...zap.Field) {
+	s.env.telemetry.badMessage(what)
+	if since, say := s.bad.Say(s.env.now()); say {
+		s.logger.Warn("A message of the server is not what it should be: its events before that count",
+			append(fields, zap.Error(err), zap.Int("messages_since_last_line", since))...)
+	}
+}
+
+// state is what is known of the process, if it can be heard of.
+func (s *server) state() (processState, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.connected {
+		return processState{}, false
+	}
+	return s.process.state(), true
+}

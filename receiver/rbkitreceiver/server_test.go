@@ -1,0 +1,43 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+)
+
+func TestACaptureThatIsPublishedArrives(t *testing.T) {
+	for name, want := range map[string]struct {
+		messages, events, samples int64
+		dialect                   rbkit.Dialect
+	}{
+		"released-30s":   {132, 85542, 993, rbkit.Released},
+		"documented-30s": {24, 6193, 6145, rbkit.Documented},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := openCapture(t, name)
+			server := play(t, rbkitserver.Options{Hello: rbkitserver.Hello(c)})
+			b := newBed(t, following(server))
+			server.replay(c)
+			b.await("messages", func() bool { return b.counter("messages") >= want.messages })
+			b.shutdown()
+			s := b.state()
+			assert.Equal(t, want.messages, s.messages)
+			assert.Equal(t, want.events, s.events)
+			assert.Equal(t, want.samples, s.samples)
+			assert.Zero(t, s.lost)
+			assert.Zero(t, b.counter("bad_messages"))
+			assert.Equal(t, want.dialect, b.receiver.servers[0].dialect)
+			assert.Len(t, b.records(eventDump), 1)
+			assert.Positive(t, b.traces.SpanCount())
+			assert.Positive(t, b.profiles.SampleCount())
+			assert.Positive(t, b.metrics.DataPointCount())
+		})
+	}
+}

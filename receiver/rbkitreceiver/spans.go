@@ -1,0 +1,100 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// The spans of a garbage collection.
+const (
+	spanGC    = "GC"
+	spanMark  = "mark"
+	spanSweep = "sweep"
+
+	spansOfCycle = 3
+	// bytesOfCycle is what its spans take in memory, about, beside the resource.
+	bytesOfCycle = 1024
+)
+
+// cycleParcel is a garbage collection on its way to the pipeline.
+type cycleParcel struct {
+	cycle    cycle
+	origin   *origin
+	resource pcommon.Resource
+}
+
+// traces makes the spans of garbage collections, each a trace of its own.
+func (e *environment) traces(parcels []cycleParcel) ptrace.Traces {
+	traces := ptrace.NewTraces()
+	spans := map[*origin]ptrace.SpanSlice{}
+	for i := range parcels {
+		p := &parcels[i]
+		to, ok := spans[p.origin]
+		if !ok {
+			resource := traces.ResourceSpans().AppendEmpty()
+			p.resource.CopyTo(resource.Resource())
+			scope := resource.ScopeSpans().AppendEmpty()
+			e.setScope(scope.Scope())
+			to = scope.Spans()
+			spans[p.origin] = to
+		}
+		p.appendTo(to)
+	}
+	return traces
+}
+
+// appendTo appends the three spans. The server's clock shows milliseconds: what began and
+// ended in the same one takes a nanosecond, so that each span has a length, and children
+// lie inside their parent.
+func (p *cycleParcel) appendTo(spans ptrace.SpanSlice) {
+	const nanos = 1e6
+	start := p.cycle.start * nanos
+	marked := max(p.cycle.marked*nanos, start+1)
+	end := max(p.cycle.end*nanos, marked+1)
+	ids := p.ids()
+	for i, s := range [spansOfCycle]struct {
+		name       string
+		start, end int64
+	}{{spanGC, start, end}, {spanMark, start, marked}, {spanSweep, marked, end}} {
+		span := spans.AppendEmpty()
+		span.SetTraceID(ids.trace)
+		span.SetSpanID(ids.spans[i])
+		if i > 0 {
+			span.SetParentSpanID(ids.spans[0])
+		}
+		span.SetName(s.name)
+		span.SetKind(ptrace.SpanKindInternal)
+		span.SetStartTimestamp(pcommon.Timestamp(s.start))
+		span.SetEndTimestamp(pcommon.Timestamp(s.end))
+	}
+}
+
+// cycleIDs are the IDs of a garbage collection's spans.
+type cycleIDs struct {
+	trace pcommon.TraceID
+	spans [spansOfCycle]pcommon.SpanID
+}
+
+// ids are the same whenever the same is received of the same life of a server.
+func (p *cycleParcel) ids() (ids cycleIDs) {
+	h := sha256.New()
+	h.Write(p.origin.seed[:])
+	var n [16]byte
+	binary.BigEndian.PutUint64(n[:], p.cycle.number)
+	binary.BigEndian.PutUint64(n[8:], uint64(p.cycle.start))
+	h.Write(n[:])
+	sum := h.Sum(nil)
+	copy(ids.trace[:], sum)
+	for i := range ids.spans {
+		// Apart from each other by a number, and never zero.
+		id := binary.BigEndian.Uint64(sum[16:])&^3 + uint64(i) + 1
+		binary.BigEndian.PutUint64(ids.spans[i][:], id)
+	}
+	return ids
+}

@@ -1,0 +1,141 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/callbraid/callbraid/internal/setting"
+)
+
+var _ confmap.Validator = (*Config)(nil)
+
+// Validate says everything that is wrong, each with its field and its remedy.
+func (c *Config) Validate() error {
+	return errors.Join(
+		c.validateServers(),
+		c.validateClock(),
+		withinOrNever("objectspace_snapshot_interval", c.ObjectSpaceSnapshotInterval),
+		withinOrNever("trigger_gc_interval", c.TriggerGCInterval),
+		setting.Within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
+		setting.Within("profile_interval", c.ProfileInterval, 10*time.Millisecond, time.Hour),
+		c.validateResource(),
+		setting.Within("timeout", c.Timeout, time.Millisecond, 10*time.Minute),
+		setting.Within("heartbeat", c.Heartbeat, 10*time.Millisecond, time.Hour),
+		c.Reconnect.validate("reconnect", time.Hour),
+		c.Limits.validate(),
+		c.Retry.validate("retry", time.Minute),
+		setting.Within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
+		setting.Within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
+	)
+}
+
+func (c *Config) validateServers() error {
+	if len(c.Servers) == 0 {
+		return fmt.Errorf("servers is empty: set it to at least one, with publish: %s and request: %s", defaultPublish, defaultRequest)
+	}
+	seen := map[string]int{}
+	var all error
+	for i, s := range c.Servers {
+		at := fmt.Sprintf("servers[%d].", i)
+		all = errors.Join(all, validateAddress(at+"publish", s.Publish, defaultPublish), s.validateSecurity(at))
+		if s.Request != "" {
+			all = errors.Join(all, validateAddress(at+"request", s.Request, defaultRequest))
+		}
+		if s.Request == s.Publish {
+			all = errors.Join(all, fmt.Errorf("%srequest is %q, and so is publish: set them to the two ports of the server", at, s.Request))
+		}
+		if other, twice := seen[s.Publish]; twice {
+			all = errors.Join(all, fmt.Errorf("%spublish is %q, and so is that of servers[%d]: name a server once", at, s.Publish, other))
+		}
+		seen[s.Publish] = i
+	}
+	return all
+}
+
+func validateAddress(field, address, example string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" {
+		return fmt.Errorf("%s is %q: set it to host:port of a server, such as %s", field, address, example)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("%s is %q: set its port to 1 to 65535", field, address)
+	}
+	return nil
+}
+
+// maxCredential is how many bytes ZMTP has for a name or a password.
+const maxCredential = 255
+
+func (s *ServerConfig) validateSecurity(at string) error {
+	if len(s.Username) > maxCredential || len(s.Password) > maxCredential {
+		return fmt.Errorf("%susername and %spassword: set each to at most %d bytes", at, at, maxCredential)
+	}
+	if s.Username == "" && s.Password != "" {
+		return fmt.Errorf("%spassword is set without %susername: set both, or none", at, at)
+	}
+	return nil
+}
+
+func (c *Config) validateClock() error {
+	switch c.Clock {
+	case ClockUnchanged, ClockWall, ClockCPU:
+		return nil
+	default:
+		return fmt.Errorf("clock is %q: set it to %s or %s, or leave it out to keep the server's", c.Clock, ClockWall, ClockCPU)
+	}
+}
+
+func (c *Config) validateResource() error {
+	if err := pcommon.NewMap().FromRaw(c.ResourceAttributes); err != nil {
+		return fmt.Errorf("resource_attributes: %w: use strings, numbers, booleans, and lists of them", err)
+	}
+	return nil
+}
+
+func (c *LimitsConfig) validate() error {
+	return errors.Join(
+		setting.Between("limits.max_message_bytes", c.MaxMessageBytes, 64<<10, 1<<30),
+		setting.Between("limits.max_tracked_objects", c.MaxTrackedObjects, 2, 100_000_000),
+		setting.Between("limits.max_classes", c.MaxClasses, 1, 1_000_000),
+		setting.Between("limits.max_files", c.MaxFiles, 1, 1_000_000),
+		setting.Between("limits.max_sites", c.MaxSites, 1, 1_000_000),
+		setting.Between("limits.max_dump_objects", c.MaxDumpObjects, 0, 100_000_000),
+		setting.Between("limits.max_frames", c.MaxFrames, 1, 65_536),
+		setting.Between("limits.max_profile_stacks", c.MaxProfileStacks, 1, 1_000_000),
+		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
+		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, mib, math.MaxInt),
+		setting.Between("limits.max_queued_spans", c.MaxQueuedSpans, 1, 10_000_000),
+		setting.Between("limits.max_queued_span_bytes", c.MaxQueuedSpanBytes, mib, math.MaxInt),
+		setting.Between("limits.max_queued_samples", c.MaxQueuedSamples, 1, 100_000_000),
+		setting.Between("limits.max_queued_sample_bytes", c.MaxQueuedSampleBytes, mib, math.MaxInt),
+	)
+}
+
+func (c *RetryConfig) validate(field string, most time.Duration) error {
+	if err := setting.Within(field+".initial_interval", c.InitialInterval, time.Millisecond, most); err != nil {
+		return err
+	}
+	return setting.Within(field+".max_interval", c.MaxInterval, c.InitialInterval, most)
+}
+
+// withinOrNever is for what stops the program each time.
+func withinOrNever(field string, value time.Duration) error {
+	const least, most = 100 * time.Millisecond, 24 * time.Hour
+	if value == 0 {
+		return nil
+	}
+	if err := setting.Within(field, value, least, most); err != nil {
+		return fmt.Errorf("%w, or to 0 for never", err)
+	}
+	return nil
+}

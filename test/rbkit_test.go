@@ -1,0 +1,262 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// Rbkit: captures of real servers, played by agentsim, through the built distribution.
+
+// Metrics of the receiver, as the collector shows them.
+const (
+	rbkitMessages = "otelcol_receiver_rbkit_messages"
+	rbkitEvents   = "otelcol_receiver_rbkit_events"
+	rbkitBad      = "otelcol_receiver_rbkit_bad_messages"
+	rbkitRestarts = "otelcol_receiver_rbkit_restarts"
+	rbkitServers  = "otelcol_receiver_rbkit_servers"
+)
+
+// rbkitServer is where a server is played.
+type rbkitServer struct{ publish, request, metrics string }
+
+func newRbkitServer(t *testing.T) rbkitServer {
+	return rbkitServer{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
+}
+
+// client configures a collector that is a client of the server, with pipelines for all
+// signals but profiles, and others as text.
+func (s rbkitServer) client(receiver, pipelines string) string {
+	return fmt.Sprintf(`
+receivers:
+  rbkit:
+    servers: [{publish: %q, request: %q}]
+    reconnect: {initial_interval: 10ms, max_interval: 100ms}
+    collection_interval: 100ms
+    profile_interval: 100ms
+    %s
+exporters:
+  file/spans: %s
+  file/logs: {path: "${env:DIR}/logs.json"}
+  file/profiles: {path: "${env:DIR}/profiles.json"}
+  prometheus: {endpoint: %q, metric_expiration: 1h}
+service:
+  pipelines:
+    traces: {receivers: [rbkit], exporters: [file/spans]}
+    logs: {receivers: [rbkit], exporters: [file/logs]}
+    metrics: {receivers: [rbkit], exporters: [prometheus]}
+    %s
+`, s.publish, s.request, receiver, testbed.FileExporter("spans.bin"), s.metrics, pipelines)
+}
+
+// playedRbkit is a server that agentsim plays.
+type playedRbkit struct {
+	output *syncText
+	stop   func()
+}
+
+// syncText is text that is written and read at once.
+type syncText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *syncText) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *syncText) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// play plays a server until it is stopped, or the test ends.
+func (s rbkitServer) play(t *testing.T, arguments ...string) playedRbkit {
+	t.Helper()
+	arguments = append([]string{"rbkit"}, append(arguments, "--publish", s.publish, "--request", s.request, "--linger", "1h", "--verbose")...)
+	command := exec.Command(testbed.AgentSim(t), arguments...)
+	output := &syncText{}
+	command.Stdout, command.Stderr = output, output
+	require.NoError(t, command.Start())
+	stop := sync.OnceFunc(func() {
+		_ = command.Process.Signal(os.Interrupt) // it may have ended by itself
+		_ = command.Wait()
+	})
+	t.Cleanup(func() {
+		stop()
+		if t.Failed() {
+			t.Logf("agentsim said:\n%s", output)
+		}
+	})
+	return playedRbkit{output, stop}
+}
+
+// scraped is what the collector shows to Prometheus.
+func (s rbkitServer) scraped(t *testing.T) string {
+	t.Helper()
+	response, err := http.Get("http://" + s.metrics + "/metrics")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// sumOf adds up the series of a metric that have a label.
+func sumOf(t *testing.T, text, name, label string) (sum float64) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, name+"{") && strings.Contains(line, label) {
+			var value float64
+			_, err := fmt.Sscan(line[strings.LastIndex(line, "} ")+2:], &value)
+			require.NoError(t, err, line)
+			sum += value
+		}
+	}
+	return sum
+}
+
+func rbkitCapture(name string) string {
+	return filepath.Join("..", "testdata", "rbkit", name+".zip")
+}
+
+func TestRbkitServersOfBothDialectsAreReceived(t *testing.T) {
+	for name, want := range map[string]struct {
+		messages, events, spans  int
+		created, live, allocated float64
+	}{
+		"released-30s":   {messages: 132, events: 85_542, spans: 15, created: 45_662, live: 16_751},
+		"documented-30s": {messages: 24, events: 6_193, spans: 21, live: 17_120, allocated: 56_274},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newRbkitServer(t)
+			c := testbed.Start(t, server.client("memory_profile: true", ""))
+			server.play(t, "replay", rbkitCapture(name))
+			c.AwaitMetric(t, float64(want.messages), rbkitMessages)
+			assert.Equal(t, float64(want.events), c.Metric(t, rbkitEvents))
+			testbed.Eventually(t, "the metrics to be shown", func() (bool, string) {
+				text := server.scraped(t)
+				return sumOf(t, text, "ruby_object_created_total", "") == want.created &&
+					sumOf(t, text, "ruby_heap_live_objects", "") == want.live &&
+					sumOf(t, text, "ruby_allocation_count_total", "") == want.allocated &&
+					sumOf(t, text, "ruby_gc_count_total", "") > 0, text
+			})
+			c.Stop(t)
+			assert.Len(t, readSpans(t, c), want.spans)
+			said := map[string]int{}
+			eachLog(t, c, func(_ pcommon.Resource, r plog.LogRecord) { said[r.EventName()]++ })
+			assert.Equal(t, map[string]int{"rbkit.server.connected": 1, "rbkit.dump": 1, "rbkit.server.gone": 1}, said)
+		})
+	}
+}
+
+func TestRbkitProfilesNeedTheFeatureGate(t *testing.T) {
+	const pipeline = "profiles: {receivers: [rbkit], exporters: [file/profiles]}"
+	server := newRbkitServer(t)
+	assert.Contains(t, testbed.StartFails(t, server.client("", pipeline)), "service.profilesSupport")
+
+	c := testbed.StartGated(t, "service.profilesSupport", server.client("", pipeline))
+	server.play(t, "replay", rbkitCapture("documented-30s"))
+	c.AwaitMetric(t, 24, rbkitMessages)
+	c.Stop(t)
+	values := map[string]int64{}
+	for _, profiles := range readProfiles(t, c) {
+		for _, p := range profiles.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
+			for _, s := range p.Samples().All() {
+				values[profiles.Dictionary().StringTable().At(int(p.SampleType().TypeStrindex()))] += s.Values().At(0)
+			}
+		}
+	}
+	assert.Equal(t, map[string]int64{"samples": 6_145, "alloc_objects": 56_274, "alloc_space": 2_247_480}, values)
+	assert.Len(t, readSpans(t, c), 21, "the other signals are the same")
+}
+
+func TestRbkitServersAreToldWhatToSwitchOnAndLeftAsTheyWere(t *testing.T) {
+	server := newRbkitServer(t)
+	c := testbed.Start(t, server.client("memory_profile: true\n    cpu_profile: true\n    clock: cpu\n    objectspace_snapshot_interval: 100ms", ""))
+	played := server.play(t, "load", "--rate", "50", "--events", "100", "--dump-objects", "1500")
+	c.AwaitMetric(t, 2, "otelcol_receiver_rbkit_dumps", `objects="complete"`)
+	// A server that comes back has forgotten it all.
+	played.stop()
+	played = server.play(t, "load", "--rate", "50", "--events", "100", "--dump-objects", "1500")
+	c.AwaitMetric(t, 1, rbkitRestarts)
+	c.AwaitMetric(t, 1, rbkitServers)
+	c.AwaitMetric(t, 4, "otelcol_receiver_rbkit_dumps", `objects="complete"`)
+	c.Stop(t)
+	var commands []string
+	for line := range strings.Lines(played.output.String()) {
+		_, command, is := strings.Cut(strings.TrimSpace(line), "command: ")
+		if is && command != "handshake" && command != "objectspace_snapshot" {
+			commands = append(commands, command)
+		}
+	}
+	assert.Equal(t, []string{"start_memory_profile", "use_cpu_time", "start_cpu_profiling", "stop_memory_profile", "stop_cpu_profiling"}, commands)
+}
+
+func TestRbkitGarbageCostsNothingElse(t *testing.T) {
+	server := newRbkitServer(t)
+	c := testbed.Start(t, server.client("timeout: 200ms", ""))
+	server.play(t, "replay", "--garbage", "10", "--mute", rbkitCapture("released-30s"))
+	c.AwaitMetric(t, 13, rbkitBad)
+	c.AwaitMetric(t, 85_542, rbkitEvents)
+	assert.Contains(t, c.Log(), "The server doesn't answer requests")
+	c.Stop(t)
+	assert.Len(t, readSpans(t, c), 15)
+}
+
+// readProfiles are the profiles that a collector wrote.
+func readProfiles(t *testing.T, c *testbed.Collector) (all []pprofile.Profiles) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(c.Dir, "profiles.json"))
+	require.NoError(t, err)
+	defer f.Close()
+	decoder := json.NewDecoder(f)
+	for {
+		var line json.RawMessage
+		if err := decoder.Decode(&line); err == io.EOF {
+			return all
+		} else if err != nil {
+			require.NoError(t, err)
+		}
+		profiles, err := new(pprofile.JSONUnmarshaler).UnmarshalProfiles(line)
+		require.NoError(t, err)
+		all = append(all, profiles)
+	}
+}
+
+// The largest message that was seen of a real server has 415,000 events.
+func TestALargeRbkitMessageTakesLittleMemory(t *testing.T) {
+	const most = 64 << 20
+	server := newRbkitServer(t)
+	c := testbed.Start(t, server.client("memory_profile: true", ""))
+	played := server.play(t, "load", "--messages", "20", "--events", "1", "--rate", "0")
+	c.AwaitMetric(t, 20, rbkitMessages)
+	idle := c.PeakMemory(t)
+	played.stop()
+	server.play(t, "load", "--messages", "1", "--events", "415000", "--rate", "0")
+	c.AwaitMetric(t, 415_020, rbkitEvents)
+	more := c.PeakMemory(t) - idle
+	t.Logf("%d MiB above idle", more>>20)
+	assert.Less(t, more, uint64(most))
+}

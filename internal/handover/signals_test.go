@@ -48,7 +48,7 @@ func profilesOf(numbers []int) pprofile.Profiles {
 
 // numberQueue is a Queue of any signal.
 type numberQueue interface {
-	Add(int)
+	Add(int) bool
 	Bytes() int
 	Close()
 }

@@ -30,8 +30,8 @@ type agent struct {
 	// first commands.
 	origin *origin
 	held   []logEntry
-	// started is when its process was, once that was looked up; 0: it is not known.
-	started  uint64
+	// process is what is known of its process once that was looked up.
+	process  process
 	lookedUp bool
 	// undo are the commands that leave the agent as it was, the last first to be sent.
 	undo      []lttngagent.Command

@@ -54,7 +54,7 @@ func (a *agent) carryOut(command lttngagent.Command) error {
 		// Nobody waits for the agent any more.
 		a.introduce()
 		// It cannot be found out any more once the agent has closed its connection.
-		a.life()
+		a.lookUp(a.env.stopping)
 		return err
 	}
 	code, err := a.conversation.order(command, a.env.config.CommandTimeout)

@@ -27,8 +27,10 @@ const inputBytes = 512
 // and with a deadline for all of it. It belongs to one goroutine, but for wake and hurry.
 type conversation struct {
 	conn net.Conn
-	with lttngagent.Agent
-	in   *bufio.Reader
+	// begun is when the connection was there.
+	begun time.Time
+	with  lttngagent.Agent
+	in    *bufio.Reader
 	// purse has the bytes of the budget that what was read takes.
 	purse *purse
 	// out is used for each command; told says that the last was sent, whole.
@@ -47,7 +49,7 @@ type conversation struct {
 
 func newConversation(conn net.Conn, budget *budget) *conversation {
 	p := &purse{budget: budget}
-	return &conversation{conn: conn, in: bufio.NewReaderSize(&metered{conn, p}, inputBytes), purse: p}
+	return &conversation{conn: conn, begun: time.Now(), in: bufio.NewReaderSize(&metered{conn, p}, inputBytes), purse: p}
 }
 
 // close closes the connection, and gives back what was held for it.

@@ -79,12 +79,10 @@ func (l *leftovers) take(of life) []lttngagent.Command {
 	return undo
 }
 
-// life says whose the agent is. It has to be found out while the connection is open.
+// life says whose the agent is. It has to be found out while the connection is open, and
+// before the time of a shutdown is over.
 func (a *agent) life() life {
-	if !a.lookedUp {
-		a.env.lookUp(a)
-	}
-	return life{domain: a.who.Domain, pid: a.pid, started: a.started}
+	return life{domain: a.who.Domain, pid: a.pid, started: a.lookUp(a.env.ctx.Done()).started}
 }
 
 // takeLeftovers has the agent told what it was not told before.

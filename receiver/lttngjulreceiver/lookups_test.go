@@ -4,23 +4,26 @@
 package lttngjulreceiver
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
 )
 
 // holdLookups has all look-ups of processes wait until the function that it gives is
 // called.
 func (b *bed) holdLookups() (release func()) {
 	for range maxLookups {
-		b.receiver.env.lookups <- struct{}{}
+		b.receiver.env.lookups.turns <- struct{}{}
 	}
 	return func() {
 		for range maxLookups {
-			<-b.receiver.env.lookups
+			<-b.receiver.env.lookups.turns
 		}
 	}
 }
@@ -45,4 +48,64 @@ func TestAnApplicationDoesNotWaitUntilItIsKnownWhoseItsAgentIs(t *testing.T) {
 			assert.Equal(t, eventRegistered, b.logs.all()[0].event)
 		})
 	}
+}
+
+// TestAShutdownDoesNotWaitForLookups: agents are left as they were first.
+func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
+	b.holdLookups()
+	options := make([]simulated.Options, 20)
+	for i := range options {
+		options[i] = simulated.Options{Address: b.address(), PID: uint32(os.Getpid()), Loggers: []string{"a"}}
+	}
+	agents, _ := playAgents(t, options...)
+	b.await("all are let go on", func() bool {
+		for _, a := range agents {
+			if a.Stats().Commands[lttngagent.CommandRegistrationDone] == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	b.shutdown()
+	for _, a := range agents {
+		assert.Empty(t, a.Enabled())
+	}
+	b.awaitRecords(eventRegistered, len(agents))
+	for _, gone := range b.awaitRecords(eventGone, len(agents)) {
+		assert.Equal(t, plog.SeverityNumberInfo, gone.severity, gone.body)
+	}
+}
+
+func TestTwoProcessesAreLookedAtAtOnce(t *testing.T) {
+	l := newLookups()
+	for range 2 {
+		l.turns <- struct{}{}
+	}
+	select {
+	case l.turns <- struct{}{}:
+		assert.Fail(t, "a third has a turn")
+	default:
+	}
+}
+
+func TestWhoGivesUpHasNotLooked(t *testing.T) {
+	c, _ := idleConversation(t)
+	givenUp := make(chan struct{})
+	close(givenUp)
+	_, looked := newLookups().processOf(c, 1, givenUp)
+	assert.False(t, looked)
+	_, looked = newLookups().processOf(c, 1, nil)
+	assert.True(t, looked)
+}
+
+func TestSightingsAreBounded(t *testing.T) {
+	l := newLookups()
+	for pid := range uint32(maxSightings + 1) {
+		l.remember(pid, &sighting{})
+		l.remember(pid, &sighting{})
+	}
+	assert.Len(t, l.seen, maxSightings)
+	assert.Len(t, l.order, maxSightings)
+	assert.Nil(t, l.seen[0], "the oldest is forgotten")
 }

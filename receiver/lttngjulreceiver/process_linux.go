@@ -7,48 +7,77 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const (
 	// maxCommandLine is how many bytes of a command line are told.
 	maxCommandLine = 4096
-	// maxOpenFiles is how many open files of a process are looked at for its socket, and
-	// openFilesAtOnce how many names of them are read at once.
-	maxOpenFiles    = 1 << 16
+	// maxOpenFiles is how many open files of a process are looked at for its sockets, and
+	// openFilesAtOnce how many of them at once.
+	maxOpenFiles    = 1 << 14
 	openFilesAtOnce = 256
 )
 
-// processOf says what is known of the process with an ID that is said to be at the other
-// end of a connection. Nothing is, unless that process has that end open: an ID that an
-// agent tells may be that of a process elsewhere, or inside a container, where it means
-// another one. Looking takes the rights of its user, or root's.
-func processOf(conn net.Conn, pid uint32) process {
-	directory := fmt.Sprintf("/proc/%d", pid)
+// lookAt says when a process was started and which sockets it has open, of the first
+// maxOpenFiles files and as far as the time till then goes.
+func lookAt(pid uint32, until time.Time) (started uint64, sockets []uint32) {
+	directory := directoryOf(pid)
 	files, err := os.Open(filepath.Join(directory, "fd"))
 	if err != nil {
-		return process{}
+		return 0, nil
 	}
 	defer files.Close()
-	inode, err := peerSocket(conn)
-	if err != nil || !hasOpen(files, fmt.Sprintf("socket:[%d]", inode)) {
-		return process{}
+	started = startOf(filepath.Join(directory, "stat"))
+	for seen := 0; seen < maxOpenFiles && time.Now().Before(until); seen += openFilesAtOnce {
+		names, err := files.Readdirnames(openFilesAtOnce)
+		for _, name := range names {
+			target, _ := os.Readlink(filepath.Join(files.Name(), name))
+			if socket, is := socketOf(target); is {
+				sockets = append(sockets, socket)
+			}
+		}
+		if err != nil {
+			break
+		}
 	}
+	return started, sockets
+}
+
+func directoryOf(pid uint32) string { return fmt.Sprintf("/proc/%d", pid) }
+
+// socketOf is the number of a socket that an open file is, which is called socket:[1234].
+func socketOf(target string) (number uint32, is bool) {
+	digits, is := strings.CutPrefix(target, "socket:[")
+	if !is {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimSuffix(digits, "]"), 10, 32)
+	return uint32(n), err == nil
+}
+
+// describe says what a process is.
+func describe(pid uint32) process {
+	directory := directoryOf(pid)
 	executable, err := os.Readlink(filepath.Join(directory, "exe"))
 	if err != nil {
 		return process{}
 	}
-	// The kernel says so of a file that was replaced while it runs.
-	name := strings.TrimSuffix(filepath.Base(executable), " (deleted)")
 	return process{
-		name:      strings.ToValidUTF8(name, "\uFFFD"),
+		name:      programOf(executable),
 		arguments: commandLine(filepath.Join(directory, "cmdline")),
 		started:   startOf(filepath.Join(directory, "stat")),
 	}
+}
+
+// programOf is the name of an executable file, of which the kernel says so when it was
+// replaced while it runs.
+func programOf(executable string) string {
+	return strings.ToValidUTF8(strings.TrimSuffix(filepath.Base(executable), " (deleted)"), "\uFFFD")
 }
 
 // startOf is when a process was started, in ticks since the system was; 0: it cannot be
@@ -70,22 +99,6 @@ func startOf(path string) uint64 {
 		return 0
 	}
 	return ticks
-}
-
-// hasOpen reports whether a directory of open files has one that is called so.
-func hasOpen(directory *os.File, file string) bool {
-	for seen := 0; seen < maxOpenFiles; seen += openFilesAtOnce {
-		names, err := directory.Readdirnames(openFilesAtOnce)
-		for _, name := range names {
-			if target, err := os.Readlink(filepath.Join(directory.Name(), name)); err == nil && target == file {
-				return true
-			}
-		}
-		if err != nil {
-			return false
-		}
-	}
-	return false
 }
 
 // commandLine is the arguments of a process, the last of which may be cut.

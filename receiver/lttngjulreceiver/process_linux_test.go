@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,13 @@ func accepted(t *testing.T, network, host string) net.Conn {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
+}
+
+// processOf is what a first look tells of a process that is said to be at the other end of
+// a connection.
+func processOf(conn net.Conn, pid uint32) process {
+	p, _ := newLookups().processOf(newConversation(conn, &budget{}), pid, nil)
+	return p
 }
 
 func TestTheProcessAtTheOtherEndIsKnown(t *testing.T) {
@@ -62,6 +70,40 @@ func TestNothingIsInventedOfAProcessThatHasNotTheConnection(t *testing.T) {
 	defer ours.Close()
 	defer theirs.Close()
 	assert.Equal(t, process{}, processOf(ours, uint32(os.Getpid())), "no connection of this machine")
+}
+
+func TestAProcessIsLookedAtOnceForAllConnectionsThatAreThere(t *testing.T) {
+	l, pid := newLookups(), uint32(os.Getpid())
+	look := func(c *conversation) *sighting {
+		p, looked := l.processOf(c, pid, nil)
+		require.True(t, looked)
+		require.NotEmpty(t, p.name)
+		return l.seen[pid]
+	}
+	first := newConversation(accepted(t, "tcp4", "127.0.0.1"), &budget{})
+	second := newConversation(accepted(t, "tcp4", "127.0.0.1"), &budget{})
+	sighting := look(first)
+	assert.Same(t, sighting, look(second))
+	third := newConversation(accepted(t, "tcp4", "127.0.0.1"), &budget{})
+	assert.NotSame(t, sighting, look(third), "its socket may be newer")
+	assert.Len(t, l.order, 1)
+
+	l.seen[pid].started++
+	p, _ := l.processOf(third, pid, nil)
+	assert.Equal(t, process{}, p, "the ID is another process's by now")
+}
+
+func TestALookAtAProcessIsOverWhenItsTimeIs(t *testing.T) {
+	accepted(t, "tcp4", "127.0.0.1")
+	_, sockets := lookAt(uint32(os.Getpid()), time.Now().Add(patience))
+	assert.NotEmpty(t, sockets)
+	_, sockets = lookAt(uint32(os.Getpid()), time.Now())
+	assert.Empty(t, sockets)
+}
+
+func TestAProgramThatWasReplacedWhileItRunsHasItsName(t *testing.T) {
+	assert.Equal(t, "java", programOf("/usr/bin/java (deleted)"))
+	assert.Equal(t, "java", programOf("/usr/bin/java"))
 }
 
 func TestAnAgentWhoseProcessIsNotKnownHasItsLanguageAndNoInventedName(t *testing.T) {

@@ -47,9 +47,8 @@ type environment struct {
 	registry  *registry
 	leftovers *leftovers
 	budget    *budget
-	// lookups has room for those who look at processes.
-	lookups chan struct{}
-	counts  *counts
+	lookups   *lookups
+	counts    *counts
 	// logs is nil where no pipeline takes them.
 	logs    *logSink
 	metrics *metricsLoop
@@ -103,7 +102,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			registry:  newRegistry(config.Limits.MaxAgents),
 			leftovers: &leftovers{},
 			budget:    &budget{limit: config.Limits.MaxInventoryBytes},
-			lookups:   make(chan struct{}, maxLookups),
+			lookups:   newLookups(),
 			counts:    &counts{},
 			stopping:  make(chan struct{}),
 			hooks:     hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence},

@@ -28,41 +28,15 @@ const (
 // and the name of the program behind it where that is known.
 const unknownService = "unknown_service"
 
-// process is what is known of the process that an agent is in. Empty: it isn't.
-type process struct {
-	// name is that of the executable file.
-	name string
-	// arguments are the command line, its name included.
-	arguments []string
-	// started is when it was, in a unit of the system's own.
-	started uint64
-}
-
 // languages are what programs are written in that have agents of a domain.
 var languages = map[lttngagent.Domain]string{
 	lttngagent.JUL: "java", lttngagent.Log4j: "java", lttngagent.Log4j2: "java", lttngagent.Python: "python",
 }
 
-// maxLookups is how many processes are looked at at once: while many agents come, most of
-// the time is for those whose applications still wait.
-const maxLookups = 2
-
-// lookUp says what is known of the process that an agent is in.
-func (e *environment) lookUp(a *agent) process {
-	a.lookedUp = true
-	if a.pid == 0 {
-		return process{}
-	}
-	e.lookups <- struct{}{}
-	defer func() { <-e.lookups }()
-	p := processOf(a.conversation.conn, a.pid)
-	a.started = p.started
-	return p
-}
-
 // resourceOf makes the resource of what comes from an agent.
 func (e *environment) resourceOf(a *agent) pcommon.Resource {
-	p := e.lookUp(a)
+	// Once the receiver stops, there is no time to find it out.
+	p := a.lookUp(e.stopping)
 	program := p.name
 	if program == "" {
 		program = languages[a.who.Domain]

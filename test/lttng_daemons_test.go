@@ -158,6 +158,48 @@ func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
 	requireRecorded(t, daemons, c)
 }
 
+func TestTheFastVariantOfTheTracerGivesTheSameSpans(t *testing.T) {
+	t.Parallel()
+	daemons := lttng.Start(t)
+	c := testbed.Start(t, reader(daemons.Relay.Live))
+	path := daemons.BuildC(t, callsInC)
+	session := daemons.Create(t, lttng.Session{Name: "fast"})
+	arguments := []string{"3", "10", "4", "0"}
+	slow, fast := daemons.StartC(t, path, arguments...), daemons.StartFastC(t, path, arguments...)
+	for range 3 {
+		slow.Begin(t)
+		fast.Begin(t)
+		slow.Done(t)
+		fast.Done(t)
+	}
+	slow.End(t)
+	fast.End(t)
+	session.Destroy(t)
+	awaitClosed(t, c, 1)
+	assert.Zero(t, c.Metric(t, lttngDiscarded))
+	c.Stop(t)
+
+	recorded := map[int64]map[string]int{}
+	for _, e := range logged(t, c) {
+		if provider, event, _ := strings.Cut(e.Name, ":"); strings.HasPrefix(event, "func_") {
+			if recorded[e.Process] == nil {
+				recorded[e.Process] = map[string]int{}
+			}
+			recorded[e.Process][provider]++
+		}
+	}
+	calls, _ := readTruth(t, fast)
+	events := 2 * calls.count()
+	assert.Equal(t, map[int64]map[string]int{
+		int64(slow.PID): {"lttng_ust_cyg_profile": events},
+		int64(fast.PID): {"lttng_ust_cyg_profile_fast": events},
+	}, recorded)
+	spans := readStreams(t, c, "spans.bin")
+	requireAll(t, spans, slow, "fast")
+	requireAll(t, spans, fast, "fast")
+	requireRecorded(t, daemons, c)
+}
+
 // Relay daemons up to 2.13 don't give all to viewers when a process ends, however fast
 // they are.
 func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.T) {
@@ -235,14 +277,27 @@ func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.
 }
 
 func TestNoSpanIsWrongWhereTheTracerDiscards(t *testing.T) {
-	t.Parallel()
+	for name, start := range map[string]func(*lttng.Daemons, testing.TB, string, ...string) *lttng.Program{
+		"tracer":       (*lttng.Daemons).StartC,
+		"fast variant": (*lttng.Daemons).StartFastC,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireNothingWrongOverloaded(t, start)
+		})
+	}
+}
+
+// requireNothingWrongOverloaded has programs do more than the tracer has room for.
+func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, testing.TB, string, ...string) *lttng.Program) {
+	t.Helper()
 	daemons := lttng.Start(t)
 	c := testbed.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "overload", Buffer: 64 << 10})
 	var programs []*lttng.Program
 	for range 2 {
-		programs = append(programs, daemons.StartC(t, path, "4", "20", "5", "1000"))
+		programs = append(programs, start(daemons, t, path, "4", "20", "5", "1000"))
 	}
 	for range 5 {
 		for _, p := range programs {

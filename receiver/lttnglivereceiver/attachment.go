@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,14 +105,15 @@ func (f *follower) attach() error {
 func (f *follower) begun(viewer *lttnglive.Viewer) {
 	f.env.telemetry.sessions(1)
 	f.lines.attached()
-	log, message := f.logger.Info, "The session is attached"
-	if f.attached {
-		message = "The session is attached again"
-		if !f.said {
-			log = f.logger.Debug
-		}
+	version := zap.Stringer("relay_version", viewer.RelayVersion())
+	switch again := "The session is attached again"; {
+	case !f.attached:
+		f.env.said(&f.env.lines.attached, f.logger, zap.InfoLevel, "The session is attached", version)
+	case f.said:
+		f.logger.Info(again, version)
+	default:
+		f.logger.Debug(again, version)
 	}
-	log(message, zap.Stringer("relay_version", viewer.RelayVersion()))
 	f.attached, f.said = true, false
 }
 
@@ -191,8 +193,8 @@ func (a *attachment) tell(streams []lttnglive.Stream) error {
 		if src.trace == nil {
 			src.waiting = append(src.waiting, s)
 			a.waiting++
-		} else {
-			a.open(src, s)
+		} else if err := a.open(src, s); err != nil {
+			return err
 		}
 	}
 	for _, src := range a.order {
@@ -205,11 +207,20 @@ func (a *attachment) tell(streams []lttnglive.Stream) error {
 	return nil
 }
 
-// open adds a stream of a trace that is known to those that are asked.
-func (a *attachment) open(src *source, s lttnglive.Stream) {
-	stream := src.trace.open(s)
-	stream.source = src
-	a.streams = append(a.streams, stream)
+// open adds a stream of a trace that is known to those that are asked. It has one ID at a
+// time.
+func (a *attachment) open(src *source, told lttnglive.Stream) error {
+	s := src.trace.streams[streamKey(told)]
+	if s != nil && s.present && !s.hungUp {
+		return &badData{what: badProtocol, err: fmt.Errorf("stream %s: expected one stream of that path and channel, got the IDs %d and %d", s.key, s.id, told.ID)}
+	}
+	there := s != nil && slices.Contains(a.streams, s) // it hung up in this round
+	s = src.trace.open(told)
+	s.source = src
+	if !there {
+		a.streams = append(a.streams, s)
+	}
+	return nil
 }
 
 // noteBuffers notices a session with buffers for each process, of which relay daemons

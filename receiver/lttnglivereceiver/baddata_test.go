@@ -198,3 +198,47 @@ func TestARelayDaemonThatStallsInsideAReplyIsConnectedAgain(t *testing.T) {
 	b.await("call events", func() bool { return b.pipeline.events() == 218 })
 	assert.Empty(t, b.pipeline.only(t).twice)
 }
+
+func TestAStreamThatIsToldTwiceOnOneConnectionIsAgainstTheProtocol(t *testing.T) {
+	s := newSynthetic("twice", "vpid", "vtid")
+	s.class("shop:sold", "number")
+	s.stream().packet(10).event(10, "shop:sold", 7, 7, 1)
+	s.stream().packet(11).event(11, "shop:sold", 7, 7, 2)
+	recording := s.recording(1)
+	recording.Streams[2].Channel = recording.Streams[1].Channel
+	for name, at := range map[string]time.Duration{"at once": 0, "later": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			recording.Streams[2].At, recording.End = at, 2*time.Hour
+			for i := range recording.Streams {
+				recording.Streams[i].End = recording.End
+			}
+			var clock handClock
+			r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: clock.read})
+			b := newBed(t, reading(r.address()))
+			if at > 0 {
+				b.awaitRecords(1)
+				clock.move(at)
+			}
+			said := b.awaitSaid(dropped)
+			assert.Equal(t, badProtocol, said.ContextMap()["what"])
+			assert.Contains(t, said.ContextMap()["error"], "stream ust/uid/0/64-bit/channel0_0: expected one stream of that path and channel, got the IDs 100 and 101")
+		})
+	}
+}
+
+// A stream that has hung up may come again under another ID.
+func TestAStreamThatHungUpMayBeToldAgainOnTheSameConnection(t *testing.T) {
+	s := newSynthetic("again", "vpid", "vtid")
+	s.class("shop:sold", "number")
+	trace := begun(t, s, func(*Config) {})
+	a := &attachment{f: trace.follower}
+	src, told := &source{trace: trace}, lttnglive.Stream{ID: 1, Path: "ust", Channel: "c"}
+	require.NoError(t, a.open(src, told))
+	a.hangUp(a.streams[0])
+	told.ID = 2
+	require.NoError(t, a.open(src, told))
+	require.Len(t, a.streams, 1, "it is asked once in a round")
+	assert.EqualValues(t, 2, a.streams[0].id)
+	assert.True(t, a.wants(a.streams[0]))
+	assert.Error(t, a.open(src, told))
+}

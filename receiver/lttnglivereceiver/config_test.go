@@ -82,6 +82,8 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"no host":             {func(c *Config) { c.Endpoint = ":5344" }, `endpoint is ":5344": set it to host:port`},
 		"no port":             {func(c *Config) { c.Endpoint = "localhost:" }, `endpoint is "localhost:": set its port to 1 to 65535`},
 		"port 0":              {func(c *Config) { c.Endpoint = "localhost:0" }, `endpoint is "localhost:0": set its port to 1 to 65535`},
+		"dialer":              {func(c *Config) { c.DialerConfig.Timeout = -time.Second }, "dialer.timeout is -1s: set it to 1ms to 10m0s"},
+		"no dialer timeout":   {func(c *Config) { c.DialerConfig.Timeout = 0 }, "dialer.timeout is 0s: set it to 1ms to 10m0s"},
 		"no sessions":         {func(c *Config) { c.Sessions = nil }, `sessions is empty: set it to patterns of host/name`},
 		"empty session":       {func(c *Config) { c.Sessions = []string{"*", ""} }, `sessions[1] is "": set it to a pattern`},
 		"seek":                {func(c *Config) { c.Seek = "end" }, `seek is "end": set it to beginning`},

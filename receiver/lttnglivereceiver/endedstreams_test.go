@@ -34,7 +34,7 @@ func begun(t *testing.T, s *synthetic, change func(*Config)) *trace {
 	f := newFollower(r.env, lttnglive.Session{ID: 1, Host: s.host, Name: s.name})
 	c := ctf.NewTrace()
 	require.NoError(t, c.Append(s.metadata()))
-	trace := newTrace(f, keyOf(c, ""))
+	trace := newTrace(f, f.identify(c, ""))
 	f.traces[trace.key] = trace
 	trace.begin(c, s.metadata())
 	return trace

@@ -7,6 +7,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -128,11 +129,11 @@ func (f *follower) run() {
 			return
 		case errors.Is(err, errClosed):
 			f.over = true
-			f.logger.Info("The session was closed")
+			f.env.said(&f.env.lines.closed, f.logger, zap.InfoLevel, "The session was closed")
 			f.finish(cause)
 			return
 		case errors.Is(err, errGone):
-			f.env.saidGone(f.logger)
+			f.env.said(&f.env.lines.gone, f.logger, zap.InfoLevel, "The session is gone from the relay daemon")
 			f.finish(callevent.CauseDisconnected)
 			return
 		}
@@ -296,7 +297,8 @@ type sessionState struct {
 // state is for the goroutine of metrics, too.
 func (f *follower) state() sessionState {
 	o := origin{config: f.env.config, host: f.host, session: f.session}
-	o.id = streamID(f.host+"/"+f.session, f.env.config.Endpoint, processKey{}, 0)
+	// Sessions of several users may have one name.
+	o.id = streamID(fmt.Sprint(f.id, " ", f.host, "/", f.session), f.env.config.Endpoint, processKey{}, 0)
 	return sessionState{
 		resource: o.frozen(), opened: f.opened,
 		streams: f.counts.streams.Load(), processes: f.counts.processes.Load(),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/symbols"
@@ -35,12 +36,22 @@ func sometimes(line *logline.Seldom, now time.Time, logger *zap.Logger, message 
 	}
 }
 
-// saidGone says that a session is gone; all sessions share the line, since one that
-// comes again is another one.
-func (e *environment) saidGone(logger *zap.Logger) {
-	if since, say := e.gone.Say(e.now()); say {
-		logger.Info("The session is gone from the relay daemon", zap.Int("since_last", since))
+// sharedLines are the lines that all sessions share: a relay daemon may tell of others
+// in each list. One of each kind is said at once and then seldom; the others are for those
+// who debug.
+type sharedLines struct {
+	notLive, tooMany       logline.Seldom
+	attached, closed, gone logline.Seldom
+}
+
+// said logs one of them.
+func (e *environment) said(line *logline.Seldom, logger *zap.Logger, level zapcore.Level, message string, fields ...zap.Field) {
+	since, say := line.Say(e.now())
+	if !say {
+		logger.Debug(message, fields...)
+		return
 	}
+	logger.Log(level, message, append(fields, zap.Int("since_last", since))...)
 }
 
 // saidNoNames says why functions of an object go by their offsets.

@@ -22,7 +22,6 @@ func TestWhatARelayDaemonCanBringVeryOftenIsSaidSeldom(t *testing.T) {
 	b.receiver.env.now = func() time.Time { return now }
 	f, s := newFollower(b.receiver.env, lttnglive.Session{}), &stream{key: "s", trace: &trace{key: "t"}}
 	for line, say := range map[string]func(){
-		"The session is gone from the relay daemon":           func() { f.env.saidGone(f.logger) },
 		"A stream cannot be read further":                     func() { f.saidUnreadable(s, errClosed) },
 		"A packet is left out":                                func() { f.saidLeftOut(s, packetTimes{}) },
 		"A stream says nothing: others no longer wait for it": func() { f.saidOvertaken(s) },

@@ -142,7 +142,7 @@ func (p *played) follow(t testing.TB, traces consumer.Traces, logs consumer.Logs
 	f := newFollower(env, p.session)
 	c := ctf.NewTrace()
 	require.NoError(t, c.Append(p.metadata))
-	trace := newTrace(f, keyOf(c, ""))
+	trace := newTrace(f, f.identify(c, ""))
 	f.traces[trace.key] = trace
 	trace.begin(c, p.metadata)
 	feed, streams := p.feed(t, &f.buffers), make([]*stream, len(p.streams))

@@ -143,6 +143,26 @@ func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
 	assert.Zero(t, b.said.FilterMessageSnippet("lttng_ust_statedump:*").Len())
 }
 
+// A library that is unloaded while tracing is stopped is told no more.
+func TestAnObjectThatAProcessDoesNotTellAgainIsGone(t *testing.T) {
+	s := newSynthetic("unloaded", "vpid", "vtid", "procname$")
+	s.class("lttng_ust_statedump:start")
+	s.class("lttng_ust_statedump:procname", "procname$")
+	s.class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
+	s.class("lttng_ust_statedump:end")
+	s.class(cygEntry, "addr", "call_site")
+	a := s.stream().packet(1)
+	state(a, 1*second, "first", 0x1000)
+	a.event(1*second+3, "lttng_ust_statedump:bin_info", 7, 8, "first-ust", 0x2000, 0x100, "/lib/plugin", 0)
+	a.event(1*second+4, "lttng_ust_statedump:end", 7, 8, "first-ust")
+	a.event(2*second, cygEntry, 7, 7, "first", 0x2010, 0)
+	state(a, 9*second, "first", 0x1000)
+	a.event(9*second+3, "lttng_ust_statedump:end", 7, 8, "first-ust")
+	a.event(9*second+4, cygEntry, 7, 7, "first", 0x2010, 0).event(9*second+5, cygEntry, 7, 7, "first", 0x1010, 0)
+	b := served(t, []*synthetic{s})
+	assert.Equal(t, []string{"enter plugin+0x10 7", "enter 0x2010 7", "enter common+0x10 7"}, b.pipeline.only(t).story(t))
+}
+
 // Where processes don't tell their state, buffers that were empty when tracing was stopped
 // say so.
 func TestCallsAreNotPairedAcrossTracingThatWasStopped(t *testing.T) {

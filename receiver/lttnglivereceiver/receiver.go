@@ -17,7 +17,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/handover"
-	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/symbols"
 )
@@ -55,7 +54,7 @@ type environment struct {
 	// is over.
 	stopping     chan struct{}
 	reading, ctx context.Context
-	gone         logline.Seldom
+	lines        sharedLines
 	hooks
 }
 

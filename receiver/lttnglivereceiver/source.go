@@ -122,7 +122,7 @@ func (a *attachment) settle(src *source) error {
 	if !c.Metadata().Declared {
 		return nil
 	}
-	key := keyOf(c, src.path)
+	key := a.f.identify(c, src.path)
 	t := a.f.traces[key]
 	switch {
 	case t == nil:
@@ -145,7 +145,9 @@ func (a *attachment) settle(src *source) error {
 	src.trace, src.data, src.read = t, nil, nil
 	t.on = a
 	for _, s := range src.waiting {
-		a.open(src, s)
+		if err := a.open(src, s); err != nil {
+			return err
+		}
 	}
 	a.waiting -= len(src.waiting)
 	src.waiting = nil

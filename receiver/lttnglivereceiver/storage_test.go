@@ -143,6 +143,39 @@ func packetTimesOf(recordings []*lttnglive.Recording) []time.Duration {
 	return times
 }
 
+// Sessions have their traces at the same paths.
+func TestATraceWithoutUUIDIsNotTakenForThatOfAnotherSession(t *testing.T) {
+	recording := func(name string, id uint64) *lttnglive.Recording {
+		s := newSynthetic(name, "vpid", "vtid")
+		s.anonymous = true
+		s.class("shop:sold", "number")
+		s.stream().packet(10).event(10, "shop:sold", 7, 7, 1).event(20, "shop:sold", 7, 7, 2)
+		return s.recording(id)
+	}
+	for name, test := range map[string]struct {
+		again *lttnglive.Recording
+		want  int
+	}{
+		"a session with another name":      {recording("bakery", 1), 2},
+		"a session that was created again": {recording("shop", 2), 2},
+		"the same session":                 {recording("shop", 1), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := &memory{values: map[string][]byte{}}
+			for i, part := range []struct {
+				recording *lttnglive.Recording
+				want      int
+			}{{recording("shop", 1), 2}, {test.again, test.want}} {
+				r := newRelay(t, []*lttnglive.Recording{part.recording}, lttnglive.RelayOptions{})
+				b := newBed(t, reading(r.address()), storing(kept))
+				b.awaitSaid("The session was closed")
+				b.shutdown()
+				assert.Equal(t, part.want, b.logs.LogRecordCount(), "part %d", i)
+			}
+		})
+	}
+}
+
 func TestAStorageThatIsNoneIsNamed(t *testing.T) {
 	id := component.MustNewID("memory")
 	for name, c := range map[string]struct {

@@ -59,9 +59,12 @@ func timesOf(i *lttnglive.Index) packetTimes { return packetTimes{i.TimestampBeg
 // every try to read the session.
 const maxBad = 1000
 
+// streamKey is what a stream is known by on all connections.
+func streamKey(told lttnglive.Stream) string { return told.Path + "/" + told.Channel }
+
 // open gives the trace a stream of a connection.
 func (t *trace) open(told lttnglive.Stream) *stream {
-	key := told.Path + "/" + told.Channel
+	key := streamKey(told)
 	s := t.streams[key]
 	if s == nil {
 		s = t.add(key)

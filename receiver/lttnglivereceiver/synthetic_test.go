@@ -21,6 +21,8 @@ type synthetic struct {
 	host, name  string
 	uuid        [16]byte
 	environment string
+	// anonymous is a trace that doesn't tell its UUID.
+	anonymous bool
 	// contexts are those of all events: "vpid" and so on are numbers, names that end
 	// with $ are texts.
 	contexts []string
@@ -84,20 +86,23 @@ func declare(names []string) string {
 // metadata is the metadata of the trace.
 func (s *synthetic) metadata() []byte {
 	var b strings.Builder
-	id := uuidText(s.uuid)
+	id, field := fmt.Sprintf("uuid = %q; ", uuidText(s.uuid)), "uuid"
+	if s.anonymous {
+		id, field = "", "room"
+	}
 	fmt.Fprintf(&b, `/* CTF 1.8 */
 typealias integer { size = 64; align = 8; signed = true; } := i64;
 typealias integer { size = 64; align = 8; signed = false; } := u64;
 typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := stamp;
-trace { major = 1; minor = 8; uuid = "%s"; byte_order = le;
-  packet.header := struct { integer { size = 32; align = 8; } magic; integer { size = 8; align = 8; } uuid[16]; u64 stream_id; u64 stream_instance_id; }; };
+trace { major = 1; minor = 8; %sbyte_order = le;
+  packet.header := struct { integer { size = 32; align = 8; } magic; integer { size = 8; align = 8; } %s[16]; u64 stream_id; u64 stream_instance_id; }; };
 env { hostname = "%s"; %s };
 clock { name = "monotonic"; freq = 1000000000; offset = 1700000000000000000; };
 stream { id = 0;
   packet.context := struct { stamp timestamp_begin; stamp timestamp_end; u64 content_size; u64 packet_size; u64 packet_seq_num; u64 events_discarded; };
   event.header := struct { u64 id; stamp timestamp; };
   event.context := struct { %s}; };
-`, id, s.host, s.environment, declare(s.contexts))
+`, id, field, s.host, s.environment, declare(s.contexts))
 	for i, c := range s.classes {
 		fmt.Fprintf(&b, "event { name = \"%s\"; id = %d; stream_id = 0; loglevel = 13; fields := struct { %s}; };\n", c.name, i, declare(c.fields))
 	}

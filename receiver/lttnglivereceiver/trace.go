@@ -5,6 +5,7 @@ package lttnglivereceiver
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"hash"
 	"maps"
 	"slices"
@@ -22,7 +23,7 @@ import (
 type trace struct {
 	follower *follower
 	env      *environment
-	// key is the trace's UUID, or its path where it has none.
+	// key is the trace's UUID, or where it is found if it has none.
 	key string
 	// record is how far the trace had been handed on when it was met, or was dropped:
 	// for streams and processes that are not there yet.
@@ -102,12 +103,13 @@ func newTrace(f *follower, key string) *trace {
 	return t
 }
 
-// keyOf is what identifies a trace; path is where the relay daemon has it.
-func keyOf(t *ctf.Trace, path string) string {
+// identify is what a trace of the session is known by; path is where the relay daemon has
+// it, which is the same in other sessions.
+func (f *follower) identify(t *ctf.Trace, path string) string {
 	if m := t.Metadata(); m.HasUUID {
 		return uuidText(m.UUID)
 	}
-	return path
+	return fmt.Sprintf("%q/%q#%d/%q", f.host, f.session, f.id, path)
 }
 
 // begin begins to read the trace, with metadata that was read into c.

@@ -27,6 +27,7 @@ var _ confmap.Validator = (*Config)(nil)
 func (c *Config) Validate() error {
 	return errors.Join(
 		c.validateEndpoint(),
+		setting.Within("dialer.timeout", c.DialerConfig.Timeout, time.Millisecond, 10*time.Minute),
 		c.validateSessions(),
 		c.validateResource(),
 		setting.Within("max_delay", c.MaxDelay, time.Millisecond, time.Hour),

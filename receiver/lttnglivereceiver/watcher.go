@@ -124,30 +124,51 @@ func (w *watcher) follow(sessions []lttnglive.Session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	listed := make(map[sessionKey]bool, len(sessions))
+	reading := len(w.living())
 	for _, s := range sessions {
 		key := sessionKey{s.ID, s.Host, s.Name}
 		listed[key] = true
-		if !w.patterns.match(sessionName(s)) {
+		if f := w.followers[key]; f != nil && !f.isReplaceable() || !w.patterns.match(sessionName(s)) {
 			continue
 		}
-		if f := w.followers[key]; f != nil && !f.isReplaceable() {
-			continue
+		if w.isReadable(key, s, reading) {
+			w.begin(key, s)
+			reading++
 		}
-		if reason := w.unreadable(s); reason != "" {
-			if !w.warned[key] {
-				w.warned[key] = true
-				w.env.logger.Warn("A session is not read: "+reason, zap.String("session", sessionName(s)))
-			}
-			continue
-		}
-		f := newFollower(w.env, s)
-		w.followers[key] = f
-		w.group.Add(1)
-		go func() {
-			defer w.group.Done()
-			f.run()
-		}()
 	}
+	w.forget(listed)
+}
+
+// isReadable reports whether a session can be read now, with so many that are; if not, it
+// says why, once for each session.
+func (w *watcher) isReadable(key sessionKey, s lttnglive.Session, reading int) bool {
+	line, reason := &w.env.lines.notLive, "it was not created with a live timer: lttng create --live"
+	if s.LiveTimer != 0 {
+		if reading < w.env.config.Limits.MaxSessions {
+			return true
+		}
+		line, reason = &w.env.lines.tooMany, "limits.max_sessions is reached"
+	}
+	if !w.warned[key] {
+		w.warned[key] = true
+		w.env.said(line, w.env.logger, zap.WarnLevel, "A session is not read: "+reason, zap.String("session", sessionName(s)))
+	}
+	return false
+}
+
+// begin begins to read a session.
+func (w *watcher) begin(key sessionKey, s lttnglive.Session) {
+	f := newFollower(w.env, s)
+	w.followers[key] = f
+	w.group.Add(1)
+	go func() {
+		defer w.group.Done()
+		f.run()
+	}()
+}
+
+// forget gives up what was known of sessions that are no longer listed.
+func (w *watcher) forget(listed map[sessionKey]bool) {
 	for key, f := range w.followers {
 		if !listed[key] && f.isDone() {
 			delete(w.followers, key)
@@ -158,23 +179,6 @@ func (w *watcher) follow(sessions []lttnglive.Session) {
 			delete(w.warned, key)
 		}
 	}
-}
-
-// unreadable says why a session can't be read now; empty: it can.
-func (w *watcher) unreadable(s lttnglive.Session) string {
-	if s.LiveTimer == 0 {
-		return "it was not created with a live timer: lttng create --live"
-	}
-	active := 0
-	for _, f := range w.followers {
-		if !f.isDone() {
-			active++
-		}
-	}
-	if active >= w.env.config.Limits.MaxSessions {
-		return "limits.max_sessions is reached"
-	}
-	return ""
 }
 
 // isDone reports whether the follower has ended.
@@ -197,11 +201,16 @@ func (f *follower) isReplaceable() bool { return f.isDone() && (!f.over || f.out
 func (w *watcher) active() []*follower {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	active := make([]*follower, 0, len(w.followers))
+	return w.living()
+}
+
+// living is active for those who hold mu.
+func (w *watcher) living() []*follower {
+	living := make([]*follower, 0, len(w.followers))
 	for _, f := range w.followers {
 		if !f.isDone() {
-			active = append(active, f)
+			living = append(living, f)
 		}
 	}
-	return active
+	return living
 }

@@ -4,11 +4,16 @@
 package lttnglivereceiver
 
 import (
+	"fmt"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
 
+	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 )
 
@@ -20,6 +25,16 @@ func shop(trace string) *lttnglive.Recording {
 	s.class("shop:sold", "number")
 	s.stream().packet(10).event(10, "shop:sold", 7, 7, 1).event(20, "shop:sold", 7, 7, 2)
 	return s.recording(1)
+}
+
+// shopNumber is such a session with an ID and a name of its own.
+func shopNumber(i int) *lttnglive.Recording {
+	r := shop(fmt.Sprintf("trace %08d", i))
+	r.Session.ID, r.Session.Name = uint64(i+1), fmt.Sprint("shop", i)
+	for j := range r.Streams {
+		r.Streams[j].ID += uint64(1000 * i)
+	}
+	return r
 }
 
 // awaitLists waits for a list of sessions that is asked for from now on, and for what
@@ -61,4 +76,80 @@ func TestASessionThatEndedAfterTheListConnectionDoesNotStandForALaterOne(t *test
 	f.over = true
 	close(f.done)
 	assert.True(t, f.isReplaceable())
+}
+
+const notLive = "A session is not read: it was not created with a live timer: lttng create --live"
+
+// A relay daemon may tell of other sessions in each list.
+func TestSessionsThatCannotBeReadAreSaidSeldom(t *testing.T) {
+	const lists, sessions = 5, 1000
+	b := unstartedBed(t)
+	now := time.Unix(1, 0)
+	b.receiver.env.now = func() time.Time { return now }
+	w := newWatcher(b.receiver.env)
+	list := func(from int) (all []lttnglive.Session) {
+		for i := range sessions {
+			all = append(all, lttnglive.Session{ID: uint64(from + i), Host: "vm", Name: "shop"})
+		}
+		return all
+	}
+	for i := range lists {
+		w.follow(list(i * sessions))
+		assert.Len(t, w.warned, sessions, "those of lists before are forgotten")
+	}
+	assert.Equal(t, 1, b.saidAloud(notLive))
+	assert.Equal(t, lists*sessions, b.said.FilterMessage(notLive).Len(), "who debugs sees each")
+	now = now.Add(logline.Pause)
+	w.follow(list((lists - 1) * sessions))
+	assert.Equal(t, 1, b.saidAloud(notLive), "it is said once for each session")
+	w.follow(list(0))
+	assert.Equal(t, 2, b.saidAloud(notLive))
+	w.follow(nil)
+	assert.Empty(t, w.warned)
+}
+
+func TestSessionsThatComeAndGoAreSaidSeldom(t *testing.T) {
+	const sessions = 20
+	var recordings []*lttnglive.Recording
+	for i := range sessions {
+		recordings = append(recordings, shopNumber(i))
+	}
+	r := newRelay(t, recordings, lttnglive.RelayOptions{})
+	now := time.Unix(1, 0)
+	b := unstartedBed(t, reading(r.address()))
+	b.receiver.env.now = func() time.Time { return now }
+	require.NoError(t, b.component().Start(t.Context(), b.host))
+	t.Cleanup(b.shutdown)
+	for _, line := range []string{"The session is attached", "The session was closed"} {
+		b.await(line, func() bool { return b.said.FilterMessage(line).Len() == sessions })
+		assert.Equal(t, 1, b.saidAloud(line), line)
+	}
+}
+
+func TestNoMoreSessionsAreReadAtOnceThanMaxSessions(t *testing.T) {
+	const most, sessions = 2, 5
+	var recordings []*lttnglive.Recording
+	for i := range sessions {
+		recording := shopNumber(i)
+		recording.End = time.Hour // from when on it is attached
+		for j := range recording.Streams {
+			recording.Streams[j].End = recording.End
+		}
+		recordings = append(recordings, recording)
+	}
+	var clock handClock
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read, Again: true})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessions = most })
+	said := b.awaitSaid("A session is not read: limits.max_sessions is reached")
+	assert.Equal(t, zapcore.WarnLevel, said.Level)
+	for read := most; ; read = min(read+most, sessions) {
+		b.awaitRecords(2 * read)
+		b.awaitLists()
+		assert.Equal(t, read, b.said.FilterMessage("The session is attached").Len())
+		assert.LessOrEqual(t, len(b.receiver.watcher.active()), most)
+		if read == sessions {
+			break
+		}
+		clock.move(clock.read() + time.Hour)
+	}
 }

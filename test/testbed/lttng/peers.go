@@ -14,6 +14,7 @@ import (
 // the architecture.
 const (
 	functionTracer = "/usr/lib/*/liblttng-ust-cyg-profile.so"
+	fastTracer     = "/usr/lib/*/liblttng-ust-cyg-profile-fast.so"
 	javaLibrary    = "/usr/lib/*/jni/liblttng-ust-jul-jni.so"
 	javaCommon     = "/usr/share/java/lttng-ust-agent-common.jar"
 	javaAgent      = "/usr/share/java/lttng-ust-agent-jul.jar"
@@ -33,7 +34,7 @@ func Require(t testing.TB) {
 			missing(t, command+" in PATH")
 		}
 	}
-	for _, pattern := range []string{functionTracer, javaLibrary, javaCommon, javaAgent, javaLog4jAgent, javaLog4j} {
+	for _, pattern := range []string{functionTracer, fastTracer, javaLibrary, javaCommon, javaAgent, javaLog4jAgent, javaLog4j} {
 		file(t, pattern)
 	}
 }

@@ -43,21 +43,33 @@ func (h *Home) BuildC(t testing.TB, source string) string {
 // arguments are the file for its record and those given.
 func (h *Home) StartC(t testing.TB, path string, arguments ...string) *Program {
 	t.Helper()
+	return h.startC(t, functionTracer, path, arguments)
+}
+
+// StartFastC is StartC with the tracer's variant that doesn't record which function is
+// left.
+func (h *Home) StartFastC(t testing.TB, path string, arguments ...string) *Program {
+	t.Helper()
+	return h.startC(t, fastTracer, path, arguments)
+}
+
+func (h *Home) startC(t testing.TB, tracer, path string, arguments []string) *Program {
+	t.Helper()
 	p := h.program(t, path)
-	p.start(t, h.cCommand(t, path, append([]string{p.Truth}, arguments...)...))
+	p.start(t, h.cCommand(t, tracer, path, append([]string{p.Truth}, arguments...)...))
 	return p
 }
 
 // RunC runs a C program that BuildC has compiled and that ends by itself.
 func (h *Home) RunC(t testing.TB, path string, arguments ...string) {
 	t.Helper()
-	run(t, h.cCommand(t, path, arguments...))
+	run(t, h.cCommand(t, functionTracer, path, arguments...))
 }
 
-func (h *Home) cCommand(t testing.TB, path string, arguments ...string) *exec.Cmd {
+func (h *Home) cCommand(t testing.TB, tracer, path string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	command := h.command(path, arguments...)
-	command.Env = append(command.Env, "LD_PRELOAD="+file(t, functionTracer))
+	command.Env = append(command.Env, "LD_PRELOAD="+file(t, tracer))
 	return command
 }
 

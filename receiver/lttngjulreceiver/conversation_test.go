@@ -4,13 +4,15 @@
 package lttngjulreceiver
 
 import (
-	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/lttngagent"
 )
 
 // idleConversation is a conversation in which nothing is said, and its other end.
@@ -30,6 +32,16 @@ func waiting(c *conversation) <-chan error {
 	over := make(chan error, 1)
 	go func() { over <- c.wait(time.Now().Add(time.Hour)) }()
 	return over
+}
+
+// awaitIdle waits until a wait goes on.
+func awaitIdle(t *testing.T, c *conversation) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.idle
+	}, patience, time.Millisecond)
 }
 
 func awaitOver(t *testing.T, over <-chan error) error {
@@ -54,11 +66,7 @@ func TestAWakeEndsTheWaitThatGoesOnOrElseTheNext(t *testing.T) {
 	c.wake()
 	require.NoError(t, awaitOver(t, waiting(c)), "the next")
 	over := waiting(c)
-	require.Eventually(t, func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.idle
-	}, patience, time.Millisecond)
+	awaitIdle(t, c)
 	select {
 	case <-over:
 		require.Fail(t, "one wake ends one wait")
@@ -72,7 +80,7 @@ func TestAWaitEndsWithTheConnection(t *testing.T) {
 	c, theirs := idleConversation(t)
 	over := waiting(c)
 	require.NoError(t, theirs.Close())
-	assert.ErrorIs(t, awaitOver(t, over), io.EOF)
+	assert.ErrorIs(t, awaitOver(t, over), errLeft)
 }
 
 func TestWhatNobodyAskedForEndsAWait(t *testing.T) {
@@ -81,4 +89,41 @@ func TestWhatNobodyAskedForEndsAWait(t *testing.T) {
 	_, err := theirs.Write([]byte{1})
 	require.NoError(t, err)
 	assert.ErrorAs(t, awaitOver(t, over), new(unaskedError))
+}
+
+// TestACommandIsOneWriteHoweverLong: Python's agent takes what it reads at once for the
+// whole.
+func TestACommandIsOneWriteHoweverLong(t *testing.T) {
+	filter, err := lttngagent.ParseFilter(strings.Repeat("x", 30_000))
+	require.NoError(t, err)
+	long := enable(t, lttngagent.JUL, strings.Repeat("a", 200), "FINE")
+	long.Filter = filter
+	for _, command := range []lttngagent.Command{
+		lttngagent.List{}, lttngagent.RegistrationDone{}, enable(t, lttngagent.JUL, "*", ""), long,
+		lttngagent.Disable{Logger: long.Logger}, lttngagent.EnableContext{Context: contextOf(t, "shop", "user")},
+	} {
+		c, theirs := idleConversation(t)
+		c.with = lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL}
+		whole, err := c.with.AppendCommand(nil, command)
+		require.NoError(t, err)
+		told := make(chan error, 1)
+		go func() { told <- c.tell(command, patience) }()
+		// A read from such a connection gives one write at most.
+		got := make([]byte, 2*len(whole))
+		n, err := theirs.Read(got)
+		require.NoError(t, err)
+		require.Equal(t, whole, got[:n])
+		require.NoError(t, <-told)
+	}
+}
+
+func TestHurryShortensWhatGoesOnAndWhatFollows(t *testing.T) {
+	c, _ := idleConversation(t)
+	c.with = lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL}
+	over := waiting(c)
+	awaitIdle(t, c)
+	c.hurry(time.Now())
+	require.NoError(t, awaitOver(t, over), "what goes on")
+	require.NoError(t, awaitOver(t, waiting(c)), "a wait that follows")
+	assert.ErrorAs(t, c.tell(lttngagent.List{}, time.Hour), new(*silentError), "a command that follows")
 }

@@ -282,6 +282,21 @@ func TestNamesThatHaveNoRoomCostTheirAgent(t *testing.T) {
 	b.awaitNothingHeld()
 }
 
+// TestNamesArePaidForAsTheyCome: also those of lists that never end.
+func TestNamesArePaidForAsTheyCome(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxInventoryBytes = mib })
+	half := append(words(1, mib, 1), strings.Repeat("a", 600*kib)...)
+	for range 2 {
+		a := b.register(lttngagent.JUL)
+		a.expect(lttngagent.RegistrationDone{})
+		require.Equal(t, lttngagent.List{}, a.next())
+		// The second may be closed before all was sent.
+		_, _ = a.conn.Write(half)
+	}
+	assert.Equal(t, "memory", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
+	b.await("the other one alone", func() bool { return len(b.receiver.env.registry.agents()) == 1 })
+}
+
 func TestManyConnectionsThatAreOpenedAndDroppedLeaveNothing(t *testing.T) {
 	b := newBed(t, nil)
 	for range 2000 {

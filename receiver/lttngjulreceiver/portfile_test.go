@@ -64,7 +64,7 @@ func TestThePortIsInItsFilesAsLongAsTheReceiverRuns(t *testing.T) {
 		assert.Equal(t, fmt.Sprintln(b.port()), contentOf(path))
 		info, err := os.Stat(path)
 		require.NoError(t, err)
-		assert.Equal(t, os.FileMode(portFileMode), info.Mode(), "agents of all users read it")
+		assert.Equal(t, os.FileMode(0o644), info.Mode(), "agents of all users read it")
 	}
 	b.shutdown()
 	assert.NoFileExists(t, system)

@@ -43,7 +43,7 @@
 // ending.go is why an agent has gone, parting.go what it is told before its connection is
 // closed, and leftovers.go remembers what it was not told. registry.go knows all agents.
 //
-// tidings.go is what is said of an agent, in log lines and log records. resource.go says
+// events.go is what is said of an agent, in log lines and log records. resource.go says
 // whose the records (logs.go) are, by what lookups.go finds out with process_linux.go and
 // socket_linux.go. metrics.go counts by domain. handover.go gives all to the pipelines, of
 // whose queue each agent has a share (shares.go); telemetry.go counts for the operator.

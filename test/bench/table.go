@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,9 @@ const allocationsPerEvent = "allocs/event"
 // results are the values of each metric of each benchmark, one for each run.
 type results map[string]map[string][]float64
 
+// cores is how many cores a benchmark had, at the end of its name.
+var cores = regexp.MustCompile(`-\d+$`)
+
 // read takes the lines of `go test -bench`: a name, a number of rounds, and
 // pairs of a value and its unit.
 func (r results) read(output string) error {
@@ -27,7 +31,7 @@ func (r results) read(output string) error {
 		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
 			continue
 		}
-		name, _, _ := strings.Cut(fields[0], "-")
+		name := cores.ReplaceAllString(fields[0], "")
 		if r[name] == nil {
 			r[name] = map[string][]float64{}
 		}

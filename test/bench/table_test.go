@@ -12,7 +12,7 @@ import (
 )
 
 const output = `goos: linux
-BenchmarkOurs/fast-2    1  20 ns/op  10 cpu-ns/event  100 events/op  50 allocs/op
+BenchmarkOurs/fast-30s-2  1  20 ns/op  10 cpu-ns/event  100 events/op  50 allocs/op
 BenchmarkTheirs         1  80 ns/op  40 cpu-ns/event  100 events/op
 PASS
 `
@@ -32,9 +32,9 @@ func tableOf(t *testing.T, missing bool, claims ...claim) (lines []string, misse
 
 func TestTheTableSaysWhatIsReached(t *testing.T) {
 	lines, missed := tableOf(t, false,
-		claim{what: "time", bound: 10, atMost: true, unit: "ns", benchmark: "BenchmarkOurs/fast", metric: cpuPerEvent},
-		claim{what: "memory", bound: 0.1, atMost: true, unit: "each", benchmark: "BenchmarkOurs/fast", metric: allocationsPerEvent},
-		claim{what: "ratio", bound: 5, unit: "times", benchmark: "BenchmarkTheirs", metric: cpuPerEvent, over: "BenchmarkOurs/fast", overMetric: cpuPerEvent, peer: "other", remedy: "get it"},
+		claim{what: "time", bound: 10, atMost: true, unit: "ns", benchmark: "BenchmarkOurs/fast-30s", metric: cpuPerEvent},
+		claim{what: "memory", bound: 0.1, atMost: true, unit: "each", benchmark: "BenchmarkOurs/fast-30s", metric: allocationsPerEvent},
+		claim{what: "ratio", bound: 5, unit: "times", benchmark: "BenchmarkTheirs", metric: cpuPerEvent, over: "BenchmarkOurs/fast-30s", overMetric: cpuPerEvent, peer: "other", remedy: "get it"},
 		claim{what: "the machine", unit: "ns", benchmark: "BenchmarkTheirs", metric: cpuPerEvent},
 	)
 	assert.Equal(t, []string{
@@ -48,7 +48,7 @@ func TestTheTableSaysWhatIsReached(t *testing.T) {
 
 func TestTheTableSaysWhichPeerIsMissing(t *testing.T) {
 	lines, missed := tableOf(t, true,
-		claim{what: "ratio", bound: 5, unit: "times", benchmark: "BenchmarkNone", metric: cpuPerEvent, over: "BenchmarkOurs/fast", overMetric: cpuPerEvent, peer: "other", remedy: "get it"},
+		claim{what: "ratio", bound: 5, unit: "times", benchmark: "BenchmarkNone", metric: cpuPerEvent, over: "BenchmarkOurs/fast-30s", overMetric: cpuPerEvent, peer: "other", remedy: "get it"},
 	)
 	assert.Equal(t, []string{"ratio at least 5 - times NOT COMPARED, there is no other: get it"}, lines)
 	assert.Equal(t, 1, missed)

@@ -25,6 +25,23 @@ func TestWhatHappensOftenIsSaidAtOnceAndThenSeldom(t *testing.T) {
 	assert.Equal(t, 101, since)
 }
 
+func TestSomeAreSaidInEachPause(t *testing.T) {
+	s := Seldom{Most: 3}
+	now := time.Now()
+	for _, expected := range []int{1, 98} {
+		said := 0
+		for range 100 {
+			if since, say := s.Say(now); say {
+				said++
+				assert.Equal(t, expected, since)
+				expected = 1
+			}
+		}
+		assert.Equal(t, 3, said)
+		now = now.Add(Pause)
+	}
+}
+
 func TestABurstIsSaidOnce(t *testing.T) {
 	var b Burst
 	assert.False(t, b.Over(), "there was none")

@@ -16,9 +16,13 @@ const Pause = 10 * time.Second
 // Seldom lets something be said that can happen very often: at once, and then not more
 // than every Pause. Its zero value has said nothing. It is for many goroutines.
 type Seldom struct {
-	mu    sync.Mutex
-	said  time.Time
-	count int
+	// Most is how often it is said at once, and in each Pause; 0: once.
+	Most int
+
+	mu sync.Mutex
+	// said is when the lines of this Pause began.
+	said         time.Time
+	lines, count int
 }
 
 // Say counts that it has happened, and reports whether to say so. Then since is how
@@ -27,10 +31,14 @@ func (s *Seldom) Say(now time.Time) (since int, say bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count++
-	if !s.said.IsZero() && now.Sub(s.said) < Pause {
+	if s.said.IsZero() || now.Sub(s.said) >= Pause {
+		s.said, s.lines = now, 0
+	}
+	if s.lines >= max(s.Most, 1) {
 		return 0, false
 	}
-	since, s.said, s.count = s.count, now, 0
+	s.lines++
+	since, s.count = s.count, 0
 	return since, true
 }
 

@@ -37,11 +37,22 @@ func sometimes(line *logline.Seldom, now time.Time, logger *zap.Logger, message 
 }
 
 // sharedLines are the lines that all sessions share: a relay daemon may tell of others
-// in each list. One of each kind is said at once and then seldom; the others are for those
-// who debug.
+// in each list. Some of each kind are said at once and then seldom; the others are for
+// those who debug.
 type sharedLines struct {
 	notLive, tooMany       logline.Seldom
 	attached, closed, gone logline.Seldom
+}
+
+// sessionsAloud is how many sessions are said to begin and to end in 10 seconds: more than
+// somebody starts by hand.
+const sessionsAloud = 20
+
+// ordinary lets lines that nothing is wrong with be said of some sessions at once.
+func (l *sharedLines) ordinary() {
+	for _, line := range []*logline.Seldom{&l.attached, &l.closed, &l.gone} {
+		line.Most = sessionsAloud
+	}
 }
 
 // said logs one of them.

@@ -75,7 +75,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 	if err != nil {
 		return nil, err
 	}
-	return &liveReceiver{
+	r := &liveReceiver{
 		settings: settings,
 		env: &environment{
 			config:    config,
@@ -88,7 +88,9 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 			stopping:  make(chan struct{}),
 			hooks:     hooks{now: time.Now, dial: config.TCPAddrConfig.Dial},
 		},
-	}, nil
+	}
+	r.env.lines.ordinary()
+	return r, nil
 }
 
 // Start begins to look for sessions. That no relay daemon can be reached is no error:

@@ -156,7 +156,7 @@ func TestAContextThatHasEndedEndsEverythingAtOnce(t *testing.T) {
 	s, err := zmtp.Subscribe(t.Context(), newScript(pub+"\x00\x01a", 0), zmtp.Options{})
 	require.NoError(t, err)
 	require.ErrorIs(t, s.Receive(ctx, nil), context.Canceled)
-	require.Equal(t, "a", string(next(t, t.Context(), s)), "nothing was broken by a context that had ended before")
+	require.Equal(t, "a", string(next(t, s)), "nothing was broken by a context that had ended before")
 }
 
 func TestAContextThatEndsWhileAMessageIsHandledLeavesNothingToReceive(t *testing.T) {
@@ -254,7 +254,7 @@ func TestAPeerThatIsSilentForLongIsKeptWhileItAnswersPing(t *testing.T) {
 	s, err := zmtp.Subscribe(t.Context(), dial(t, address), zmtp.Options{Timeout: patience, Heartbeat: soon}, nil)
 	require.NoError(t, err)
 	defer s.Close()
-	require.Equal(t, "a", string(next(t, t.Context(), s)))
+	require.Equal(t, "a", string(next(t, s)))
 }
 
 func TestAPeerIsGoneWhenItIsSilentForLongerThanItSaid(t *testing.T) {

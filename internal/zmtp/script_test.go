@@ -118,8 +118,10 @@ func received(t testing.TB, conn net.Conn, options zmtp.Options, prefixes ...[]b
 var errEnough = errors.New("enough")
 
 // next is the next message, copied.
-func next(t testing.TB, ctx context.Context, s *zmtp.Subscriber) []byte {
+func next(t testing.TB, s *zmtp.Subscriber) []byte {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	var got []byte
 	err := s.Receive(ctx, func(m zmtp.Message) error {
 		got = bytes.Join(m, nil)

@@ -84,10 +84,10 @@ func TestSubscribersGetWhatTheySubscribedTo(t *testing.T) {
 				p.Send([]byte(m), []byte("!"))
 			}
 			for _, want := range []string{"a!", "b!", "c!", "bc!", "cab!"} {
-				require.Equal(t, want, string(next(t, t.Context(), all)))
+				require.Equal(t, want, string(next(t, all)))
 			}
 			for _, want := range []string{"b!", "bc!", "cab!"} {
-				require.Equal(t, want, string(next(t, t.Context(), some)))
+				require.Equal(t, want, string(next(t, some)))
 			}
 			require.Zero(t, p.Dropped())
 		})
@@ -137,7 +137,7 @@ func TestWhatASubscriberMayNotSayEndsItsConnectionAlone(t *testing.T) {
 			hear(told(t, address, "SUB", tt.says))
 			eventually(t, tt.err, func() bool { return bytes.Contains([]byte(ends.String()), []byte(tt.err)) })
 			p.Send([]byte("a"))
-			require.Equal(t, "a", string(next(t, t.Context(), good)))
+			require.Equal(t, "a", string(next(t, good)))
 		})
 	}
 }
@@ -153,11 +153,11 @@ func TestASlowSubscriberLosesMessagesAndNobodyWaits(t *testing.T) {
 		p.Send(message)
 	}
 	for n := range sent - 1 {
-		require.Equal(t, byte(n), next(t, t.Context(), slow)[0], "those before are there, in order")
+		require.Equal(t, byte(n), next(t, slow)[0], "those before are there, in order")
 	}
 	require.EqualValues(t, 1, p.Dropped())
 	p.Send([]byte("later"))
-	require.Equal(t, "later", string(next(t, t.Context(), slow)))
+	require.Equal(t, "later", string(next(t, slow)))
 }
 
 func TestDrainWaitsUntilAllIsSent(t *testing.T) {
@@ -249,7 +249,7 @@ func TestPlainLetsInWhoKnowsThePassword(t *testing.T) {
 	address, _ := served(t, "127.0.0.1:0", p.Serve)
 	s := subscribed(t, p, address, zmtp.Options{Security: right}, "")
 	p.Send([]byte("a"))
-	require.Equal(t, "a", string(next(t, t.Context(), s)))
+	require.Equal(t, "a", string(next(t, s)))
 
 	for _, wrong := range []zmtp.Plain{{Username: "name", Password: "Secret"}, {Username: "names", Password: "ecret"}, {}} {
 		_, err := zmtp.Subscribe(t.Context(), dial(t, address), zmtp.Options{Security: wrong}, nil)

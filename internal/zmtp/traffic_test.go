@@ -117,8 +117,8 @@ func TestABrokenConnectionSaysSince(t *testing.T) {
 func TestAfterAnErrorOfItsOwnASubscriberGoesOn(t *testing.T) {
 	s, err := zmtp.Subscribe(t.Context(), newScript(pub+"\x00\x01a\x00\x01b", 0), zmtp.Options{})
 	require.NoError(t, err)
-	require.Equal(t, "a", string(next(t, t.Context(), s)))
-	require.Equal(t, "b", string(next(t, t.Context(), s)))
+	require.Equal(t, "a", string(next(t, s)))
+	require.Equal(t, "b", string(next(t, s)))
 }
 
 func TestAnAnnouncedSizeCostsNoMemory(t *testing.T) {

@@ -53,6 +53,13 @@ func (e *ownedError) Error() string {
 	return fmt.Sprintf("%s has port %d, on which another daemon listens, such as lttng-sessiond or another collector: stop that one, or leave the file out of port_files", e.path, e.port)
 }
 
+// strangeError: what is there is no port file.
+type strangeError struct{ path, got string }
+
+func (e *strangeError) Error() string {
+	return fmt.Sprintf("%s: expected a file with a port, got %s: remove it if nobody needs it, or leave it out of port_files", e.path, e.got)
+}
+
 // newPortFile is the port file of a path in the configuration.
 func newPortFile(path string, port int) (*portFile, error) {
 	if rest, inHome := strings.CutPrefix(path, homePrefix); inHome {
@@ -108,7 +115,7 @@ func (f *portFile) read() (port int, there bool, err error) {
 		return 0, false, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxPortFile {
-		return 0, true, f.strange(fmt.Sprintf("%s of %d bytes", info.Mode(), info.Size()))
+		return 0, true, &strangeError{f.path, fmt.Sprintf("%s of %d bytes", info.Mode(), info.Size())}
 	}
 	content, err := os.ReadFile(f.path)
 	if err != nil {
@@ -120,13 +127,9 @@ func (f *portFile) read() (port int, there bool, err error) {
 	}
 	number, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return 0, true, f.strange(strconv.Quote(string(content)))
+		return 0, true, &strangeError{f.path, strconv.Quote(string(content))}
 	}
 	return int(number), true, nil
-}
-
-func (f *portFile) strange(got string) error {
-	return fmt.Errorf("%s: expected a file with a port, got %s: remove it if nobody needs it, or leave it out of port_files", f.path, got)
 }
 
 // write writes the file in one step, so that no agent reads a part of it. One that comes

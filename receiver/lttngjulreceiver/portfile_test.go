@@ -183,13 +183,24 @@ func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
 	assert.NoFileExists(t, taken)
 }
 
-func TestAFileThatCannotBeWrittenIsNamedWithTheRemedy(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "no", "such", "agent.port")
-	b := unstartedBed(t, withPortFiles(file))
-	err := b.component.Start(context.Background(), componenttest.NewNopHost())
-	require.ErrorContains(t, err, "port_files[0]: "+file+" cannot be written: ")
-	assert.ErrorContains(t, err, "let the collector's user write to "+filepath.Dir(file))
+// TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe: the directory of
+// the system's file is made by LTTng's session daemon, or by nobody, after each boot.
+func TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "no", "such")
+	file, free := filepath.Join(directory, "agent.port"), filepath.Join(t.TempDir(), "agent.port")
+	b := newBed(t, withPortFiles(file, free))
+	said := b.awaitSaid(linePortFile).ContextMap()["error"]
+	assert.Contains(t, said, file+" cannot be written: ")
+	assert.Contains(t, said, "let the collector's user write to "+directory)
+	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
+	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
+	assert.Len(t, b.said.FilterMessage(linePortFile).All(), 1, "it is said once")
+
+	require.NoError(t, os.MkdirAll(directory, 0o700))
+	b.await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
 	b.shutdown()
+	assert.NoFileExists(t, file)
+	assert.DirExists(t, directory, "the receiver didn't make it")
 }
 
 func TestPortFilesNeedAnEndpointThatAgentsReach(t *testing.T) {
@@ -218,7 +229,7 @@ func TestAFileThatIsRemovedWhileTheReceiverRunsIsWrittenAgain(t *testing.T) {
 		require.NoError(t, os.Remove(file))
 		b.await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
 	}
-	b.awaitSaid("A port file was gone or another daemon's, and is written again")
+	b.awaitSaid("A port file was gone, another daemon's, or could not be written, and is written now")
 	b.await("both are counted", func() bool { return b.metric("port_files_lost") >= 2 })
 	b.shutdown()
 	assert.NoFileExists(t, file)

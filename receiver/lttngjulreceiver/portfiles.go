@@ -35,7 +35,9 @@ type watchedFile struct {
 
 // claimPortFiles writes the port of an address into all files of the configuration. One
 // that another daemon owns is left to it, until that one is gone: it may be started
-// before the receiver or after it. What else is wrong is an error, and no file is left.
+// before the receiver or after it. One that can't be written is tried again, too: the
+// directory of the system's file is gone after each boot, until somebody makes it. A file
+// that is none for a port is an error, and no file is left.
 func claimPortFiles(env *environment, address net.Addr) (*portFiles, error) {
 	p := &portFiles{env: env}
 	tcp, ok := address.(*net.TCPAddr)
@@ -58,12 +60,12 @@ func (p *portFiles) claim(path string, port int) error {
 	}
 	f := &watchedFile{portFile: file}
 	_, err = f.claim()
-	var owned *ownedError
-	if err != nil && !errors.As(err, &owned) {
+	var strange *strangeError
+	if errors.As(err, &strange) {
 		return err
 	}
-	if owned != nil {
-		p.complain(f, owned)
+	if err != nil {
+		p.complain(f, err)
 	}
 	p.files = append(p.files, f)
 	return nil
@@ -115,7 +117,7 @@ func (p *portFiles) check(f *watchedFile) {
 		return
 	}
 	if since, say := f.restored.Say(p.env.now()); say {
-		p.env.logger.Info("A port file was gone or another daemon's, and is written again",
+		p.env.logger.Info("A port file was gone, another daemon's, or could not be written, and is written now",
 			zap.String("file", f.path), zap.Int("since_last_line", since))
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/zmtp"
@@ -76,7 +75,7 @@ func (s *server) follow(ctx context.Context) {
 		Dial:      func(ctx context.Context) (net.Conn, error) { return s.env.dial(ctx, s.config.Publish) },
 		Options:   s.env.zmtpOptions(s.config),
 		Prefixes:  [][]byte{{}},
-		Backoff:   backoff.Config(s.env.config.Reconnect),
+		Backoff:   s.env.config.Reconnect,
 		Connected: func(peer net.Addr) { s.connect(ctx, peer) },
 		Message:   func(m zmtp.Message) error { s.receive(ctx, m); return nil },
 		Lost:      s.lost,

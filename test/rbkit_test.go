@@ -45,10 +45,31 @@ func newRbkitServer(t *testing.T) rbkitServer {
 // client configures a collector that is a client of the server, with pipelines for all
 // signals but profiles, and others as text.
 func (s rbkitServer) client(receiver, pipelines string) string {
+	return rbkitClient{servers: []rbkitServer{s}, receiver: receiver, pipelines: pipelines}.config()
+}
+
+// rbkitClient is a collector that is a client of servers, and shows metrics where the
+// first of them says so.
+type rbkitClient struct {
+	servers []rbkitServer
+	// receiver, exporters and pipelines are more of the configuration.
+	receiver, exporters, pipelines string
+	// spans is the exporter of spans; empty: a file.
+	spans string
+}
+
+func (c rbkitClient) config() string {
+	var servers []string
+	for _, s := range c.servers {
+		servers = append(servers, fmt.Sprintf("{publish: %q, request: %q}", s.publish, s.request))
+	}
+	if c.spans == "" {
+		c.spans = "file/spans"
+	}
 	return fmt.Sprintf(`
 receivers:
   rbkit:
-    servers: [{publish: %q, request: %q}]
+    servers: [%s]
     reconnect: {initial_interval: 10ms, max_interval: 100ms}
     collection_interval: 100ms
     profile_interval: 100ms
@@ -56,15 +77,17 @@ receivers:
 exporters:
   file/spans: %s
   file/logs: {path: "${env:DIR}/logs.json"}
+  file/metrics: {path: "${env:DIR}/metrics.json"}
   file/profiles: {path: "${env:DIR}/profiles.json"}
   prometheus: {endpoint: %q, metric_expiration: 1h}
+  %s
 service:
   pipelines:
-    traces: {receivers: [rbkit], exporters: [file/spans]}
+    traces: {receivers: [rbkit], exporters: [%s]}
     logs: {receivers: [rbkit], exporters: [file/logs]}
-    metrics: {receivers: [rbkit], exporters: [prometheus]}
+    metrics: {receivers: [rbkit], exporters: [prometheus, file/metrics]}
     %s
-`, s.publish, s.request, receiver, testbed.FileExporter("spans.bin"), s.metrics, pipelines)
+`, strings.Join(servers, ", "), c.receiver, testbed.FileExporter("spans.bin"), c.servers[0].metrics, c.exporters, c.spans, c.pipelines)
 }
 
 // playedRbkit is a server that agentsim plays.
@@ -228,21 +251,12 @@ func TestRbkitGarbageCostsNothingElse(t *testing.T) {
 // readProfiles are the profiles that a collector wrote.
 func readProfiles(t *testing.T, c *testbed.Collector) (all []pprofile.Profiles) {
 	t.Helper()
-	f, err := os.Open(filepath.Join(c.Dir, "profiles.json"))
-	require.NoError(t, err)
-	defer f.Close()
-	decoder := json.NewDecoder(f)
-	for {
-		var line json.RawMessage
-		if err := decoder.Decode(&line); err == io.EOF {
-			return all
-		} else if err != nil {
-			require.NoError(t, err)
-		}
+	eachLine(t, filepath.Join(c.Dir, "profiles.json"), func(line json.RawMessage) {
 		profiles, err := new(pprofile.JSONUnmarshaler).UnmarshalProfiles(line)
 		require.NoError(t, err)
 		all = append(all, profiles)
-	}
+	})
+	return all
 }
 
 // The largest message that was seen of a real server has 415,000 events.

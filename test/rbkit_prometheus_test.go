@@ -241,21 +241,26 @@ func classesOf(t *testing.T, of *capture.Capture, eventType uint64) map[string]f
 	return classes
 }
 
+// snapshotType is the type of snapshots of allocations, which the documented dialect has.
+const snapshotType = 0
+
+// decodedSnapshot is such a snapshot as the reference decoded it: files, and in them places
+// of the form "LINE CLASS SIZE".
+type decodedSnapshot struct {
+	Allocations map[string]map[string]struct {
+		Count int64 `json:"17"`
+	} `json:"18"`
+}
+
 // allocationsOf are the allocations of a capture of the documented dialect, by file.
 func allocationsOf(t *testing.T, of *capture.Capture) map[string]float64 {
 	t.Helper()
-	const snapshot = 0
 	files := map[string]float64{}
-	for _, m := range with(snapshot, of.Messages) {
-		eachDecoded(t, m, snapshot, func(s struct {
-			Allocations map[string]map[string]struct {
-				Count float64 `json:"17"`
-			} `json:"18"`
-		},
-		) {
+	for _, m := range with(snapshotType, of.Messages) {
+		eachDecoded(t, m, snapshotType, func(s decodedSnapshot) {
 			for file, places := range s.Allocations {
 				for _, place := range places {
-					files[file] += place.Count
+					files[file] += float64(place.Count)
 				}
 			}
 		})

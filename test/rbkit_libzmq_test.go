@@ -387,7 +387,7 @@ func TestACollectorThatIsSlowLosesWhatLibzmqDoesNotKeep(t *testing.T) {
 	for name, keeps := range map[string]int{"the server keeps it": 0, "the server keeps little": 5} {
 		t.Run(name, func(t *testing.T) {
 			server, played := newRbkitServer(t), openRbkit(t, "released-30s")
-			c := testbed.Start(t, server.client("", ""))
+			c := testbed.Start(t, server.client("timeout: 1m", "")) // in which it is frozen
 			options := server.options(played)
 			options.QueueMessages = keeps
 			s := rbkit.Start(t, options)

@@ -3,7 +3,10 @@
 
 package calltree
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Kind says what the values of a tree are. The zero Kind is [Calls]; any other is a
 // sample type of profiles, as telemetry told it: both texts can be anything.
@@ -59,9 +62,11 @@ const (
 	Truncated
 	// MissingParent stands at the top, for all callers that were not seen.
 	MissingParent
-	// Folded stands for the small paths that were folded to make room: all that were
-	// below its parent at that time or later.
+	// Folded stands for small paths below its parent that were folded to make room. The
+	// same paths can have nodes again, for what came later.
 	Folded
+	// Deep stands for all that is deeper than [MaxDepth].
+	Deep
 )
 
 // String is the name of nodes that stand for something else than a function; of the
@@ -74,6 +79,10 @@ func (m Mark) String() string {
 		return "(parent not seen)"
 	case Folded:
 		return "(folded: small paths)"
+	case Deep:
+		return "(deeper calls)"
 	}
 	return ""
 }
+
+func (k Kind) clone() Kind { return Kind{Type: strings.Clone(k.Type), Unit: strings.Clone(k.Unit)} }

@@ -22,17 +22,51 @@ const (
 	unitNanoseconds = "nanoseconds"
 )
 
-// SampleValue is the value of nodes that a sample type of [Profile] shows; any other
-// name, as an empty one, stands for the default sample type.
-func SampleValue(sampleType string) Value {
-	switch sampleType {
-	case sampleCalls, sampleSamples:
-		return Calls
-	case sampleErrors:
-		return Errors
-	}
-	return Self
+// Value is one of the values of nodes. The zero Value is self time, or a profile's value.
+type Value struct {
+	of func(*calltree.Node) int64
+	// column is where the value is among those of a profile's samples.
+	column int
 }
+
+// SampleValue is the value that a sample type of [Profile] shows, by its name or number as
+// pprof has it; the empty name is the default's. It fails if there is no such type.
+func SampleValue(kind calltree.Kind, sampleType string) (Value, error) {
+	types, values := sampleTypes(kind)
+	p := profile.Profile{SampleType: types, DefaultSampleType: defaultType(types)}
+	column, err := p.SampleIndexByName(sampleType)
+	if err != nil {
+		return Value{}, err
+	}
+	return Value{of: values[column], column: column}, nil
+}
+
+func (v Value) function() func(*calltree.Node) int64 {
+	if v.of == nil {
+		return selfOf
+	}
+	return v.of
+}
+
+// sampleTypes are those of a kind, and for each the value of a node.
+func sampleTypes(kind calltree.Kind) ([]*profile.ValueType, []func(*calltree.Node) int64) {
+	if kind == calltree.Calls {
+		return []*profile.ValueType{
+			{Type: sampleCalls, Unit: unitCount},
+			{Type: sampleErrors, Unit: unitCount},
+			{Type: sampleTime, Unit: unitNanoseconds},
+		}, []func(*calltree.Node) int64{callsOf, errorsOf, selfOf}
+	}
+	own := &profile.ValueType{Type: Name(kind.Type), Unit: Printable(kind.Unit)}
+	if own.Type == sampleSamples {
+		return []*profile.ValueType{own}, []func(*calltree.Node) int64{selfOf}
+	}
+	return []*profile.ValueType{{Type: sampleSamples, Unit: unitCount}, own},
+		[]func(*calltree.Node) int64{callsOf, selfOf}
+}
+
+// defaultType is what is shown unless another one is asked for.
+func defaultType(types []*profile.ValueType) string { return types[len(types)-1].Type }
 
 // Profile is the snapshot as a profile of pprof: a sample for each path, with how many
 // calls ended in it, how many of them failed, and its self time; for trees of profiles
@@ -42,47 +76,9 @@ func SampleValue(sampleType string) Value {
 // Every path is a stack of its own here, so the snapshot should have been reduced: see
 // [Reduce].
 func Profile(s calltree.Snapshot) *profile.Profile {
-	b := profileBuilder{
-		p: &profile.Profile{
-			TimeNanos:     s.From.UnixNano(),
-			DurationNanos: max(s.To.Sub(s.From).Nanoseconds(), 0),
-		},
-		locations: map[place]*profile.Location{},
-		functions: map[function]*profile.Function{},
-	}
-	// All names are known, so nobody has to look for what they are in a file.
-	b.mapping = &profile.Mapping{
-		ID: 1, File: Name(s.Service),
-		HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true,
-	}
-	b.p.Mapping = []*profile.Mapping{b.mapping}
-	b.values = b.sampleTypes(s.Kind)
-	b.p.PeriodType, b.p.Period = b.p.SampleType[len(b.p.SampleType)-1], 1
+	b := newProfileBuilder(s)
 	b.addSamples(s.Nodes)
 	return b.p
-}
-
-// sampleTypes sets the profile's sample types, and gives for each the value of a node.
-func (b *profileBuilder) sampleTypes(kind calltree.Kind) []func(*calltree.Node) int64 {
-	calls := &profile.ValueType{Type: sampleCalls, Unit: unitCount}
-	if kind == calltree.Calls {
-		b.p.SampleType = []*profile.ValueType{
-			calls,
-			{Type: sampleErrors, Unit: unitCount},
-			{Type: sampleTime, Unit: unitNanoseconds},
-		}
-		b.p.DefaultSampleType = sampleTime
-		return []func(*calltree.Node) int64{callsOf, errorsOf, selfOf}
-	}
-	own := &profile.ValueType{Type: Name(kind.Type), Unit: Printable(kind.Unit)}
-	b.p.DefaultSampleType = own.Type
-	if own.Type == sampleSamples {
-		b.p.SampleType = []*profile.ValueType{own}
-		return []func(*calltree.Node) int64{selfOf}
-	}
-	calls.Type = sampleSamples
-	b.p.SampleType = []*profile.ValueType{calls, own}
-	return []func(*calltree.Node) int64{callsOf, selfOf}
 }
 
 // profileBuilder is a profile while it is made.
@@ -92,6 +88,31 @@ type profileBuilder struct {
 	values    []func(*calltree.Node) int64
 	locations map[place]*profile.Location
 	functions map[function]*profile.Function
+}
+
+// newProfileBuilder is a profile of the snapshot that has no samples yet.
+func newProfileBuilder(s calltree.Snapshot) *profileBuilder {
+	types, values := sampleTypes(s.Kind)
+	// All names are known, so nobody has to look for what they are in a file.
+	mapping := &profile.Mapping{
+		ID: 1, File: Name(s.Service),
+		HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true,
+	}
+	return &profileBuilder{
+		p: &profile.Profile{
+			SampleType:        types,
+			DefaultSampleType: defaultType(types),
+			PeriodType:        types[len(types)-1],
+			Period:            1,
+			TimeNanos:         s.From.UnixNano(),
+			DurationNanos:     max(s.To.Sub(s.From).Nanoseconds(), 0),
+			Mapping:           []*profile.Mapping{mapping},
+		},
+		mapping:   mapping,
+		values:    values,
+		locations: map[place]*profile.Location{},
+		functions: map[function]*profile.Function{},
+	}
 }
 
 func (b *profileBuilder) addSamples(nodes []calltree.Node) {

@@ -13,26 +13,6 @@ import (
 // out.
 const smaller = "(smaller paths)"
 
-// Value is one of a node's values by which a tree can be shown.
-type Value int
-
-// The values.
-const (
-	Self Value = iota
-	Calls
-	Errors
-)
-
-func (v Value) of() func(*calltree.Node) int64 {
-	switch v {
-	case Calls:
-		return callsOf
-	case Errors:
-		return errorsOf
-	}
-	return selfOf
-}
-
 // Bounds are how large a tree may be. Frames are those of all stacks, if each node's was
 // written down: a tree that is a single chain has half the square of its nodes.
 type Bounds struct {
@@ -45,41 +25,49 @@ type Bounds struct {
 // returned as it is.
 func Reduce(s calltree.Snapshot, by Value, b Bounds) calltree.Snapshot {
 	depths := depthsOf(s.Nodes)
-	deepest := deepestWithin(depths, b.Frames)
-	if len(s.Nodes) <= b.Nodes && (len(depths) == 0 || int(slices.Max(depths)) <= deepest) {
-		return s
-	}
-	w := weights(s.Nodes, by.of())
-	least := leastWithin(w, b.Nodes)
+	keep := largest(s.Nodes, by, b.Nodes)
+	deepest := deepestWithin(depths, keep, b.Frames)
 	r := reduction{
 		kept: make([]int32, len(s.Nodes)),
 		rest: map[int32]int32{},
 		out:  make([]calltree.Node, 0, min(len(s.Nodes), 2*b.Nodes)),
 	}
 	for i := range s.Nodes {
-		if w[i] >= least && int(depths[i]) <= deepest && r.nodes < b.Nodes && r.hasParent(&s.Nodes[i]) {
+		if keep[i] && int(depths[i]) <= deepest {
 			r.keep(i, s.Nodes[i])
 		} else {
 			r.leaveOut(i, &s.Nodes[i])
 		}
 	}
-	s.Nodes = preOrder(r.out)
+	if len(r.rest) > 0 {
+		s.Nodes = preOrder(r.out)
+	}
 	return s
+}
+
+// largest says of each node whether it is among the n with the largest weights; with a
+// node those above it are.
+func largest(nodes []calltree.Node, by Value, n int) []bool {
+	keep := make([]bool, len(nodes))
+	w := weights(nodes, by.function())
+	least := leastWithin(w, n)
+	for i := range nodes {
+		parent := nodes[i].Parent
+		if n > 0 && w[i] >= least && (parent < 0 || keep[parent]) {
+			keep[i] = true
+			n--
+		}
+	}
+	return keep
 }
 
 // reduction is a tree while it is reduced.
 type reduction struct {
 	// kept is for each node where it, or the node for what is left out that it is part
 	// of, stands in out; -1 - that for the latter.
-	kept  []int32
-	rest  map[int32]int32 // by parent in out: the node for what is left out below it
-	out   []calltree.Node
-	nodes int // in out, without those for what is left out
-}
-
-// hasParent says whether the node's parent is kept.
-func (r *reduction) hasParent(n *calltree.Node) bool {
-	return n.Parent < 0 || r.kept[n.Parent] >= 0
+	kept []int32
+	rest map[int32]int32 // by parent in out: the node for what is left out below it
+	out  []calltree.Node
 }
 
 func (r *reduction) keep(i int, n calltree.Node) {
@@ -88,7 +76,6 @@ func (r *reduction) keep(i int, n calltree.Node) {
 	}
 	r.kept[i] = int32(len(r.out))
 	r.out = append(r.out, n)
-	r.nodes++
 }
 
 func (r *reduction) leaveOut(i int, n *calltree.Node) {
@@ -140,11 +127,14 @@ func depthsOf(nodes []calltree.Node) []int32 {
 	return depths
 }
 
-// deepestWithin is the depth at which stacks have to be cut to have so many frames
-// together, or more where even stacks of one frame had.
-func deepestWithin(depths []int32, frames int) int {
+// deepestWithin is the depth at which stacks of the nodes to keep have to be cut to have
+// so many frames together, or 1 where even stacks of one frame had more.
+func deepestWithin(depths []int32, keep []bool, frames int) int {
 	var deeper []int // by depth: how many nodes are as deep or deeper
-	for _, d := range depths {
+	for i, d := range depths {
+		if !keep[i] {
+			continue
+		}
 		for len(deeper) < int(d) {
 			deeper = append(deeper, 0)
 		}

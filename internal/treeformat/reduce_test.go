@@ -59,7 +59,7 @@ func TestReduce(t *testing.T) {
 		{"nothing", Bounds{1, 1}, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := Reduce(calltree.Snapshot{Nodes: tree(test.tree)}, Self, test.bounds)
+			got := Reduce(calltree.Snapshot{Nodes: tree(test.tree)}, Value{}, test.bounds)
 			assert.Equal(t, test.want, text(got.Nodes))
 		})
 	}
@@ -68,7 +68,9 @@ func TestReduce(t *testing.T) {
 func TestReducedByCallsTheMostCalledStay(t *testing.T) {
 	nodes := tree("a 1\nb 9\n")
 	nodes[0].Calls = 100
-	got := Reduce(calltree.Snapshot{Nodes: nodes}, Calls, Bounds{1, everything})
+	calls, err := SampleValue(calltree.Calls, "calls")
+	require.NoError(t, err)
+	got := Reduce(calltree.Snapshot{Nodes: nodes}, calls, Bounds{1, everything})
 	assert.Equal(t, "a 1\n(smaller paths) 9\n", text(got.Nodes))
 }
 
@@ -112,7 +114,7 @@ func TestReducedTreesKeepTheirSums(t *testing.T) {
 	for range 300 {
 		nodes := random(r, r.IntN(80))
 		bounds := Bounds{1 + r.IntN(60), 1 + r.IntN(300)}
-		got := Reduce(calltree.Snapshot{Nodes: nodes}, Self, bounds).Nodes
+		got := Reduce(calltree.Snapshot{Nodes: nodes}, Value{}, bounds).Nodes
 		assert.Equal(t, sums(nodes), sums(got))
 		assertPreOrder(t, got)
 		kept := 0
@@ -130,7 +132,7 @@ func TestAChainIsCutBeforeItsStacksFillTheMemory(t *testing.T) {
 	for i := range nodes {
 		nodes[i] = calltree.Node{Parent: int32(i - 1), Function: "f", Calls: 1, Self: 1}
 	}
-	got := Reduce(calltree.Snapshot{Nodes: nodes}, Self, Bounds{len(nodes), 1_000_000})
+	got := Reduce(calltree.Snapshot{Nodes: nodes}, Value{}, Bounds{len(nodes), 1_000_000})
 	frames := 0
 	for _, sample := range Profile(got).Sample {
 		frames += len(sample.Location)

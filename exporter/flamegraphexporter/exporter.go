@@ -25,6 +25,7 @@ type flameGraph struct {
 	// forget takes it out of those that are shared.
 	forget func()
 
+	server   server
 	stopping sync.Once
 }
 
@@ -42,10 +43,11 @@ func newFlameGraph(set exporter.Settings, config *Config, forget func()) (*flame
 	return g, nil
 }
 
-func (g *flameGraph) shutdown(context.Context) error {
+func (g *flameGraph) shutdown(ctx context.Context) (err error) {
 	g.stopping.Do(func() {
+		err = g.server.stop(ctx)
 		g.telemetry.Shutdown()
 		g.forget()
 	})
-	return nil
+	return err
 }

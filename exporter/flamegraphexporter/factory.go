@@ -34,6 +34,7 @@ func (g *flameGraph) options() []exporterhelper.Option {
 	return []exporterhelper.Option{
 		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
 		exporterhelper.WithTimeout(exporterhelper.TimeoutConfig{Timeout: 0}),
+		exporterhelper.WithStart(g.start),
 		exporterhelper.WithShutdown(g.shutdown),
 	}
 }

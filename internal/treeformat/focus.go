@@ -9,10 +9,14 @@ import (
 	"github.com/callbraid/callbraid/internal/calltree"
 )
 
+// LeftOut is the name of the node that stands at the top for all that [Focus] leaves out.
+const LeftOut = "(left out)"
+
 // Focus returns the part of the snapshot whose stacks have a function, or a file, that
 // only matches and none that without matches; a nil expression says nothing. Nodes above
-// stay, without values of their own. That is what pprof does by focus and ignore, with
-// the names of [Profile].
+// stay, without values of their own, and a node named [LeftOut] has what is left out, so
+// that the whole is known. That is what pprof does by focus and ignore, with the names of
+// [Profile].
 func Focus(s calltree.Snapshot, only, without *regexp.Regexp) calltree.Snapshot {
 	if only == nil && without == nil {
 		return s
@@ -58,7 +62,7 @@ func (f *focus) matchOf(n *calltree.Node) match {
 	return m
 }
 
-// part gives the nodes that stay, and, without values, those above them.
+// part gives the nodes that stay, without values those above them, and the rest in one.
 func part(nodes []calltree.Node, stays []bool) []calltree.Node {
 	needed := make([]bool, len(nodes))
 	for i := len(nodes) - 1; i >= 0; i-- {
@@ -68,20 +72,25 @@ func part(nodes []calltree.Node, stays []bool) []calltree.Node {
 		}
 	}
 	var out []calltree.Node
+	left := calltree.Node{Parent: -1, Function: LeftOut, Mark: calltree.Folded}
 	places := make([]int32, len(nodes))
 	for i := range nodes {
+		n := nodes[i]
+		if !stays[i] {
+			addTo(&left, &n)
+			n.Calls, n.Errors, n.Total, n.Self = 0, 0, 0, 0
+		}
 		if !needed[i] {
 			continue
 		}
-		n := nodes[i]
 		if n.Parent >= 0 {
 			n.Parent = places[n.Parent]
 		}
-		if !stays[i] {
-			n.Calls, n.Errors, n.Total, n.Self = 0, 0, 0, 0
-		}
 		places[i] = int32(len(out))
 		out = append(out, n)
+	}
+	if hasValue(&left) {
+		out = append(out, left)
 	}
 	return out
 }

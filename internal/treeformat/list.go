@@ -20,8 +20,8 @@ const listedPart = 250
 // the flat and cumulative value that it has in [Profile], but only the value that is asked
 // for, and stacks say nothing. So a list needs no time for each path.
 //
-// It tells of functions whose cumulative value is at least a 250th part of the whole;
-// pprof's own list leaves out what is below a 200th part. All others are in functions
+// It tells of functions whose cumulative value is at least a 250th part of the whole
+// (without what [Focus] left out); pprof's own list leaves out what is below a 200th part. All others are in functions
 // named "(smaller paths)" and a number, each below that.
 //
 // The profile is made so: the flat values of all functions are laid one behind the other,
@@ -63,6 +63,7 @@ type change struct {
 
 // lay lays the functions that are told of, and then what there is of others.
 func (r *ring) lay(functions []Function) {
+	functions = r.putAside(functions)
 	var whole int64
 	for i := range functions {
 		whole = add(whole, functions[i].flat)
@@ -88,6 +89,18 @@ func (r *ring) lay(functions []Function) {
 	for p, i := range wide {
 		r.give(&r.pieces[p], functions[i].cumulative-functions[i].flat)
 	}
+}
+
+// putAside makes a sample of its own of what was left out: it is to be left out again,
+// and alone. It gives the other functions.
+func (r *ring) putAside(functions []Function) []Function {
+	return slices.DeleteFunc(functions, func(f Function) bool {
+		is := f.Name == LeftOut
+		if is {
+			r.sample(r.builder.location(&calltree.Node{Function: LeftOut}), nil, f.flat)
+		}
+		return is
+	})
 }
 
 // put puts a piece behind the last one.

@@ -81,11 +81,15 @@ func (r *reduction) keep(i int, n calltree.Node) {
 func (r *reduction) leaveOut(i int, n *calltree.Node) {
 	rest := r.restFor(n)
 	r.kept[i] = -1 - rest
-	o := &r.out[rest]
-	o.Calls += n.Calls
-	o.Errors += n.Errors
-	o.Self = add(o.Self, max(n.Self, 0))
-	o.Total = o.Self
+	addTo(&r.out[rest], n)
+}
+
+// addTo adds the values of a node to one that stands for several.
+func addTo(to, n *calltree.Node) {
+	to.Calls += n.Calls
+	to.Errors += n.Errors
+	to.Self = add(to.Self, max(n.Self, 0))
+	to.Total = to.Self
 }
 
 // restFor is the node that stands for what is left out where the node is.

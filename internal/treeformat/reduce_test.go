@@ -145,11 +145,11 @@ func TestFocus(t *testing.T) {
 	const shop = "main 1\n  cart 2\n    price 3\n  price 4\n  log 5\nidle 6\n"
 	for _, test := range []struct{ name, only, without, want string }{
 		{"nothing said", "", "", shop},
-		{"stacks that have it", "price", "", "main\n  cart\n    price 3\n  price 4\n"},
-		{"what it calls, too", "^cart$", "", "main\n  cart 2\n    price 3\n"},
-		{"stacks that don't have it", "", "cart|idle", "main 1\n  price 4\n  log 5\n"},
-		{"both", "price", "cart", "main\n  price 4\n"},
-		{"no stack", "nowhere", "", ""},
+		{"stacks that have it", "price", "", "main\n  cart\n    price 3\n  price 4\n(left out) 14\n"},
+		{"what it calls, too", "^cart$", "", "main\n  cart 2\n    price 3\n(left out) 16\n"},
+		{"stacks that don't have it", "", "cart|idle", "main 1\n  price 4\n  log 5\n(left out) 11\n"},
+		{"both", "price", "cart", "main\n  price 4\n(left out) 17\n"},
+		{"no stack", "nowhere", "", "(left out) 21\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var only, without *regexp.Regexp
@@ -169,6 +169,6 @@ func TestFocus(t *testing.T) {
 func TestFocusLooksAtFilesAndMarks(t *testing.T) {
 	all := shop()
 	got := Focus(all, regexp.MustCompile(`^Cart\.java$`), regexp.MustCompile(`\(truncated\)$`))
-	assert.Equal(t, "com.example.Main.main\n  com.example.Cart.add 300\n    com.example.Price.of 200\n", text(got.Nodes))
+	assert.Equal(t, "com.example.Main.main\n  com.example.Cart.add 300\n    com.example.Price.of 200\n(left out) 500\n", text(got.Nodes))
 	assert.EqualValues(t, 100, all.Nodes[0].Self, "the snapshot is as it was")
 }

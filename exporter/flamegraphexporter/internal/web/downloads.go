@@ -20,7 +20,7 @@ type format struct {
 	write       func(io.Writer, calltree.Snapshot) error
 }
 
-var downloads = map[string]format{
+var formats = map[string]format{
 	pprofFile:                 {"application/octet-stream", writeProfile},
 	"profile.folded":          {"text/plain; charset=utf-8", writeFolded},
 	"profile.speedscope.json": {"application/json", treeformat.WriteSpeedscope},
@@ -45,7 +45,7 @@ func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request,
 		if err != nil {
 			return err
 		}
-		done, err := h.takeTurn(r.Context())
+		done, err := h.downloads.take(r.Context())
 		if err != nil {
 			return err
 		}
@@ -54,9 +54,9 @@ func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request,
 		if err != nil {
 			return err
 		}
-		w.Header().Set("Content-Type", downloads[name].contentType)
+		w.Header().Set("Content-Type", formats[name].contentType)
 		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-		_ = downloads[name].write(w, s) // whoever asked is gone, or too slow
+		_ = formats[name].write(w, s) // whoever asked is gone, or too slow
 		return nil
 	}
 }

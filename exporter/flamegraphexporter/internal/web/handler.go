@@ -19,21 +19,17 @@ type Options struct {
 
 // Handler serves trees.
 type Handler struct {
-	trees   Trees
-	options Options
-	windows windows
-	// turns has room for as many responses as are made at once that hold a tree.
-	turns chan struct{}
-	serve http.Handler
+	trees     Trees
+	options   Options
+	windows   windows
+	pages     turns
+	downloads turns
+	serve     http.Handler
 }
-
-// mostAtOnce is how many responses that hold a tree are made at once: each is a copy of
-// all paths of a service. Others wait for their turn.
-const mostAtOnce = 4
 
 // New is a handler of all pages.
 func New(trees Trees, options Options) *Handler {
-	h := &Handler{trees: trees, options: options, turns: make(chan struct{}, mostAtOnce)}
+	h := &Handler{trees: trees, options: options, pages: make(turns, mostPages), downloads: make(turns, mostDownloads)}
 	h.serve = guarded(h.routes())
 	return h
 }
@@ -59,7 +55,7 @@ func (h *Handler) treeRoutes(mux *http.ServeMux, base string, find finder) {
 	mux.HandleFunc("GET "+base+"/ui/{$}", redirect(".."))
 	mux.HandleFunc("GET "+base+"/ui/download", redirect("../"+pprofFile))
 	mux.HandleFunc("GET "+base+"/ui/{page}", h.withTree(find, h.pprofPage))
-	for name := range downloads {
+	for name := range formats {
 		mux.HandleFunc("GET "+base+"/"+name, h.withTree(find, h.download(name)))
 	}
 }

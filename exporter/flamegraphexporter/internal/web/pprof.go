@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 
 	"github.com/google/pprof/profile"
 
@@ -43,16 +44,7 @@ func (h *Handler) pprofPage(w http.ResponseWriter, r *http.Request, t tree) erro
 		http.NotFound(w, r)
 		return nil
 	}
-	done, err := h.takeTurn(r.Context())
-	if err != nil {
-		return err
-	}
-	defer done()
-	s, err := t.take()
-	if err != nil {
-		return err
-	}
-	page, err := renderPage(r.Context(), name, r.URL.Query(), s)
+	page, err := h.renderPage(r.Context(), name, r.URL.Query(), t)
 	if err != nil {
 		return err
 	}
@@ -60,27 +52,51 @@ func (h *Handler) pprofPage(w http.ResponseWriter, r *http.Request, t tree) erro
 	return nil
 }
 
-func renderPage(ctx context.Context, name string, query url.Values, s calltree.Snapshot) (pprofpages.Page, error) {
+// renderPage has pprof render a page of the tree, when it is its turn.
+func (h *Handler) renderPage(ctx context.Context, name string, query url.Values, t tree) (pprofpages.Page, error) {
+	done, err := h.pages.take(ctx)
+	if err != nil {
+		return pprofpages.Page{}, err
+	}
+	defer done()
+	s, err := t.take()
+	if err != nil {
+		return pprofpages.Page{}, err
+	}
+	p, err := profileFor(name, query, s)
+	if err != nil {
+		return pprofpages.Page{}, err
+	}
+	return pprofpages.Render(ctx, name, query, p)
+}
+
+// profileFor is the profile that a page shows. It takes from the query what is done with
+// that.
+func profileFor(name string, query url.Values, s calltree.Snapshot) (*profile.Profile, error) {
 	by, err := treeformat.SampleValue(s.Kind, query.Get(querySampleIndex))
 	if err != nil {
-		return pprofpages.Page{}, badRequest{err}
+		return nil, badRequest{err}
 	}
 	s, comments, err := focused(s, query)
 	if err != nil {
-		return pprofpages.Page{}, err
+		return nil, err
 	}
 	if name != pprofpages.Peek { // which looks for what it focuses on
 		query.Del(queryFocus)
 	}
 	query.Del(queryIgnore)
+	plain := isPlain(query)
+	if len(comments) > 0 { // what was left out counts as a part of the whole only
+		query.Set(queryIgnore, "^"+regexp.QuoteMeta(treeformat.LeftOut)+"$")
+	}
 	var p *profile.Profile
-	if name == pprofpages.Top && isPlain(query) {
+	if name == pprofpages.Top && plain {
 		p = treeformat.ListProfile(s, by)
 	} else {
 		p = treeformat.Profile(treeformat.Reduce(s, by, pageBounds[name]))
 	}
 	p.Comments = comments
-	return pprofpages.Render(ctx, name, query, p)
+	return p, nil
 }
 
 // isPlain says whether a query asks for nothing that changes stacks, or how much of them
@@ -129,7 +145,7 @@ func expression(query url.Values, parameter string) (*regexp.Regexp, error) {
 
 func writePage(w http.ResponseWriter, page pprofpages.Page) {
 	if page.Status != http.StatusOK {
-		http.Error(w, treeformat.Printable(string(page.Body)), page.Status)
+		answerText(w, strings.TrimSpace(string(page.Body)), page.Status)
 		return
 	}
 	// pprof's pages live by their own scripts and styles.

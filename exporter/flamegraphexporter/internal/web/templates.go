@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/callbraid/callbraid/internal/calltree"
 	"github.com/callbraid/callbraid/internal/figures"
 	"github.com/callbraid/callbraid/internal/treeformat"
 )
@@ -26,6 +27,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"segment": segment,
 	"time":    shownTime,
 	"length":  shownLength,
+	"isCalls": func(kind calltree.Kind) bool { return kind == calltree.Calls },
 }).ParseFS(files, "pages/*.html"))
 
 // longestName is how many characters of a name are shown.

@@ -25,7 +25,7 @@ func (h *Handler) downloadTrace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := h.takeTurn(r.Context())
+	done, err := h.downloads.take(r.Context())
 	if err != nil {
 		return err
 	}

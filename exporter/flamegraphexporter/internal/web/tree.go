@@ -4,16 +4,15 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/treeformat"
 )
 
 // tree is what a part of the addresses is about.
@@ -62,24 +61,6 @@ func (h *Handler) withTree(find finder, serve func(http.ResponseWriter, *http.Re
 	}
 }
 
-// takeTurn waits until the response may hold a tree. Whoever has taken it gives it back
-// by done.
-func (h *Handler) takeTurn(ctx context.Context) (done func(), err error) {
-	waiting := time.NewTimer(turnPatience)
-	defer waiting.Stop()
-	select {
-	case h.turns <- struct{}{}:
-		return func() { <-h.turns }, nil
-	case <-waiting.C:
-		return nil, errTooMany
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// turnPatience is how long a request waits for its turn.
-const turnPatience = 10 * time.Second
-
 // What can be wrong with a request, beside what package calltree says.
 var (
 	errTooMany = errors.New("too many requests at once: try again later")
@@ -98,19 +79,25 @@ func badRequestf(format string, values ...any) error {
 func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	var bad badRequest
 	switch {
-	case err == nil || r.Context().Err() != nil:
-		// Nobody waits for an answer.
+	case err == nil:
+	case r.Context().Err() != nil: // who asked is gone, or the collector ends
+		http.Error(w, "the request was ended before its answer was ready", http.StatusServiceUnavailable)
 	case errors.As(err, &bad):
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		answerText(w, err.Error(), http.StatusBadRequest)
 	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace):
-		http.Error(w, err.Error(), http.StatusNotFound)
+		answerText(w, err.Error(), http.StatusNotFound)
 	case errors.Is(err, calltree.ErrBusy), errors.Is(err, errTooMany):
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		answerText(w, err.Error(), http.StatusServiceUnavailable)
 	default:
 		h.options.Logger.Error("a page could not be made", zap.String("path", r.URL.EscapedPath()), zap.Error(err))
 		http.Error(w, "the page could not be made: the collector's log says why", http.StatusInternalServerError)
 	}
+}
+
+// answerText answers with a text that can have something of the query in it.
+func answerText(w http.ResponseWriter, text string, status int) {
+	http.Error(w, treeformat.Printable(text), status)
 }
 
 // take gives the tree's snapshot now, or an error for whoever asks.

@@ -4,6 +4,7 @@
 package web
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"strings"
@@ -39,13 +40,10 @@ type windowLink struct {
 	From, To time.Time
 }
 
-// IsCalls says whether the tree is of calls, and not of a profile.
-func (v *treeView) IsCalls() bool { return v.Kind == calltree.Calls }
-
 // Value is a value of the tree as a person reads it.
 func (v *treeView) Value(value int64) string {
 	unit := v.Kind.Unit
-	if v.IsCalls() {
+	if v.Kind == calltree.Calls {
 		unit = "nanoseconds"
 	}
 	if value < 0 {
@@ -64,21 +62,30 @@ func (v *treeView) Value(value int64) string {
 
 // treePage serves the page about a tree.
 func (h *Handler) treePage(w http.ResponseWriter, r *http.Request, t tree) error {
-	done, err := h.takeTurn(r.Context())
+	view, err := h.view(r.Context(), t)
 	if err != nil {
 		return err
+	}
+	view.Root = strings.Repeat("../", strings.Count(r.URL.EscapedPath(), "/")-1)
+	return render(w, "tree.html", view)
+}
+
+// view is what a page shows of a tree, made when it is its turn.
+func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
+	done, err := h.pages.take(ctx)
+	if err != nil {
+		return nil, err
 	}
 	defer done()
 	s, err := t.take()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	functions := treeformat.Functions(s)
-	page := treeView{
-		Root:      strings.Repeat("../", strings.Count(r.URL.EscapedPath(), "/")-1),
-		Title:     shownName(t.service),
-		Service:   calltree.Service{Name: t.service},
-		Kind:      t.kind,
+	view := treeView{
+		Title:     shownName(s.Service),
+		Service:   calltree.Service{Name: s.Service},
+		Kind:      s.Kind,
 		Window:    t.window,
 		From:      s.From,
 		To:        s.To,
@@ -86,23 +93,23 @@ func (h *Handler) treePage(w http.ResponseWriter, r *http.Request, t tree) error
 		Functions: functions[:min(mostFunctions, len(functions))],
 	}
 	if t.window == 0 {
-		h.addService(&page)
+		h.addService(&view)
 	}
-	return render(w, "tree.html", &page)
+	return &view, nil
 }
 
 // addService adds what is known of the service beside the tree.
-func (h *Handler) addService(page *treeView) {
+func (h *Handler) addService(view *treeView) {
 	for _, service := range h.trees.Services() {
-		if service.Name == page.Service.Name {
-			page.Service = service
+		if service.Name == view.Service.Name {
+			view.Service = service
 		}
 	}
-	for _, w := range h.windows.of(page.Service.Name) {
-		page.Windows = append(page.Windows, windowLink{w.number, w.snapshot.Kind, w.snapshot.From, w.snapshot.To})
+	for _, w := range h.windows.of(view.Service.Name) {
+		view.Windows = append(view.Windows, windowLink{w.number, w.snapshot.Kind, w.snapshot.From, w.snapshot.To})
 	}
-	if page.IsCalls() {
-		traces := h.trees.Traces(page.Service.Name)
-		page.Traces = traces[:min(mostTraces, len(traces))]
+	if view.Kind == calltree.Calls {
+		traces := h.trees.Traces(view.Service.Name)
+		view.Traces = traces[:min(mostTraces, len(traces))]
 	}
 }

@@ -84,7 +84,7 @@ func (p *played) Trace(id calltree.TraceID) ([]calltree.KeptSpan, bool) {
 
 // playing are the trees of a service, by its and its functions' names.
 func playing(service, function string) *played {
-	kind := calltree.Kind{Type: function, Unit: function}
+	kind := calltree.Kind{Type: function, Unit: function + "s"}
 	p := &played{
 		services: []calltree.Service{{
 			Name: service, Threads: 3, ThreadsMore: true, Calls: 1234567, Errors: 4, From: started, Rate: 25.4,

@@ -28,6 +28,7 @@ type server struct {
 	starting sync.Once
 	err      error // of the start
 	http     *http.Server
+	address  net.Addr
 	// end lets requests end that wait for something, such as the end of a window.
 	end    context.CancelFunc
 	served sync.WaitGroup
@@ -51,8 +52,8 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 	}
 	requests, end := context.WithCancel(context.Background())
 	server.BaseContext = func(net.Listener) context.Context { return requests }
-	g.server.http, g.server.end = server, end
-	g.set.Logger.Info("flame graphs are served", zap.Stringer("endpoint", listener.Addr()))
+	g.server.http, g.server.address, g.server.end = server, listener.Addr(), end
+	g.set.Logger.Info("flame graphs are served", zap.Stringer("endpoint", g.server.address))
 	g.server.served.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(err))

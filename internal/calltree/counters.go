@@ -43,6 +43,8 @@ type Usage struct {
 	NameBytes int
 	// Kept are spans that are kept as they came.
 	Kept int
+	// Windows are being collected.
+	Windows int
 }
 
 // Counters gives what was counted.
@@ -59,6 +61,6 @@ func (s *Store) Usage() Usage {
 	return Usage{
 		Services: len(s.services), Nodes: s.used.nodes, NameBytes: s.used.names,
 		Waiting: s.seen.count(seenWaiting), Remembered: s.seen.count(seenFolded),
-		Kept: len(s.kept.spans),
+		Kept: len(s.kept.spans), Windows: s.windows,
 	}
 }

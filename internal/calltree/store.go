@@ -29,8 +29,11 @@ type Store struct {
 	expired uint32
 	// windows and threads are how many there are.
 	windows, threads int
-	// order is memory of shrink that is used again.
-	order []uint32
+	// lastCaller is the span that was looked up last as a caller, if it is still seen.
+	lastCaller uint32
+	// hashes and order are memory that is used again.
+	hashes [128]uint32
+	order  []uint32
 }
 
 // NewStore makes a store that is empty.

@@ -167,8 +167,8 @@ func (s *Store) called(t *tree, caller, node uint32, took int64, now uint32) {
 	span.own = plus(span.own, -took)
 	if span.state == seenWaiting {
 		s.seen.touch(caller, seenWaiting, now)
-	} else if less := max(0, span.own) - before; less != 0 {
-		t.add(node, values{self: less})
+	} else if less := before - max(0, span.own); less > 0 {
+		t.lose(node, less, span.epoch)
 	}
 }
 
@@ -183,10 +183,11 @@ func (s *Store) remember(t *tree, span *Span, own, n uint32, took int64, hash, n
 			seen.node = n
 			t.unref(waited)
 		}
+		seen.epoch = s.epoch
 		s.seen.touch(own, seenFolded, now)
 	case span.ID != (SpanID{}):
 		t.ref(n)
-		s.seen.add(&seenSpan{spanKey: span.key(), own: took, tree: t.number, node: n, at: now, state: seenFolded, hash: hash})
+		s.seen.add(&seenSpan{spanKey: span.key(), own: took, tree: t.number, node: n, at: now, state: seenFolded, hash: hash, epoch: s.epoch})
 	}
 }
 

@@ -32,6 +32,8 @@ type seenSpan struct {
 	state seenState
 	// hash is that of the key, kept because computing it takes longer than reading it.
 	hash uint32
+	// epoch is the store's when the call came.
+	epoch uint32
 }
 
 type seenState uint32

@@ -42,7 +42,8 @@ func (s *Store) open(service string, kind Kind) (*tree, *window, error) {
 	case s.windows >= s.settings.MaxWindows:
 		return nil, nil, ErrBusy
 	}
-	w := newWindow(s.now())
+	s.epoch++
+	w := newWindow(s.now(), s.epoch)
 	s.windows++
 	t.windows = append(t.windows, w)
 	return t, w, nil

@@ -12,9 +12,18 @@ func (s *Store) Fold(from Origin, spans []Span) {
 	sv := s.service(from.Service, uint64(len(spans)))
 	sv.seenAt(s.now(), now, len(spans))
 	sv.threads.begin(from.Instance)
-	for i := range spans {
-		s.makeRoom()
-		s.fold(sv, &spans[i], now)
+	for len(spans) > 0 {
+		n := min(len(spans), len(s.hashes))
+		for i := range n {
+			key := spans[i].key()
+			s.hashes[i] = s.seen.hash(&key)
+		}
+		s.seen.warm(s.hashes[:n], s.settings.MaxPending)
+		for i := range n {
+			s.makeRoom()
+			s.fold(sv, &spans[i], s.hashes[i], now)
+		}
+		spans = spans[n:]
 	}
 }
 
@@ -31,9 +40,9 @@ func (s *Store) Fold(from Origin, spans []Span) {
 //     is not more.
 //  5. The caller's own time is less by it.
 //  6. It is remembered for what it called and comes later.
-func (s *Store) fold(sv *service, span *Span, now uint32) {
+func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
 	t := sv.calls
-	own, first := s.take(t, span)
+	own, first := s.take(t, span, hash)
 	if !first {
 		s.counters.Duplicates++
 		return
@@ -49,7 +58,7 @@ func (s *Store) fold(sv *service, span *Span, now uint32) {
 	if caller != 0 {
 		s.called(t, caller, parent, took, now)
 	}
-	s.remember(t, span, own, n, took, now)
+	s.remember(t, span, own, n, took, hash, now)
 	t.functions.unref(function)
 	s.counters.Spans++
 	sv.counted(span.Error)
@@ -57,17 +66,17 @@ func (s *Store) fold(sv *service, span *Span, now uint32) {
 
 // take finds what waits for the span, if anything does, and whether it comes for the first
 // time.
-func (s *Store) take(t *tree, span *Span) (own uint32, first bool) {
+func (s *Store) take(t *tree, span *Span, hash uint32) (own uint32, first bool) {
 	if span.ID == (SpanID{}) {
 		return 0, true
 	}
-	hash := s.seen.hash(span.key())
-	own, elsewhere := s.seen.find(hash, span.key(), t.number)
+	key := span.key()
+	own, elsewhere := s.seen.find(hash, &key, t.number)
 	if own != 0 && s.seen.spans[own].state == seenFolded {
 		return own, false
 	}
 	for elsewhere {
-		w := s.seen.waitingElsewhere(hash, span.key(), t.number)
+		w := s.seen.waitingElsewhere(hash, &key, t.number)
 		if w == 0 {
 			break
 		}
@@ -81,21 +90,35 @@ func (s *Store) place(t *tree, span *Span, own, now uint32) (caller, parent uint
 	if !span.hasCaller() {
 		return 0, top
 	}
-	hash := s.seen.hash(span.caller())
-	caller, elsewhere := s.seen.find(hash, span.caller(), t.number)
-	switch {
-	case caller == 0 && elsewhere && s.seen.cameElsewhere(hash, span.caller(), t.number):
+	caller = s.callerOf(t, span)
+	switch key := span.caller(); {
+	case caller != 0:
+	case s.seen.cameElsewhere(s.seen.hash(&key), &key, t.number):
 		return 0, top
-	case caller == 0 && span.caller() != span.key():
-		caller = s.seen.add(hash, seenSpan{spanKey: span.caller(), tree: t.number, node: t.wait(), at: now, state: seenWaiting})
+	case key != span.key():
+		caller = s.seen.add(&seenSpan{
+			spanKey: key, tree: t.number, node: t.wait(), at: now, state: seenWaiting, hash: s.seen.hash(&key),
+		})
 		t.ref(s.seen.spans[caller].node)
 	}
+	s.lastCaller = caller
 	if caller == own || own != 0 && s.seen.spans[caller].state == seenFolded && t.isBelow(s.nodeOf(t, caller), s.seen.spans[own].node) {
 		// It calls itself, or what it was called by: there is no such thing.
 		s.counters.ParentsNotSeen.Cycle++
 		return 0, t.child(top, labelMissing)
 	}
 	return caller, s.nodeOf(t, caller)
+}
+
+// callerOf is the caller if it came, or others wait for it. Often it is that of the span
+// before.
+func (s *Store) callerOf(t *tree, span *Span) uint32 {
+	key := span.caller()
+	if last := &s.seen.spans[s.lastCaller]; last.spanKey == key && last.tree == t.number && last.state != seenFree {
+		return s.lastCaller
+	}
+	caller, _ := s.seen.find(s.seen.hash(&key), &key, t.number)
+	return caller
 }
 
 // nodeOf is the node of a span that was seen.
@@ -144,13 +167,13 @@ func (s *Store) called(t *tree, caller, node uint32, took int64, now uint32) {
 	span.own = plus(span.own, -took)
 	if span.state == seenWaiting {
 		s.seen.touch(caller, seenWaiting, now)
-	} else if less := max(0, span.own) - before; less != 0 {
-		t.add(node, values{self: less})
+	} else if less := before - max(0, span.own); less > 0 {
+		t.lose(node, less, span.epoch)
 	}
 }
 
 // remember remembers a span that came, and its node.
-func (s *Store) remember(t *tree, span *Span, own, n uint32, took int64, now uint32) {
+func (s *Store) remember(t *tree, span *Span, own, n uint32, took int64, hash, now uint32) {
 	switch {
 	case own != 0:
 		seen := &s.seen.spans[own]
@@ -160,10 +183,11 @@ func (s *Store) remember(t *tree, span *Span, own, n uint32, took int64, now uin
 			seen.node = n
 			t.unref(waited)
 		}
+		seen.epoch = s.epoch
 		s.seen.touch(own, seenFolded, now)
 	case span.ID != (SpanID{}):
 		t.ref(n)
-		s.seen.add(s.seen.hash(span.key()), seenSpan{spanKey: span.key(), own: took, tree: t.number, node: n, at: now, state: seenFolded})
+		s.seen.add(&seenSpan{spanKey: span.key(), own: took, tree: t.number, node: n, at: now, state: seenFolded, hash: hash, epoch: s.epoch})
 	}
 }
 

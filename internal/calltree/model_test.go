@@ -90,29 +90,20 @@ func (m *model) owns() []int64 {
 	return owns
 }
 
-// tree is the tree of a service: what came from a span on, before which calls had the own
-// times that are given.
-func (m *model) tree(service string, from int, before []int64) map[string]values {
+// tree is the tree of a service: what came from a span on.
+func (m *model) tree(service string, from int) map[string]values {
 	tree := map[string]values{}
 	for i, own := range m.owns() {
-		if m.spans[i].service != service {
+		if i < from || m.spans[i].service != service {
 			continue
 		}
-		v := values{}
-		if i >= from {
-			v = values{calls: 1, total: m.spans[i].duration(), self: own}
-			if m.spans[i].Error {
-				v.errors = 1
-			}
-		} else {
-			v.self = own - before[i]
+		v := values{calls: 1, total: m.spans[i].duration(), self: own}
+		if m.spans[i].Error {
+			v.errors = 1
 		}
-		if v != (values{}) {
-			path := m.path(i)
-			sum := tree[path]
-			sum.add(v)
-			tree[path] = sum
-		}
+		sum := tree[m.path(i)]
+		sum.add(v)
+		tree[m.path(i)] = sum
 	}
 	return tree
 }

@@ -114,7 +114,7 @@ func TestTheTreeIsThatOfAllThatCame(t *testing.T) {
 				continue
 			}
 			for _, service := range st.services() {
-				want := st.model.tree(service, 0, nil)
+				want := st.model.tree(service, 0)
 				snapshot, ok := st.store.Snapshot(service, Calls)
 				require.Equal(t, len(want) > 0, ok)
 				require.Equal(t, lines(want), lines(paths(t, snapshot.Nodes)), "seed %d, %s", seed, service)
@@ -127,7 +127,7 @@ func TestTheTreeIsThatOfAllThatCame(t *testing.T) {
 }
 
 // A window has what came in it, at the paths that it has at its end; so has a tree that was
-// reset. Callers that came before lose the time of what came after all.
+// reset. Own times are without all that was called, whenever it came.
 func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 	for seed := range uint64(stories) {
 		st := newStory(t, seed, settings())
@@ -137,7 +137,7 @@ func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 			}
 		}
 		const service = "service 0"
-		from, before := len(st.model.spans), st.model.owns()
+		from := len(st.model.spans)
 		tree, window, err := st.store.open(service, Calls)
 		if err != nil {
 			require.ErrorIs(t, err, ErrNotThere)
@@ -155,7 +155,7 @@ func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 		}
 		copied, values, _ := st.store.close(tree, window)
 		copied.show(values)
-		want := lines(st.model.tree(service, from, before))
+		want := lines(st.model.tree(service, from))
 		require.Equal(t, want, lines(paths(t, copied.tell())), "seed %d", seed)
 		if isReset {
 			snapshot, _ := st.store.Snapshot(service, Calls)

@@ -65,8 +65,8 @@ func (s *Store) profile(sv *service, kind Kind) *tree {
 // foldSample adds a sample to each path that leads to where it was taken.
 func (s *Store) foldSample(t *tree, sample *Sample) {
 	frames, isCut, most := sample.Frames, sample.IsCut, s.settings.MaxNameBytes
-	if len(frames) >= MaxDepth {
-		frames, isCut = frames[len(frames)-MaxDepth+1:], true
+	if len(frames) > maxFrames {
+		frames, isCut = frames[len(frames)-maxFrames:], true
 	}
 	n := uint32(top)
 	if isCut || len(frames) == 0 {

@@ -3,7 +3,11 @@
 
 package calltree
 
-import "hash/maphash"
+import (
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+)
 
 // spanKey is what a span is known by.
 type spanKey struct {
@@ -26,6 +30,10 @@ type seenSpan struct {
 	// at is the second in which it was touched last.
 	at    uint32
 	state seenState
+	// hash is that of the key, kept because computing it takes longer than reading it.
+	hash uint32
+	// epoch is the store's when the call came.
+	epoch uint32
 }
 
 type seenState uint32
@@ -44,8 +52,10 @@ const (
 type seen struct {
 	spans []seenSpan
 	index index
-	seed  maphash.Seed
+	seeds [3]uint64
 	lists [seenStates]list
+	// touched keeps the compiler from leaving out what warm reads.
+	touched uint32
 }
 
 // list is a list of spans, of which the oldest is first.
@@ -54,19 +64,46 @@ type list struct {
 	count       int
 }
 
-func newSeen() seen { return seen{spans: make([]seenSpan, 1), seed: maphash.MakeSeed()} }
+func newSeen() seen {
+	return seen{spans: make([]seenSpan, 1), seeds: [3]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()}}
+}
 
-func (s *seen) hash(k spanKey) uint32 { return uint32(maphash.Comparable(s.seed, k)) }
+// hash mixes the IDs, which others choose, with numbers that they don't know.
+func (s *seen) hash(k *spanKey) uint32 {
+	a, b := binary.LittleEndian.Uint64(k.trace[:8]), binary.LittleEndian.Uint64(k.trace[8:])
+	high, low := bits.Mul64(a^s.seeds[0], b^s.seeds[1])
+	high, low = bits.Mul64(high^low^binary.LittleEndian.Uint64(k.id[:]), s.seeds[2]|1)
+	return uint32(high ^ low)
+}
+
+// warm reads where the next steps will look: the slots of these hashes, and those of as many
+// of the oldest spans that came as there is no room for. Each alone would be waited for,
+// since a large index isn't in the processor's caches; reads that don't depend on each
+// other are waited for together.
+func (s *seen) warm(hashes []uint32, most int) {
+	if len(s.index.slots) == 0 {
+		return
+	}
+	mask := uint32(len(s.index.slots) - 1)
+	for _, h := range hashes {
+		s.touched += s.index.slots[h&mask].number
+	}
+	n := s.lists[seenFolded].first
+	for range min(s.total()+len(hashes)-most, len(hashes)) {
+		s.touched += s.index.slots[s.spans[n].hash&mask].number
+		n = s.spans[n].next
+	}
+}
 
 // find is the span that came, or waits in a tree, and whether there is one of that ID in
 // another tree.
-func (s *seen) find(hash uint32, k spanKey, tree uint32) (n uint32, elsewhere bool) {
+func (s *seen) find(hash uint32, k *spanKey, tree uint32) (n uint32, elsewhere bool) {
 	for p := s.index.of(hash); ; {
 		at := p.next()
 		if at == 0 {
 			return n, elsewhere
 		}
-		if span := &s.spans[at]; span.spanKey == k {
+		if span := &s.spans[at]; span.spanKey == *k {
 			if span.tree == tree {
 				n = at
 			} else {
@@ -77,29 +114,29 @@ func (s *seen) find(hash uint32, k spanKey, tree uint32) (n uint32, elsewhere bo
 }
 
 // waitingElsewhere is one that waits in another tree, or 0.
-func (s *seen) waitingElsewhere(hash uint32, k spanKey, tree uint32) uint32 {
+func (s *seen) waitingElsewhere(hash uint32, k *spanKey, tree uint32) uint32 {
 	return s.elsewhere(hash, k, tree, seenWaiting)
 }
 
 // cameElsewhere reports whether the span came in another tree.
-func (s *seen) cameElsewhere(hash uint32, k spanKey, tree uint32) bool {
+func (s *seen) cameElsewhere(hash uint32, k *spanKey, tree uint32) bool {
 	return s.elsewhere(hash, k, tree, seenFolded) != 0
 }
 
-func (s *seen) elsewhere(hash uint32, k spanKey, tree uint32, state seenState) uint32 {
+func (s *seen) elsewhere(hash uint32, k *spanKey, tree uint32, state seenState) uint32 {
 	for p := s.index.of(hash); ; {
 		at := p.next()
 		if at == 0 {
 			return 0
 		}
-		if span := &s.spans[at]; span.spanKey == k && span.tree != tree && span.state == state {
+		if span := &s.spans[at]; span.spanKey == *k && span.tree != tree && span.state == state {
 			return at
 		}
 	}
 }
 
 // add adds a span that isn't there.
-func (s *seen) add(hash uint32, span seenSpan) uint32 {
+func (s *seen) add(span *seenSpan) uint32 {
 	n := s.lists[seenFree].first
 	if n != 0 {
 		s.unlink(n)
@@ -107,18 +144,18 @@ func (s *seen) add(hash uint32, span seenSpan) uint32 {
 		n = uint32(len(s.spans))
 		s.spans = append(s.spans, seenSpan{})
 	}
-	s.spans[n] = span
+	s.spans[n] = *span
 	s.link(n)
-	s.index.add(hash, n)
+	s.index.add(span.hash, n)
 	return n
 }
 
 // forget removes a span.
 func (s *seen) forget(n uint32) {
 	span := &s.spans[n]
-	s.index.remove(s.hash(span.spanKey), n)
+	s.index.remove(span.hash, n)
 	s.unlink(n)
-	*span = seenSpan{}
+	span.state = seenFree
 	s.linkFirst(n)
 }
 

@@ -40,6 +40,9 @@ const (
 const MaxDepth = 1000
 
 const (
+	// maxFrames is how many frames of a stack are taken: with the node above them that is
+	// as much as is shown.
+	maxFrames = MaxDepth - 2
 	// maxKinds is how many kinds of profiles a service has trees of.
 	maxKinds = 16
 	// maxThreads is how many threads of a service are known, maxAllThreads of all

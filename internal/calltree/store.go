@@ -29,8 +29,13 @@ type Store struct {
 	expired uint32
 	// windows and threads are how many there are.
 	windows, threads int
-	// order is memory of shrink that is used again.
-	order []uint32
+	// epoch is how often it was begun to count anew: by a reset, or for a window.
+	epoch uint32
+	// lastCaller is the span that was looked up last as a caller, if it is still seen.
+	lastCaller uint32
+	// hashes and order are memory that is used again.
+	hashes [128]uint32
+	order  []uint32
 }
 
 // NewStore makes a store that is empty.
@@ -52,17 +57,19 @@ func (s *Store) service(name string, came uint64) *service {
 	if sv, ok := s.services[name]; ok {
 		return sv
 	}
-	name = strings.Clone(cut(name, s.settings.MaxNameBytes))
+	name = cut(name, s.settings.MaxNameBytes)
 	if sv, ok := s.services[name]; ok {
 		return sv
 	}
-	if len(s.services) >= s.settings.MaxServices && name != OtherServices {
+	if len(s.services) >= s.settings.MaxServices {
 		s.counters.OtherServices += came
-		return s.service(OtherServices, came)
+		if name = OtherServices; s.services[name] != nil {
+			return s.services[name]
+		}
 	}
-	sv := &service{name: name, from: s.now(), profiles: map[Kind]*tree{}, threads: newThreads(&s.threads)}
+	sv := &service{name: strings.Clone(name), from: s.now(), profiles: map[Kind]*tree{}, threads: newThreads(&s.threads)}
 	sv.calls = s.plant(sv)
-	s.services[name] = sv
+	s.services[sv.name] = sv
 	return sv
 }
 
@@ -132,9 +139,10 @@ func (s *Store) ResetAll() {
 // time of their callers is right.
 func (s *Store) reset(sv *service) {
 	sv.from, sv.count, sv.errors = s.now(), 0, 0
+	s.epoch++
 	idle := true
 	for _, t := range sv.trees() {
-		t.clear(sv.from)
+		t.clear(sv.from, s.epoch)
 		idle = idle && t.isIdle()
 	}
 	if !idle {
@@ -148,12 +156,13 @@ func (s *Store) reset(sv *service) {
 }
 
 // clear takes all values from the nodes, and frees those that nothing needs.
-func (t *tree) clear(now time.Time) {
+func (t *tree) clear(now time.Time, epoch uint32) {
+	t.epoch = epoch
 	for i := range t.nodes {
 		t.nodes[i].values = values{}
 	}
 	for _, w := range t.windows {
-		*w = *newWindow(now)
+		*w = *newWindow(now, epoch)
 	}
 	for i := range t.nodes {
 		t.prune(uint32(i))

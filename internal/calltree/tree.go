@@ -27,6 +27,8 @@ type tree struct {
 	children  index
 	functions functions
 	windows   []*window
+	// epoch is the store's since which is counted.
+	epoch uint32
 	seed      uint64
 	// pairs is memory of merge that is used again.
 	pairs []pair
@@ -175,6 +177,20 @@ func (t *tree) add(n uint32, v values) {
 	t.nodes[n].values.add(v)
 	for _, w := range t.windows {
 		w.add(n, v)
+	}
+}
+
+// lose takes from a node the own time of a call that came in an epoch. Whoever has begun to
+// count later doesn't have the call.
+func (t *tree) lose(n uint32, own int64, epoch uint32) {
+	less := values{self: -own}
+	if epoch >= t.epoch {
+		t.nodes[n].values.add(less)
+	}
+	for _, w := range t.windows {
+		if epoch >= w.epoch {
+			w.add(n, less)
+		}
 	}
 }
 

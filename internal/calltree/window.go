@@ -6,14 +6,18 @@ package calltree
 import "time"
 
 // window has what came to a tree since a moment. Values stand at the tree's own nodes, so
-// that a call is shown at its place also where its callers came before the window, and
-// takes from its caller's own time what the tree knows of it.
+// that a call is shown at its place also where its callers came before the window, and a
+// caller's own time is without what it called before.
 type window struct {
-	from   time.Time
+	from time.Time
+	// epoch is the store's since which it counts.
+	epoch  uint32
 	values map[uint32]values
 }
 
-func newWindow(from time.Time) *window { return &window{from: from, values: map[uint32]values{}} }
+func newWindow(from time.Time, epoch uint32) *window {
+	return &window{from: from, epoch: epoch, values: map[uint32]values{}}
+}
 
 func (w *window) add(n uint32, v values) {
 	sum := w.values[n]

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
+	"github.com/callbraid/callbraid/internal/figures"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttngrelay"
 )
@@ -135,7 +136,7 @@ func (f *lttngFlags) run(out io.Writer, path string) (err error) {
 		return fmt.Errorf("--host, --name: %w", err)
 	}
 	if f.clear > 0 {
-		fmt.Fprintf(out, "%s packets are cleared\n", progress.Count(source.Clear(f.clear)))
+		fmt.Fprintf(out, "%s packets are cleared\n", figures.Count(source.Clear(f.clear)))
 	}
 	bar := progress.New(os.Stderr, filepath.Base(path), "events", source.Events)
 	if f.verbose {
@@ -153,7 +154,7 @@ func (f *lttngFlags) run(out io.Writer, path string) (err error) {
 	defer stop()
 	for _, r := range source.Recordings {
 		fmt.Fprintf(out, "serving %s: %s events in %s packets of %d streams\n", lttngrelay.Address(listener.Addr(), r.Session),
-			progress.Count(source.Events), progress.Count(source.Packets), source.Streams)
+			figures.Count(source.Events), figures.Count(source.Packets), source.Streams)
 	}
 	begin := time.Now()
 	bar.Start(func() uint64 { return server.Stats().Events })
@@ -166,6 +167,6 @@ func (f *lttngFlags) run(out io.Writer, path string) (err error) {
 // reportServed prints what viewers were given.
 func reportServed(w io.Writer, s lttngrelay.Stats, took time.Duration) {
 	fmt.Fprintf(w, "gave %s events, %s in %s packets, in %v to %d viewers; %d connections broke, %d by a fault\n",
-		progress.Count(s.Events), progress.Bytes(s.Bytes), progress.Count(s.Packets), took.Round(time.Millisecond),
+		figures.Count(s.Events), figures.Bytes(s.Bytes), figures.Count(s.Packets), took.Round(time.Millisecond),
 		s.Viewers, s.Broken, s.Faults)
 }

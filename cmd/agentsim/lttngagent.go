@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
+	"github.com/callbraid/callbraid/internal/figures"
 	"github.com/callbraid/callbraid/internal/lttngagent"
 	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
 )
@@ -172,7 +173,7 @@ func (f *lttngAgentFlags) run(ctx context.Context, out io.Writer) error {
 		agents[i] = simulated.New(o)
 	}
 	fmt.Fprintf(out, "playing %s agents of %s with %s loggers each\n",
-		progress.Count(uint64(f.agents)), f.options.Domain, progress.Count(uint64(len(f.options.Loggers))))
+		figures.Count(uint64(f.agents)), f.options.Domain, figures.Count(uint64(len(f.options.Loggers))))
 	begin := time.Now()
 	bar.Start(func() uint64 { return uint64(agents.stats().Answered()) })
 	err := agents.run(ctx)
@@ -206,14 +207,14 @@ func (f fleet) stats() simulated.Stats {
 // report prints what happened.
 func (f fleet) report(w io.Writer, took time.Duration) {
 	s := f.stats()
-	fmt.Fprintf(w, "%s connections, %s commands answered in %v", progress.Count(uint64(s.Connections)),
-		progress.Count(uint64(s.Answered())), took.Round(time.Millisecond))
+	fmt.Fprintf(w, "%s connections, %s commands answered in %v", figures.Count(uint64(s.Connections)),
+		figures.Count(uint64(s.Answered())), took.Round(time.Millisecond))
 	separator := ": "
 	for _, c := range slices.Sorted(maps.Keys(s.Commands)) {
-		fmt.Fprintf(w, "%s%s %s", separator, progress.Count(uint64(s.Commands[c])), c)
+		fmt.Fprintf(w, "%s%s %s", separator, figures.Count(uint64(s.Commands[c])), c)
 		separator = ", "
 	}
-	fmt.Fprintf(w, "; %s names told\n", progress.Count(uint64(s.Listed)))
+	fmt.Fprintf(w, "; %s names told\n", figures.Count(uint64(s.Listed)))
 	fmt.Fprintf(w, "%d programs made their first handler, the slowest in %v, %d of them waited in vain\n",
 		s.Handlers, s.HandlerWait.Round(time.Millisecond), s.HandlerTimeouts)
 	fmt.Fprintf(w, "%d requests ended an agent or its connection; %d faults\n", s.Unanswered, s.Faults)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
 	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/figures"
 )
 
 // player runs agents and shows their progress and results.
@@ -108,8 +109,8 @@ func report(w io.Writer, name string, r bytefrogagent.Result, took time.Duration
 		return
 	}
 	fmt.Fprintf(w, "%ssent %s events, %s in %s buffers, %s events/s; waited %v for the receiver; %d heartbeats, %d data breaks\n",
-		name, progress.Count(s.Events), progress.Bytes(s.Bytes), progress.Count(s.Buffers),
-		progress.Rate(float64(s.Events)/took.Seconds()), s.Waited.Round(time.Millisecond), s.Heartbeats, s.Breaks)
+		name, figures.Count(s.Events), figures.Bytes(s.Bytes), figures.Count(s.Buffers),
+		figures.Rate(float64(s.Events)/took.Seconds()), s.Waited.Round(time.Millisecond), s.Heartbeats, s.Breaks)
 }
 
 func codeOf(r bytefrogagent.Result) int {

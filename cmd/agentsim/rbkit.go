@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
+	"github.com/callbraid/callbraid/internal/figures"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/capture"
 	"github.com/callbraid/callbraid/internal/rbkitserver"
@@ -111,7 +112,7 @@ func (f *rbkitFlags) play(out io.Writer, label string, hello rbkit.HandshakeRepl
 	end()
 	err = errors.Join(err, <-served)
 	fmt.Fprintf(out, "published %s messages, %s; slow subscribers did not get %s; %d commands came\n",
-		progress.Count(r.messages.Load()), progress.Bytes(r.bytes.Load()), progress.Count(r.Dropped()), len(r.Commands()))
+		figures.Count(r.messages.Load()), figures.Bytes(r.bytes.Load()), figures.Count(r.Dropped()), len(r.Commands()))
 	return err
 }
 

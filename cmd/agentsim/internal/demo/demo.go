@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
+	"github.com/callbraid/callbraid/internal/figures"
 )
 
 // dataVariable is what the configuration calls the directory of its output.
@@ -227,7 +228,7 @@ func conclude(s *summary, o Options, saved bool) error {
 	name := filepath.Join(o.Data, spansName)
 	size := ""
 	if info, err := os.Stat(name); err == nil {
-		size = ", " + progress.Bytes(uint64(info.Size()))
+		size = ", " + figures.Bytes(uint64(info.Size()))
 	}
 	metrics := o.Metrics
 	switch {
@@ -239,7 +240,7 @@ func conclude(s *summary, o Options, saved bool) error {
 	fmt.Fprintf(o.Out, "\nWhere to look:\n\n  spans    %s (OTLP JSON%s)\n  metrics  %s\n  logs     %s\n  the collector's own log  %s\n",
 		name, size, metrics, filepath.Join(o.Data, logsName), o.logFile())
 	if s.spans != o.Spans {
-		return fmt.Errorf("expected %s spans, got %s: see %s", progress.Count(o.Spans), progress.Count(s.spans), o.logFile())
+		return fmt.Errorf("expected %s spans, got %s: see %s", figures.Count(o.Spans), figures.Count(s.spans), o.logFile())
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
+	"github.com/callbraid/callbraid/internal/figures"
 )
 
 // topMethods is how many methods are printed.
@@ -32,7 +32,7 @@ func (s *summary) print(w io.Writer) error {
 		{"errors", s.errors, "left by an exception"},
 		{"truncated", s.truncatedFrames(), s.causes()},
 	} {
-		fmt.Fprintf(table, "%s\t%s\t", row.name, progress.Count(row.count))
+		fmt.Fprintf(table, "%s\t%s\t", row.name, figures.Count(row.count))
 		if row.note != "" {
 			fmt.Fprintf(table, "  %s", row.note)
 		}
@@ -46,7 +46,7 @@ func (s *summary) print(w io.Writer) error {
 	fmt.Fprintln(table, "self\ttotal\tcalls\terrors\t  method")
 	for _, m := range s.top(topMethods) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t  %s\n", duration(m.self), duration(m.total),
-			progress.Count(m.calls), progress.Count(m.errors), m.name)
+			figures.Count(m.calls), figures.Count(m.errors), m.name)
 	}
 	return table.Flush()
 }
@@ -63,7 +63,7 @@ func (s *summary) truncatedFrames() uint64 {
 func (s *summary) causes() string {
 	var parts []string
 	for _, cause := range slices.Sorted(maps.Keys(s.truncated)) {
-		parts = append(parts, fmt.Sprintf("%s: %s", cause, progress.Count(s.truncated[cause])))
+		parts = append(parts, fmt.Sprintf("%s: %s", cause, figures.Count(s.truncated[cause])))
 	}
 	return strings.Join(parts, ", ")
 }

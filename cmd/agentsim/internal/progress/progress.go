@@ -13,6 +13,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/callbraid/callbraid/internal/figures"
 )
 
 // How often a bar and lines are brought up to date.
@@ -94,11 +96,11 @@ func (p *Progress) show(n uint64, rate float64) {
 		return
 	}
 	if p.total == 0 {
-		fmt.Fprintf(p.out, "%s: %s %s, %s/s\n", p.label, Count(n), p.unit, Rate(rate))
+		fmt.Fprintf(p.out, "%s: %s %s, %s/s\n", p.label, figures.Count(n), p.unit, figures.Rate(rate))
 		return
 	}
-	fmt.Fprintf(p.out, "%s: %s of %s %s (%d%%), %s/s\n", p.label, Count(n), Count(p.total), p.unit,
-		n*100/p.total, Rate(rate))
+	fmt.Fprintf(p.out, "%s: %s of %s %s (%d%%), %s/s\n", p.label, figures.Count(n), figures.Count(p.total), p.unit,
+		n*100/p.total, figures.Rate(rate))
 }
 
 // Stop removes the bar and waits until nothing is shown any more. It may be called

@@ -16,18 +16,6 @@ import (
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
 )
 
-func TestNumbersAreReadable(t *testing.T) {
-	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1,000", 887366: "887,366", 1234567890: "1,234,567,890"} {
-		assert.Equal(t, want, progress.Count(n))
-	}
-	for rate, want := range map[float64]string{0: "0", 9999: "9999", 12345: "12 k", 1270000: "1.27 M"} {
-		assert.Equal(t, want, progress.Rate(rate))
-	}
-	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 14438261: "13.8 MiB", 1 << 40: "1.0 TiB"} {
-		assert.Equal(t, want, progress.Bytes(n))
-	}
-}
-
 func TestOffATerminalProgressIsPlainLines(t *testing.T) {
 	for total, want := range map[uint64]string{
 		1000: "maven: 250 of 1,000 events (25%), ",

@@ -1,7 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package progress
+// Package figures writes numbers so that a person can read them.
+package figures
 
 import (
 	"fmt"

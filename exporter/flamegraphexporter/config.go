@@ -1,0 +1,110 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/confighttp"
+	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/setting"
+)
+
+// Config is the configuration of the exporter.
+type Config struct {
+	// ServerConfig is where the pages are served.
+	confighttp.ServerConfig `mapstructure:",squash"`
+
+	// FollowLinks places a span without parent below the span that it links to, where the
+	// link says that a trace was cut there.
+	FollowLinks bool `mapstructure:"follow_links"`
+	// PendingTimeout is how long spans wait for their parent, and how long parents are
+	// remembered for spans that come later.
+	PendingTimeout time.Duration `mapstructure:"pending_timeout"`
+	// MaxPending is how many spans are waited for or remembered, all services together.
+	MaxPending int `mapstructure:"max_pending"`
+	// MaxNodes is how many call paths there are, all services together. The smallest are
+	// folded where there are more.
+	MaxNodes int `mapstructure:"max_nodes"`
+	// MaxServices is how many services have trees of their own.
+	MaxServices int `mapstructure:"max_services"`
+	// MaxNameBytes is how long a name of a function may be; MaxNamesMiB is what all take.
+	MaxNameBytes int `mapstructure:"max_name_bytes"`
+	MaxNamesMiB  int `mapstructure:"max_names_mib"`
+	// MaxWindows is how many windows are collected at once.
+	MaxWindows int `mapstructure:"max_windows"`
+	// Traces says what is kept of traces as they came.
+	Traces TracesConfig `mapstructure:"traces"`
+}
+
+// TracesConfig says what is kept of traces as they came.
+type TracesConfig struct {
+	// MaxSpans is how many spans are kept, the latest ones; 0: none.
+	MaxSpans int `mapstructure:"max_spans"`
+}
+
+const (
+	defaultEndpoint = "localhost:4040"
+
+	mib = 1 << 20
+)
+
+func createDefaultConfig() component.Config {
+	server := confighttp.NewDefaultServerConfig()
+	server.NetAddr.Endpoint = defaultEndpoint
+	return &Config{
+		ServerConfig:   server,
+		FollowLinks:    true,
+		PendingTimeout: time.Hour,
+		MaxPending:     500_000,
+		MaxNodes:       1_000_000,
+		MaxServices:    1000,
+		MaxNameBytes:   1024,
+		MaxNamesMiB:    64,
+		MaxWindows:     10,
+		Traces:         TracesConfig{MaxSpans: 100_000},
+	}
+}
+
+var _ confmap.Validator = (*Config)(nil)
+
+// Validate says everything that is wrong, each with its field and its remedy.
+func (c *Config) Validate() error {
+	all := errors.Join(
+		setting.Within("pending_timeout", c.PendingTimeout, time.Second, 1000*time.Hour),
+		setting.Between("max_pending", c.MaxPending, calltree.LeastPending, 100_000_000),
+		setting.Between("max_nodes", c.MaxNodes, calltree.LeastNodes, 100_000_000),
+		setting.Between("max_services", c.MaxServices, 1, 100_000),
+		setting.Between("max_name_bytes", c.MaxNameBytes, 16, 64<<10),
+		setting.Between("max_names_mib", c.MaxNamesMiB, 1, 1<<20),
+		setting.Between("max_windows", c.MaxWindows, 1, 1000),
+		setting.Between("traces.max_spans", c.Traces.MaxSpans, 0, 10_000_000),
+	)
+	if c.NetAddr.Endpoint == "" {
+		all = errors.Join(all, fmt.Errorf("endpoint is empty: set it to host:port, such as %s", defaultEndpoint))
+	}
+	if all == nil && c.MaxNamesMiB*mib < calltree.LeastNames*c.MaxNameBytes {
+		all = fmt.Errorf("max_names_mib is %d: set it to at least %d times max_name_bytes, %d", c.MaxNamesMiB, calltree.LeastNames, c.MaxNameBytes)
+	}
+	return all
+}
+
+// settings are what the store is made with.
+func (c *Config) settings() calltree.Settings {
+	return calltree.Settings{
+		PendingTimeout: c.PendingTimeout,
+		MaxServices:    c.MaxServices,
+		MaxNodes:       c.MaxNodes,
+		MaxPending:     c.MaxPending,
+		MaxNameBytes:   c.MaxNameBytes,
+		MaxNamesBytes:  c.MaxNamesMiB * mib,
+		MaxKeptSpans:   c.Traces.MaxSpans,
+		MaxWindows:     c.MaxWindows,
+	}
+}

@@ -1,0 +1,53 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/collector/exporter"
+
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
+	"github.com/callbraid/callbraid/internal/calltree"
+)
+
+// flameGraph is the exporter of a configuration, for both signals. It is shut
+// down once, however many signals ask for it.
+type flameGraph struct {
+	config    *Config
+	set       exporter.Settings
+	store     *calltree.Store
+	telemetry *metadata.TelemetryBuilder
+	// spans has memory for chunks of spans.
+	spans sync.Pool
+	// forget takes it out of those that are shared.
+	forget func()
+
+	server   server
+	stopping sync.Once
+}
+
+func newFlameGraph(set exporter.Settings, config *Config, forget func()) (*flameGraph, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	g := &flameGraph{config: config, set: set, store: calltree.NewStore(config.settings()), telemetry: telemetry, forget: forget}
+	g.spans.New = func() any { return new([chunk]calltree.Span) }
+	if err := g.observe(); err != nil {
+		telemetry.Shutdown()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *flameGraph) shutdown(ctx context.Context) (err error) {
+	g.stopping.Do(func() {
+		err = g.server.stop(ctx)
+		g.telemetry.Shutdown()
+		g.forget()
+	})
+	return err
+}

@@ -1,0 +1,81 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/treeformat"
+)
+
+// pprofFile is the download that go tool pprof reads.
+const pprofFile = "profile.pb.gz"
+
+// format is one that trees can be downloaded in.
+type format struct {
+	contentType string
+	write       func(io.Writer, calltree.Snapshot) error
+}
+
+var formats = map[string]format{
+	pprofFile:                 {"application/octet-stream", writeProfile},
+	"profile.folded":          {"text/plain; charset=utf-8", writeFolded},
+	"profile.speedscope.json": {"application/json", treeformat.WriteSpeedscope},
+}
+
+// downloadBounds are for formats that write a stack for each path. Trees of real programs
+// are within.
+var downloadBounds = treeformat.Bounds{Nodes: 2_000_000, Frames: 16_000_000}
+
+func writeProfile(w io.Writer, s calltree.Snapshot) error {
+	return treeformat.Profile(treeformat.Reduce(s, treeformat.Value{}, downloadBounds)).Write(w)
+}
+
+func writeFolded(w io.Writer, s calltree.Snapshot) error {
+	return treeformat.WriteFolded(w, treeformat.Reduce(s, treeformat.Value{}, downloadBounds))
+}
+
+// download serves the tree in a format. With seconds=N it is what comes in so long.
+func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request, tree) error {
+	return func(w http.ResponseWriter, r *http.Request, t tree) error {
+		collected, err := h.collectAsked(w, r, t)
+		if err != nil {
+			return err
+		}
+		done, err := h.downloads.take(r.Context())
+		if err != nil {
+			return err
+		}
+		defer done()
+		s, err := collected.take()
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", formats[name].contentType)
+		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+		_ = formats[name].write(w, s) // whoever asked is gone, or too slow
+		return nil
+	}
+}
+
+// collectAsked gives the tree, or, where the query asks for seconds, what comes of it in
+// that time.
+func (h *Handler) collectAsked(w http.ResponseWriter, r *http.Request, t tree) (tree, error) {
+	seconds := r.URL.Query().Get("seconds")
+	if seconds == "" {
+		return t, nil
+	}
+	if t.window != 0 {
+		return t, badRequestf("seconds: a window that was collected is as long as it is")
+	}
+	d, err := parseSeconds(seconds)
+	if err != nil {
+		return t, err
+	}
+	s, err := h.collect(w, r, t.service, t.kind, d)
+	t.snapshot = func() (calltree.Snapshot, bool) { return s, true }
+	return t, err
+}

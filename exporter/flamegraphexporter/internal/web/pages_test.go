@@ -1,0 +1,292 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/treeformat"
+)
+
+// hostileNames are those of services and functions that pages and addresses have to take.
+var hostileNames = map[string]string{
+	"markup":               `</script><script>alert(1)</script><img src=x onerror=alert(1)>`,
+	"quotes":               "\"'`;alert(1)//\\",
+	"template":             `{{.Title}} ${1} %s %!d(string=)`,
+	"path":                 "../../etc/passwd",
+	"dots":                 "..",
+	"dot":                  ".",
+	"nothing":              "",
+	"tilde":                "~..",
+	"slashes":              "a//b/",
+	"what addresses use":   "a?b=c&d#e%2Fé+ ;:@",
+	"controls":             "a\x00b\r\nSet-Cookie: c\x1b[31m",
+	"no UTF-8":             "a\xff\xfeb\xc3",
+	"another direction":    "\u202egnp.exe\u2066",
+	"other letters":        "名前.имя.نام.नाम",
+	"an end of script":     "<!--<script>",
+	"a scheme":             "javascript:alert(1)",
+	"as long as it can be": strings.Repeat("long<b>", 150),
+	"very long":            strings.Repeat("x", 1<<20),
+}
+
+// elements are those of a page.
+func elements(t *testing.T, page string) []*html.Node {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	require.NoError(t, err)
+	var all []*html.Node
+	for node := range root.Descendants() {
+		if node.Type == html.ElementNode {
+			all = append(all, node)
+		}
+	}
+	return all
+}
+
+func attribute(node *html.Node, name string) string {
+	for _, a := range node.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// textOf is all text of a page.
+func textOf(t *testing.T, page string) string {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	require.NoError(t, err)
+	var b strings.Builder
+	for node := range root.Descendants() {
+		if node.Type == html.TextNode {
+			b.WriteString(node.Data)
+		}
+	}
+	return b.String()
+}
+
+func TestThePageOfAllServicesTellsOfEach(t *testing.T) {
+	text := textOf(t, page(t, serve(playing("shop", "Cart.add")), "/"))
+	for _, want := range []string{"shop", "3+", "1,234,567", "25", "4", "2026-11-22 07:00:00 UTC", "flame graph", "Cart.add"} {
+		assert.Contains(t, text, want)
+	}
+}
+
+func TestThePageOfNoServicesSaysSo(t *testing.T) {
+	assert.Contains(t, page(t, serve(&played{}), "/"), "have come yet")
+}
+
+func TestThePageOfAServiceTellsOfItsFunctions(t *testing.T) {
+	text := textOf(t, page(t, serve(playing("shop", "Cart.add")), "/services/shop/"))
+	for _, want := range []string{"1,234,567 calls, 4 errors", "5 call paths", "500µs", "Price.of", "Cart.add", "(parent not seen)", "1 kept, 7 gone"} {
+		assert.Contains(t, text, want)
+	}
+}
+
+func TestThePageOfAProfileHasItsUnit(t *testing.T) {
+	p := playing("shop", "f")
+	for unit, want := range map[string]string{
+		"bytes": "488.3 KiB", "count": "500,000", "": "500,000", "nanoseconds": "500µs", "{goat}": "500,000 {goat}",
+	} {
+		kind := calltree.Kind{Type: "x", Unit: unit}
+		p.trees[treeKey{"shop", kind}] = shop("shop", kind, "f")
+		text := textOf(t, page(t, serve(p), "/services/shop/profiles/x/"+segment(unit)+"/"))
+		assert.Contains(t, text, want, unit)
+	}
+}
+
+// TestEverythingThatPagesLeadToIsThere follows all links, and sends all forms, whatever
+// the names are, and looks at each page.
+func TestEverythingThatPagesLeadToIsThere(t *testing.T) {
+	for what, name := range hostileNames {
+		t.Run(what, func(t *testing.T) {
+			if len(name) > 1<<16 {
+				t.Skip("the bound of names keeps it out of addresses: see TestANameOfAMegabyteIsShownShort")
+			}
+			c := crawler{t: t, handler: serve(playing(name, name)), name: name, seen: map[string]bool{}}
+			c.visit("/")
+			for _, want := range []string{
+				"/services/" + segment(name) + "/",
+				"/services/" + segment(name) + "/ui/flamegraph",
+				"/services/" + segment(name) + "/profile.pb.gz",
+				"/services/" + segment(name) + "/profiles/" + segment(name) + "/" + segment(name+"s") + "/ui/flamegraph",
+				"/windows/1/profile.speedscope.json",
+				"/traces/01000000000000000000000000000000.json",
+			} {
+				assert.True(t, c.seen[want], "%s is found", want)
+			}
+		})
+	}
+}
+
+type crawler struct {
+	t       *testing.T
+	handler *Handler
+	name    string // of the service, and of a function
+	seen    map[string]bool
+}
+
+// visit looks at a page, and at what it leads to.
+func (c *crawler) visit(target string) {
+	if c.seen[target] {
+		return
+	}
+	c.seen[target] = true
+	w := get(c.t, c.handler, target)
+	if w.Code == http.StatusSeeOther {
+		c.follow(target, w.Header().Get("Location"))
+		return
+	}
+	require.Equal(c.t, http.StatusOK, w.Code, "%s: %.300s", target, w.Body)
+	assert.Equal(c.t, "nosniff", w.Header().Get("X-Content-Type-Options"), target)
+	assert.Equal(c.t, "DENY", w.Header().Get("X-Frame-Options"), target)
+	assert.Contains(c.t, w.Header().Get("Content-Security-Policy"), "default-src 'none'", target)
+	if !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+		return
+	}
+	c.look(target, w.Body.String(), w.Header().Get("Content-Security-Policy"))
+}
+
+// look is content with a page that has no script but pprof's, leads nowhere outside, and
+// shows the name as text.
+func (c *crawler) look(target, page, policy string) {
+	ofPprof := strings.Contains(target, "/ui/")
+	for _, e := range elements(c.t, page) {
+		for _, a := range e.Attr {
+			assert.False(c.t, strings.HasPrefix(a.Key, "on"), "%s: no handler in <%s %s>", target, e.Data, a.Key)
+		}
+		switch e.Data {
+		case "script", "style":
+			require.True(c.t, ofPprof, "%s: no <%s>", target, e.Data)
+			assert.Contains(c.t, policy, "'nonce-"+attribute(e, "nonce")+"'", target)
+		case "img", "iframe", "object", "embed", "base":
+			assert.Fail(c.t, target, "no <%s>", e.Data)
+		case "a", "link":
+			c.follow(target, attribute(e, "href"))
+		case "form":
+			c.send(target, e)
+		}
+	}
+	if !ofPprof {
+		assert.Contains(c.t, textOf(c.t, page), shownName(c.name), target)
+	}
+}
+
+// notServed are what pprof's pages lead to, and hide.
+var notServed = map[string]bool{"graph": true, "source": true, "disasm": true}
+
+func (c *crawler) follow(from, href string) {
+	base, err := url.Parse(from)
+	require.NoError(c.t, err)
+	to, err := base.Parse(href)
+	require.NoError(c.t, err, "%s: %q", from, href)
+	if to.Scheme == "data" {
+		return
+	}
+	require.Empty(c.t, to.Host, "%s leads to %s", from, href)
+	to.Fragment = ""
+	if parts := strings.Split(to.EscapedPath(), "/"); notServed[parts[len(parts)-1]] {
+		assert.Equal(c.t, http.StatusNotFound, get(c.t, c.handler, to.String()).Code, to.String())
+		return
+	}
+	c.visit(to.String())
+}
+
+// send sends a form as a browser does, and follows where that leads.
+func (c *crawler) send(from string, form *html.Node) {
+	fields := url.Values{}
+	for node := range form.Descendants() {
+		switch {
+		case node.Data == "input":
+			fields.Set(attribute(node, "name"), attribute(node, "value"))
+		case node.Data == "option" && !fields.Has("seconds"):
+			fields.Set("seconds", attribute(node, "value"))
+		}
+	}
+	base, err := url.Parse(from)
+	require.NoError(c.t, err)
+	to, err := base.Parse(attribute(form, "action"))
+	require.NoError(c.t, err)
+	if c.seen["POST "+to.Path+fields.Encode()] {
+		return
+	}
+	c.seen["POST "+to.Path+fields.Encode()] = true
+	w := post(c.handler, to.String(), fields, nil)
+	require.Equal(c.t, http.StatusSeeOther, w.Code, "%s: %s", to, w.Body)
+	c.follow(to.String(), w.Header().Get("Location"))
+}
+
+func TestANameOfAMegabyteIsShownShort(t *testing.T) {
+	name := hostileNames["very long"]
+	h := serve(playing("shop", name))
+	for _, target := range []string{"/", "/services/shop/"} {
+		assert.Contains(t, textOf(t, page(t, h, target)), strings.Repeat("x", longestName)+"…", target)
+	}
+	for _, target := range []string{"ui/flamegraph", "ui/top", "ui/peek?f=x", "profile.pb.gz", "profile.folded", "profile.speedscope.json"} {
+		page(t, h, "/services/shop/"+target)
+	}
+}
+
+func TestPprofsPagesShowNamesAsText(t *testing.T) {
+	for what, name := range hostileNames {
+		t.Run(what, func(t *testing.T) {
+			h := serve(playing("shop", name))
+			shown := treeformat.Name(name)
+			for _, p := range []string{"flamegraph", "top"} {
+				// Names are in scripts there, as strings.
+				got := scriptStrings(t, page(t, h, "/services/shop/ui/"+p))
+				assert.Contains(t, got, shown, p)
+			}
+			assert.Contains(t, textOf(t, page(t, h, "/services/shop/ui/peek?f=.")), shown)
+		})
+	}
+}
+
+// scriptStrings are the strings of the last script of a page, where pprof's data is.
+func scriptStrings(t *testing.T, page string) []string {
+	t.Helper()
+	var script string
+	for _, e := range elements(t, page) {
+		if e.Data == "script" {
+			script = e.FirstChild.Data
+		}
+	}
+	var all []string
+	for rest := script; ; {
+		begin := strings.IndexByte(rest, '"')
+		if begin < 0 {
+			return all
+		}
+		rest = rest[begin:]
+		text, length := quotedPrefix(rest)
+		if length == 0 {
+			return all
+		}
+		all = append(all, text)
+		rest = rest[length:]
+	}
+}
+
+func TestSegmentsAreEveryTextAndBack(t *testing.T) {
+	for what, name := range hostileNames {
+		s := segment(name)
+		assert.NotContains(t, []string{"", ".", ".."}, s, what)
+		assert.NotContains(t, s, "/", what)
+		got, err := unescapeSegment(s)
+		require.NoError(t, err)
+		assert.Equal(t, name, got, what)
+	}
+	_, err := unescapeSegment("%zz")
+	assert.Error(t, err)
+}

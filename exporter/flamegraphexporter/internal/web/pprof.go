@@ -1,0 +1,156 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/pprofpages"
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/treeformat"
+)
+
+// pageBounds are how large the tree of a page may be: pprof takes its time for each path,
+// and so does the browser. What is smaller is shown together; looked at alone it is large
+// enough to be shown, as that is done before.
+var pageBounds = map[string]treeformat.Bounds{
+	pprofpages.FlameGraph: {Nodes: 3_000, Frames: 300_000},
+	pprofpages.Peek:       {Nodes: 3_000, Frames: 300_000},
+	// Only where the query asks for what a list of functions cannot say.
+	pprofpages.Top: {Nodes: 100_000, Frames: 8_000_000},
+}
+
+// What pprof's pages have in their addresses: the expressions that stacks must match, and
+// must not, the sample type, and the order of lists.
+const (
+	queryFocus       = "f"
+	queryIgnore      = "i"
+	querySampleIndex = "si"
+	querySort        = "sort"
+)
+
+// pprofPage serves a page of pprof.
+func (h *Handler) pprofPage(w http.ResponseWriter, r *http.Request, t tree) error {
+	name := r.PathValue("page")
+	if _, ok := pageBounds[name]; !ok {
+		http.NotFound(w, r)
+		return nil
+	}
+	page, err := h.renderPage(r.Context(), name, r.URL.Query(), t)
+	if err != nil {
+		return err
+	}
+	writePage(w, page)
+	return nil
+}
+
+// renderPage has pprof render a page of the tree, when it is its turn.
+func (h *Handler) renderPage(ctx context.Context, name string, query url.Values, t tree) (pprofpages.Page, error) {
+	done, err := h.pages.take(ctx)
+	if err != nil {
+		return pprofpages.Page{}, err
+	}
+	defer done()
+	s, err := t.take()
+	if err != nil {
+		return pprofpages.Page{}, err
+	}
+	p, err := profileFor(name, query, s)
+	if err != nil {
+		return pprofpages.Page{}, err
+	}
+	return pprofpages.Render(ctx, name, query, p)
+}
+
+// profileFor is the profile that a page shows. It takes from the query what is done with
+// that.
+func profileFor(name string, query url.Values, s calltree.Snapshot) (*profile.Profile, error) {
+	by, err := treeformat.SampleValue(s.Kind, query.Get(querySampleIndex))
+	if err != nil {
+		return nil, badRequest{err}
+	}
+	s, comments, err := focused(s, query)
+	if err != nil {
+		return nil, err
+	}
+	if name != pprofpages.Peek { // which looks for what it focuses on
+		query.Del(queryFocus)
+	}
+	query.Del(queryIgnore)
+	plain := isPlain(query)
+	if len(comments) > 0 { // what was left out counts as a part of the whole only
+		query.Set(queryIgnore, "^"+regexp.QuoteMeta(treeformat.LeftOut)+"$")
+	}
+	var p *profile.Profile
+	if name == pprofpages.Top && plain {
+		p = treeformat.ListProfile(s, by)
+	} else {
+		p = treeformat.Profile(treeformat.Reduce(s, by, pageBounds[name]))
+	}
+	p.Comments = comments
+	return p, nil
+}
+
+// isPlain says whether a query asks for nothing that changes stacks, or how much of them
+// is shown.
+func isPlain(query url.Values) bool {
+	for parameter := range query {
+		if parameter != querySampleIndex && parameter != querySort {
+			return false
+		}
+	}
+	return true
+}
+
+// focused is the part of the snapshot that the query asks for, and what to say of it.
+func focused(s calltree.Snapshot, query url.Values) (calltree.Snapshot, []string, error) {
+	only, err := expression(query, queryFocus)
+	if err != nil {
+		return s, nil, err
+	}
+	without, err := expression(query, queryIgnore)
+	if err != nil {
+		return s, nil, err
+	}
+	var comments []string
+	if only != nil {
+		comments = append(comments, "Focus: "+treeformat.Printable(only.String()))
+	}
+	if without != nil {
+		comments = append(comments, "Ignore: "+treeformat.Printable(without.String()))
+	}
+	return treeformat.Focus(s, only, without), comments, nil
+}
+
+// expression compiles one of the query's; nil: it has none.
+func expression(query url.Values, parameter string) (*regexp.Regexp, error) {
+	text := query.Get(parameter)
+	if text == "" {
+		return nil, nil
+	}
+	compiled, err := regexp.Compile(text)
+	if err != nil {
+		return nil, badRequestf("%s: expected a regular expression: %w", parameter, err)
+	}
+	return compiled, nil
+}
+
+func writePage(w http.ResponseWriter, page pprofpages.Page) {
+	if page.Status != http.StatusOK {
+		answerText(w, strings.TrimSpace(string(page.Body)), page.Status)
+		return
+	}
+	// pprof's pages live by their own scripts and styles.
+	w.Header().Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; script-src 'nonce-%[1]s'; style-src 'nonce-%[1]s'; "+
+		"img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'", page.Nonce))
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(page.Body) // whoever asked is gone, or too slow
+}

@@ -1,0 +1,85 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/pprofpages"
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/treeformat"
+)
+
+// topTable is the data of pprof's top: the whole, and the functions.
+var topTable = regexp.MustCompile(`makeTopTable\( ?([0-9]+) ?, (\[.*\])\);\n`)
+
+// topOf is what top shows.
+func topOf(t *testing.T, page string) (whole string, functions []map[string]any) {
+	t.Helper()
+	found := topTable.FindStringSubmatch(page)
+	require.Len(t, found, 3)
+	require.NoError(t, json.Unmarshal([]byte(found[2]), &functions))
+	return found[1], functions
+}
+
+// TestTopIsThatOfAllPaths compares with pprof's top of the profile of all paths.
+func TestTopIsThatOfAllPaths(t *testing.T) {
+	s := large(5_000)
+	h := serve(&played{trees: map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: s}})
+	for _, query := range []string{"", "si=calls", "sort=cum", "f=Class4[0-9]", "i=method1$&si=time", "f=Class[1-4]&i=method2"} {
+		values, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		all, err := pprofpages.Render(context.Background(), pprofpages.Top, values, treeformat.Profile(s))
+		require.NoError(t, err)
+		want, functions := topOf(t, string(all.Body))
+		got, shown := topOf(t, page(t, h, "/services/shop/ui/top?"+query))
+		assert.Equal(t, want, got, "the whole, %s", query)
+		assert.ElementsMatch(t, functions, shown, query)
+		assert.Greater(t, len(shown), 20, query)
+	}
+}
+
+func TestAFlameGraphLooksAtPathsThatAreTooSmallForTheWholePicture(t *testing.T) {
+	s := large(20_000)
+	for i := range s.Nodes {
+		s.Nodes[i].Self += 1000
+	}
+	last := &s.Nodes[len(s.Nodes)-1]
+	last.Function, last.Self = "needle", 1
+	h := serve(&played{trees: map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: s}})
+	whole := page(t, h, "/services/shop/ui/flamegraph")
+	assert.Contains(t, whole, "(smaller paths)")
+	assert.NotContains(t, whole, `"needle"`)
+	focused := page(t, h, "/services/shop/ui/flamegraph?f=needle")
+	assert.Contains(t, focused, `"needle"`)
+	assert.NotContains(t, focused, "(smaller paths)")
+	assert.Contains(t, focused, "Focus: needle")
+}
+
+func TestPagesOfEverySampleType(t *testing.T) {
+	h := serve(playing("shop", "Cart.add"))
+	for _, sampleType := range []string{"calls", "errors", "time", "0"} {
+		for _, name := range []string{"flamegraph", "top", "peek"} {
+			assert.Contains(t, page(t, h, "/services/shop/ui/"+name+"?si="+sampleType), "Cart.add")
+		}
+	}
+}
+
+func TestPagesOfATreeWithoutValues(t *testing.T) {
+	for what, nodes := range map[string][]calltree.Node{
+		"no node": nil, "no value": {{Parent: -1, Function: "f"}}, "no time": {{Parent: -1, Function: "f", Calls: 1}},
+	} {
+		h := serve(&played{trees: map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: {Service: "shop", Nodes: nodes}}})
+		for _, target := range []string{"", "ui/flamegraph", "ui/top", "profile.pb.gz", "profile.folded", "profile.speedscope.json"} {
+			t.Run(what+" "+target, func(t *testing.T) { page(t, h, "/services/shop/"+target) })
+		}
+	}
+}

@@ -1,0 +1,280 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+)
+
+// quotedPrefix is the JSON string that a text begins with, and its length in the text; 0:
+// it begins with none.
+func quotedPrefix(text string) (string, int) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	token, err := decoder.Token()
+	if err != nil {
+		return "", 0
+	}
+	s, ok := token.(string)
+	if !ok {
+		return "", 0
+	}
+	return s, int(decoder.InputOffset())
+}
+
+// post sends a form.
+func post(h http.Handler, target string, form url.Values, header http.Header) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(form.Encode()))
+	r.Header = header.Clone()
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestWhatIsNotServed(t *testing.T) {
+	h := serve(playing("shop", "f"))
+	for target, want := range map[string]int{
+		"/nothing":                                      http.StatusNotFound,
+		"/services/nobody/":                             http.StatusNotFound,
+		"/services/nobody/ui/flamegraph":                http.StatusNotFound,
+		"/services/nobody/profile.pb.gz":                http.StatusNotFound,
+		"/services/shop/profiles/a/b/ui/top":            http.StatusNotFound,
+		"/services/shop/ui/graph":                       http.StatusNotFound,
+		"/services/shop/ui/source?f=main":               http.StatusNotFound,
+		"/services/shop/ui/disasm?f=main":               http.StatusNotFound,
+		"/services/shop/ui/saveconfig?config=a":         http.StatusNotFound,
+		"/services/shop/ui/deleteconfig":                http.StatusNotFound,
+		"/services/shop/ui/..%2fflamegraph":             http.StatusNotFound,
+		"/windows/1/":                                   http.StatusNotFound,
+		"/windows/0/":                                   http.StatusNotFound,
+		"/windows/x/profile.pb.gz":                      http.StatusNotFound,
+		"/windows/99999999999999999999/":                http.StatusNotFound,
+		"/traces/02000000000000000000000000000000.json": http.StatusNotFound,
+		"/traces/..%2f..%2fetc%2fpasswd":                http.StatusBadRequest,
+		"/traces/0100000000000000000000000000000.json":  http.StatusBadRequest,
+		"/traces/0x000000000000000000000000000000.json": http.StatusBadRequest,
+		"/pages/tree.html":                              http.StatusNotFound,
+		"/style.css":                                    http.StatusOK,
+		"/reset":                                        http.StatusMethodNotAllowed,
+		"/windows":                                      http.StatusMethodNotAllowed,
+		"/?" + strings.Repeat("a", maxQuery+1):          http.StatusRequestURITooLong,
+		"/services/shop/profile.pb.gz?seconds=0":        http.StatusBadRequest,
+		"/services/shop/profile.pb.gz?seconds=601":      http.StatusBadRequest,
+		"/services/shop/profile.pb.gz?seconds=x":        http.StatusBadRequest,
+		"/services/shop/ui/flamegraph?f=(":              http.StatusBadRequest,
+		"/services/shop/ui/top?i=(":                     http.StatusBadRequest,
+		"/services/shop/ui/top?h=(":                     http.StatusBadRequest,
+		"/services/shop/ui/flamegraph?si=nothing":       http.StatusBadRequest,
+		"/services/shop/ui/top?g=nothing":               http.StatusBadRequest,
+	} {
+		assert.Equal(t, want, get(t, h, target).Code, target)
+	}
+}
+
+func TestErrorsAreTextWithNothingThatRuns(t *testing.T) {
+	h := serve(playing("shop", "f"))
+	for _, target := range []string{
+		"/services/shop/ui/flamegraph?f=" + url.QueryEscape("(<script>\u202e"),
+		"/services/shop/ui/flamegraph?si=" + url.QueryEscape("<script>\x00"),
+		"/services/shop/ui/top?g=" + url.QueryEscape("<script>\n"),
+		"/traces/%3Cscript%3E.json",
+	} {
+		w := get(t, h, target)
+		assert.Equal(t, http.StatusBadRequest, w.Code, target)
+		assert.Equal(t, "text/plain; charset=utf-8", w.Header().Get("Content-Type"), target)
+		assert.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"), target)
+		assert.NotContains(t, w.Body.String(), "\u202e", target)
+		assert.NotContains(t, w.Body.String(), "\x00", target)
+	}
+}
+
+func TestOtherSitesChangeNothing(t *testing.T) {
+	p := playing("shop", "f")
+	h := serve(p)
+	for _, header := range []http.Header{
+		{"Sec-Fetch-Site": {"cross-site"}},
+		{"Sec-Fetch-Site": {"same-site"}},
+		{"Origin": {"https://attacker.example"}},
+		{"Origin": {"null"}},
+	} {
+		assert.Equal(t, http.StatusForbidden, post(h, "/reset", nil, header).Code, header)
+		assert.Equal(t, http.StatusForbidden, post(h, "/windows", url.Values{"service": {"shop"}, "seconds": {"5"}}, header).Code, header)
+	}
+	assert.Empty(t, p.resets)
+	assert.Empty(t, h.windows.kept)
+}
+
+func TestReset(t *testing.T) {
+	p := playing("a/b", "f")
+	h := serve(p)
+	own := http.Header{"Sec-Fetch-Site": {"same-origin"}}
+	w := post(h, "/reset", url.Values{"service": {segment("a/b")}}, own)
+	assert.Equal(t, http.StatusSeeOther, w.Code)
+	assert.Equal(t, ".", w.Header().Get("Location"))
+	assert.Equal(t, http.StatusSeeOther, post(h, "/reset", nil, nil).Code)
+	assert.Equal(t, http.StatusNotFound, post(h, "/reset", url.Values{"service": {"nobody"}}, nil).Code)
+	assert.Equal(t, http.StatusBadRequest, post(h, "/reset", url.Values{"service": {"%"}}, nil).Code)
+	assert.Equal(t, []string{"a/b", "all of them", "nobody"}, p.resets)
+}
+
+func TestFormsAreBounded(t *testing.T) {
+	h := serve(playing("shop", "f"))
+	assert.Equal(t, http.StatusBadRequest, post(h, "/reset", url.Values{"service": {strings.Repeat("a", maxForm+1)}}, nil).Code)
+}
+
+func TestAWindowIsCollectedAndKept(t *testing.T) {
+	h := serve(playing("shop", "f"))
+	w := post(h, "/windows", url.Values{"service": {"shop"}, "seconds": {"30"}}, nil)
+	require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
+	assert.Equal(t, "windows/1/", w.Header().Get("Location"))
+	assert.Contains(t, textOf(t, page(t, h, "/windows/1/")), "A window of 30s")
+	assert.Contains(t, page(t, h, "/services/shop/"), `windows/1/`)
+	assert.NotContains(t, page(t, h, "/windows/1/"), `action=`, "a window cannot be reset")
+	assert.Equal(t, http.StatusBadRequest, get(t, h, "/windows/1/profile.pb.gz?seconds=5").Code)
+}
+
+func TestWindowsAreBounded(t *testing.T) {
+	p := playing("shop", "f")
+	h := serve(p)
+	collect := func() {
+		require.Equal(t, http.StatusSeeOther, post(h, "/windows", url.Values{"service": {"shop"}, "seconds": {"5"}}, nil).Code)
+	}
+	for range mostWindows + 1 {
+		collect()
+	}
+	assert.Len(t, h.windows.kept, mostWindows)
+	assert.Equal(t, http.StatusNotFound, get(t, h, "/windows/1/").Code)
+	page(t, h, "/windows/2/")
+
+	p.trees[treeKey{"shop", calltree.Calls}] = calltree.Snapshot{Service: "shop", Nodes: make([]calltree.Node, mostWindowNodes+1)}
+	collect()
+	assert.Len(t, h.windows.kept, 1, "a large one is the only one")
+}
+
+func TestWhatCannotBeCollected(t *testing.T) {
+	p := playing("shop", "f")
+	h := serve(p)
+	for _, test := range []struct {
+		form url.Values
+		want int
+	}{
+		{url.Values{"service": {"nobody"}, "seconds": {"5"}}, http.StatusNotFound},
+		{url.Values{"service": {"shop"}}, http.StatusBadRequest},
+		{url.Values{"service": {"shop"}, "seconds": {"-1"}}, http.StatusBadRequest},
+		{url.Values{"service": {"%"}, "seconds": {"5"}}, http.StatusBadRequest},
+		{url.Values{"service": {"shop"}, "type": {"%"}, "seconds": {"5"}}, http.StatusBadRequest},
+		{url.Values{"service": {"shop"}, "unit": {"%"}, "seconds": {"5"}}, http.StatusBadRequest},
+	} {
+		assert.Equal(t, test.want, post(h, "/windows", test.form, nil).Code, test.form)
+	}
+	p.collect = func(context.Context, string, calltree.Kind, time.Duration) (calltree.Snapshot, error) {
+		return calltree.Snapshot{}, calltree.ErrBusy
+	}
+	w := get(t, h, "/services/shop/profile.pb.gz?seconds=5")
+	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+	assert.NotEmpty(t, w.Header().Get("Retry-After"))
+}
+
+func TestARequestThatIsGivenUpEndsItsWindow(t *testing.T) {
+	p := playing("shop", "f")
+	p.collect = func(ctx context.Context, _ string, _ calltree.Kind, _ time.Duration) (calltree.Snapshot, error) {
+		<-ctx.Done()
+		return calltree.Snapshot{}, ctx.Err()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := httptest.NewRecorder()
+	serve(p).ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/services/shop/profile.pb.gz?seconds=600", nil))
+	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+}
+
+func TestResponsesThatHoldATreeWaitForTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := serve(playing("shop", "f"))
+		pages := []string{"/services/shop/", "/services/shop/ui/top"}
+		sent := []string{"/services/shop/profile.folded", "/traces/01000000000000000000000000000000.json"}
+		for _, test := range []struct {
+			turns   turns
+			held    []string
+			getting []string
+		}{{h.pages, pages, sent}, {h.downloads, sent, pages}} {
+			for range cap(test.turns) {
+				test.turns <- struct{}{}
+			}
+			for _, target := range test.held {
+				w := get(t, h, target)
+				assert.Equal(t, http.StatusServiceUnavailable, w.Code, target)
+				assert.NotEmpty(t, w.Header().Get("Retry-After"), target)
+			}
+			for _, target := range test.getting {
+				page(t, h, target)
+			}
+			for range cap(test.turns) {
+				<-test.turns
+			}
+			for _, target := range test.held {
+				page(t, h, target)
+			}
+			assert.Empty(t, test.turns, "every turn is given back")
+		}
+	})
+}
+
+func TestWhatGoesWrongIsLogged(t *testing.T) {
+	p := playing("shop", "f")
+	p.collect = func(context.Context, string, calltree.Kind, time.Duration) (calltree.Snapshot, error) {
+		return calltree.Snapshot{}, errors.New("of our own making")
+	}
+	core, logged := observer.New(zap.ErrorLevel)
+	h := New(p, Options{Logger: zap.New(core)})
+	w := get(t, h, "/services/shop/profile.pb.gz?seconds=5")
+	assert.Equal(t, http.StatusInternalServerError, w.Code)
+	assert.NotContains(t, w.Body.String(), "making")
+	assert.Equal(t, 1, logged.Len())
+}
+
+func TestDownloads(t *testing.T) {
+	h := serve(playing("shop", "Cart.add"))
+	for _, base := range []string{"/services/shop/", "/services/shop/profiles/Cart.add/Cart.adds/"} {
+		w := get(t, h, base+"profile.pb.gz")
+		p, err := profile.Parse(bytes.NewReader(w.Body.Bytes()))
+		require.NoError(t, err)
+		assert.Len(t, p.Sample, 5)
+		assert.Equal(t, "application/octet-stream", w.Header().Get("Content-Type"))
+		assert.Equal(t, `attachment; filename="profile.pb.gz"`, w.Header().Get("Content-Disposition"))
+
+		assert.Contains(t, page(t, h, base+"profile.folded"), "Main.main;Cart.add;Price.of 200000\n")
+		assert.True(t, json.Valid([]byte(page(t, h, base+"profile.speedscope.json"))))
+	}
+	trace := get(t, h, "/traces/01000000000000000000000000000000.json")
+	assert.True(t, json.Valid(trace.Body.Bytes()))
+	assert.Equal(t, `attachment; filename="trace-01000000000000000000000000000000.json"`, trace.Header().Get("Content-Disposition"))
+}
+
+func TestADownloadOfSomeSecondsIsWhatComesInThem(t *testing.T) {
+	p, err := profile.Parse(strings.NewReader(page(t, serve(playing("shop", "f")), "/services/shop/profile.pb.gz?seconds=25")))
+	require.NoError(t, err)
+	assert.Equal(t, 25*time.Second, time.Duration(p.DurationNanos))
+}

@@ -1,0 +1,37 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+)
+
+// mostSeconds is how long a window can be.
+const mostSeconds = 600
+
+// parseSeconds reads how long a window shall be.
+func parseSeconds(text string) (time.Duration, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostSeconds {
+		return 0, badRequestf("seconds: expected a whole number from 1 to %d, got %.20q", mostSeconds, text)
+	}
+	return time.Duration(n) * time.Second, nil
+}
+
+// collect gives what comes of a service for so long, as answer to a request.
+func (h *Handler) collect(w http.ResponseWriter, r *http.Request, service string, kind calltree.Kind, d time.Duration) (calltree.Snapshot, error) {
+	if h.options.WriteTimeout > 0 {
+		// The server's time begins with the request; writing begins when the window ends.
+		deadline := time.Now().Add(d + h.options.WriteTimeout)
+		if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil {
+			return calltree.Snapshot{}, fmt.Errorf("let the response begin after %v: %w", d, err)
+		}
+	}
+	return h.trees.Collect(r.Context(), service, kind, d)
+}

@@ -1,0 +1,72 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/figures"
+	"github.com/callbraid/callbraid/internal/treeformat"
+)
+
+//go:embed pages
+var files embed.FS
+
+// pages are our own, by their file names.
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"name":    shownName,
+	"count":   figures.Count,
+	"rate":    figures.Rate,
+	"segment": segment,
+	"time":    shownTime,
+	"length":  shownLength,
+	"isCalls": func(kind calltree.Kind) bool { return kind == calltree.Calls },
+}).ParseFS(files, "pages/*.html"))
+
+// longestName is how many characters of a name are shown.
+const longestName = 200
+
+// shownName is a name as pages show it.
+func shownName(name string) string {
+	shown := treeformat.Name(name)
+	if utf8.RuneCountInString(shown) <= longestName {
+		return shown
+	}
+	return string([]rune(shown)[:longestName]) + "…"
+}
+
+func shownTime(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
+
+// shownLength is a time that something took, in three digits or so.
+func shownLength(d time.Duration) string {
+	for _, unit := range []time.Duration{time.Hour, time.Minute, time.Second, time.Millisecond, time.Microsecond} {
+		if d >= unit {
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.String()
+}
+
+// render answers with a page.
+func render(w http.ResponseWriter, page string, data any) error {
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, page, data); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(b.Bytes()) // whoever asked is gone, or too slow
+	return nil
+}
+
+// serveStyle serves the style sheet of our own pages.
+func serveStyle(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	http.ServeFileFS(w, r, files, "pages/style.css")
+}

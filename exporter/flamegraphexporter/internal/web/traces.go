@@ -1,0 +1,52 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/treeformat"
+)
+
+// traceSuffix is how the downloads of traces end.
+const traceSuffix = ".json"
+
+// trace serves a trace as Chrome's trace events.
+func (h *Handler) trace(w http.ResponseWriter, r *http.Request) {
+	h.answerError(w, r, h.downloadTrace(w, r))
+}
+
+func (h *Handler) downloadTrace(w http.ResponseWriter, r *http.Request) error {
+	id, err := parseTraceID(r.PathValue("file"))
+	if err != nil {
+		return err
+	}
+	done, err := h.downloads.take(r.Context())
+	if err != nil {
+		return err
+	}
+	defer done()
+	spans, ok := h.trees.Trace(id)
+	if !ok {
+		return errNoTrace
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Disposition", `attachment; filename="trace-`+hex.EncodeToString(id[:])+traceSuffix+`"`)
+	_ = treeformat.WriteChromeTrace(w, id, spans) // whoever asked is gone, or too slow
+	return nil
+}
+
+func parseTraceID(file string) (id calltree.TraceID, err error) {
+	digits, ok := strings.CutSuffix(file, traceSuffix)
+	if !ok || hex.DecodedLen(len(digits)) != len(id) {
+		return id, badRequestf("expected the 32 hexadecimal digits of a trace ID and %s, got %.50q", traceSuffix, file)
+	}
+	if _, err := hex.Decode(id[:], []byte(digits)); err != nil {
+		return id, badRequestf("expected the hexadecimal digits of a trace ID, got %.50q", digits)
+	}
+	return id, nil
+}

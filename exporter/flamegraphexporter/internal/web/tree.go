@@ -1,0 +1,114 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/treeformat"
+)
+
+// tree is what a part of the addresses is about.
+type tree struct {
+	service string
+	kind    calltree.Kind
+	// window is the number of a window that was collected, or 0 for what comes.
+	window uint64
+	// snapshot gives it; false: it is not there (any more).
+	snapshot func() (calltree.Snapshot, bool)
+}
+
+// finder finds the tree that a request is about.
+type finder func(*http.Request) tree
+
+func (h *Handler) ofService(r *http.Request) tree {
+	return h.live(unsegment(r.PathValue("service")), calltree.Calls)
+}
+
+func (h *Handler) ofProfile(r *http.Request) tree {
+	kind := calltree.Kind{Type: unsegment(r.PathValue("type")), Unit: unsegment(r.PathValue("unit"))}
+	return h.live(unsegment(r.PathValue("service")), kind)
+}
+
+func (h *Handler) live(service string, kind calltree.Kind) tree {
+	return tree{service: service, kind: kind, snapshot: func() (calltree.Snapshot, bool) {
+		return h.trees.Snapshot(service, kind)
+	}}
+}
+
+func (h *Handler) ofWindow(r *http.Request) tree {
+	number, err := strconv.ParseUint(r.PathValue("window"), 10, 64)
+	if err != nil {
+		number = 0 // there is none of that number
+	}
+	s, ok := h.windows.find(number)
+	return tree{service: s.Service, kind: s.Kind, window: number, snapshot: func() (calltree.Snapshot, bool) {
+		return s, ok
+	}}
+}
+
+// withTree serves what is made of a tree, when it is its turn.
+func (h *Handler) withTree(find finder, serve func(http.ResponseWriter, *http.Request, tree) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h.answerError(w, r, serve(w, r, find(r)))
+	}
+}
+
+// What can be wrong with a request, beside what package calltree says.
+var (
+	errTooMany = errors.New("too many requests at once: try again later")
+	errGone    = errors.New("the window is kept no more: collect another one")
+	errNoTrace = errors.New("no span of that trace is kept (any more)")
+)
+
+// badRequest is an error of whoever asks.
+type badRequest struct{ error }
+
+func badRequestf(format string, values ...any) error {
+	return badRequest{fmt.Errorf(format, values...)}
+}
+
+// answerError says what went wrong, if something did.
+func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error) {
+	var bad badRequest
+	switch {
+	case err == nil:
+	case r.Context().Err() != nil: // who asked is gone, or the collector ends
+		http.Error(w, "the request was ended before its answer was ready", http.StatusServiceUnavailable)
+	case errors.As(err, &bad):
+		answerText(w, err.Error(), http.StatusBadRequest)
+	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace):
+		answerText(w, err.Error(), http.StatusNotFound)
+	case errors.Is(err, calltree.ErrBusy), errors.Is(err, errTooMany):
+		w.Header().Set("Retry-After", "5")
+		answerText(w, err.Error(), http.StatusServiceUnavailable)
+	default:
+		h.options.Logger.Error("a page could not be made", zap.String("path", r.URL.EscapedPath()), zap.Error(err))
+		http.Error(w, "the page could not be made: the collector's log says why", http.StatusInternalServerError)
+	}
+}
+
+// answerText answers with a text that can have something of the query in it.
+func answerText(w http.ResponseWriter, text string, status int) {
+	http.Error(w, treeformat.Printable(text), status)
+}
+
+// take gives the tree's snapshot now, or an error for whoever asks.
+func (t tree) take() (calltree.Snapshot, error) {
+	s, ok := t.snapshot()
+	switch {
+	case ok:
+		return s, nil
+	case t.window != 0:
+		return s, errGone
+	default:
+		return s, calltree.ErrNotThere
+	}
+}

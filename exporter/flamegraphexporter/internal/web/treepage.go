@@ -1,0 +1,115 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/figures"
+	"github.com/callbraid/callbraid/internal/treeformat"
+)
+
+// mostTraces is how many traces, and mostFunctions how many functions, a page lists.
+const (
+	mostTraces    = 50
+	mostFunctions = 25
+)
+
+// treeView is what the page of a service, of a kind of its profiles, or of a window shows.
+type treeView struct {
+	Root, Title string // Root is the way back to the page of all services
+	Service     calltree.Service
+	Kind        calltree.Kind
+	Window      uint64
+	From, To    time.Time
+	Paths       int
+	Functions   []treeformat.Function
+	Windows     []windowLink
+	Traces      []calltree.TraceSummary
+}
+
+type windowLink struct {
+	Number   uint64
+	Kind     calltree.Kind
+	From, To time.Time
+}
+
+// Value is a value of the tree as a person reads it.
+func (v *treeView) Value(value int64) string {
+	unit := v.Kind.Unit
+	if v.Kind == calltree.Calls {
+		unit = "nanoseconds"
+	}
+	if value < 0 {
+		return "-" + v.Value(-max(value, -math.MaxInt64))
+	}
+	switch unit {
+	case "nanoseconds", "ns":
+		return shownLength(time.Duration(value))
+	case "bytes", "By":
+		return figures.Bytes(uint64(value))
+	case "count", "":
+		return figures.Count(uint64(value))
+	}
+	return figures.Count(uint64(value)) + " " + shownName(unit)
+}
+
+// treePage serves the page about a tree.
+func (h *Handler) treePage(w http.ResponseWriter, r *http.Request, t tree) error {
+	view, err := h.view(r.Context(), t)
+	if err != nil {
+		return err
+	}
+	view.Root = strings.Repeat("../", strings.Count(r.URL.EscapedPath(), "/")-1)
+	return render(w, "tree.html", view)
+}
+
+// view is what a page shows of a tree, made when it is its turn.
+func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
+	done, err := h.pages.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	s, err := t.take()
+	if err != nil {
+		return nil, err
+	}
+	functions := treeformat.Functions(s)
+	view := treeView{
+		Title:     shownName(s.Service),
+		Service:   calltree.Service{Name: s.Service},
+		Kind:      s.Kind,
+		Window:    t.window,
+		From:      s.From,
+		To:        s.To,
+		Paths:     len(s.Nodes),
+		Functions: functions[:min(mostFunctions, len(functions))],
+	}
+	if t.window == 0 {
+		h.addService(&view)
+	}
+	return &view, nil
+}
+
+// addService adds what is known of the service beside the tree.
+func (h *Handler) addService(view *treeView) {
+	for _, service := range h.trees.Services() {
+		if service.Name == view.Service.Name {
+			view.Service = service
+		}
+	}
+	for _, w := range h.windows.of(view.Service.Name) {
+		view.Windows = append(view.Windows, windowLink{w.number, w.snapshot.Kind, w.snapshot.From, w.snapshot.To})
+	}
+	if view.Kind == calltree.Calls {
+		traces := h.trees.Traces(view.Service.Name)
+		view.Traces = traces[:min(mostTraces, len(traces))]
+	}
+}

@@ -1,0 +1,26 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+)
+
+// Trees are what is shown. A [calltree.Store] has them.
+type Trees interface {
+	Services() []calltree.Service
+	Snapshot(service string, kind calltree.Kind) (calltree.Snapshot, bool)
+	// Collect gives what comes from now on, for so long. It fails with the errors of
+	// package calltree, or that of the context.
+	Collect(ctx context.Context, service string, kind calltree.Kind, d time.Duration) (calltree.Snapshot, error)
+	Reset(service string) bool
+	ResetAll()
+	Traces(service string) []calltree.TraceSummary
+	Trace(id calltree.TraceID) ([]calltree.KeptSpan, bool)
+}
+
+var _ Trees = (*calltree.Store)(nil)

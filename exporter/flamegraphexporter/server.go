@@ -1,0 +1,79 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/web"
+)
+
+// stopTimeout is how long requests that are served have when the exporter is shut down.
+const stopTimeout = 5 * time.Second
+
+// server serves the pages, from start to stop. It is started and stopped once, however
+// many signals ask for it.
+type server struct {
+	starting sync.Once
+	err      error // of the start
+	http     *http.Server
+	address  net.Addr
+	// end lets requests end that wait for something, such as the end of a window.
+	end    context.CancelFunc
+	served sync.WaitGroup
+}
+
+func (g *flameGraph) start(ctx context.Context, host component.Host) error {
+	g.server.starting.Do(func() { g.server.err = g.serve(ctx, host) })
+	return g.server.err
+}
+
+// serve listens, and serves from then on.
+func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
+	handler := web.New(g.store, web.Options{WriteTimeout: g.config.WriteTimeout, Logger: g.set.Logger})
+	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler)
+	if err != nil {
+		return err
+	}
+	listener, err := g.config.ToListener(ctx)
+	if err != nil {
+		return fmt.Errorf("serve flame graphs: %w", err)
+	}
+	requests, end := context.WithCancel(context.Background())
+	server.BaseContext = func(net.Listener) context.Context { return requests }
+	g.server.http, g.server.address, g.server.end = server, listener.Addr(), end
+	g.set.Logger.Info("flame graphs are served", zap.Stringer("endpoint", g.server.address))
+	g.server.served.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(err))
+		}
+	})
+	return nil
+}
+
+// stop lets no request come any more, and those that are served end.
+func (s *server) stop(ctx context.Context) error {
+	if s.http == nil {
+		return nil // it was not started
+	}
+	s.end()
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if err != nil { // somebody takes too long to read
+		err = s.http.Close()
+	}
+	s.served.Wait()
+	return err
+}

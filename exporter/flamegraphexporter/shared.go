@@ -1,0 +1,38 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"sync"
+
+	"go.opentelemetry.io/collector/exporter"
+)
+
+// shared has the flame graphs of one factory that were made and not shut down: one for each
+// configuration, whatever signals have a pipeline.
+type shared struct {
+	mu   sync.Mutex
+	made map[*Config]*flameGraph
+}
+
+// graph gives the flame graph of a configuration.
+func (s *shared) graph(set exporter.Settings, cfg *Config) (*flameGraph, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g, ok := s.made[cfg]; ok {
+		return g, nil
+	}
+	g, err := newFlameGraph(set, cfg, func() { s.forget(cfg) })
+	if err != nil {
+		return nil, err
+	}
+	s.made[cfg] = g
+	return g, nil
+}
+
+func (s *shared) forget(cfg *Config) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.made, cfg)
+}

@@ -1,0 +1,68 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+)
+
+// Reasons why callers were not seen.
+const (
+	reasonTimeout = "timeout"
+	reasonLimit   = "limit"
+	reasonCycle   = "cycle"
+)
+
+// observe has the counts of the store read whenever telemetry is collected.
+func (g *flameGraph) observe() error {
+	t := g.telemetry
+	counted := func(of func(*calltree.Counters) uint64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			counters := g.store.Counters()
+			o.Observe(int64(of(&counters)))
+			return nil
+		}
+	}
+	held := func(of func(*calltree.Usage) int) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			usage := g.store.Usage()
+			o.Observe(int64(of(&usage)))
+			return nil
+		}
+	}
+	return errors.Join(
+		t.RegisterExporterFlameGraphSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Spans })),
+		t.RegisterExporterFlameGraphDuplicateSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Duplicates })),
+		t.RegisterExporterFlameGraphSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.Samples })),
+		t.RegisterExporterFlameGraphDroppedSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedSamples })),
+		t.RegisterExporterFlameGraphOtherServicesCallback(counted(func(c *calltree.Counters) uint64 { return c.OtherServices })),
+		t.RegisterExporterFlameGraphForgottenSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Forgotten })),
+		t.RegisterExporterFlameGraphFoldedPathsCallback(counted(func(c *calltree.Counters) uint64 { return c.FoldedPaths })),
+		t.RegisterExporterFlameGraphDroppedTracesCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedTraces })),
+		t.RegisterExporterFlameGraphParentsNotSeenCallback(g.observeParentsNotSeen),
+		t.RegisterExporterFlameGraphServicesCallback(held(func(u *calltree.Usage) int { return u.Services })),
+		t.RegisterExporterFlameGraphNodesCallback(held(func(u *calltree.Usage) int { return u.Nodes })),
+		t.RegisterExporterFlameGraphPendingSpansCallback(held(func(u *calltree.Usage) int { return u.Waiting })),
+		t.RegisterExporterFlameGraphRememberedSpansCallback(held(func(u *calltree.Usage) int { return u.Remembered })),
+		t.RegisterExporterFlameGraphNameMemoryCallback(held(func(u *calltree.Usage) int { return u.NameBytes })),
+		t.RegisterExporterFlameGraphKeptSpansCallback(held(func(u *calltree.Usage) int { return u.Kept })),
+	)
+}
+
+func (g *flameGraph) observeParentsNotSeen(_ context.Context, o metric.Int64Observer) error {
+	notSeen := g.store.Counters().ParentsNotSeen
+	for _, by := range []struct {
+		reason string
+		count  uint64
+	}{{reasonTimeout, notSeen.Timeout}, {reasonLimit, notSeen.Limit}, {reasonCycle, notSeen.Cycle}} {
+		o.Observe(int64(by.count), metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", by.reason))))
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+)
+
+// Attributes that are read. Those that the semantic conventions name are theirs.
+const (
+	attributeService    = "service.name"
+	attributeInstance   = "service.instance.id"
+	attributeFunction   = "code.function.name"
+	attributeFile       = "code.file.path"
+	attributeLine       = "code.line.number"
+	attributeThreadID   = "thread.id"
+	attributeThreadName = "thread.name"
+	attributeTruncated  = "callbraid.truncated"
+	attributeLink       = "callbraid.link"
+)
+
+// unknownService is the service of what names none.
+const unknownService = "unknown_service"
+
+// Flags of spans (opentelemetry-proto, enum SpanFlags).
+const (
+	flagHasIsRemote = 0x100
+	flagIsRemote    = 0x200
+)
+
+// chunk is how many spans are folded at once: enough to make what it takes to begin small,
+// and few enough that nobody waits long for the store.
+const chunk = 128
+
+// consumeTraces takes all spans. It never fails.
+func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
+	spans := g.spans.Get().(*[chunk]calltree.Span)
+	defer g.spans.Put(spans)
+	for _, rs := range td.ResourceSpans().All() {
+		from := originOf(rs.Resource())
+		n := 0
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				if n == chunk {
+					g.store.Fold(from, spans[:])
+					n = 0
+				}
+				g.read(span, &spans[n])
+				n++
+			}
+		}
+		if n > 0 {
+			g.store.Fold(from, spans[:n])
+		}
+	}
+	// Nothing of what was handed on is held.
+	clear(spans[:])
+	return nil
+}
+
+func originOf(resource pcommon.Resource) calltree.Origin {
+	from := calltree.Origin{Service: unknownService}
+	if v, ok := resource.Attributes().Get(attributeService); ok {
+		from.Service = v.AsString()
+	}
+	if v, ok := resource.Attributes().Get(attributeInstance); ok {
+		from.Instance = v.AsString()
+	}
+	return from
+}
+
+// read reads what a call tree needs of a span.
+func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) {
+	trace := calltree.TraceID(span.TraceID())
+	*to = calltree.Span{
+		Trace: trace, ID: calltree.SpanID(span.SpanID()),
+		ParentTrace: trace, Parent: calltree.SpanID(span.ParentSpanID()),
+		Remote:   isCalledRemotely(span),
+		Function: span.Name(),
+		Start:    uint64(span.StartTimestamp()), End: uint64(span.EndTimestamp()),
+		Error: span.Status().Code() == ptrace.StatusCodeError,
+	}
+	if to.Parent == (calltree.SpanID{}) && g.config.FollowLinks {
+		follow(span.Links(), to)
+	}
+	for key, v := range span.Attributes().All() {
+		switch key {
+		case attributeFunction:
+			if v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
+				to.Function = v.Str()
+			}
+		case attributeFile:
+			to.File = v.Str()
+		case attributeLine:
+			to.Line = v.Int()
+		case attributeThreadID:
+			to.HasThread = v.Type() == pcommon.ValueTypeInt
+			to.Thread = v.Int()
+		case attributeThreadName:
+			to.ThreadName = v.Str()
+		case attributeTruncated:
+			to.Truncated = true
+		}
+	}
+}
+
+// isCalledRemotely reports whether the parent is in another service: as the flags say, or
+// else the kind, which is all that older senders tell.
+func isCalledRemotely(span ptrace.Span) bool {
+	if flags := span.Flags(); flags&flagHasIsRemote != 0 {
+		return flags&flagIsRemote != 0
+	}
+	return span.Kind() == ptrace.SpanKindServer || span.Kind() == ptrace.SpanKindConsumer
+}
+
+// follow makes the span that a trace was cut at the caller.
+func follow(links ptrace.SpanLinkSlice, to *calltree.Span) {
+	for _, link := range links.All() {
+		v, ok := link.Attributes().Get(attributeLink)
+		if ok && (v.Str() == "continuation" || v.Str() == "trace_root") {
+			to.ParentTrace, to.Parent = calltree.TraceID(link.TraceID()), calltree.SpanID(link.SpanID())
+			return
+		}
+	}
+}

@@ -1,0 +1,132 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// check checks all that has to be true of a store between two calls of its methods.
+func check(t testing.TB, s *Store) {
+	t.Helper()
+	refs := make([]map[uint32]uint32, len(s.trees))
+	for i := range refs {
+		refs[i] = map[uint32]uint32{}
+	}
+	checkSeen(t, s, refs)
+	live, names := 0, 0
+	for number, tree := range s.trees {
+		if tree == nil {
+			require.Empty(t, refs[number], "tree %d is not there", number)
+			continue
+		}
+		checkTree(t, s, tree, refs[number])
+		live += tree.live
+		for _, f := range tree.functions.all[1:] {
+			if f.refs > 0 {
+				names += bytesOfFunction + len(f.name) + len(f.file)
+			}
+		}
+	}
+	require.Equal(t, live, s.used.nodes)
+	require.Equal(t, names, s.used.names)
+	kept := 0
+	for id, trace := range s.kept.traces {
+		require.Equal(t, id, trace.id)
+		require.Positive(t, trace.kept)
+		kept += trace.kept
+	}
+	require.Len(t, s.kept.spans, kept)
+}
+
+// checkSeen counts the references to nodes.
+func checkSeen(t testing.TB, s *Store, refs []map[uint32]uint32) {
+	t.Helper()
+	total := 0
+	for state, l := range s.seen.lists {
+		count, last := 0, uint32(0)
+		for n := l.first; n != 0; n = s.seen.spans[n].next {
+			span := &s.seen.spans[n]
+			require.Equal(t, seenState(state), span.state)
+			require.Equal(t, last, span.prev)
+			last = n
+			count++
+			if seenState(state) == seenFree {
+				continue
+			}
+			total++
+			refs[span.tree][span.node]++
+			found, _ := s.seen.find(s.seen.hash(&span.spanKey), &span.spanKey, span.tree)
+			require.Equal(t, n, found)
+			node := s.trees[span.tree].nodes[span.node].state
+			require.Equal(t, seenState(state) == seenWaiting, node == stateWaiting, "node of state %d", node)
+		}
+		require.Equal(t, last, l.last)
+		require.Equal(t, l.count, count)
+	}
+	require.Equal(t, total, s.seen.index.used)
+	require.LessOrEqual(t, total, s.settings.MaxPending)
+}
+
+func checkTree(t testing.TB, s *Store, tree *tree, refs map[uint32]uint32) {
+	t.Helper()
+	functions := map[uint32]uint32{}
+	live, placed, free := 0, 0, 0
+	for i, n := range tree.nodes {
+		switch n.state {
+		case stateFree:
+			free++
+			require.Zero(t, n.refs)
+			continue
+		case stateMerged:
+			refs[n.parent]++
+			require.Positive(t, n.refs)
+			require.Zero(t, n.first)
+			require.Zero(t, n.values)
+			continue
+		case statePlaced:
+			if i == top {
+				continue
+			}
+			placed++
+			require.Equal(t, uint32(i), tree.find(n.parent, n.label))
+			functions[n.label.function()]++
+			if n.label.mark() == Folded {
+				require.Zero(t, n.first, "nothing is below what is folded")
+			}
+		case stateWaiting:
+			require.Zero(t, n.values)
+		}
+		live++
+	}
+	require.Equal(t, live, tree.live)
+	require.Equal(t, placed, tree.children.used)
+	for n := tree.free; n != 0; n = tree.nodes[n].next {
+		require.Equal(t, stateFree, tree.nodes[n].state)
+		free--
+	}
+	require.Zero(t, free, "all that is free can be used")
+	require.Len(t, tree.preOrder(nil), live+1, "all that is live is below the top, or below what waits")
+	for i, n := range tree.nodes {
+		require.Equal(t, refs[uint32(i)], n.refs, "references to node %d", i)
+	}
+	for i := range s.kept.spans {
+		if span := &s.kept.spans[i]; span.tree == tree.number {
+			functions[span.function]++
+		}
+	}
+	for n, f := range tree.functions.all[1:] {
+		require.Equal(t, functions[uint32(n)+1], f.refs, "references to %q", f.name)
+		if f.refs > 0 {
+			require.Equal(t, uint32(n)+1, tree.functions.numbers[f.name])
+		}
+	}
+	for _, w := range tree.windows {
+		for n := range w.values {
+			require.Equal(t, statePlaced, tree.nodes[n].state)
+		}
+	}
+}

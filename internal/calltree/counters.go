@@ -1,0 +1,66 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+// Counters are what a store counts, since it was made.
+type Counters struct {
+	// Spans are those that were folded, and Duplicates those that came before and were
+	// not.
+	Spans, Duplicates uint64
+	// OtherServices are spans and samples of more services than are allowed.
+	OtherServices uint64
+	// ParentsNotSeen are calls that were waited for in vain.
+	ParentsNotSeen ParentsNotSeen
+	// Forgotten are calls that were not remembered any more before PendingTimeout.
+	Forgotten uint64
+	// FoldedPaths are paths that were folded to make room.
+	FoldedPaths uint64
+	// Samples are those of profiles that were folded, and DroppedSamples those that were
+	// of more kinds than are allowed.
+	Samples, DroppedSamples uint64
+	// DroppedKept are spans that were kept and made room for others, and DroppedTraces
+	// the traces of which none is kept any more.
+	DroppedKept, DroppedTraces uint64
+}
+
+// ParentsNotSeen are calls that were waited for in vain, by the reason.
+type ParentsNotSeen struct {
+	// Timeout: for PendingTimeout. Limit: as long as there was room. Cycle: it is one that
+	// the call itself led to.
+	Timeout, Limit, Cycle uint64
+}
+
+// Usage is what a store holds.
+type Usage struct {
+	Services int
+	// Nodes are the paths of all trees.
+	Nodes int
+	// Waiting are calls that are waited for, and Remembered those that came and are
+	// remembered.
+	Waiting, Remembered int
+	// NameBytes is what names of functions take.
+	NameBytes int
+	// Kept are spans that are kept as they came.
+	Kept int
+	// Windows are being collected.
+	Windows int
+}
+
+// Counters gives what was counted.
+func (s *Store) Counters() Counters {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counters
+}
+
+// Usage gives what is held.
+func (s *Store) Usage() Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Usage{
+		Services: len(s.services), Nodes: s.used.nodes, NameBytes: s.used.names,
+		Waiting: s.seen.count(seenWaiting), Remembered: s.seen.count(seenFolded),
+		Kept: len(s.kept.spans), Windows: s.windows,
+	}
+}

@@ -1,0 +1,263 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+// Fold folds spans of one service. Their texts are copied where they are kept.
+func (s *Store) Fold(from Origin, spans []Span) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.second()
+	s.expire(now)
+	sv := s.service(from.Service, uint64(len(spans)))
+	sv.seenAt(s.now(), now, len(spans))
+	sv.threads.begin(from.Instance)
+	for len(spans) > 0 {
+		n := min(len(spans), len(s.hashes))
+		for i := range n {
+			key := spans[i].key()
+			s.hashes[i] = s.seen.hash(&key)
+		}
+		s.seen.warm(s.hashes[:n], s.settings.MaxPending)
+		for i := range n {
+			s.makeRoom()
+			s.fold(sv, &spans[i], s.hashes[i], now)
+		}
+		spans = spans[n:]
+	}
+}
+
+// fold folds a span:
+//
+//  1. What is seen of it is found: it came before, then it is ignored; or what it called
+//     did, and waits. What waits in trees of other services has its caller there: it goes
+//     to the top of its tree.
+//  2. So is its caller's node: the top where there is no caller, or it came in another
+//     service; a node that waits where the caller has not come.
+//  3. What waited for the span is hung below its caller, under its name; or the node is
+//     there or made.
+//  4. The call is counted. Its own time is what it took without what it called, if that
+//     is not more.
+//  5. The caller's own time is less by it.
+//  6. It is remembered for what it called and comes later.
+func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
+	t := sv.calls
+	own, first := s.take(t, span, hash)
+	if !first {
+		s.counters.Duplicates++
+		return
+	}
+	function := t.functions.number(span.Function, s.settings.MaxNameBytes)
+	t.functions.ref(function)
+	t.functions.place(function, span.File, span.Line, s.settings.MaxNameBytes)
+	s.keep(sv, span, function)
+
+	caller, parent := s.place(t, span, own, now)
+	took := span.duration()
+	n := s.count(t, span, own, parent, function, took)
+	if caller != 0 {
+		s.called(t, caller, parent, took, now)
+	}
+	s.remember(t, span, own, n, took, hash, now)
+	t.functions.unref(function)
+	s.counters.Spans++
+	sv.counted(span.Error)
+}
+
+// take finds what waits for the span, if anything does, and whether it comes for the first
+// time.
+func (s *Store) take(t *tree, span *Span, hash uint32) (own uint32, first bool) {
+	if span.ID == (SpanID{}) {
+		return 0, true
+	}
+	key := span.key()
+	own, elsewhere := s.seen.find(hash, &key, t.number)
+	if own != 0 && s.seen.spans[own].state == seenFolded {
+		return own, false
+	}
+	for elsewhere {
+		w := s.seen.waitingElsewhere(hash, &key, t.number)
+		if w == 0 {
+			break
+		}
+		s.settle(w, top)
+	}
+	return own, true
+}
+
+// place is the caller, or 0, and the node that the span's is below.
+func (s *Store) place(t *tree, span *Span, own, now uint32) (caller, parent uint32) {
+	if !span.hasCaller() {
+		return 0, top
+	}
+	caller = s.callerOf(t, span)
+	switch key := span.caller(); {
+	case caller != 0:
+	case s.seen.cameElsewhere(s.seen.hash(&key), &key, t.number):
+		return 0, top
+	case key != span.key():
+		caller = s.seen.add(&seenSpan{
+			spanKey: key, tree: t.number, node: t.wait(), at: now, state: seenWaiting, hash: s.seen.hash(&key),
+		})
+		t.ref(s.seen.spans[caller].node)
+	}
+	s.lastCaller = caller
+	if caller == own || own != 0 && s.seen.spans[caller].state == seenFolded && t.isBelow(s.nodeOf(t, caller), s.seen.spans[own].node) {
+		// It calls itself, or what it was called by: there is no such thing.
+		s.counters.ParentsNotSeen.Cycle++
+		return 0, t.child(top, labelMissing)
+	}
+	return caller, s.nodeOf(t, caller)
+}
+
+// callerOf is the caller if it came, or others wait for it. Often it is that of the span
+// before.
+func (s *Store) callerOf(t *tree, span *Span) uint32 {
+	key := span.caller()
+	if last := &s.seen.spans[s.lastCaller]; last.spanKey == key && last.tree == t.number && last.state != seenFree {
+		return s.lastCaller
+	}
+	caller, _ := s.seen.find(s.seen.hash(&key), &key, t.number)
+	return caller
+}
+
+// nodeOf is the node of a span that was seen.
+func (s *Store) nodeOf(t *tree, n uint32) uint32 {
+	span := &s.seen.spans[n]
+	node := t.resolve(span.node)
+	if node != span.node {
+		t.ref(node)
+		t.unref(span.node)
+		span.node = node
+	}
+	return node
+}
+
+// count counts the call and gives its node.
+func (s *Store) count(t *tree, span *Span, own, parent, function uint32, took int64) (n uint32) {
+	m := Plain
+	if span.Truncated {
+		m = Truncated
+	}
+	v := values{calls: 1, total: took, self: took}
+	if span.Error {
+		v.errors = 1
+	}
+	switch {
+	case own != 0:
+		seen := &s.seen.spans[own]
+		v.self = max(0, plus(took, seen.own))
+		n = t.hang(seen.node, parent, newLabel(function, m))
+	case t.nodes[parent].label.mark() == Folded:
+		n = parent
+	default:
+		n = t.child(parent, newLabel(function, m))
+	}
+	if t.nodes[n].label.mark() == Folded {
+		v.total = 0 // it is in that of the path that was folded
+	}
+	t.add(n, v)
+	return n
+}
+
+// called takes what a callee took from its caller's own time.
+func (s *Store) called(t *tree, caller, node uint32, took int64, now uint32) {
+	span := &s.seen.spans[caller]
+	before := max(0, span.own)
+	span.own = plus(span.own, -took)
+	if span.state == seenWaiting {
+		s.seen.touch(caller, seenWaiting, now)
+	} else if less := before - max(0, span.own); less > 0 {
+		t.lose(node, less, span.epoch)
+	}
+}
+
+// remember remembers a span that came, and its node.
+func (s *Store) remember(t *tree, span *Span, own, n uint32, took int64, hash, now uint32) {
+	switch {
+	case own != 0:
+		seen := &s.seen.spans[own]
+		seen.own = plus(seen.own, took)
+		if waited := seen.node; waited != n {
+			t.ref(n)
+			seen.node = n
+			t.unref(waited)
+		}
+		seen.epoch = s.epoch
+		s.seen.touch(own, seenFolded, now)
+	case span.ID != (SpanID{}):
+		t.ref(n)
+		s.seen.add(&seenSpan{spanKey: span.key(), own: took, tree: t.number, node: n, at: now, state: seenFolded, hash: hash, epoch: s.epoch})
+	}
+}
+
+// settle gives what waits for a span its place, without it.
+func (s *Store) settle(n, below uint32) {
+	span := &s.seen.spans[n]
+	t, node := s.trees[span.tree], span.node
+	t.merge(node, below)
+	t.unref(node)
+	t.prune(below)
+	s.seen.forget(n)
+}
+
+// giveUp settles what waits for a span that doesn't come.
+func (s *Store) giveUp(n uint32) {
+	s.settle(n, s.trees[s.seen.spans[n].tree].child(top, labelMissing))
+}
+
+// forget forgets a span that came.
+func (s *Store) forget(n uint32) {
+	span := &s.seen.spans[n]
+	s.trees[span.tree].unref(span.node)
+	s.seen.forget(n)
+}
+
+// expire gives up, and forgets, what was touched too long ago.
+func (s *Store) expire(now uint32) {
+	if now == s.expired {
+		return
+	}
+	s.expired = now
+	patience := uint32(s.settings.PendingTimeout.Seconds())
+	old := func(n uint32) bool { return n != 0 && now-s.seen.spans[n].at > patience }
+	for n := s.seen.lists[seenWaiting].first; old(n); n = s.seen.lists[seenWaiting].first {
+		s.counters.ParentsNotSeen.Timeout++
+		s.giveUp(n)
+	}
+	for n := s.seen.lists[seenFolded].first; old(n); n = s.seen.lists[seenFolded].first {
+		s.forget(n)
+	}
+}
+
+// isBelow reports whether a node is below another, one that waits. It goes up from the one and
+// through what is below the other in turn, until either ends: so it takes no more steps
+// than the smaller of what is being joined has nodes, and all joining together n·log(n).
+func (t *tree) isBelow(n, waiting uint32) bool {
+	for inside := waiting; ; {
+		if n == waiting {
+			return true
+		}
+		if n == top || t.nodes[n].state == stateWaiting {
+			return false
+		}
+		n = t.nodes[n].parent
+		if inside = t.following(inside, waiting); inside == 0 {
+			return false
+		}
+	}
+}
+
+// following is the node after one in pre-order, below a root; 0: there is none.
+func (t *tree) following(n, root uint32) uint32 {
+	if c := t.nodes[n].first; c != 0 {
+		return c
+	}
+	for n != root {
+		if next := t.nodes[n].next; next != 0 {
+			return next
+		}
+		n = t.nodes[n].parent
+	}
+	return 0
+}

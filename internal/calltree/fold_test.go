@@ -1,0 +1,309 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// script folds spans that are written as "name ID < parent took 5": a call of trace 1 that
+// has the ID, a letter. The name can be "service/name", "name!" for an error and "name~"
+// where the end was not seen. A parent can be of another trace, "2b", or, instead of "<", "remote".
+func script(t *testing.T, s *Store, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		words := strings.Fields(line)
+		service, name, ok := strings.Cut(words[0], "/")
+		if !ok {
+			service, name = "s", words[0]
+		}
+		span := Span{Function: strings.Trim(name, "!~"), Start: 1000, End: 1000}
+		span.Error, span.Truncated = strings.Contains(name, "!"), strings.Contains(name, "~")
+		span.Trace, span.ID = scriptID(words[1])
+		for words = words[2:]; len(words) > 0; words = words[2:] {
+			switch words[0] {
+			case "remote":
+				span.Remote = true
+				fallthrough
+			case "<":
+				span.ParentTrace, span.Parent = scriptID(words[1])
+			case "took":
+				took, err := strconv.ParseUint(words[1], 10, 64)
+				require.NoError(t, err)
+				span.End += took
+			}
+		}
+		s.Fold(Origin{Service: service}, []Span{span})
+		check(t, s)
+	}
+}
+
+// scriptID is "b", or "2b" of trace 2; "-" is none.
+func scriptID(text string) (trace TraceID, id SpanID) {
+	trace[0] = 1
+	if text[0] >= '0' && text[0] <= '9' {
+		trace[0], text = text[0]-'0', text[1:]
+	}
+	if text != "-" {
+		id[0] = text[0]
+	}
+	return trace, id
+}
+
+// treeOf is a tree in words.
+func treeOf(t *testing.T, s *Store, service string) string {
+	t.Helper()
+	snapshot, ok := s.Snapshot(service, Calls)
+	if !ok {
+		return "none"
+	}
+	return strings.TrimSuffix(strings.ReplaceAll(lines(paths(t, snapshot.Nodes)), "\n", "; "), "; ")
+}
+
+func TestWhatBecomesOfSpans(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		script []string
+		want   string
+	}{
+		{"a call", []string{"f a took 5"}, "f: 1 calls, 0 errors, total 5, self 5"},
+		{"a call that failed", []string{"f! a took 5"}, "f: 1 calls, 1 errors, total 5, self 5"},
+		{"a call inside a call, which comes first", []string{"g b < a took 2", "f a took 5"},
+			"f: 1 calls, 0 errors, total 5, self 3; f/g: 1 calls, 0 errors, total 2, self 2"},
+		{"a call inside a call, which comes after it", []string{"f a took 5", "g b < a took 2"},
+			"f: 1 calls, 0 errors, total 5, self 3; f/g: 1 calls, 0 errors, total 2, self 2"},
+		{"calls that ran at the same time", []string{"g b < a took 4", "g c < a took 4", "f a took 5"},
+			"f: 1 calls, 0 errors, total 5, self 0; f/g: 2 calls, 0 errors, total 8, self 8"},
+		{"calls that ran at the same time and come later", []string{"f a took 5", "g b < a took 4", "g c < a took 4"},
+			"f: 1 calls, 0 errors, total 5, self 0; f/g: 2 calls, 0 errors, total 8, self 8"},
+		{"a call whose end was not seen is another path", []string{"f a took 1", "f~ b took 2"},
+			"f: 1 calls, 0 errors, total 1, self 1; f truncated: 1 calls, 0 errors, total 2, self 2"},
+		{"a caller that has not come", []string{"g b < a took 2"},
+			"(parent not seen)/g: 1 calls, 0 errors, total 2, self 2"},
+		{"the same call twice", []string{"f a took 5", "f a took 5"}, "f: 1 calls, 0 errors, total 5, self 5"},
+		{"calls without ID", []string{"f - took 5", "f - took 5"}, "f: 2 calls, 0 errors, total 10, self 10"},
+		{"calls without ID that have a caller", []string{"g - < a took 1", "f a took 5", "g - < a took 1"},
+			"f: 1 calls, 0 errors, total 5, self 3; f/g: 2 calls, 0 errors, total 2, self 2"},
+		{"a caller in another trace", []string{"g 2b < 1a took 2", "f 1a took 5"},
+			"f: 1 calls, 0 errors, total 5, self 3; f/g: 1 calls, 0 errors, total 2, self 2"},
+		{"a caller in another service, which comes first", []string{"other/f a took 5", "g b < a took 2"},
+			"g: 1 calls, 0 errors, total 2, self 2"},
+		{"a caller in another service, which comes after it", []string{"g b < a took 2", "other/f a took 5"},
+			"g: 1 calls, 0 errors, total 2, self 2"},
+		{"a caller that is said to be in another service", []string{"g b remote a took 2"},
+			"g: 1 calls, 0 errors, total 2, self 2"},
+		{"calls of two services wait for one of a third", []string{"g b < a took 2", "other/g c < a took 2", "third/f a took 9"},
+			"g: 1 calls, 0 errors, total 2, self 2"},
+		{"a call that calls itself", []string{"f a < a took 5"}, "(parent not seen)/f: 1 calls, 0 errors, total 5, self 5"},
+		{"calls that call each other", []string{"f a < b took 5", "g b < a took 4"},
+			"(parent not seen)/g: 1 calls, 0 errors, total 4, self 0; (parent not seen)/g/f: 1 calls, 0 errors, total 5, self 5"},
+		{"three calls that call each other", []string{"f a < b took 5", "h c < a took 1", "g b < c took 4"},
+			"(parent not seen)/g: 1 calls, 0 errors, total 4, self 0; (parent not seen)/g/f: 1 calls, 0 errors, total 5, self 4; " +
+				"(parent not seen)/g/f/h: 1 calls, 0 errors, total 1, self 1"},
+		{"paths that meet", []string{"h c < b took 1", "g b < a took 2", "h e < d took 1", "g d < a took 2", "f a took 5"},
+			"f: 1 calls, 0 errors, total 5, self 1; f/g: 2 calls, 0 errors, total 4, self 2; f/g/h: 2 calls, 0 errors, total 2, self 2"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := NewStore(settings())
+			script(t, s, test.script...)
+			assert.Equal(t, test.want, treeOf(t, s, "s"))
+		})
+	}
+}
+
+func TestTimesThatCannotBe(t *testing.T) {
+	s := NewStore(settings())
+	s.Fold(Origin{Service: "s"}, []Span{
+		{Function: "backwards", Start: 10, End: 5},
+		{Function: "no start", End: 5},
+		{Function: "for ever", Start: 1, End: 1<<64 - 1},
+		{Function: "for ever", Start: 1, End: 1<<64 - 1},
+	})
+	assert.Equal(t, "backwards: 1 calls, 0 errors, total 0, self 0; "+
+		"for ever: 2 calls, 0 errors, total 9223372036854775807, self 9223372036854775807; "+
+		"no start: 1 calls, 0 errors, total 0, self 0", treeOf(t, s, "s"))
+}
+
+// clock is a time that a test makes pass.
+type clock struct{ now time.Time }
+
+func newClock(s *Settings) *clock {
+	c := &clock{now: time.Unix(1_700_000_000, 0)}
+	s.Now = func() time.Time { return c.now }
+	return c
+}
+
+func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
+
+func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
+	set := settings()
+	c := newClock(&set)
+	s := NewStore(set)
+	script(t, s, "g b < a took 2")
+	c.pass(59 * time.Minute)
+	script(t, s, "g c < a took 2") // that it waits begins anew
+	c.pass(59 * time.Minute)
+	script(t, s, "x x took 1")
+	assert.Equal(t, 1, s.Usage().Waiting)
+	c.pass(2 * time.Minute)
+	script(t, s, "y y took 1")
+	assert.Zero(t, s.Usage().Waiting)
+	assert.Equal(t, ParentsNotSeen{Timeout: 1}, s.Counters().ParentsNotSeen)
+	// The caller comes after all: what it called is known no more.
+	script(t, s, "f a took 5")
+	assert.Equal(t, "(parent not seen)/g: 2 calls, 0 errors, total 4, self 4; f: 1 calls, 0 errors, total 5, self 5; "+
+		"x: 1 calls, 0 errors, total 1, self 1; y: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "s"))
+	// What it calls from now on is.
+	script(t, s, "h d < a took 1")
+	assert.Contains(t, treeOf(t, s, "s"), "f/h: 1 calls")
+	c.pass(2 * time.Hour)
+	s.Services()
+	assert.Zero(t, s.Usage().Remembered)
+}
+
+func TestTheOldestCallsAreForgottenFirstAndThoseThatWaitLast(t *testing.T) {
+	set := settings()
+	set.MaxPending = 4
+	s := NewStore(set)
+	script(t, s, "main/g b < a took 1", "f c took 1", "f d took 1", "f e took 1", "f f took 1")
+	assert.Equal(t, Usage{Services: 2, Nodes: 3, Waiting: 1, Remembered: 2, NameBytes: s.Usage().NameBytes, Kept: 5}, s.Usage())
+	assert.EqualValues(t, 3, s.Counters().Forgotten)
+	script(t, s, "main/main a took 5")
+	assert.Equal(t, "main: 1 calls, 0 errors, total 5, self 4; main/g: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "main"))
+}
+
+func TestThereAreNoMoreServicesThanAllowed(t *testing.T) {
+	set := settings()
+	set.MaxServices = 2
+	s := NewStore(set)
+	script(t, s, "one/f a took 1", "two/f b took 1", "three/f c took 1", "four/f d took 1", "two/f e took 1")
+	var names []string
+	for _, service := range s.Services() {
+		names = append(names, service.Name)
+	}
+	assert.Equal(t, []string{OtherServices, "one", "two"}, names)
+	assert.Equal(t, "f: 2 calls, 0 errors, total 2, self 2", treeOf(t, s, OtherServices))
+	assert.EqualValues(t, 2, s.Counters().OtherServices)
+	s.FoldSamples(Origin{Service: "five"}, Kind{"cpu", "ns"}, []Sample{{Count: 1, Value: 1}})
+	assert.EqualValues(t, 3, s.Counters().OtherServices)
+}
+
+func TestNamesAreCut(t *testing.T) {
+	set := settings()
+	set.MaxNameBytes = 16
+	s := NewStore(set)
+	s.Fold(Origin{Service: strings.Repeat("s", 100)}, []Span{
+		{Function: strings.Repeat("f", 17), File: strings.Repeat("d", 17), Line: 3},
+		{Function: strings.Repeat("é", 10)},
+		{Function: strings.Repeat("\xff", 20)},
+		{Function: "é" + strings.Repeat("x", 13) + "é"},
+		{Function: strings.Repeat("\x80", 20)},
+	})
+	check(t, s)
+	snapshot, ok := s.Snapshot(strings.Repeat("s", 16), Calls)
+	require.True(t, ok)
+	var names []string
+	for _, n := range snapshot.Nodes {
+		names = append(names, n.Function)
+	}
+	assert.ElementsMatch(t, []string{
+		strings.Repeat("f", 16), strings.Repeat("é", 8), strings.Repeat("\xff", 16), "é" + strings.Repeat("x", 13), strings.Repeat("\x80", 16),
+	}, names)
+	assert.Contains(t, snapshot.Nodes, Node{
+		Parent: -1, Function: strings.Repeat("f", 16), File: strings.Repeat("d", 16), Line: 3, Calls: 1,
+	})
+}
+
+func TestThePlaceOfAFunctionIsTheFirstThatWasTold(t *testing.T) {
+	s := NewStore(settings())
+	s.Fold(Origin{Service: "s"}, []Span{{Function: "f"}, {Function: "f", Line: 7}, {Function: "f", File: "a.go", Line: 8}, {Function: "f", File: "b.go"}})
+	snapshot, _ := s.Snapshot("s", Calls)
+	assert.Equal(t, []Node{{Parent: -1, Function: "f", File: "a.go", Line: 7, Calls: 4}}, snapshot.Nodes)
+}
+
+func TestServicesTell(t *testing.T) {
+	set := settings()
+	c := newClock(&set)
+	begin := c.now
+	s := NewStore(set)
+	c.pass(20 * time.Second)
+	first := c.now
+	for range 5 {
+		c.pass(time.Second)
+		s.Fold(Origin{Service: "s", Instance: "1"}, []Span{
+			{Function: "f", HasThread: true, Thread: 1}, {Function: "f", HasThread: true, Thread: 2, Error: true}, {Function: "f"},
+		})
+		s.Fold(Origin{Service: "s", Instance: "2"}, []Span{{Function: "f", HasThread: true, Thread: 1}})
+	}
+	last := c.now
+	s.FoldSamples(Origin{Service: "r"}, Kind{"samples", "count"}, []Sample{{Count: 1, Value: 1}})
+	s.FoldSamples(Origin{Service: "s"}, Kind{"samples", "count"}, []Sample{{Count: 1, Value: 1}})
+	s.FoldSamples(Origin{Service: "s"}, Kind{"alloc", "bytes"}, []Sample{{Count: 1, Value: 1}})
+	c.pass(time.Second)
+	assert.Equal(t, []Service{
+		{Name: "r", From: last, LastSeen: last, Kinds: []Kind{{"samples", "count"}}},
+		{
+			Name: "s", Threads: 3, Calls: 20, Errors: 5, From: first.Add(time.Second), LastSeen: last, Rate: 2,
+			Kinds: []Kind{Calls, {"alloc", "bytes"}, {"samples", "count"}},
+		},
+	}, s.Services())
+	c.pass(time.Hour)
+	assert.Zero(t, s.Services()[1].Rate)
+	snapshot, _ := s.Snapshot("s", Calls)
+	assert.Equal(t, first.Add(time.Second), snapshot.From)
+	assert.Equal(t, c.now, snapshot.To)
+	assert.NotEqual(t, begin, snapshot.From)
+}
+
+func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {
+	s := NewStore(settings())
+	for i := range maxAllThreads/maxThreads + 1 {
+		for n := range maxThreads + 1 {
+			s.Fold(Origin{Service: fmt.Sprint(i)}, []Span{{Function: "f", HasThread: true, Thread: int64(n)}})
+		}
+	}
+	services := s.Services()
+	assert.Equal(t, maxThreads, services[0].Threads)
+	assert.True(t, services[0].ThreadsMore)
+	sum := 0
+	for _, service := range services {
+		sum += service.Threads
+	}
+	assert.Equal(t, maxAllThreads, sum)
+}
+
+func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
+	set := settings()
+	c := newClock(&set)
+	s := NewStore(set)
+	script(t, s, "main/g b < a took 2", "gone/f c took 2")
+	c.pass(2 * time.Hour)
+	script(t, s, "main/h d < a took 2")
+	assert.False(t, s.Reset("nobody"))
+	s.ResetAll()
+	check(t, s)
+	// What is kept as it came keeps its service.
+	require.Len(t, s.Services(), 2)
+	for i := range set.MaxKeptSpans {
+		script(t, s, fmt.Sprintf("main/x %dx took 1", i%10))
+	}
+	s.Fold(Origin{Service: "main"}, make([]Span, set.MaxKeptSpans))
+	s.ResetAll()
+	check(t, s)
+	require.Len(t, s.Services(), 1)
+	assert.Equal(t, c.now, s.Services()[0].From)
+	assert.Empty(t, treeOf(t, s, "main"))
+	script(t, s, "main/main a took 5")
+	// Its own time is without that of what was called before the reset.
+	assert.Equal(t, "main: 1 calls, 0 errors, total 5, self 3", treeOf(t, s, "main"))
+	script(t, s, "new/f e took 1")
+	assert.Equal(t, "f: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "new"))
+}

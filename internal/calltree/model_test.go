@@ -1,0 +1,154 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// model is the slow and obvious way: all spans are kept, and the tree is built at the end.
+type model struct {
+	spans []modelSpan
+	// known are the spans by their key.
+	known map[spanKey]int
+}
+
+type modelSpan struct {
+	Span
+	service string
+}
+
+func newModel() *model { return &model{known: map[spanKey]int{}} }
+
+// add adds a span, if it comes for the first time.
+func (m *model) add(service string, span Span) {
+	if span.ID != (SpanID{}) {
+		if _, came := m.known[span.key()]; came {
+			return
+		}
+		m.known[span.key()] = len(m.spans)
+	}
+	m.spans = append(m.spans, modelSpan{Span: span, service: service})
+}
+
+// caller is the number of the span that called one, or -1; missing: it has not come.
+func (m *model) caller(i int) (caller int, missing bool) {
+	span := m.spans[i]
+	if span.Parent == (SpanID{}) || span.Remote {
+		return -1, false
+	}
+	caller, came := m.known[span.caller()]
+	switch {
+	case !came:
+		return -1, true
+	case m.spans[caller].service != span.service:
+		return -1, false
+	}
+	return caller, false
+}
+
+// path is the functions from the top to the span.
+func (m *model) path(i int) string {
+	name := m.spans[i].Function
+	if m.spans[i].Truncated {
+		name += " truncated"
+	}
+	caller, missing := m.caller(i)
+	switch {
+	case caller >= 0:
+		return m.path(caller) + "/" + name
+	case missing:
+		return MissingParent.String() + "/" + name
+	}
+	return name
+}
+
+// own is what the span's call took without what it called.
+func (m *model) own(i int) int64 {
+	own := m.spans[i].duration()
+	for j := range m.spans {
+		if caller, _ := m.caller(j); caller == i {
+			own -= m.spans[j].duration()
+		}
+	}
+	return max(0, own)
+}
+
+// owns are what all calls took without what they called.
+func (m *model) owns() []int64 {
+	owns := make([]int64, len(m.spans))
+	for i := range owns {
+		owns[i] = m.own(i)
+	}
+	return owns
+}
+
+// tree is the tree of a service: what came from a span on.
+func (m *model) tree(service string, from int) map[string]values {
+	tree := map[string]values{}
+	for i, own := range m.owns() {
+		if i < from || m.spans[i].service != service {
+			continue
+		}
+		v := values{calls: 1, total: m.spans[i].duration(), self: own}
+		if m.spans[i].Error {
+			v.errors = 1
+		}
+		sum := tree[m.path(i)]
+		sum.add(v)
+		tree[m.path(i)] = sum
+	}
+	return tree
+}
+
+// paths are the nodes of a snapshot that have values, by their paths. The node of callers
+// that were not seen has none but what is below it.
+func paths(t testing.TB, nodes []Node) map[string]values {
+	t.Helper()
+	byPath, all := map[string]values{}, make([]string, len(nodes))
+	missing := int64(0)
+	for i, n := range nodes {
+		name := n.Function
+		if n.Mark == Truncated {
+			name += " truncated"
+		}
+		if n.Parent >= 0 {
+			if !assert.Less(t, int(n.Parent), i, "a parent stands before its children") {
+				return nil
+			}
+			name = all[n.Parent] + "/" + name
+		}
+		all[i] = name
+		v := values{n.Calls, n.Errors, n.Total, n.Self}
+		if n.Mark == MissingParent {
+			missing = v.total
+			v.total = 0
+		} else if n.Parent >= 0 && nodes[n.Parent].Mark == MissingParent {
+			missing -= v.total
+		}
+		if v == (values{}) {
+			continue
+		}
+		assert.NotContains(t, byPath, name)
+		byPath[name] = v
+	}
+	assert.Zero(t, missing, "the total of what is below callers that were not seen")
+	return byPath
+}
+
+// lines are paths to compare, and to read.
+func lines(tree map[string]values) string {
+	var text strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(tree)) {
+		v := tree[path]
+		fmt.Fprintf(&text, "%s: %d calls, %d errors, total %d, self %d\n", path, v.calls, v.errors, v.total, v.self)
+	}
+	return text.String()
+}

@@ -1,0 +1,208 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestNodesOfASnapshotAreInPreOrderTheLargestFirst(t *testing.T) {
+	s := NewStore(settings())
+	script(t, s, "c c < a took 1", "d d < a took 3", "e e < d took 1", "b b < a took 1", "a a took 9", "z z took 10", "w w < y took 5")
+	snapshot, _ := s.Snapshot("s", Calls)
+	var got []string
+	for _, n := range snapshot.Nodes {
+		got = append(got, fmt.Sprint(n.Function, n.Parent))
+	}
+	assert.Equal(t, []string{"z-1", "a-1", "d1", "e2", "b1", "c1", "(parent not seen)-1", "w6"}, got)
+	assert.Equal(t, Node{Parent: -1, Function: "(parent not seen)", Mark: MissingParent, Total: 5}, snapshot.Nodes[6])
+	// A snapshot changes nothing: what waits finds its caller.
+	script(t, s, "y y took 6")
+	assert.NotContains(t, treeOf(t, s, "s"), "not seen")
+	_, ok := s.Snapshot("s", Kind{"cpu", ""})
+	assert.False(t, ok)
+	_, ok = s.Snapshot("nobody", Calls)
+	assert.False(t, ok)
+}
+
+// deepCalls folds a chain of so many calls, with two at the end of it.
+func deepCalls(s *Store, depth int) {
+	trace := traceID(1)
+	for i := range depth + 1 {
+		span := Span{Trace: trace, ID: spanID(i), ParentTrace: trace, Function: fmt.Sprint("f", i), Start: 1, End: 11}
+		if i > 0 {
+			span.Parent = spanID(min(i, depth-1) - 1)
+		}
+		s.Fold(Origin{Service: "s"}, []Span{span})
+	}
+}
+
+func TestWhatIsTooDeepIsOneNode(t *testing.T) {
+	s := NewStore(settings())
+	deepCalls(s, MaxDepth+5)
+	snapshot, _ := s.Snapshot("s", Calls)
+	require.Len(t, snapshot.Nodes, MaxDepth)
+	assert.Equal(t, Node{Parent: MaxDepth - 3, Function: fmt.Sprint("f", MaxDepth-2), Calls: 1, Total: 10}, snapshot.Nodes[MaxDepth-2])
+	assert.Equal(t, Node{
+		Parent: MaxDepth - 2, Function: "(deeper calls)", Mark: Deep, Calls: 7, Total: 10, Self: 20,
+	}, snapshot.Nodes[MaxDepth-1])
+
+	s = NewStore(settings())
+	deepCalls(s, MaxDepth-1)
+	snapshot, _ = s.Snapshot("s", Calls)
+	require.Len(t, snapshot.Nodes, MaxDepth)
+	for _, n := range snapshot.Nodes {
+		require.Equal(t, Plain, n.Mark)
+	}
+}
+
+func TestAWindowIsCollected(t *testing.T) {
+	s := NewStore(settings())
+	script(t, s, "f a took 5")
+	_, err := s.Collect(t.Context(), "nobody", Calls, time.Hour)
+	require.ErrorIs(t, err, ErrNotThere)
+	snapshot, err := s.Collect(t.Context(), "s", Calls, time.Nanosecond)
+	require.NoError(t, err)
+	assert.Empty(t, snapshot.Nodes)
+	assert.Equal(t, "s", snapshot.Service)
+	assert.False(t, snapshot.To.Before(snapshot.From))
+
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Collect(canceled, "s", Calls, time.Hour)
+	require.ErrorIs(t, err, context.Canceled)
+	check(t, s)
+	assert.Zero(t, s.windows)
+	assert.Empty(t, s.services["s"].calls.windows)
+}
+
+func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
+	set := settings()
+	set.MaxWindows = 2
+	s := NewStore(set)
+	script(t, s, "f a took 5")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	for range 2 {
+		go func() {
+			_, err := s.Collect(ctx, "s", Calls, time.Hour)
+			done <- err
+		}()
+	}
+	require.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.windows == 2
+	}, time.Minute, time.Millisecond)
+	_, err := s.Collect(ctx, "s", Calls, time.Hour)
+	require.ErrorIs(t, err, ErrBusy)
+	cancel()
+	for range 2 {
+		require.ErrorIs(t, <-done, context.Canceled)
+	}
+	_, err = s.Collect(t.Context(), "s", Calls, time.Nanosecond)
+	require.NoError(t, err)
+}
+
+func TestSpansAreKeptAsTheyCame(t *testing.T) {
+	set := settings()
+	set.MaxKeptSpans = 4
+	s := NewStore(set)
+	one, two, three := traceID(1), traceID(2), traceID(3)
+	s.Fold(Origin{Service: "s"}, []Span{
+		{Trace: one, ID: spanID(1), ParentTrace: one, Parent: spanID(2), Function: "g", Start: 10, End: 20, HasThread: true, Thread: 7, ThreadName: "main", Error: true},
+		{Trace: one, ID: spanID(2), Function: "f", File: "f.go", Line: 3, Start: 10, End: 30, HasThread: true, Thread: 7, ThreadName: "main"},
+		// Its caller is in another trace.
+		{Trace: two, ID: spanID(3), ParentTrace: one, Parent: spanID(2), Function: "h", Start: 40, End: 35, Truncated: true},
+	})
+	check(t, s)
+	assert.Equal(t, []TraceSummary{
+		{ID: two, Root: "h", Spans: 1, Start: time.Unix(0, 40), End: time.Unix(0, 40)},
+		{ID: one, Root: "g", Spans: 2, Errors: 1, Start: time.Unix(0, 10), End: time.Unix(0, 30)},
+	}, s.Traces("s"))
+	spans, ok := s.Trace(one)
+	require.True(t, ok)
+	assert.Equal(t, []KeptSpan{
+		{ID: spanID(2), Service: "s", Function: "f", File: "f.go", Line: 3, Thread: 7, ThreadName: "main", Start: 10, End: 30},
+		{ID: spanID(1), Parent: spanID(2), Service: "s", Function: "g", Thread: 7, ThreadName: "main", Start: 10, End: 20, Error: true},
+	}, spans)
+	spans, _ = s.Trace(two)
+	assert.Equal(t, []KeptSpan{{ID: spanID(3), Service: "s", Function: "h", Start: 40, End: 40, Truncated: true}}, spans)
+
+	// Older ones make room; those of another service are told where a trace has some of both.
+	s.Fold(Origin{Service: "other"}, []Span{
+		{Trace: one, ID: spanID(4), Function: "x", Start: 5, End: 6},
+		{Trace: one, ID: spanID(5), Function: "x", Start: 5, End: 7},
+	})
+	check(t, s)
+	assert.Equal(t, []TraceSummary{{ID: one, Root: "x", Spans: 3, Dropped: 1, Start: time.Unix(0, 5), End: time.Unix(0, 30)}}, s.Traces("other"))
+	assert.Len(t, s.Traces("s"), 2)
+	assert.Nil(t, s.Traces("nobody"))
+	for i := range 10 {
+		s.Fold(Origin{Service: "s"}, []Span{{Trace: three, ID: spanID(10 + i), Function: "y"}})
+		check(t, s)
+	}
+	_, ok = s.Trace(one)
+	assert.False(t, ok)
+	assert.Equal(t, []TraceSummary{{ID: three, Root: "y", Spans: 4, Dropped: 6, Start: time.Unix(0, 0), End: time.Unix(0, 0)}}, s.Traces("s"))
+	assert.EqualValues(t, 2, s.Counters().DroppedTraces)
+	assert.EqualValues(t, 11, s.Counters().DroppedKept)
+	assert.Empty(t, s.Traces("other"))
+}
+
+func TestSamplesAreFolded(t *testing.T) {
+	s := NewStore(settings())
+	cpu := Kind{"cpu", "nanoseconds"}
+	s.FoldSamples(Origin{Service: "r"}, cpu, []Sample{
+		{Frames: []Frame{{Function: "main", File: "m.rb", Line: 1}, {Function: "fib"}, {Function: "fib"}}, Count: 3, Value: 30, HasThread: true, Thread: 1},
+		{Frames: []Frame{{Function: "main"}}, Count: 1, Value: 5},
+		{Frames: []Frame{{Function: "x"}}, IsCut: true, Count: 1, Value: 1},
+		{Count: 1, Value: 2},
+	})
+	check(t, s)
+	snapshot, ok := s.Snapshot("r", cpu)
+	require.True(t, ok)
+	assert.Equal(t, []Node{
+		{Parent: -1, Function: "main", File: "m.rb", Line: 1, Calls: 1, Total: 35, Self: 5},
+		{Parent: 0, Function: "fib", Total: 30},
+		{Parent: 1, Function: "fib", Calls: 3, Total: 30, Self: 30},
+		{Parent: -1, Function: "(parent not seen)", Mark: MissingParent, Calls: 1, Total: 3, Self: 2},
+		{Parent: 3, Function: "x", Calls: 1, Total: 1, Self: 1},
+	}, snapshot.Nodes)
+	assert.EqualValues(t, 4, s.Counters().Samples)
+	s.Reset("r")
+	check(t, s)
+	snapshot, ok = s.Snapshot("r", cpu)
+	assert.False(t, ok && len(snapshot.Nodes) > 0)
+}
+
+func TestThereAreNoMoreKindsThanKnown(t *testing.T) {
+	s := NewStore(settings())
+	for i := range maxKinds + 2 {
+		s.FoldSamples(Origin{Service: "r"}, Kind{Type: fmt.Sprint(i)}, []Sample{{Count: 1, Value: 2}, {Count: 1, Value: 2}})
+	}
+	check(t, s)
+	assert.Len(t, s.Services()[0].Kinds, maxKinds)
+	assert.EqualValues(t, 4, s.Counters().DroppedSamples)
+}
+
+func TestStacksThatAreTooDeepAreCutAtTheTop(t *testing.T) {
+	s := NewStore(settings())
+	frames := make([]Frame, MaxDepth+10)
+	for i := range frames {
+		frames[i].Function = fmt.Sprint("f", i)
+	}
+	s.FoldSamples(Origin{Service: "r"}, Kind{Type: "cpu"}, []Sample{{Frames: frames, Count: 1, Value: 7}})
+	snapshot, _ := s.Snapshot("r", Kind{Type: "cpu"})
+	require.Len(t, snapshot.Nodes, MaxDepth-1)
+	assert.Equal(t, MissingParent, snapshot.Nodes[0].Mark)
+	assert.Equal(t, fmt.Sprint("f", MaxDepth+9), snapshot.Nodes[MaxDepth-2].Function)
+	assert.EqualValues(t, 7, snapshot.Nodes[MaxDepth-2].Self)
+}

@@ -1,0 +1,212 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// stories is how many random ones a test tells.
+const stories = 150
+
+// settings are bounds that nothing reaches.
+func settings() Settings {
+	return Settings{
+		PendingTimeout: time.Hour, MaxServices: 100, MaxNodes: 1_000_000, MaxPending: 1_000_000,
+		MaxNameBytes: 1024, MaxNamesBytes: 64 << 20, MaxKeptSpans: 100, MaxWindows: 10,
+	}
+}
+
+func traceID(n int) (id TraceID) { binary.BigEndian.PutUint64(id[8:], uint64(n)+1); return id }
+func spanID(n int) (id SpanID)   { binary.BigEndian.PutUint64(id[:], uint64(n)+1); return id }
+
+// randomSpans makes spans of calls that call each other: in several traces, some of them
+// cut, and services; of few functions, so that many have the same path. Children may take
+// longer than their parents. Each has the service in which it was.
+func randomSpans(random *rand.Rand) (spans []modelSpan) {
+	number, services, names := 1+random.IntN(150), 1+random.IntN(3), 1+random.IntN(5)
+	reach := 1 + random.IntN(number)
+	for i := range number {
+		span := modelSpan{service: fmt.Sprint("service ", random.IntN(services))}
+		span.Trace, span.ID = traceID(i/50), spanID(i)
+		span.Function = fmt.Sprint("f", random.IntN(names))
+		span.Start = 1 + random.Uint64N(100)
+		span.End = span.Start + random.Uint64N(100)
+		span.Error, span.Truncated = random.IntN(5) == 0, random.IntN(10) == 0
+		span.HasThread, span.Thread = random.IntN(2) == 0, random.Int64N(4)
+		if parent := i - 1 - random.IntN(reach); parent >= 0 {
+			p := spans[parent]
+			span.ParentTrace, span.Parent = p.Trace, p.ID
+			if random.IntN(4) > 0 {
+				span.service = p.service
+			}
+			span.Remote = random.IntN(20) == 0
+		}
+		spans = append(spans, span)
+	}
+	return spans
+}
+
+// story is spans that come in some order to a store and a model.
+type story struct {
+	t      *testing.T
+	random *rand.Rand
+	store  *Store
+	model  *model
+	rest   []modelSpan
+	now    time.Time
+}
+
+func newStory(t *testing.T, seed uint64, s Settings) *story {
+	st := &story{t: t, random: rand.New(rand.NewPCG(seed, 1)), model: newModel(), now: time.Unix(1_700_000_000, 0)}
+	s.Now = func() time.Time { return st.now }
+	st.store = NewStore(s)
+	st.rest = randomSpans(st.random)
+	switch st.random.IntN(4) {
+	case 0: // as they are: parents first
+	case 1: // children first
+		for i, j := 0, len(st.rest)-1; i < j; i, j = i+1, j-1 {
+			st.rest[i], st.rest[j] = st.rest[j], st.rest[i]
+		}
+	default:
+		st.random.Shuffle(len(st.rest), func(i, j int) { st.rest[i], st.rest[j] = st.rest[j], st.rest[i] })
+	}
+	// Some never come, and some come again.
+	st.rest = st.rest[st.random.IntN(1+len(st.rest)/5):]
+	for range st.random.IntN(3) {
+		st.rest = append(st.rest, st.rest[st.random.IntN(len(st.rest))])
+	}
+	return st
+}
+
+// take takes the next spans, which are of one service.
+func (st *story) take() {
+	var batch []Span
+	service := st.rest[0].service
+	for most := 1 + st.random.IntN(20); len(st.rest) > 0 && len(batch) < most && st.rest[0].service == service; st.rest = st.rest[1:] {
+		batch = append(batch, st.rest[0].Span)
+		st.model.add(service, st.rest[0].Span)
+	}
+	st.store.Fold(Origin{Service: service}, batch)
+	if st.random.IntN(5) == 0 {
+		check(st.t, st.store)
+	}
+}
+
+func (st *story) services() []string { return []string{"service 0", "service 1", "service 2"} }
+
+// However calls and their callers come, the tree is at every moment that of all that came
+// until then.
+func TestTheTreeIsThatOfAllThatCame(t *testing.T) {
+	for seed := range uint64(stories) {
+		st := newStory(t, seed, settings())
+		for len(st.rest) > 0 {
+			st.take()
+			if len(st.rest) > 0 && st.random.IntN(10) > 0 {
+				continue
+			}
+			for _, service := range st.services() {
+				want := st.model.tree(service, 0)
+				snapshot, ok := st.store.Snapshot(service, Calls)
+				require.Equal(t, len(want) > 0, ok)
+				require.Equal(t, lines(want), lines(paths(t, snapshot.Nodes)), "seed %d, %s", seed, service)
+			}
+		}
+		counters := st.store.Counters()
+		require.EqualValues(t, len(st.model.spans), counters.Spans)
+		require.Zero(t, counters.ParentsNotSeen)
+	}
+}
+
+// A window has what came in it, at the paths that it has at its end; so has a tree that was
+// reset. Own times are without all that was called, whenever it came.
+func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
+	for seed := range uint64(stories) {
+		st := newStory(t, seed, settings())
+		for range st.random.IntN(1 + len(st.rest)) {
+			if len(st.rest) > 1 {
+				st.take()
+			}
+		}
+		const service = "service 0"
+		from := len(st.model.spans)
+		tree, window, err := st.store.open(service, Calls)
+		if err != nil {
+			require.ErrorIs(t, err, ErrNotThere)
+			continue
+		}
+		isReset := st.random.IntN(2) == 0
+		if isReset {
+			st.store.Reset(service)
+			check(t, st.store)
+		}
+		for range st.random.IntN(1 + len(st.rest)) {
+			if len(st.rest) > 0 {
+				st.take()
+			}
+		}
+		copied, values, _ := st.store.close(tree, window)
+		copied.show(values)
+		want := lines(st.model.tree(service, from))
+		require.Equal(t, want, lines(paths(t, copied.tell())), "seed %d", seed)
+		if isReset {
+			snapshot, _ := st.store.Snapshot(service, Calls)
+			require.Equal(t, want, lines(paths(t, snapshot.Nodes)), "seed %d", seed)
+		}
+	}
+}
+
+// With too little room paths are folded, and callers not found, but no call is lost, and
+// what is held stays within its bounds.
+func TestNoCallIsLostWhereThereIsTooLittleRoom(t *testing.T) {
+	folded, notSeen := uint64(0), uint64(0)
+	for seed := range uint64(stories) {
+		s := settings()
+		random := rand.New(rand.NewPCG(seed, 2))
+		s.MaxNodes, s.MaxPending, s.MaxServices, s.MaxKeptSpans = 10+random.IntN(30), 4+random.IntN(60), 1+random.IntN(3), random.IntN(30)
+		s.PendingTimeout = time.Duration(1+random.IntN(20)) * time.Second
+		if random.IntN(4) == 0 {
+			s.MaxNamesBytes = 6 * bytesOfFunction
+		}
+		st := newStory(t, seed, s)
+		calls, errors, own := map[string]uint64{}, uint64(0), int64(0)
+		for len(st.rest) > 0 {
+			st.now = st.now.Add(time.Duration(random.IntN(3)) * time.Second)
+			st.take()
+			// A span makes two nodes at the most, and so does one that is given up.
+			require.LessOrEqual(t, st.store.Usage().Nodes, s.MaxNodes+20*4)
+		}
+		for _, service := range st.store.Services() {
+			snapshot, ok := st.store.Snapshot(service.Name, Calls)
+			require.True(t, ok)
+			for _, n := range snapshot.Nodes {
+				calls[service.Name] += n.Calls
+				errors += n.Errors
+				own += n.Self
+				require.GreaterOrEqual(t, n.Self, int64(0))
+				require.GreaterOrEqual(t, n.Total, int64(0))
+			}
+			require.Equal(t, service.Calls, calls[service.Name])
+		}
+		counters := st.store.Counters()
+		sum := uint64(0)
+		for _, n := range calls {
+			sum += n
+		}
+		require.Equal(t, counters.Spans, sum, "seed %d", seed)
+		require.GreaterOrEqual(t, sum, uint64(len(st.model.spans)))
+		folded += counters.FoldedPaths
+		notSeen += counters.ParentsNotSeen.Limit + counters.ParentsNotSeen.Timeout
+		check(t, st.store)
+	}
+	assert.Positive(t, folded)
+	assert.Positive(t, notSeen)
+}

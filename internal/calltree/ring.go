@@ -1,0 +1,203 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// ring keeps the spans that came last, as they came.
+type ring struct {
+	spans []keptSpan
+	most  int
+	// next is where the next one goes, once the ring is full.
+	next int
+	// traces are those of which spans are kept. newest and oldest were looked up last, for
+	// what is kept and for what makes room: spans of a trace mostly come together.
+	traces         map[TraceID]*keptTrace
+	newest, oldest *keptTrace
+	// release is called with what makes room.
+	release func(*keptSpan)
+}
+
+// keptSpan is a span in the ring. The tree is that of its service.
+type keptSpan struct {
+	trace                        TraceID
+	id, parent                   SpanID
+	start, end                   int64
+	thread                       int64
+	tree, function, threadNumber uint32
+	failed, truncated            bool
+}
+
+type keptTrace struct {
+	id TraceID
+	// kept is how many spans are kept, and dropped how many made room for others.
+	kept, dropped int
+}
+
+func newRing(most int, release func(*keptSpan)) ring {
+	return ring{most: most, traces: map[TraceID]*keptTrace{}, release: release}
+}
+
+// add keeps a span.
+func (r *ring) add(span keptSpan) {
+	if len(r.spans) < r.most {
+		r.spans = append(r.spans, span)
+	} else {
+		r.drop(&r.spans[r.next])
+		r.spans[r.next] = span
+		r.next = (r.next + 1) % r.most
+	}
+	if r.newest == nil || r.newest.id != span.trace {
+		r.newest = r.traces[span.trace]
+		if r.newest == nil {
+			r.newest = &keptTrace{id: span.trace}
+			r.traces[span.trace] = r.newest
+		}
+	}
+	r.newest.kept++
+}
+
+func (r *ring) drop(span *keptSpan) {
+	r.release(span)
+	if r.oldest == nil || r.oldest.id != span.trace {
+		r.oldest = r.traces[span.trace]
+	}
+	r.oldest.kept--
+	r.oldest.dropped++
+	if r.oldest.kept > 0 {
+		return
+	}
+	delete(r.traces, span.trace)
+	if r.newest == r.oldest {
+		r.newest = nil
+	}
+	r.oldest = nil
+}
+
+// clear drops all.
+func (r *ring) clear() {
+	for i := range r.spans {
+		r.drop(&r.spans[i])
+	}
+	r.spans, r.next = nil, 0
+}
+
+// keep keeps a span as it came.
+func (s *Store) keep(sv *service, span *Span, function uint32) {
+	thread := uint32(0)
+	if span.HasThread {
+		thread = sv.threads.number(span.Thread, span.ThreadName)
+	}
+	if s.settings.MaxKeptSpans == 0 {
+		return
+	}
+	kept := keptSpan{
+		trace: span.Trace, id: span.ID, start: clamp(span.Start), thread: span.Thread,
+		tree: sv.calls.number, function: function, threadNumber: thread,
+		failed: span.Error, truncated: span.Truncated,
+	}
+	kept.end = plus(kept.start, span.duration())
+	if span.ParentTrace == span.Trace {
+		kept.parent = span.Parent
+	}
+	sv.calls.functions.ref(function)
+	s.kept.add(kept)
+}
+
+func (s *Store) releaseKept(span *keptSpan) {
+	s.counters.DroppedKept++
+	if s.kept.traces[span.trace].kept == 1 {
+		s.counters.DroppedTraces++
+	}
+	s.trees[span.tree].functions.unref(span.function)
+}
+
+// Traces tells of the traces of which spans of the service are kept, the latest first.
+func (s *Store) Traces(service string) []TraceSummary {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sv, ok := s.services[service]
+	if !ok {
+		return nil
+	}
+	found := s.summaries(sv)
+	all := make([]TraceSummary, 0, len(found))
+	for _, f := range found {
+		if f.isOfService {
+			all = append(all, f.TraceSummary)
+		}
+	}
+	slices.SortFunc(all, func(a, b TraceSummary) int {
+		return cmp.Or(b.End.Compare(a.End), slices.Compare(a.ID[:], b.ID[:]))
+	})
+	return all
+}
+
+// summary is a trace that is being summed up.
+type summary struct {
+	TraceSummary
+	first, last int64
+	isOfService bool
+}
+
+func (s *Store) summaries(sv *service) map[TraceID]*summary {
+	found := map[TraceID]*summary{}
+	var at *summary
+	for i := range s.kept.spans {
+		span := &s.kept.spans[i]
+		if at == nil || at.ID != span.trace {
+			if at = found[span.trace]; at == nil {
+				at = &summary{TraceSummary: TraceSummary{ID: span.trace, Dropped: s.kept.traces[span.trace].dropped}}
+				found[span.trace] = at
+			}
+		}
+		at.Spans++
+		if span.failed {
+			at.Errors++
+		}
+		at.isOfService = at.isOfService || span.tree == sv.calls.number
+		if at.Spans == 1 || span.start < at.first {
+			at.first = span.start
+			at.Root = s.trees[span.tree].functions.all[span.function].name
+			at.Start = time.Unix(0, span.start)
+		}
+		if at.Spans == 1 || span.end > at.last {
+			at.last = span.end
+			at.End = time.Unix(0, span.end)
+		}
+	}
+	return found
+}
+
+// Trace gives the spans of a trace that are kept, in the order of their starts; callers
+// before what they call, where both start at once and the caller took longer.
+func (s *Store) Trace(id TraceID) ([]KeptSpan, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var spans []KeptSpan
+	for i := range s.kept.spans {
+		if span := &s.kept.spans[i]; span.trace == id {
+			spans = append(spans, s.tellKept(span))
+		}
+	}
+	slices.SortStableFunc(spans, func(a, b KeptSpan) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+	})
+	return spans, len(spans) > 0
+}
+
+func (s *Store) tellKept(span *keptSpan) KeptSpan {
+	t := s.trees[span.tree]
+	f := &t.functions.all[span.function]
+	return KeptSpan{
+		ID: span.id, Parent: span.parent, Service: t.owner.name,
+		Function: f.name, File: f.file, Line: f.line,
+		Thread: span.thread, ThreadName: t.owner.threads.names[span.threadNumber],
+		Start: span.start, End: span.end, Error: span.failed, Truncated: span.truncated,
+	}
+}

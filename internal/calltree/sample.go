@@ -1,0 +1,82 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+// Sample is a stack, and what was found of it.
+type Sample struct {
+	// Frames are from the outermost on.
+	Frames []Frame
+	// IsCut says that there were more, above the first.
+	IsCut bool
+	// Count is how many samples there were, and Value what they were of, all together.
+	Count uint64
+	Value int64
+
+	HasThread  bool
+	Thread     int64
+	ThreadName string
+}
+
+// Frame is a place in a stack.
+type Frame struct {
+	Function, File string
+	Line           int64
+}
+
+// FoldSamples folds samples of one service and kind, which is not [Calls]. Texts are copied
+// where they are kept.
+func (s *Store) FoldSamples(from Origin, kind Kind, samples []Sample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.second()
+	s.expire(now)
+	sv := s.service(from.Service, uint64(len(samples)))
+	sv.seenAt(s.now(), now, 0)
+	sv.threads.begin(from.Instance)
+	t := s.profile(sv, kind)
+	if t == nil {
+		s.counters.DroppedSamples += uint64(len(samples))
+		return
+	}
+	for i := range samples {
+		s.makeRoom()
+		if sample := &samples[i]; sample.HasThread {
+			sv.threads.number(sample.Thread, sample.ThreadName)
+		}
+		s.foldSample(t, &samples[i])
+	}
+	s.counters.Samples += uint64(len(samples))
+}
+
+// profile is the tree of a kind, which is new if it wasn't there, or nil where there are
+// too many.
+func (s *Store) profile(sv *service, kind Kind) *tree {
+	most := s.settings.MaxNameBytes
+	kind = Kind{Type: cut(kind.Type, most), Unit: cut(kind.Unit, most)}
+	t := sv.profiles[kind]
+	if t == nil && len(sv.profiles) < maxKinds {
+		t = s.plant(sv)
+		sv.profiles[kind.clone()] = t
+	}
+	return t
+}
+
+// foldSample adds a sample to each path that leads to where it was taken.
+func (s *Store) foldSample(t *tree, sample *Sample) {
+	frames, isCut, most := sample.Frames, sample.IsCut, s.settings.MaxNameBytes
+	if len(frames) > maxFrames {
+		frames, isCut = frames[len(frames)-maxFrames:], true
+	}
+	n := uint32(top)
+	if isCut || len(frames) == 0 {
+		n = t.child(top, labelMissing)
+	}
+	for _, f := range frames {
+		function := t.functions.number(f.Function, most)
+		t.functions.place(function, f.File, f.Line, most)
+		n = t.child(n, newLabel(function, Plain))
+		t.add(n, values{total: sample.Value})
+	}
+	t.add(n, values{calls: sample.Count, self: sample.Value})
+}

@@ -1,0 +1,88 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Service is what is known of a service.
+type Service struct {
+	// Name is the service's as telemetry told it: it can be anything, empty too.
+	Name string
+	// Threads is how many threads made calls since the start; ThreadsMore that there were
+	// more than are counted.
+	Threads     int
+	ThreadsMore bool
+	// Calls and Errors are since From, the start or the last reset.
+	Calls, Errors uint64
+	From          time.Time
+	// Rate is how many calls came in a second, of late.
+	Rate float64
+	// LastSeen is when the last call or sample came.
+	LastSeen time.Time
+	// Kinds are those that there are trees of: Calls first, then in the order of their
+	// texts.
+	Kinds []Kind
+}
+
+// service is a service of a store.
+type service struct {
+	name     string
+	calls    *tree
+	profiles map[Kind]*tree
+	threads  threads
+	// called: calls came, and not samples alone.
+	called        bool
+	count, errors uint64
+	from, last    time.Time
+	rate          rate
+}
+
+// seenAt says that so many calls or samples came.
+func (sv *service) seenAt(now time.Time, second uint32, calls int) {
+	sv.last = now
+	sv.rate.add(second, uint64(calls))
+}
+
+// counted counts a call.
+func (sv *service) counted(failed bool) {
+	sv.called = true
+	sv.count++
+	if failed {
+		sv.errors++
+	}
+}
+
+// trees are all trees of the service.
+func (sv *service) trees() []*tree {
+	all := []*tree{sv.calls}
+	for _, t := range sv.profiles {
+		all = append(all, t)
+	}
+	return all
+}
+
+func (sv *service) tell(second uint32) Service {
+	return Service{
+		Name: sv.name, Threads: sv.threads.count(), ThreadsMore: sv.threads.more,
+		Calls: sv.count, Errors: sv.errors, From: sv.from,
+		Rate: sv.rate.of(second), LastSeen: sv.last, Kinds: sv.kinds(),
+	}
+}
+
+// kinds are those of which something came.
+func (sv *service) kinds() []Kind {
+	kinds := slices.SortedFunc(maps.Keys(sv.profiles), func(a, b Kind) int {
+		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Unit, b.Unit))
+	})
+	if sv.called {
+		kinds = slices.Insert(kinds, 0, Calls)
+	}
+	return kinds
+}

@@ -1,0 +1,172 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import "math"
+
+// makeRoom makes room for one more span or sample.
+func (s *Store) makeRoom() {
+	// One of its own, and one of its caller.
+	for s.seen.total()+2 > s.settings.MaxPending {
+		s.forgetOldest()
+	}
+	if s.used.nodes >= s.settings.MaxNodes || s.used.names >= s.settings.MaxNamesBytes {
+		s.shrink()
+	}
+}
+
+// forgetOldest forgets what matters least: of the calls that came the one that did longest
+// ago, since most callees come before their callers; or else gives up what waits longest.
+func (s *Store) forgetOldest() {
+	if n := s.seen.lists[seenFolded].first; n != 0 {
+		s.counters.Forgotten++
+		s.forget(n)
+		return
+	}
+	s.counters.ParentsNotSeen.Limit++
+	s.giveUp(s.seen.lists[seenWaiting].first)
+}
+
+const (
+	// shrinkBy is what part of a bound is made free at once, so that it is seldom done.
+	shrinkBy = 10
+	// waitingPart is what part of all nodes may be those that wait; half as many are left.
+	waitingPart = 10
+)
+
+// shrink makes a tenth of the nodes, and of the bytes of their names, free:
+//
+//  1. Where many nodes wait, those that wait longest are given up: in small trees there
+//     would be little to fold.
+//  2. The smallest paths of all trees are folded, each measured by what part of its tree
+//     it is, whatever the tree counts in.
+//  3. Where that was too few, because each of them left a node "(folded)" behind, twice as
+//     many are.
+//  4. Where names alone are too many, those of spans that are kept go too.
+func (s *Store) shrink() {
+	if s.seen.count(seenWaiting) > s.settings.MaxNodes/waitingPart {
+		for s.seen.count(seenWaiting) > s.settings.MaxNodes/waitingPart/2 {
+			s.counters.ParentsNotSeen.Limit++
+			s.giveUp(s.seen.lists[seenWaiting].first)
+		}
+	}
+	for most := max(1, s.settings.MaxNodes/shrinkBy); !s.hasShrunk() && most < 4*s.settings.MaxNodes; most *= 2 {
+		s.foldSmallest(most)
+	}
+	if !s.hasShrunk() {
+		s.kept.clear()
+	}
+}
+
+func (s *Store) hasShrunk() bool {
+	return s.used.nodes <= s.settings.MaxNodes-s.settings.MaxNodes/shrinkBy &&
+		s.used.names <= s.settings.MaxNamesBytes-s.settings.MaxNamesBytes/shrinkBy
+}
+
+// foldSmallest folds about so many of the smallest paths.
+func (s *Store) foldSmallest(number int) {
+	var sizes sizes
+	for _, t := range s.trees {
+		if t != nil {
+			t.measure(&sizes)
+		}
+	}
+	limit := sizes.smallest(number)
+	for _, t := range s.trees {
+		if t != nil {
+			s.order = t.preOrder(s.order[:0])
+			s.counters.FoldedPaths += t.foldUpTo(limit, s.order)
+		}
+	}
+}
+
+// sizes counts paths by their size, of which each step is a sixteenth to a thirty-second
+// more than the one below.
+type sizes [math.MaxUint16 + 1]uint32
+
+// size is the step of a part of a tree.
+func size(part float64) uint16 { return uint16(math.Float64bits(part) >> 48) }
+
+// smallest is the size up to which there are about so many paths, or all.
+func (s *sizes) smallest(number int) uint16 {
+	sum := 0
+	for i, n := range s {
+		if sum += int(n); sum >= number {
+			return uint16(i)
+		}
+	}
+	return math.MaxUint16
+}
+
+// measure counts the paths of the tree.
+func (t *tree) measure(sizes *sizes) {
+	all := t.sum()
+	for i := range t.nodes {
+		if t.canFold(uint32(i)) {
+			sizes[size(t.part(uint32(i), all))]++
+		}
+	}
+}
+
+// sum is the total of all that is below the top, and of what waits.
+func (t *tree) sum() float64 {
+	all := 0.0
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if parent := &t.nodes[n.parent]; n.state == statePlaced && n.label != labelMissing &&
+			(n.parent == top || parent.label == labelMissing || parent.state == stateWaiting) {
+			all += math.Abs(float64(n.total))
+		}
+	}
+	return all
+}
+
+// part is what part of the tree a path is.
+func (t *tree) part(n uint32, all float64) float64 {
+	if all == 0 {
+		return 0
+	}
+	return math.Abs(float64(t.nodes[n].total)) / all
+}
+
+// canFold reports whether a node is a path of a function.
+func (t *tree) canFold(n uint32) bool {
+	at := &t.nodes[n]
+	return n != top && at.state == statePlaced && at.label.function() != 0
+}
+
+// preOrder is all nodes but the merged and the free ones, each before what is below it.
+func (t *tree) preOrder(order []uint32) []uint32 {
+	for i := range t.nodes {
+		if i == top || t.nodes[i].state == stateWaiting {
+			for n := uint32(i); ; {
+				order = append(order, n)
+				if n = t.following(n, uint32(i)); n == 0 {
+					break
+				}
+			}
+		}
+	}
+	return order
+}
+
+// foldUpTo folds the nodes, in pre-order, that are no larger than the limit, and below which
+// nothing is that wasn't folded. It says how many that were.
+func (t *tree) foldUpTo(limit uint16, order []uint32) (folded uint64) {
+	all := t.sum()
+	for i := len(order) - 1; i >= 0; i-- {
+		n := order[i]
+		if !t.canFold(n) || size(t.part(n, all)) > limit {
+			continue
+		}
+		if below := t.nodes[n].first; below != 0 && (t.nodes[below].label != labelFolded || t.nodes[below].next != 0) {
+			continue
+		}
+		parent := t.nodes[n].parent
+		t.displace(n)
+		t.absorb(n, t.child(parent, labelFolded))
+		folded++
+	}
+	return folded
+}

@@ -1,0 +1,50 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+// Origin is who made calls, or was sampled.
+type Origin struct {
+	Service string
+	// Instance tells threads of one ID apart, and is shown nowhere.
+	Instance string
+}
+
+// Span is a call that ended.
+type Span struct {
+	Trace TraceID
+	// ID is zero where none was told: then it is not known what it called.
+	ID SpanID
+	// Parent is the caller, and ParentTrace its trace, which can be another's where a
+	// trace was cut; zero: there is none.
+	ParentTrace TraceID
+	Parent      SpanID
+	// Remote says that the caller is in another service.
+	Remote bool
+
+	Function string
+	File     string
+	Line     int64 // 0: not told
+	// Start and End are nanoseconds since 1970. A call that ends before it starts, or of
+	// which one of them is not told, took no time.
+	Start, End uint64
+	Error      bool
+	Truncated  bool
+
+	HasThread  bool
+	Thread     int64
+	ThreadName string
+}
+
+func (s *Span) duration() int64 {
+	if s.Start == 0 || s.End < s.Start {
+		return 0
+	}
+	return clamp(s.End - s.Start)
+}
+
+func (s *Span) key() spanKey    { return spanKey{s.Trace, s.ID} }
+func (s *Span) caller() spanKey { return spanKey{s.ParentTrace, s.Parent} }
+
+// hasCaller reports whether the caller can be in the span's own tree.
+func (s *Span) hasCaller() bool { return s.Parent != (SpanID{}) && !s.Remote }

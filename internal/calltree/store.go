@@ -1,0 +1,175 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Store has the trees of all services. It can be used by several goroutines at once; a
+// reader holds it for as long as copying takes, and does the rest by itself.
+type Store struct {
+	settings Settings
+	now      func() time.Time
+	start    time.Time
+
+	mu       sync.Mutex
+	services map[string]*service
+	// trees are those of all services by number; nil: the number is free.
+	trees    []*tree
+	used     usage
+	seen     seen
+	kept     ring
+	counters Counters
+	// expired is the second in which was looked for what waits for too long.
+	expired uint32
+	// windows and threads are how many there are.
+	windows, threads int
+	// epoch is how often it was begun to count anew: by a reset, or for a window.
+	epoch uint32
+	// lastCaller is the span that was looked up last as a caller, if it is still seen.
+	lastCaller uint32
+	// hashes and order are memory that is used again.
+	hashes [128]uint32
+	order  []uint32
+}
+
+// NewStore makes a store that is empty.
+func NewStore(settings Settings) *Store {
+	s := &Store{settings: settings, now: settings.Now, services: map[string]*service{}, seen: newSeen()}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.start = s.now()
+	s.kept = newRing(settings.MaxKeptSpans, s.releaseKept)
+	return s
+}
+
+// second is how many seconds the store is there.
+func (s *Store) second() uint32 { return uint32(max(0, s.now().Sub(s.start)) / time.Second) }
+
+// service gives the service of a name, of which so much came.
+func (s *Store) service(name string, came uint64) *service {
+	if sv, ok := s.services[name]; ok {
+		return sv
+	}
+	name = cut(name, s.settings.MaxNameBytes)
+	if sv, ok := s.services[name]; ok {
+		return sv
+	}
+	if len(s.services) >= s.settings.MaxServices {
+		s.counters.OtherServices += came
+		if name = OtherServices; s.services[name] != nil {
+			return s.services[name]
+		}
+	}
+	sv := &service{name: strings.Clone(name), from: s.now(), profiles: map[Kind]*tree{}, threads: newThreads(&s.threads)}
+	sv.calls = s.plant(sv)
+	s.services[sv.name] = sv
+	return sv
+}
+
+// plant makes a tree of a service.
+func (s *Store) plant(sv *service) *tree {
+	t := newTree(&s.used)
+	t.owner = sv
+	number := slices.Index(s.trees, nil)
+	if number < 0 {
+		number = len(s.trees)
+		s.trees = append(s.trees, nil)
+	}
+	t.number = uint32(number)
+	s.trees[number] = t
+	return t
+}
+
+// tree is the tree of a service and kind, or nil.
+func (s *Store) tree(service string, kind Kind) *tree {
+	sv, ok := s.services[service]
+	switch {
+	case !ok:
+		return nil
+	case kind == Calls:
+		return sv.calls
+	default:
+		return sv.profiles[kind]
+	}
+}
+
+// Services tells of all services, sorted by name.
+func (s *Store) Services() []Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.second()
+	s.expire(now)
+	all := make([]Service, 0, len(s.services))
+	for _, sv := range s.services {
+		all = append(all, sv.tell(now))
+	}
+	slices.SortFunc(all, func(a, b Service) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Reset forgets what was counted of a service until now, and reports whether there is such
+// a service. Its windows begin anew.
+func (s *Store) Reset(service string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sv, ok := s.services[service]
+	if ok {
+		s.reset(sv)
+	}
+	return ok
+}
+
+// ResetAll resets all services, and forgets those of which nothing waits and is remembered.
+func (s *Store) ResetAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sv := range s.services {
+		s.reset(sv)
+	}
+}
+
+// reset leaves calls that wait, or are remembered, their places and times, so that the own
+// time of their callers is right.
+func (s *Store) reset(sv *service) {
+	sv.from, sv.count, sv.errors = s.now(), 0, 0
+	s.epoch++
+	idle := true
+	for _, t := range sv.trees() {
+		t.clear(sv.from, s.epoch)
+		idle = idle && t.isIdle()
+	}
+	if !idle {
+		return
+	}
+	for _, t := range sv.trees() {
+		s.trees[t.number] = nil
+	}
+	s.threads -= sv.threads.count()
+	delete(s.services, sv.name)
+}
+
+// clear takes all values from the nodes, and frees those that nothing needs.
+func (t *tree) clear(now time.Time, epoch uint32) {
+	t.epoch = epoch
+	for i := range t.nodes {
+		t.nodes[i].values = values{}
+	}
+	for _, w := range t.windows {
+		*w = *newWindow(now, epoch)
+	}
+	for i := range t.nodes {
+		t.prune(uint32(i))
+	}
+}
+
+// isIdle reports whether nothing of the tree is needed.
+func (t *tree) isIdle() bool {
+	return t.live == 0 && len(t.functions.numbers) == 0 && len(t.windows) == 0
+}

@@ -1,0 +1,336 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import (
+	"math/bits"
+	"math/rand/v2"
+)
+
+// tree is a call tree that grows: a node for each path from the top. Beside the paths that
+// are known from the top on there are fragments: paths below a call that has not come, each
+// below a node that waits to be given its function and its place.
+//
+// Nodes are found by number in one slice without pointers, and used again. Merging two of
+// one path leaves one; where somebody still refers to the other it leads there.
+type tree struct {
+	// number is the tree's in its store, and owner the service that it is of.
+	number uint32
+	owner  *service
+	used   *usage
+	// nodes has the top as number 0, which is no child of any.
+	nodes []node
+	free  uint32 // a list by next; 0: none
+	live  int    // nodes that are neither free nor merged, but for the top
+	// children finds nodes by parent and label. Nodes that wait are not in it.
+	children  index
+	functions functions
+	windows   []*window
+	// epoch is the store's since which is counted.
+	epoch uint32
+	seed      uint64
+	// pairs is memory of merge that is used again.
+	pairs []pair
+}
+
+const top = 0
+
+// node is a path.
+type node struct {
+	// parent is what the node is below, or what it was merged into. Nodes that wait, and
+	// the top, have none.
+	parent uint32
+	label  label
+	// first is its first child; next and prev are its siblings. 0: none.
+	first, next, prev uint32
+	// refs is how many spans, and merged nodes, refer to it.
+	refs  uint32
+	state state
+	values
+}
+
+// label is what tells children of one parent apart: the number of a function, and a mark.
+type label uint32
+
+const (
+	markBits = 3
+	markMask = 1<<markBits - 1
+)
+
+func newLabel(function uint32, m Mark) label { return label(function<<markBits | uint32(m)) }
+func (l label) function() uint32             { return uint32(l) >> markBits }
+func (l label) mark() Mark                   { return Mark(l & markMask) }
+
+// The labels of nodes that stand for something else than a function.
+var (
+	labelMissing = newLabel(0, MissingParent)
+	labelFolded  = newLabel(0, Folded)
+)
+
+// state is what a node is.
+type state uint32
+
+const (
+	stateFree state = iota
+	// statePlaced: it has a parent.
+	statePlaced
+	// stateWaiting: it waits for its function and its parent.
+	stateWaiting
+	// stateMerged: it leads to its parent.
+	stateMerged
+)
+
+type pair struct{ from, into uint32 }
+
+func newTree(used *usage) *tree {
+	return &tree{used: used, nodes: []node{{state: statePlaced}}, functions: newFunctions(used), seed: rand.Uint64()}
+}
+
+// usage is what all trees of a store take.
+type usage struct {
+	// nodes are those that are neither free nor merged, but for the tops, and names the
+	// bytes of functions' names.
+	nodes, names int
+}
+
+func (t *tree) hash(parent uint32, l label) uint32 {
+	const odd = 0x9e3779b97f4a7c15
+	high, low := bits.Mul64((uint64(parent)<<32|uint64(l))^t.seed, odd)
+	return uint32(high ^ low)
+}
+
+// find is the child of a node, or 0.
+func (t *tree) find(parent uint32, l label) uint32 {
+	return t.findHash(t.hash(parent, l), parent, l)
+}
+
+func (t *tree) findHash(hash, parent uint32, l label) uint32 {
+	for p := t.children.of(hash); ; {
+		n := p.next()
+		if n == 0 || t.nodes[n].parent == parent && t.nodes[n].label == l {
+			return n
+		}
+	}
+}
+
+// child is the child of a node, which is new if it wasn't there.
+func (t *tree) child(parent uint32, l label) uint32 {
+	hash := t.hash(parent, l)
+	if n := t.findHash(hash, parent, l); n != 0 {
+		return n
+	}
+	n := t.newNode()
+	t.functions.ref(l.function())
+	t.place(n, parent, l, hash)
+	return n
+}
+
+// wait is a new node that waits.
+func (t *tree) wait() uint32 {
+	n := t.newNode()
+	t.nodes[n].state = stateWaiting
+	return n
+}
+
+func (t *tree) newNode() uint32 {
+	t.live++
+	t.used.nodes++
+	if n := t.free; n != 0 {
+		t.free = t.nodes[n].next
+		t.nodes[n] = node{}
+		return n
+	}
+	t.nodes = append(t.nodes, node{})
+	return uint32(len(t.nodes) - 1)
+}
+
+// place makes a node the child of a parent that has no such child.
+func (t *tree) place(n, parent uint32, l label, hash uint32) {
+	at := &t.nodes[n]
+	at.state, at.parent, at.label = statePlaced, parent, l
+	at.prev, at.next = 0, t.nodes[parent].first
+	if at.next != 0 {
+		t.nodes[at.next].prev = n
+	}
+	t.nodes[parent].first = n
+	t.children.add(hash, n)
+}
+
+// displace takes a node from its parent.
+func (t *tree) displace(n uint32) {
+	at := &t.nodes[n]
+	t.children.remove(t.hash(at.parent, at.label), n)
+	if at.prev != 0 {
+		t.nodes[at.prev].next = at.next
+	} else {
+		t.nodes[at.parent].first = at.next
+	}
+	if at.next != 0 {
+		t.nodes[at.next].prev = at.prev
+	}
+	at.next, at.prev = 0, 0
+}
+
+// add adds values to a node.
+func (t *tree) add(n uint32, v values) {
+	t.nodes[n].values.add(v)
+	for _, w := range t.windows {
+		w.add(n, v)
+	}
+}
+
+// lose takes from a node the own time of a call that came in an epoch. Whoever has begun to
+// count later doesn't have the call.
+func (t *tree) lose(n uint32, own int64, epoch uint32) {
+	less := values{self: -own}
+	if epoch >= t.epoch {
+		t.nodes[n].values.add(less)
+	}
+	for _, w := range t.windows {
+		if epoch >= w.epoch {
+			w.add(n, less)
+		}
+	}
+}
+
+// hang gives a node that waits its function and its place, and says which node it is now.
+func (t *tree) hang(waiting, parent uint32, l label) uint32 {
+	if t.nodes[parent].label.mark() == Folded {
+		t.absorb(waiting, parent)
+		return parent
+	}
+	hash := t.hash(parent, l)
+	if n := t.findHash(hash, parent, l); n != 0 {
+		t.merge(waiting, n)
+		return n
+	}
+	t.functions.ref(l.function())
+	t.place(waiting, parent, l, hash)
+	return waiting
+}
+
+// merge adds a node without parent, and all below it, to another. It walks what both have:
+// each step ends with a node less, but for those that move a child.
+func (t *tree) merge(from, into uint32) {
+	t.pairs = append(t.pairs[:0], pair{from, into})
+	for len(t.pairs) > 0 {
+		p := t.pairs[len(t.pairs)-1]
+		t.pairs = t.pairs[:len(t.pairs)-1]
+		for c := t.nodes[p.from].first; c != 0; c = t.nodes[p.from].first {
+			l := t.nodes[c].label
+			t.displace(c)
+			hash := t.hash(p.into, l)
+			if same := t.findHash(hash, p.into, l); same != 0 {
+				t.pairs = append(t.pairs, pair{c, same})
+			} else {
+				t.place(c, p.into, l, hash)
+			}
+		}
+		t.give(p.from, p.into)
+		t.lead(p.from, p.into)
+	}
+}
+
+// give adds the values of a node to another's, and leaves it none.
+func (t *tree) give(from, into uint32) {
+	t.nodes[into].values.add(t.nodes[from].values)
+	t.nodes[from].values = values{}
+	for _, w := range t.windows {
+		w.give(from, into)
+	}
+}
+
+// nest says that the total of a node is part of another's.
+func (t *tree) nest(n uint32) {
+	t.nodes[n].total = 0
+	for _, w := range t.windows {
+		w.nest(n)
+	}
+}
+
+// lead makes a node that has no children, values and parent any more lead to another.
+func (t *tree) lead(from, into uint32) {
+	t.live--
+	t.used.nodes--
+	at := &t.nodes[from]
+	t.functions.unref(at.label.function())
+	if at.refs == 0 {
+		t.release(from)
+		return
+	}
+	at.state, at.parent = stateMerged, into
+	t.nodes[into].refs++
+}
+
+func (t *tree) release(n uint32) {
+	t.nodes[n] = node{next: t.free}
+	t.free = n
+}
+
+// resolve is the node that one is by now.
+func (t *tree) resolve(n uint32) uint32 {
+	for t.nodes[n].state == stateMerged {
+		n = t.nodes[n].parent
+	}
+	return n
+}
+
+func (t *tree) ref(n uint32) { t.nodes[n].refs++ }
+
+// unref says that one refers to the node no more.
+func (t *tree) unref(n uint32) {
+	for {
+		at := &t.nodes[n]
+		if at.refs--; at.refs > 0 {
+			return
+		}
+		if at.state != stateMerged {
+			t.prune(n)
+			return
+		}
+		into := at.parent
+		t.release(n)
+		n = into
+	}
+}
+
+// prune frees a node that nothing is known of, and those above it of which that is true
+// then.
+func (t *tree) prune(n uint32) {
+	for n != top {
+		at := &t.nodes[n]
+		if at.state != statePlaced || at.refs > 0 || at.first != 0 || at.values != (values{}) || t.isInWindow(n) {
+			return
+		}
+		parent := at.parent
+		t.displace(n)
+		t.functions.unref(at.label.function())
+		t.live--
+		t.used.nodes--
+		t.release(n)
+		n = parent
+	}
+}
+
+// absorb adds all of a node without parent, and of what is below it, to one that stands
+// for folded paths.
+func (t *tree) absorb(from, folded uint32) {
+	for n := from; ; {
+		if c := t.nodes[n].first; c != 0 {
+			n = c
+			continue
+		}
+		parent := t.nodes[n].parent
+		if n != from {
+			t.displace(n)
+			t.nest(n)
+		}
+		t.give(n, folded)
+		t.lead(n, folded)
+		if n == from {
+			return
+		}
+		n = parent
+	}
+}

@@ -1,0 +1,52 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package calltree
+
+import "time"
+
+// window has what came to a tree since a moment. Values stand at the tree's own nodes, so
+// that a call is shown at its place also where its callers came before the window, and a
+// caller's own time is without what it called before.
+type window struct {
+	from time.Time
+	// epoch is the store's since which it counts.
+	epoch  uint32
+	values map[uint32]values
+}
+
+func newWindow(from time.Time, epoch uint32) *window {
+	return &window{from: from, epoch: epoch, values: map[uint32]values{}}
+}
+
+func (w *window) add(n uint32, v values) {
+	sum := w.values[n]
+	sum.add(v)
+	w.values[n] = sum
+}
+
+// give adds what it has of a node to another.
+func (w *window) give(from, into uint32) {
+	if v, ok := w.values[from]; ok {
+		delete(w.values, from)
+		w.add(into, v)
+	}
+}
+
+// nest says that the total of a node is part of another's.
+func (w *window) nest(n uint32) {
+	if v, ok := w.values[n]; ok {
+		v.total = 0
+		w.values[n] = v
+	}
+}
+
+// isInWindow reports whether a window has something of a node.
+func (t *tree) isInWindow(n uint32) bool {
+	for _, w := range t.windows {
+		if _, ok := w.values[n]; ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,108 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package treeformat
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+)
+
+// values are a function's flat and cumulative value in a profile.
+type values struct{ flat, cumulative int64 }
+
+// byFunction sums a profile up as pprof does.
+func byFunction(p *profile.Profile, column int) map[string]values {
+	sums := map[string]values{}
+	for _, sample := range p.Sample {
+		seen := map[string]bool{}
+		for i, location := range sample.Location {
+			name := location.Line[0].Function.Name
+			sum := sums[name]
+			if i == 0 {
+				sum.flat += sample.Value[column]
+			}
+			if !seen[name] {
+				sum.cumulative += sample.Value[column]
+			}
+			seen[name] = true
+			sums[name] = sum
+		}
+	}
+	return sums
+}
+
+func TestListsHaveTheValuesOfTheWholeProfile(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 300 {
+		s := calltree.Snapshot{Nodes: random(r, r.IntN(80))}
+		for column, sampleType := range []string{"calls", "errors", "time"} {
+			by, err := SampleValue(s.Kind, sampleType)
+			require.NoError(t, err)
+			want, list := byFunction(Profile(s), column), ListProfile(s, by)
+			require.NoError(t, list.CheckValid())
+			got := byFunction(list, column)
+			for name, sums := range want {
+				if sums.cumulative == 0 {
+					delete(want, name)
+				}
+			}
+			assert.Equal(t, want, got, sampleType)
+		}
+	}
+}
+
+func TestListsSumUpWhatTheyDoNotTell(t *testing.T) {
+	nodes := tree("main 1000000\n")
+	for i := range 3000 {
+		nodes = append(nodes, calltree.Node{Parent: 0, Function: strconv.Itoa(i), Self: 100})
+	}
+	got := byFunction(ListProfile(calltree.Snapshot{Nodes: nodes}, Value{}), 2)
+	assert.Less(t, len(got), listedPart)
+	assert.Equal(t, values{1_000_000, 1_300_000}, got["main"])
+	var sum int64
+	for name, v := range got {
+		sum += v.flat
+		if name != "main" {
+			assert.Less(t, v.cumulative, int64(1_300_000/listedPart), name)
+		}
+	}
+	assert.EqualValues(t, 1_300_000, sum)
+}
+
+func TestAListOfNothing(t *testing.T) {
+	require.NoError(t, ListProfile(calltree.Snapshot{}, Value{}).CheckValid())
+	assert.Empty(t, ListProfile(calltree.Snapshot{Nodes: tree("a\n")}, Value{}).Sample, "it took no time")
+}
+
+func TestSampleValues(t *testing.T) {
+	node := calltree.Node{Calls: 2, Errors: 1, Self: 7}
+	bytes := calltree.Kind{Type: "alloc_space", Unit: "bytes"}
+	for _, test := range []struct {
+		kind       calltree.Kind
+		sampleType string
+		want       int64
+	}{
+		{calltree.Calls, "", 7},
+		{calltree.Calls, "calls", 2},
+		{calltree.Calls, "errors", 1},
+		{calltree.Calls, "time", 7},
+		{calltree.Calls, "0", 2},
+		{bytes, "", 7},
+		{bytes, "samples", 2},
+		{bytes, "alloc_space", 7},
+	} {
+		by, err := SampleValue(test.kind, test.sampleType)
+		require.NoError(t, err)
+		assert.Equal(t, test.want, by.function()(&node), "%v %s", test.kind, test.sampleType)
+	}
+	_, err := SampleValue(bytes, "calls")
+	assert.Error(t, err)
+}

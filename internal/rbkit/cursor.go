@@ -67,15 +67,18 @@ const (
 	firstMap, firstMapBits     = 0x80, 0x0f
 	firstArray, firstArrayBits = 0x90, 0x0f
 	firstText, firstTextBits   = 0xa0, 0x1f
+	firstArray16               = 0xdc
 	firstNil                   = 0xc0
 	firstFloat64               = 0xcb
+	firstUint8                 = 0xcc
 	firstUint16, firstUint32   = 0xcd, 0xce
 	lastSmall                  = 0x7f // the largest number that is its own first byte
 )
 
-// Sizes of numbers, their first byte included.
+// Sizes of numbers, their first byte included, and of the head of a longer array.
 const (
-	sizeUint16, sizeUint32, sizeFloat64 = 3, 5, 9
+	sizeUint8, sizeUint16, sizeUint32, sizeFloat64 = 2, 3, 5, 9
+	sizeArray16                                    = 3
 )
 
 // mapping reads the head of a map, and gives how many pairs it has.
@@ -112,19 +115,9 @@ func (c *cursor) array(expected string) (elements int) {
 
 // number reads a number that is not negative.
 func (c *cursor) number(expected string) uint64 {
-	if c.at+sizeUint32 <= len(c.message) {
-		b := c.message[c.at : c.at+sizeUint32]
-		switch {
-		case b[0] <= lastSmall:
-			c.at++
-			return uint64(b[0])
-		case b[0] == firstUint32:
-			c.at += sizeUint32
-			return uint64(binary.BigEndian.Uint32(b[1:]))
-		case b[0] == firstUint16:
-			c.at += sizeUint16
-			return uint64(binary.BigEndian.Uint16(b[1:]))
-		}
+	if n, behind := usualNumber(c.message, c.at); behind > 0 {
+		c.at = behind
+		return n
 	}
 	return c.rareNumber(expected)
 }
@@ -137,6 +130,71 @@ func (c *cursor) rareNumber(expected string) uint64 {
 	}
 	c.leave(rest)
 	return n
+}
+
+// usualNumber is the number at a place of a message, as nearly all of them are written,
+// and the place behind it; 0: it is something else.
+func usualNumber(message []byte, at int) (number uint64, behind int) {
+	b := message[at:]
+	if len(b) < sizeUint32 {
+		return 0, 0
+	}
+	switch b[0] {
+	case firstUint8:
+		return uint64(b[1]), at + sizeUint8
+	case firstUint16:
+		return uint64(binary.BigEndian.Uint16(b[1:])), at + sizeUint16
+	case firstUint32:
+		return uint64(binary.BigEndian.Uint32(b[1:])), at + sizeUint32
+	}
+	if b[0] > lastSmall {
+		return 0, 0
+	}
+	return uint64(b[0]), at + 1
+}
+
+// usualCount is how many elements the array at a place of a message has, and the place
+// behind its head; 0: it is something else, or a very long one.
+func usualCount(message []byte, at int) (elements, behind int) {
+	if at+sizeArray16 > len(message) {
+		return 0, 0
+	}
+	switch b := message[at : at+sizeArray16]; {
+	case b[0]&^firstArrayBits == firstArray:
+		return int(b[0] & firstArrayBits), at + 1
+	case b[0] == firstArray16:
+		return int(binary.BigEndian.Uint16(b[1:])), at + sizeArray16
+	}
+	return 0, 0
+}
+
+// usualText is the text at a place of a message, or nil, as nearly all of them are written,
+// and the place behind it; 0: it is something else.
+func usualText(message []byte, at int) (text []byte, behind int) {
+	if at >= len(message) {
+		return nil, 0
+	}
+	first := message[at]
+	at++
+	size := int(first & firstTextBits)
+	if first&^firstTextBits != firstText {
+		switch {
+		case first == firstNil:
+			return nil, at
+		case first == firstText8 && at < len(message):
+			size = int(message[at])
+			at++
+		case first == firstText16 && at+2 <= len(message):
+			size = int(binary.BigEndian.Uint16(message[at:]))
+			at += 2
+		default:
+			return nil, 0
+		}
+	}
+	if behind = at + size; behind > len(message) {
+		return nil, 0
+	}
+	return message[at:behind:behind], behind
 }
 
 // follows reads a byte, if it is that one.

@@ -57,14 +57,15 @@ type References struct{ list }
 // All are the IDs, in the order of the message.
 func (r References) All() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
-		c := newCursor(r.raw)
-		for range r.n {
+		for raw := r.raw; len(raw) > 0; {
 			var id uint64
-			if b := c.rest(); len(b) >= sizeUint32 && b[0] == firstUint32 {
-				id = uint64(binary.BigEndian.Uint32(b[1:]))
-				c.at += sizeUint32
+			if len(raw) >= sizeUint32 && raw[0] == firstUint32 {
+				id = uint64(binary.BigEndian.Uint32(raw[1:sizeUint32]))
+				raw = raw[sizeUint32:]
 			} else {
+				c := newCursor(raw)
 				id = c.number(expectedID)
+				raw = c.rest()
 			}
 			if !yield(id) {
 				return

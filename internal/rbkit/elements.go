@@ -217,6 +217,7 @@ func (c *cursor) usualFrame(f *Frame) bool {
 	}
 	f.Singleton = b[at+1] == 1
 	at += 2
+	f.Told = b[1:at:at]
 	if fields == 5 {
 		fields--
 		if at >= len(b) || b[at] != fieldThread {

@@ -91,7 +91,7 @@ func TestWhatEndsTooEarlyIsNotUsual(t *testing.T) {
 	var f Frame
 	c = newCursor(frame)
 	require.True(t, c.usualFrame(&f))
-	require.Equal(t, Frame{Method: []byte("m"), Label: []byte("l"), File: []byte("f"), Line: 5, Singleton: true, Thread: 65536}, f)
+	require.Equal(t, Frame{Method: []byte("m"), Label: []byte("l"), File: []byte("f"), Line: 5, Singleton: true, Thread: 65536, Told: frame[1 : len(frame)-6]}, f)
 	for n := range whole[:len(whole)-2] {
 		c = newCursor(whole[:n:n])
 		require.False(t, c.usualDumped(&o), n)

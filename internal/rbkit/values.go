@@ -89,10 +89,16 @@ type Frame struct {
 	Line      uint64 // the first of the method
 	Singleton bool
 	Thread    uint64 // a Ruby object's ID; 0 in the documented dialect, which has none
+	// Told is what was sent of it but for the thread: where it is the same, so is all of
+	// that. nil: it is written in another way than usual.
+	Told []byte
 }
 
 // Frames is a stack, leaf first.
 type Frames struct{ list }
+
+// Told is the stack as it was sent: where it is the same, so are all frames.
+func (f Frames) Told() []byte { return f.raw }
 
 // All are the frames, leaf first.
 func (f Frames) All() iter.Seq[Frame] {

@@ -110,7 +110,7 @@ func (d *dumps) finish() {
 type references struct {
 	max int
 	// seen are the objects that came, waiting what those refer to that had not come yet.
-	seen    map[uint64]struct{}
+	seen    *idSet
 	waiting []reference
 	// objects is how many objects there were, and total how many references they had.
 	objects uint32
@@ -129,7 +129,7 @@ type reference struct {
 const referencesPerObject = 4
 
 func newReferences(maxObjects int) references {
-	return references{max: maxObjects, seen: map[uint64]struct{}{}}
+	return references{max: maxObjects, seen: newIDSet()}
 }
 
 func (r *references) object(o *rbkit.Object) {
@@ -137,14 +137,14 @@ func (r *references) object(o *rbkit.Object) {
 	if r.overflow || r.seen == nil {
 		return
 	}
-	if len(r.seen) >= r.max {
+	if r.seen.len() >= r.max {
 		r.giveUp()
 		return
 	}
-	r.seen[o.ID] = struct{}{}
+	r.seen.add(o.ID)
 	r.objects++
 	for id := range o.References.All() {
-		if _, came := r.seen[id]; came {
+		if r.seen.has(id) {
 			continue
 		}
 		if len(r.waiting) >= referencesPerObject*r.max {
@@ -163,7 +163,7 @@ func (r *references) giveUp() { r.overflow, r.seen, r.waiting = true, nil, nil }
 func (r *references) nowhere() (dangling, objects int64, known bool) {
 	last := uint32(0)
 	for _, w := range r.waiting {
-		if _, came := r.seen[w.to]; came {
+		if r.seen.has(w.to) {
 			continue
 		}
 		dangling++

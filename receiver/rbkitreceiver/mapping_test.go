@@ -4,9 +4,11 @@
 package rbkitreceiver
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -449,4 +451,38 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 		}
 	}
 	assert.EqualValues(t, 6145, samples, "none is lost")
+}
+
+func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
+	b := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
+	env := b.receiver.env
+	env.ctx = context.Background()
+	env.profiles = newProfileSink(env, b.profiles)
+	s := samples{env: env, origin: newOrigin(env.config, &env.config.Servers[0], nil, nil, recorded, 0)}
+	most := 0
+	// Few frames, so that the tables stay small, in long stacks.
+	const stacks, depth, times = 120, 4000, 3
+	for i := range stacks {
+		frames, random := make([]rbkit.Frame, depth), rand.New(rand.NewPCG(uint64(i), 0))
+		for j := range frames {
+			frames[j] = rbkit.Frame{Method: fmt.Appendf(nil, "method%d", random.IntN(7)), File: []byte("a/long/path/of/a.rb")}
+		}
+		e := read(t, rbkit.Documented, func(c *rbkit.Collection) error { return c.Sample(1, frames) })
+		for range times {
+			s.add(1, e.Frames, recorded)
+		}
+		most = max(most, s.toldBytes)
+	}
+	s.flush()
+	assert.LessOrEqual(t, most, maxToldBytes)
+	assert.Greater(t, most, maxToldBytes/2)
+	env.profiles.Close()
+	total := int64(0)
+	for _, p := range b.profiles.AllProfiles() {
+		checkValid(t, p)
+		for _, sample := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
+			total += sample.Values().At(0)
+		}
+	}
+	assert.EqualValues(t, stacks*times, total)
 }

@@ -42,7 +42,7 @@ type dictionary struct {
 	frames map[string]frameIndexes
 	// bytes is what the tables take in memory, about.
 	bytes int
-	// key is that of a stack or a frame, used again.
+	// key is that of a stack, used again.
 	key []byte
 }
 
@@ -109,24 +109,20 @@ func (d *dictionary) string(s string) int32 {
 	return i
 }
 
-// maxFrameKey is how long the key of a frame may be that is kept.
+// maxFrameKey is how long what servers say of a frame may be that is kept.
 const maxFrameKey = 1024
 
 // frame is where the tables have a frame, as a method of which it is not known which line
 // runs.
 func (d *dictionary) frame(f *rbkit.Frame) frameIndexes {
-	d.key = binary.LittleEndian.AppendUint64(d.key[:0], f.Line)
-	d.key = binary.LittleEndian.AppendUint32(d.key, uint32(len(f.Label)))
-	d.key = binary.LittleEndian.AppendUint32(d.key, uint32(len(f.Method)))
-	d.key = append(append(append(d.key, f.Label...), f.Method...), f.File...)
-	if known, ok := d.frames[string(d.key)]; ok {
+	if known, ok := d.frames[string(f.Told)]; ok {
 		return known
 	}
 	function, native := d.method(f)
 	made := frameIndexes{function: function, location: d.location(locationKey{function: function, native: native})}
-	if len(d.key) <= maxFrameKey {
-		d.frames[string(d.key)] = made
-		d.bytes += bytesOfString + len(d.key)
+	if f.Told != nil && len(f.Told) <= maxFrameKey {
+		d.frames[string(f.Told)] = made
+		d.bytes += bytesOfString + len(f.Told)
 	}
 	return made
 }

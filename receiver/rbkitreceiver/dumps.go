@@ -13,6 +13,8 @@ import (
 // dumps puts the parts of dumps of all objects together, one dump at a time.
 type dumps struct {
 	classes *names
+	// tracked are the objects of which a dump says whether they are still there.
+	tracked *tracked
 	// maxObjects is of how many objects references are checked.
 	maxObjects int
 	open       *dump
@@ -55,6 +57,7 @@ func (d *dumps) part(millis int64, p rbkit.Part, now time.Time) {
 	}
 	if d.open == nil {
 		d.open = &dump{correlation: p.Correlation, millis: millis, announced: p.Objects}
+		d.tracked.dumpBegins()
 		if d.finished != nil {
 			d.open.references = newReferences(d.maxObjects)
 		}
@@ -76,6 +79,7 @@ func (d *dumps) object(o *rbkit.Object) {
 	open.live.objects.add(class, 1)
 	open.live.bytes.add(class, size)
 	open.references.object(o)
+	d.tracked.dumped(o.ID)
 	if open.complete() {
 		d.finish()
 	}
@@ -98,6 +102,7 @@ func (d *dumps) finish() {
 	if done.complete() {
 		d.complete++
 		d.live = done.live
+		d.tracked.dumpEnds()
 	} else {
 		d.incomplete++
 	}

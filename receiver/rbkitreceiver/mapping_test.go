@@ -185,7 +185,8 @@ func TestDumpsArePutTogether(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var last *dump
-			d := &dumps{classes: newNames(10), maxObjects: 10, finished: func(d *dump) { last = d }}
+			objects := newObjects(newNames(10), 10)
+			d := &dumps{classes: objects.classes, tracked: &objects.tracked, maxObjects: 10, finished: func(d *dump) { last = d }}
 			c.do(d)
 			assert.Equal(t, [...]int64{c.complete, c.incomplete}, [...]int64{d.complete, d.incomplete})
 			live := int64(0)
@@ -199,6 +200,49 @@ func TestDumpsArePutTogether(t *testing.T) {
 				assert.Equal(t, [...]int64{c.nowhere, c.dangling}, [...]int64{nowhere, dangling})
 			}
 		})
+	}
+}
+
+func trackedIDs(t *tracked) (ids []uint64) {
+	for _, g := range t.generations() {
+		ids = slices.AppendSeq(ids, maps.Keys(g))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestADumpSaysWhichObjectsAreStillThere(t *testing.T) {
+	dumped := dumper(t)
+	for name, c := range map[string]struct {
+		announced uint64
+		want      []uint64
+	}{
+		"complete":   {3, []uint64{2, 3, 5, 6}},
+		"incomplete": {4, []uint64{1, 2, 3, 4, 5, 6}},
+	} {
+		o := newObjects(newNames(10), 8) // so that there are two generations
+		d := &dumps{classes: o.classes, tracked: &o.tracked}
+		for id := range uint64(5) {
+			o.create(1+id, []byte("A"))
+		}
+		o.destroy(5)
+		o.create(5, nil) // hidden, which dumps may leave out
+		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Here: 2}, recorded)
+		d.object(dumped(2))
+		o.create(6, []byte("A")) // after the dump was made
+		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Here: 1}, recorded)
+		d.object(dumped(3))
+		d.object(dumped(7)) // was there before anything was told
+		d.finish()
+		assert.Equal(t, c.want, trackedIDs(&o.tracked), name)
+		// What a dump left out that was not complete is left out by the next one as well.
+		d.part(1, rbkit.Part{Correlation: 2, Objects: 1, Here: 1}, recorded)
+		d.object(dumped(6))
+		assert.Equal(t, []uint64{5, 6}, trackedIDs(&o.tracked), name)
+		o.destroy(6)
+		o.destroy(3)
+		assert.EqualValues(t, 2, o.destroyed[firstName], "5 and 6")
+		assert.EqualValues(t, 1, o.destroyed[nameUnknown], "3")
 	}
 }
 

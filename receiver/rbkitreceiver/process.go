@@ -44,12 +44,12 @@ func newProcess(env *environment, of *origin) *process {
 		env: env, origin: of, classes: classes,
 		stats:       stats{},
 		objects:     newObjects(classes, limits.MaxTrackedObjects),
-		dumps:       dumps{classes: classes, maxObjects: limits.MaxDumpObjects},
 		records:     objectRecords{env: env, origin: of},
 		allocations: newAllocations(classes, limits),
 		samples:     samples{env: env, origin: of},
 		snapshots:   snapshots{env: env, origin: of},
 	}
+	p.dumps = dumps{classes: classes, tracked: &p.objects.tracked, maxObjects: limits.MaxDumpObjects}
 	if env.spans != nil {
 		p.cycles.finished = func(c *cycle) { env.spans.Add(cycleParcel{cycle: *c, origin: of, resource: of.resource}) }
 	}

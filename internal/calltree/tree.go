@@ -29,7 +29,7 @@ type tree struct {
 	windows   []*window
 	// epoch is the store's since which is counted.
 	epoch uint32
-	seed      uint64
+	seed  uint64
 	// pairs is memory of merge that is used again.
 	pairs []pair
 }
@@ -300,7 +300,7 @@ func (t *tree) unref(n uint32) {
 func (t *tree) prune(n uint32) {
 	for n != top {
 		at := &t.nodes[n]
-		if at.state != statePlaced || at.refs > 0 || at.first != 0 || at.values != (values{}) || t.isInWindow(n) {
+		if at.state != statePlaced || at.refs > 0 || at.first != 0 || at.values != (values{}) {
 			return
 		}
 		parent := at.parent

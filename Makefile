@@ -23,6 +23,8 @@ COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim
 TOOLS := $(CURDIR)/bin/tools
 DEMO_DATA := $(CURDIR)/callbraid-data/demo
+# Where tests leave what they saw in a browser.
+SCREENSHOTS := $(CURDIR)/screenshots
 
 # What the end-to-end tests and the demo are told about the binaries.
 BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM)
@@ -44,7 +46,7 @@ help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Play a captured Maven build into the collector and sum up the spans it exports
+demo: build ## Play a captured Maven build into the collector, and show it (DEMO_SCREENSHOT=file.png leaves a picture)
 	@rm -rf $(DEMO_DATA) && mkdir -p $(DEMO_DATA)
 	@$(BINARIES) CALLBRAID_DATA=$(DEMO_DATA) $(AGENTSIM) demo
 
@@ -69,7 +71,7 @@ unit-test: ## Run the tests of the packages alone, with the race detector where 
 .PHONY: e2e-test
 e2e-test: build ## Run the end-to-end tests alone, against the built distribution
 	@echo "== end-to-end tests"
-	@$(BINARIES) $(GO) test -count=1 -timeout 15m ./test/...
+	@$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(GO) test -count=1 -timeout 15m ./test/...
 
 .PHONY: bench
 bench: build ## Measure what the project claims, and print it as a table (BENCH_COUNT=5, BENCH_ONLY=LTTng)
@@ -113,7 +115,7 @@ lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go ve
 
 .PHONY: clean
 clean: ## Remove what make built and what the collector wrote
-	rm -rf bin build callbraid-data
+	rm -rf bin build callbraid-data screenshots
 
 # The distribution. Its main package is generated anew when the manifest or the
 # module changed, which takes long; compiling it is the Go build cache's matter.

@@ -77,7 +77,7 @@ var samplers = []string{"tail_sampling", "groupbytrace", "probabilistic_sampler"
 
 // neverRefuses are the consumers without a queue that take whatever they are
 // given, so that nobody else gets it twice because of them.
-var neverRefuses = []string{"span_metrics", "nop"}
+var neverRefuses = []string{"span_metrics", "nop", "flame_graph"}
 
 // halfTaken names the hand-overs that a retry may deliver twice to one of their
 // consumers, and where that is said to the user.

@@ -10,9 +10,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/demo"
 	"github.com/callbraid/callbraid/internal/bytefrogagent"
@@ -29,12 +31,20 @@ func demoCommand() *cobra.Command {
 		Short: "Start a collector, play a capture into it, and sum up what it exported",
 		Long: `Starts the collector as a child process, plays a capture of a real agent into it
 through the real protocol, waits until all spans are exported to a file, and prints
-what is in them. The collector is ended then, unless --keep is given.
+what is in them, and where the flame graph is.
+
+On a terminal the collector runs until it is interrupted, so that its pages can be
+looked at; elsewhere it is ended. --keep, or DEMO_KEEP=true or false in the
+environment, says otherwise.
+
+With DEMO_SCREENSHOT=file.png in the environment a picture of the flame graph is left
+in that file, if Chromium is there.
 
 The configuration has to export spans to the file spans.json in the directory that
 the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
 		Example: `  agentsim demo
-  agentsim demo --keep
+  agentsim demo --keep=false
+  DEMO_SCREENSHOT=maven.png agentsim demo
   agentsim demo --capture testdata/bytefrog/shop.zip --data /tmp/shop`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -53,6 +63,7 @@ the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
 				}.play(bytefrogagent.Options{Endpoint: o.Endpoint}, []bytefrogagent.Program{program})
 				return err
 			}
+			o.Screenshot = os.Getenv("DEMO_SCREENSHOT")
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			err = demo.Run(ctx, o)
@@ -71,8 +82,18 @@ the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
 	flags.StringVar(&o.Endpoint, "endpoint", "localhost:8765", "where the configuration's receiver listens")
 	flags.StringVar(&o.Health, "health", "http://localhost:13133", "the configuration's health check")
 	flags.StringVar(&o.Metrics, "metrics", "http://localhost:8889/metrics", "the configuration's Prometheus exporter")
-	flags.BoolVar(&o.Keep, "keep", false, "leave the collector running until an interrupt, so that its pages can be looked at")
+	flags.StringVar(&o.Pages, "pages", "http://localhost:4040", "the configuration's flame graphs")
+	flags.BoolVar(&o.Keep, "keep", keepsRunning(), "leave the collector running until an interrupt, so that its pages can be looked at")
 	return command
+}
+
+// keepsRunning says whether the collector is left running unless a flag says otherwise:
+// as the environment says, or where a person looks.
+func keepsRunning() bool {
+	if keep, err := strconv.ParseBool(os.Getenv("DEMO_KEEP")); err == nil {
+		return keep
+	}
+	return term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("CI") == ""
 }
 
 // fromEnvironment returns a variable, or the default if it is not set.

@@ -4,6 +4,7 @@
 package treeformat
 
 import (
+	"math"
 	"slices"
 
 	"github.com/callbraid/callbraid/internal/calltree"
@@ -50,12 +51,14 @@ func Reduce(s calltree.Snapshot, by Value, b Bounds) calltree.Snapshot {
 func largest(nodes []calltree.Node, by Value, n int) []bool {
 	keep := make([]bool, len(nodes))
 	w := weights(nodes, by.function())
-	least := leastWithin(w, n)
+	least, equal := leastWithin(w, n)
 	for i := range nodes {
-		parent := nodes[i].Parent
-		if n > 0 && w[i] >= least && (parent < 0 || keep[parent]) {
+		switch parent := nodes[i].Parent; {
+		case w[i] > least:
 			keep[i] = true
-			n--
+		case w[i] == least && equal > 0 && (parent < 0 || keep[parent]):
+			keep[i] = true
+			equal--
 		}
 	}
 	return keep
@@ -109,14 +112,22 @@ func (r *reduction) restFor(n *calltree.Node) int32 {
 	return rest
 }
 
-// leastWithin is the weight that a node needs to be among the n heaviest.
-func leastWithin(w []int64, n int) int64 {
+// leastWithin is the weight that a node needs to be among the n heaviest, and how many of
+// those that have just that weight are.
+func leastWithin(w []int64, n int) (least int64, equal int) {
 	if len(w) <= n {
-		return 0
+		return 0, n
+	}
+	if n <= 0 {
+		return math.MaxInt64, 0
 	}
 	sorted := slices.Clone(w)
 	slices.Sort(sorted)
-	return sorted[len(sorted)-n]
+	least = sorted[len(sorted)-n]
+	for equal < n && sorted[len(sorted)-n+equal] == least {
+		equal++
+	}
+	return least, equal
 }
 
 // depthsOf is for each node how many frames its stack has.

@@ -48,6 +48,11 @@ func TestReduce(t *testing.T) {
 			"a 1\n  b 1\n  (smaller paths) 2\n",
 		},
 		{
+			"equal ones take no place of larger ones", Bounds{3, everything},
+			"a 1\n  b 1\n  c 1\n  d 5\n  e 5\n",
+			"a 1\n  (smaller paths) 2\n  d 5\n  e 5\n",
+		},
+		{
 			"stacks are cut where they would be too many frames", Bounds{everything, 9},
 			"a 1\n  b 1\n    c 1\n      d 1\n        e 1\n",
 			"a 1\n  b 1\n    (smaller paths) 3\n",

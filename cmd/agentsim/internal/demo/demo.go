@@ -46,6 +46,7 @@ type Options struct {
 	Endpoint  string // where the configuration's receiver listens, host:port
 	Health    string // URL of the configuration's health check
 	Metrics   string // URL of the configuration's Prometheus exporter
+	Pages     string // URL of the configuration's flame graphs
 
 	// Agent runs the agent to its end.
 	Agent func() error
@@ -53,6 +54,8 @@ type Options struct {
 	Spans uint64
 	// Keep leaves the collector running until ctx ends, so that its pages can be looked at.
 	Keep bool
+	// Screenshot is where a picture of the flame graph is left; empty: nowhere.
+	Screenshot string
 
 	Out    io.Writer // for the result
 	Status *os.File  // for progress
@@ -83,7 +86,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := checkFree(o.Endpoint, health.Host); err != nil {
+	pages, err := url.Parse(o.Pages)
+	if err != nil {
+		return err
+	}
+	if err := checkFree(o.Endpoint, health.Host, pages.Host); err != nil {
 		return err
 	}
 	spans, err := newFollower(filepath.Join(o.Data, spansName))
@@ -110,6 +117,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	saved := saveMetrics(ctx, o)
+	if o.Screenshot != "" {
+		if err := takePicture(ctx, o); err != nil {
+			return err
+		}
+	}
 	if o.Keep {
 		if err := keep(ctx, c, s, o); err != nil {
 			return err
@@ -237,8 +249,12 @@ func conclude(s *summary, o Options, saved bool) error {
 	case !o.Keep:
 		metrics += " while the collector runs"
 	}
-	fmt.Fprintf(o.Out, "\nWhere to look:\n\n  spans    %s (OTLP JSON%s)\n  metrics  %s\n  logs     %s\n  the collector's own log  %s\n",
-		name, size, metrics, filepath.Join(o.Data, logsName), o.logFile())
+	pages := o.Pages
+	if !o.Keep {
+		pages += " while the collector runs (DEMO_KEEP=true lets it run)"
+	}
+	fmt.Fprintf(o.Out, "\nWhere to look:\n\n  flame graph  %s\n  spans    %s (OTLP JSON%s)\n  metrics  %s\n  logs     %s\n  the collector's own log  %s\n",
+		pages, name, size, metrics, filepath.Join(o.Data, logsName), o.logFile())
 	if s.spans != o.Spans {
 		return fmt.Errorf("expected %s spans, got %s: see %s", figures.Count(o.Spans), figures.Count(s.spans), o.logFile())
 	}

@@ -1,0 +1,106 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// pictureTimeout is how long the browser may take for the picture.
+const pictureTimeout = 2 * time.Minute
+
+// browsers are the names that Chromium goes by.
+var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
+
+// flameGraphLink is what leads to a flame graph on the page of all services.
+var flameGraphLink = regexp.MustCompile(`href="(services/[^"]+/ui/flamegraph)"`)
+
+// takePicture leaves a picture of the flame graph, where there is a browser; else it says
+// how to get one.
+func takePicture(ctx context.Context, o Options) error {
+	browser := ""
+	for _, name := range browsers {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" {
+		fmt.Fprintln(o.Status, "no picture: Chromium is not in PATH (Debian: apt-get install chromium)")
+		return nil
+	}
+	address, err := flameGraphAddress(ctx, o.Pages)
+	if err != nil {
+		return err
+	}
+	file, err := filepath.Abs(o.Screenshot)
+	if err != nil {
+		return err
+	}
+	if err := photograph(ctx, browser, address, file); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "A picture of the flame graph is in %s\n", o.Screenshot)
+	return nil
+}
+
+// flameGraphAddress is that of the first service.
+func flameGraphAddress(ctx context.Context, pages string) (string, error) {
+	page, err := fetch(ctx, pages)
+	if err != nil {
+		return "", err
+	}
+	link := flameGraphLink.FindSubmatch(page)
+	if link == nil {
+		return "", fmt.Errorf("%s: expected a link to a flame graph, found none", pages)
+	}
+	base, err := url.Parse(pages)
+	if err != nil {
+		return "", err
+	}
+	address, err := base.Parse("/" + html.UnescapeString(string(link[1])))
+	if err != nil {
+		return "", err
+	}
+	return address.String(), nil
+}
+
+// photograph lets the browser write a picture of the page into the file.
+func photograph(ctx context.Context, browser, address, file string) error {
+	profile, err := os.MkdirTemp("", "callbraid-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(profile) // what stays is in the directory for such
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, pictureTimeout)
+	defer cancel()
+	arguments := []string{
+		"--headless=new", "--hide-scrollbars", "--no-first-run", "--disable-background-networking", "--window-size=1400,900",
+		"--user-data-dir=" + profile, "--virtual-time-budget=10000", "--screenshot=" + file,
+	}
+	if os.Getuid() == 0 {
+		arguments = append(arguments, "--no-sandbox") // it refuses to have one as root
+	}
+	said, err := exec.CommandContext(ctx, browser, append(arguments, address)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("take a picture with %s: %w\n%s", browser, err, said)
+	}
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("take a picture with %s: %w\n%s", browser, err, said)
+	}
+	return nil
+}

@@ -1,0 +1,299 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/figures"
+	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/testbed/browser"
+)
+
+// Metrics of the exporter of flame graphs.
+const spansFolded = "otelcol_exporter_flame_graph_spans"
+
+// What the capture of Maven makes: calls that ended, and one that had not when the program
+// did; and how many of them an exception left.
+const (
+	mavenSpans  = 442_769 + 1
+	mavenErrors = 1_840
+)
+
+func TestTheFlameGraphOfAMavenBuild(t *testing.T) {
+	b := browser.Start(t)
+	pages, endpoint := testbed.Address(t), testbed.Address(t)
+	c := testbed.Start(t, pipeline(endpoint, "service_name: maven", "", fmt.Sprintf("flame_graph: {endpoint: %q}", pages)))
+	agent{endpoint: endpoint, capture: "maven"}.complete(t)
+	c.AwaitMetric(t, mavenSpans, spansFolded)
+	site := "http://" + pages
+
+	b.Do(t, chromedp.Navigate(site))
+	start := textOf(t, b, "body")
+	for _, want := range []string{"maven", figures.Count(mavenSpans), "flame graph"} {
+		assert.Contains(t, start, want)
+	}
+	b.Screenshot(t, "overview")
+
+	follow(t, b, "maven")
+	assert.Contains(t, textOf(t, b, "body"), figures.Count(mavenSpans)+" calls, "+figures.Count(mavenErrors)+" errors")
+	b.Screenshot(t, "service")
+
+	follow(t, b, "Flame graph")
+	t.Run("has frames", func(t *testing.T) { hasFrames(t, b) })
+	b.Screenshot(t, "flamegraph")
+	t.Run("search", func(t *testing.T) { findsFrames(t, b) })
+	t.Run("zoom", func(t *testing.T) { zooms(t, b) })
+	t.Run("leads to nothing that is not served", func(t *testing.T) { hides(t, b) })
+	t.Run("top", func(t *testing.T) { listsFunctions(t, b, site) })
+	t.Run("peek", func(t *testing.T) { peeks(t, b, site) })
+	t.Run("downloads", func(t *testing.T) { downloads(t, b, site) })
+	t.Run("a window", func(t *testing.T) { collectsAWindow(t, b, site, endpoint) })
+	t.Run("reset", func(t *testing.T) { resets(t, b, site) })
+
+	assert.Empty(t, b.Errors())
+	assertAllFrom(t, site, b.Requests())
+	c.Stop(t)
+}
+
+// assertAllFrom fails if the browser asked anybody else for something.
+func assertAllFrom(t *testing.T, site string, requests []string) {
+	t.Helper()
+	assert.NotEmpty(t, requests)
+	for _, address := range requests {
+		assert.True(t, strings.HasPrefix(address, site+"/") || strings.HasPrefix(address, "data:"), "it asked for %s", address)
+	}
+}
+
+// textOf is the text of what a selector finds, as a person sees it.
+func textOf(t testing.TB, b *browser.Browser, selector string) string {
+	t.Helper()
+	return browser.Get(t, b, chromedp.Text(chromedp.CSS(selector)))
+}
+
+// evaluate gives what a script says.
+func evaluate[T any](t testing.TB, b *browser.Browser, script string) T {
+	t.Helper()
+	return browser.Get(t, b, chromedp.Evaluate[T](script))
+}
+
+// awaitScript waits until a script says true.
+func awaitScript(t testing.TB, b *browser.Browser, what, script string) {
+	t.Helper()
+	testbed.Eventually(t, what, func() (bool, string) { return evaluate[bool](t, b, script), "not so" })
+}
+
+// follow clicks on the link with the text, and waits for the page.
+func follow(t testing.TB, b *browser.Browser, text string) {
+	t.Helper()
+	b.Leave(t, click("a", text))
+}
+
+// click clicks on the first element that has just the text.
+func click(element, text string) chromedp.Action[chromedp.Void] {
+	return chromedp.Click(chromedp.Search(fmt.Sprintf(`//%s[normalize-space(text())=%q]`, element, text)))
+}
+
+// frames are the names that stand in frames.
+const frames = `Array.from(document.querySelectorAll('#stack-chart .boxtext')).map(e => e.innerText)`
+
+func hasFrames(t *testing.T, b *browser.Browser) {
+	awaitScript(t, b, "frames are drawn", `document.querySelectorAll('#stack-chart .boxbg').length > 50`)
+	names := evaluate[[]string](t, b, frames)
+	assert.Contains(t, names, "root")
+	joined := strings.Join(names, "\n")
+	for _, want := range []string{"Launcher.main (truncated)", "MavenCli.doMain", "DefaultPlexusContainer.<init>"} {
+		assert.Contains(t, joined, want)
+	}
+	assert.NotContains(t, joined, "parent not seen")
+}
+
+func findsFrames(t *testing.T, b *browser.Browser) {
+	b.Do(t, chromedp.SendKeys(chromedp.CSS("#search"), "PlexusContainer"))
+	const found = `Array.from(document.querySelectorAll('#stack-chart .boxbg.hilite'))`
+	awaitScript(t, b, "frames that match are marked", found+`.length > 0`)
+	assert.True(t, evaluate[bool](t, b, found+`.length < document.querySelectorAll('#stack-chart .boxbg').length`))
+	b.Screenshot(t, "search")
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`document.getElementById('search').value = ''`))
+}
+
+func zooms(t *testing.T, b *browser.Browser) {
+	const widest = `Math.max(...Array.from(document.querySelectorAll('#stack-chart .boxbg')).filter(e => e.innerText.includes('addPlexusInjector')).map(e => e.clientWidth))`
+	before := evaluate[float64](t, b, widest)
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`{
+		const frames = Array.from(document.querySelectorAll('#stack-chart .boxbg')).filter(e => e.innerText.includes('addPlexusInjector'));
+		frames.sort((a, b) => b.clientWidth - a.clientWidth);
+		frames[0].id = 'zoomed';
+	}`), chromedp.Click(chromedp.CSS("#zoomed")))
+	awaitScript(t, b, "callers and callees are apart", `document.querySelectorAll('#stack-chart .separator').length == 1`)
+	assert.Greater(t, evaluate[float64](t, b, widest), before)
+	assert.Contains(t, evaluate[string](t, b, `document.URL`), "?p=")
+	b.Screenshot(t, "zoom")
+}
+
+func hides(t *testing.T, b *browser.Browser) {
+	for _, id := range []string{"graphbtn", "list", "disasm", "config", "action-source"} {
+		assert.True(t, evaluate[bool](t, b, fmt.Sprintf(`getComputedStyle(document.getElementById(%q)).display == 'none'`, id)), id)
+	}
+	assert.Contains(t, evaluate[string](t, b, `getComputedStyle(document.querySelector('.title h1 a'), '::after').content`), "overview")
+}
+
+func listsFunctions(t *testing.T, b *browser.Browser, site string) {
+	b.Do(t, chromedp.Navigate(site+"/services/maven/ui/top"))
+	rows := evaluate[[][]string](t, b, `Array.from(document.querySelectorAll('#rows tr')).map(r => Array.from(r.children).map(c => c.innerText))`)
+	require.Greater(t, len(rows), 20)
+	assert.Contains(t, rows[0][0], "s", "a time")
+	assert.Contains(t, rows[0][5], ".", "a function")
+	b.Screenshot(t, "top")
+}
+
+func peeks(t *testing.T, b *browser.Browser, site string) {
+	b.Do(t, chromedp.Navigate(site+"/services/maven/ui/peek?f=DefaultMaven"))
+	assert.Contains(t, textOf(t, b, "#content"), "PlexusContainer")
+}
+
+func downloads(t *testing.T, b *browser.Browser, site string) {
+	directory := t.TempDir()
+	b.DownloadTo(t, directory)
+	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	for text, name := range map[string]string{"pprof": "profile.pb.gz", "folded stacks": "profile.folded", "speedscope": "profile.speedscope.json"} {
+		b.Do(t, click("a", text))
+		testbed.Eventually(t, name+" is there", func() (bool, string) {
+			_, err := os.Stat(filepath.Join(directory, name))
+			return err == nil, fmt.Sprint(err)
+		})
+	}
+	file, err := os.Open(filepath.Join(directory, "profile.pb.gz"))
+	require.NoError(t, err)
+	defer file.Close() // read only
+	p, err := profile.Parse(file)
+	require.NoError(t, err)
+	var calls, errors int64
+	for _, sample := range p.Sample {
+		calls += sample.Value[0]
+		errors += sample.Value[1]
+	}
+	assert.EqualValues(t, mavenSpans, calls)
+	assert.EqualValues(t, mavenErrors, errors)
+}
+
+// collectsAWindow has a window collected while another build runs.
+func collectsAWindow(t *testing.T, b *browser.Browser, site, endpoint string) {
+	b.Do(t, chromedp.Navigate(site+"/services/maven/"), chromedp.SetValue(chromedp.CSS("select[name=seconds]"), "5"))
+	played := make(chan struct{})
+	go func() {
+		defer close(played)
+		agent{endpoint: endpoint, capture: "shop"}.play(t.Context(), t)
+	}()
+	b.Leave(t, click("button", "Collect from now on"))
+	<-played
+	assert.Equal(t, site+"/windows/1/", evaluate[string](t, b, `document.URL`))
+	assert.Contains(t, textOf(t, b, "body"), "A window of 5")
+	follow(t, b, "the service")
+	assert.Contains(t, textOf(t, b, "body"), "5s from")
+}
+
+func resets(t *testing.T, b *browser.Browser, site string) {
+	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	b.Leave(t, click("button", "Reset this service"))
+	assert.Equal(t, site+"/", evaluate[string](t, b, `document.URL`))
+	assert.NotContains(t, textOf(t, b, "body"), figures.Count(mavenSpans))
+}
+
+// hostileNames are names that would run, or look like something else, if pages did not
+// take them for text.
+var hostileNames = []string{
+	`<img src=x onerror="window.harmed=1">`,
+	`</script><script>window.harmed=1</script>`,
+	`"'); window.harmed=1; //`,
+	`{{constructor.constructor('window.harmed=1')()}}`,
+	`<a href="javascript:window.harmed=1">click</a>`,
+	`名前.имя.نام.नाम`,
+}
+
+func TestHostileNamesAreTextInABrowser(t *testing.T) {
+	b := browser.Start(t)
+	pages, otlp := testbed.Address(t), testbed.Address(t)
+	c := testbed.Start(t, fmt.Sprintf(`
+receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
+exporters: {flame_graph: {endpoint: %q}}
+service: {pipelines: {traces: {receivers: [otlp], exporters: [flame_graph]}}}
+`, otlp, pages))
+	site := "http://" + pages
+	for i, name := range hostileNames {
+		require.NoError(t, testbed.SendOTLP(otlp, named(name, byte(i+1))))
+	}
+	c.AwaitMetric(t, float64(2*len(hostileNames)), spansFolded)
+	b.Do(t, chromedp.Navigate(site))
+	start := textOf(t, b, "body")
+	for _, name := range hostileNames {
+		assert.Contains(t, start, name)
+	}
+	for i, name := range hostileNames {
+		b.Do(t, chromedp.Navigate(site), chromedp.Evaluate[chromedp.Void](fmt.Sprintf(
+			`Array.from(document.querySelectorAll('td.name a')).find(a => a.innerText == %q).id = 'service'`, name)))
+		b.Leave(t, chromedp.Click(chromedp.CSS("#service")))
+		assert.Contains(t, textOf(t, b, "h1"), name)
+		assert.Contains(t, textOf(t, b, "table"), name)
+		follow(t, b, "Flame graph")
+		showsAsText(t, b, name)
+		b.Screenshot(t, fmt.Sprintf("hostile-%d", i))
+		address := evaluate[string](t, b, `document.URL`)
+		b.Do(t, chromedp.Navigate(strings.Replace(address, "flamegraph", "top", 1)))
+		assert.Contains(t, textOf(t, b, "#rows"), name)
+		b.Do(t, chromedp.Navigate(strings.Replace(address, "flamegraph", "peek", 1)))
+		assert.Contains(t, textOf(t, b, "#content"), name)
+		assert.True(t, evaluate[bool](t, b, `window.harmed === undefined`), name)
+	}
+	assert.Empty(t, b.Errors())
+	assertAllFrom(t, site, b.Requests())
+	c.Stop(t)
+}
+
+// showsAsText looks at the frame of the name, and at what pprof says of it in other
+// places.
+func showsAsText(t *testing.T, b *browser.Browser, name string) {
+	t.Helper()
+	awaitScript(t, b, "frames are drawn", `document.querySelectorAll('#stack-chart .boxtext').length > 1`)
+	assert.Contains(t, strings.Join(evaluate[[]string](t, b, frames), "\n"), name)
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`{
+		const frame = Array.from(document.querySelectorAll('#stack-chart .boxbg'))[1];
+		frame.dispatchEvent(new MouseEvent('mouseenter'));
+		frame.dispatchEvent(new MouseEvent('contextmenu', {bubbles: true}));
+	}`))
+	assert.Contains(t, textOf(t, b, "#current-details-left"), name)
+	assert.Contains(t, name, textOf(t, b, "#action-title"), "it is shortened")
+	assert.True(t, evaluate[bool](t, b, `window.harmed === undefined`), name)
+}
+
+// named is a trace in which the name is that of the service and of what a function calls.
+func named(name string, trace byte) ptrace.Traces {
+	traces := ptrace.NewTraces()
+	resource := traces.ResourceSpans().AppendEmpty()
+	resource.Resource().Attributes().PutStr("service.name", name)
+	spans := resource.ScopeSpans().AppendEmpty().Spans()
+	for id, function := range []string{name, name} {
+		span := spans.AppendEmpty()
+		span.SetTraceID(pcommon.TraceID{trace})
+		span.SetSpanID(pcommon.SpanID{byte(id + 1)})
+		if id > 0 {
+			span.SetParentSpanID(pcommon.SpanID{byte(id)})
+		}
+		span.SetName(function)
+		span.SetStartTimestamp(1_000_000_000)
+		span.SetEndTimestamp(pcommon.Timestamp(1_000_000_000 + 5_000_000/(id+1)))
+	}
+	return traces
+}

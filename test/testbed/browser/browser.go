@@ -1,0 +1,171 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a browser has for what a test asks of it. It is long because it
+// costs only a test that fails.
+const patience = 2 * time.Minute
+
+// The size of the window.
+const (
+	Width  = 1400
+	Height = 900
+)
+
+// Browser is a window of a Chromium.
+type Browser struct {
+	ctx context.Context
+
+	mu       sync.Mutex
+	requests []string
+	errors   []string
+}
+
+// Start starts a browser, which ends with the test. Where there is none, the test is
+// skipped, or fails if CALLBRAID_REQUIRE_PEERS is set.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(path(t)),
+		chromedp.UserDataDir(t.TempDir()),
+		chromedp.WindowSize(Width, Height),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
+		chromedp.Flag("no-proxy-server", true),
+	)
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // it refuses to have one as root
+	}
+	b := &Browser{}
+	process, end := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(end)
+	b.ctx, end = chromedp.NewContext(process, chromedp.WithListener(b.notice))
+	t.Cleanup(end)
+	if _, err := chromedp.Call(b.ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatalf("the browser: %v", err)
+	}
+	return b
+}
+
+// path is where the browser is.
+func path(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			return found
+		}
+	}
+	const remedy = "no chromium in PATH: install it (Debian: apt-get install chromium)"
+	if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
+		t.Fatal(remedy)
+	}
+	t.Skip(remedy)
+	return ""
+}
+
+// notice remembers what the browser asks for, and what goes wrong in pages.
+func (b *Browser) notice(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		b.requests = append(b.requests, e.Request.URL)
+	case *runtime.EventExceptionThrown:
+		text := e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			text += " " + e.ExceptionDetails.Exception.Description
+		}
+		b.errors = append(b.errors, text)
+	}
+}
+
+// Requests are the addresses of all that was asked for.
+func (b *Browser) Requests() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.requests)
+}
+
+// Errors are those that scripts of pages did not take care of.
+func (b *Browser) Errors() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.errors)
+}
+
+// Do has the browser do something, and fails the test if it cannot.
+func (b *Browser) Do(t testing.TB, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		t.Fatalf("the browser: %v", err)
+	}
+}
+
+// Get is what the browser says, or the test fails.
+func Get[T any](t testing.TB, b *Browser, action chromedp.Action[T]) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	result, err := chromedp.Run(ctx, action)
+	if err != nil {
+		t.Fatalf("the browser: %v", err)
+	}
+	return result
+}
+
+// Leave does what leads to another page, and waits until that is there.
+func (b *Browser) Leave(t testing.TB, action chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, action); err != nil {
+		t.Fatalf("the browser: %v", err)
+	}
+}
+
+// DownloadTo lets downloads be written into the directory.
+func (b *Browser) DownloadTo(t testing.TB, directory string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Call(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: directory,
+	}); err != nil {
+		t.Fatalf("the browser: %v", err)
+	}
+}
+
+// Screenshot keeps a picture of the window in the directory that the environment variable
+// CALLBRAID_SCREENSHOTS names, if it does.
+func (b *Browser) Screenshot(t testing.TB, name string) {
+	t.Helper()
+	directory := os.Getenv("CALLBRAID_SCREENSHOTS")
+	if directory == "" {
+		return
+	}
+	picture := Get(t, b, chromedp.CaptureScreenshot())
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(directory, name+".png"), picture, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

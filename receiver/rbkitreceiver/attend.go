@@ -108,11 +108,9 @@ func every(interval time.Duration) (ticks <-chan time.Time, stop func()) {
 // correct corrects the state of the server, and remembers by what clock it samples. ok is
 // false where the server doesn't answer.
 func (s *server) correct(ctx context.Context) (ok bool) {
-	hello, ok := s.control.correct(ctx)
-	if ok {
+	return s.control.correct(ctx, func(h *rbkit.HandshakeReply) {
 		s.mu.Lock()
-		s.setClock(&hello)
-		s.mu.Unlock()
-	}
-	return ok
+		defer s.mu.Unlock()
+		s.process.samples.state(h)
+	})
 }

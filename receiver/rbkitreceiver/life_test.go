@@ -60,7 +60,7 @@ func TestWhatIsSwitchedOnWhenTheEndComesIsSwitchedOff(t *testing.T) {
 	}})
 	env := unstartedBed(t, following(server), profiling).receiver.env
 	c := newControl(env, &env.config.Servers[0], env.logger)
-	_, ok := c.correct(ctx)
+	ok := c.correct(ctx, func(*rbkit.HandshakeReply) {})
 	close(asked)
 	assert.False(t, ok)
 	c.leave(context.Background())

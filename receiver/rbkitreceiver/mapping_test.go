@@ -530,3 +530,30 @@ func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
 	}
 	assert.EqualValues(t, stacks*times, total)
 }
+
+func TestTheClockOfSamplesIsKnownOrNotSaid(t *testing.T) {
+	off := func(clock string) *rbkit.HandshakeReply { return &rbkit.HandshakeReply{Clock: clock} }
+	on := func(clock string) *rbkit.HandshakeReply {
+		return &rbkit.HandshakeReply{Clock: clock, CPUProfiling: true}
+	}
+	for name, c := range map[string]struct {
+		said []*rbkit.HandshakeReply
+		want string
+	}{
+		"nothing":                          {nil, ""},
+		"found on":                         {[]*rbkit.HandshakeReply{on("cpu")}, "cpu"},
+		"found off":                        {[]*rbkit.HandshakeReply{off("cpu")}, "cpu"},
+		"the same again":                   {[]*rbkit.HandshakeReply{on("cpu"), on("cpu")}, "cpu"},
+		"set while it is off":              {[]*rbkit.HandshakeReply{off("wall"), off("cpu")}, "cpu"},
+		"set and switched on":              {[]*rbkit.HandshakeReply{off("wall"), on("cpu")}, "cpu"},
+		"set while it is on":               {[]*rbkit.HandshakeReply{on("wall"), on("cpu")}, ""},
+		"set while it is on, said again":   {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), on("cpu")}, ""},
+		"set while it is on, started anew": {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), off("cpu"), on("cpu")}, "cpu"},
+	} {
+		var s samples
+		for _, h := range c.said {
+			s.state(h)
+		}
+		assert.Equal(t, c.want, s.clock, name)
+	}
+}

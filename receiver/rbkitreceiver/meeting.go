@@ -133,6 +133,7 @@ func (s *server) settle(who identity) {
 		s.begin(who)
 	} else if who.hello != nil {
 		s.who = who
+		s.process.samples.state(who.hello)
 	}
 	s.met = who
 	if s.control != nil {

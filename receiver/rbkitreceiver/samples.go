@@ -31,6 +31,9 @@ type samples struct {
 	origin *origin
 	// clock says by what the server samples; empty: not known.
 	clock string
+	// setting is what the server said of it last, and on whether it sampled then.
+	setting string
+	on      bool
 	// count is how many samples have come.
 	count int64
 	// deep is how many were of stacks with too many frames.
@@ -50,6 +53,29 @@ type samples struct {
 	first, last int64
 	number      uint64
 	locations   []int32
+}
+
+// state is told of what the server says of itself. A clock that is set takes effect when
+// sampling starts: by which one a server samples whose clock was changed while it was seen to
+// sample is not known, since somebody may have started it anew.
+func (s *samples) state(h *rbkit.HandshakeReply) {
+	clock := text(h.Clock)
+	if s.on && h.CPUProfiling {
+		if clock != s.setting {
+			s.by("")
+		}
+	} else {
+		s.by(clock)
+	}
+	s.setting, s.on = clock, h.CPUProfiling
+}
+
+// by says by what the server samples from now on.
+func (s *samples) by(clock string) {
+	if s.clock != clock {
+		s.flush()
+		s.clock = clock
+	}
 }
 
 // sampleKey is what samples are counted by.

@@ -81,7 +81,7 @@ func (c *Config) Validate() error {
 		setting.Between("max_pending", c.MaxPending, calltree.LeastPending, 100_000_000),
 		setting.Between("max_nodes", c.MaxNodes, calltree.LeastNodes, 100_000_000),
 		setting.Between("max_services", c.MaxServices, 1, 100_000),
-		setting.Between("max_name_bytes", c.MaxNameBytes, 16, 64<<10),
+		setting.Between("max_name_bytes", c.MaxNameBytes, 16, 1<<20),
 		setting.Between("max_names_mib", c.MaxNamesMiB, 1, 1<<20),
 		setting.Between("max_windows", c.MaxWindows, 1, 1000),
 		setting.Between("traces.max_spans", c.Traces.MaxSpans, 0, 10_000_000),

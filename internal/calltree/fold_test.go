@@ -255,6 +255,11 @@ func TestServicesTell(t *testing.T) {
 			Kinds: []Kind{Calls, {"alloc", "bytes"}, {"samples", "count"}},
 		},
 	}, s.Services())
+	// What comes in a second that is not over is not counted yet.
+	s.Fold(Origin{Service: "s"}, make([]Span, 100))
+	assert.EqualValues(t, 2, s.Services()[1].Rate)
+	c.pass(time.Second)
+	assert.EqualValues(t, 12, s.Services()[1].Rate)
 	c.pass(time.Hour)
 	assert.Zero(t, s.Services()[1].Rate)
 	snapshot, _ := s.Snapshot("s", Calls)
@@ -264,7 +269,9 @@ func TestServicesTell(t *testing.T) {
 }
 
 func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {
-	s := NewStore(settings())
+	set := settings()
+	set.MaxKeptSpans = 0
+	s := NewStore(set)
 	for i := range maxAllThreads/maxThreads + 1 {
 		for n := range maxThreads + 1 {
 			s.Fold(Origin{Service: fmt.Sprint(i)}, []Span{{Function: "f", HasThread: true, Thread: int64(n)}})
@@ -278,6 +285,11 @@ func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {
 		sum += service.Threads
 	}
 	assert.Equal(t, maxAllThreads, sum)
+	// Services that are gone leave room.
+	s.ResetAll()
+	assert.Empty(t, s.Services())
+	s.Fold(Origin{Service: "s"}, []Span{{Function: "f", HasThread: true}})
+	assert.Equal(t, 1, s.Services()[0].Threads)
 }
 
 func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
@@ -304,6 +316,12 @@ func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
 	script(t, s, "main/main a took 5")
 	// Its own time is without that of what was called before the reset.
 	assert.Equal(t, "main: 1 calls, 0 errors, total 5, self 3", treeOf(t, s, "main"))
+	// What nobody refers to any more is freed, with what is above it.
+	c.pass(2 * time.Hour)
+	s.ResetAll()
+	s.Services()
+	check(t, s)
+	assert.Zero(t, s.Usage().Nodes)
 	script(t, s, "new/f e took 1")
 	assert.Equal(t, "f: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "new"))
 }

@@ -96,6 +96,20 @@ func TestADeepChainIsFoldedFromItsEnd(t *testing.T) {
 	assert.Equal(t, Folded, snapshot.Nodes[len(snapshot.Nodes)-1].Mark)
 }
 
+// What ran beside its caller can be larger than that.
+func TestACallerIsNotFoldedBeforeWhatItCalled(t *testing.T) {
+	set := settings()
+	set.MaxNodes = 20
+	s := NewStore(set)
+	script(t, s, "small a took 1", "large b < a took 1000")
+	for i := range 20 {
+		s.Fold(Origin{Service: "s"}, []Span{{Function: fmt.Sprint("f", i), Start: 1, End: uint64(100 + i)}})
+	}
+	check(t, s)
+	assert.Positive(t, s.Counters().FoldedPaths)
+	assert.Contains(t, treeOf(t, s, "s"), "small/large: 1 calls, 0 errors, total 1000, self 1000")
+}
+
 // Trees of other units are measured by what part of them a path is.
 func TestNoTreeIsFoldedBecauseItsNumbersAreSmall(t *testing.T) {
 	set := settings()

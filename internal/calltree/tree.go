@@ -300,7 +300,7 @@ func (t *tree) unref(n uint32) {
 func (t *tree) prune(n uint32) {
 	for n != top {
 		at := &t.nodes[n]
-		if at.state != statePlaced || at.refs > 0 || at.first != 0 || at.values != (values{}) || t.isInWindow(n) {
+		if at.state != statePlaced || at.refs > 0 || at.first != 0 || at.values != (values{}) {
 			return
 		}
 		parent := at.parent

@@ -40,13 +40,3 @@ func (w *window) nest(n uint32) {
 		w.values[n] = v
 	}
 }
-
-// isInWindow reports whether a window has something of a node.
-func (t *tree) isInWindow(n uint32) bool {
-	for _, w := range t.windows {
-		if _, ok := w.values[n]; ok {
-			return true
-		}
-	}
-	return false
-}

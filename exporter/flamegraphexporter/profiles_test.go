@@ -1,0 +1,191 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+)
+
+// written are profiles that a test writes, with the tables of their dictionary.
+type written struct {
+	pprofile.Profiles
+	profile pprofile.Profile
+}
+
+// newWritten has tables with the texts, a function named by each of them, and a location for
+// each function: all at the same indexes.
+func newWritten(service string, texts ...string) *written {
+	w := &written{Profiles: pprofile.NewProfiles()}
+	rp := w.ResourceProfiles().AppendEmpty()
+	rp.Resource().Attributes().PutStr(attributeService, service)
+	w.profile = rp.ScopeProfiles().AppendEmpty().Profiles().AppendEmpty()
+	d := w.Dictionary()
+	d.StackTable().AppendEmpty()
+	for i, text := range append([]string{""}, texts...) {
+		d.StringTable().Append(text)
+		d.FunctionTable().AppendEmpty().SetNameStrindex(int32(i))
+		d.LocationTable().AppendEmpty().Lines().AppendEmpty().SetFunctionIndex(int32(i))
+	}
+	return w
+}
+
+// sample adds a sample of a stack, the leaf first.
+func (w *written) sample(value int64, locations ...int32) pprofile.Sample {
+	d := w.Dictionary()
+	d.StackTable().AppendEmpty().LocationIndices().FromRaw(locations)
+	s := w.profile.Samples().AppendEmpty()
+	s.SetStackIndex(int32(d.StackTable().Len() - 1))
+	s.Values().Append(value)
+	return s
+}
+
+func (w *written) kind(kind, unit int32) {
+	w.profile.SampleType().SetTypeStrindex(kind)
+	w.profile.SampleType().SetUnitStrindex(unit)
+}
+
+// folded is the tree of the kind, in which the tests write nothing else.
+func folded(t *testing.T, w *written, kind calltree.Kind) []calltree.Node {
+	t.Helper()
+	g := newBed(t)
+	require.NoError(t, g.consumeProfiles(t.Context(), w.Profiles))
+	snapshot, ok := g.store.Snapshot("s", kind)
+	require.True(t, ok, "%v", g.store.Services())
+	return snapshot.Nodes
+}
+
+func TestSamplesOfOneStackAreAddedUp(t *testing.T) {
+	w := newWritten("s", "main", "work", "cpu", "nanoseconds")
+	w.kind(3, 4)
+	w.sample(5, 2, 1)
+	w.sample(7, 2, 1).TimestampsUnixNano().Append(1) // one value, at a time
+	w.profile.Samples().At(0).CopyTo(w.profile.Samples().AppendEmpty())
+	counted := w.profile.Samples().AppendEmpty() // no value: 1 at each time
+	counted.SetStackIndex(1)
+	counted.TimestampsUnixNano().Append(1, 2, 3)
+	w.sample(1, 1).Values().Append(10) // two values
+	assert.Equal(t, []calltree.Node{
+		{Parent: -1, Function: "main", Calls: 2, Total: 31, Self: 11},
+		{Parent: 0, Function: "work", Calls: 6, Total: 20, Self: 20},
+	}, folded(t, w, calltree.Kind{Type: "cpu", Unit: "nanoseconds"}))
+}
+
+func TestFunctionsThatWereInlinedAreFrames(t *testing.T) {
+	w := newWritten("s", "main", "outer", "inlined", "file.go", "cpu")
+	w.kind(5, 0)
+	location := w.Dictionary().LocationTable().AppendEmpty()
+	location.Lines().AppendEmpty().SetFunctionIndex(3)
+	location.Lines().AppendEmpty().SetFunctionIndex(2)
+	f := w.Dictionary().FunctionTable().At(2)
+	f.SetFilenameStrindex(4)
+	f.SetStartLine(12)
+	location.Lines().At(0).SetLine(99)
+	w.sample(1, 6, 1)
+	assert.Equal(t, []calltree.Node{
+		{Parent: -1, Function: "main", Total: 1},
+		{Parent: 0, Function: "outer", File: "file.go", Line: 12, Total: 1},
+		{Parent: 1, Function: "inlined", Line: 99, Calls: 1, Total: 1, Self: 1},
+	}, folded(t, w, calltree.Kind{Type: "cpu"}))
+}
+
+func TestFramesOfWhichLittleIsKnownHaveNames(t *testing.T) {
+	w := newWritten("s", "system", "/usr/lib/libc.so.6", "cpu")
+	w.kind(3, 0)
+	d := w.Dictionary()
+	d.MappingTable().AppendEmpty()
+	d.MappingTable().AppendEmpty().SetFilenameStrindex(2)
+	address := func(mapping int32, address uint64) {
+		l := d.LocationTable().AppendEmpty()
+		l.SetMappingIndex(mapping)
+		l.SetAddress(address)
+		w.sample(1, int32(d.LocationTable().Len()-1))
+	}
+	address(1, 0xff)
+	address(0, 0xfe)
+	address(77, 0xfd)
+	address(1, 0)
+	named := d.FunctionTable().AppendEmpty()
+	named.SetSystemNameStrindex(1)
+	d.LocationTable().AppendEmpty().Lines().AppendEmpty().SetFunctionIndex(int32(d.FunctionTable().Len() - 1))
+	w.sample(1, int32(d.LocationTable().Len()-1))
+	var names []string
+	for _, n := range folded(t, w, calltree.Kind{Type: "cpu"}) {
+		names = append(names, n.Function)
+	}
+	assert.ElementsMatch(t, []string{"libc.so.6+0xff", "0xfe", "0xfd", noFunction, "system"}, names)
+}
+
+func TestIndexesThatLeadNowhere(t *testing.T) {
+	const far = 1 << 30
+	for _, index := range []int32{-1, far, -far} {
+		w := newWritten("s", "main", "cpu")
+		w.kind(index, index)
+		w.sample(1, index, 1)
+		w.Dictionary().LocationTable().At(2).Lines().At(0).SetFunctionIndex(index)
+		w.sample(1, 2).AttributeIndices().Append(index)
+		w.Dictionary().FunctionTable().At(0).SetNameStrindex(index)
+		w.Dictionary().AttributeTable().AppendEmpty().SetKeyStrindex(index)
+		w.sample(1, 0).AttributeIndices().Append(0)
+		w.sample(1, 1).SetStackIndex(index)
+		assert.Equal(t, []calltree.Node{
+			{Parent: -1, Function: noFunction, Calls: 2, Total: 2, Self: 2},
+			{Parent: -1, Function: "(parent not seen)", Mark: calltree.MissingParent, Calls: 1, Total: 1, Self: 1},
+			{Parent: -1, Function: "main", Total: 1},
+			{Parent: 2, Function: noFunction, Calls: 1, Total: 1, Self: 1},
+		}, folded(t, w, calltree.Kind{Type: noFunction}))
+	}
+}
+
+func TestStacksAndInliningAreBounded(t *testing.T) {
+	w := newWritten("s", "main", "f", "cpu")
+	w.kind(3, 0)
+	lines := w.Dictionary().LocationTable().At(2).Lines()
+	for range 1000 {
+		lines.AppendEmpty().SetFunctionIndex(2)
+	}
+	w.sample(1, 2, 1)
+	assert.Len(t, folded(t, w, calltree.Kind{Type: "cpu"}), maxInlined+1)
+
+	deep := make([]int32, 100_000)
+	for i := range deep {
+		deep[i] = 2
+	}
+	w.sample(1, deep...)
+	nodes := folded(t, w, calltree.Kind{Type: "cpu"})
+	assert.Less(t, len(nodes), maxInlined+1+calltree.MaxDepth)
+	cut := 0
+	for _, n := range nodes {
+		if n.Mark == calltree.MissingParent {
+			cut++
+		}
+	}
+	assert.Equal(t, 1, cut)
+}
+
+func TestThreadsOfSamplesAreCounted(t *testing.T) {
+	w := newWritten("s", "main", attributeThreadID, attributeThreadName, "cpu")
+	w.kind(4, 0)
+	attributes := w.Dictionary().AttributeTable()
+	for _, id := range []int64{7, 8} {
+		a := attributes.AppendEmpty()
+		a.SetKeyStrindex(2)
+		a.Value().SetInt(id)
+	}
+	name := attributes.AppendEmpty()
+	name.SetKeyStrindex(3)
+	name.Value().SetStr("worker")
+	w.sample(1, 1).AttributeIndices().Append(0, 2)
+	w.sample(1, 1).AttributeIndices().Append(1)
+	w.sample(1, 1)
+	g := newBed(t)
+	require.NoError(t, g.consumeProfiles(t.Context(), w.Profiles))
+	assert.Equal(t, 2, g.store.Services()[0].Threads)
+	assert.EqualValues(t, 3, g.store.Counters().Samples)
+}

@@ -1,0 +1,128 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+)
+
+func TestWhatIsReadOfASpan(t *testing.T) {
+	trace, other := calltree.TraceID{1}, calltree.TraceID{2}
+	id, parent := calltree.SpanID{3}, calltree.SpanID{4}
+	for _, test := range []struct {
+		name   string
+		change func(ptrace.Span)
+		want   func(*calltree.Span)
+	}{
+		{"its name", func(ptrace.Span) {}, func(*calltree.Span) {}},
+		{"its parent", func(s ptrace.Span) { s.SetParentSpanID([8]byte(parent)) }, func(s *calltree.Span) { s.Parent = parent }},
+		{"its status", func(s ptrace.Span) { s.Status().SetCode(ptrace.StatusCodeError) }, func(s *calltree.Span) { s.Error = true }},
+		{"a status that is no error", func(s ptrace.Span) { s.Status().SetCode(ptrace.StatusCodeOk) }, func(*calltree.Span) {}},
+		{"its function", func(s ptrace.Span) { s.Attributes().PutStr(attributeFunction, "p.C.f") }, func(s *calltree.Span) { s.Function = "p.C.f" }},
+		{"an empty function", func(s ptrace.Span) { s.Attributes().PutStr(attributeFunction, "") }, func(*calltree.Span) {}},
+		{"a function that is no text", func(s ptrace.Span) { s.Attributes().PutInt(attributeFunction, 1) }, func(*calltree.Span) {}},
+		{"its place", func(s ptrace.Span) {
+			s.Attributes().PutStr(attributeFile, "C.java")
+			s.Attributes().PutInt(attributeLine, 7)
+		}, func(s *calltree.Span) { s.File, s.Line = "C.java", 7 }},
+		{"a place of other types", func(s ptrace.Span) {
+			s.Attributes().PutInt(attributeFile, 7)
+			s.Attributes().PutStr(attributeLine, "C.java")
+		}, func(*calltree.Span) {}},
+		{"its thread", func(s ptrace.Span) {
+			s.Attributes().PutInt(attributeThreadID, 0)
+			s.Attributes().PutStr(attributeThreadName, "main")
+		}, func(s *calltree.Span) { s.HasThread, s.ThreadName = true, "main" }},
+		{"a thread that is no number", func(s ptrace.Span) { s.Attributes().PutStr(attributeThreadID, "1") }, func(*calltree.Span) {}},
+		{"that its end was not seen", func(s ptrace.Span) { s.Attributes().PutStr(attributeTruncated, "ended") }, func(s *calltree.Span) { s.Truncated = true }},
+		{"a call from another service, by its kind", func(s ptrace.Span) { s.SetKind(ptrace.SpanKindServer) }, func(s *calltree.Span) { s.Remote = true }},
+		{"a message from another service, by its kind", func(s ptrace.Span) { s.SetKind(ptrace.SpanKindConsumer) }, func(s *calltree.Span) { s.Remote = true }},
+		{"a call to another service", func(s ptrace.Span) { s.SetKind(ptrace.SpanKindClient) }, func(*calltree.Span) {}},
+		{"a call from another service, by its flags", func(s ptrace.Span) { s.SetFlags(0x300) }, func(s *calltree.Span) { s.Remote = true }},
+		{"a call from the same service, by its flags", func(s ptrace.Span) {
+			s.SetKind(ptrace.SpanKindServer)
+			s.SetFlags(0x100)
+		}, func(*calltree.Span) {}},
+		{"flags that say nothing of the parent", func(s ptrace.Span) { s.SetFlags(0x201) }, func(*calltree.Span) {}},
+		{"where its trace was cut", func(s ptrace.Span) { link(s, other, parent, "continuation") }, func(s *calltree.Span) { s.ParentTrace, s.Parent = other, parent }},
+		{"where a trace begins inside another", func(s ptrace.Span) {
+			link(s, other, id, "something else")
+			link(s, other, parent, "trace_root")
+		}, func(s *calltree.Span) { s.ParentTrace, s.Parent = other, parent }},
+		{"other links", func(s ptrace.Span) { link(s, other, parent, "") }, func(*calltree.Span) {}},
+		{"links of a span that has a parent", func(s ptrace.Span) {
+			s.SetParentSpanID([8]byte(parent))
+			link(s, other, id, "continuation")
+		}, func(s *calltree.Span) { s.Parent = parent }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			span := ptrace.NewSpan()
+			span.SetTraceID([16]byte(trace))
+			span.SetSpanID([8]byte(id))
+			span.SetName("f")
+			span.SetStartTimestamp(10)
+			span.SetEndTimestamp(15)
+			test.change(span)
+			want := calltree.Span{Trace: trace, ID: id, ParentTrace: trace, Function: "f", Start: 10, End: 15}
+			test.want(&want)
+			got := calltree.Span{Function: "of the span before", HasThread: true}
+			newBed(t).read(span, &got)
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
+func link(span ptrace.Span, trace calltree.TraceID, id calltree.SpanID, kind string) {
+	l := span.Links().AppendEmpty()
+	l.SetTraceID([16]byte(trace))
+	l.SetSpanID([8]byte(id))
+	if kind != "" {
+		l.Attributes().PutStr(attributeLink, kind)
+	}
+}
+
+func TestLinksAreNotFollowedWhereTheyAreNotToBe(t *testing.T) {
+	g := newBed(t, func(c *Config) { c.FollowLinks = false })
+	span := ptrace.NewSpan()
+	link(span, calltree.TraceID{1}, calltree.SpanID{1}, "continuation")
+	var got calltree.Span
+	g.read(span, &got)
+	assert.Zero(t, got.Parent)
+}
+
+func TestSpansOfMoreServicesThanOneComeInOneCall(t *testing.T) {
+	g := newBed(t)
+	td := ptrace.NewTraces()
+	add := func(service string, spans int) {
+		rs := td.ResourceSpans().AppendEmpty()
+		if service != "" {
+			rs.Resource().Attributes().PutStr(attributeService, service)
+		}
+		for scope := range 2 {
+			ss := rs.ScopeSpans().AppendEmpty()
+			for range spans {
+				ss.Spans().AppendEmpty().SetName([]string{"f", "g"}[scope])
+			}
+		}
+	}
+	add("small", 1)
+	add("large", 3*chunk)
+	add("", 2)
+	add("none", 0)
+	add("small", chunk/2)
+	require.NoError(t, g.consumeTraces(t.Context(), td))
+	got := map[string]uint64{}
+	for _, service := range g.store.Services() {
+		got[service.Name] = service.Calls
+	}
+	assert.Equal(t, map[string]uint64{"small": chunk + 2, "large": 6 * chunk, unknownService: 4}, got)
+	snapshot, _ := g.store.Snapshot("large", calltree.Calls)
+	assert.Len(t, snapshot.Nodes, 2)
+}

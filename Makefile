@@ -15,9 +15,9 @@ BENCH_ONLY ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
-	./internal/rbkitserver/... ./internal/zmtp/...
+	./internal/rbkitserver/... ./internal/zmtp/... ./internal/calltree/...
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim

@@ -7,6 +7,8 @@ package flamegraphexporter
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -14,14 +16,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/calltree"
 	"github.com/callbraid/callbraid/internal/cputime"
 )
 
-// BenchmarkConsumeTraces folds the spans of a captured Maven build, over and over: as
+// BenchmarkFoldTraces folds the spans of a captured Maven build, over and over: as
 // processors hand them on, callees first; and callers first. Each round has other traces,
 // so that all its spans are new and all its paths are known.
-func BenchmarkConsumeTraces(b *testing.B) {
+func BenchmarkFoldTraces(b *testing.B) {
 	traces := capturedTraces(b, "maven", 20_000)
 	for _, bench := range []struct {
 		name  string
@@ -65,38 +66,72 @@ func renewed(id pcommon.TraceID, round byte) pcommon.TraceID {
 	return id
 }
 
-// BenchmarkMemory measures what a path takes once a Maven build was folded, and how much
-// more that is after many.
-func BenchmarkMemory(b *testing.B) {
+// BenchmarkFoldMemory folds a captured Maven build over and over, 50 million spans of the
+// same paths, and measures how much memory is in use then, against how much was after the
+// first million.
+func BenchmarkFoldMemory(b *testing.B) {
 	traces := capturedTraces(b, "maven", 20_000)
 	spans := eachSpan(traces)
+	const rounds = 50_000_000/442_770 + 1
 	for b.Loop() {
-		g := newBed(b, func(c *Config) { c.Traces.MaxSpans = 0 })
-		before := heap()
-		fold := func(round byte) {
+		g, before := newBed(b), heap()
+		first := uint64(0)
+		for round := range byte(rounds) {
 			renew(spans, round)
 			for _, td := range traces {
 				require.NoError(b, g.consumeTraces(context.Background(), td))
 			}
+			if round == 2 {
+				first = heap() - before
+			}
 		}
-		fold(1)
-		snapshot, _ := g.store.Snapshot(capturedService, calltree.Calls)
-		paths := len(snapshot.Nodes)
-		snapshot = calltree.Snapshot{}
-		once := heap() - before
-		fold(2)
-		full := heap() - before
-		for round := range byte(20) {
-			fold(3 + round)
-		}
-		many := heap() - before
-		b.ReportMetric(float64(paths), "paths")
-		b.ReportMetric(float64(once)/float64(paths), "B/path")
-		b.ReportMetric(float64(many)/float64(full), "times-after-20")
-		b.ReportMetric(float64(full)/(1<<20), "MiB")
+		b.ReportMetric(float64(heap()-before)/(1<<20), "MiB")
+		b.ReportMetric(float64(heap()-before)/float64(first), "times-at-50M")
+		require.EqualValues(b, rounds*len(spans), g.store.Counters().Spans)
 		runtime.KeepAlive(g)
 	}
 	runtime.KeepAlive(traces)
+}
+
+// BenchmarkPathMemory measures what each of many paths takes, with all that is remembered
+// of its one span. Names are as long as those of Java methods, and half of all paths have
+// one that no other has.
+func BenchmarkPathMemory(b *testing.B) {
+	const paths, children = 200_000, 10
+	for b.Loop() {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr(attributeService, "s")
+		to := rs.ScopeSpans().AppendEmpty().Spans()
+		to.EnsureCapacity(paths)
+		for i := range paths {
+			span := to.AppendEmpty()
+			span.SetTraceID([16]byte{1})
+			span.SetSpanID(numbered(i + 1))
+			if i > 0 {
+				span.SetParentSpanID(numbered((i-1)/children + 1))
+			}
+			name := i
+			if i%2 == 0 {
+				name = i % (2 * children)
+			}
+			span.SetName(fmt.Sprintf("org.apache.maven.lifecycle.internal.builder.Class%d.method%d", name, name))
+			span.SetStartTimestamp(1)
+			span.SetEndTimestamp(pcommon.Timestamp(1 + paths - i))
+		}
+		g, before := newBed(b, func(c *Config) { c.Traces.MaxSpans = 0 }), heap()
+		require.NoError(b, g.consumeTraces(context.Background(), td))
+		used := heap() - before
+		require.EqualValues(b, paths, g.store.Usage().Nodes)
+		b.ReportMetric(float64(used)/paths, "B/path")
+		runtime.KeepAlive(td)
+		runtime.KeepAlive(g)
+	}
+}
+
+func numbered(n int) (id pcommon.SpanID) {
+	binary.BigEndian.PutUint64(id[:], uint64(n))
+	return id
 }
 
 // heap is how many bytes are in use.

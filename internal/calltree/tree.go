@@ -29,7 +29,7 @@ type tree struct {
 	windows   []*window
 	// epoch is the store's since which is counted.
 	epoch uint32
-	seed      uint64
+	seed  uint64
 	// pairs is memory of merge that is used again.
 	pairs []pair
 }

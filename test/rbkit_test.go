@@ -4,9 +4,11 @@
 package test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +23,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
+	protocol "github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
@@ -38,17 +42,38 @@ const (
 // rbkitServer is where a server is played.
 type rbkitServer struct{ publish, request, metrics string }
 
-func newRbkitServer(t *testing.T) rbkitServer {
+func newRbkitServer(t testing.TB) rbkitServer {
 	return rbkitServer{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
 }
 
 // client configures a collector that is a client of the server, with pipelines for all
 // signals but profiles, and others as text.
 func (s rbkitServer) client(receiver, pipelines string) string {
+	return rbkitClient{servers: []rbkitServer{s}, receiver: receiver, pipelines: pipelines}.config()
+}
+
+// rbkitClient is a collector that is a client of servers, and shows metrics where the
+// first of them says so.
+type rbkitClient struct {
+	servers []rbkitServer
+	// receiver, exporters and pipelines are more of the configuration.
+	receiver, exporters, pipelines string
+	// spans is the exporter of spans; empty: a file.
+	spans string
+}
+
+func (c rbkitClient) config() string {
+	var servers []string
+	for _, s := range c.servers {
+		servers = append(servers, fmt.Sprintf("{publish: %q, request: %q}", s.publish, s.request))
+	}
+	if c.spans == "" {
+		c.spans = "file/spans"
+	}
 	return fmt.Sprintf(`
 receivers:
   rbkit:
-    servers: [{publish: %q, request: %q}]
+    servers: [%s]
     reconnect: {initial_interval: 10ms, max_interval: 100ms}
     collection_interval: 100ms
     profile_interval: 100ms
@@ -56,15 +81,17 @@ receivers:
 exporters:
   file/spans: %s
   file/logs: {path: "${env:DIR}/logs.json"}
+  file/metrics: {path: "${env:DIR}/metrics.json"}
   file/profiles: {path: "${env:DIR}/profiles.json"}
   prometheus: {endpoint: %q, metric_expiration: 1h}
+  %s
 service:
   pipelines:
-    traces: {receivers: [rbkit], exporters: [file/spans]}
+    traces: {receivers: [rbkit], exporters: [%s]}
     logs: {receivers: [rbkit], exporters: [file/logs]}
-    metrics: {receivers: [rbkit], exporters: [prometheus]}
+    metrics: {receivers: [rbkit], exporters: [prometheus, file/metrics]}
     %s
-`, s.publish, s.request, receiver, testbed.FileExporter("spans.bin"), s.metrics, pipelines)
+`, strings.Join(servers, ", "), c.receiver, testbed.FileExporter("spans.bin"), c.servers[0].metrics, c.exporters, c.spans, c.pipelines)
 }
 
 // playedRbkit is a server that agentsim plays.
@@ -113,7 +140,7 @@ func (s rbkitServer) play(t *testing.T, arguments ...string) playedRbkit {
 }
 
 // scraped is what the collector shows to Prometheus.
-func (s rbkitServer) scraped(t *testing.T) string {
+func (s rbkitServer) scraped(t testing.TB) string {
 	t.Helper()
 	response, err := http.Get("http://" + s.metrics + "/metrics")
 	require.NoError(t, err)
@@ -124,7 +151,7 @@ func (s rbkitServer) scraped(t *testing.T) string {
 }
 
 // sumOf adds up the series of a metric that have a label.
-func sumOf(t *testing.T, text, name, label string) (sum float64) {
+func sumOf(t testing.TB, text, name, label string) (sum float64) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, name+"{") && strings.Contains(line, label) {
@@ -228,35 +255,95 @@ func TestRbkitGarbageCostsNothingElse(t *testing.T) {
 // readProfiles are the profiles that a collector wrote.
 func readProfiles(t *testing.T, c *testbed.Collector) (all []pprofile.Profiles) {
 	t.Helper()
-	f, err := os.Open(filepath.Join(c.Dir, "profiles.json"))
-	require.NoError(t, err)
-	defer f.Close()
-	decoder := json.NewDecoder(f)
-	for {
-		var line json.RawMessage
-		if err := decoder.Decode(&line); err == io.EOF {
-			return all
-		} else if err != nil {
-			require.NoError(t, err)
-		}
+	eachLine(t, filepath.Join(c.Dir, "profiles.json"), func(line json.RawMessage) {
 		profiles, err := new(pprofile.JSONUnmarshaler).UnmarshalProfiles(line)
 		require.NoError(t, err)
 		all = append(all, profiles)
+	})
+	return all
+}
+
+// serve serves what a test publishes, until the test ends.
+func (s rbkitServer) serve(t testing.TB) *rbkitserver.Server {
+	t.Helper()
+	publish, err := net.Listen("tcp", s.publish)
+	require.NoError(t, err)
+	request, err := net.Listen("tcp", s.request)
+	require.NoError(t, err)
+	server := rbkitserver.New(rbkitserver.Options{})
+	ctx, end := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, publish, request) }()
+	t.Cleanup(func() {
+		end()
+		assert.NoError(t, <-served)
+	})
+	return server
+}
+
+// The largest message that was seen of a real server had 415,000 events and 10 MB.
+const largeMessage = 415_000
+
+// largeMessages are messages of that many events, about objects that are remembered, and
+// about objects that are gone at once.
+var largeMessages = map[string]func(into *protocol.Collection, i uint64) error{
+	"live": func(into *protocol.Collection, i uint64) error {
+		return into.Created(1, 20*(1+i), fmt.Appendf(nil, "Shop::Class%d", i%50))
+	},
+	"gone": func(into *protocol.Collection, i uint64) error {
+		if i%2 == 1 {
+			return into.Destroyed(1, 20*i)
+		}
+		return into.Created(1, 20*(1+i), fmt.Appendf(nil, "Shop::Class%d", i%50))
+	},
+}
+
+// memoryOf is how much memory a collector has had at most for a message of largeMessage
+// events, above what it had before, in bytes.
+func memoryOf(t testing.TB, add func(into *protocol.Collection, i uint64) error) (more uint64) {
+	t.Helper()
+	const least = 10_000_000
+	made := protocol.NewCollection(protocol.Released)
+	for i := range uint64(largeMessage) {
+		require.NoError(t, add(made, i))
+	}
+	message := made.AppendTo(nil, 1, 0)
+	require.GreaterOrEqual(t, len(message), least)
+
+	server := newRbkitServer(t)
+	s := server.serve(t)
+	c := testbed.Start(t, server.client("", ""))
+	c.AwaitMetric(t, 1, rbkitServers)
+	testbed.Eventually(t, "it has subscribed", func() (bool, string) { return s.Subscribers() == 1, "" })
+	c.ResetPeakMemory(t)
+	idle := c.PeakMemory(t)
+	s.Publish(message)
+	c.AwaitMetric(t, largeMessage, rbkitEvents)
+	testbed.Eventually(t, "the metrics are shown", func() (bool, string) {
+		shown := sumOf(t, server.scraped(t), "rbkit_events_total", "")
+		return shown == largeMessage, fmt.Sprint(shown)
+	})
+	more = c.PeakMemory(t) - idle
+	c.Stop(t)
+	return more
+}
+
+func TestALargeRbkitMessageTakesLittleMemory(t *testing.T) {
+	const most = 64 << 20
+	for what, add := range largeMessages {
+		more := memoryOf(t, add)
+		t.Logf("%s: %d MiB above idle", what, more>>20)
+		assert.Less(t, more, uint64(most), what)
 	}
 }
 
-// The largest message that was seen of a real server has 415,000 events.
-func TestALargeRbkitMessageTakesLittleMemory(t *testing.T) {
-	const most = 64 << 20
-	server := newRbkitServer(t)
-	c := testbed.Start(t, server.client("memory_profile: true", ""))
-	played := server.play(t, "load", "--messages", "20", "--events", "1", "--rate", "0")
-	c.AwaitMetric(t, 20, rbkitMessages)
-	idle := c.PeakMemory(t)
-	played.stop()
-	server.play(t, "load", "--messages", "1", "--events", "415000", "--rate", "0")
-	c.AwaitMetric(t, 415_020, rbkitEvents)
-	more := c.PeakMemory(t) - idle
-	t.Logf("%d MiB above idle", more>>20)
-	assert.Less(t, more, uint64(most))
+// BenchmarkLargeRbkitMessage is how much memory the largest messages take.
+func BenchmarkLargeRbkitMessage(b *testing.B) {
+	for what, add := range largeMessages {
+		b.Run(what, func(b *testing.B) {
+			for b.Loop() {
+				b.ReportMetric(float64(memoryOf(b, add))/(1<<20), "peak-MiB")
+			}
+		})
+	}
 }

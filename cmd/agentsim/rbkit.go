@@ -78,6 +78,8 @@ type rbkitRun struct {
 	*rbkitserver.Server
 	flags *rbkitFlags
 	bar   *progress.Progress
+	// serving is until when requests are answered.
+	serving context.Context
 	// dumps says that a dump was asked for.
 	dumps           chan struct{}
 	messages, bytes atomic.Uint64
@@ -98,10 +100,10 @@ func (f *rbkitFlags) play(out io.Writer, label string, hello rbkit.HandshakeRepl
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	r := &rbkitRun{flags: f, bar: progress.New(os.Stderr, label, "messages", 0), dumps: make(chan struct{}, 1)}
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	r := &rbkitRun{flags: f, bar: progress.New(os.Stderr, label, "messages", 0), serving: serving, dumps: make(chan struct{}, 1)}
 	r.Server = rbkitserver.New(rbkitserver.Options{Hello: hello, Mute: f.mute, Deaf: f.deaf, Commanded: r.commanded})
 	fmt.Fprintf(out, "publishing on %s, in the %s dialect\n", publish.Addr(), hello.Dialect)
-	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- r.Serve(serving, publish, request) }()
 	r.bar.Start(r.messages.Load)
@@ -151,7 +153,7 @@ func (r *rbkitRun) commanded(command rbkit.Command) {
 		default:
 		}
 	}
-	time.Sleep(r.flags.replyDelay)
+	pause(r.serving, r.flags.replyDelay)
 }
 
 // sent counts a message, and sends garbage after it when it is time.

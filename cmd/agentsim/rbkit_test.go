@@ -142,3 +142,20 @@ func TestRbkitFlagsThatAreWrongAreSaid(t *testing.T) {
 		assert.ErrorContains(t, root.Execute(), text)
 	}
 }
+
+func TestAnAnswerThatTakesItsTimeEndsWithTheServer(t *testing.T) {
+	serving, end := context.WithCancel(context.Background())
+	r := &rbkitRun{flags: &rbkitFlags{replyDelay: time.Hour}, serving: serving, dumps: make(chan struct{}, 1)}
+	answered := make(chan struct{})
+	go func() {
+		r.commanded(rbkit.ObjectSpaceSnapshot)
+		close(answered)
+	}()
+	<-r.dumps // it takes its time now
+	end()
+	select {
+	case <-answered:
+	case <-time.After(rbkitPatience):
+		t.Fatal("it goes on")
+	}
+}

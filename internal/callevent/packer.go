@@ -6,8 +6,6 @@ package callevent
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 )
 
 // Stream is what a Packer has to know of a call stream.
@@ -55,24 +53,6 @@ type Packer struct {
 	renames    renames
 }
 
-// table is a table of the batch: its entries' fixed parts, their strings, and
-// which entry has which index.
-type table[K comparable] struct {
-	index   map[K]uint16
-	fixed   []byte
-	strings []byte
-}
-
-func (t *table[K]) bytes() int { return len(t.fixed) + len(t.strings) }
-
-func (t *table[K]) reset() {
-	clear(t.index)
-	t.fixed, t.strings = t.fixed[:0], t.strings[:0]
-}
-
-// renames are those of the batch, and their names.
-type renames struct{ fixed, strings []byte }
-
 // NewPacker returns a Packer for batches of at most maxBytes, which is between
 // MinBatchBytes and MaxBatchBytes.
 func NewPacker(stream Stream, maxBytes int) (*Packer, error) {
@@ -110,63 +90,6 @@ func (p *Packer) Len() int {
 	return (len(p.buf) - headerSize) / eventSize
 }
 
-// Function gives the index of f in the batch's table. A caller keeps one
-// *Function for each function, which doesn't change: it is entered once for
-// each pointer. It reports false when the batch is full.
-func (p *Packer) Function(f *Function) (uint16, bool) {
-	if i, ok := p.functions.index[f]; ok {
-		return i, true
-	}
-	names := [4]string{name(f.Qualified), name(f.Display), name(f.Text), name(f.File)}
-	i, ok := enter(p, &p.functions, f, functionSize+len(names[0])+len(names[1])+len(names[2])+len(names[3]))
-	if !ok {
-		return 0, false
-	}
-	t := &p.functions
-	for _, s := range names {
-		t.fixed = binary.LittleEndian.AppendUint32(t.fixed, uint32(len(s)))
-		t.strings = append(t.strings, s...)
-	}
-	t.fixed = binary.LittleEndian.AppendUint32(t.fixed, f.Line)
-	return i, true
-}
-
-// Lane gives the index of l in the batch's table, or false when the batch is full.
-func (p *Packer) Lane(l Lane) (uint16, bool) {
-	l.Name = kept(l.Name)
-	if i, ok := p.lanes.index[l]; ok {
-		return i, true
-	}
-	s := name(l.Name)
-	i, ok := enter(p, &p.lanes, l, laneSize+len(s))
-	if !ok {
-		return 0, false
-	}
-	t := &p.lanes
-	t.fixed = binary.LittleEndian.AppendUint64(t.fixed, l.ID)
-	t.fixed = binary.LittleEndian.AppendUint32(t.fixed, uint32(len(s)))
-	t.strings = append(t.strings, s...)
-	return i, true
-}
-
-// Exception gives what stands for the exception type in events, which is never
-// 0, or false when the batch is full.
-func (p *Packer) Exception(exception string) (uint16, bool) {
-	exception = kept(exception)
-	if i, ok := p.exceptions.index[exception]; ok {
-		return i + 1, true
-	}
-	s := name(exception)
-	i, ok := enter(p, &p.exceptions, exception, exceptionSize+len(s))
-	if !ok {
-		return 0, false
-	}
-	t := &p.exceptions
-	t.fixed = binary.LittleEndian.AppendUint32(t.fixed, uint32(len(s)))
-	t.strings = append(t.strings, s...)
-	return i + 1, true
-}
-
 // Add adds an event, whose Sequence is at most MaxSequence, whose Time is in
 // ticks of the stream's clock, and whose Lane, Function and Exception come from
 // the Packer's tables (0 where its kind has none). It reports false,
@@ -193,82 +116,6 @@ func (p *Packer) Add(e *Event) bool {
 	le.PutUint32(row[8:], e.Line)
 	le.PutUint64(row[12:], uint64(uint32(sequence))|uint64(ticks)<<32)
 	return true
-}
-
-// AddWith is Add for an event with an optional attribute: it adds both, or neither.
-func (p *Packer) AddWith(e *Event, key string, value Value) bool {
-	k, v, ok := p.attribute(key, value, eventSize)
-	if !ok || !p.Add(e) {
-		return false
-	}
-	p.addAttribute(k, v)
-	return true
-}
-
-// Attribute gives an optional attribute to the event that was added last. It
-// reports false, and adds nothing, when there is none or it doesn't fit.
-func (p *Packer) Attribute(key string, value Value) bool {
-	if p.closed || p.Len() == 0 {
-		return false
-	}
-	k, v, ok := p.attribute(key, value, 0)
-	if ok {
-		p.addAttribute(k, v)
-	}
-	return ok
-}
-
-// attribute enters what an attribute has into the tables, if there is room for it
-// and so many bytes more.
-func (p *Packer) attribute(key string, value Value, more int) (k, v uint16, ok bool) {
-	if value.kind == 0 || value.kind >= valueTypeEnd {
-		return 0, 0, false
-	}
-	if k, ok = p.value(StringValue(key)); !ok {
-		return 0, 0, false
-	}
-	v, ok = p.value(value)
-	return k, v, ok && p.size()+attributeSize+more <= p.maxBytes
-}
-
-// addAttribute adds one that there is room for to the event that was added last.
-func (p *Packer) addAttribute(k, v uint16) {
-	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(p.Len()-1))
-	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(k))
-	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(v))
-	p.narrow()
-}
-
-func (p *Packer) value(v Value) (uint16, bool) {
-	v.text = kept(v.text)
-	if i, ok := p.values.index[v]; ok {
-		return i, true
-	}
-	s, bits := name(v.text), v.bits
-	if v.kind == ValueString {
-		bits = uint64(len(s))
-	}
-	i, ok := enter(p, &p.values, v, valueSize+len(s))
-	if !ok {
-		return 0, false
-	}
-	t := &p.values
-	t.fixed = binary.LittleEndian.AppendUint32(t.fixed, uint32(v.kind))
-	t.fixed = binary.LittleEndian.AppendUint64(t.fixed, bits)
-	t.strings = append(t.strings, s...)
-	return i, true
-}
-
-// enter gives key the next index of t, if the table has one and the batch has
-// room for size bytes and for an event that uses them.
-func enter[K comparable](p *Packer, t *table[K], key K, size int) (uint16, bool) {
-	n := len(t.index)
-	if p.closed || n >= maxIndexes || p.size()+size+eventSize > p.maxBytes {
-		return 0, false
-	}
-	t.index[key] = uint16(n)
-	p.room -= size
-	return uint16(n), true
 }
 
 // size is the size of the batch so far, without barriers.
@@ -391,43 +238,4 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 	p.buf, p.closed, p.events, p.room = b, true, events, 0
 	packed.Data = b
 	return packed, nil
-}
-
-// Name is b as a name or a text can stand in a batch: valid UTF-8 of at most
-// MaxNameBytes. Nothing of what is longer is kept.
-func Name(b []byte) string {
-	if len(b) > MaxNameBytes {
-		// One byte more says whether the cut is between characters.
-		b = b[:MaxNameBytes+1]
-	}
-	return name(string(b))
-}
-
-// name is s as it can stand in a batch: valid UTF-8 of at most MaxNameBytes.
-// What is no UTF-8 is replaced first, because the replacement is longer.
-func name(s string) string {
-	if len(s) <= MaxNameBytes && utf8.ValidString(s) {
-		return s
-	}
-	return cut(strings.ToValidUTF8(cut(s), "\uFFFD"))
-}
-
-// kept is what a table remembers s by: of what is too long the rest is not kept.
-func kept(s string) string {
-	if len(s) <= MaxNameBytes {
-		return s
-	}
-	return strings.Clone(cut(s))
-}
-
-// cut is the beginning of s of at most MaxNameBytes that ends between characters.
-func cut(s string) string {
-	if len(s) <= MaxNameBytes {
-		return s
-	}
-	n := MaxNameBytes
-	for n > MaxNameBytes-utf8.UTFMax && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

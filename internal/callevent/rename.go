@@ -34,6 +34,9 @@ type Rename struct {
 	Name        string
 }
 
+// renames are those of the batch, and their names.
+type renames struct{ fixed, strings []byte }
+
 // Rename adds r, whose Sequence is at most MaxSequence, to the batch. It reports
 // false, and adds nothing, when the batch is full; any rename fits into an empty
 // one.

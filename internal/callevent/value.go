@@ -67,11 +67,3 @@ func (v Value) Double() float64 { return math.Float64frombits(v.bits) }
 
 // Bool is the value of type bool.
 func (v Value) Bool() bool { return v.bits != 0 }
-
-// Attribute is an optional attribute of one event of an unpacked batch.
-type Attribute struct {
-	// Event is the index of the event in the batch.
-	Event uint32
-	// Key and Value are indexes into the batch's value table; the key is a string.
-	Key, Value uint32
-}

@@ -63,7 +63,7 @@ func (s *Server) Serve(ctx context.Context, publish, request net.Listener) error
 	answered := make(chan error, 1)
 	go func() {
 		defer end()
-		answered <- zmtp.NewReplier(s.options.Replier, s.reply).Serve(ctx, request)
+		answered <- zmtp.NewReplier(s.options.Replier, s.Answer).Serve(ctx, request)
 	}()
 	err := s.publisher.Serve(ctx, publish)
 	end()
@@ -111,8 +111,8 @@ func (s *Server) Commands() []rbkit.Command {
 // maxCommands is how many commands are remembered.
 const maxCommands = 10_000
 
-// reply answers a request.
-func (s *Server) reply(request zmtp.Message) [][]byte {
+// Answer answers a request; nil: not at all. Serve does so by itself.
+func (s *Server) Answer(request zmtp.Message) [][]byte {
 	command := rbkit.Command(request[0])
 	s.options.Commanded(command)
 	s.mu.Lock()

@@ -7,13 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
-	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/confmap"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
@@ -25,7 +22,7 @@ var _ confmap.Validator = (*Config)(nil)
 // Validate says everything that is wrong, each with its field and its remedy.
 func (c *Config) Validate() error {
 	return errors.Join(
-		c.validateEndpoint(),
+		setting.ListenAddress("endpoint", c.Endpoint, defaultEndpoint),
 		c.validateResource(),
 		c.Agent.validate(),
 		setting.Between("missed_heartbeats", c.MissedHeartbeats, 2, 100_000),
@@ -36,31 +33,17 @@ func (c *Config) Validate() error {
 		setting.Within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
 		c.Limits.validate(),
 		c.validateRetry(),
-		setting.Within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
+		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
 		setting.Between("warn_events_per_second", c.WarnEventsPerSecond, 0, math.MaxInt32),
-		setting.Within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
+		setting.CollectionInterval(c.CollectionInterval),
 	)
-}
-
-func (c *Config) validateEndpoint() error {
-	_, port, err := net.SplitHostPort(c.Endpoint)
-	if err != nil {
-		return fmt.Errorf("endpoint is %q: set it to host:port, such as %s", c.Endpoint, defaultEndpoint)
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("endpoint is %q: set its port to 1 to 65535, or to 0 for any that is free", c.Endpoint)
-	}
-	return nil
 }
 
 func (c *Config) validateResource() error {
 	if c.ServiceName == "" {
 		return fmt.Errorf("service_name is empty: set it, or leave it out for %s", defaultServiceName)
 	}
-	if err := pcommon.NewMap().FromRaw(c.ResourceAttributes); err != nil {
-		return fmt.Errorf("resource_attributes: %w: use strings, numbers, booleans, and lists of them", err)
-	}
-	return nil
+	return setting.ResourceAttributes(c.ResourceAttributes)
 }
 
 func (c *Config) validateOverload() error {
@@ -120,8 +103,8 @@ func (c *LimitsConfig) validate() error {
 		setting.Within("limits.max_connection_lead_time", c.MaxConnectionLeadTime, time.Millisecond, maxLeadTime),
 		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
 		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
-		setting.Within("limits.handshake_timeout", c.HandshakeTimeout, time.Millisecond, 10*time.Minute),
-		setting.Within("limits.message_timeout", c.MessageTimeout, time.Millisecond, 10*time.Minute),
+		setting.Timeout("limits.handshake_timeout", c.HandshakeTimeout),
+		setting.Timeout("limits.message_timeout", c.MessageTimeout),
 	)
 }
 

@@ -142,6 +142,7 @@ func (b *bed) metric(name string) int64 {
 type record struct {
 	event, body string
 	severity    plog.SeverityNumber
+	time        time.Time
 	attributes  map[string]any
 	resource    map[string]any
 }
@@ -166,7 +167,7 @@ func (p *logPipeline) ConsumeLogs(_ context.Context, logs plog.Logs) error {
 		for _, scope := range resource.ScopeLogs().All() {
 			for _, r := range scope.LogRecords().All() {
 				p.records = append(p.records, record{
-					event: r.EventName(), body: r.Body().Str(), severity: r.SeverityNumber(),
+					event: r.EventName(), body: r.Body().Str(), severity: r.SeverityNumber(), time: r.Timestamp().AsTime(),
 					attributes: r.Attributes().AsRaw(), resource: rawOf(resource.Resource()),
 				})
 			}

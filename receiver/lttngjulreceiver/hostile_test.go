@@ -321,6 +321,33 @@ func TestAShutdownDoesNotWaitForConnectionsThatSayNothing(t *testing.T) {
 	assert.NoFileExists(t, file)
 }
 
+// TestAgentsHaveFourFifthsOfAShutdown: log records, such as those of the agents that were
+// left, have the rest.
+func TestAgentsHaveFourFifthsOfAShutdown(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}}
+		// As much as can be: no machine takes a fifth of it for a test.
+		c.ShutdownTimeout = 10 * time.Minute
+	})
+	played := b.register(lttngagent.JUL)
+	played.expect(enable(t, lttngagent.JUL, "a", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
+	c := b.receiver.env.registry.agents()[0].conversation
+	stopped := make(chan struct{})
+	before := time.Now()
+	go func() {
+		defer close(stopped)
+		b.shutdown()
+	}()
+	require.Equal(t, lttngagent.Disable{Logger: pattern(t, "a")}, played.next())
+	c.mu.Lock()
+	latest, deadline := c.latest, c.deadline
+	c.mu.Unlock()
+	assert.WithinRange(t, latest, before.Add(8*time.Minute), time.Now().Add(8*time.Minute))
+	assert.True(t, deadline.Before(latest), "a command has its own time besides")
+	played.answer(lttngagent.Success)
+	<-stopped
+}
+
 func TestAnAgentThatDoesNotLetItselfBeLeftIsAbandonedWhenTheTimeIsOver(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}}

@@ -5,7 +5,9 @@ package lttngjulreceiver
 
 import (
 	"os"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,6 +50,29 @@ func TestAnApplicationDoesNotWaitUntilItIsKnownWhoseItsAgentIs(t *testing.T) {
 			assert.Equal(t, eventRegistered, b.logs.all()[0].event)
 		})
 	}
+}
+
+// TestRecordsThatWaitForLookupsHaveTheTimeOfWhatTheyTell: not that at which it became known
+// whose they are.
+func TestRecordsThatWaitForLookupsHaveTheTimeOfWhatTheyTell(t *testing.T) {
+	b := unstartedBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
+	var hours atomic.Int64
+	at := func(hour int64) time.Time { return time.Unix(0, 0).UTC().Add(time.Duration(hour) * time.Hour) }
+	b.receiver.env.now = func() time.Time { return at(hours.Load()) }
+	b.start()
+	release := b.holdLookups()
+	a := b.register(lttngagent.JUL)
+	require.IsType(t, lttngagent.Enable{}, a.next())
+	hours.Store(1)
+	a.answer(lttngagent.Invalid)
+	require.Equal(t, lttngagent.RegistrationDone{}, a.next())
+	hours.Store(2)
+	release()
+	require.Equal(t, lttngagent.List{}, a.next())
+	a.list("a")
+	assert.Equal(t, at(0), b.awaitRecords(eventRegistered, 1)[0].time)
+	assert.Equal(t, at(1), b.awaitRecords(eventRefused, 1)[0].time)
+	assert.Equal(t, at(2), b.awaitRecords(eventAppeared, 1)[0].time)
 }
 
 // TestAShutdownDoesNotWaitForLookups: agents are left as they were first.

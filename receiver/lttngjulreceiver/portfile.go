@@ -135,8 +135,9 @@ func (f *portFile) read() (port int, there bool, err error) {
 // write writes the file in one step, so that no agent reads a part of it. One that comes
 // into being meanwhile is not replaced, but where a stale one is.
 func (f *portFile) write(replace bool) error {
-	directory := filepath.Dir(f.path)
-	if err := os.Mkdir(directory, portDirectoryMode); err == nil {
+	directory, remedy := filepath.Dir(f.path), "let the collector's user write to"
+	unmade := os.Mkdir(directory, portDirectoryMode)
+	if unmade == nil {
 		f.madeDirectory = true
 	}
 	temporary, err := f.writeBeside(directory)
@@ -149,8 +150,11 @@ func (f *portFile) write(replace bool) error {
 		// It is gone where it was renamed.
 		_ = os.Remove(temporary)
 	}
+	if errors.Is(err, fs.ErrNotExist) && unmade != nil {
+		err, remedy = unmade, "make for the collector's user the directory"
+	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w: let the collector's user write to %s, or leave the file out of port_files", f.path, err, directory)
+		return fmt.Errorf("%s cannot be written: %w: %s %s, or leave the file out of port_files", f.path, err, remedy, directory)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -159,7 +160,7 @@ func statOf(t *testing.T, path string) string {
 	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
 }
 
-const linePortFile = "A port file is not this receiver's: agents that read it don't come here"
+const linePortFile = "A port file is not this receiver's: agents that read it don't come here until it is, which is tried again"
 
 func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
 	daemon, err := net.Listen("tcp", "127.0.0.1:0")
@@ -191,7 +192,9 @@ func TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe(t *te
 	b := newBed(t, withPortFiles(file, free))
 	said := b.awaitSaid(linePortFile).ContextMap()["error"]
 	assert.Contains(t, said, file+" cannot be written: ")
-	assert.Contains(t, said, "let the collector's user write to "+directory)
+	assert.Contains(t, said, "mkdir "+directory+": ")
+	assert.Contains(t, said, ": make for the collector's user the directory "+directory)
+	assert.Equal(t, []any{free}, b.awaitSaid("Listening for LTTng agents").ContextMap()["port_files"])
 	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
 	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
 	assert.Len(t, b.said.FilterMessage(linePortFile).All(), 1, "it is said once")
@@ -201,6 +204,17 @@ func TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe(t *te
 	b.shutdown()
 	assert.NoFileExists(t, file)
 	assert.DirExists(t, directory, "the receiver didn't make it")
+}
+
+// TestWhatADirectoryDoesNotTakeIsNamedWithTheDirectory: as root may write everywhere, by a
+// name that is too long for a file beside it.
+func TestWhatADirectoryDoesNotTakeIsNamedWithTheDirectory(t *testing.T) {
+	directory := t.TempDir()
+	f, err := newPortFile(filepath.Join(directory, strings.Repeat("x", 250)), 1)
+	require.NoError(t, err)
+	_, err = f.claim()
+	assert.ErrorContains(t, err, f.path+" cannot be written: ")
+	assert.ErrorContains(t, err, ": let the collector's user write to "+directory+", or leave the file out of port_files")
 }
 
 func TestPortFilesNeedAnEndpointThatAgentsReach(t *testing.T) {

@@ -27,6 +27,8 @@ type portFiles struct {
 // watchedFile is a port file, with what was said of it.
 type watchedFile struct {
 	*portFile
+	// ours says that the file was the receiver's when that started.
+	ours bool
 	// trouble is a burst of checks that found the file another daemon's, or no port file.
 	trouble logline.Burst
 	// restored is said seldom.
@@ -64,7 +66,8 @@ func (p *portFiles) claim(path string, port int) error {
 	if errors.As(err, &strange) {
 		return err
 	}
-	if err != nil {
+	f.ours = err == nil
+	if !f.ours {
 		p.complain(f, err)
 	}
 	p.files = append(p.files, f)
@@ -74,8 +77,8 @@ func (p *portFiles) claim(path string, port int) error {
 // complain says that a file is not the receiver's, once for each time that it is so.
 func (p *portFiles) complain(f *watchedFile, err error) {
 	if since, say := f.trouble.Say(p.env.now()); say {
-		p.env.logger.Error("A port file is not this receiver's: agents that read it don't come here",
-			zap.Error(err), zap.Int("since_last_line", since))
+		p.env.logger.Error("A port file is not this receiver's: agents that read it don't come here until it is, which is tried again",
+			zap.Error(err), zap.Duration("every", p.env.checkPortFiles), zap.Int("since_last_line", since))
 	}
 }
 
@@ -132,11 +135,13 @@ func (p *portFiles) release() {
 	}
 }
 
-// paths are those of all files.
-func (p *portFiles) paths() []string {
-	paths := make([]string, len(p.files))
-	for i, f := range p.files {
-		paths[i] = f.path
+// claimed are the paths of the files that were the receiver's when that started.
+func (p *portFiles) claimed() []string {
+	paths := []string{}
+	for _, f := range p.files {
+		if f.ours {
+			paths = append(paths, f.path)
+		}
 	}
 	return paths
 }

@@ -145,7 +145,7 @@ func listenError(endpoint string, err error) error {
 // say says where agents are expected, and what keeps them away or lets others in.
 func (r *julReceiver) say(address net.Addr) {
 	logger := r.env.logger
-	logger.Info("Listening for LTTng agents", zap.Stringer("address", address), zap.Strings("port_files", r.portFiles.paths()))
+	logger.Info("Listening for LTTng agents", zap.Stringer("address", address), zap.Strings("port_files", r.portFiles.claimed()))
 	if len(r.env.config.PortFiles) == 0 {
 		logger.Warn("port_files is empty: agents find this receiver only where another file tells them its port, such as /var/run/lttng/agent.port")
 	}

@@ -144,6 +144,22 @@ func TestAnAgentOf2IsNotTalkedToAsOneOfTheRFC(t *testing.T) {
 	}
 }
 
+// TestAnAgentOfTheRFCIsNotAskedBeforeItHasBeenSilentForASecond: one of 2.0 needs that time to
+// register.
+func TestAnAgentOfTheRFCIsNotAskedBeforeItHasBeenSilentForASecond(t *testing.T) {
+	b := unstartedBed(t, func(c *Config) { c.Protocol = ProtocolRFC })
+	shipped, err := newReceiver(b.receiver.settings, b.receiver.env.config)
+	require.NoError(t, err)
+	require.Equal(t, time.Second, shipped.env.silence)
+	b.receiver.env.silence = shipped.env.silence / 10
+	b.start()
+	before := time.Now()
+	a := b.connect()
+	a.dialect = lttngagent.RFC
+	require.Equal(t, lttngagent.List{}, a.next())
+	assert.GreaterOrEqual(t, time.Since(before), b.receiver.env.silence)
+}
+
 func TestAShutdownDoesNotWaitForTheSilenceOfAnAgentOfTheRFC(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.Protocol = ProtocolRFC })
 	b.receiver.env.silence = time.Hour

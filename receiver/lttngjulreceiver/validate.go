@@ -7,14 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/confmap"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/setting"
 )
@@ -24,29 +21,18 @@ var _ confmap.Validator = (*Config)(nil)
 // Validate says everything that is wrong, each with its field and its remedy.
 func (c *Config) Validate() error {
 	return errors.Join(
-		c.validateEndpoint(),
+		setting.ListenAddress("endpoint", c.Endpoint, defaultEndpoint),
 		c.validatePortFiles(),
 		c.validateProtocol(),
-		c.validateResource(),
+		setting.ResourceAttributes(c.ResourceAttributes),
 		c.validatePlan(),
 		setting.Within("list_interval", c.ListInterval, 10*time.Millisecond, 24*time.Hour),
-		setting.Within("command_timeout", c.CommandTimeout, time.Millisecond, 10*time.Minute),
+		setting.Timeout("command_timeout", c.CommandTimeout),
 		c.Limits.validate(),
 		c.Retry.ValidateAs("retry", maxRetryInterval),
-		setting.Within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
-		setting.Within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
+		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
+		setting.CollectionInterval(c.CollectionInterval),
 	)
-}
-
-func (c *Config) validateEndpoint() error {
-	_, port, err := net.SplitHostPort(c.Endpoint)
-	if err != nil {
-		return fmt.Errorf("endpoint is %q: set it to host:port, such as %s", c.Endpoint, defaultEndpoint)
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("endpoint is %q: set its port to 1 to 65535, or to 0 for any that is free", c.Endpoint)
-	}
-	return nil
 }
 
 func (c *Config) validatePortFiles() error {
@@ -73,13 +59,6 @@ func (c *Config) validateProtocol() error {
 	}
 }
 
-func (c *Config) validateResource() error {
-	if err := pcommon.NewMap().FromRaw(c.ResourceAttributes); err != nil {
-		return fmt.Errorf("resource_attributes: %w: use strings, numbers, booleans, and lists of them", err)
-	}
-	return nil
-}
-
 func (c *Config) validatePlan() error {
 	_, err := newPlan(c)
 	return err
@@ -88,7 +67,7 @@ func (c *Config) validatePlan() error {
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
 		setting.Between("limits.max_agents", c.MaxAgents, 1, 1_000_000),
-		setting.Within("limits.registration_timeout", c.RegistrationTimeout, time.Millisecond, 10*time.Minute),
+		setting.Timeout("limits.registration_timeout", c.RegistrationTimeout),
 		setting.Between("limits.max_loggers", c.MaxLoggers, 1, 10_000_000),
 		setting.Between("limits.max_list_bytes", c.MaxListBytes, kib, 1<<30),
 		setting.Between("limits.max_inventory_bytes", c.MaxInventoryBytes, mib, math.MaxInt),

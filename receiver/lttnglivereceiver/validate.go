@@ -7,14 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"path/filepath"
-	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/confmap"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/ctf"
@@ -26,36 +23,25 @@ var _ confmap.Validator = (*Config)(nil)
 // Validate says everything that is wrong, each with its field and its remedy.
 func (c *Config) Validate() error {
 	return errors.Join(
-		c.validateEndpoint(),
-		setting.Within("dialer.timeout", c.DialerConfig.Timeout, time.Millisecond, 10*time.Minute),
+		setting.DialAddress("endpoint", c.Endpoint, "a relay daemon", defaultEndpoint),
+		setting.Timeout("dialer.timeout", c.DialerConfig.Timeout),
 		c.validateSessions(),
-		c.validateResource(),
+		setting.ResourceAttributes(c.ResourceAttributes),
 		setting.Within("max_delay", c.MaxDelay, time.Millisecond, time.Hour),
 		c.validateSymbolPaths(),
 		setting.Within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
 		c.validateCallRules(),
 		c.Poll.validate(),
-		setting.Within("request_timeout", c.RequestTimeout, time.Millisecond, 10*time.Minute),
+		setting.Timeout("request_timeout", c.RequestTimeout),
 		c.Reconnect.ValidateAs("reconnect", time.Hour),
 		setting.Between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
 		setting.Within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
 		setting.Within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
 		c.Limits.validate(),
 		c.Retry.ValidateAs("retry", maxRetryInterval),
-		setting.Within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
-		setting.Within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
+		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
+		setting.CollectionInterval(c.CollectionInterval),
 	)
-}
-
-func (c *Config) validateEndpoint() error {
-	host, port, err := net.SplitHostPort(c.Endpoint)
-	if err != nil || host == "" {
-		return fmt.Errorf("endpoint is %q: set it to host:port of a relay daemon, such as %s", c.Endpoint, defaultEndpoint)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return fmt.Errorf("endpoint is %q: set its port to 1 to 65535", c.Endpoint)
-	}
-	return nil
 }
 
 func (c *Config) validateSessions() error {
@@ -73,13 +59,6 @@ func (c *Config) validateSessions() error {
 	default:
 		return fmt.Errorf("seek is %q: set it to %s (everything that the relay daemon still has) or %s (from now on)", c.Seek, SeekBeginning, SeekLast)
 	}
-}
-
-func (c *Config) validateResource() error {
-	if err := pcommon.NewMap().FromRaw(c.ResourceAttributes); err != nil {
-		return fmt.Errorf("resource_attributes: %w: use strings, numbers, booleans, and lists of them", err)
-	}
-	return nil
 }
 
 func (c *Config) validateSymbolPaths() error {

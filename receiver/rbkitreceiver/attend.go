@@ -14,19 +14,20 @@ import (
 // attendInterval is how often what is old enough is handed on where no messages come.
 const attendInterval = time.Second
 
-// attend does what a connected server needs beside being received from, in a goroutine of
-// its own: it switches on what is wanted, gives orders at their time, and hands on what
-// is old. What it returns ends it, and waits for that.
+// attend does what a connected server needs beside being received from, in goroutines of
+// its own: it asks who the server is, switches on what is wanted, gives orders at their
+// time, and hands on what is old. What it returns ends it, and waits for that.
 func (s *server) attend(ctx context.Context) (detach func()) {
 	ctx, end := context.WithCancel(ctx)
 	var attending sync.WaitGroup
 	attending.Go(func() {
-		if s.control == nil {
-			s.handOnOld(ctx)
-			return
-		}
+		s.meet(ctx)
 		attending.Go(func() { s.handOnOld(ctx) })
-		s.command(ctx)
+		if s.control != nil {
+			s.command(ctx)
+		}
+		// Whose messages came last is known at the end in any case.
+		s.meet(ctx)
 	})
 	return func() {
 		end()
@@ -71,6 +72,7 @@ func (s *server) command(ctx context.Context) {
 		case <-state:
 			s.correct(ctx)
 		case <-s.control.soon:
+			s.meet(ctx)
 			s.correct(ctx)
 		case <-collect:
 			s.control.order(ctx, rbkit.TriggerGC)

@@ -35,10 +35,10 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 					events += n
 				}
 			}
-			s.begin(&hello)
+			s.begin(identity{hello: &hello})
 			cputime.Bytes(b, bytes, events, func() {
 				for _, m := range c.Messages {
-					s.receive(ctx, zmtp.Message{m.Data})
+					s.receive(zmtp.Message{m.Data})
 				}
 				env.metrics.metrics([]processState{s.process.state()}, env.now())
 			})
@@ -61,7 +61,7 @@ func BenchmarkLargestMessage(b *testing.B) {
 	env.metrics = newMetricsLoop(env, bed.receiver.settings, nil, func() []processState { return nil })
 	s := newServer(env, &env.config.Servers[0])
 	cputime.Bytes(b, len(message), events, func() {
-		s.begin(nil)
-		s.receive(env.ctx, zmtp.Message{message})
+		s.begin(identity{})
+		s.receive(zmtp.Message{message})
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/collector/config/configopaque"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
@@ -116,12 +117,8 @@ type LimitsConfig struct {
 	MaxQueuedSampleBytes int `mapstructure:"max_queued_sample_bytes"`
 }
 
-// RetryConfig is the back-off between tries: a pause is between half of what it says
-// and one and a half, by chance, and never more than MaxInterval.
-type RetryConfig struct {
-	InitialInterval time.Duration `mapstructure:"initial_interval"`
-	MaxInterval     time.Duration `mapstructure:"max_interval"`
-}
+// RetryConfig is the back-off between tries.
+type RetryConfig = backoff.Config
 
 const (
 	// defaultPublish and defaultRequest are where servers listen if they aren't told

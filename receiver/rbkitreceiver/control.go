@@ -29,10 +29,11 @@ type control struct {
 	// changed nothing.
 	silent, ignored logline.Burst
 
-	mu        sync.Mutex
+	// switched is what may have been switched on.
+	switched switched
+
+	mu        sync.Mutex // held while something is asked
 	requester *zmtp.Requester
-	// tracing and profiling say that the receiver may have switched that on.
-	tracing, profiling bool
 }
 
 func newControl(env *environment, config *ServerConfig, logger *zap.Logger) *control {
@@ -138,12 +139,16 @@ func (c *control) correctSoon() {
 // the state at the end, if the server says it.
 func (c *control) correct(ctx context.Context) (rbkit.HandshakeReply, bool) {
 	h, ok := c.handshake(ctx)
-	if !ok || c.isRight(h) {
-		return h, ok
+	if !ok {
+		return h, false
+	}
+	c.switched.seen(h)
+	if c.isRight(h) {
+		return h, true
 	}
 	for _, command := range c.missing(h) {
 		// It may have it, also where its answer doesn't come any more.
-		c.note(command)
+		c.switched.note(command)
 		if !c.order(ctx, command) {
 			return h, false
 		}
@@ -180,18 +185,6 @@ func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
 	return commands
 }
 
-// note remembers what may have been switched on.
-func (c *control) note(command rbkit.Command) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch command {
-	case rbkit.StartMemoryProfile:
-		c.tracing = true
-	case rbkit.StartCPUProfiling:
-		c.profiling = true
-	}
-}
-
 // farewell is how long a shutdown tries to leave the server as it was found.
 const farewell = time.Second
 
@@ -202,18 +195,16 @@ func (c *control) leave(ctx context.Context) {
 	ctx, end := context.WithTimeoutCause(ctx, min(farewell, c.env.config.ShutdownTimeout), errFarewell)
 	defer end()
 	defer c.hangUp()
-	c.mu.Lock()
-	tracing, profiling := c.tracing, c.profiling
-	c.mu.Unlock()
+	on := c.switched.on()
 	left := true
-	if tracing {
+	if on.tracing {
 		left = c.order(ctx, rbkit.StopMemoryProfile)
 	}
-	if profiling {
+	if on.profiling {
 		left = c.order(ctx, rbkit.StopCPUProfiling) && left
 	}
 	if !left {
 		c.logger.Warn("The server could not be told to switch off what was switched on",
-			zap.Bool("memory_profile", tracing), zap.Bool("cpu_profile", profiling))
+			zap.Bool("memory_profile", on.tracing), zap.Bool("cpu_profile", on.profiling))
 	}
 }

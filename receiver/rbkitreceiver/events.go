@@ -6,9 +6,24 @@ package rbkitreceiver
 import "github.com/callbraid/callbraid/internal/rbkit"
 
 // read goes through the events of a message, and tells each to what it is about. An error
-// is why there are no more of them.
-func (p *process) read(r *rbkit.Reader) error {
+// is why there are no more of them. over says that the process is another one from the
+// event on that the reader stands at.
+func (p *process) read(r *rbkit.Reader) (over bool, err error) {
 	p.header(r.Header())
+	for r.Next() {
+		e := r.Event()
+		if e.Kind == rbkit.GCStats && p.stats.fell(e.Stats) {
+			return true, nil
+		}
+		p.event(e)
+	}
+	return false, r.Err()
+}
+
+// readOn is read from the event on that the reader stands at.
+func (p *process) readOn(r *rbkit.Reader) error {
+	p.header(r.Header())
+	p.event(r.Event())
 	for r.Next() {
 		p.event(r.Event())
 	}

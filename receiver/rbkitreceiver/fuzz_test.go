@@ -42,9 +42,9 @@ func FuzzReceive(f *testing.F) {
 		env.spans, env.logs, env.profiles = newSpans(env, b.traces), newLogSink(env, consumertest.NewNop()), newProfileSink(env, b.profiles)
 		env.metrics = newMetricsLoop(env, b.receiver.settings, nil, func() []processState { return nil })
 		s := newServer(env, &env.config.Servers[0])
-		s.begin(nil)
+		s.begin(identity{})
 		for _, m := range [][]byte{object, message, object, message} {
-			s.receive(ctx, zmtp.Message{m})
+			s.receive(zmtp.Message{m})
 		}
 		s.end()
 		state := s.process.state()

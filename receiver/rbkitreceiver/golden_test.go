@@ -58,10 +58,10 @@ func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 	env.metrics = newMetricsLoop(env, b.receiver.settings, nil, func() []processState { return nil })
 
 	s, hello := newServer(env, &env.config.Servers[0]), rbkitserver.Hello(c)
-	s.begin(&hello)
+	s.begin(identity{hello: &hello})
 	for _, m := range c.Messages {
 		now = recorded.Add(m.At)
-		s.receive(ctx, zmtp.Message{m.Data})
+		s.receive(zmtp.Message{m.Data})
 	}
 	s.end()
 	got := mapped{state: s.process.state()}

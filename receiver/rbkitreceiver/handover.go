@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
@@ -22,7 +21,7 @@ const formatRbkit = "rbkit"
 func (e *environment) handoverSettings() handover.Settings {
 	return handover.Settings{
 		Context: e.ctx, Observer: e.observer, Format: formatRbkit, Logger: e.logger,
-		Retry: backoff.Config(e.config.Retry), Now: e.now,
+		Retry: e.config.Retry, Now: e.now,
 	}
 }
 

@@ -60,12 +60,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*rbkitReceiver, er
 	if err != nil {
 		return nil, err
 	}
-	observer, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
-		ReceiverID:             settings.ID,
-		Transport:              "tcp",
-		LongLivedCtx:           true,
-		ReceiverCreateSettings: settings,
-	})
+	observer, err := handover.NewObserver(settings, "tcp")
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/zmtp"
@@ -21,13 +20,11 @@ import (
 // server is one that is configured. Its fields are those of the goroutine that follows it,
 // but for what is behind the lock.
 type server struct {
-	env     *environment
-	config  *ServerConfig
-	logger  *zap.Logger
+	env    *environment
+	config *ServerConfig
+	logger *zap.Logger
+	// control is nil where nothing is asked of the server.
 	control *control
-	peer    net.Addr
-	// dialect is that of the last message.
-	dialect rbkit.Dialect
 	// detach ends what goes on beside receiving; nil: there is no connection.
 	detach      func()
 	connectedAt time.Time
@@ -38,12 +35,17 @@ type server struct {
 	connects, restarts, dialects logline.Seldom
 
 	mu sync.Mutex
-	// process is the life that data came from last, hello what it said of itself; nil:
-	// nothing yet.
-	process *process
-	hello   *rbkit.HandshakeReply
+	// peer is the other side of the last connection, and dialect that of the last message.
+	peer    net.Addr
+	dialect rbkit.Dialect
+	// process is the life that data came from last, nil: none yet; who is what is known of
+	// it, and met what was said of it when the last connection was made.
+	process  *process
+	who, met identity
 	// connected says that the process can be heard of.
 	connected bool
+	// meeting says that it is not known whose messages are those that come.
+	meeting meeting
 }
 
 func newServer(env *environment, config *ServerConfig) *server {
@@ -76,9 +78,9 @@ func (s *server) follow(ctx context.Context) {
 		Dial:      func(ctx context.Context) (net.Conn, error) { return s.env.dial(ctx, s.config.Publish) },
 		Options:   s.env.zmtpOptions(s.config),
 		Prefixes:  [][]byte{{}},
-		Backoff:   backoff.Config(s.env.config.Reconnect),
+		Backoff:   s.env.config.Reconnect,
 		Connected: func(peer net.Addr) { s.connect(ctx, peer) },
-		Message:   func(m zmtp.Message) error { s.receive(ctx, m); return nil },
+		Message:   func(m zmtp.Message) error { s.receive(m); return nil },
 		Lost:      s.lost,
 	}
 	_ = following.Run(ctx) // its end is that of the context
@@ -90,21 +92,16 @@ func (s *server) follow(ctx context.Context) {
 
 var errShutdown = errors.New("the collector is shut down")
 
-// connect is told that the server can be heard of.
+// connect is told that the server can be heard of. Messages are received from now on,
+// while it is asked who it is.
 func (s *server) connect(ctx context.Context, peer net.Addr) {
-	s.peer, s.connectedAt = peer, s.env.now()
 	s.failing.Over()
-	hello := s.ask(ctx)
+	s.connectedAt = s.env.now()
 	s.mu.Lock()
-	if s.process == nil || isOther(s.hello, hello) {
-		s.begin(hello)
-	}
-	s.connected = true
-	of := s.process.origin
+	s.peer = peer
+	s.meeting.begin(false)
 	s.mu.Unlock()
 	s.env.telemetry.servers(1)
-	s.seldom(&s.connects, s.logger.Info, "Connected to the server", about(hello)...)
-	s.env.saidConnected(of)
 	s.detach = s.attend(ctx)
 }
 
@@ -126,41 +123,19 @@ func about(hello *rbkit.HandshakeReply) []zap.Field {
 	}
 }
 
-// ask asks the server who it is; nil: it doesn't say.
-func (s *server) ask(ctx context.Context) *rbkit.HandshakeReply {
-	if s.control == nil {
-		return nil
-	}
-	hello, ok := s.control.handshake(ctx)
-	if !ok {
-		return nil
-	}
-	return &hello
-}
-
-// isOther reports whether a server that said hello is another process than before. If
-// either is not known the numbers of messages say it.
-func isOther(before, now *rbkit.HandshakeReply) bool {
-	return before != nil && now != nil && before.PID != now.PID
-}
-
 // begin begins a life of the server, and ends the one before. The lock is held.
-func (s *server) begin(hello *rbkit.HandshakeReply) {
+func (s *server) begin(who identity) {
 	restarted := s.process != nil
 	if restarted {
 		s.end()
 		s.env.telemetry.restarted()
 	}
 	now := s.env.now()
-	var local *localProcess
-	if hello != nil {
-		local = findLocal(s.peer, hello)
-	}
-	s.hello = hello
-	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, hello, local, now, now.UnixMilli()))
-	s.setClock(hello)
+	s.who = who
+	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, who.hello, who.local, now, now.UnixMilli()))
+	s.setClock(who.hello)
 	if restarted {
-		s.seldom(&s.restarts, s.logger.Warn, "The server was restarted", about(hello)...)
+		s.seldom(&s.restarts, s.logger.Warn, "The server was restarted", about(who.hello)...)
 		s.env.saidRestarted(s.process.origin)
 	}
 }
@@ -199,7 +174,7 @@ func (s *server) disconnect(why error) {
 	if s.detach == nil {
 		return
 	}
-	s.detach()
+	s.detach() // whose messages came is known then
 	s.detach = nil
 	s.mu.Lock()
 	s.end()
@@ -210,21 +185,43 @@ func (s *server) disconnect(why error) {
 	s.env.saidGone(of, s.connectedAt, why)
 }
 
-// receive handles a message.
-func (s *server) receive(ctx context.Context, m zmtp.Message) {
+// receive handles a message, or keeps it until it is known whose it is.
+func (s *server) receive(m zmtp.Message) {
 	if len(m) != 1 {
 		s.saidBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
 		return
 	}
-	message := m[0]
+	now := s.env.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.meeting.goesOn || !s.handle(m[0], now) {
+		if s.meeting.keep(m[0], now, s.env.config.Limits.MaxMessageBytes) {
+			return
+		}
+		// It can't be waited for who that is.
+		s.settle(identity{})
+	}
+}
+
+// handle handles a message that came at a time. ok is false where it is of another life of
+// the server than is known, which is asked who it is then. The lock is held.
+func (s *server) handle(message []byte, at time.Time) (ok bool) {
 	var r rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
 	if err == nil {
 		err = r.Open(dialect, message)
-		s.check(ctx, dialect, r.Header())
+		s.speaks(dialect)
+		if !s.process.follows(r.Header()) {
+			if s.control != nil {
+				s.meeting.begin(true)
+				s.control.correctSoon()
+				return false
+			}
+			s.begin(identity{})
+		}
 	}
 	// What can't be opened is a message all the same, without events.
-	if wrong := s.read(&r, len(message)); err == nil {
+	if wrong := s.read(&r, len(message), at); err == nil {
 		err = wrong
 	}
 	if err != nil {
@@ -233,38 +230,31 @@ func (s *server) receive(ctx context.Context, m zmtp.Message) {
 			what = bad.Problem.String()
 		}
 		s.saidBad(what, err, zap.Int("bytes", len(message)))
-		return
+		return true
 	}
 	s.bad.Over()
+	return true
 }
 
-// check looks whether a message is of another life of the server, which began to count
-// from 0 again.
-func (s *server) check(ctx context.Context, dialect rbkit.Dialect, h rbkit.Header) {
+// speaks is told of the dialect of a message. The lock is held.
+func (s *server) speaks(dialect rbkit.Dialect) {
 	if s.dialect != dialect {
 		s.dialect = dialect
 		s.seldom(&s.dialects, s.logger.Info, "The dialect of the server's messages", zap.Stringer("dialect", dialect))
 	}
-	if s.process.follows(h) {
-		return
-	}
-	hello := s.ask(ctx)
-	s.mu.Lock()
-	s.begin(hello)
-	s.mu.Unlock()
-	if s.control != nil {
-		s.control.correctSoon()
-	}
 }
 
-// read has the process go through the events of a message of so many bytes.
-func (s *server) read(r *rbkit.Reader, bytes int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// read has the process go through the events of a message of so many bytes. The lock is
+// held.
+func (s *server) read(r *rbkit.Reader, bytes int, at time.Time) error {
 	p := s.process
-	p.message(bytes, s.env.now())
-	err := p.read(r)
-	p.attend(p.now)
+	p.message(bytes, at)
+	over, err := p.read(r)
+	if over {
+		err = s.readOn(r, at)
+		p = s.process
+	}
+	p.attend(at)
 	s.env.telemetry.tell(p)
 	return err
 }

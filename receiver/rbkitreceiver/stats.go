@@ -5,6 +5,7 @@ package rbkitreceiver
 
 import (
 	"math"
+	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -27,6 +28,23 @@ func (s stats) set(all rbkit.Stats) {
 			s[validText(key)] = value
 		}
 	}
+}
+
+// growing are statistics that never fall while a process lives.
+var growing = [...]string{"count", "total_allocated_objects", "total_allocated_object"}
+
+// fell reports whether these can't be statistics of the process that the last ones are of.
+func (s stats) fell(now rbkit.Stats) bool {
+	for key, number := range now.All() {
+		if !slices.Contains(growing[:], string(key)) {
+			continue
+		}
+		before, known := s[string(key)]
+		if value, whole := wholeNumber(number); known && whole && value < before {
+			return true
+		}
+	}
+	return false
 }
 
 // maxExact is beyond what a float can say exactly.

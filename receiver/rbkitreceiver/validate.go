@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/collector/confmap"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/setting"
 )
@@ -28,14 +25,14 @@ func (c *Config) Validate() error {
 		withinOrNever("trigger_gc_interval", c.TriggerGCInterval),
 		setting.Within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
 		setting.Within("profile_interval", c.ProfileInterval, 10*time.Millisecond, time.Hour),
-		c.validateResource(),
-		setting.Within("timeout", c.Timeout, time.Millisecond, 10*time.Minute),
+		setting.ResourceAttributes(c.ResourceAttributes),
+		setting.Timeout("timeout", c.Timeout),
 		setting.Within("heartbeat", c.Heartbeat, 10*time.Millisecond, time.Hour),
-		c.Reconnect.validate("reconnect", time.Hour),
+		c.Reconnect.ValidateAs("reconnect", time.Hour),
 		c.Limits.validate(),
-		c.Retry.validate("retry", time.Minute),
-		setting.Within("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, 10*time.Minute),
-		setting.Within("collection_interval", c.CollectionInterval, 100*time.Millisecond, 24*time.Hour),
+		c.Retry.ValidateAs("retry", time.Minute),
+		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
+		setting.CollectionInterval(c.CollectionInterval),
 	)
 }
 
@@ -47,9 +44,9 @@ func (c *Config) validateServers() error {
 	var all error
 	for i, s := range c.Servers {
 		at := fmt.Sprintf("servers[%d].", i)
-		all = errors.Join(all, validateAddress(at+"publish", s.Publish, defaultPublish), s.validateSecurity(at))
+		all = errors.Join(all, setting.DialAddress(at+"publish", s.Publish, "a server", defaultPublish), s.validateSecurity(at))
 		if s.Request != "" {
-			all = errors.Join(all, validateAddress(at+"request", s.Request, defaultRequest))
+			all = errors.Join(all, setting.DialAddress(at+"request", s.Request, "a server", defaultRequest))
 		}
 		if s.Request == s.Publish {
 			all = errors.Join(all, fmt.Errorf("%srequest is %q, and so is publish: set them to the two ports of the server", at, s.Request))
@@ -60,17 +57,6 @@ func (c *Config) validateServers() error {
 		seen[s.Publish] = i
 	}
 	return all
-}
-
-func validateAddress(field, address, example string) error {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil || host == "" {
-		return fmt.Errorf("%s is %q: set it to host:port of a server, such as %s", field, address, example)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return fmt.Errorf("%s is %q: set its port to 1 to 65535", field, address)
-	}
-	return nil
 }
 
 // maxCredential is how many bytes ZMTP has for a name or a password.
@@ -95,13 +81,6 @@ func (c *Config) validateClock() error {
 	}
 }
 
-func (c *Config) validateResource() error {
-	if err := pcommon.NewMap().FromRaw(c.ResourceAttributes); err != nil {
-		return fmt.Errorf("resource_attributes: %w: use strings, numbers, booleans, and lists of them", err)
-	}
-	return nil
-}
-
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
 		setting.Between("limits.max_message_bytes", c.MaxMessageBytes, 64<<10, 1<<30),
@@ -119,13 +98,6 @@ func (c *LimitsConfig) validate() error {
 		setting.Between("limits.max_queued_samples", c.MaxQueuedSamples, 1, 100_000_000),
 		setting.Between("limits.max_queued_sample_bytes", c.MaxQueuedSampleBytes, mib, math.MaxInt),
 	)
-}
-
-func (c *RetryConfig) validate(field string, most time.Duration) error {
-	if err := setting.Within(field+".initial_interval", c.InitialInterval, time.Millisecond, most); err != nil {
-		return err
-	}
-	return setting.Within(field+".max_interval", c.MaxInterval, c.InitialInterval, most)
 }
 
 // withinOrNever is for what stops the program each time.

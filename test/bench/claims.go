@@ -18,6 +18,7 @@ var suites = []suite{
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
 	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
+	{pkg: "./test", pattern: "^BenchmarkLargeRbkitMessage$", time: "1x", rounds: 3},
 	{pkg: "./internal/rbkit", pattern: "^BenchmarkDecode$", time: "0.5s"},
 	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x"},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
@@ -103,6 +104,8 @@ var claims = []claim{
 	{what: "  allocations per event", bound: 0.001, atMost: true, unit: "per event", benchmark: "BenchmarkDecode/dumps", metric: allocationsPerEvent},
 	{what: "  messages to pdata, released dialect", bound: 100, unit: "MB of messages per CPU-second", benchmark: "BenchmarkMessagesToPdata/released-30s", metric: megabytesPerCPU},
 	{what: "  messages to pdata, documented dialect", bound: 100, unit: "MB of messages per CPU-second", benchmark: "BenchmarkMessagesToPdata/documented-30s", metric: megabytesPerCPU},
+	{what: "  a message of 415,000 events of objects that live on, above idle", bound: 64, atMost: true, unit: "MiB at peak", benchmark: "BenchmarkLargeRbkitMessage/live", metric: peak},
+	{what: "  the same of objects that are created and destroyed", bound: 64, atMost: true, unit: "MiB at peak", benchmark: "BenchmarkLargeRbkitMessage/gone", metric: peak},
 	timesLibzmq("ZMTP: messages of 1 KiB over loopback, against libzmq in C", "1KiB"),
 	timesLibzmq("ZMTP: messages of 100 KiB", "100KiB"),
 	{what: "flame graph: fold spans, callees first", bound: 2, unit: "M spans per CPU-second", benchmark: "BenchmarkFoldTraces/callees_first", metric: eventsPerCPU},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
@@ -22,20 +23,43 @@ import (
 // called any more; the end of the test does so too.
 func ServeOTLP(t testing.TB, take func(ptrace.Traces) int) (endpoint string, stop func()) {
 	t.Helper()
+	return serveOTLP(t, "/v1/traces", func(body []byte) (int, error) {
+		traces, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(body)
+		if err != nil {
+			return 0, err
+		}
+		return take(traces), nil
+	})
+}
+
+// ServeOTLPProfiles is ServeOTLP for profiles.
+func ServeOTLPProfiles(t testing.TB, take func(pprofile.Profiles) int) (endpoint string, stop func()) {
+	t.Helper()
+	return serveOTLP(t, "/v1development/profiles", func(body []byte) (int, error) {
+		profiles, err := new(pprofile.ProtoUnmarshaler).UnmarshalProfiles(body)
+		if err != nil {
+			return 0, err
+		}
+		return take(profiles), nil
+	})
+}
+
+// serveOTLP serves requests of one signal, which have the same layout as what they bring;
+// the answer has no content.
+func serveOTLP(t testing.TB, path string, take func(body []byte) (status int, err error)) (endpoint string, stop func()) {
+	t.Helper()
 	mux := http.NewServeMux()
-	mux.HandleFunc("/v1/traces", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return // the client left
 		}
-		// A request has the same layout as traces, and the answer no content.
-		var unmarshaler ptrace.ProtoUnmarshaler
-		traces, err := unmarshaler.UnmarshalTraces(body)
+		status, err := take(body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		if status := take(traces); status != http.StatusOK {
+		if status != http.StatusOK {
 			http.Error(w, "the test refuses", status)
 			return
 		}

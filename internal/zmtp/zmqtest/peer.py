@@ -6,7 +6,7 @@
 
 TYPE is a type of sockets, as PUB. First it prints "ready" and the address it is bound to
 or connects to. What it receives is printed as "got" and, for each part, its length and its
-SHA-256. Then there are lines of stdin:
+SHA-256, or the part itself (show=yes). Then there are lines of stdin:
 
     send HEX [HEX ...]      sends a message of these parts ("-" is an empty part)
     many N SIZE             sends N messages of so many bytes, each beginning with its number
@@ -17,6 +17,7 @@ It ends at the end of stdin. Options:
     subscribe=HEX           subscribes to a prefix ("-" is the empty one)
     user=NAME password=PASSWORD   says who it is by PLAIN; bound it lets only this one in
     reply=yes               a REP socket answers each request with its parts, reversed
+    show=yes                prints parts that were received in hex
     hwm=N                   what is kept for slow peers and from fast ones
     heartbeat=MS            sends PING so often, with a time-out and a time to live twice as long
 """
@@ -42,6 +43,7 @@ class Peer:
         self.socket = self.context.socket(getattr(zmq, kind))
         self.socket.linger = 10_000
         self.replies = options.get("reply") == "yes"
+        self.shows = options.get("show") == "yes"
         self.auth = None
         self.set(how, options)
         if how == "bind":
@@ -78,9 +80,14 @@ class Peer:
         if self.socket.socket_type != zmq.PUB:
             self.poller.register(self.socket, zmq.POLLIN)
 
+    def printed(self, part):
+        if self.shows:
+            return part.hex() or "-"
+        return f"{len(part)}:{hashlib.sha256(part).hexdigest()}"
+
     def receive(self):
         parts = self.socket.recv_multipart()
-        say("got", *(f"{len(p)}:{hashlib.sha256(p).hexdigest()}" for p in parts))
+        say("got", *(self.printed(p) for p in parts))
         if self.replies:
             self.socket.send_multipart([p[::-1] for p in parts])
 

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -41,6 +42,8 @@ type Peer struct {
 	process *exec.Cmd
 	stdin   io.WriteCloser
 	lines   chan string // closed when the process has ended
+	// answering is the goroutine of Answer.
+	answering sync.WaitGroup
 }
 
 // Require skips the test where there is no libzmq, or fails it where
@@ -116,6 +119,11 @@ func (p *Peer) Tell(format string, args ...any) {
 // Send has the peer send a message.
 func (p *Peer) Send(parts ...[]byte) {
 	p.t.Helper()
+	p.Tell("send %s", inHex(parts))
+}
+
+// inHex writes the parts of a message as peer.py has them.
+func inHex(parts [][]byte) string {
 	words := make([]string, len(parts))
 	for i, part := range parts {
 		words[i] = "-"
@@ -123,8 +131,40 @@ func (p *Peer) Send(parts ...[]byte) {
 			words[i] = hex.EncodeToString(part)
 		}
 	}
-	p.Tell("send %s", strings.Join(words, " "))
+	return strings.Join(words, " ")
 }
+
+// Answer has a REP socket with the option show=yes answer requests until its end; nil: it
+// doesn't answer. Nobody else can read its lines then.
+func (p *Peer) Answer(answer func(request [][]byte) [][]byte) {
+	p.answering.Go(func() {
+		for line := range p.lines {
+			request, err := fromHex(strings.Fields(strings.TrimPrefix(line, "got")))
+			if err != nil {
+				p.t.Errorf("expected libzmq to show a request, got %q: %v", line, err)
+				continue
+			}
+			if parts := answer(request); parts != nil {
+				// A peer that was killed needs no answer.
+				_, _ = fmt.Fprintf(p.stdin, "send %s\n", inHex(parts))
+			}
+		}
+	})
+}
+
+func fromHex(words []string) (parts [][]byte, err error) {
+	for _, word := range words {
+		part, err := hex.DecodeString(strings.TrimPrefix(word, "-"))
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// PID is that of the peer's process.
+func (p *Peer) PID() int { return p.process.Process.Pid }
 
 // Line waits for a line that begins with the word; there are no others before it.
 func (p *Peer) Line(word string) string {
@@ -168,5 +208,6 @@ func (p *Peer) end(how func() error) {
 	defer kill.Stop()
 	for range p.lines { // until its end
 	}
+	p.answering.Wait()
 	_ = p.process.Wait() // what it says it has said on stderr
 }

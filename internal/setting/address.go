@@ -1,0 +1,36 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package setting
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// ListenAddress is an error where the value of a field is no host:port to listen on, such
+// as example. Without a host that is on all addresses, and port 0 is any that is free.
+func ListenAddress(field, value, example string) error {
+	_, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return fmt.Errorf("%s is %q: set it to host:port, such as %s", field, value, example)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%s is %q: set its port to 1 to 65535, or to 0 for any that is free", field, value)
+	}
+	return nil
+}
+
+// DialAddress is an error where the value of a field is no host:port at which a peer, such
+// as "a server", can be reached, such as example.
+func DialAddress(field, value, peer, example string) error {
+	host, port, err := net.SplitHostPort(value)
+	if err != nil || host == "" {
+		return fmt.Errorf("%s is %q: set it to host:port of %s, such as %s", field, value, peer, example)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("%s is %q: set its port to 1 to 65535", field, value)
+	}
+	return nil
+}

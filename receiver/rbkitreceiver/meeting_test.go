@@ -1,0 +1,300 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+)
+
+// hesitant is a server that answers no handshake until it is told to.
+func hesitant(hello rbkit.HandshakeReply) (options rbkitserver.Options, answer func()) {
+	until := make(chan struct{})
+	return rbkitserver.Options{Hello: hello, Commanded: func(c rbkit.Command) {
+		if c == rbkit.Handshake {
+			<-until
+		}
+	}}, sync.OnceFunc(func() { close(until) })
+}
+
+// patiently is an option: no request runs out of time.
+func patiently(_ *bed, c *Config) { c.Timeout = 10 * time.Minute }
+
+// publishLarge publishes messages of a MiB, each of one object, until the network has
+// taken them.
+func (p *played) publishLarge(messages int) {
+	p.t.Helper()
+	class := make([]byte, mib)
+	for range messages {
+		p.publishObject(20, string(class))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	require.NoError(p.t, p.Drain(ctx), "it is not read")
+	require.Zero(p.t, p.Dropped())
+}
+
+// publishNumbered publishes a message with what write writes, under a number.
+func (p *played) publishNumbered(number uint64, write func(*rbkit.Collection) error) {
+	p.t.Helper()
+	c := rbkit.NewCollection(p.State().Dialect)
+	require.NoError(p.t, write(c))
+	p.Publish(c.AppendTo(nil, 1, number))
+}
+
+// pid is the process ID of the resource of what is known of the first server.
+func (b *bed) pid() int64 {
+	b.t.Helper()
+	v, _ := b.state().origin.resource.Attributes().Get(attributeProcessID)
+	return v.Int()
+}
+
+func TestWhatIsPublishedWhileAServerIsAskedIsReceivedAsItsOwn(t *testing.T) {
+	// More than sockets and publishers keep.
+	const messages = 24
+	options, answer := hesitant(released)
+	server := play(t, options)
+	t.Cleanup(answer)
+	b := newBed(t, following(server), patiently)
+	server.awaitSubscriber()
+	server.publishLarge(messages)
+	assert.Zero(t, b.counter("messages"), "whose they are is not known")
+	answer()
+	b.await("messages", func() bool { return b.counter("messages") == messages })
+	b.shutdown()
+	assert.EqualValues(t, released.PID, b.pid())
+	assert.Zero(t, b.counter("messages_lost"))
+	assert.Len(t, b.records(eventConnected), 1)
+}
+
+func TestWhatIsTooMuchToBeKeptIsNotKeptForAnAnswer(t *testing.T) {
+	options, answer := hesitant(released)
+	server := play(t, options)
+	t.Cleanup(answer)
+	b := newBed(t, following(server), patiently, func(_ *bed, c *Config) { c.Limits.MaxMessageBytes = 2 * mib })
+	server.awaitSubscriber()
+	server.publishLarge(4)
+	b.await("messages", func() bool { return b.counter("messages") == 4 })
+	assert.Zero(t, b.pid(), "it has not said who it is")
+	answer()
+	b.awaitSaid("Connected to the server")
+	assert.EqualValues(t, 4, b.state().messages)
+}
+
+func TestWhatIsPublishedByAnotherLifeIsKeptUntilItSaysWhoItIs(t *testing.T) {
+	var mu sync.Mutex
+	asked := 0
+	ask := make(chan struct{})
+	server := play(t, rbkitserver.Options{Hello: released, Commanded: func(rbkit.Command) {
+		mu.Lock()
+		asked++
+		second := asked == 3 // the first two are when it is connected
+		mu.Unlock()
+		if second {
+			<-ask
+		}
+	}})
+	answer := sync.OnceFunc(func() { close(ask) })
+	t.Cleanup(answer)
+	b := newBed(t, following(server), patiently)
+	server.awaitSubscriber()
+	one := func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) }
+	server.publishNumbered(7, one)
+	b.await("the first life", func() bool { return b.counter("messages") == 1 })
+	b.await("its state", func() bool { mu.Lock(); defer mu.Unlock(); return asked == 2 })
+	for _, number := range []uint64{0, 1, 3} {
+		server.publishNumbered(number, one)
+	}
+	b.await("it to be asked again", func() bool { mu.Lock(); defer mu.Unlock(); return asked == 3 })
+	assert.EqualValues(t, 1, b.counter("messages"))
+	answer()
+	b.await("the second life", func() bool { return b.counter("messages") == 4 })
+	s := b.state()
+	assert.EqualValues(t, 3, s.messages)
+	assert.EqualValues(t, 1, s.lost)
+	assert.EqualValues(t, 1, b.counter("restarts"))
+	assert.EqualValues(t, released.PID, b.pid())
+}
+
+func TestWhatCameBeforeAConnectionEndedIsNotLost(t *testing.T) {
+	options, answer := hesitant(released)
+	server := play(t, options)
+	t.Cleanup(answer)
+	b := newBed(t, following(server), patiently)
+	server.awaitSubscriber()
+	server.publishLarge(2)
+	go server.stop() // it answers nothing, so its end waits for ours
+	b.await("messages", func() bool { return b.counter("messages") == 2 })
+	answer()
+	b.shutdown()
+	assert.Len(t, b.records(eventConnected), 1)
+	assert.Len(t, b.records(eventGone), 1)
+}
+
+func TestWhatAnotherLifePublishedBeforeItsConnectionEndedIsNotLost(t *testing.T) {
+	// Which comes first, the end or the need to ask again, is a matter of chance.
+	const servers = 6
+	orders := make(chan rbkit.Command)
+	ended := make(chan struct{})
+	var all []*played
+	for range servers {
+		all = append(all, play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
+			if c == rbkit.TriggerGC {
+				orders <- c
+				<-ended
+			}
+		}}))
+	}
+	t.Cleanup(sync.OnceFunc(func() { close(ended) }))
+	b := newBed(t, following(all...), patiently, func(_ *bed, c *Config) { c.TriggerGCInterval = 100 * time.Millisecond })
+	one := func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) }
+	for _, s := range all {
+		s.awaitSubscriber()
+		s.publishNumbered(7, one)
+	}
+	b.await("the first lives", func() bool { return b.counter("messages") == servers })
+	for range servers {
+		<-orders // which is under way from now on, so nothing is asked
+	}
+	for _, s := range all {
+		s.publishNumbered(0, one)
+	}
+	b.await("the others to be kept", func() bool {
+		for _, s := range b.receiver.servers {
+			s.mu.Lock()
+			kept := len(s.meeting.kept)
+			s.mu.Unlock()
+			if kept == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	b.shutdown()
+	assert.EqualValues(t, 2*servers, b.counter("messages"))
+	assert.EqualValues(t, servers, b.counter("restarts"))
+}
+
+func TestWhatIsKeptOfAMeetingIsBounded(t *testing.T) {
+	var m meeting
+	m.begin(false)
+	const most = 10 * (100 + bytesOfKept)
+	assert.True(t, m.keep(make([]byte, 2*most), time.Time{}, most), "there is always room for one")
+	assert.False(t, m.keep(nil, time.Time{}, most))
+	m.begin(true)
+	kept := 0
+	for m.keep(make([]byte, 100), time.Time{}, most) {
+		kept++
+	}
+	assert.Equal(t, 10, kept)
+	all := m.end()
+	assert.Len(t, all, 10)
+	assert.True(t, m.keep(make([]byte, 100), time.Time{}, most))
+	m.end()
+	m.keepAll(all)
+	assert.False(t, m.keep(nil, time.Time{}, most), "what was kept before counts")
+	m.begin(true)
+	kept = 0
+	for m.keep(nil, time.Time{}, most) {
+		kept++
+	}
+	assert.Equal(t, most/bytesOfKept, kept, "what has no bytes, too")
+}
+
+func TestLivesAreToldApartByWhatServersSay(t *testing.T) {
+	hello := func(change func(*rbkit.HandshakeReply)) identity {
+		h := released
+		change(&h)
+		return identity{hello: &h}
+	}
+	same := hello(func(*rbkit.HandshakeReply) {})
+	at := func(seconds int64) identity {
+		return identity{hello: same.hello, local: &localProcess{started: time.Unix(seconds, 0)}}
+	}
+	for name, c := range map[string]struct {
+		before, now identity
+		other       bool
+	}{
+		"nothing is known":                  {identity{}, identity{}, false},
+		"it doesn't answer any more":        {same, identity{}, false},
+		"it answers now":                    {identity{}, same, false},
+		"it says the same":                  {same, same, false},
+		"it has changed its name":           {same, hello(func(h *rbkit.HandshakeReply) { h.ProcessName = "other" }), false},
+		"it is in another directory":        {same, hello(func(h *rbkit.HandshakeReply) { h.WorkingDirectory = "/" }), false},
+		"another process":                   {same, hello(func(h *rbkit.HandshakeReply) { h.PID++ }), true},
+		"another version of the server":     {same, hello(func(h *rbkit.HandshakeReply) { h.ServerVersion = "2" }), true},
+		"another dialect":                   {same, hello(func(h *rbkit.HandshakeReply) { h.Dialect = rbkit.Documented }), true},
+		"a process that was started later":  {at(100), at(110), true},
+		"a clock of the machine that moved": {at(100), at(101), false},
+		"a process that was not to be seen": {same, at(100), false},
+	} {
+		assert.Equal(t, c.other, c.before.isOther(c.now), name)
+	}
+}
+
+// A container's process has the same ID in every life.
+func TestStatisticsThatFallAreOfAnotherLife(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), func(_ *bed, c *Config) { c.MemoryProfile = true })
+	b.await("it to be switched on", func() bool { return server.State().ObjectTraceEnabled })
+	server.awaitSubscriber()
+	statistics := func(count, allocated uint64) func(c *rbkit.Collection) error {
+		return func(c *rbkit.Collection) error {
+			if err := c.Created(1, 20, []byte("A")); err != nil {
+				return err
+			}
+			if err := c.Stats(1, []rbkit.Stat{{Name: "count", Value: count}, {Name: "total_allocated_objects", Value: allocated}, {Name: "heap_live_slots", Value: 1000 - count}}); err != nil {
+				return err
+			}
+			return c.Created(1, 40, []byte("B"))
+		}
+	}
+	server.publishNumbered(0, statistics(10, 1000))
+	server.publishNumbered(1, statistics(11, 1000))
+	b.await("the first life", func() bool { return b.counter("messages") == 2 })
+	assert.Zero(t, b.counter("restarts"))
+	hello := released
+	hello.ObjectTraceEnabled = true // somebody else wants it
+	server.restart(rbkitserver.Options{Hello: hello})
+	server.awaitSubscriber()
+	server.publishNumbered(5, statistics(12, 900))
+	server.publishNumbered(6, statistics(13, 901))
+	b.await("the second life", func() bool { return b.counter("messages") == 4 })
+	b.shutdown()
+	s := b.state()
+	assert.EqualValues(t, 1, b.counter("restarts"))
+	assert.EqualValues(t, 1, s.messages, "that in which it was seen is of the first")
+	assert.EqualValues(t, 5, s.events, "from there on")
+	assert.Equal(t, counts{0, 0, 0, 2, 1}, s.created)
+	assert.EqualValues(t, released.PID, b.pid())
+	assert.Empty(t, server.orders(), "what others switched on stays on")
+}
+
+func TestStatisticsOfOneLifeDontFall(t *testing.T) {
+	s := stats{"count": 5, "total_allocated_objects": 100, "heap_live_slots": 50}
+	for name, c := range map[string]struct {
+		now  rbkit.Stat
+		fell bool
+	}{
+		"the same":           {rbkit.Stat{Name: "count", Value: 5}, false},
+		"more":               {rbkit.Stat{Name: "count", Value: 6}, false},
+		"less":               {rbkit.Stat{Name: "count", Value: 4}, true},
+		"less of another":    {rbkit.Stat{Name: "total_allocated_objects", Value: 99}, true},
+		"missing":            {rbkit.Stat{Name: "count", Missing: true}, false},
+		"what may fall":      {rbkit.Stat{Name: "heap_live_slots", Value: 4}, false},
+		"not known before":   {rbkit.Stat{Name: "total_allocated_object", Value: 4}, false},
+		"not known anywhere": {rbkit.Stat{Name: "something_new", Value: 0}, false},
+	} {
+		e := read(t, rbkit.Released, func(into *rbkit.Collection) error { return into.Stats(1, []rbkit.Stat{c.now}) })
+		assert.Equal(t, c.fell, s.fell(e.Stats), name)
+	}
+}

@@ -1,0 +1,171 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/testbed/rbkit"
+)
+
+// What the log says of a server that can't be followed, and of one that can't be asked.
+const (
+	saidLost   = "The server cannot be reached, or was lost"
+	saidSilent = "The server doesn't answer requests"
+)
+
+// Whatever stands where a server should be costs its own line in the log, and servers
+// nothing.
+func TestWrongPeersOfRbkitCostServersNothing(t *testing.T) {
+	played := openRbkit(t, "released-30s")
+	good, mute, alone, swapped := newRbkitServer(t), newRbkitServer(t), newRbkitServer(t), newRbkitServer(t)
+	silent, huge, web := wrongPeer(t, sayNothing), wrongPeer(t, announceTooMuch), wrongPeer(t, answerInHTTP)
+	silently, lonely := mute.options(played), alone.options(played)
+	silently.Mute, lonely.Request = true, ""
+	servers := []*rbkit.Server{good.start(t, played), rbkit.Start(t, silently), rbkit.Start(t, lonely)}
+	swapped.start(t, played)
+	swapped.publish, swapped.request = swapped.request, swapped.publish
+
+	began := time.Now()
+	c := testbed.Start(t, rbkitClient{
+		servers:  []rbkitServer{good, mute, alone, swapped, silent.rbkitServer, huge.rbkitServer, web.rbkitServer},
+		receiver: "timeout: 3s", // for each time that a silent peer is tried
+	}.config())
+	testbed.Eventually(t, "wrong peers are tried again", func() (bool, string) {
+		return min(silent.taken.Load(), huge.taken.Load(), web.taken.Load()) > 1, ""
+	})
+	for _, s := range servers {
+		awaitSubscriber(t, c, s)
+		for _, m := range played.Messages {
+			s.Publish(m.Data)
+		}
+	}
+	all, _ := eventsOf(played.Messages...)
+	for _, s := range []rbkitServer{good, mute, alone} {
+		testbed.Eventually(t, "all events of "+s.publish+" are shown", func() (bool, string) {
+			shown := sumOf(t, good.scraped(t), "rbkit_events_total", fmt.Sprintf("instance=%q", s.publish))
+			return shown == all, fmt.Sprint(shown)
+		})
+	}
+	c.Stop(t)
+
+	for _, test := range []struct {
+		what string
+		of   rbkitServer
+		// lost and silent are the errors in the lines of the log, empty: there is none.
+		lost, silent string
+	}{
+		{"a server", good, "", ""},
+		{"one that answers no request", mute, "", "expected a frame, or an answer to PING, got: time ran out"},
+		{"one that only publishes", alone, "", "connection refused"},
+		{"the two ports swapped", swapped, `expected a socket of type PUB or XPUB, got \"REP\"`, ""},
+		{"a peer that says nothing", silent.rbkitServer, "greeting: byte 0: expected a ZMTP 3 greeting, got: time ran out", ""},
+		{
+			"one that announces 2^62 bytes", huge.rbkitServer,
+			"expected a frame of at most 33554432 bytes, got a size of 4611686018427387904", `expected a socket of type REP or ROUTER, got \"PUB\"`,
+		},
+		{"a server of the web", web.rbkitServer, `expected a ZMTP 3 greeting, got HTTP: \"HTTP/1.1 400 Bad Request\"`, ""},
+	} {
+		checkSaidOf(t, c, began, test.what, test.of, saidLost, test.lost)
+		checkSaidOf(t, c, began, test.what, test.of, saidSilent, test.silent)
+	}
+}
+
+// checkSaidOf checks that a line of the log is about a server, with the error, and no other
+// of that kind but after the pause that such lines have.
+func checkSaidOf(t *testing.T, c *testbed.Collector, since time.Time, what string, of rbkitServer, said, problem string) {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(c.Log()) {
+		if strings.Contains(line, said) && strings.Contains(line, fmt.Sprintf(`"server": %q`, of.publish)) {
+			lines = append(lines, line)
+		}
+	}
+	if problem == "" {
+		assert.Empty(t, lines, what)
+		return
+	}
+	if assert.NotEmpty(t, lines, "%s: %s", what, said) {
+		assert.Contains(t, lines[0], problem, what)
+		assert.LessOrEqual(t, len(lines), 1+int(time.Since(since)/logline.Pause), "%s: %q", what, lines)
+	}
+}
+
+// peer is what stands where a server should be, on both of its ports.
+type peer struct {
+	rbkitServer
+	// taken is how many connections came to where it should publish.
+	taken *atomic.Int64
+}
+
+// wrongPeer does something with each connection.
+func wrongPeer(t *testing.T, do func(net.Conn)) peer {
+	t.Helper()
+	p := peer{taken: &atomic.Int64{}}
+	p.publish = listen(t, func(c net.Conn) {
+		p.taken.Add(1)
+		do(c)
+	})
+	p.request = listen(t, do)
+	return p
+}
+
+// listen takes connections until the end of the test.
+func listen(t *testing.T, do func(net.Conn)) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", testbed.Address(t))
+	require.NoError(t, err)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return // it was closed
+			}
+			serving.Go(func() {
+				defer c.Close()
+				do(c)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		assert.NoError(t, listener.Close())
+		serving.Wait()
+	})
+	return listener.Addr().String()
+}
+
+func sayNothing(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
+
+// answerInHTTP says what servers of the web do that don't understand.
+func answerInHTTP(c net.Conn) {
+	_, _ = c.Read(make([]byte, 1))
+	_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+}
+
+// announceTooMuch speaks ZMTP as a publisher does (RFC 23), and announces a frame of 2^62
+// bytes.
+func announceTooMuch(c net.Conn) {
+	const (
+		signature = "\xff\x00\x00\x00\x00\x00\x00\x00\x00\x7f"
+		version   = "\x03\x01"
+		null      = "NULL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+		ready     = "\x04\x19\x05READY\x0bSocket-Type\x00\x00\x00\x03PUB"
+		frame     = "\x02\x40\x00\x00\x00\x00\x00\x00\x00"
+	)
+	_, _ = io.WriteString(c, signature+version+null+strings.Repeat("\x00", 32)+ready+frame)
+	sayNothing(c)
+}

@@ -1,0 +1,13 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package prometheus runs a real Prometheus for tests, which scrapes what collectors show,
+// and asks it as its users do. It knows no tracer's protocol.
+//
+// A test needs only:
+//
+//	server := prometheus.Start(t, addressOfTheExporter)
+//	server.Await(t, `sum(ruby_object_created_total)`, 45_662)
+//	byClass := server.ByLabel(t, `ruby_heap_live_objects`, "ruby_class")
+//	of := server.Metadata(t)["ruby_heap_live_objects"]
+package prometheus

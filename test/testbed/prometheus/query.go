@@ -1,0 +1,129 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prometheus
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"testing"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// Metadata is what the exposition of a metric said of it.
+type Metadata struct {
+	// Type is counter, gauge, histogram, summary or unknown.
+	Type string
+	Help string
+	// Unit is empty unless the exposition has lines of units; that of the collector has
+	// none, and the unit stands in the name.
+	Unit string
+}
+
+// sample is a series and its value now.
+type sample struct {
+	labels map[string]string
+	value  float64
+}
+
+// Await waits until an expression of PromQL has one value, and it is that.
+func (s *Server) Await(t testing.TB, expression string, want float64) {
+	t.Helper()
+	testbed.Eventually(t, fmt.Sprintf("%s is %v", expression, want), func() (bool, string) {
+		samples, err := s.query(expression)
+		if err != nil {
+			return false, err.Error()
+		}
+		return len(samples) == 1 && samples[0].value == want, fmt.Sprint(samples)
+	})
+}
+
+// ByLabel are the values of an expression of PromQL by a label that each has another of.
+// It waits until there are some.
+func (s *Server) ByLabel(t testing.TB, expression, label string) map[string]float64 {
+	t.Helper()
+	var samples []sample
+	testbed.Eventually(t, expression+" has values", func() (bool, string) {
+		var err error
+		samples, err = s.query(expression)
+		return err == nil && len(samples) > 0, fmt.Sprint(err)
+	})
+	values := map[string]float64{}
+	for _, sample := range samples {
+		of, ok := sample.labels[label]
+		if _, twice := values[of]; twice || !ok {
+			t.Fatalf("%s: expected series that differ in %s, got %v", expression, label, samples)
+		}
+		values[of] = sample.value
+	}
+	return values
+}
+
+// Metadata is that of all metrics that were scraped, by their names.
+func (s *Server) Metadata(t testing.TB) map[string]Metadata {
+	t.Helper()
+	var all map[string][]Metadata
+	if err := s.get("metadata", nil, &all); err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]Metadata{}
+	for name, each := range all {
+		if len(each) != 1 {
+			t.Fatalf("expected targets that agree on %s, got %v", name, each)
+		}
+		of[name] = each[0]
+	}
+	return of
+}
+
+// query asks for the value of an expression now (Prometheus, HTTP API, "Instant queries").
+func (s *Server) query(expression string) (samples []sample, err error) {
+	var data struct {
+		ResultType string
+		Result     []struct {
+			Metric map[string]string
+			Value  [2]any // the time in seconds, and the value as a text
+		}
+	}
+	if err := s.get("query", url.Values{"query": {expression}}, &data); err != nil {
+		return nil, err
+	}
+	if data.ResultType != "vector" {
+		return nil, fmt.Errorf("expected a vector, got a %s", data.ResultType)
+	}
+	for _, r := range data.Result {
+		text, _ := r.Value[1].(string)
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("value of %v: %w", r.Metric, err)
+		}
+		samples = append(samples, sample{r.Metric, value})
+	}
+	return samples, nil
+}
+
+// get asks the API for data.
+func (s *Server) get(what string, parameters url.Values, data any) error {
+	response, err := client.Get("http://" + s.address + "/api/v1/" + what + "?" + parameters.Encode())
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          json.RawMessage
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return fmt.Errorf("%s: %s: %w", what, response.Status, err)
+	}
+	if answer.Status != "success" {
+		return fmt.Errorf("%s: %s: %s", what, response.Status, answer.Error)
+	}
+	if err := json.Unmarshal(answer.Data, data); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}

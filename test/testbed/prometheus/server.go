@@ -1,0 +1,110 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prometheus
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// remedy is how Prometheus is had. Debian's package starts a service, which nothing here
+// needs: a binary in PATH is enough.
+const remedy = "have prometheus in PATH (Debian: apt-get download prometheus, and dpkg-deb -x what comes)"
+
+// requirePeers is the environment variable that turns a missing peer into a failure.
+const requirePeers = "CALLBRAID_REQUIRE_PEERS"
+
+// configuration scrapes so often that tests don't wait long, and not so often that a busy
+// machine is too slow: what a scrape didn't get is gone until the next. The labels job and
+// instance are those of the exporter, which has them from service.name and
+// service.instance.id.
+const configuration = `
+global: {scrape_interval: 1s, scrape_timeout: 1s}
+scrape_configs:
+  - job_name: collectors
+    honor_labels: true
+    static_configs: [{targets: %s}]
+`
+
+// Server is a Prometheus with storage of its own.
+type Server struct{ address string }
+
+// Start starts a Prometheus that scrapes /metrics at addresses, host:port. It ends with
+// the test, which is skipped where there is no Prometheus, or fails if
+// CALLBRAID_REQUIRE_PEERS is set.
+func Start(t testing.TB, targets ...string) *Server {
+	t.Helper()
+	binary, err := exec.LookPath("prometheus")
+	if err != nil {
+		missing(t)
+	}
+	list, err := json.Marshal(targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	file := filepath.Join(directory, "prometheus.yml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, configuration, list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{address: testbed.Address(t)}
+	s.run(t, exec.Command(binary, "--config.file", file, "--storage.tsdb.path", filepath.Join(directory, "tsdb"),
+		"--web.listen-address", s.address, "--log.level", "warn"))
+	return s
+}
+
+func missing(t testing.TB) {
+	t.Helper()
+	if os.Getenv(requirePeers) != "" {
+		t.Fatalf("expected prometheus in PATH, since %s is set; %s", requirePeers, remedy)
+	}
+	t.Skipf("no prometheus in PATH: %s", remedy)
+}
+
+// run runs the process until the end of the test, and waits until it is ready.
+func (s *Server) run(t testing.TB, command *exec.Cmd) {
+	t.Helper()
+	said := &bytes.Buffer{} // is read when the process has ended
+	command.Stdout, command.Stderr = said, said
+	if err := command.Start(); err != nil {
+		t.Fatalf("start %s: %v", command, err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = command.Wait() // what it says it has said
+		close(exited)
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Kill() // an error says that it has ended
+		<-exited
+		if t.Failed() {
+			t.Logf("Prometheus said:\n%s", said)
+		}
+	})
+	testbed.Eventually(t, "Prometheus is ready", func() (bool, string) {
+		select {
+		case <-exited:
+			t.Fatalf("Prometheus ended at its start:\n%s", said)
+		default:
+		}
+		response, err := client.Get("http://" + s.address + "/-/ready")
+		if err != nil {
+			return false, err.Error()
+		}
+		response.Body.Close() // nothing is read
+		return response.StatusCode == http.StatusOK, response.Status
+	})
+}
+
+// client has a bound for each request.
+var client = &http.Client{Timeout: 10 * time.Second}

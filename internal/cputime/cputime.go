@@ -28,6 +28,13 @@ func Bytes(b *testing.B, bytes, events int, do func()) {
 	b.ReportMetric(float64(bytes)*float64(b.N)/used.Seconds()/1e6, "MB/cpu-s")
 }
 
+// Page runs do, which makes a page, until the benchmark has measured enough, and reports
+// the milliseconds of processor time that one costs: cpu-ms/page.
+func Page(b *testing.B, do func()) {
+	b.Helper()
+	b.ReportMetric(measure(b, do).Seconds()*1000/float64(b.N), "cpu-ms/page")
+}
+
 // measure runs do until the benchmark has measured enough, and says what that took.
 func measure(b *testing.B, do func()) time.Duration {
 	b.ReportAllocs()

@@ -4,7 +4,7 @@
 package treeformat
 
 import (
-	"math"
+	"cmp"
 	"slices"
 
 	"github.com/callbraid/callbraid/internal/calltree"
@@ -26,42 +26,50 @@ type Bounds struct {
 // returned as it is.
 func Reduce(s calltree.Snapshot, by Value, b Bounds) calltree.Snapshot {
 	depths := depthsOf(s.Nodes)
-	keep := largest(s.Nodes, by, b.Nodes)
-	deepest := deepestWithin(depths, keep, b.Frames)
+	if len(s.Nodes) <= b.Nodes && sum(depths) <= b.Frames {
+		return s
+	}
+	keep := largest(weights(s.Nodes, by.function()), depths, b)
 	r := reduction{
 		kept: make([]int32, len(s.Nodes)),
 		rest: map[int32]int32{},
 		out:  make([]calltree.Node, 0, min(len(s.Nodes), 2*b.Nodes)),
 	}
 	for i := range s.Nodes {
-		if keep[i] && int(depths[i]) <= deepest {
+		if keep[i] {
 			r.keep(i, s.Nodes[i])
 		} else {
 			r.leaveOut(i, &s.Nodes[i])
 		}
 	}
-	if len(r.rest) > 0 {
-		s.Nodes = preOrder(r.out)
-	}
+	s.Nodes = preOrder(r.out)
 	return s
 }
 
-// largest says of each node whether it is among the n with the largest weights; with a
-// node those above it are.
-func largest(nodes []calltree.Node, by Value, n int) []bool {
-	keep := make([]bool, len(nodes))
-	w := weights(nodes, by.function())
-	least, equal := leastWithin(w, n)
-	for i := range nodes {
-		switch parent := nodes[i].Parent; {
-		case w[i] > least:
-			keep[i] = true
-		case w[i] == least && equal > 0 && (parent < 0 || keep[parent]):
-			keep[i] = true
-			equal--
+// largest says of each node whether it is among the heaviest that are within the bounds.
+// No node is heavier than the one above it, so with a node those above it are, too.
+func largest(w []int64, depths []int32, b Bounds) []bool {
+	order := make([]int32, len(w))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(w[b], w[a]), cmp.Compare(a, b)) })
+	keep := make([]bool, len(w))
+	frames := 0
+	for _, i := range order[:min(len(order), b.Nodes)] {
+		if frames += int(depths[i]); frames > b.Frames {
+			break
 		}
+		keep[i] = true
 	}
 	return keep
+}
+
+func sum(depths []int32) (frames int) {
+	for _, d := range depths {
+		frames += int(d)
+	}
+	return frames
 }
 
 // reduction is a tree while it is reduced.
@@ -112,24 +120,6 @@ func (r *reduction) restFor(n *calltree.Node) int32 {
 	return rest
 }
 
-// leastWithin is the weight that a node needs to be among the n heaviest, and how many of
-// those that have just that weight are.
-func leastWithin(w []int64, n int) (least int64, equal int) {
-	if len(w) <= n {
-		return 0, n
-	}
-	if n <= 0 {
-		return math.MaxInt64, 0
-	}
-	sorted := slices.Clone(w)
-	slices.Sort(sorted)
-	least = sorted[len(sorted)-n]
-	for equal < n && sorted[len(sorted)-n+equal] == least {
-		equal++
-	}
-	return least, equal
-}
-
 // depthsOf is for each node how many frames its stack has.
 func depthsOf(nodes []calltree.Node) []int32 {
 	depths := make([]int32, len(nodes))
@@ -140,31 +130,6 @@ func depthsOf(nodes []calltree.Node) []int32 {
 		}
 	}
 	return depths
-}
-
-// deepestWithin is the depth at which stacks of the nodes to keep have to be cut to have
-// so many frames together, or 1 where even stacks of one frame had more.
-func deepestWithin(depths []int32, keep []bool, frames int) int {
-	var deeper []int // by depth: how many nodes are as deep or deeper
-	for i, d := range depths {
-		if !keep[i] {
-			continue
-		}
-		for len(deeper) < int(d) {
-			deeper = append(deeper, 0)
-		}
-		deeper[d-1]++
-	}
-	for d := len(deeper) - 2; d >= 0; d-- {
-		deeper[d] += deeper[d+1]
-	}
-	sum := 0
-	for d, n := range deeper {
-		if sum += n; sum > frames {
-			return max(d, 1)
-		}
-	}
-	return len(deeper)
 }
 
 // preOrder puts nodes, whose parents stand before them, in pre-order.

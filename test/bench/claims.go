@@ -25,6 +25,7 @@ var suites = []suite{
 	{pkg: "./receiver/rbkitreceiver", pattern: "^BenchmarkMessagesToPdata$", time: "1s"},
 	{pkg: "./exporter/flamegraphexporter", pattern: "^BenchmarkFoldTraces$", time: "1s"},
 	{pkg: "./exporter/flamegraphexporter", pattern: "^Benchmark(FoldMemory|PathMemory)$", time: "1x", rounds: 1},
+	{pkg: "./exporter/flamegraphexporter/internal/web", pattern: "^BenchmarkPages$", time: "1s"},
 }
 
 // Units of the benchmarks.
@@ -38,6 +39,7 @@ const (
 	listed          = "listed-s"
 	bytesPerPath    = "B/path"
 	timesAt50M      = "times-at-50M"
+	perPage         = "cpu-ms/page"
 )
 
 // claim is a line of the table.
@@ -110,4 +112,8 @@ var claims = []claim{
 	{what: "  callers first", bound: 2, unit: "M spans per CPU-second", benchmark: "BenchmarkFoldTraces/callers_first", metric: eventsPerCPU},
 	{what: "  memory of a call path, with what is remembered of its span", bound: 1024, atMost: true, unit: "bytes", benchmark: "BenchmarkPathMemory", metric: bytesPerPath},
 	{what: "  memory after 50 million spans of the same paths, against the first million", bound: 1.05, atMost: true, unit: "times", benchmark: "BenchmarkFoldMemory", metric: timesAt50M},
+	{what: "  its page of a service with 100,000 call paths", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/service", metric: perPage},
+	{what: "  pprof's flame graph of it", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/flamegraph", metric: perPage},
+	{what: "  pprof's top", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/top", metric: perPage},
+	{what: "  pprof's peek at a function", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/peek", metric: perPage},
 }

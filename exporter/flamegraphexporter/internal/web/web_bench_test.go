@@ -4,27 +4,55 @@
 package web
 
 import (
+	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/cputime"
 )
 
-// BenchmarkPages is how long pages and downloads take of a service with 100,000 paths.
+// target is a page, or a download, of the service shop.
+type target struct{ name, path string }
+
+// BenchmarkPages is how long pages take of a service with 100,000 paths.
 func BenchmarkPages(b *testing.B) {
+	benchmark(b, []target{
+		{"service", ""},
+		{"flamegraph", "ui/flamegraph"},
+		{"top", "ui/top"},
+		{"peek", "ui/peek?f=method42$"},
+	})
+}
+
+// BenchmarkDownloads is how long downloads take of it, and pages that have to look at all
+// paths.
+func BenchmarkDownloads(b *testing.B) {
+	benchmark(b, []target{
+		{"flamegraph_of_a_function", "ui/flamegraph?f=method42$"},
+		{"top_of_all_paths", "ui/top?n=500"},
+		{"pprof", "profile.pb.gz"},
+		{"folded", "profile.folded"},
+		{"speedscope", "profile.speedscope.json"},
+	})
+}
+
+func benchmark(b *testing.B, targets []target) {
 	h := serve(&played{
 		services: []calltree.Service{{Name: "shop", Kinds: []calltree.Kind{calltree.Calls}}},
 		trees:    map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: large(100_000)},
 	})
-	for _, target := range []string{
-		"", "services/shop/", "services/shop/ui/flamegraph", "services/shop/ui/flamegraph?f=method42", "services/shop/ui/top",
-		"services/shop/ui/peek", "services/shop/ui/peek?f=method42",
-		"services/shop/profile.pb.gz", "services/shop/profile.folded", "services/shop/profile.speedscope.json",
-	} {
-		b.Run(target, func(b *testing.B) {
+	for _, target := range targets {
+		b.Run(target.name, func(b *testing.B) {
 			b.ReportAllocs()
-			for b.Loop() {
-				b.ReportMetric(float64(len(page(b, h, "/"+target))), "bytes")
-			}
+			var size int
+			cputime.Page(b, func() {
+				w := get(b, h, "/services/shop/"+target.path)
+				require.Equal(b, http.StatusOK, w.Code)
+				size = w.Body.Len()
+			})
+			b.ReportMetric(float64(size)/(1<<20), "MiB")
 		})
 	}
 }

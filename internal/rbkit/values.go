@@ -77,7 +77,7 @@ func (r References) All() iter.Seq[uint64] {
 type Part struct {
 	Correlation uint64 // is the same for all parts of a dump
 	Objects     uint64 // of all parts
-	Here        int    // objects that this part announces
+	Here        int    // objects that this part announces, as far as they can be there
 }
 
 // Frame is a frame of a stack. Texts lie in the message.

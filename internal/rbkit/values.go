@@ -132,6 +132,9 @@ type Number struct {
 // Snapshot is what was allocated since the one before. What was freed is not subtracted.
 type Snapshot struct{ stacks, allocations list }
 
+// Size is how many bytes of the message it has.
+func (s Snapshot) Size() int { return len(s.stacks.raw) + len(s.allocations.raw) }
+
 // Files is how many files something was allocated in.
 func (s Snapshot) Files() int { return s.allocations.n }
 

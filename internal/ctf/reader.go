@@ -151,7 +151,7 @@ func (r *Reader) headerFields(p *Packet, f *Field) error {
 	case f.roles == 0 || !p.Present(f):
 	case isInteger(f):
 		if f.roles&metadata.RoleMagic != 0 && p.Uint(f) != packetMagic {
-			return fmt.Errorf("expected magic %#x, got %#x", packetMagic, p.Uint(f))
+			return fmt.Errorf("expected magic %#x, got %#x", uint64(packetMagic), p.Uint(f))
 		}
 		p.set(f)
 	case f.Kind == Bytes && f.roles&metadata.RoleUUID != 0:

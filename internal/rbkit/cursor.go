@@ -72,6 +72,8 @@ const (
 	firstFloat64               = 0xcb
 	firstUint8                 = 0xcc
 	firstUint16, firstUint32   = 0xcd, 0xce
+	firstBytes32               = 0xc6
+	firstExtension32           = 0xc9
 	lastSmall                  = 0x7f // the largest number that is its own first byte
 )
 
@@ -81,7 +83,8 @@ const (
 	sizeArray16                                    = 3
 )
 
-// mapping reads the head of a map, and gives how many pairs it has.
+// mapping reads the head of a map, and gives how many pairs it has, as far as they can be
+// there.
 func (c *cursor) mapping(expected string) (pairs int) {
 	if c.at < len(c.message) && c.message[c.at]&^firstMapBits == firstMap {
 		pairs = int(c.message[c.at] & firstMapBits)
@@ -94,10 +97,11 @@ func (c *cursor) mapping(expected string) (pairs int) {
 		return 0
 	}
 	c.leave(rest)
-	return int(n)
+	return c.atMost(n)
 }
 
-// array reads the head of an array, and gives how many elements it has.
+// array reads the head of an array, and gives how many elements it has, as far as they can
+// be there.
 func (c *cursor) array(expected string) (elements int) {
 	if c.at < len(c.message) && c.message[c.at]&^firstArrayBits == firstArray {
 		elements = int(c.message[c.at] & firstArrayBits)
@@ -110,7 +114,13 @@ func (c *cursor) array(expected string) (elements int) {
 		return 0
 	}
 	c.leave(rest)
-	return int(n)
+	return c.atMost(n)
+}
+
+// atMost is a number of values that are announced, and have at least a byte each; of more
+// than there are bytes, the first that can't be there is where it ends.
+func (c *cursor) atMost(announced uint32) int {
+	return int(min(uint64(announced), uint64(len(c.rest()))+1))
 }
 
 // number reads a number that is not negative.
@@ -226,6 +236,9 @@ func (c *cursor) text(expected string) []byte {
 }
 
 func (c *cursor) rareText(expected string) []byte {
+	if c.isCutOff(expected) {
+		return nil
+	}
 	read := msgp.ReadStringZC
 	if msgp.NextType(c.rest()) == msgp.BinType {
 		read = msgp.ReadBytesZC
@@ -237,6 +250,21 @@ func (c *cursor) rareText(expected string) []byte {
 	}
 	c.leave(rest)
 	return text
+}
+
+// isCutOff reports whether a value that says its size in 32 bits has less bytes than that,
+// which is an error. Where int has 32 bits too, msgp would take such a size for another one.
+func (c *cursor) isCutOff(expected string) bool {
+	const head = 5 // the first byte and the size
+	b := c.rest()
+	if len(b) < head || b[0] != firstBytes32 && b[0] != firstExtension32 && b[0] != firstText32 {
+		return false
+	}
+	if uint64(binary.BigEndian.Uint32(b[1:])) <= uint64(len(b)-head) {
+		return false
+	}
+	c.wrong(expected, msgp.ErrShortBytes)
+	return true
 }
 
 // key reads the key of a pair. One that is no number of ours is passed over, and noKey.
@@ -308,6 +336,9 @@ func (c *cursor) skip() {
 		case msgp.ArrayType:
 			values += uint64(c.array(expected))
 		default:
+			if c.isCutOff(expected) {
+				return
+			}
 			rest, err := msgp.Skip(c.rest())
 			if err != nil {
 				c.wrong(expected, err)

@@ -78,7 +78,7 @@ func (r References) All() iter.Seq[uint64] {
 type Part struct {
 	Correlation uint64 // is the same for all parts of a dump
 	Objects     uint64 // of all parts
-	Here        int    // objects that this part announces
+	Here        int    // objects that this part announces, as far as they can be there
 }
 
 // Frame is a frame of a stack. Texts lie in the message.
@@ -138,6 +138,9 @@ type Number struct {
 
 // Snapshot is what was allocated since the one before. What was freed is not subtracted.
 type Snapshot struct{ stacks, allocations list }
+
+// Size is how many bytes of the message it has.
+func (s Snapshot) Size() int { return len(s.stacks.raw) + len(s.allocations.raw) }
 
 // Files is how many files something was allocated in.
 func (s Snapshot) Files() int { return s.allocations.n }

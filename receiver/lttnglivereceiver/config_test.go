@@ -109,7 +109,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"sessions at once":  {func(c *Config) { c.Limits.MaxSessions = 0 }, "limits.max_sessions is 0: set it to 1 to"},
 		"streams":           {func(c *Config) { c.Limits.MaxStreams = 1 }, "limits.max_streams is 1: set it to 2 to"},
 		"packet":            {func(c *Config) { c.Limits.MaxPacketBytes = 1 }, "limits.max_packet_bytes is 1: set it to 65536 to"},
-		"metadata":          {func(c *Config) { c.Limits.MaxMetadataBytes = 1 << 40 }, "limits.max_metadata_bytes is 1099511627776"},
+		"metadata":          {func(c *Config) { c.Limits.MaxMetadataBytes = 1<<31 - 1 }, "limits.max_metadata_bytes is 2147483647"},
 		"session metadata":  {func(c *Config) { c.Limits.MaxSessionMetadataBytes = 1 }, "limits.max_session_metadata_bytes is 1"},
 		"waiting bytes":     {func(c *Config) { c.Limits.MaxWaitingBytes = 1 }, "limits.max_waiting_bytes is 1"},
 		"names":             {func(c *Config) { c.Limits.MaxNamesBytes = minNamesBytes - 1 }, "limits.max_names_bytes is 1048575: set it to 1048576 to"},

@@ -42,6 +42,9 @@ type dictionary struct {
 	frames map[string]frameIndexes
 	// bytes is what the tables take in memory, about.
 	bytes int
+	// work is how much was looked for: one for each entry, for each byte of its texts and
+	// for each location of a stack.
+	work int
 	// key is that of a stack, used again.
 	key []byte
 }
@@ -92,6 +95,7 @@ func newDictionary(tables pprofile.ProfilesDictionary) *dictionary {
 
 // text is the index of a text, in bytes of a message.
 func (d *dictionary) text(b []byte) int32 {
+	d.work += 1 + len(b)
 	if i, ok := d.strings[string(b)]; ok {
 		return i
 	}
@@ -99,6 +103,7 @@ func (d *dictionary) text(b []byte) int32 {
 }
 
 func (d *dictionary) string(s string) int32 {
+	d.work += 1 + len(s)
 	if i, ok := d.strings[s]; ok {
 		return i
 	}
@@ -115,6 +120,7 @@ const maxFrameKey = 1024
 // frame is where the tables have a frame, as a method of which it is not known which line
 // runs.
 func (d *dictionary) frame(f *rbkit.Frame) frameIndexes {
+	d.work += 1 + len(f.Told)
 	if known, ok := d.frames[string(f.Told)]; ok {
 		return known
 	}
@@ -149,6 +155,7 @@ func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 const maxLine = 1 << 31
 
 func (d *dictionary) function(key functionKey) int32 {
+	d.work++
 	if i, ok := d.functions[key]; ok {
 		return i
 	}
@@ -165,6 +172,7 @@ func (d *dictionary) function(key functionKey) int32 {
 
 // location is the index of a place in a function; line 0: it is not known which line.
 func (d *dictionary) location(key locationKey) int32 {
+	d.work++
 	if i, ok := d.locations[key]; ok {
 		return i
 	}
@@ -186,6 +194,7 @@ func (d *dictionary) location(key locationKey) int32 {
 
 // stack is the index of a stack of locations, the leaf first.
 func (d *dictionary) stack(locations []int32) int32 {
+	d.work += 1 + len(locations)
 	d.key = d.key[:0]
 	for _, l := range locations {
 		d.key = binary.LittleEndian.AppendUint32(d.key, uint32(l))
@@ -202,6 +211,7 @@ func (d *dictionary) stack(locations []int32) int32 {
 
 // attribute is the index of an attribute: a text, or a number where text is empty.
 func (d *dictionary) attribute(key attributeKey) int32 {
+	d.work += 1 + len(key.text)
 	if i, ok := d.attributes[key]; ok {
 		return i
 	}

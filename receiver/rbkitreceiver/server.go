@@ -218,6 +218,10 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 	if wrong := s.read(&r, len(message), at); err == nil {
 		err = wrong
 	}
+	if errors.Is(err, errShutdown) {
+		s.logger.Warn("The time of the shutdown is over: the rest of a message is dropped", zap.Int("bytes", len(message)))
+		return true
+	}
 	if err != nil {
 		what := ""
 		if bad := (*rbkit.ProtocolError)(nil); errors.As(err, &bad) {

@@ -220,7 +220,9 @@ func (r *Reader) Size(begin []byte) (int, error) {
 func (r *Reader) Next() bool {
 	m := &r.m
 	if m.pos >= m.end {
-		r.release()
+		if m.isLarge() {
+			r.release()
+		}
 		return false
 	}
 	r.at = m.pos

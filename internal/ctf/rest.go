@@ -12,16 +12,20 @@ import "math"
 // Rest gives up the values of the event that Next has read, where they take much space; the
 // event's class and time hold. Wake has to come before the next call of Next.
 func (r *Reader) Rest() {
-	if r.release() {
+	if r.m.isLarge() {
+		r.release()
 		r.resting = true
 	}
 }
 
 // Wake reads the values again that Rest gave up.
 func (r *Reader) Wake() {
-	if !r.resting {
-		return
+	if r.resting {
+		r.reread()
 	}
+}
+
+func (r *Reader) reread() {
 	r.resting = false
 	// The packet is the same, so this is the same event. Its time needs the one before it.
 	m := &r.m
@@ -34,7 +38,9 @@ func (r *Reader) Wake() {
 // Finish gives up the packet that was begun, and large space. What Packet says of it in
 // numbers holds until the next Begin; fields have no values any more.
 func (r *Reader) Finish() {
-	r.release()
+	if r.m.isLarge() {
+		r.release()
+	}
 	r.m.pos, r.m.end, r.resting = 0, 0, false
 	r.m.data, r.header.data = nil, nil
 	if r.header.isLarge() {
@@ -43,12 +49,8 @@ func (r *Reader) Finish() {
 	r.Packet.Values, r.Event.Values = Values{}, Values{}
 }
 
-// release gives up the space of an event's values, if it is large, and says whether it was.
-func (r *Reader) release() bool {
-	if !r.m.isLarge() {
-		return false
-	}
+// release gives up the space of an event's values.
+func (r *Reader) release() {
 	r.m.slots, r.m.side = nil, nil
 	r.Event.slots, r.Event.side = nil, nil
-	return true
 }

@@ -41,10 +41,10 @@ func (p *process) header(h rbkit.Header) {
 	if !h.Counted {
 		return
 	}
-	if p.counted && h.Counter > p.next {
-		p.lost = plus(p.lost, h.Counter-p.next, 1)
+	if p.counted && h.Counter > p.last {
+		p.lost = plus(p.lost, h.Counter-p.last-1, 1)
 	}
-	p.next, p.counted = h.Counter+1, true
+	p.last, p.counted = h.Counter, true
 }
 
 func (p *process) event(e *rbkit.Event) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
@@ -556,4 +557,89 @@ func TestTheClockOfSamplesIsKnownOrNotSaid(t *testing.T) {
 		}
 		assert.Equal(t, c.want, s.clock, name)
 	}
+}
+
+// Statistics of the document, section "Message from GC stats", and the two more that
+// released servers send: what only grows is a sum, what is said of now is not.
+func TestStatisticsOfTheDocumentHaveTheirKind(t *testing.T) {
+	sums := []string{"count", "minor_gc_count", "major_gc_count", "total_allocated_objects", "total_freed_objects"}
+	gauges := []string{
+		"heap_allocated_pages", "heap_eden_pages", "heap_tomb_pages", "heap_allocatable_pages", "heap_sorted_length",
+		"heap_live_slots", "heap_free_slots", "heap_final_slots", "heap_swept_slots", "old_objects", "old_objects_limit",
+		"malloc_increase_bytes", "malloc_increase_bytes_limit", "oldmalloc_increase_bytes", "oldmalloc_increase_bytes_limit",
+		"total_heap_size", "total_memsize", "remembered_wb_unprotected_objects", "remembered_wb_unprotected_objects_limit",
+	}
+	builder := metadata.NewMetricsBuilder(metadata.NewDefaultMetricsBuilderConfig(), receivertest.NewNopSettings(metadata.Type))
+	for _, key := range append(slices.Clone(sums), gauges...) {
+		stats{key: 42}.record(builder, 1)
+		m := builder.Emit().ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0)
+		assert.Equal(t, "ruby.gc."+key, m.Name())
+		if slices.Contains(sums, key) {
+			assert.True(t, m.Sum().IsMonotonic(), key)
+			assert.Equal(t, pmetric.AggregationTemporalityCumulative, m.Sum().AggregationTemporality(), key)
+			assert.EqualValues(t, 42, m.Sum().DataPoints().At(0).IntValue(), key)
+		} else {
+			assert.EqualValues(t, 42, m.Gauge().DataPoints().At(0).IntValue(), key)
+		}
+		if strings.Contains(key, "bytes") || strings.HasSuffix(key, "size") {
+			assert.Equal(t, "By", m.Unit(), key)
+		} else {
+			assert.Regexp(t, `^\{[a-z]+\}$`, m.Unit(), key)
+		}
+	}
+}
+
+// Times are set when something is packed, and may step back.
+func TestTimesOfProfilesAreWhatTheyAreOf(t *testing.T) {
+	sample := func(at rbkit.Time) *rbkit.Collection {
+		c := rbkit.NewCollection(rbkit.Documented)
+		require.NoError(t, c.Sample(at, []rbkit.Frame{{Method: []byte("m")}}))
+		return c
+	}
+	snapshot := func(at rbkit.Time) *rbkit.Collection {
+		c := rbkit.NewCollection(rbkit.Documented)
+		require.NoError(t, c.Snapshot(at, nil, []rbkit.FileAllocations{{File: []byte("f"), Allocations: []rbkit.PlaceAllocations{{Size: 40, Count: 1}}}}))
+		return c
+	}
+	type span struct{ from, length uint64 } // in milliseconds
+	for name, c := range map[string]struct {
+		messages []*rbkit.Collection
+		want     []span
+	}{
+		"samples":                       {[]*rbkit.Collection{sample(5), sample(9)}, []span{{5, 4}}},
+		"samples before the first":      {[]*rbkit.Collection{sample(5), sample(2), sample(9)}, []span{{2, 7}}},
+		"snapshots":                     {[]*rbkit.Collection{snapshot(5), snapshot(9)}, []span{{5, 0}, {5, 4}}},
+		"a snapshot before the last":    {[]*rbkit.Collection{snapshot(5), snapshot(2), snapshot(9)}, []span{{5, 0}, {2, 0}, {2, 7}}},
+		"a snapshot in the same moment": {[]*rbkit.Collection{snapshot(5), snapshot(5)}, []span{{5, 0}, {5, 0}}},
+	} {
+		var all capture.Capture
+		for i, m := range c.messages {
+			all.Messages = append(all.Messages, capture.Message{Data: m.AppendTo(nil, 1, uint64(i))})
+		}
+		var got []span
+		for _, p := range mapCapture(t, &all).profiles {
+			one := p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0)
+			got = append(got, span{uint64(one.Time()) / 1e6, one.DurationNano() / 1e6})
+		}
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
+func TestADumpMayComeInSeveralMessages(t *testing.T) {
+	part := func(number uint64, objects ...rbkit.DumpObject) capture.Message {
+		c := rbkit.NewCollection(rbkit.Released)
+		require.NoError(t, c.Created(1, 100+number, []byte("B"))) // something stands between the parts
+		require.NoError(t, c.Dump(1, 7, 3, objects))
+		return capture.Message{Data: c.AppendTo(nil, 1, number)}
+	}
+	got := mapCapture(t, &capture.Capture{Messages: []capture.Message{
+		part(0, rbkit.DumpObject{ID: 1, Class: []byte("A"), References: []uint64{2, 9}, Size: 40}),
+		part(1), part(2, rbkit.DumpObject{ID: 2, Size: 40}, rbkit.DumpObject{ID: 3, Class: []byte("A"), Size: 80}),
+	}})
+	assert.EqualValues(t, 1, got.state.live.objects[nameHidden])
+	assert.Equal(t, 2, got.state.tracked, "that were created after its begin, and are not in it")
+	record := got.logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
+	assert.Equal(t, "Object space dump: 3 objects, 160 bytes", record.Body().Str())
+	nowhere, _ := record.Attributes().Get(attributeDumpNowhere)
+	assert.EqualValues(t, 1, nowhere.Int())
 }

@@ -19,8 +19,10 @@ type process struct {
 	now time.Time
 
 	messages, bytes, events, lost int64
-	// next is the number that the next message should have, if counted.
-	next    uint64
+	// dialect is that of its messages; 0: none has come.
+	dialect rbkit.Dialect
+	// last is the number of the last message, if counted.
+	last    uint64
 	counted bool
 	unknown int64
 
@@ -65,9 +67,13 @@ func newProcess(env *environment, of *origin) *process {
 	return p
 }
 
-// follows reports whether a message may be of this process: numbers never fall.
-func (p *process) follows(h rbkit.Header) bool {
-	return !p.counted || !h.Counted || h.Counter >= p.next
+// follows reports whether a message may be of this process: numbers never fall, and the
+// dialect, as far as it is known, stays the same.
+func (p *process) follows(dialect rbkit.Dialect, h rbkit.Header) bool {
+	if p.dialect != 0 && dialect != 0 && p.dialect != dialect {
+		return false
+	}
+	return !p.counted || !h.Counted || h.Counter > p.last
 }
 
 // message is told of a message before its events are: when it came, and how long it is.

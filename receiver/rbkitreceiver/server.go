@@ -4,6 +4,7 @@
 package rbkitreceiver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -203,9 +204,12 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 	var r rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
 	if err == nil {
-		err = r.Open(dialect, message)
-		s.speaks(dialect)
-		if !s.process.follows(r.Header()) {
+		if err = r.Open(dialect, message); err == nil {
+			s.speaks(dialect)
+		} else {
+			dialect = 0 // what can't be opened doesn't say it
+		}
+		if !s.process.follows(dialect, r.Header()) {
 			if s.control != nil {
 				s.meeting.begin(true)
 				s.control.correctSoon()
@@ -214,6 +218,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 			s.begin(identity{})
 		}
 	}
+	s.process.dialect = cmp.Or(dialect, s.process.dialect)
 	// What can't be opened is a message all the same, without events.
 	if wrong := s.read(&r, len(message), at); err == nil {
 		err = wrong

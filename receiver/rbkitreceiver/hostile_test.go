@@ -69,7 +69,7 @@ var hostile = []struct {
 	{
 		"dumps that each begin another", rbkit.Released,
 		func(c *rbkit.Collection) error {
-			for i := range uint64(20_000) {
+			for i := range uint64(5000) {
 				if err := c.Dump(1, i, 2, []rbkit.DumpObject{{ID: 1}}); err != nil {
 					return err
 				}

@@ -3,7 +3,11 @@
 
 package rbkitreceiver
 
-import "github.com/callbraid/callbraid/internal/rbkit"
+import (
+	"errors"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+)
 
 // read goes through the events of a message, and tells each to what it is about. An error
 // is why there are no more of them. over says that the process is another one from the
@@ -20,7 +24,7 @@ func (p *process) read(r *rbkit.Reader) (over bool, err error) {
 		}
 		p.event(e)
 	}
-	return false, r.Err()
+	return false, p.readUpTo(r.Err())
 }
 
 // readOn is read from the event on that the reader stands at.
@@ -33,7 +37,22 @@ func (p *process) readOn(r *rbkit.Reader) error {
 		}
 		p.event(r.Event())
 	}
-	return r.Err()
+	return p.readUpTo(r.Err())
+}
+
+// readUpTo is told why there are no more events of a message. Behind what is wrong others
+// may have stood, but not where a message only ends too early: that is all that was sent.
+func (p *process) readUpTo(err error) error {
+	if bad := (*rbkit.ProtocolError)(nil); errors.As(err, &bad) && bad.Problem != rbkit.Truncated {
+		p.missed()
+	}
+	return err
+}
+
+// missed is told that events did not come.
+func (p *process) missed() {
+	p.cycles.breakOff()
+	p.snapshots.last = 0
 }
 
 // header counts messages that did not come.
@@ -43,6 +62,7 @@ func (p *process) header(h rbkit.Header) {
 	}
 	if p.counted && h.Counter > p.next {
 		p.lost = plus(p.lost, h.Counter-p.next, 1)
+		p.missed()
 	}
 	p.next, p.counted = h.Counter+1, true
 }

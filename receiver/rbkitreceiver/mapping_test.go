@@ -68,7 +68,7 @@ func TestObjectsThatAreTooManyAreForgottenOldestFirst(t *testing.T) {
 }
 
 func TestGarbageCollectionsArePaired(t *testing.T) {
-	const start, mark, sweep = rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep
+	const start, mark, sweep, missed = rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep, rbkit.Unknown
 	type event struct {
 		at   int64
 		what rbkit.Kind
@@ -87,6 +87,9 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 		"sweeping that does not end":  {events: []event{{1, start}, {2, mark}, {3, start}}, noEnd: 1, marked: 1},
 		"marking that does not end":   {events: []event{{1, start}, {2, sweep}, {3, mark}}, noStart: 2},
 		"marking that ends twice":     {events: []event{{1, start}, {2, mark}, {3, mark}, {4, sweep}}, want: []cycle{{1, 1, 2, 4}}, noStart: 1, marked: 1, whole: 1},
+		"what is missed in marking":   {events: []event{{1, start}, {2, missed}, {3, mark}, {4, sweep}}, noStart: 2, noEnd: 1},
+		"what is missed in sweeping":  {events: []event{{1, start}, {2, mark}, {3, missed}, {4, sweep}}, noStart: 1, noEnd: 1, marked: 1},
+		"what is missed between two":  {events: []event{{1, start}, {2, mark}, {3, sweep}, {4, missed}, {5, start}, {6, mark}, {7, sweep}}, want: []cycle{{1, 1, 2, 3}, {2, 5, 6, 7}}, marked: 2, whole: 2},
 		"a clock set back in marking": {events: []event{{5, start}, {3, mark}, {9, sweep}}, noStart: 1, stepsBack: 1},
 		"a clock set back in sweeping": {events: []event{{5, start}, {6, mark}, {4, sweep}, {7, start}, {8, mark}, {9, sweep}},
 			want: []cycle{{2, 7, 8, 9}}, stepsBack: 1, marked: 2, whole: 1},
@@ -96,6 +99,10 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 			var got []cycle
 			cycles := cycles{finished: func(c *cycle) { got = append(got, *c) }}
 			for _, e := range c.events {
+				if e.what == missed {
+					cycles.breakOff()
+					continue
+				}
 				cycles.event(e.at, e.what)
 			}
 			assert.Equal(t, c.want, got)

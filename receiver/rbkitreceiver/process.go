@@ -86,9 +86,10 @@ func (p *process) attend(now time.Time) {
 	p.records.flush()
 }
 
-// finish hands on everything: nothing follows.
+// finish hands on everything: nothing follows, or not what follows upon it.
 func (p *process) finish() {
 	p.snapshots.handOn()
+	p.missed()
 	p.samples.flush()
 	p.dumps.finish()
 	p.records.flush()

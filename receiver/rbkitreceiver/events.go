@@ -61,7 +61,7 @@ func (p *process) header(h rbkit.Header) {
 		return
 	}
 	if p.counted && h.Counter > p.next {
-		p.lost = plus(p.lost, h.Counter-p.next, 1)
+		p.lost = sum(p.lost, h.Counter-p.next)
 		p.missed()
 	}
 	p.next, p.counted = h.Counter+1, true
@@ -69,21 +69,24 @@ func (p *process) header(h rbkit.Header) {
 
 func (p *process) event(e *rbkit.Event) {
 	if e.Kind == rbkit.DumpedObject {
-		p.dumpedObject(&e.Object)
+		p.dumpedObject(e)
 		return
 	}
 	p.events++
 	switch e.Kind {
 	case rbkit.ObjectCreated:
-		p.objects.create(e.Object.ID, e.Object.Class)
+		if p.env.measured {
+			p.objects.create(e.Object.ID, e.Object.Class)
+		}
 	case rbkit.ObjectDestroyed:
-		p.objects.destroy(e.Object.ID)
+		if p.env.measured {
+			p.objects.destroy(e.Object.ID)
+		}
 	case rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep:
 		p.cycles.event(int64(e.Time), e.Kind)
 	case rbkit.GCStats:
 		p.stats.set(e.Stats)
 	case rbkit.ObjectSpaceDump:
-		p.records.millis = int64(e.Time)
 		p.dumps.part(int64(e.Time), e.Part, p.now)
 	case rbkit.CPUSample:
 		p.samples.add(int64(e.Time), e.Frames, p.now)
@@ -95,11 +98,11 @@ func (p *process) event(e *rbkit.Event) {
 }
 
 // dumpedObject is told of an object of the last part of a dump.
-func (p *process) dumpedObject(o *rbkit.Object) {
+func (p *process) dumpedObject(e *rbkit.Event) {
 	if p.env.config.DumpReferences && p.env.logs != nil {
-		p.records.add(o, p.now)
+		p.records.add(e, p.now)
 	}
-	p.dumps.object(o)
+	p.dumps.object(&e.Object)
 }
 
 // allocated is told of what was allocated since the last snapshot.
@@ -113,7 +116,9 @@ func (p *process) allocated(millis int64, s rbkit.Snapshot) {
 		if p.interruption.came() {
 			return
 		}
-		p.allocations.add(&a)
+		if p.env.measured {
+			p.allocations.add(&a)
+		}
 		p.snapshots.allocation(&a, &p.interruption)
 	}
 }

@@ -69,7 +69,7 @@ func TestObjectsThatAreTooManyAreForgottenOldestFirst(t *testing.T) {
 }
 
 func TestGarbageCollectionsArePaired(t *testing.T) {
-	const start, mark, sweep = rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep
+	const start, mark, sweep, missed = rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep, rbkit.Unknown
 	type event struct {
 		at   int64
 		what rbkit.Kind
@@ -88,6 +88,9 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 		"sweeping that does not end":  {events: []event{{1, start}, {2, mark}, {3, start}}, noEnd: 1, marked: 1},
 		"marking that does not end":   {events: []event{{1, start}, {2, sweep}, {3, mark}}, noStart: 2},
 		"marking that ends twice":     {events: []event{{1, start}, {2, mark}, {3, mark}, {4, sweep}}, want: []cycle{{1, 1, 2, 4}}, noStart: 1, marked: 1, whole: 1},
+		"what is missed in marking":   {events: []event{{1, start}, {2, missed}, {3, mark}, {4, sweep}}, noStart: 2, noEnd: 1},
+		"what is missed in sweeping":  {events: []event{{1, start}, {2, mark}, {3, missed}, {4, sweep}}, noStart: 1, noEnd: 1, marked: 1},
+		"what is missed between two":  {events: []event{{1, start}, {2, mark}, {3, sweep}, {4, missed}, {5, start}, {6, mark}, {7, sweep}}, want: []cycle{{1, 1, 2, 3}, {2, 5, 6, 7}}, marked: 2, whole: 2},
 		"a clock set back in marking": {events: []event{{5, start}, {3, mark}, {9, sweep}}, noStart: 1, stepsBack: 1},
 		"a clock set back in sweeping": {events: []event{{5, start}, {6, mark}, {4, sweep}, {7, start}, {8, mark}, {9, sweep}},
 			want: []cycle{{2, 7, 8, 9}}, stepsBack: 1, marked: 2, whole: 1},
@@ -97,6 +100,10 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 			var got []cycle
 			cycles := cycles{finished: func(c *cycle) { got = append(got, *c) }}
 			for _, e := range c.events {
+				if e.what == missed {
+					cycles.breakOff()
+					continue
+				}
 				cycles.event(e.at, e.what)
 			}
 			assert.Equal(t, c.want, got)
@@ -113,7 +120,7 @@ func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 	var parcels []cycleParcel
 	for i, c := range []cycle{{1, 5, 5, 5}, {2, 5, 7, 7}, {3, 5, 5, 9}, {4, last, last, last}} {
 		require.EqualValues(t, i+1, c.number)
-		parcels = append(parcels, cycleParcel{cycle: c, origin: of, resource: of.resource})
+		parcels = append(parcels, cycleParcel{cycle: c, origin: of})
 	}
 	traces := e.traces(parcels)
 	require.Equal(t, 1, traces.ResourceSpans().Len())
@@ -164,23 +171,41 @@ func dumper(t testing.TB) func(id uint64, to ...uint64) *rbkit.Object {
 func TestDumpsArePutTogether(t *testing.T) {
 	dumped := dumper(t)
 	now := recorded
-	part := func(d *dumps, correlation, complete uint64, objects ...*rbkit.Object) {
-		d.part(1, rbkit.Part{Correlation: correlation, Objects: complete, Here: len(objects)}, now)
+	begin := func(d *dumps, p rbkit.Part, objects []*rbkit.Object) {
+		d.part(1, p, now)
 		for _, o := range objects {
 			d.object(o)
 		}
 	}
+	part := func(d *dumps, correlation, all uint64, objects ...*rbkit.Object) {
+		begin(d, rbkit.Part{Correlation: correlation, Objects: all, Counted: true, Here: len(objects)}, objects)
+	}
+	uncounted := func(d *dumps, correlation uint64, objects ...*rbkit.Object) {
+		begin(d, rbkit.Part{Correlation: correlation, Here: len(objects)}, objects)
+	}
+	cut := func(d *dumps, all uint64, here int, objects ...*rbkit.Object) {
+		begin(d, rbkit.Part{Correlation: 1, Objects: all, Counted: true, Here: here}, objects)
+	}
 	cases := map[string]struct {
-		do                         func(d *dumps)
-		complete, incomplete, live int64
-		nowhere, dangling          int64
+		do                                    func(d *dumps)
+		complete, incomplete, uncounted, live int64
+		nowhere, dangling                     int64
 	}{
 		"in two parts":                  {do: func(d *dumps) { part(d, 1, 3, dumped(1, 2), dumped(2, 1)); part(d, 1, 3, dumped(3, 9, 9, 1, 3)) }, complete: 1, live: 3, nowhere: 2, dangling: 1},
 		"without objects":               {do: func(d *dumps) { part(d, 1, 0) }, complete: 1},
-		"whose last part does not come": {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); d.attend(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
+		"whose last part does not come": {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); d.handOnDue(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
 		"that another one follows":      {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); part(d, 2, 1, dumped(1, 1)) }, complete: 1, incomplete: 1, live: 1},
-		"that is not over":              {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.attend(now.Add(dumpPatience - 1)) }},
-		"that has more than it says":    {do: func(d *dumps) { part(d, 1, 1, dumped(1), dumped(2)) }, complete: 1, live: 1},
+		"that is not over":              {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.handOnDue(now.Add(dumpPatience - 1)) }},
+		"that has more than it says":    {do: func(d *dumps) { part(d, 1, 1, dumped(1), dumped(2)) }, incomplete: 1},
+		"of which a part has more":      {do: func(d *dumps) { part(d, 1, 3, dumped(1), dumped(2)); part(d, 1, 3, dumped(3), dumped(4)) }, incomplete: 1},
+		"of which a part breaks off":    {do: func(d *dumps) { cut(d, 3, 5, dumped(1), dumped(2), dumped(3)); d.handOnDue(now.Add(dumpPatience)) }, incomplete: 1},
+		"that doesn't say what it has": {do: func(d *dumps) {
+			part(d, 1, 1, dumped(1))
+			uncounted(d, 2, dumped(2), dumped(3))
+			uncounted(d, 2, dumped(4))
+			d.handOnDue(now.Add(dumpPatience))
+		}, complete: 1, uncounted: 1, live: 1},
+		"without objects, and no count": {do: func(d *dumps) { part(d, 1, 1, dumped(1)); uncounted(d, 2); d.finish() }, complete: 1, uncounted: 1, live: 1},
 		"that ends with the server":     {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.finish() }, incomplete: 1},
 	}
 	for name, c := range cases {
@@ -189,7 +214,7 @@ func TestDumpsArePutTogether(t *testing.T) {
 			objects := newObjects(newNames(10), 10)
 			d := &dumps{classes: objects.classes, tracked: &objects.tracked, maxObjects: 10, finished: func(d *dump) { last = d }}
 			c.do(d)
-			assert.Equal(t, [...]int64{c.complete, c.incomplete}, [...]int64{d.complete, d.incomplete})
+			assert.Equal(t, [...]int64{c.complete, c.incomplete, c.uncounted}, [...]int64{d.complete, d.incomplete, d.uncounted})
 			live := int64(0)
 			for _, n := range d.live.objects {
 				live += n
@@ -228,16 +253,16 @@ func TestADumpSaysWhichObjectsAreStillThere(t *testing.T) {
 		}
 		o.destroy(5)
 		o.create(5, nil) // hidden, which dumps may leave out
-		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Here: 2}, recorded)
+		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Counted: true, Here: 1}, recorded)
 		d.object(dumped(2))
 		o.create(6, []byte("A")) // after the dump was made
-		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Here: 1}, recorded)
+		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Counted: true, Here: 2}, recorded)
 		d.object(dumped(3))
 		d.object(dumped(7)) // was there before anything was told
 		d.finish()
 		assert.Equal(t, c.want, trackedIDs(&o.tracked), name)
 		// What a dump left out that was not complete is left out by the next one as well.
-		d.part(1, rbkit.Part{Correlation: 2, Objects: 1, Here: 1}, recorded)
+		d.part(1, rbkit.Part{Correlation: 2, Objects: 1, Counted: true, Here: 1}, recorded)
 		d.object(dumped(6))
 		assert.Equal(t, []uint64{5, 6}, trackedIDs(&o.tracked), name)
 		o.destroy(6)
@@ -290,12 +315,12 @@ func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
 	b := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
 	env := b.receiver.env
 	records := objectRecords{env: env, origin: newOrigin(env.config, &env.config.Servers[0], nil, nil, recorded, 0)}
-	records.add(&rbkit.Object{ID: 20}, recorded)
-	records.add(&rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}, recorded)
+	records.add(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
+	records.add(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
 	keys := func(i int) []string {
 		return slices.Sorted(maps.Keys(records.records.At(i).Attributes().AsRaw()))
 	}
-	assert.Equal(t, []string{attributeObjectID, attributeClass}, keys(0))
+	assert.Equal(t, []string{attributeDumpID, attributeObjectID, attributeClass}, keys(0))
 	assert.Subset(t, keys(1), []string{attributeObjectSize, attributeLine, attributeFile})
 }
 

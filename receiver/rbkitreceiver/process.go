@@ -56,7 +56,7 @@ func newProcess(env *environment, of *origin) *process {
 	}
 	p.dumps = dumps{classes: classes, tracked: &p.objects.tracked, maxObjects: limits.MaxDumpObjects}
 	if env.spans != nil {
-		p.cycles.finished = func(c *cycle) { env.spans.Add(cycleParcel{cycle: *c, origin: of, resource: of.resource}) }
+		p.cycles.finished = func(c *cycle) { env.spans.Add(cycleParcel{cycle: *c, origin: of}) }
 	}
 	if env.logs != nil {
 		p.dumps.finished = func(d *dump) {
@@ -83,18 +83,19 @@ func (p *process) message(bytes int, now time.Time) {
 	p.now = now
 }
 
-// attend hands on what is old enough.
-func (p *process) attend(now time.Time) {
+// handOnDue hands on what is old enough.
+func (p *process) handOnDue(now time.Time) {
 	p.now = now
 	p.snapshots.handOn()
-	p.samples.attend(now)
-	p.dumps.attend(now)
+	p.samples.handOnDue(now)
+	p.dumps.handOnDue(now)
 	p.records.flush()
 }
 
-// finish hands on everything: nothing follows.
+// finish hands on everything: nothing follows, or not what follows upon it.
 func (p *process) finish() {
 	p.snapshots.handOn()
+	p.missed()
 	p.samples.flush()
 	p.dumps.finish()
 	p.records.flush()

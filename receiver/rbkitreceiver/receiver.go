@@ -44,6 +44,9 @@ type environment struct {
 	logs     *handover.Logs[logParcel]
 	profiles *handover.Profiles[profileParcel]
 	metrics  *metricsLoop
+	// measured says that a pipeline takes metrics: nobody else wants to know of objects that
+	// are created and destroyed.
+	measured bool
 	// ctx is cancelled when the time of the shutdown is over.
 	ctx context.Context
 	hooks
@@ -90,6 +93,18 @@ func (r *rbkitReceiver) Start(ctx context.Context, _ component.Host, next shared
 	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	following, stop := context.WithCancel(env.ctx)
 	r.stop = stop
+	r.open(next)
+	r.started = true
+	for _, s := range r.servers {
+		env.logger.Info("Following an Rbkit server", zap.String("publish", s.config.Publish), zap.String("request", s.config.Request))
+		r.following.Go(func() { s.follow(following) })
+	}
+	return nil
+}
+
+// open makes what hands on each signal that has a pipeline, and the servers.
+func (r *rbkitReceiver) open(next sharedreceiver.Signals) {
+	env := r.env
 	if next.Traces != nil {
 		env.spans = newSpans(env, next.Traces)
 	}
@@ -99,16 +114,11 @@ func (r *rbkitReceiver) Start(ctx context.Context, _ component.Host, next shared
 	if next.Profiles != nil {
 		env.profiles = newProfileSink(env, next.Profiles)
 	}
+	env.measured = next.Metrics != nil
 	for i := range env.config.Servers {
 		r.servers = append(r.servers, newServer(env, &env.config.Servers[i]))
 	}
 	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.living)
-	r.started = true
-	for _, s := range r.servers {
-		env.logger.Info("Following an Rbkit server", zap.String("publish", s.config.Publish), zap.String("request", s.config.Request))
-		r.following.Go(func() { s.follow(following) })
-	}
-	return nil
 }
 
 // living are the states of the processes that are connected.

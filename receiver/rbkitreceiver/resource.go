@@ -43,8 +43,8 @@ type origin struct {
 }
 
 // newOrigin makes the resource of a process. hello is what the server says of itself; nil:
-// it was not asked, or didn't answer. first is a time by its own clock, which tells lives
-// of one server apart.
+// it was not asked, or didn't answer. first is when the receiver saw it first, in Unix
+// milliseconds, which tells lives of one server apart.
 func newOrigin(config *Config, server *ServerConfig, hello *rbkit.HandshakeReply, local *localProcess, begun time.Time, first int64) *origin {
 	o := &origin{resource: pcommon.NewResource(), started: begun, begun: begun}
 	attributes := o.resource.Attributes()

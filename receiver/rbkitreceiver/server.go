@@ -47,6 +47,8 @@ type server struct {
 	connected bool
 	// meeting says that it is not known whose messages are those that come.
 	meeting meeting
+	// limited are the limits that were reached.
+	limited [len(limits)]bool
 }
 
 func newServer(env *environment, config *ServerConfig) *server {
@@ -146,7 +148,7 @@ func (s *server) begin(who identity) {
 // end hands on all that there is of a process, and its last metrics. The lock is held.
 func (s *server) end() {
 	s.process.finish()
-	s.env.telemetry.tell(s.process)
+	s.tell()
 	if s.connected {
 		last := s.process.state()
 		last.over = true
@@ -257,8 +259,8 @@ func (s *server) read(r *rbkit.Reader, bytes int, at time.Time) error {
 		err = s.readOn(r, at)
 		p = s.process
 	}
-	p.attend(at)
-	s.env.telemetry.tell(p)
+	p.handOnDue(at)
+	s.tell()
 	return err
 }
 

@@ -49,17 +49,6 @@ func work(t testing.TB, message []byte, options ...option) (done int, wrong erro
 	return done, err
 }
 
-// alone is a server without connections, and the receiver that it is of.
-func alone(t testing.TB, options ...option) (*bed, *server) {
-	t.Helper()
-	b := unstartedBed(t, append([]option{func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }}, options...)...)
-	env := b.receiver.env
-	env.ctx = context.Background()
-	env.spans, env.logs, env.profiles = newSpans(env, b.traces), newLogSink(env, b.logs), newProfileSink(env, b.profiles)
-	env.metrics = newMetricsLoop(env, b.receiver.settings, nil, func() []processState { return nil })
-	return b, newServer(env, &env.config.Servers[0])
-}
-
 // terse writes snapshots of allocations with as few bytes as can be. Frames have nothing.
 type terse struct{ events [][]byte }
 

@@ -36,13 +36,17 @@ func (p *process) readOn(r *rbkit.Reader) error {
 	return r.Err()
 }
 
+// mostLost is how many messages are lost in one gap at most: it takes a server years to send
+// more, so that numbers which say so are made up.
+const mostLost = 1 << 32
+
 // header counts messages that did not come.
 func (p *process) header(h rbkit.Header) {
 	if !h.Counted {
 		return
 	}
 	if p.counted && h.Counter > p.next {
-		p.lost = plus(p.lost, h.Counter-p.next, 1)
+		p.lost += int64(min(h.Counter-p.next, mostLost))
 	}
 	p.next, p.counted = h.Counter+1, true
 }

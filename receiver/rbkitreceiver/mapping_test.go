@@ -19,11 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
-	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/capture"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
 func TestClassesAreBoundedAndWithoutAddresses(t *testing.T) {
@@ -391,26 +389,6 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 	assert.Equal(t, map[string][]int64{typeSamples: {1}, typeObjects: {1, 4}, typeSpace: {40, 160}}, values, "what a deep stack allocated counts without it")
 }
 
-// Every metric of the statistics has a key, and they are told apart.
-func TestEveryStatisticHasItsMetric(t *testing.T) {
-	builder := metadata.NewMetricsBuilder(metadata.NewDefaultMetricsBuilderConfig(), receivertest.NewNopSettings(metadata.Type))
-	for key := range statMetrics {
-		stats{key: 42}.record(builder, 1)
-		metrics := builder.Emit()
-		assert.Equal(t, 1, metrics.DataPointCount(), key)
-	}
-	stats{"something_new": 1}.record(builder, 1)
-	assert.Equal(t, map[string]int64{"something_new": 1}, pointsOf(builder.Emit(), "ruby.gc.other", "ruby.gc.stat.key"))
-	s := stats{}
-	set := func(stats ...rbkit.Stat) {
-		s.set(read(t, rbkit.Released, func(c *rbkit.Collection) error { return c.Stats(1, stats) }).Stats)
-	}
-	set(rbkit.Stat{Name: "a", Value: 1}, rbkit.Stat{Name: "b", Missing: true}, rbkit.Stat{Name: "c", Value: math.MaxUint64})
-	assert.Equal(t, stats{"a": 1}, s)
-	set(rbkit.Stat{Name: "a", Missing: true})
-	assert.Empty(t, s, "what is no longer sent is no longer known")
-}
-
 func TestDurationsGoToTheirBuckets(t *testing.T) {
 	var h histogram
 	for _, d := range []time.Duration{0, time.Millisecond, 1001 * time.Microsecond, time.Minute, time.Hour} {
@@ -594,11 +572,9 @@ func TestStatisticsOfTheDocumentHaveTheirKind(t *testing.T) {
 		"malloc_increase_bytes", "malloc_increase_bytes_limit", "oldmalloc_increase_bytes", "oldmalloc_increase_bytes_limit",
 		"total_heap_size", "total_memsize", "remembered_wb_unprotected_objects", "remembered_wb_unprotected_objects_limit",
 	}
-	builder := metadata.NewMetricsBuilder(metadata.NewDefaultMetricsBuilderConfig(), receivertest.NewNopSettings(metadata.Type))
 	for _, key := range append(slices.Clone(sums), gauges...) {
-		stats{key: 42}.record(builder, 1)
-		m := builder.Emit().ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0)
-		assert.Equal(t, "ruby.gc."+key, m.Name())
+		m, ok := metricsOf(t, processState{origin: someState().origin, stats: stats{key: 42}})["ruby.gc."+key]
+		require.True(t, ok, key)
 		if slices.Contains(sums, key) {
 			assert.True(t, m.Sum().IsMonotonic(), key)
 			assert.Equal(t, pmetric.AggregationTemporalityCumulative, m.Sum().AggregationTemporality(), key)

@@ -38,7 +38,7 @@ func FuzzConsume(f *testing.F) {
 	f.Add(traces)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		g := newBed(t, func(c *Config) {
-			c.MaxNodes, c.MaxPending, c.Traces.MaxSpans = calltree.LeastNodes, calltree.LeastPending, 10
+			c.MaxServices, c.MaxNodes, c.MaxPending, c.Traces.MaxSpans = 10, calltree.LeastNodes, calltree.LeastPending, 10
 		})
 		// The same bytes are tried as both.
 		if td, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(data); err == nil {

@@ -30,7 +30,7 @@
 //     often their paths meet on the way up.
 //   - A call that came before what it called is remembered with its node. As nodes are
 //     merged that one may be gone: it leads to the one that it became until nobody
-//     remembers it, and whoever looks it up goes the way only once.
+//     remembers it, and the way there is halved whenever it is gone.
 //   - The order must not matter, for own times either: a call's own time counts as far as
 //     it is above 0. So what it still has is remembered too, and what comes late takes away
 //     only that.

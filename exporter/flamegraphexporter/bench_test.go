@@ -27,25 +27,31 @@ func BenchmarkFoldTraces(b *testing.B) {
 	traces := capturedTraces(b, "maven", 20_000)
 	for _, bench := range []struct {
 		name  string
-		calls []ptrace.Traces
+		calls func() []ptrace.Traces
 	}{
-		{"callees_first", traces},
-		{"callers_first", slices.Collect(orders[2].of(nil, traces))},
+		{"callees_first", func() []ptrace.Traces {
+			return slices.Collect(batches(eachSpan(traces), func() int { return 2048 }))
+		}},
+		{"callers_first", func() []ptrace.Traces { return slices.Collect(orders[2].of(nil, traces)) }},
 	} {
+		// Copies lie in memory as they come, like spans that were just made.
+		calls := bench.calls()
 		b.Run(bench.name, func(b *testing.B) {
 			g := newBed(b)
-			spans := eachSpan(bench.calls)
+			spans := eachSpan(calls)
 			round := byte(0)
 			fold := func() {
 				round++
 				renew(spans, round)
-				for _, td := range bench.calls {
+				for _, td := range calls {
 					require.NoError(b, g.consumeTraces(context.Background(), td))
 				}
 			}
-			// What is remembered reaches its bound, where it stays.
+			// What is remembered reaches its bound, where it stays, and nothing is to be
+			// cleaned up of what was done before.
 			fold()
 			fold()
+			heap()
 			cputime.Events(b, len(spans), fold)
 			require.Zero(b, g.store.Counters().Duplicates)
 		})

@@ -89,6 +89,9 @@ func (c *Config) Validate() error {
 	if c.NetAddr.Endpoint == "" {
 		all = errors.Join(all, fmt.Errorf("endpoint is empty: set it to host:port, such as %s", defaultEndpoint))
 	}
+	if all == nil && c.MaxNodes < calltree.NodesOfService*c.MaxServices {
+		all = fmt.Errorf("max_nodes is %d: set it to at least %d times max_services, %d", c.MaxNodes, calltree.NodesOfService, c.MaxServices)
+	}
 	if all == nil && c.MaxNamesMiB*mib < calltree.LeastNames*c.MaxNameBytes {
 		all = fmt.Errorf("max_names_mib is %d: set it to at least %d times max_name_bytes, %d", c.MaxNamesMiB, calltree.LeastNames, c.MaxNameBytes)
 	}

@@ -24,7 +24,7 @@ import (
 // processors hand them on, callees first; and callers first. Each round has other traces,
 // so that all its spans are new and all its paths are known.
 func BenchmarkFoldTraces(b *testing.B) {
-	traces := capturedTraces(b, "maven", 20_000)
+	traces := capturedTraces(b, "maven", 20_000, mavenCalls)
 	for _, bench := range []struct {
 		name  string
 		calls func() []ptrace.Traces
@@ -77,7 +77,7 @@ func renewed(id pcommon.TraceID, round byte) pcommon.TraceID {
 // same paths, and measures how much memory is in use then, against how much was after the
 // first million.
 func BenchmarkFoldMemory(b *testing.B) {
-	traces := capturedTraces(b, "maven", 20_000)
+	traces := capturedTraces(b, "maven", 20_000, mavenCalls)
 	spans := eachSpan(traces)
 	const rounds = 50_000_000/442_770 + 1
 	for b.Loop() {

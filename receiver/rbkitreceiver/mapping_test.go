@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/capture"
@@ -400,88 +399,6 @@ func TestDurationsGoToTheirBuckets(t *testing.T) {
 	assert.EqualValues(t, 1, h.buckets[len(histogramBounds)])
 	assert.Equal(t, [...]time.Duration{0, time.Hour}, [...]time.Duration{h.min, h.max})
 	assert.True(t, slices.IsSorted(histogramBounds[:]))
-}
-
-// checkValid says what of the rules for profiles is broken (opentelemetry-proto, profiles):
-// every index is in its table, the first entry of each table is empty, entries are there
-// once, and samples have values and are told apart.
-func checkValid(t *testing.T, profiles pprofile.Profiles) {
-	t.Helper()
-	d := profiles.Dictionary()
-	str := func(i int32) {
-		require.True(t, i >= 0 && int(i) < d.StringTable().Len(), "text %d", i)
-	}
-	require.Empty(t, d.StringTable().At(0))
-	require.Equal(t, pprofile.NewFunction(), d.FunctionTable().At(0))
-	require.Zero(t, d.LocationTable().At(0).Lines().Len()+d.StackTable().At(0).LocationIndices().Len())
-	require.Equal(t, [...]int{1, 1}, [...]int{d.MappingTable().Len(), d.LinkTable().Len()})
-	unique := map[string]bool{}
-	for _, s := range d.StringTable().All() {
-		require.True(t, utf8.ValidString(s) && !unique[s], "text %q", s)
-		unique[s] = true
-	}
-	for _, f := range d.FunctionTable().All() {
-		str(f.NameStrindex())
-		str(f.SystemNameStrindex())
-		str(f.FilenameStrindex())
-	}
-	attribute := func(i int32) { require.True(t, i > 0 && int(i) < d.AttributeTable().Len()) }
-	for i, a := range d.AttributeTable().All() {
-		str(a.KeyStrindex())
-		require.Equal(t, i == 0, a.KeyStrindex() == 0)
-	}
-	for i, l := range d.LocationTable().All() {
-		require.Zero(t, l.MappingIndex())
-		if i > 0 {
-			f := l.Lines().At(0).FunctionIndex()
-			require.True(t, f > 0 && int(f) < d.FunctionTable().Len())
-			attribute(l.AttributeIndices().At(0))
-		}
-	}
-	for _, s := range d.StackTable().All() {
-		for _, l := range s.LocationIndices().All() {
-			require.True(t, l > 0 && int(l) < d.LocationTable().Len())
-		}
-	}
-	for _, p := range profiles.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
-		checkProfile(t, d, p, attribute)
-	}
-}
-
-func checkProfile(t *testing.T, d pprofile.ProfilesDictionary, p pprofile.Profile, attribute func(int32)) {
-	t.Helper()
-	require.NotZero(t, p.SampleType().TypeStrindex())
-	require.NotZero(t, p.SampleType().UnitStrindex())
-	require.False(t, p.ProfileID().IsEmpty())
-	require.Positive(t, p.Samples().Len())
-	seen := map[string]bool{}
-	for _, s := range p.Samples().All() {
-		require.True(t, s.StackIndex() > 0 && int(s.StackIndex()) < d.StackTable().Len())
-		require.Zero(t, s.LinkIndex())
-		require.Equal(t, [...]int{1, 0}, [...]int{s.Values().Len(), s.TimestampsUnixNano().Len()})
-		require.GreaterOrEqual(t, s.Values().At(0), int64(0))
-		for _, a := range s.AttributeIndices().All() {
-			attribute(a)
-		}
-		key := fmt.Sprint(s.StackIndex(), s.AttributeIndices().AsRaw())
-		require.False(t, seen[key], "twice: %s", key)
-		seen[key] = true
-	}
-}
-
-func TestProfilesAreValid(t *testing.T) {
-	for _, name := range []string{"released-30s", "documented-30s", "samples"} {
-		got := mapCapture(t, openCapture(t, name))
-		require.NotEmpty(t, got.profiles)
-		ids := map[pprofile.ProfileID]bool{}
-		for _, p := range got.profiles {
-			checkValid(t, p)
-			for _, one := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
-				ids[one.ProfileID()] = true
-			}
-		}
-		assert.Equal(t, len(slices.Collect(maps.Keys(ids))), len(ids))
-	}
 }
 
 func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {

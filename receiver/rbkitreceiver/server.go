@@ -43,6 +43,8 @@ type server struct {
 	// it, and met what was said of it when the last connection was made.
 	process  *process
 	who, met identity
+	// first is when it was seen first, in Unix milliseconds: no two lives have the same.
+	first int64
 	// connected says that the process can be heard of.
 	connected bool
 	// meeting says that it is not known whose messages are those that come.
@@ -134,8 +136,9 @@ func (s *server) begin(who identity) {
 		s.env.telemetry.restarted()
 	}
 	now := s.env.now()
+	s.first = max(s.first+1, now.UnixMilli())
 	s.who = who
-	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, who.hello, who.local, now, now.UnixMilli()))
+	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, who.hello, who.local, now, s.first))
 	if who.hello != nil {
 		s.process.samples.state(who.hello)
 	}

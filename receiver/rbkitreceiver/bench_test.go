@@ -4,6 +4,7 @@
 package rbkitreceiver
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,30 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 				env.metrics.metrics([]processState{s.process.state()}, env.now())
 			})
 			env.close()
+		})
+	}
+}
+
+// Sites are at their limit by default, and a fifth of that: each point costs the same.
+func BenchmarkMetricsOfSites(b *testing.B) {
+	for _, sites := range []int{1000, createDefaultConfig().Limits.MaxSites, 50_000} {
+		b.Run(strconv.Itoa(sites), func(b *testing.B) {
+			bed, s := alone(b, func(_ *bed, c *Config) { c.Limits.MaxSites = sites })
+			s.begin(identity{})
+			for i := range sites {
+				s.process.allocations.begin()
+				s.process.allocations.add(&rbkit.Allocation{File: strconv.AppendInt(nil, int64(i%1000), 10), Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
+			}
+			state := s.process.state()
+			require.Len(b, state.sites, sites)
+			points := 0
+			b.ResetTimer()
+			for b.Loop() {
+				points += bed.receiver.env.metrics.metrics([]processState{state}, recorded).DataPointCount()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(points), "ns/point")
+			s.end()
+			bed.receiver.env.close()
 		})
 	}
 }

@@ -55,13 +55,17 @@ func (p *process) missed() {
 	p.snapshots.last = 0
 }
 
+// mostLost is how many messages are lost in one gap at most: it takes a server years to send
+// more, so that numbers which say so are made up.
+const mostLost = 1 << 32
+
 // header counts messages that did not come.
 func (p *process) header(h rbkit.Header) {
 	if !h.Counted {
 		return
 	}
 	if p.counted && h.Counter > p.next {
-		p.lost = sum(p.lost, h.Counter-p.next)
+		p.lost += int64(min(h.Counter-p.next, mostLost))
 		p.missed()
 	}
 	p.next, p.counted = h.Counter+1, true

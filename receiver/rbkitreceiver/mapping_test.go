@@ -18,11 +18,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pprofile"
-	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/capture"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
 func TestClassesAreBoundedAndWithoutAddresses(t *testing.T) {
@@ -388,26 +386,6 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string][]int64{typeSamples: {1}, typeObjects: {1, 4}, typeSpace: {40, 160}}, values, "what a deep stack allocated counts without it")
-}
-
-// Every metric of the statistics has a key, and they are told apart.
-func TestEveryStatisticHasItsMetric(t *testing.T) {
-	builder := metadata.NewMetricsBuilder(metadata.NewDefaultMetricsBuilderConfig(), receivertest.NewNopSettings(metadata.Type))
-	for key := range statMetrics {
-		stats{key: 42}.record(builder, 1)
-		metrics := builder.Emit()
-		assert.Equal(t, 1, metrics.DataPointCount(), key)
-	}
-	stats{"something_new": 1}.record(builder, 1)
-	assert.Equal(t, map[string]int64{"something_new": 1}, pointsOf(builder.Emit(), "ruby.gc.other", "ruby.gc.stat.key"))
-	s := stats{}
-	set := func(stats ...rbkit.Stat) {
-		s.set(read(t, rbkit.Released, func(c *rbkit.Collection) error { return c.Stats(1, stats) }).Stats)
-	}
-	set(rbkit.Stat{Name: "a", Value: 1}, rbkit.Stat{Name: "b", Missing: true}, rbkit.Stat{Name: "c", Value: math.MaxUint64})
-	assert.Equal(t, stats{"a": 1}, s)
-	set(rbkit.Stat{Name: "a", Missing: true})
-	assert.Empty(t, s, "what is no longer sent is no longer known")
 }
 
 func TestDurationsGoToTheirBuckets(t *testing.T) {

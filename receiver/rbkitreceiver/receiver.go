@@ -121,7 +121,8 @@ func (r *rbkitReceiver) open(next sharedreceiver.Signals) {
 	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.living)
 }
 
-// living are the states of the processes that are connected.
+// living are the states of the processes that are connected, or were since they were asked
+// for last.
 func (r *rbkitReceiver) living() (states []processState) {
 	for _, s := range r.servers {
 		if state, ok := s.state(); ok {

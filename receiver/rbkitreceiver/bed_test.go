@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.uber.org/zap"
@@ -105,6 +106,7 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	require.NoError(t, config.Validate())
 	r, err := newReceiver(settings, config)
 	require.NoError(t, err)
+	r.env.host = "" // results are the same on all machines
 	b.receiver = r
 	if b.prepare != nil {
 		b.prepare(r.env)
@@ -194,6 +196,29 @@ func (b *bed) state() processState {
 	defer s.mu.Unlock()
 	require.NotNil(b.t, s.process)
 	return s.process.state()
+}
+
+// pointsOf are the points of a metric by the value of an attribute.
+func pointsOf(metrics pmetric.Metrics, name, attribute string) map[string]int64 {
+	points := map[string]int64{}
+	for _, resource := range metrics.ResourceMetrics().All() {
+		for _, m := range resource.ScopeMetrics().At(0).Metrics().All() {
+			if m.Name() != name {
+				continue
+			}
+			var all pmetric.NumberDataPointSlice
+			if m.Type() == pmetric.MetricTypeSum {
+				all = m.Sum().DataPoints()
+			} else {
+				all = m.Gauge().DataPoints()
+			}
+			for _, p := range all.All() {
+				v, _ := p.Attributes().Get(attribute)
+				points[v.AsString()] += p.IntValue()
+			}
+		}
+	}
+	return points
 }
 
 // played is a server that is played.

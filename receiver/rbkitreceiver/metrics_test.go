@@ -47,7 +47,7 @@ func metricsOf(t testing.TB, state processState, options ...option) map[string]p
 // someState is a state in which everything is known.
 func someState() processState {
 	s := processState{
-		origin: newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, &released,
+		origin: newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &released,
 			&localProcess{host: "here", started: recorded.Add(-time.Hour)}, recorded, 1),
 		messages: 1, bytes: 2, events: 3, lost: 4, samples: 5,
 		stats:   stats{"something_new": 6, "something_else": 7},

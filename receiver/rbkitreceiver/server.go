@@ -135,7 +135,7 @@ func (s *server) begin(who identity) {
 	}
 	now := s.env.now()
 	s.who = who
-	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, who.hello, who.local, now, now.UnixMilli()))
+	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, s.env.host, who.hello, who.local, now, now.UnixMilli()))
 	if who.hello != nil {
 		s.process.samples.state(who.hello)
 	}

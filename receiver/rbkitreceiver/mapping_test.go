@@ -112,7 +112,7 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 
 func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 	e := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }).receiver.env
-	of := newOrigin(e.config, &e.config.Servers[0], nil, nil, recorded, 0)
+	of := newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 0)
 	const last = math.MaxInt64 / 1_000_000
 	var parcels []cycleParcel
 	for i, c := range []cycle{{1, 5, 5, 5}, {2, 5, 7, 7}, {3, 5, 5, 9}, {4, last, last, last}} {
@@ -311,7 +311,7 @@ func TestEveryObjectOfADumpIsARecordOnRequest(t *testing.T) {
 func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
 	b := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
 	env := b.receiver.env
-	records := objectRecords{env: env, origin: newOrigin(env.config, &env.config.Servers[0], nil, nil, recorded, 0)}
+	records := objectRecords{env: env, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
 	records.add(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
 	records.add(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
 	keys := func(i int) []string {
@@ -356,7 +356,7 @@ func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
 
 func TestAProcessIDThatNoProcessHasIsLeftOut(t *testing.T) {
 	for pid, want := range map[uint64]bool{0: false, 1: true, math.MaxInt32: true, math.MaxInt32 + 1: false, math.MaxUint64: false} {
-		of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, &rbkit.HandshakeReply{PID: pid}, nil, recorded, 0)
+		of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &rbkit.HandshakeReply{PID: pid}, nil, recorded, 0)
 		_, got := of.resource.Attributes().Get(attributeProcessID)
 		assert.Equal(t, want, got, pid)
 	}
@@ -423,7 +423,7 @@ func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
 	env := b.receiver.env
 	env.ctx = context.Background()
 	env.profiles = newProfileSink(env, b.profiles)
-	s := samples{env: env, origin: newOrigin(env.config, &env.config.Servers[0], nil, nil, recorded, 0)}
+	s := samples{env: env, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
 	most := 0
 	// Few frames, so that the tables stay small, in long stacks.
 	const stacks, depth, times = 120, 4000, 3

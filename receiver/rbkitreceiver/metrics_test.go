@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
 	"github.com/callbraid/callbraid/internal/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
@@ -46,7 +47,7 @@ func metricsOf(t testing.TB, state processState, options ...option) map[string]p
 // someState is a state in which everything is known.
 func someState() processState {
 	s := processState{
-		origin: newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, &released,
+		origin: newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &released,
 			&localProcess{host: "here", started: recorded.Add(-time.Hour)}, recorded, 1),
 		messages: 1, bytes: 2, events: 3, lost: 4, samples: 5,
 		stats:   stats{"something_new": 6, "something_else": 7},
@@ -278,4 +279,78 @@ func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
 	assert.EqualValues(t, mostLost, s.process.lost)
 	s.end()
 	b.receiver.env.close()
+}
+
+// eventsOf are the values of rbkit.events in each collection.
+func (b *bed) eventsOf() (collections [][]int64) {
+	for _, metrics := range b.metrics.AllMetrics() {
+		var values []int64
+		for _, resource := range metrics.ResourceMetrics().All() {
+			for _, m := range resource.ScopeMetrics().At(0).Metrics().All() {
+				if m.Name() == "rbkit.events" {
+					values = append(values, m.Sum().DataPoints().At(0).IntValue())
+				}
+			}
+		}
+		collections = append(collections, values)
+	}
+	return collections
+}
+
+// rarely is an option: metrics are collected at the end alone.
+func rarely(_ *bed, c *Config) { c.CollectionInterval = 24 * time.Hour }
+
+func TestAProcessThatComesBackHasOneValue(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), rarely)
+	for i := range uint64(3) {
+		server.awaitSubscriber()
+		server.publishNumbered(i, func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) })
+		b.await("an object", func() bool { return b.counter("events") == int64(i+1) })
+		server.restart(rbkitserver.Options{Hello: released})
+		b.await("the loss", func() bool { return len(b.records(eventGone)) == int(i+1) })
+	}
+	b.shutdown()
+	assert.Zero(t, b.counter("restarts"))
+	assert.Equal(t, [][]int64{{3}}, b.eventsOf())
+}
+
+func TestTheLastMetricsOfAProcessAreHandedOnOnce(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), rarely)
+	server.awaitSubscriber()
+	server.publishObject(20, "A")
+	b.await("an object", func() bool { return b.counter("events") == 1 })
+	living := b.receiver.living()
+	require.Len(t, living, 1)
+	assert.False(t, living[0].over)
+	server.stop()
+	b.await("the loss", func() bool { return len(b.records(eventGone)) == 1 })
+	gone := b.receiver.living()
+	require.Len(t, gone, 1)
+	assert.True(t, gone[0].over)
+	assert.EqualValues(t, 1, gone[0].events)
+	assert.Empty(t, b.receiver.living())
+	b.shutdown()
+	assert.Empty(t, b.metrics.AllMetrics())
+}
+
+func TestEveryLifeOfAServerHasItsLastMetrics(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), rarely)
+	one := func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) }
+	server.awaitSubscriber()
+	server.publishNumbered(7, one)
+	b.await("an object", func() bool { return b.counter("events") == 1 })
+	server.publishNumbered(0, one) // another life that is connected
+	b.await("another life", func() bool { return b.counter("events") == 2 })
+	again := released
+	again.PID++
+	server.restart(rbkitserver.Options{Hello: again})
+	server.awaitSubscriber()
+	server.publishNumbered(8, one) // and one that was not
+	b.await("the last life", func() bool { return b.counter("events") == 3 })
+	b.shutdown()
+	assert.EqualValues(t, 2, b.counter("restarts"))
+	assert.Equal(t, [][]int64{{1, 1, 1}}, b.eventsOf())
 }

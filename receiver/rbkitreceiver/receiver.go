@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -54,6 +55,8 @@ type environment struct {
 
 // hooks are what tests set.
 type hooks struct {
+	// host is the name of this machine; empty: it has none.
+	host string
 	now  func() time.Time
 	dial func(ctx context.Context, address string) (net.Conn, error)
 }
@@ -67,6 +70,8 @@ func newReceiver(settings receiver.Settings, config *Config) (*rbkitReceiver, er
 	if err != nil {
 		return nil, err
 	}
+	// A machine without a name goes without.
+	host, _ := os.Hostname()
 	return &rbkitReceiver{
 		settings: settings,
 		env: &environment{
@@ -75,7 +80,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*rbkitReceiver, er
 			logger:    settings.Logger,
 			telemetry: telemetry,
 			observer:  observer,
-			hooks:     hooks{now: time.Now, dial: dialTCP},
+			hooks:     hooks{host: host, now: time.Now, dial: dialTCP},
 		},
 	}, nil
 }
@@ -121,7 +126,8 @@ func (r *rbkitReceiver) open(next sharedreceiver.Signals) {
 	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.living)
 }
 
-// living are the states of the processes that are connected.
+// living are the states of the processes that are connected, or were since they were asked
+// for last.
 func (r *rbkitReceiver) living() (states []processState) {
 	for _, s := range r.servers {
 		if state, ok := s.state(); ok {

@@ -45,8 +45,9 @@ type server struct {
 	who, met identity
 	// first is when it was seen first, in Unix milliseconds: no two lives have the same.
 	first int64
-	// connected says that the process can be heard of.
-	connected bool
+	// connected says that the process can be heard of, and untold that no collection of
+	// metrics has had it since it was. One that comes back before that has not ended.
+	connected, untold bool
 	// meeting says that it is not known whose messages are those that come.
 	meeting meeting
 	// limited are the limits that were reached.
@@ -138,7 +139,7 @@ func (s *server) begin(who identity) {
 	now := s.env.now()
 	s.first = max(s.first+1, now.UnixMilli())
 	s.who = who
-	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, who.hello, who.local, now, s.first))
+	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, s.env.host, who.hello, who.local, now, s.first))
 	if who.hello != nil {
 		s.process.samples.state(who.hello)
 	}
@@ -150,13 +151,23 @@ func (s *server) begin(who identity) {
 
 // end hands on all that there is of a process, and its last metrics. The lock is held.
 func (s *server) end() {
+	s.finish()
+	if s.untold {
+		s.env.metrics.Ended(s.last())
+	}
+}
+
+// finish hands on all that there is of a process but its metrics. The lock is held.
+func (s *server) finish() {
 	s.process.finish()
 	s.tell()
-	if s.connected {
-		last := s.process.state()
-		last.over = true
-		s.env.metrics.Ended(last)
-	}
+}
+
+// last is what the process was like when it was heard of last. The lock is held.
+func (s *server) last() processState {
+	last := s.process.state()
+	last.over = true
+	return last
 }
 
 // lost is told that the server can't be heard of.
@@ -177,7 +188,7 @@ func (s *server) disconnect(why error) {
 	s.detach() // whose messages came is known then
 	s.detach = nil
 	s.mu.Lock()
-	s.end()
+	s.finish()
 	s.connected = false
 	of := s.process.origin
 	s.mu.Unlock()
@@ -275,12 +286,18 @@ func (s *server) saidBad(what string, err error, fields ...zap.Field) {
 	}
 }
 
-// state is what is known of the process, if it can be heard of.
+// state is what a collection of metrics has to say of the process, if anything: what it is
+// like, or once more what it was like when it was lost.
 func (s *server) state() (processState, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.connected {
+	switch {
+	case s.connected:
+		return s.process.state(), true
+	case s.untold:
+		s.untold = false
+		return s.last(), true
+	default:
 		return processState{}, false
 	}
-	return s.process.state(), true
 }

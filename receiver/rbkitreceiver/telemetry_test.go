@@ -108,7 +108,7 @@ func TestConnectionsThatFailAreCountedBySocket(t *testing.T) {
 func TestTextsOfAHandshakeAreValid(t *testing.T) {
 	hello := released
 	hello.ProcessName, hello.WorkingDirectory, hello.ServerVersion, hello.ProtocolVersion = "p\xff", "d\xff", "s\xff", "v\xff"
-	of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, &hello, nil, recorded, 0)
+	of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &hello, nil, recorded, 0)
 	attributes := of.resource.Attributes().AsRaw()
 	for key, want := range map[string]string{
 		attributeServiceName: "p\uFFFD", attributeProcessName: "p\uFFFD", attributeWorkingDirectory: "d\uFFFD",

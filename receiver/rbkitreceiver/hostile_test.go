@@ -175,7 +175,7 @@ func TestWhatCannotBeStaysWithinItsBounds(t *testing.T) {
 			b.shutdown()
 			s := b.state()
 			h.check(t, s)
-			assert.EqualValues(t, math.MaxInt64, s.lost, "as far as numbers go")
+			assert.Equal(t, int64(math.MaxInt64), s.lost, "as far as numbers go")
 			assert.Zero(t, b.counter("bad_messages"))
 			b.checkAll()
 		})

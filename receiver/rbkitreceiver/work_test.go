@@ -209,7 +209,7 @@ func TestWhatCostsTooMuchCountsWithoutItsStack(t *testing.T) {
 	var w terse
 	w.snapshot([]int{4096, 3}, terseFile{"f", places(50, 0, 1)})
 	objects, samples := allocatedBy(t, w.message())
-	assert.EqualValues(t, 50<<30, objects[1]+objects[4]+objects[4097], "everything counts")
+	assert.EqualValues(t, int64(50<<30), objects[1]+objects[4]+objects[4097], "everything counts")
 	assert.EqualValues(t, 50, objects[4], "those of the stack that isn't deep")
 	assert.Positive(t, samples[4097], "as long as it doesn't cost too much")
 	assert.Less(t, objects[4097], int64(50))

@@ -115,5 +115,5 @@ func TestARecordOfAnObjectSaysOfWhichDumpItIs(t *testing.T) {
 	assert.Equal(t, `"hidden"`, records[1].Body().Str(), "a class of that name, which is not hidden")
 	assert.Equal(t, "hidden", records[2].Body().Str())
 	id, _ := records[2].Attributes().Get(attributeObjectID)
-	assert.EqualValues(t, math.MaxInt64, id.Int())
+	assert.EqualValues(t, int64(math.MaxInt64), id.Int())
 }

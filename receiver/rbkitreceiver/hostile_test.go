@@ -175,7 +175,7 @@ func TestWhatCannotBeStaysWithinItsBounds(t *testing.T) {
 			b.shutdown()
 			s := b.state()
 			h.check(t, s)
-			assert.EqualValues(t, mostLost, s.lost, "as far as can be")
+			assert.Equal(t, int64(mostLost), s.lost, "as far as can be")
 			assert.Zero(t, b.counter("bad_messages"))
 			b.checkAll()
 		})

@@ -256,9 +256,9 @@ func TestSumsEndWithTheLargestNumber(t *testing.T) {
 		h.add(math.MaxInt64 / 2)
 		assert.Positive(t, h.sum)
 	}
-	assert.EqualValues(t, math.MaxInt64, h.sum)
-	assert.EqualValues(t, math.MaxInt64, sumOf(math.MaxInt64, 1))
-	assert.EqualValues(t, math.MinInt64, sumOf(math.MinInt64, -1))
+	assert.Equal(t, time.Duration(math.MaxInt64), h.sum)
+	assert.Equal(t, int64(math.MaxInt64), sumOf(math.MaxInt64, 1))
+	assert.Equal(t, int64(math.MinInt64), sumOf(math.MinInt64, -1))
 	assert.EqualValues(t, -1, sumOf(math.MinInt64, math.MaxInt64))
 }
 
@@ -273,7 +273,7 @@ func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
 		receive(0)
 		receive(math.MaxUint64 - 1)
 	}
-	assert.EqualValues(t, mostLost, s.process.lost)
+	assert.Equal(t, int64(mostLost), s.process.lost)
 	assert.EqualValues(t, 4*int64(mostLost), b.counter("messages_lost"))
 	receive(math.MaxUint64)
 	assert.EqualValues(t, mostLost, s.process.lost)

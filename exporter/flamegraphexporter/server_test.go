@@ -130,14 +130,23 @@ func TestWindowsAreLongerThanResponsesMayTake(t *testing.T) {
 func TestAShutdownEndsWindows(t *testing.T) {
 	g, address := serving(t, nil, nil)
 	fold(g, 1)
-	ended := make(chan int, 1)
+	type answer struct {
+		status int
+		err    error
+	}
+	ended := make(chan answer, 1)
 	go func() {
-		status, _ := get(t, address+"/services/shop/profile.pb.gz?seconds=600")
-		ended <- status
+		response, err := client.Get(address + "/services/shop/profile.pb.gz?seconds=600")
+		if err != nil {
+			ended <- answer{err: err}
+			return
+		}
+		response.Body.Close() // not read
+		ended <- answer{status: response.StatusCode}
 	}()
 	require.Eventually(t, func() bool { return g.store.Usage().Windows == 1 }, time.Minute, time.Millisecond)
 	require.NoError(t, g.shutdown(context.Background()))
-	assert.Equal(t, http.StatusServiceUnavailable, <-ended)
+	assert.Equal(t, answer{status: http.StatusServiceUnavailable}, <-ended)
 }
 
 // TestAShutdownWaitsForNobodyWhoDoesNotRead has a client that asks for more than fits

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/goleak"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 	"github.com/callbraid/callbraid/internal/calltree"
@@ -160,6 +161,7 @@ func TestAShutdownWaitsForNobodyWhoDoesNotRead(t *testing.T) {
 			Function: fmt.Sprintf("%0*d", length, i), Start: 1, End: 2,
 		}})
 	}
+	before := goleak.IgnoreCurrent()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	require.NoError(t, err)
 	defer connection.Close()
@@ -171,6 +173,7 @@ func TestAShutdownWaitsForNobodyWhoDoesNotRead(t *testing.T) {
 	begin := time.Now()
 	require.NoError(t, g.shutdown(context.Background()))
 	assert.GreaterOrEqual(t, time.Since(begin), stopTimeout, "it had something to send")
+	assert.NoError(t, goleak.Find(before), "it sends no more")
 }
 
 func TestOtherSitesCannotReset(t *testing.T) {

@@ -15,9 +15,13 @@ BENCH_ONLY ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
 	./internal/rbkitserver/... ./internal/zmtp/... ./internal/calltree/...
+
+# Decoders of what comes from outside: tested where int has 32 bits, too, in which a size of 32 bits may
+# have no room.
+NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./internal/lttngagent ./internal/rbkit ./internal/zmtp
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim
@@ -32,6 +36,9 @@ BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM)
 # The race detector needs a C compiler.
 HAVE_CC := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 RACE := $(if $(HAVE_CC),CGO_ENABLED=1 $(GO) test -race,$(GO) test)
+
+# Programs of 386 run where those of amd64 do, on Linux.
+RUNS_386 := $(filter linux/amd64 linux/386,$(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH))
 
 # What binaries are made of: Go files and what those embed.
 SOURCES := $(shell find cmd exporter extension internal processor receiver \
@@ -67,6 +74,8 @@ unit-test: ## Run the tests of the packages alone, with the race detector where 
 	$(GO) test -timeout 10m $$($(GO) list ./... | grep -vxF "$$race" | grep -v '/test\(/\|$$\)')
 	@echo "== unit tests where goroutines meet, $(if $(HAVE_CC),with the race detector,without the race detector: install gcc to have it)"
 	@$(RACE) -timeout 15m $(RACE_PACKAGES)
+	@echo "== unit tests of decoders where int has 32 bits$(if $(RUNS_386),,: left out, since this machine runs no programs of 386)"
+	@$(if $(RUNS_386),CGO_ENABLED=0 GOARCH=386 $(GO) test -timeout 10m $(NARROW_PACKAGES))
 
 .PHONY: e2e-test
 e2e-test: build ## Run the end-to-end tests alone, against the built distribution
@@ -102,7 +111,7 @@ generate: $(TOOLS)/mdatagen ## Generate what metadata.yaml files and go:generate
 	@PATH="$(TOOLS):$$PATH" $(GO) generate -skip mdatagen ./...
 
 .PHONY: lint
-lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go vet and staticcheck
+lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go vet (for 64 and 32 bits) and staticcheck
 	@echo "gofmt"; set -e; \
 	bad="$$($(call files,'*.go') | xargs gofmt -s -l)"; \
 	if [ -n "$$bad" ]; then printf 'Not formatted, run gofmt -s -w on:\n%s\n' "$$bad"; exit 1; fi
@@ -111,6 +120,7 @@ lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go ve
 	if [ -n "$$bad" ]; then printf 'Without "SPDX-License-Identifier: Apache-2.0":\n%s\n' "$$bad"; exit 1; fi
 	@echo "go mod tidy"; $(GO) mod tidy -diff && cd internal/tools && $(GO) mod tidy -diff
 	@echo "go vet"; $(GO) vet ./...
+	@echo "go vet, where int has 32 bits"; CGO_ENABLED=0 GOARCH=386 $(GO) vet ./...
 	@echo "staticcheck"; $(TOOLS)/staticcheck ./...
 
 .PHONY: clean

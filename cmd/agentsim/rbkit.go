@@ -227,8 +227,9 @@ func rbkitLoadCommand() *cobra.Command {
 		Use:   "load",
 		Short: "Generate events, as many as wanted",
 		Long: `Publishes the events of a program that never was: objects that are created and
-destroyed, garbage collections, statistics and CPU samples, and a dump when it is
-told to. By the same seed the events are the same.
+destroyed, garbage collections and statistics, in the documented dialect CPU samples
+and snapshots of allocations in place of objects, and a dump when it is told to. By
+the same seed the events are the same.
 
 Without --messages and --duration it goes on until it is interrupted. A subscriber
 that is too slow for the rate loses messages, as with a real server.`,

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,7 +30,7 @@ func BenchmarkFoldTraces(b *testing.B) {
 		calls []ptrace.Traces
 	}{
 		{"callees_first", traces},
-		{"callers_first", orders[2].of(nil, traces)},
+		{"callers_first", slices.Collect(orders[2].of(nil, traces))},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			g := newBed(b)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -167,20 +168,22 @@ func snapshotTree(t testing.TB, snapshot calltree.Snapshot) map[uint64]callPath 
 // processor hands them on, or all mixed up.
 var orders = []struct {
 	name string
-	of   func(*rand.Rand, []ptrace.Traces) []ptrace.Traces
+	of   func(*rand.Rand, []ptrace.Traces) iter.Seq[ptrace.Traces]
 }{
-	{"as the processor hands them on", func(_ *rand.Rand, calls []ptrace.Traces) []ptrace.Traces { return calls }},
-	{"calls the other way round", func(_ *rand.Rand, calls []ptrace.Traces) []ptrace.Traces {
+	{"as the processor hands them on", func(_ *rand.Rand, calls []ptrace.Traces) iter.Seq[ptrace.Traces] {
+		return slices.Values(calls)
+	}},
+	{"calls the other way round", func(_ *rand.Rand, calls []ptrace.Traces) iter.Seq[ptrace.Traces] {
 		calls = slices.Clone(calls)
 		slices.Reverse(calls)
-		return calls
+		return slices.Values(calls)
 	}},
-	{"callers first", func(_ *rand.Rand, calls []ptrace.Traces) []ptrace.Traces {
+	{"callers first", func(_ *rand.Rand, calls []ptrace.Traces) iter.Seq[ptrace.Traces] {
 		spans := eachSpan(calls)
 		slices.SortFunc(spans, func(a, b ptrace.Span) int { return int(a.StartTimestamp()) - int(b.StartTimestamp()) })
 		return batches(spans, func() int { return 500 })
 	}},
-	{"at random", func(random *rand.Rand, calls []ptrace.Traces) []ptrace.Traces {
+	{"at random", func(random *rand.Rand, calls []ptrace.Traces) iter.Seq[ptrace.Traces] {
 		spans := eachSpan(calls)
 		random.Shuffle(len(spans), func(i, j int) { spans[i], spans[j] = spans[j], spans[i] })
 		return batches(spans, func() int { return 1 + random.IntN(3000) })
@@ -200,21 +203,25 @@ func eachSpan(calls []ptrace.Traces) (spans []ptrace.Span) {
 	return spans
 }
 
-func batches(spans []ptrace.Span, size func() int) (calls []ptrace.Traces) {
-	for len(spans) > 0 {
-		n := min(size(), len(spans))
-		td := ptrace.NewTraces()
-		rs := td.ResourceSpans().AppendEmpty()
-		rs.Resource().Attributes().PutStr(attributeService, capturedService)
-		to := rs.ScopeSpans().AppendEmpty().Spans()
-		to.EnsureCapacity(n)
-		for _, span := range spans[:n] {
-			span.CopyTo(to.AppendEmpty())
+// batches are the spans in calls of these sizes, each made when it is asked for.
+func batches(spans []ptrace.Span, size func() int) iter.Seq[ptrace.Traces] {
+	return func(yield func(ptrace.Traces) bool) {
+		for rest := spans; len(rest) > 0; {
+			n := min(size(), len(rest))
+			td := ptrace.NewTraces()
+			rs := td.ResourceSpans().AppendEmpty()
+			rs.Resource().Attributes().PutStr(attributeService, capturedService)
+			to := rs.ScopeSpans().AppendEmpty().Spans()
+			to.EnsureCapacity(n)
+			for _, span := range rest[:n] {
+				span.CopyTo(to.AppendEmpty())
+			}
+			if !yield(td) {
+				return
+			}
+			rest = rest[n:]
 		}
-		calls = append(calls, td)
-		spans = spans[n:]
 	}
-	return calls
 }
 
 // The call trees of real programs are those of their captures, computed slowly and
@@ -230,7 +237,7 @@ func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
 			for _, order := range orders {
 				t.Run(fmt.Sprintf("%s, %d spans in a trace, %s", test.capture, maxSpansPerTrace, order.name), func(t *testing.T) {
 					g := newBed(t)
-					for _, td := range order.of(rand.New(rand.NewPCG(1, 2)), traces) {
+					for td := range order.of(rand.New(rand.NewPCG(1, 2)), traces) {
 						require.NoError(t, g.consumeTraces(t.Context(), td))
 					}
 					snapshot, ok := g.store.Snapshot(capturedService, calltree.Calls)

@@ -22,11 +22,11 @@ func (m *machine) begin(p *program, pc, frame int) (layout *arrayLayout, length,
 		return nil, 0, 0, m.fail(pc, m.pos, faultEnd, n*layout.minBits)
 	}
 	// An element without slots costs time all the same.
-	cost := int(n) * max(1, int(layout.stride))
-	if cost > m.budget {
+	cost := n * uint64(max(1, layout.stride))
+	if cost > uint64(m.budget) {
 		return nil, 0, 0, m.fail(pc, m.pos, faultElements, n)
 	}
-	m.budget -= cost
+	m.budget -= int(cost)
 	if !m.turn(n*uint64(layout.turns) + 1) {
 		return nil, 0, 0, m.fail(pc, m.pos, faultTurns, n)
 	}

@@ -135,6 +135,9 @@ func (t *Trace) compileStream(s *StreamClass) (err error) {
 	if s.PacketContext, s.packetSlots, err = t.build(metadata.PacketContext, s.meta.PacketContext, t.headerSlots); err != nil {
 		return err
 	}
+	if err = checkPacketSlots(s.packetSlots); err != nil {
+		return err
+	}
 	if s.EventHeader, s.headerSlots, err = t.build(metadata.EventHeader, s.meta.EventHeader, 0); err != nil {
 		return err
 	}
@@ -159,6 +162,14 @@ func (t *Trace) compileStream(s *StreamClass) (err error) {
 	}
 	s.fast = newFastHeader(s)
 	s.slots = int(s.contextSlots)
+	return nil
+}
+
+// checkPacketSlots checks how many values the header and the context of packets have.
+func checkPacketSlots(slots uint32) error {
+	if slots > maxPacketSlots {
+		return fmt.Errorf("expected at most %d values in the header and the context of a packet, got %d", maxPacketSlots, slots)
+	}
 	return nil
 }
 

@@ -39,7 +39,8 @@
 // What the formats have and this package refuses, where it is declared: integers of
 // more than 64 bits, floating point numbers of other sizes than 32 and 64 bits, lengths
 // and selectors inside of arrays, variants or optional fields that aren't around the
-// field that needs them, metadata packets that are compressed, encrypted or have a
+// field that needs them, headers and contexts of packets of more than 512 values, metadata
+// packets that are compressed, encrypted or have a
 // checksum, and byte orders that change in the middle of a byte. The last is not seen
 // where only the packet says whether a field ends in the middle of a byte.
 //

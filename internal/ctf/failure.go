@@ -27,7 +27,7 @@ func (m *machine) failureOf(f *Field) error {
 	case faultSelector:
 		return fmt.Errorf("%s: expected a value that selects an option, got %d", place, m.wanted)
 	case faultElements:
-		return fmt.Errorf("%s: expected at most %d values in all arrays of an event, no more than %d beside one for each bit, and %d in headers, got more (%d elements here)", place, maxElements, freeElements, freeElements, m.wanted)
+		return fmt.Errorf("%s: expected at most %d values in all arrays of an event, no more than %d beside one for each bit, and %d in headers, got more (%d elements here)", place, maxElements, freeElements, maxPacketElements, m.wanted)
 	case faultTurns:
 		return fmt.Errorf("%s: expected a packet of at most %d fields for each bit, got more", place, maxTurnsPerBit)
 	case faultBytes:

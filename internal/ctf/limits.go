@@ -19,13 +19,18 @@ const (
 	maxNesting = 64
 	// maxElements is how many values all arrays of one event may have, those that
 	// are bytes aside. It is no more than freeElements and one for each bit that there
-	// is, and in headers of packets freeElements: values may be of no size, and each
-	// takes memory.
+	// is: values may be of no size, and each takes memory.
 	maxElements  = 1 << 20
 	freeElements = 1 << 12
-	// keptSlots is up to how many values a reader has the space for at the end of a
-	// packet.
-	keptSlots = 1 << 14
+	// maxPacketSlots is how many values the header and the context of a packet may have
+	// together, and maxPacketElements how many those of their arrays besides: a reader keeps
+	// them as long as it reads the packet.
+	maxPacketSlots    = 1 << 9
+	maxPacketElements = 1 << 9
+	// keptSlots is up to how many values, and keptBytes up to how many bytes that stand at
+	// no byte, a reader keeps the space for when it rests, or has finished a packet.
+	keptSlots = 1 << 9
+	keptBytes = 8 * keptSlots
 	// maxTurnsPerBit bounds, with maxElements, the operations for a whole packet:
 	// fields may be of no size.
 	maxTurnsPerBit = 16

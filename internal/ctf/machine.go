@@ -63,6 +63,9 @@ func (m *machine) reserve(n int) {
 	}
 }
 
+// isLarge says whether the space of values is more than is kept.
+func (m *machine) isLarge() bool { return len(m.slots) > keptSlots || cap(m.side) > keptBytes }
+
 // mayHave is how many values the arrays may have of what takes so many bits.
 func mayHave(bits uint64) int { return int(min(maxElements, freeElements+bits)) }
 

@@ -46,7 +46,11 @@ type Reader struct {
 	header, m machine
 	past      past
 	lossSpace [2]Loss
-	err       error
+	// at is the bit at which the event begins that was read last; resting says that its
+	// values were given up.
+	at      uint64
+	resting bool
+	err     error
 }
 
 // NewReader returns a reader for one stream of a trace.
@@ -103,7 +107,7 @@ func (r *Reader) open(data []byte) (Packet, error) {
 	}
 	m := &r.header
 	m.data, m.pos, m.end = data, 0, uint64(len(data))*8
-	m.side, m.budget, m.turns = m.side[:0], freeElements, m.end*maxTurnsPerBit+maxElements
+	m.side, m.budget, m.turns = m.side[:0], maxPacketElements, m.end*maxTurnsPerBit+maxElements
 	// The slots of header and context are one run; elements of arrays in the header
 	// come behind the context of the largest class.
 	most := t.headerSlots
@@ -147,7 +151,7 @@ func (r *Reader) headerFields(p *Packet, f *Field) error {
 	case f.roles == 0 || !p.Present(f):
 	case isInteger(f):
 		if f.roles&metadata.RoleMagic != 0 && p.Uint(f) != packetMagic {
-			return fmt.Errorf("expected magic %#x, got %#x", packetMagic, p.Uint(f))
+			return fmt.Errorf("expected magic %#x, got %#x", uint64(packetMagic), p.Uint(f))
 		}
 		p.set(f)
 	case f.Kind == Bytes && f.roles&metadata.RoleUUID != 0:
@@ -216,9 +220,12 @@ func (r *Reader) Size(begin []byte) (int, error) {
 func (r *Reader) Next() bool {
 	m := &r.m
 	if m.pos >= m.end {
-		r.release()
+		if m.isLarge() {
+			r.release()
+		}
 		return false
 	}
+	r.at = m.pos
 	class := r.class
 	if len(m.slots) < class.slots {
 		m.top = 0
@@ -250,13 +257,6 @@ func (r *Reader) Next() bool {
 	e.Class, e.Clock = c, m.clock
 	e.slots, e.side = m.slots, m.side
 	return true
-}
-
-// release gives up the space of values at the end of a packet, if it is large.
-func (r *Reader) release() {
-	if len(r.m.slots) > keptSlots {
-		r.m.slots, r.Event.slots = nil, nil
-	}
 }
 
 // Clock is the value of the stream's clock at the place that has been read: that of the

@@ -292,6 +292,8 @@ func TestMetadataThatCannotBeCompiled(t *testing.T) {
 		{"a length beyond all packets", event("uint8_t a[0xFFFFFFFFFFFF];"), `expected a length of at most 1073741824 bytes`},
 		{"a length beyond all numbers", event("uint16_t a[0xFFFFFFFFFFFFFFFF];"), `expected a length of at most 1099511627776`},
 		{"fields without end", event("struct s0 { uint8_t a; }; " + doubling(40) + "struct s40 x;"), `expected at most 65536 fields, got more`},
+		{"a packet header without end", plainTypes + "struct s0 { uint8_t a; }; " + doubling(10) + "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { struct s10 x; }; };", `expected at most 512 values in the header and the context of a packet, got 1024`},
+		{"a packet context without end", traceBlock + "struct s0 { uint8_t a; }; " + doubling(10) + "stream { id = 0; packet.context := struct { struct s10 x; }; };", `expected at most 512 values in the header and the context of a packet, got 1024`},
 		{"structures without end", event("struct s0 { }; " + doubling(40) + "struct s40 x;"), `expected at most 65536 fields, got more`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -314,8 +316,8 @@ func TestValuesOfAnEventAreBoundedByTheSizeOfItsPacket(t *testing.T) {
 		"more":                         {"1", "struct { } a[5000];", false},
 		"more in all":                  {"1", "struct { } a[3000]; struct { } b[3000];", false},
 		"more in elements":             {"1", "struct { struct { } b[1000]; } a[5];", false},
-		"as many as a header may have": {"4096", "", true},
-		"more in a header":             {"4097", "", false},
+		"as many as a header may have": {"512", "", true},
+		"more in a header":             {"513", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := ctf.NewReader(newTrace(t, strings.Replace(begin, "H", c.header, 1)+"event { name = x; fields := struct { uint8_t n[106]; "+c.fields+" }; };"))
@@ -326,7 +328,7 @@ func TestValuesOfAnEventAreBoundedByTheSizeOfItsPacket(t *testing.T) {
 			if c.fits {
 				require.NoError(t, err)
 			} else {
-				require.ErrorContains(t, err, "no more than 4096 beside one for each bit, and 4096 in headers, got more")
+				require.ErrorContains(t, err, "no more than 4096 beside one for each bit, and 512 in headers, got more")
 			}
 		})
 	}
@@ -351,7 +353,7 @@ func manyEvents(n int) string {
 
 func TestFieldsOfNoSizeAreBounded(t *testing.T) {
 	const begin = plainTypes + "trace { major = 1; minor = 8; byte_order = le; };\nstream { id = 0; };\n"
-	const elements, operations = "expected at most 1048576 values in all arrays of an event, no more than 4096 beside one for each bit, and 4096 in headers, got more", "expected a packet of at most 16 fields for each bit, got more"
+	const elements, operations = "expected at most 1048576 values in all arrays of an event, no more than 4096 beside one for each bit, and 512 in headers, got more", "expected a packet of at most 16 fields for each bit, got more"
 	for name, c := range map[string]struct{ fields, want string }{
 		"elements of no size":                  {"uint32_t n; struct { } a[n];", elements},
 		"elements of no size in each":          {"uint16_t n; struct { struct { } b[1000]; } a[n];", elements},

@@ -170,6 +170,9 @@ func (t *Trace) compileHeader() error {
 	if t.header, t.headerSlots, err = t.build(metadata.PacketHeader, t.meta.PacketHeader, 0); err != nil {
 		return err
 	}
+	if err := checkPacketSlots(t.headerSlots); err != nil {
+		return err
+	}
 	known := scopes{metadata.PacketHeader: t.header}
 	if err := known.resolve(t.header); err != nil {
 		return err

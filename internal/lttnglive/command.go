@@ -38,7 +38,7 @@ var commands = [...]struct {
 }
 
 // Known says that the protocol has this command.
-func (c Command) Known() bool { return c >= CommandConnect && int(c) < len(commands) }
+func (c Command) Known() bool { return c >= CommandConnect && uint64(c) < uint64(len(commands)) }
 
 func (c Command) String() string {
 	if !c.Known() {

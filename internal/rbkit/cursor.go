@@ -67,18 +67,24 @@ const (
 	firstMap, firstMapBits     = 0x80, 0x0f
 	firstArray, firstArrayBits = 0x90, 0x0f
 	firstText, firstTextBits   = 0xa0, 0x1f
+	firstArray16               = 0xdc
 	firstNil                   = 0xc0
 	firstFloat64               = 0xcb
+	firstUint8                 = 0xcc
 	firstUint16, firstUint32   = 0xcd, 0xce
+	firstBytes32               = 0xc6
+	firstExtension32           = 0xc9
 	lastSmall                  = 0x7f // the largest number that is its own first byte
 )
 
-// Sizes of numbers, their first byte included.
+// Sizes of numbers, their first byte included, and of the head of a longer array.
 const (
-	sizeUint16, sizeUint32, sizeFloat64 = 3, 5, 9
+	sizeUint8, sizeUint16, sizeUint32, sizeFloat64 = 2, 3, 5, 9
+	sizeArray16                                    = 3
 )
 
-// mapping reads the head of a map, and gives how many pairs it has.
+// mapping reads the head of a map, and gives how many pairs it has, as far as they can be
+// there.
 func (c *cursor) mapping(expected string) (pairs int) {
 	if c.at < len(c.message) && c.message[c.at]&^firstMapBits == firstMap {
 		pairs = int(c.message[c.at] & firstMapBits)
@@ -91,10 +97,11 @@ func (c *cursor) mapping(expected string) (pairs int) {
 		return 0
 	}
 	c.leave(rest)
-	return int(n)
+	return c.atMost(n)
 }
 
-// array reads the head of an array, and gives how many elements it has.
+// array reads the head of an array, and gives how many elements it has, as far as they can
+// be there.
 func (c *cursor) array(expected string) (elements int) {
 	if c.at < len(c.message) && c.message[c.at]&^firstArrayBits == firstArray {
 		elements = int(c.message[c.at] & firstArrayBits)
@@ -107,24 +114,20 @@ func (c *cursor) array(expected string) (elements int) {
 		return 0
 	}
 	c.leave(rest)
-	return int(n)
+	return c.atMost(n)
+}
+
+// atMost is a number of values that are announced, and have at least a byte each; of more
+// than there are bytes, the first that can't be there is where it ends.
+func (c *cursor) atMost(announced uint32) int {
+	return int(min(uint64(announced), uint64(len(c.rest()))+1))
 }
 
 // number reads a number that is not negative.
 func (c *cursor) number(expected string) uint64 {
-	if c.at+sizeUint32 <= len(c.message) {
-		b := c.message[c.at : c.at+sizeUint32]
-		switch {
-		case b[0] <= lastSmall:
-			c.at++
-			return uint64(b[0])
-		case b[0] == firstUint32:
-			c.at += sizeUint32
-			return uint64(binary.BigEndian.Uint32(b[1:]))
-		case b[0] == firstUint16:
-			c.at += sizeUint16
-			return uint64(binary.BigEndian.Uint16(b[1:]))
-		}
+	if n, behind := usualNumber(c.message, c.at); behind > 0 {
+		c.at = behind
+		return n
 	}
 	return c.rareNumber(expected)
 }
@@ -137,6 +140,71 @@ func (c *cursor) rareNumber(expected string) uint64 {
 	}
 	c.leave(rest)
 	return n
+}
+
+// usualNumber is the number at a place of a message, as nearly all of them are written,
+// and the place behind it; 0: it is something else.
+func usualNumber(message []byte, at int) (number uint64, behind int) {
+	b := message[at:]
+	if len(b) < sizeUint32 {
+		return 0, 0
+	}
+	switch b[0] {
+	case firstUint8:
+		return uint64(b[1]), at + sizeUint8
+	case firstUint16:
+		return uint64(binary.BigEndian.Uint16(b[1:])), at + sizeUint16
+	case firstUint32:
+		return uint64(binary.BigEndian.Uint32(b[1:])), at + sizeUint32
+	}
+	if b[0] > lastSmall {
+		return 0, 0
+	}
+	return uint64(b[0]), at + 1
+}
+
+// usualCount is how many elements the array at a place of a message has, and the place
+// behind its head; 0: it is something else, or a very long one.
+func usualCount(message []byte, at int) (elements, behind int) {
+	if at+sizeArray16 > len(message) {
+		return 0, 0
+	}
+	switch b := message[at : at+sizeArray16]; {
+	case b[0]&^firstArrayBits == firstArray:
+		return int(b[0] & firstArrayBits), at + 1
+	case b[0] == firstArray16:
+		return int(binary.BigEndian.Uint16(b[1:])), at + sizeArray16
+	}
+	return 0, 0
+}
+
+// usualText is the text at a place of a message, or nil, as nearly all of them are written,
+// and the place behind it; 0: it is something else.
+func usualText(message []byte, at int) (text []byte, behind int) {
+	if at >= len(message) {
+		return nil, 0
+	}
+	first := message[at]
+	at++
+	size := int(first & firstTextBits)
+	if first&^firstTextBits != firstText {
+		switch {
+		case first == firstNil:
+			return nil, at
+		case first == firstText8 && at < len(message):
+			size = int(message[at])
+			at++
+		case first == firstText16 && at+2 <= len(message):
+			size = int(binary.BigEndian.Uint16(message[at:]))
+			at += 2
+		default:
+			return nil, 0
+		}
+	}
+	if behind = at + size; behind > len(message) {
+		return nil, 0
+	}
+	return message[at:behind:behind], behind
 }
 
 // follows reads a byte, if it is that one.
@@ -168,6 +236,9 @@ func (c *cursor) text(expected string) []byte {
 }
 
 func (c *cursor) rareText(expected string) []byte {
+	if c.isCutOff(expected) {
+		return nil
+	}
 	read := msgp.ReadStringZC
 	if msgp.NextType(c.rest()) == msgp.BinType {
 		read = msgp.ReadBytesZC
@@ -179,6 +250,21 @@ func (c *cursor) rareText(expected string) []byte {
 	}
 	c.leave(rest)
 	return text
+}
+
+// isCutOff reports whether a value that says its size in 32 bits has less bytes than that,
+// which is an error. Where int has 32 bits too, msgp would take such a size for another one.
+func (c *cursor) isCutOff(expected string) bool {
+	const head = 5 // the first byte and the size
+	b := c.rest()
+	if len(b) < head || b[0] != firstBytes32 && b[0] != firstExtension32 && b[0] != firstText32 {
+		return false
+	}
+	if uint64(binary.BigEndian.Uint32(b[1:])) <= uint64(len(b)-head) {
+		return false
+	}
+	c.wrong(expected, msgp.ErrShortBytes)
+	return true
 }
 
 // key reads the key of a pair. One that is no number of ours is passed over, and noKey.
@@ -250,6 +336,9 @@ func (c *cursor) skip() {
 		case msgp.ArrayType:
 			values += uint64(c.array(expected))
 		default:
+			if c.isCutOff(expected) {
+				return
+			}
 			rest, err := msgp.Skip(c.rest())
 			if err != nil {
 				c.wrong(expected, err)

@@ -5,7 +5,9 @@ package rbkit
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/tinylib/msgp/msgp"
@@ -40,10 +42,12 @@ func (c *cursor) references() References {
 	}
 	n := c.array("references: an array")
 	begin, at := c.at, c.at
-	for range n {
-		if at+sizeUint32 <= len(c.message) && c.message[at] == firstUint32 {
-			at += sizeUint32
-			continue
+	for left := n; left > 0; left-- {
+		if usual := usualIDs(c.message[at:], left); usual > 0 {
+			at += usual * sizeUint32
+			if left -= usual; left == 0 {
+				break
+			}
 		}
 		c.at = at
 		if c.number(expectedID); c.err != nil {
@@ -53,6 +57,22 @@ func (c *cursor) references() References {
 	}
 	c.at = at
 	return References{list{n: n, raw: c.message[begin:at]}}
+}
+
+// usualIDs is how many of the first n IDs are of 32 bits, as nearly all are, up to the first
+// that is not.
+func usualIDs(b []byte, n int) (usual int) {
+	// Four at a time.
+	for ; n-usual >= 4 && len(b) >= 4*sizeUint32; usual += 4 {
+		if b[0] != firstUint32 || b[sizeUint32] != firstUint32 || b[2*sizeUint32] != firstUint32 || b[3*sizeUint32] != firstUint32 {
+			break
+		}
+		b = b[4*sizeUint32:]
+	}
+	for ; usual < n && len(b) >= sizeUint32 && b[0] == firstUint32; usual++ {
+		b = b[sizeUint32:]
+	}
+	return usual
 }
 
 // usualCreated reads an object into o as all servers write one that is created, if that
@@ -70,30 +90,50 @@ func (c *cursor) usualCreated(o *Object) bool {
 	return false
 }
 
-// usualDumped is usualCreated for an object that is dumped: all that is known of it.
+// usualDumped is usualCreated for an object that is dumped: all that is known of it. What is
+// unusual, or wrong, is left to object, which reads it all from the begin on.
 func (c *cursor) usualDumped(o *Object) bool {
-	begin := c.at
-	if c.follows(firstMap|6) && c.follows(fieldID) {
-		o.ID = c.number(expectedID)
-		if c.follows(fieldClass) {
-			o.Class = c.text(expectedClass)
-			if c.follows(fieldReferences) {
-				o.References = c.references()
-				if c.follows(fieldFile) {
-					o.File = c.text(expectedFile)
-					if c.follows(fieldLine) {
-						o.Line = c.line()
-						if c.follows(fieldSize) {
-							o.Size, o.Sized = c.number(expectedSize), true
-							return true
-						}
-					}
-				}
-			}
-		}
+	const (
+		head     = 8 // up to the class
+		headBits = 0xff_ff_ff_00_00_00_00_ff
+		usual    = (firstMap|6)<<56 | fieldID<<48 | firstUint32<<40 | fieldClass
+	)
+	b := c.message[c.at:]
+	if len(b) < head {
+		return false
 	}
-	c.at = min(begin, len(c.message))
-	return false
+	first := binary.BigEndian.Uint64(b)
+	if first&headBits != usual {
+		return false
+	}
+	o.ID = first >> 8 & math.MaxUint32
+	var at int
+	if o.Class, at = usualText(b, head); at == 0 || at >= len(b) || b[at] != fieldReferences {
+		return false
+	}
+	n, begin := usualCount(b, at+1)
+	at = begin + n*sizeUint32
+	if begin == 0 || at >= len(b) || b[at] != fieldFile || usualIDs(b[begin:at], n) < n {
+		return false
+	}
+	o.References = References{list{n: n, raw: b[begin:at]}}
+	if o.File, at = usualText(b, at+1); at == 0 || at+1 >= len(b) || b[at] != fieldLine {
+		return false
+	}
+	if at++; b[at] == firstNil {
+		o.Line, at = 0, at+1
+	} else if o.Line, at = usualNumber(b, at); at == 0 {
+		return false
+	}
+	if at >= len(b) || b[at] != fieldSize {
+		return false
+	}
+	if o.Size, at = usualNumber(b, at+1); at == 0 {
+		return false
+	}
+	o.Sized = true
+	c.at += at
+	return true
 }
 
 // object reads an object that is created, destroyed or dumped into o, whatever it has in
@@ -142,6 +182,60 @@ func (c *cursor) frames() Frames {
 }
 
 func (c *cursor) frame() (f Frame) {
+	if c.usualFrame(&f) {
+		return f
+	}
+	return c.anyFrame()
+}
+
+// usualFrame reads a frame into f as all servers write it, if that is how it is written:
+// only the label and the thread may be missing. What is unusual, or wrong, is left to
+// anyFrame.
+func (c *cursor) usualFrame(f *Frame) bool {
+	b := c.message[c.at:]
+	if len(b) < 2 || b[0]&^firstMapBits != firstMap || b[1] != fieldMethod {
+		return false
+	}
+	fields, at := b[0]&firstMapBits, 2
+	if f.Method, at = usualText(b, at); at == 0 || at >= len(b) {
+		return false
+	}
+	if b[at] == fieldLabel {
+		fields--
+		if f.Label, at = usualText(b, at+1); at == 0 || at >= len(b) {
+			return false
+		}
+	}
+	if b[at] != fieldFile {
+		return false
+	}
+	if f.File, at = usualText(b, at+1); at == 0 || at >= len(b) || b[at] != fieldLine {
+		return false
+	}
+	if f.Line, at = usualNumber(b, at+1); at == 0 || at+2 > len(b) || b[at] != fieldSingleton || b[at+1] > 1 {
+		return false
+	}
+	f.Singleton = b[at+1] == 1
+	at += 2
+	f.Told = b[1:at:at]
+	if fields == 5 {
+		fields--
+		if at >= len(b) || b[at] != fieldThread {
+			return false
+		}
+		if f.Thread, at = usualNumber(b, at+1); at == 0 {
+			return false
+		}
+	}
+	if fields != 4 {
+		return false
+	}
+	c.at += at
+	return true
+}
+
+// anyFrame reads a frame, whatever it has in whatever order.
+func (c *cursor) anyFrame() (f Frame) {
 	for range c.mapping("a frame: a map") {
 		switch c.key() {
 		case fieldMethod:

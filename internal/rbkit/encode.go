@@ -289,7 +289,7 @@ func appendFlag(b []byte, is bool) []byte {
 func appendArray(b []byte, n int) []byte { return msgp.AppendArrayHeader(b, length(n)) }
 
 // length is n as a head of msgpack has it; more elements than that no memory holds.
-func length(n int) uint32 { return uint32(min(n, math.MaxUint32)) }
+func length(n int) uint32 { return uint32(min(uint64(n), math.MaxUint32)) }
 
 // First bytes of longer texts. The old msgpack of the documented dialect's servers has no
 // firstText8, and calls the others raw.

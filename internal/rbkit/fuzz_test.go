@@ -30,6 +30,9 @@ func FuzzMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message []byte) {
 		_, err := DialectOf(message)
 		checkError(t, message, err)
+		for at := range message {
+			readAlike(t, message, at)
+		}
 		for _, d := range []Dialect{Released, Documented} {
 			events, err := told(d, message)
 			checkError(t, message, err)

@@ -26,7 +26,7 @@ type Header struct {
 	Time    Time
 	Counter uint64 // from 0 in each process, one more in each message
 	Counted bool   // there is a counter
-	Events  int    // that it announces
+	Events  int    // that it announces, as far as they can be there
 }
 
 // Event is an event, and DumpedObject. Only what belongs to its kind has a value that

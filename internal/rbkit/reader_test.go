@@ -296,6 +296,26 @@ func TestMoreElementsThanAreAnnouncedAreTrailing(t *testing.T) {
 	require.Equal(t, Trailing, wrong.Problem)
 }
 
+// Where int has 32 bits, 4 G would be a number below zero.
+func TestNoMoreIsAnnouncedThanCanBeThere(t *testing.T) {
+	for name, most := range map[string]struct {
+		head string
+		read func(*cursor) int
+	}{
+		"an array": {"dd ff ff ff ff", func(c *cursor) int { return c.array("") }},
+		"a map":    {"df ff ff ff ff", func(c *cursor) int { return c.mapping("") }},
+	} {
+		c := newCursor(unhex(t, most.head+"c0 c0 c0"))
+		require.Equal(t, 4, most.read(&c), "%s: the first that isn't there is where it ends", name)
+		require.NoError(t, c.failure())
+	}
+	var r Reader
+	require.NoError(t, r.Open(Released, unhex(t, "83 00 07 01 "+atHex+" 02 dd ff ff ff ff "+event(1, "81 03 09"))))
+	require.True(t, r.Next(), "what is there is read")
+	require.False(t, r.Next())
+	require.ErrorContains(t, r.Err(), "expected an event: a map, got the end of the message")
+}
+
 func TestHostileMessagesCostNothing(t *testing.T) {
 	nested := strings.Repeat("91", 5_000_000)
 	for _, tt := range []struct {

@@ -57,14 +57,15 @@ type References struct{ list }
 // All are the IDs, in the order of the message.
 func (r References) All() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
-		c := newCursor(r.raw)
-		for range r.n {
+		for raw := r.raw; len(raw) > 0; {
 			var id uint64
-			if b := c.rest(); len(b) >= sizeUint32 && b[0] == firstUint32 {
-				id = uint64(binary.BigEndian.Uint32(b[1:]))
-				c.at += sizeUint32
+			if len(raw) >= sizeUint32 && raw[0] == firstUint32 {
+				id = uint64(binary.BigEndian.Uint32(raw[1:sizeUint32]))
+				raw = raw[sizeUint32:]
 			} else {
+				c := newCursor(raw)
 				id = c.number(expectedID)
+				raw = c.rest()
 			}
 			if !yield(id) {
 				return
@@ -77,7 +78,7 @@ func (r References) All() iter.Seq[uint64] {
 type Part struct {
 	Correlation uint64 // is the same for all parts of a dump
 	Objects     uint64 // of all parts
-	Here        int    // objects that this part announces
+	Here        int    // objects that this part announces, as far as they can be there
 }
 
 // Frame is a frame of a stack. Texts lie in the message.
@@ -88,10 +89,16 @@ type Frame struct {
 	Line      uint64 // the first of the method
 	Singleton bool
 	Thread    uint64 // a Ruby object's ID; 0 in the documented dialect, which has none
+	// Told is what was sent of it but for the thread: where it is the same, so is all of
+	// that. nil: it is written in another way than usual.
+	Told []byte
 }
 
 // Frames is a stack, leaf first.
 type Frames struct{ list }
+
+// Told is the stack as it was sent: where it is the same, so are all frames.
+func (f Frames) Told() []byte { return f.raw }
 
 // All are the frames, leaf first.
 func (f Frames) All() iter.Seq[Frame] {
@@ -131,6 +138,9 @@ type Number struct {
 
 // Snapshot is what was allocated since the one before. What was freed is not subtracted.
 type Snapshot struct{ stacks, allocations list }
+
+// Size is how many bytes of the message it has.
+func (s Snapshot) Size() int { return len(s.stacks.raw) + len(s.allocations.raw) }
 
 // Files is how many files something was allocated in.
 func (s Snapshot) Files() int { return s.allocations.n }

@@ -14,7 +14,8 @@ import (
 // LoadOptions say what a program does that never was.
 type LoadOptions struct {
 	// Events is how many events a message has: objects that are created and destroyed in
-	// the released dialect, CPU samples in the documented one, and others now and then.
+	// the released dialect, CPU samples in the documented one, and others now and then,
+	// among them snapshots of allocations in the documented one.
 	Events int
 	// Classes is how many classes there are.
 	Classes int
@@ -38,8 +39,11 @@ type Load struct {
 
 // How often what is not an object comes, in messages.
 const (
-	messagesPerGC    = 20
-	messagesPerStats = 50
+	messagesPerGC       = 20
+	messagesPerStats    = 50
+	messagesPerSnapshot = 30 // in the documented dialect
+	// snapshotFiles is of how many files a snapshot of allocations is at most.
+	snapshotFiles = 16
 	// partObjects is how many objects a part of a dump has.
 	partObjects = 1000
 	// idStep is between IDs of objects.
@@ -87,6 +91,11 @@ func (l *Load) Message(at time.Time, into *rbkit.Collection) error {
 			}
 		}
 	}
+	if l.dialect == rbkit.Documented && l.messages%messagesPerSnapshot == 0 {
+		if err := l.snapshot(millis, into); err != nil {
+			return err
+		}
+	}
 	if l.messages%messagesPerStats == 0 {
 		return into.Stats(millis, []rbkit.Stat{
 			{Name: "count", Value: l.messages / messagesPerGC},
@@ -120,6 +129,27 @@ func (l *Load) object(millis rbkit.Time, into *rbkit.Collection) error {
 	l.next += idStep
 	l.created++
 	return into.Created(millis, id, l.classes[l.random.IntN(len(l.classes))])
+}
+
+// snapshot adds what was allocated in some files: of each a class whose stacks are known,
+// and one whose are not.
+func (l *Load) snapshot(millis rbkit.Time, into *rbkit.Collection) error {
+	var stacks []rbkit.Stack
+	for i, frames := range l.stacks {
+		stacks = append(stacks, rbkit.Stack{ID: uint64(1 + i), Frames: frames})
+	}
+	var files []rbkit.FileAllocations
+	for i := range min(len(l.classes), snapshotFiles) {
+		by := []rbkit.StackCount{
+			{ID: uint64(1 + l.random.IntN(len(stacks)/2)), Count: uint64(1 + l.random.IntN(100))},
+			{ID: uint64(1 + len(stacks)/2 + l.random.IntN(len(stacks)/2)), Count: uint64(1 + l.random.IntN(100))},
+		}
+		files = append(files, rbkit.FileAllocations{File: fmt.Appendf(nil, "/shop/lib/class%d.rb", i), Allocations: []rbkit.PlaceAllocations{
+			{Line: uint64(1 + i), Class: l.classes[i], Size: 40, Count: by[0].Count + by[1].Count, Stacks: by},
+			{Line: uint64(1 + i), Class: []byte("String"), Size: 40, Count: uint64(1 + l.random.IntN(100))},
+		}})
+	}
+	return into.Snapshot(millis, stacks, files)
 }
 
 // Dump adds a dump of so many objects, each of which refers to the one before it.

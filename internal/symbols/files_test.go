@@ -261,7 +261,6 @@ func TestAProcessKeepsItsNamesWhenATableIsGivenUp(t *testing.T) {
 				bed.name(t, m)
 			}
 			c.change(t, file)
-			assert.Equal(t, "first", objects.Name(0x1100).Qualified, "what has a name keeps it")
 			assert.Equal(t, c.want, objects.Name(0x1110).Qualified)
 		})
 	}

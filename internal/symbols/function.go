@@ -61,15 +61,6 @@ func bareAddress(addr uint64) *Function {
 	return &Function{Qualified: name, Display: name, Text: name, Offset: addr}
 }
 
-// functionBytes is about what a Function takes besides its names, with its place
-// in a map.
-const functionBytes = 200
-
-// bytes is the memory that f takes. The path belongs to the object.
-func (f *Function) bytes() int {
-	return functionBytes + len(f.Qualified) + len(f.Display) + len(f.Text)
-}
-
 // printable is s as a name can be: valid UTF-8 of at most MaxNameBytes. It shares
 // no memory with s.
 func printable(s string) string {

@@ -8,50 +8,18 @@ import (
 	"path"
 )
 
-// Name returns the function at an address, which is never nil. It allocates, and
-// reads the object's file, only when the address is seen for the first time.
+// Name returns the function at an address, which is never nil. It reads the object's file
+// when it is asked for something in it for the first time, and makes the Function anew each
+// time: whoever asks often keeps it, and says how much may be kept.
 //
-// The Function of an address stays the same value until its object is unmapped or
-// turns out to have another build ID, or an object is mapped where none was; it may
-// become another pointer.
+// The Function of an address stays the same until its object is unmapped or turns out to
+// have another build ID, or an object is mapped where none was; or until the object's file
+// is another one, and the table that was read of it had to be given up.
 func (o *Objects) Name(addr uint64) *Function {
 	b := o.find(addr)
 	if b == nil {
-		if f := o.outside[addr]; f != nil {
-			return f
-		}
-		f := bareAddress(addr)
-		o.makeRoom(f)
-		o.outside[addr] = f
-		return f
+		return bareAddress(addr)
 	}
-	if f := b.names[addr-b.base]; f != nil {
-		return f
-	}
-	f := o.function(b, addr)
-	o.makeRoom(f)
-	if b.names == nil {
-		b.names = map[uint64]*Function{}
-	}
-	b.names[addr-b.base] = f
-	return f
-}
-
-// makeRoom counts a name that is to be kept; where the bound is reached, all others
-// are forgotten.
-func (o *Objects) makeRoom(f *Function) {
-	if o.namesBytes+f.bytes() > maxNamesBytes {
-		clear(o.outside)
-		for _, b := range o.loaded {
-			clear(b.names)
-		}
-		o.namesBytes = 0
-	}
-	o.namesBytes += f.bytes()
-}
-
-// function makes the Function of an address in an object.
-func (o *Objects) function(b *object, addr uint64) *Function {
 	if t := o.table(b); t != nil {
 		if name := t.function(t.fileAddress(b.base, addr)); name != nil {
 			return namedFunction(string(name), b.identity.path, addr-b.base)

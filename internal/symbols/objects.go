@@ -12,15 +12,9 @@ import (
 	"strings"
 )
 
-// Bounds on what is kept of one process.
-const (
-	// DefaultMaxObjects is how many objects a process has at most: large programs
-	// have some hundreds.
-	DefaultMaxObjects = 4096
-	// maxNamesBytes bounds the names of a process that are kept. Beyond it they are
-	// all forgotten, and made again as they are asked for.
-	maxNamesBytes = 16 << 20
-)
+// DefaultMaxObjects is how many objects a process has at most: large programs have some
+// hundreds.
+const DefaultMaxObjects = 4096
 
 // Mapping is an object that is loaded in a process.
 type Mapping struct {
@@ -55,10 +49,6 @@ type Objects struct {
 	most  int
 	// loaded are sorted by base, and don't overlap.
 	loaded []*object
-	// outside are names of addresses in no object.
-	outside map[uint64]*Function
-	// namesBytes is the memory of all names, of the objects and outside.
-	namesBytes int
 }
 
 // object is one that is loaded.
@@ -69,8 +59,7 @@ type object struct {
 	// source says where names come from.
 	source source
 	// key is that of the object's table, where source is fromTable.
-	key   tableKey
-	names map[uint64]*Function // by offset
+	key tableKey
 }
 
 // source is where the names of an object come from. It changes no more once it was
@@ -86,7 +75,7 @@ const (
 // NewObjects returns an empty address space for at most that many objects, whose
 // names come from files; nil: from nowhere.
 func NewObjects(files *Files, most int) *Objects {
-	return &Objects{files: files, most: most, outside: map[uint64]*Function{}}
+	return &Objects{files: files, most: most}
 }
 
 // Len is the number of objects.
@@ -110,10 +99,6 @@ func (o *Objects) Map(m Mapping) error {
 	if len(o.loaded)-(end-begin) >= o.most {
 		return fmt.Errorf("object %.100q: %w: expected at most %d", m.Path, ErrTooManyObjects, o.most)
 	}
-	for _, old := range o.loaded[begin:end] {
-		o.forget(old.names)
-	}
-	o.forget(o.outside)
 	o.loaded = slices.Replace(o.loaded, begin, end, &object{
 		base: m.Base, size: m.Size,
 		identity: identity{
@@ -139,13 +124,14 @@ func (b *object) is(m Mapping) bool {
 	return !b.buildIDFollows && b.identity.buildID == string(m.BuildID)
 }
 
-// maxPathBytes is PATH_MAX of Linux.
-const maxPathBytes = 4096
+// MaxPathBytes is how long the path of an object may be, PATH_MAX of Linux; longer ones are
+// cut.
+const MaxPathBytes = 4096
 
 // cleanPath is a told path as names show it.
 func cleanPath(told string) string {
-	if len(told) > maxPathBytes {
-		told = told[:maxPathBytes]
+	if len(told) > MaxPathBytes {
+		told = strings.Clone(told[:MaxPathBytes]) // the rest is not kept
 	}
 	told = strings.ToValidUTF8(told, "?")
 	switch {
@@ -187,7 +173,6 @@ func (o *Objects) Unmap(base uint64) bool {
 	if b == nil {
 		return false
 	}
-	o.forget(b.names)
 	o.loaded = slices.Delete(o.loaded, i, i+1)
 	return true
 }
@@ -215,7 +200,7 @@ func (o *Objects) SetBuildID(base uint64, id []byte) error {
 	}
 	b.identity.buildID = string(id)
 	b.buildIDFollows = false
-	o.renew(b)
+	b.source, b.key = notAsked, tableKey{}
 	return nil
 }
 
@@ -231,20 +216,6 @@ func (o *Objects) SetDebugLink(base uint64, name string) error {
 		b.identity.debugLink = printable(name)
 	}
 	return nil
-}
-
-// renew forgets the names of an object that is another one than was thought.
-func (o *Objects) renew(b *object) {
-	o.forget(b.names)
-	b.source, b.key = notAsked, tableKey{}
-}
-
-// forget empties a map of names.
-func (o *Objects) forget(names map[uint64]*Function) {
-	for _, f := range names {
-		o.namesBytes -= f.bytes()
-	}
-	clear(names)
 }
 
 // find returns the object that covers an address; nil: none does.

@@ -49,6 +49,17 @@ func (c *connection) fill(deadline time.Time, what string) error {
 	return nil
 }
 
+// maxHesitation is how long a client lets its server go first at most.
+const maxHesitation = time.Second
+
+// hesitation is until when a client waits for what its server says without being told
+// anything, before it says the like itself. So it knows what is wrong with the server: one
+// that finds something wrong with its client may only close the connection. A server that
+// waits for its client instead gets what it waits for then.
+func (c *connection) hesitation() time.Time {
+	return time.Now().Add(min(maxHesitation, c.options.Timeout/4))
+}
+
 // progress is how many bytes have to get through within one time-out.
 const progress = 64 << 10
 

@@ -27,8 +27,12 @@ func deadlines(t *testing.T, opening, traffic string, options zmtp.Options) (ofO
 func TestTheOpeningHasOneDeadline(t *testing.T) {
 	began := time.Now()
 	opening, _ := deadlines(t, pub, "", zmtp.Options{Timeout: time.Minute})
-	require.Len(t, slices.Compact(opening), 1)
-	require.WithinRange(t, opening[0], began.Add(time.Minute), time.Now().Add(time.Minute))
+	// Until then, and less for what is waited for before something is said.
+	different := slices.Compact(opening)
+	require.Len(t, different, 3)
+	require.WithinRange(t, different[2], began.Add(time.Minute), time.Now().Add(time.Minute))
+	require.Less(t, different[0].Sub(began), time.Minute)
+	require.Less(t, different[1].Sub(began), time.Minute)
 }
 
 func TestAMessageThatDripsHasNoMoreTimeThanOneThatStops(t *testing.T) {

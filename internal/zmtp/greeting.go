@@ -44,22 +44,43 @@ func appendGreeting(b []byte, options Options, server bool) []byte {
 	return b
 }
 
-// greet exchanges greetings until the deadline.
+// greet exchanges greetings until the deadline. A client says its mechanism when it knows
+// that of the server: libzmq may reset the connection when it hears of another one than its
+// own, which is not to be read any more then.
 func (o opening) greet(deadline time.Time, server bool) (greeted, error) {
-	if err := o.write(appendGreeting(nil, o.options, server)); err != nil {
+	greeting := appendGreeting(nil, o.options, server)
+	if !server {
+		if err := o.write(greeting[:mechanismAt]); err != nil {
+			return greeted{}, err
+		}
+		greeting = greeting[mechanismAt:]
+		if _, err := o.hear(o.hesitation()); err != nil && !isTimeout(err) {
+			return greeted{}, err
+		}
+	}
+	if err := o.write(greeting); err != nil {
 		return greeted{}, err
 	}
+	minor, err := o.hear(deadline)
+	if err != nil {
+		return greeted{}, err
+	}
+	o.in.drop(greetingSize)
+	return greeted{connection: o.connection, minor: min(minor, o.options.minor()), deadline: deadline}, nil
+}
+
+// hear waits for the greeting of the other side until a deadline. It stays where it is.
+func (o opening) hear(deadline time.Time) (minor byte, err error) {
 	for {
 		minor, complete, wrong := parseGreeting(o.in.held(), o.options.Security.name())
 		if wrong != nil {
-			return greeted{}, wrong
+			return 0, wrong
 		}
 		if complete {
-			o.in.drop(greetingSize)
-			return greeted{connection: o.connection, minor: min(minor, o.options.minor()), deadline: deadline}, nil
+			return minor, nil
 		}
 		if err := o.fill(deadline, greetingFailure); err != nil {
-			return greeted{}, err
+			return 0, err
 		}
 	}
 }

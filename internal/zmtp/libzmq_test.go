@@ -131,9 +131,11 @@ func TestPlainWithLibzmq(t *testing.T) {
 		var refused *zmtp.RefusedError
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, "400", refused.Reason)
-		_, err = zmtp.Subscribe(t.Context(), dial(t, p.Address()), zmtp.Options{}, nil)
-		// libzmq may reset the connection, and then what it said doesn't arrive.
-		require.ErrorContains(t, err, "greeting: ")
+		// libzmq resets the connection when it hears of another mechanism than its own.
+		for range 20 {
+			_, err = zmtp.Subscribe(t.Context(), dial(t, p.Address()), zmtp.Options{}, nil)
+			require.ErrorContains(t, err, `greeting: byte 12: expected the mechanism NULL, got "PLAIN"`)
+		}
 	})
 	t.Run("we ask it", func(t *testing.T) {
 		var ends reports

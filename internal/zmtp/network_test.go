@@ -126,6 +126,20 @@ func TestASilentPeerIsLeft(t *testing.T) {
 	}
 }
 
+func TestAServerThatWaitsForAllOfOurGreetingGetsIt(t *testing.T) {
+	address := peer(t, func(conn net.Conn) {
+		if _, err := io.ReadFull(conn, make([]byte, len(null31))); err != nil {
+			return
+		}
+		tell(conn, pub+"\x00\x01a")
+		hear(conn)
+	})
+	s, err := zmtp.Subscribe(t.Context(), dial(t, address), zmtp.Options{Timeout: patience}, nil)
+	require.NoError(t, err)
+	defer s.Close()
+	require.Equal(t, "a", string(next(t, s)))
+}
+
 func TestAContextEndsEveryWait(t *testing.T) {
 	stopped := errors.New("stopped")
 	for _, tt := range whereSilent {

@@ -132,3 +132,12 @@ func TestAWrongPeerIsSaidClearly(t *testing.T) {
 		})
 	}
 }
+
+func TestOurMechanismIsNotSaidToAServerThatWantsAnother(t *testing.T) {
+	for _, piece := range pieces {
+		conn := newScript(plain31, piece)
+		_, err := zmtp.Subscribe(t.Context(), conn, zmtp.Options{}, nil)
+		require.ErrorContains(t, err, `expected the mechanism NULL, got "PLAIN"`)
+		require.Equal(t, null31[:12], conn.told.String(), "the signature and the version")
+	}
+}

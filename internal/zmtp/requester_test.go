@@ -16,7 +16,7 @@ import (
 var rep = null31 + ready("REP")
 
 func TestRequestsTakeTurnsWithReplies(t *testing.T) {
-	conn := newDialog(null31, ready("REP"), "\x01\x00\x00\x02ok", pingNoLimit+"\x01\x00\x01\x01a\x00\x00")
+	conn := newDialog(null31, ready("REP"), "", "\x01\x00\x00\x02ok", pingNoLimit+"\x01\x00\x01\x01a\x00\x00")
 	r, err := zmtp.Request(t.Context(), conn, zmtp.Options{})
 	require.NoError(t, err)
 	reply, err := r.Ask(t.Context(), []byte("one"))
@@ -37,7 +37,7 @@ func TestWrongRepliesAreSaid(t *testing.T) {
 		{"no reply", "", "byte 91: expected a frame, or an answer to PING, got: the connection was closed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := zmtp.Request(t.Context(), newDialog(null31, ready("REP"), tt.traffic), zmtp.Options{})
+			r, err := zmtp.Request(t.Context(), newDialog(null31, ready("REP"), "", tt.traffic), zmtp.Options{})
 			require.NoError(t, err)
 			_, err = r.Ask(t.Context(), []byte("handshake"))
 			require.ErrorContains(t, err, tt.err)
@@ -48,7 +48,7 @@ func TestWrongRepliesAreSaid(t *testing.T) {
 }
 
 func TestAReplyThatNobodyAskedForIsNoReplyToWhatIsAsked(t *testing.T) {
-	r, err := zmtp.Request(t.Context(), newDialog(null31, ready("REP"), "\x01\x00\x00\x02ok\x01\x00\x00\x03not"), zmtp.Options{})
+	r, err := zmtp.Request(t.Context(), newDialog(null31, ready("REP"), "", "\x01\x00\x00\x02ok\x01\x00\x00\x03not"), zmtp.Options{})
 	require.NoError(t, err)
 	_, err = r.Ask(t.Context(), []byte("a"))
 	require.NoError(t, err)

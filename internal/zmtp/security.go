@@ -21,19 +21,29 @@ type Null struct{}
 
 func (Null) name() string { return "NULL" }
 
-func (Null) meet(g greeted, metadata []byte) (command, error) {
-	if err := g.write(appendCommand(nil, commandReady, metadata)); err != nil {
-		return command{}, err
+func (n Null) meet(g greeted, metadata []byte) (command, error) {
+	if len(g.in.held()) == 0 {
+		if err := g.fill(g.hesitation(), "the command "+commandReady); err != nil && !isTimeout(err) {
+			return command{}, err
+		}
 	}
-	return g.expect(commandReady)
+	return n.ready(g, metadata)
 }
 
 func (n Null) await(g greeted, metadata []byte, fits func(command) error) error {
-	theirs, err := n.meet(g, metadata)
+	theirs, err := n.ready(g, metadata)
 	if err != nil {
 		return err
 	}
 	return fits(theirs)
+}
+
+// ready exchanges what both sides have to say.
+func (Null) ready(g greeted, metadata []byte) (command, error) {
+	if err := g.write(appendCommand(nil, commandReady, metadata)); err != nil {
+		return command{}, err
+	}
+	return g.expect(commandReady)
 }
 
 // Plain is a name and a password, in clear (RFC 24). As a client it has them, as a

@@ -4,6 +4,8 @@
 package stackpairingprocessor
 
 import (
+	"fmt"
+	"math"
 	"path/filepath"
 	"testing"
 	"time"
@@ -82,7 +84,7 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 		{func(c *Config) { c.Reorder.MaxEvents = 0 }, "reorder.max_events is 0: set it to 1 or more"},
 		{func(c *Config) { c.Reorder.MaxEvents = 1<<28 + 1 }, "reorder.max_events is 268435457: set it to 268435456 or less"},
 		{func(c *Config) { c.Reorder.MaxMiB = -1 }, "reorder.max_mib is -1: set it to 1 or more"},
-		{func(c *Config) { c.Reorder.MaxMiB = 1 << 43 }, "reorder.max_mib is 8796093022208: set it to 1048576 or less"},
+		{func(c *Config) { c.Reorder.MaxMiB = math.MaxInt }, fmt.Sprintf("reorder.max_mib is %d: set it to 1048576 or less", math.MaxInt)},
 		{func(c *Config) { c.Reorder.MaxWait = 0 }, "reorder.max_wait is 0s: set it above 0s"},
 		{func(c *Config) { c.Reorder.MaxWait = 2 * time.Minute }, "idle_timeout is 1m0s: set it above reorder.max_wait, 2m0s"},
 		{func(c *Config) { c.Truncated = "keep" }, `truncated is "keep": set it to "emit" or "drop"`},

@@ -257,5 +257,5 @@ func TestWithoutAPipelineForTracesNumbersTurnAsWell(t *testing.T) {
 	b.awaitRuns(0)
 	b.await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
 	assert.Zero(t, b.metric("receiver_bytefrog_bad_data"))
-	assert.EqualValues(t, 8*step+4, run.stream.next.Load())
+	assert.Equal(t, uint64(8*step+4), run.stream.next.Load())
 }

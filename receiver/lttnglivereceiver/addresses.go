@@ -4,8 +4,6 @@
 package lttnglivereceiver
 
 import (
-	"bytes"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -23,13 +21,17 @@ type addresses struct {
 	// told are the objects as they were told, in that order: what a collector has to
 	// know that goes on where this one stopped.
 	told []symbols.Mapping
+	// bytes is how many the lists of objects take, about.
+	bytes int
 	// listed says that the list of objects is complete, given up that it is not waited
 	// for any longer.
 	listed, givenUp bool
 	again           retelling
-	known           map[uint64]*function
-	last            *function
-	lastAddress     uint64
+	// known are the functions that were asked for, and knownBytes what they take, about.
+	known       map[uint64]*function
+	knownBytes  int
+	last        *function
+	lastAddress uint64
 
 	waiting []waitingEvent
 	// since is when the first of them came.
@@ -53,53 +55,6 @@ func (a *addresses) overdue(now time.Time, most time.Duration) bool {
 	return len(a.waiting) > 0 && now.Sub(a.since) >= most
 }
 
-// load notes that an object is loaded.
-func (a *addresses) load(m symbols.Mapping) error {
-	a.forget()
-	if err := a.objects.Map(m); err != nil {
-		return err
-	}
-	a.told = slices.DeleteFunc(a.told, func(old symbols.Mapping) bool {
-		return old.Base == m.Base || old.Base < m.Base+m.Size && m.Base < old.Base+old.Size
-	})
-	a.told = append(a.told, m)
-	return nil
-}
-
-// unload notes that an object is no longer loaded.
-func (a *addresses) unload(base uint64) {
-	a.forget()
-	a.objects.Unmap(base)
-	a.told = slices.DeleteFunc(a.told, func(old symbols.Mapping) bool { return old.Base == base })
-}
-
-// amend changes what was told of an object.
-func (a *addresses) amend(base uint64, change func(m *symbols.Mapping)) {
-	for i := range a.told {
-		if a.told[i].Base == base {
-			change(&a.told[i])
-		}
-	}
-}
-
-// recall loads the objects that a process had when it was read last.
-func (a *addresses) recall(told []symbols.Mapping) {
-	if a.objects == nil || len(told) == 0 {
-		return
-	}
-	for _, m := range told {
-		// Each was loaded once.
-		_ = a.load(m)
-	}
-	a.listed = true
-}
-
-// forget forgets names: an object came or went.
-func (a *addresses) forget() {
-	clear(a.known)
-	a.last = nil
-}
-
 // function is the function at an address.
 func (p *process) function(address uint64) *function {
 	a := &p.addresses
@@ -109,13 +64,28 @@ func (p *process) function(address uint64) *function {
 	f := a.known[address]
 	if f == nil {
 		f = p.nameOf(address)
-		if a.known == nil || len(a.known) >= maxFunctions {
+		if len(a.known) >= maxFunctions {
+			p.forgetAddresses()
+		}
+		bytes := nameBytes + len(f.Qualified) + len(f.Display) + len(f.Text)
+		p.hold(bytes)
+		if a.known == nil {
 			a.known = map[uint64]*function{}
 		}
 		a.known[address] = f
+		a.knownBytes += bytes
 	}
 	a.last, a.lastAddress = f, address
 	return f
+}
+
+// forgetAddresses forgets what is at which address: names are made again.
+func (p *process) forgetAddresses() {
+	a := &p.addresses
+	clear(a.known)
+	a.last = nil
+	p.hold(-a.knownBytes)
+	a.knownBytes = 0
 }
 
 func (p *process) nameOf(address uint64) *function {
@@ -192,23 +162,16 @@ func (p *process) heed(n *notice, v *ctf.Values) {
 		a.listed = true
 		p.settleAddresses()
 	case noticeObject:
-		err = a.load(n.mapping(v))
+		err = p.load(n.mapping(v))
 	case noticeBuildID:
 		base, _ := n.base.get(v)
-		if err = a.objects.SetBuildID(uint64(base), v.Bytes(n.buildID)); err == nil {
-			id := bytes.Clone(v.Bytes(n.buildID))
-			a.amend(uint64(base), func(m *symbols.Mapping) { m.BuildID, m.BuildIDFollows = id, false })
-		}
-		a.forget()
+		err = p.setBuildID(uint64(base), v.Bytes(n.buildID))
 	case noticeDebugLink:
 		base, _ := n.base.get(v)
-		link := validString(n.debugLink.get(v))
-		if err = a.objects.SetDebugLink(uint64(base), link); err == nil {
-			a.amend(uint64(base), func(m *symbols.Mapping) { m.DebugLink = link })
-		}
+		err = p.setDebugLink(uint64(base), start(n.debugLink.get(v), symbols.MaxNameBytes))
 	case noticeGone:
 		base, _ := n.base.get(v)
-		a.unload(uint64(base))
+		p.unload(uint64(base))
 	}
 	if err != nil {
 		p.trace.follower.logger.Debug("What a process says of its objects makes no sense", zap.Int64("pid", p.pid), zap.Error(err))

@@ -47,7 +47,7 @@ func BenchmarkLogRecords(b *testing.B) {
 			e := &reader.Event
 			p := plans[e.Class.Index]
 			if p == nil {
-				p = newPlan(e.Class, nil, true)
+				p = newPlan(e.Class, nil, mib)
 				plans[e.Class.Index] = p
 			}
 			p.record.write(records.AppendEmpty(), e, &reader.Packet, known)

@@ -88,7 +88,7 @@ func (t *trace) recall(key processKey) (process *process, known bool) {
 		process = newProcess(t, key, r.Begun)
 		process.next, process.program = r.Next, r.Program
 		process.started, process.startedAt = len(r.Objects) > 0, r.Begun
-		process.addresses.recall(r.Objects)
+		process.recall(r.Objects)
 		if r.Next > 0 {
 			process.breaks.add(callevent.Point(r.Next, callevent.CauseDisconnected))
 		}

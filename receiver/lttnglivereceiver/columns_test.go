@@ -59,7 +59,7 @@ func TestAFieldBecomesAnAttributeByItsType(t *testing.T) {
 			column := newColumn("f", r.Event.Class.Fields.Members[0])
 			assert.Equal(t, c.form, column.form)
 			attributes := plog.NewLogRecord().Attributes()
-			column.write(attributes, &r.Event.Values, newTexts(), &recordSize{})
+			column.write(attributes, &r.Event.Values, newTexts(), &recordSize{most: mib})
 			assert.Equal(t, c.want, attributes.AsRaw()["f"])
 		})
 	}
@@ -74,7 +74,7 @@ func TestALogRecordAllocatesOnlyWhatItConsistsOf(t *testing.T) {
 	p := openPlayed(t, dir)
 	p.merge(t, func(e *ctf.Event, packet *ctf.Packet) {
 		if plans[e.Class] == nil {
-			plans[e.Class] = newPlan(e.Class, nil, true)
+			plans[e.Class] = newPlan(e.Class, nil, mib)
 		}
 		record := plans[e.Class].record
 		made := plog.NewLogRecord()

@@ -131,12 +131,21 @@ type LimitsConfig struct {
 	// other streams, and one packet more. Half of it is for packets that others wait
 	// for; where these have no room, the others go on without them.
 	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
+	// MaxNamesBytes bounds what the names of functions and threads take that are
+	// remembered of all processes of a session. Beyond it all are forgotten, and come again.
+	MaxNamesBytes int `mapstructure:"max_names_bytes"`
+	// MaxObjectsBytes bounds what the lists of objects take that all processes of a session
+	// have loaded. What has no room is refused.
+	MaxObjectsBytes int `mapstructure:"max_objects_bytes"`
 	// MaxProcesses is how many processes of a session are followed. Beyond it the one
 	// that was silent for longest ends.
 	MaxProcesses int `mapstructure:"max_processes"`
 	// MaxWaitingEvents is how many call events of a session wait for the lists of their
 	// processes' objects. Beyond it those of the process that has most go without.
 	MaxWaitingEvents int `mapstructure:"max_waiting_events"`
+	// MaxLogRecordBytes is how large a log record may be, about. What has no room is left
+	// out or cut.
+	MaxLogRecordBytes int `mapstructure:"max_log_record_bytes"`
 	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
 	// bytes of them: whichever is reached first.
 	MaxQueuedLogs     int `mapstructure:"max_queued_logs"`
@@ -157,8 +166,13 @@ const (
 	maxRetryInterval = 3 * time.Second
 	// minPacketBytes has room for the smallest buffer that tracers are told to have.
 	minPacketBytes = 64 * kib
-	// minQueuedLogBytes has room for any record.
-	minQueuedLogBytes = mib
+	// minNamesBytes has room for the longest names, and minObjectsBytes for the objects of a
+	// small process.
+	minNamesBytes   = mib
+	minObjectsBytes = 64 * kib
+	// minLogRecordBytes has room for what a record of an ordinary program says.
+	minLogRecordBytes = 16 * kib
+	maxLogRecordBytes = 64 * mib
 )
 
 func createDefaultConfig() *Config {
@@ -182,8 +196,11 @@ func createDefaultConfig() *Config {
 			MaxMetadataBytes:        ctf.MaxMetadataBytes,
 			MaxSessionMetadataBytes: 128 * mib,
 			MaxWaitingBytes:         64 * mib,
+			MaxNamesBytes:           128 * mib,
+			MaxObjectsBytes:         64 * mib,
 			MaxProcesses:            1024,
 			MaxWaitingEvents:        100_000,
+			MaxLogRecordBytes:       mib,
 			MaxQueuedLogs:           100_000,
 			MaxQueuedLogBytes:       64 * mib,
 		},

@@ -43,8 +43,12 @@ type follower struct {
 	// followed is how many processes are followed, and waiting how many of their call events
 	// wait for names, in all traces.
 	followed, waiting int
-	// names is how many bytes of names their processes remember.
-	names   int
+	// names is how many bytes of names their processes remember; forgetting says that they
+	// are forgetting them.
+	names      int
+	forgetting bool
+	// objects is how many bytes the lists of their objects take.
+	objects int
 	backoff *backoff.Backoff
 	// saved is when positions were stored last.
 	saved time.Time
@@ -267,6 +271,21 @@ func (f *follower) noteNoState() {
 		f.warned[what] = true
 		f.logger.Info("Processes don't tell their state, so calls may be paired across lttng stop and start: record it with lttng enable-event --userspace 'lttng_ust_statedump:*'")
 	}
+}
+
+// noteNames says, once for the session, that names had no room.
+func (f *follower) noteNames(forgotten int) {
+	const what = "names"
+	if !f.warned[what] {
+		f.warned[what] = true
+		f.logger.Info("Names of functions and threads have no room: they are forgotten and come again, which costs time. Raise limits.max_names_bytes",
+			zap.Int("forgotten", forgotten), zap.Int("max_names_bytes", f.env.config.Limits.MaxNamesBytes))
+	}
+}
+
+// warnNoRoom says, once for the session, that objects have no room.
+func (f *follower) warnNoRoom(err error) {
+	f.warnOnce("objects", "An object has no room: functions in it go by their addresses", zap.Error(err))
 }
 
 func (f *follower) warnNoProcess(event string) {

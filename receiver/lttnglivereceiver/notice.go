@@ -108,6 +108,6 @@ func (n *notice) mapping(v *ctf.Values) symbols.Mapping {
 	size, _ := n.size.get(v)
 	follows, _ := n.hasBuildID.get(v)
 	return symbols.Mapping{
-		Base: uint64(base), Size: uint64(size), Path: validString(n.path.get(v)), BuildIDFollows: follows != 0,
+		Base: uint64(base), Size: uint64(size), Path: validString(start(n.path.get(v), symbols.MaxPathBytes)), BuildIDFollows: follows != 0,
 	}
 }

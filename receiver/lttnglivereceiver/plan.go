@@ -28,8 +28,9 @@ type plan struct {
 	record *recordPlan
 }
 
-// newPlan works out what to do with events of a class.
-func newPlan(class *ctf.EventClass, rules map[string]rulePart, logs bool) *plan {
+// newPlan works out what to do with events of a class. Log records of them have so many
+// bytes at most; 0: none are made.
+func newPlan(class *ctf.EventClass, rules map[string]rulePart, recordBytes int) *plan {
 	p := &plan{
 		name:      class.Name,
 		vpid:      contextNumber(class, "vpid", "pid"),
@@ -40,8 +41,8 @@ func newPlan(class *ctf.EventClass, rules map[string]rulePart, logs bool) *plan 
 		notice:    newNotice(class),
 		call:      newCallPlan(class, rules),
 	}
-	if logs {
-		p.record = newRecordPlan(class, p)
+	if recordBytes > 0 {
+		p.record = newRecordPlan(class, p, recordBytes)
 	}
 	return p
 }

@@ -36,6 +36,7 @@ func (f *follower) follow(more int) {
 // forget gives up following a process that was ended.
 func (p *process) forget() {
 	t := p.trace
+	p.forgetObjects()
 	delete(t.processes, p.key)
 	t.follower.follow(-1)
 	if t.last == p {

@@ -49,8 +49,9 @@ type recordPlan struct {
 	hasThread, hasPlace bool
 
 	columns []column
-	// beyond is how many values have no column, bytes what a record takes beside its values.
-	beyond, bytes int
+	// beyond is how many values have no column, bytes what a record takes beside its values,
+	// and most what it may take with them.
+	beyond, bytes, most int
 	// cpu is the number of the CPU, in the packet's context.
 	cpu number
 	// attributes is how many attributes a record has at most.
@@ -96,9 +97,10 @@ const (
 	providerTracelog = "lttng_ust_tracelog"
 )
 
-// newRecordPlan works out how events of a class become log records.
-func newRecordPlan(class *ctf.EventClass, p *plan) *recordPlan {
-	r := &recordPlan{bytes: bytesOfRecord, thread: [2]number{p.vtid}, threadName: [2]text{p.procname}}
+// newRecordPlan works out how events of a class become log records of at most so many
+// bytes.
+func newRecordPlan(class *ctf.EventClass, p *plan, most int) *recordPlan {
+	r := &recordPlan{bytes: bytesOfRecord, most: most, thread: [2]number{p.vtid}, threadName: [2]text{p.procname}}
 	if class.Meta.HasLogLevel {
 		r.severity = tracepointSeverity(class.Meta.LogLevel)
 	}
@@ -202,7 +204,7 @@ func (r *recordPlan) addColumns(class *ctf.EventClass, used map[*ctf.Field]bool)
 				key = "context." + key
 			}
 			taken[key] = true
-			if len(key) > maxNameBytes || len(r.columns) >= maxAttributes {
+			if len(key) > maxNameBytes || len(r.columns) >= maxAttributes || r.bytes+len(key) > r.most {
 				r.beyond++
 				continue
 			}
@@ -215,7 +217,7 @@ func (r *recordPlan) addColumns(class *ctf.EventClass, used map[*ctf.Field]bool)
 // write writes the record, all but its times, and says how large it is.
 func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, known *texts) (size recordSize) {
 	v := &e.Values
-	size = recordSize{bytes: r.bytes, leftOut: r.beyond}
+	size = recordSize{bytes: r.bytes, most: r.most, leftOut: r.beyond}
 	l.SetEventName(r.name)
 	s := r.severity
 	if r.severityOf != nil {

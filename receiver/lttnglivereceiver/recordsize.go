@@ -6,10 +6,6 @@ package lttnglivereceiver
 import "strings"
 
 const (
-	// maxRecordBytes is how large a log record may be, about. Exporters and what they send
-	// to refuse more than a few MiB; and a packet of a few bytes can have a value that
-	// takes many as a record has it.
-	maxRecordBytes = mib
 	// maxAttributes is how many attributes a record, and members a map in it, may have.
 	maxAttributes = 1024
 	// maxNameBytes is how long names may be: of events, attributes, loggers, functions,
@@ -17,14 +13,16 @@ const (
 	maxNameBytes = 4 * kib
 )
 
-// recordSize is how large a log record has become, and how many of its values were left
-// out or cut, because they are too large.
-type recordSize struct{ bytes, leftOut int }
+// recordSize is how large a log record has become of what it may have at most, and how
+// many of its values were left out or cut, because they are too large: exporters and what
+// they send to refuse more than a few MiB, and a packet of a few bytes can have a value
+// that takes many as a record has it.
+type recordSize struct{ bytes, most, leftOut int }
 
 // take takes so many bytes more, and reports whether there was room for them.
 func (s *recordSize) take(n int) bool {
 	s.bytes += n
-	return s.bytes <= maxRecordBytes
+	return s.bytes <= s.most
 }
 
 // leaveOut notes that a value is left out, before which the record had so many bytes.
@@ -45,7 +43,7 @@ func (s *recordSize) name(b []byte) []byte {
 
 // text is a text that is not too long for what has room yet.
 func (s *recordSize) text(text string) string {
-	if most := max(0, maxRecordBytes-s.bytes); len(text) > most {
+	if most := max(0, s.most-s.bytes); len(text) > most {
 		s.leftOut++
 		text = strings.ToValidUTF8(strings.Clone(text[:most]), "")
 	}

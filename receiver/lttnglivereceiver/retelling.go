@@ -79,12 +79,14 @@ func (p *process) retold() {
 		p.trace.replace(p, again)
 		return
 	}
-	for _, old := range again.before {
+	for i := range again.before {
+		old := &again.before[i]
+		p.holdObjects(-bytesOf(old))
 		if !slices.ContainsFunc(a.told, func(m symbols.Mapping) bool { return m.Base == old.Base }) {
 			a.objects.Unmap(old.Base)
 		}
 	}
-	a.forget()
+	p.forgetAddresses()
 	a.listed = true
 	p.settleAddresses()
 }
@@ -96,13 +98,14 @@ func (t *trace) replace(old *process, again retelling) {
 	old.breaks.finish(old.next)
 	old.breaks.add(callevent.Interval(again.from, old.next, callevent.CauseSuspended))
 	old.end(callevent.CauseEnded)
+	old.forgetObjects()
 
 	p := newProcess(t, old.key, again.nanos)
 	p.program, p.started, p.startedAt, p.seen = again.program, true, again.nanos, old.seen
 	if p.program == "" {
 		p.program = old.program
 	}
-	p.addresses.recall(told)
+	p.recall(told)
 	if t.losses > 0 {
 		p.breaks.begin(p.next, t.lossCause)
 	}

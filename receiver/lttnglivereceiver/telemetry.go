@@ -119,6 +119,12 @@ func (t *telemetry) brokeOff(cause callevent.Cause) {
 	t.builder.ReceiverLttngLiveBreaks.Add(background, 1, t.causes[cause])
 }
 
+func (t *telemetry) namesForgotten(n int64) {
+	t.builder.ReceiverLttngLiveNamesForgotten.Add(background, n)
+}
+
+func (t *telemetry) objectRefused() { t.builder.ReceiverLttngLiveObjectsRefused.Add(background, 1) }
+
 func (t *telemetry) namesUnknown(functions int64) {
 	t.builder.ReceiverLttngLiveNamesUnknown.Add(background, functions)
 }

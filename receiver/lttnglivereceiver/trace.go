@@ -173,7 +173,11 @@ func (t *trace) makePlans() {
 func (t *trace) plan(class *ctf.EventClass) *plan {
 	p := t.plans[class.Index]
 	if p == nil {
-		p = newPlan(class, t.follower.rules, t.follower.logs != nil)
+		recordBytes := 0
+		if t.follower.logs != nil {
+			recordBytes = t.env.config.Limits.MaxLogRecordBytes
+		}
+		p = newPlan(class, t.follower.rules, recordBytes)
 		t.plans[class.Index] = p
 	}
 	return p

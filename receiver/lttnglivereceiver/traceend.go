@@ -33,6 +33,9 @@ func (t *trace) endProcesses(cause callevent.Cause) {
 		p.end(cause)
 	}
 	if cause != callevent.CauseShutdown {
+		for _, p := range t.processes {
+			p.forgetObjects()
+		}
 		t.follower.follow(-len(t.processes))
 		clear(t.processes)
 		t.last = nil

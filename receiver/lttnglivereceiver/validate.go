@@ -111,9 +111,13 @@ func (c *LimitsConfig) validate() error {
 		setting.Between("limits.max_metadata_bytes", c.MaxMetadataBytes, minPacketBytes, ctf.MaxMetadataBytes),
 		setting.Between("limits.max_session_metadata_bytes", c.MaxSessionMetadataBytes, minPacketBytes, math.MaxInt),
 		setting.Between("limits.max_waiting_bytes", c.MaxWaitingBytes, mib, math.MaxInt),
+		setting.Between("limits.max_names_bytes", c.MaxNamesBytes, minNamesBytes, math.MaxInt),
+		setting.Between("limits.max_objects_bytes", c.MaxObjectsBytes, minObjectsBytes, math.MaxInt),
 		setting.Between("limits.max_processes", c.MaxProcesses, 1, 1_000_000),
 		setting.Between("limits.max_waiting_events", c.MaxWaitingEvents, 1, 100_000_000),
 		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
-		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
+		setting.Between("limits.max_log_record_bytes", c.MaxLogRecordBytes, minLogRecordBytes, maxLogRecordBytes),
+		// Any record has to have room.
+		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, max(mib, c.MaxLogRecordBytes), math.MaxInt),
 	)
 }

@@ -17,6 +17,9 @@ type allocations struct {
 	sites          map[site]allocated
 	// folded counts how often a pair had no room.
 	folded int64
+	// named is the file under way, as it was sent, and file its number.
+	named []byte
+	file  int32
 }
 
 // site is where objects of a class were allocated.
@@ -29,8 +32,14 @@ func newAllocations(classes *names, limits *LimitsConfig) *allocations {
 	return &allocations{classes: classes, files: newNames(limits.MaxFiles), max: limits.MaxSites, sites: map[site]allocated{}}
 }
 
+// begin begins a snapshot.
+func (a *allocations) begin() { a.named, a.file = nil, nameUnknown }
+
 func (a *allocations) add(of *rbkit.Allocation) {
-	at := site{a.classes.class(of.Class), a.files.file(of.File)}
+	if !sameText(of.File, a.named) {
+		a.named, a.file = of.File, a.files.file(of.File)
+	}
+	at := site{a.classes.class(of.Class), a.file}
 	before, known := a.sites[at]
 	if !known && len(a.sites) >= a.max {
 		a.folded++
@@ -41,6 +50,12 @@ func (a *allocations) add(of *rbkit.Allocation) {
 		objects: plus(before.objects, of.Count, 1),
 		bytes:   plus(before.bytes, of.Count, of.Size),
 	}
+}
+
+// sameText reports whether two texts are the same bytes of a message. All allocations of a
+// file have its name, which may be long: it is not looked at for each.
+func sameText(a, b []byte) bool {
+	return len(a) == len(b) && (a == nil) == (b == nil) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // plus is n and so many times each, or the largest number where that is more.

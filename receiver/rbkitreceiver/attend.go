@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
@@ -64,16 +65,29 @@ func (s *server) command(ctx context.Context) {
 	defer stopCollect()
 	dump, stopDump := every(config.ObjectSpaceSnapshotInterval)
 	defer stopDump()
+	// again is when a state that could not be corrected is tried again; nil: it was.
+	var again <-chan time.Time
+	pauses := backoff.New(config.Reconnect)
+	correct := func() {
+		again = nil
+		if s.correct(ctx) {
+			pauses.Reset()
+		} else {
+			again = time.After(pauses.Pause())
+		}
+	}
 	s.control.correctSoon()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-state:
-			s.correct(ctx)
+			correct()
+		case <-again:
+			correct()
 		case <-s.control.soon:
 			s.meet(ctx)
-			s.correct(ctx)
+			correct()
 		case <-collect:
 			s.control.order(ctx, rbkit.TriggerGC)
 		case <-dump:
@@ -91,13 +105,12 @@ func every(interval time.Duration) (ticks <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-// correct corrects the state of the server, and remembers by what clock it samples.
-func (s *server) correct(ctx context.Context) {
-	hello, ok := s.control.correct(ctx)
-	if !ok {
-		return
-	}
-	s.mu.Lock()
-	s.setClock(&hello)
-	s.mu.Unlock()
+// correct corrects the state of the server, and remembers by what clock it samples. ok is
+// false where the server doesn't answer.
+func (s *server) correct(ctx context.Context) (ok bool) {
+	return s.control.correct(ctx, func(h *rbkit.HandshakeReply) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.process.samples.state(h)
+	})
 }

@@ -53,8 +53,10 @@ type bed struct {
 	said      *observer.ObservedLogs
 	telemetry *componenttest.Telemetry
 	next      sharedreceiver.Signals
-	making    sync.Once
-	made      component.Component
+	// prepare changes what the receiver is made of; nil: nothing does.
+	prepare func(*environment)
+	making  sync.Once
+	made    component.Component
 }
 
 // option changes what a receiver is made with.
@@ -105,6 +107,9 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	r, err := newReceiver(settings, config)
 	require.NoError(t, err)
 	b.receiver = r
+	if b.prepare != nil {
+		b.prepare(r.env)
+	}
 	return b
 }
 

@@ -135,34 +135,36 @@ func (c *control) correctSoon() {
 	}
 }
 
-// correct switches on what is wanted and is off, and has the server confirm it. It gives
-// the state at the end, if the server says it.
-func (c *control) correct(ctx context.Context) (rbkit.HandshakeReply, bool) {
+// correct switches on what is wanted and is off, and has the server confirm it. said is told
+// each time what the server says of itself. ok is false where it doesn't answer.
+func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply)) (ok bool) {
 	h, ok := c.handshake(ctx)
 	if !ok {
-		return h, false
+		return false
 	}
+	said(&h)
 	c.switched.seen(h)
 	if c.isRight(h) {
-		return h, true
+		return true
 	}
 	for _, command := range c.missing(h) {
 		// It may have it, also where its answer doesn't come any more.
 		c.switched.note(command)
 		if !c.order(ctx, command) {
-			return h, false
+			return false
 		}
 	}
 	if h, ok = c.handshake(ctx); !ok {
-		return h, false
+		return false
 	}
+	said(&h)
 	if c.isRight(h) {
 		c.ignored.Over()
 	} else if since, say := c.ignored.Say(c.env.now()); say {
 		c.logger.Warn("The server has not switched on what it was told to",
 			zap.Bool("memory_profile", h.ObjectTraceEnabled), zap.Bool("cpu_profile", h.CPUProfiling), zap.Int("times_since_last_line", since))
 	}
-	return h, true
+	return true
 }
 
 func (c *control) isRight(h rbkit.HandshakeReply) bool { return len(c.missing(h)) == 0 }

@@ -13,6 +13,8 @@ import (
 // dumps puts the parts of dumps of all objects together, one dump at a time.
 type dumps struct {
 	classes *names
+	// tracked are the objects of which a dump says whether they are still there.
+	tracked *tracked
 	// maxObjects is of how many objects references are checked.
 	maxObjects int
 	open       *dump
@@ -55,6 +57,7 @@ func (d *dumps) part(millis int64, p rbkit.Part, now time.Time) {
 	}
 	if d.open == nil {
 		d.open = &dump{correlation: p.Correlation, millis: millis, announced: p.Objects}
+		d.tracked.dumpBegins()
 		if d.finished != nil {
 			d.open.references = newReferences(d.maxObjects)
 		}
@@ -76,6 +79,7 @@ func (d *dumps) object(o *rbkit.Object) {
 	open.live.objects.add(class, 1)
 	open.live.bytes.add(class, size)
 	open.references.object(o)
+	d.tracked.dumped(o.ID)
 	if open.complete() {
 		d.finish()
 	}
@@ -98,6 +102,7 @@ func (d *dumps) finish() {
 	if done.complete() {
 		d.complete++
 		d.live = done.live
+		d.tracked.dumpEnds()
 	} else {
 		d.incomplete++
 	}
@@ -110,7 +115,7 @@ func (d *dumps) finish() {
 type references struct {
 	max int
 	// seen are the objects that came, waiting what those refer to that had not come yet.
-	seen    map[uint64]struct{}
+	seen    *idSet
 	waiting []reference
 	// objects is how many objects there were, and total how many references they had.
 	objects uint32
@@ -129,7 +134,7 @@ type reference struct {
 const referencesPerObject = 4
 
 func newReferences(maxObjects int) references {
-	return references{max: maxObjects, seen: map[uint64]struct{}{}}
+	return references{max: maxObjects, seen: newIDSet()}
 }
 
 func (r *references) object(o *rbkit.Object) {
@@ -137,14 +142,14 @@ func (r *references) object(o *rbkit.Object) {
 	if r.overflow || r.seen == nil {
 		return
 	}
-	if len(r.seen) >= r.max {
+	if r.seen.len() >= r.max {
 		r.giveUp()
 		return
 	}
-	r.seen[o.ID] = struct{}{}
+	r.seen.add(o.ID)
 	r.objects++
 	for id := range o.References.All() {
-		if _, came := r.seen[id]; came {
+		if r.seen.has(id) {
 			continue
 		}
 		if len(r.waiting) >= referencesPerObject*r.max {
@@ -163,7 +168,7 @@ func (r *references) giveUp() { r.overflow, r.seen, r.waiting = true, nil, nil }
 func (r *references) nowhere() (dangling, objects int64, known bool) {
 	last := uint32(0)
 	for _, w := range r.waiting {
-		if _, came := r.seen[w.to]; came {
+		if r.seen.has(w.to) {
 			continue
 		}
 		dangling++

@@ -11,6 +11,9 @@ import "github.com/callbraid/callbraid/internal/rbkit"
 func (p *process) read(r *rbkit.Reader) (over bool, err error) {
 	p.header(r.Header())
 	for r.Next() {
+		if p.interruption.came() {
+			return false, errShutdown
+		}
 		e := r.Event()
 		if e.Kind == rbkit.GCStats && p.stats.fell(e.Stats) {
 			return true, nil
@@ -25,6 +28,9 @@ func (p *process) readOn(r *rbkit.Reader) error {
 	p.header(r.Header())
 	p.event(r.Event())
 	for r.Next() {
+		if p.interruption.came() {
+			return errShutdown
+		}
 		p.event(r.Event())
 	}
 	return r.Err()
@@ -78,13 +84,16 @@ func (p *process) dumpedObject(o *rbkit.Object) {
 
 // allocated is told of what was allocated since the last snapshot.
 func (p *process) allocated(millis int64, s rbkit.Snapshot) {
-	p.snapshots.begin(millis)
+	p.snapshots.begin(millis, s.Size())
 	for id, frames := range s.AllStacks() {
 		p.snapshots.stack(id, frames)
 	}
+	p.allocations.begin()
 	for a := range s.AllAllocations() {
+		if p.interruption.came() {
+			return
+		}
 		p.allocations.add(&a)
-		p.snapshots.allocation(&a)
+		p.snapshots.allocation(&a, &p.interruption)
 	}
-	p.snapshots.end()
 }

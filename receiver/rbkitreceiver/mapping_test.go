@@ -4,9 +4,11 @@
 package rbkitreceiver
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -183,7 +185,8 @@ func TestDumpsArePutTogether(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var last *dump
-			d := &dumps{classes: newNames(10), maxObjects: 10, finished: func(d *dump) { last = d }}
+			objects := newObjects(newNames(10), 10)
+			d := &dumps{classes: objects.classes, tracked: &objects.tracked, maxObjects: 10, finished: func(d *dump) { last = d }}
 			c.do(d)
 			assert.Equal(t, [...]int64{c.complete, c.incomplete}, [...]int64{d.complete, d.incomplete})
 			live := int64(0)
@@ -197,6 +200,49 @@ func TestDumpsArePutTogether(t *testing.T) {
 				assert.Equal(t, [...]int64{c.nowhere, c.dangling}, [...]int64{nowhere, dangling})
 			}
 		})
+	}
+}
+
+func trackedIDs(t *tracked) (ids []uint64) {
+	for _, g := range t.generations() {
+		ids = slices.AppendSeq(ids, maps.Keys(g))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestADumpSaysWhichObjectsAreStillThere(t *testing.T) {
+	dumped := dumper(t)
+	for name, c := range map[string]struct {
+		announced uint64
+		want      []uint64
+	}{
+		"complete":   {3, []uint64{2, 3, 5, 6}},
+		"incomplete": {4, []uint64{1, 2, 3, 4, 5, 6}},
+	} {
+		o := newObjects(newNames(10), 8) // so that there are two generations
+		d := &dumps{classes: o.classes, tracked: &o.tracked}
+		for id := range uint64(5) {
+			o.create(1+id, []byte("A"))
+		}
+		o.destroy(5)
+		o.create(5, nil) // hidden, which dumps may leave out
+		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Here: 2}, recorded)
+		d.object(dumped(2))
+		o.create(6, []byte("A")) // after the dump was made
+		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Here: 1}, recorded)
+		d.object(dumped(3))
+		d.object(dumped(7)) // was there before anything was told
+		d.finish()
+		assert.Equal(t, c.want, trackedIDs(&o.tracked), name)
+		// What a dump left out that was not complete is left out by the next one as well.
+		d.part(1, rbkit.Part{Correlation: 2, Objects: 1, Here: 1}, recorded)
+		d.object(dumped(6))
+		assert.Equal(t, []uint64{5, 6}, trackedIDs(&o.tracked), name)
+		o.destroy(6)
+		o.destroy(3)
+		assert.EqualValues(t, 2, o.destroyed[firstName], "5 and 6")
+		assert.EqualValues(t, 1, o.destroyed[nameUnknown], "3")
 	}
 }
 
@@ -449,4 +495,65 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 		}
 	}
 	assert.EqualValues(t, 6145, samples, "none is lost")
+}
+
+func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
+	b := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
+	env := b.receiver.env
+	env.ctx = context.Background()
+	env.profiles = newProfileSink(env, b.profiles)
+	s := samples{env: env, origin: newOrigin(env.config, &env.config.Servers[0], nil, nil, recorded, 0)}
+	most := 0
+	// Few frames, so that the tables stay small, in long stacks.
+	const stacks, depth, times = 120, 4000, 3
+	for i := range stacks {
+		frames, random := make([]rbkit.Frame, depth), rand.New(rand.NewPCG(uint64(i), 0))
+		for j := range frames {
+			frames[j] = rbkit.Frame{Method: fmt.Appendf(nil, "method%d", random.IntN(7)), File: []byte("a/long/path/of/a.rb")}
+		}
+		e := read(t, rbkit.Documented, func(c *rbkit.Collection) error { return c.Sample(1, frames) })
+		for range times {
+			s.add(1, e.Frames, recorded)
+		}
+		most = max(most, s.toldBytes)
+	}
+	s.flush()
+	assert.LessOrEqual(t, most, maxToldBytes)
+	assert.Greater(t, most, maxToldBytes/2)
+	env.profiles.Close()
+	total := int64(0)
+	for _, p := range b.profiles.AllProfiles() {
+		checkValid(t, p)
+		for _, sample := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
+			total += sample.Values().At(0)
+		}
+	}
+	assert.EqualValues(t, stacks*times, total)
+}
+
+func TestTheClockOfSamplesIsKnownOrNotSaid(t *testing.T) {
+	off := func(clock string) *rbkit.HandshakeReply { return &rbkit.HandshakeReply{Clock: clock} }
+	on := func(clock string) *rbkit.HandshakeReply {
+		return &rbkit.HandshakeReply{Clock: clock, CPUProfiling: true}
+	}
+	for name, c := range map[string]struct {
+		said []*rbkit.HandshakeReply
+		want string
+	}{
+		"nothing":                          {nil, ""},
+		"found on":                         {[]*rbkit.HandshakeReply{on("cpu")}, "cpu"},
+		"found off":                        {[]*rbkit.HandshakeReply{off("cpu")}, "cpu"},
+		"the same again":                   {[]*rbkit.HandshakeReply{on("cpu"), on("cpu")}, "cpu"},
+		"set while it is off":              {[]*rbkit.HandshakeReply{off("wall"), off("cpu")}, "cpu"},
+		"set and switched on":              {[]*rbkit.HandshakeReply{off("wall"), on("cpu")}, "cpu"},
+		"set while it is on":               {[]*rbkit.HandshakeReply{on("wall"), on("cpu")}, ""},
+		"set while it is on, said again":   {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), on("cpu")}, ""},
+		"set while it is on, started anew": {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), off("cpu"), on("cpu")}, "cpu"},
+	} {
+		var s samples
+		for _, h := range c.said {
+			s.state(h)
+		}
+		assert.Equal(t, c.want, s.clock, name)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
@@ -101,16 +102,27 @@ func (s *server) meet(ctx context.Context) {
 	}
 }
 
-// ask asks the server who it is.
+// ask asks the server who it is, again while there is time: the socket that answers may be
+// there a moment after the one that publishes.
 func (s *server) ask(ctx context.Context, peer net.Addr) identity {
 	if s.control == nil {
 		return identity{}
 	}
-	hello, ok := s.control.handshake(ctx)
-	if !ok {
-		return identity{}
+	until, pauses := s.env.now().Add(s.env.config.Timeout), backoff.New(s.env.config.Reconnect)
+	for {
+		if hello, ok := s.control.handshake(ctx); ok {
+			return identity{hello: &hello, local: findLocal(peer, &hello)}
+		}
+		pause := pauses.Pause()
+		if s.env.now().Add(pause).After(until) {
+			return identity{}
+		}
+		select {
+		case <-ctx.Done():
+			return identity{}
+		case <-time.After(pause):
+		}
 	}
-	return identity{hello: &hello, local: findLocal(peer, &hello)}
 }
 
 // settle ends a meeting: it is known who the server is, or will not be. Messages that came
@@ -121,6 +133,7 @@ func (s *server) settle(who identity) {
 		s.begin(who)
 	} else if who.hello != nil {
 		s.who = who
+		s.process.samples.state(who.hello)
 	}
 	s.met = who
 	if s.control != nil {

@@ -5,7 +5,10 @@ package rbkitreceiver
 
 import (
 	"context"
+	"net"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -297,4 +300,49 @@ func TestStatisticsOfOneLifeDontFall(t *testing.T) {
 		e := read(t, rbkit.Released, func(into *rbkit.Collection) error { return into.Stats(1, []rbkit.Stat{c.now}) })
 		assert.Equal(t, c.fell, s.fell(e.Stats), name)
 	}
+}
+
+// refusing is an option: nothing can be asked before the test allows it.
+func refusing(allowed *atomic.Bool, tries *atomic.Int32) option {
+	return func(b *bed, c *Config) {
+		c.MemoryProfile, c.StateInterval = true, time.Hour
+		request := c.Servers[0].Request
+		b.prepare = func(env *environment) {
+			env.dial = func(ctx context.Context, address string) (net.Conn, error) {
+				if address == request && !allowed.Load() {
+					tries.Add(1)
+					return nil, syscall.ECONNREFUSED
+				}
+				return dialTCP(ctx, address)
+			}
+		}
+	}
+}
+
+func TestASocketThatIsThereALittleLaterIsAskedAllTheSame(t *testing.T) {
+	var allowed atomic.Bool
+	var tries atomic.Int32
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), patiently, refusing(&allowed, &tries))
+	server.awaitSubscriber()
+	server.publishObject(20, "A")
+	b.await("tries", func() bool { return tries.Load() > 2 })
+	allowed.Store(true)
+	b.await("the object", func() bool { return b.counter("messages") == 1 })
+	assert.EqualValues(t, released.PID, b.pid())
+	b.await("the state", func() bool { return server.State().ObjectTraceEnabled })
+}
+
+func TestAServerThatBeginsToAnswerIsSwitchedOn(t *testing.T) {
+	var allowed atomic.Bool
+	var tries atomic.Int32
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), refusing(&allowed, &tries), func(_ *bed, c *Config) { c.Timeout = 100 * time.Millisecond })
+	b.awaitSaid("Connected to the server")
+	assert.Zero(t, b.pid(), "it has not said who it is in time")
+	before := tries.Load()
+	b.await("tries", func() bool { return tries.Load() > before+2 })
+	allowed.Store(true)
+	b.await("the state", func() bool { return server.State().ObjectTraceEnabled })
+	b.awaitSaid("The server answers requests again")
 }

@@ -39,13 +39,24 @@ func (o *objects) destroy(id uint64) { o.destroyed.add(o.tracked.remove(id), 1) 
 // the old one is forgotten.
 type tracked struct {
 	half       int
-	young, old map[uint64]int32
+	young, old generation
 	// forgotten counts objects that were forgotten.
 	forgotten int64
+	// dump is the number of the last dump that has begun.
+	dump uint32
+}
+
+// generation is objects by their IDs.
+type generation map[uint64]trackedObject
+
+// trackedObject is of a class, and was known to live when the dump of a number had begun.
+type trackedObject struct {
+	class int32
+	dump  uint32
 }
 
 func newTracked(limit int) tracked {
-	return tracked{half: max(limit/2, 1), young: map[uint64]int32{}, old: map[uint64]int32{}}
+	return tracked{half: max(limit/2, 1), young: generation{}, old: generation{}}
 }
 
 func (t *tracked) add(id uint64, class int32) {
@@ -54,18 +65,45 @@ func (t *tracked) add(id uint64, class int32) {
 		t.old, t.young = t.young, t.old
 		clear(t.young)
 	}
-	t.young[id] = class
+	t.young[id] = trackedObject{class: class, dump: t.dump}
 }
 
 // remove forgets an object and says of which class it was.
 func (t *tracked) remove(id uint64) int32 {
-	for _, generation := range [...]map[uint64]int32{t.young, t.old} {
-		if class, ok := generation[id]; ok {
-			delete(generation, id)
-			return class
+	for _, g := range t.generations() {
+		if o, ok := g[id]; ok {
+			delete(g, id)
+			return o.class
 		}
 	}
 	return nameUnknown
+}
+
+func (t *tracked) generations() [2]generation { return [...]generation{t.young, t.old} }
+
+// dumpBegins is told of the begin of a dump of all objects, and dumped of each object of it.
+func (t *tracked) dumpBegins() { t.dump++ }
+
+func (t *tracked) dumped(id uint64) {
+	for _, g := range t.generations() {
+		if o, ok := g[id]; ok {
+			g[id] = trackedObject{class: o.class, dump: t.dump}
+			return
+		}
+	}
+}
+
+// dumpEnds is told that all objects of the dump came. What was there before it and is not
+// in it was destroyed in a message that was lost, or while nothing was told of objects.
+// Servers don't dump all objects that Ruby hides.
+func (t *tracked) dumpEnds() {
+	for _, g := range t.generations() {
+		for id, o := range g {
+			if o.dump != t.dump && o.class != nameHidden {
+				delete(g, id)
+			}
+		}
+	}
 }
 
 func (t *tracked) len() int { return len(t.young) + len(t.old) }

@@ -24,15 +24,16 @@ type process struct {
 	counted bool
 	unknown int64
 
-	classes     *names
-	stats       stats
-	cycles      cycles
-	objects     *objects
-	dumps       dumps
-	records     objectRecords
-	allocations *allocations
-	samples     samples
-	snapshots   snapshots
+	classes      *names
+	stats        stats
+	cycles       cycles
+	objects      *objects
+	dumps        dumps
+	records      objectRecords
+	allocations  *allocations
+	samples      samples
+	snapshots    snapshots
+	interruption interruption
 	// said is what of the counts above the receiver's own counters were told.
 	said said
 }
@@ -44,12 +45,14 @@ func newProcess(env *environment, of *origin) *process {
 		env: env, origin: of, classes: classes,
 		stats:       stats{},
 		objects:     newObjects(classes, limits.MaxTrackedObjects),
-		dumps:       dumps{classes: classes, maxObjects: limits.MaxDumpObjects},
 		records:     objectRecords{env: env, origin: of},
 		allocations: newAllocations(classes, limits),
 		samples:     samples{env: env, origin: of},
 		snapshots:   snapshots{env: env, origin: of},
+
+		interruption: interruption{ctx: env.ctx},
 	}
+	p.dumps = dumps{classes: classes, tracked: &p.objects.tracked, maxObjects: limits.MaxDumpObjects}
 	if env.spans != nil {
 		p.cycles.finished = func(c *cycle) { env.spans.Add(cycleParcel{cycle: *c, origin: of, resource: of.resource}) }
 	}
@@ -77,6 +80,7 @@ func (p *process) message(bytes int, now time.Time) {
 // attend hands on what is old enough.
 func (p *process) attend(now time.Time) {
 	p.now = now
+	p.snapshots.handOn()
 	p.samples.attend(now)
 	p.dumps.attend(now)
 	p.records.flush()
@@ -84,6 +88,7 @@ func (p *process) attend(now time.Time) {
 
 // finish hands on everything: nothing follows.
 func (p *process) finish() {
+	p.snapshots.handOn()
 	p.samples.flush()
 	p.dumps.finish()
 	p.records.flush()

@@ -42,7 +42,10 @@ type dictionary struct {
 	frames map[string]frameIndexes
 	// bytes is what the tables take in memory, about.
 	bytes int
-	// key is that of a stack or a frame, used again.
+	// work is how much was looked for: one for each entry, for each byte of its texts and
+	// for each location of a stack.
+	work int
+	// key is that of a stack, used again.
 	key []byte
 }
 
@@ -92,6 +95,7 @@ func newDictionary(tables pprofile.ProfilesDictionary) *dictionary {
 
 // text is the index of a text, in bytes of a message.
 func (d *dictionary) text(b []byte) int32 {
+	d.work += 1 + len(b)
 	if i, ok := d.strings[string(b)]; ok {
 		return i
 	}
@@ -99,6 +103,7 @@ func (d *dictionary) text(b []byte) int32 {
 }
 
 func (d *dictionary) string(s string) int32 {
+	d.work += 1 + len(s)
 	if i, ok := d.strings[s]; ok {
 		return i
 	}
@@ -109,24 +114,21 @@ func (d *dictionary) string(s string) int32 {
 	return i
 }
 
-// maxFrameKey is how long the key of a frame may be that is kept.
+// maxFrameKey is how long what servers say of a frame may be that is kept.
 const maxFrameKey = 1024
 
 // frame is where the tables have a frame, as a method of which it is not known which line
 // runs.
 func (d *dictionary) frame(f *rbkit.Frame) frameIndexes {
-	d.key = binary.LittleEndian.AppendUint64(d.key[:0], f.Line)
-	d.key = binary.LittleEndian.AppendUint32(d.key, uint32(len(f.Label)))
-	d.key = binary.LittleEndian.AppendUint32(d.key, uint32(len(f.Method)))
-	d.key = append(append(append(d.key, f.Label...), f.Method...), f.File...)
-	if known, ok := d.frames[string(d.key)]; ok {
+	d.work += 1 + len(f.Told)
+	if known, ok := d.frames[string(f.Told)]; ok {
 		return known
 	}
 	function, native := d.method(f)
 	made := frameIndexes{function: function, location: d.location(locationKey{function: function, native: native})}
-	if len(d.key) <= maxFrameKey {
-		d.frames[string(d.key)] = made
-		d.bytes += bytesOfString + len(d.key)
+	if f.Told != nil && len(f.Told) <= maxFrameKey {
+		d.frames[string(f.Told)] = made
+		d.bytes += bytesOfString + len(f.Told)
 	}
 	return made
 }
@@ -153,6 +155,7 @@ func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 const maxLine = 1 << 31
 
 func (d *dictionary) function(key functionKey) int32 {
+	d.work++
 	if i, ok := d.functions[key]; ok {
 		return i
 	}
@@ -169,6 +172,7 @@ func (d *dictionary) function(key functionKey) int32 {
 
 // location is the index of a place in a function; line 0: it is not known which line.
 func (d *dictionary) location(key locationKey) int32 {
+	d.work++
 	if i, ok := d.locations[key]; ok {
 		return i
 	}
@@ -190,6 +194,7 @@ func (d *dictionary) location(key locationKey) int32 {
 
 // stack is the index of a stack of locations, the leaf first.
 func (d *dictionary) stack(locations []int32) int32 {
+	d.work += 1 + len(locations)
 	d.key = d.key[:0]
 	for _, l := range locations {
 		d.key = binary.LittleEndian.AppendUint32(d.key, uint32(l))
@@ -206,6 +211,7 @@ func (d *dictionary) stack(locations []int32) int32 {
 
 // attribute is the index of an attribute: a text, or a number where text is empty.
 func (d *dictionary) attribute(key attributeKey) int32 {
+	d.work += 1 + len(key.text)
 	if i, ok := d.attributes[key]; ok {
 		return i
 	}

@@ -31,6 +31,9 @@ type samples struct {
 	origin *origin
 	// clock says by what the server samples; empty: not known.
 	clock string
+	// setting is what the server said of it last, and on whether it sampled then.
+	setting string
+	on      bool
 	// count is how many samples have come.
 	count int64
 	// deep is how many were of stacks with too many frames.
@@ -41,11 +44,38 @@ type samples struct {
 	dictionary *dictionary
 	profile    pprofile.Profile
 	byStack    map[sampleKey]pprofile.Sample
-	opened     time.Time
+	// told are samples by what servers say of their stacks, so that one that was seen is
+	// found at once, and toldBytes what these take, about.
+	told      map[string]pprofile.Sample
+	toldBytes int
+	opened    time.Time
 	// first and last are times of its samples, in Unix milliseconds.
 	first, last int64
 	number      uint64
 	locations   []int32
+}
+
+// state is told of what the server says of itself. A clock that is set takes effect when
+// sampling starts: by which one a server samples whose clock was changed while it was seen to
+// sample is not known, since somebody may have started it anew.
+func (s *samples) state(h *rbkit.HandshakeReply) {
+	clock := text(h.Clock)
+	if s.on && h.CPUProfiling {
+		if clock != s.setting {
+			s.by("")
+		}
+	} else {
+		s.by(clock)
+	}
+	s.setting, s.on = clock, h.CPUProfiling
+}
+
+// by says by what the server samples from now on.
+func (s *samples) by(clock string) {
+	if s.clock != clock {
+		s.flush()
+		s.clock = clock
+	}
 }
 
 // sampleKey is what samples are counted by.
@@ -68,6 +98,20 @@ func (s *samples) add(millis int64, frames rbkit.Frames, now time.Time) {
 		s.begin(millis, now)
 	}
 	s.first, s.last = min(s.first, millis), max(s.last, millis)
+	sample, known := s.told[string(frames.Told())]
+	if !known {
+		sample = s.sample(frames)
+		s.remember(frames.Told(), sample)
+	}
+	sample.Values().SetAt(0, sample.Values().At(0)+1)
+	s.parcel.samples++
+	if len(s.byStack) >= s.env.config.Limits.MaxProfileStacks || s.parcel.bytes+s.dictionary.bytes >= maxProfileBytes {
+		s.flush()
+	}
+}
+
+// sample is that of a stack of the profile under way.
+func (s *samples) sample(frames rbkit.Frames) pprofile.Sample {
 	s.locations = s.locations[:0]
 	var thread uint64
 	for f := range frames.All() {
@@ -88,10 +132,17 @@ func (s *samples) add(millis int64, frames rbkit.Frames, now time.Time) {
 		s.byStack[key] = sample
 		s.parcel.bytes += bytesOfSample
 	}
-	sample.Values().SetAt(0, sample.Values().At(0)+1)
-	s.parcel.samples++
-	if len(s.byStack) >= s.env.config.Limits.MaxProfileStacks || s.parcel.bytes+s.dictionary.bytes >= maxProfileBytes {
-		s.flush()
+	return sample
+}
+
+// maxToldBytes is what the stacks that are found at once may take.
+const maxToldBytes = 4 * mib
+
+// remember has the sample of a stack found at once, if there is room for it.
+func (s *samples) remember(told []byte, sample pprofile.Sample) {
+	if size := bytesOfString + len(told); s.toldBytes+size <= maxToldBytes {
+		s.told[string(told)] = sample
+		s.toldBytes += size
 	}
 }
 
@@ -99,7 +150,7 @@ func (s *samples) begin(millis int64, now time.Time) {
 	var profiles pprofile.ProfilesSlice
 	s.parcel, profiles, s.dictionary = s.env.newProfiles(s.origin.resource)
 	s.profile = profiles.AppendEmpty()
-	s.byStack = map[sampleKey]pprofile.Sample{}
+	s.byStack, s.told, s.toldBytes = map[sampleKey]pprofile.Sample{}, map[string]pprofile.Sample{}, 0
 	s.opened, s.first, s.last = now, millis, millis
 	s.dictionary.set(s.profile.SampleType(), typeSamples, unitCount)
 	if s.clock != "" {
@@ -125,5 +176,5 @@ func (s *samples) flush() {
 	s.profile.SetProfileID(s.origin.profileID(typeSamples, s.number))
 	s.parcel.bytes += s.dictionary.bytes
 	s.env.profiles.Add(s.parcel)
-	s.parcel, s.dictionary, s.byStack = profileParcel{}, nil, nil
+	s.parcel, s.dictionary, s.byStack, s.told = profileParcel{}, nil, nil, nil
 }

@@ -133,7 +133,9 @@ func (s *server) begin(who identity) {
 	now := s.env.now()
 	s.who = who
 	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, who.hello, who.local, now, now.UnixMilli()))
-	s.setClock(who.hello)
+	if who.hello != nil {
+		s.process.samples.state(who.hello)
+	}
 	if restarted {
 		s.seldom(&s.restarts, s.logger.Warn, "The server was restarted", about(who.hello)...)
 		s.env.saidRestarted(s.process.origin)
@@ -148,14 +150,6 @@ func (s *server) end() {
 		last := s.process.state()
 		last.over = true
 		s.env.metrics.Ended(last)
-	}
-}
-
-// setClock says by what CPU samples are taken. The lock is held.
-func (s *server) setClock(hello *rbkit.HandshakeReply) {
-	if hello != nil && s.process.samples.clock != hello.Clock {
-		s.process.samples.flush()
-		s.process.samples.clock = text(hello.Clock)
 	}
 }
 
@@ -223,6 +217,10 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 	// What can't be opened is a message all the same, without events.
 	if wrong := s.read(&r, len(message), at); err == nil {
 		err = wrong
+	}
+	if errors.Is(err, errShutdown) {
+		s.logger.Warn("The time of the shutdown is over: the rest of a message is dropped", zap.Int("bytes", len(message)))
+		return true
 	}
 	if err != nil {
 		what := ""

@@ -16,7 +16,7 @@ import (
 )
 
 // snapshots makes profiles of snapshots of allocations: how many objects were allocated
-// where, and how many bytes.
+// where, and how many bytes. Those of one message are one.
 type snapshots struct {
 	env    *environment
 	origin *origin
@@ -26,45 +26,91 @@ type snapshots struct {
 	open   *snapshot
 }
 
-// snapshot is one under way.
+// snapshot is what is made of one, or of several of a message.
 type snapshot struct {
-	millis          int64
+	// since is the time of the snapshot before, 0 where there was none; millis its own.
+	since, millis   int64
 	parcel          profileParcel
 	dictionary      *dictionary
 	objects, spaces pprofile.Profile
-	// stacks are by the IDs that they have in the snapshot.
+	// stacks are by the IDs that they have in the event under way.
 	stacks map[uint64]snapshotStack
+	// numbered is how many stacks have a number.
+	numbered int32
+	// placed are stacks of the dictionary by what they are made of.
+	placed map[stackPlace]int32
 	// samples are the indexes of samples in both profiles: objects of a class that were
 	// allocated in one place may have several sizes.
 	samples map[siteSample]int
+	// costly is how much work of the dictionary there may be until no more stacks are made.
+	costly int
 	// dropped counts allocations that there was no room for.
 	dropped   int64
 	locations []int32
+	// named is the file under way, as it was sent, and at the allocation in it.
+	named []byte
+	at    snapshotSite
 }
+
+// costPerByte is how much work of the dictionary there may be for each byte of a snapshot
+// until no more stacks are made: a few bytes may say that a deep stack allocates in yet
+// another line. Of real servers a frame has more than 50 bytes and a line with a stack more
+// than 20, so that stacks of some hundred frames may all have as many lines as they like.
+const costPerByte = 16
 
 // siteSample is what samples of snapshots are told apart by: the indexes of a stack and of
 // the attribute that says the class.
 type siteSample struct{ stack, class int32 }
 
+// snapshotSite is where objects of a class are allocated, by the indexes of the file and of
+// the attribute that says the class.
+type snapshotSite struct {
+	file, class int32
+	line        int64
+}
+
+// stackPlace is a stack, by its number, that allocates in a line.
+type stackPlace struct {
+	stack, file int32
+	line        int64
+}
+
 // snapshotStack is the functions and locations of a stack, the leaf first.
 type snapshotStack struct {
+	// number tells it from all others of the profile. That of none is 0.
+	number    int32
 	locations []int32
 	// file is that of the leaf, and function its own.
 	file     int32
 	function int32
 }
 
-func (s *snapshots) begin(millis int64) {
+// begin begins an event of so many bytes.
+func (s *snapshots) begin(millis int64, bytes int) {
 	if s.env.profiles == nil {
 		return
 	}
-	open := &snapshot{millis: millis, stacks: map[uint64]snapshotStack{}, samples: map[siteSample]int{}}
+	if s.open == nil {
+		s.open = s.env.newSnapshot(s.origin.resource, s.last)
+	}
+	open := s.open
+	open.millis, s.last = millis, millis
+	open.costly += costPerByte * bytes
+	open.named, open.at = nil, snapshotSite{}
+	if len(open.stacks) > 0 {
+		// clear takes as long as the map was large once.
+		open.stacks = map[uint64]snapshotStack{}
+	}
+}
+
+func (e *environment) newSnapshot(resource pcommon.Resource, since int64) *snapshot {
+	s := &snapshot{since: since, stacks: map[uint64]snapshotStack{}, placed: map[stackPlace]int32{}, samples: map[siteSample]int{}}
 	var profiles pprofile.ProfilesSlice
-	open.parcel, profiles, open.dictionary = s.env.newProfiles(s.origin.resource)
-	open.objects, open.spaces = profiles.AppendEmpty(), profiles.AppendEmpty()
-	open.dictionary.set(open.objects.SampleType(), typeObjects, unitCount)
-	open.dictionary.set(open.spaces.SampleType(), typeSpace, unitBytes)
-	s.open = open
+	s.parcel, profiles, s.dictionary = e.newProfiles(resource)
+	s.objects, s.spaces = profiles.AppendEmpty(), profiles.AppendEmpty()
+	s.dictionary.set(s.objects.SampleType(), typeObjects, unitCount)
+	s.dictionary.set(s.spaces.SampleType(), typeSpace, unitBytes)
+	return s
 }
 
 func (s *snapshots) stack(id uint64, frames rbkit.Frames) {
@@ -82,6 +128,8 @@ func (s *snapshots) stack(id uint64, frames rbkit.Frames) {
 		made.locations = append(made.locations, at.location)
 	}
 	d.bytes += 4 * len(made.locations)
+	s.open.numbered++
+	made.number = s.open.numbered
 	s.open.stacks[id] = made
 }
 
@@ -92,12 +140,16 @@ func (s *snapshot) hasRoom(n int, limits *LimitsConfig) bool {
 
 // allocation is told of objects that were allocated in a line. Those of which the stack
 // is known are counted there, the others in the line alone.
-func (s *snapshots) allocation(a *rbkit.Allocation) {
-	if s.open == nil {
+func (s *snapshots) allocation(a *rbkit.Allocation, interruption *interruption) {
+	if s.open == nil || !s.open.site(a, &s.env.config.Limits) {
 		return
 	}
 	rest := a.Count
 	for id, count := range a.Stacks.All() {
+		if interruption.came() {
+			return
+		}
+		s.open.dictionary.work++
 		count = min(count, rest)
 		if stack, ok := s.open.stacks[id]; ok && count > 0 {
 			s.open.add(a, count, &stack, &s.env.config.Limits)
@@ -105,43 +157,66 @@ func (s *snapshots) allocation(a *rbkit.Allocation) {
 		}
 	}
 	if rest > 0 {
-		s.open.add(a, rest, nil, &s.env.config.Limits)
+		s.open.add(a, rest, &snapshotStack{}, &s.env.config.Limits)
 	}
 }
 
-// add adds a sample to both profiles; stack nil: it is not known.
-func (s *snapshot) add(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *LimitsConfig) {
+// site is told where something is allocated, and reports whether there is room for it.
+func (s *snapshot) site(a *rbkit.Allocation, limits *LimitsConfig) bool {
 	if !s.hasRoom(s.objects.Samples().Len(), limits) {
 		s.dropped++
-		return
+		return false
 	}
 	d := s.dictionary
-	file, line := d.text(a.File), int64(min(a.Line, maxLine))
-	s.locations = s.locations[:0]
-	if stack != nil && stack.file == file {
-		// The leaf is the method that the line is in.
-		s.locations = append(append(s.locations, d.location(locationKey{function: stack.function, line: line})), stack.locations[1:]...)
-	} else {
-		site := d.function(functionKey{name: d.string(noMethod), file: file})
-		s.locations = append(s.locations, d.location(locationKey{function: site, line: line}))
-		if stack != nil {
-			s.locations = append(s.locations, stack.locations...)
-		}
+	if !sameText(a.File, s.named) {
+		s.named, s.at.file = a.File, d.text(a.File)
 	}
 	class := reservedNames[nameHidden]
 	if a.Class != nil {
 		class = validText(withoutAddresses(a.Class))
 	}
-	at := siteSample{stack: d.stack(s.locations), class: d.attribute(attributeKey{key: attributeClass, text: class})}
+	s.at.line, s.at.class = int64(min(a.Line, maxLine)), d.attribute(attributeKey{key: attributeClass, text: class})
+	return true
+}
+
+// add adds so many objects to the samples of both profiles.
+func (s *snapshot) add(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *LimitsConfig) {
+	at := siteSample{stack: s.place(stack), class: s.at.class}
 	index, known := s.samples[at]
 	if !known {
-		index = s.objects.Samples().Len()
+		if index = s.objects.Samples().Len(); !s.hasRoom(index, limits) {
+			s.dropped++
+			return
+		}
 		s.samples[at] = index
 		s.append(s.objects, at)
 		s.append(s.spaces, at)
 	}
 	increase(s.objects, index, count, 1)
 	increase(s.spaces, index, count, a.Size)
+}
+
+// place is the index of a stack that allocates in the present line. The leaf is the method
+// that the line is in, if it is of the same file. A stack that costs too much is left out.
+func (s *snapshot) place(stack *snapshotStack) int32 {
+	d := s.dictionary
+	at := stackPlace{stack: stack.number, file: s.at.file, line: s.at.line}
+	if index, known := s.placed[at]; known {
+		return index
+	}
+	if at.stack != 0 && d.work+len(stack.locations) > s.costly {
+		return s.place(&snapshotStack{})
+	}
+	s.locations = s.locations[:0]
+	if at.stack != 0 && stack.file == at.file {
+		s.locations = append(append(s.locations, d.location(locationKey{function: stack.function, line: at.line})), stack.locations[1:]...)
+	} else {
+		site := d.function(functionKey{name: d.string(noMethod), file: at.file})
+		s.locations = append(append(s.locations, d.location(locationKey{function: site, line: at.line})), stack.locations...)
+	}
+	index := d.stack(s.locations)
+	s.placed[at] = index
+	return index
 }
 
 // append appends a sample to a profile.
@@ -160,15 +235,13 @@ func increase(of pprofile.Profile, index int, times, each uint64) {
 	values.SetAt(0, plus(values.At(0), times, each))
 }
 
-// end hands on the snapshot under way.
-func (s *snapshots) end() {
+// handOn hands on what there is.
+func (s *snapshots) handOn() {
 	open := s.open
 	s.open = nil
 	if open == nil {
 		return
 	}
-	since := s.last
-	s.last = open.millis
 	if open.dropped > 0 {
 		s.env.telemetry.samplesDropped(int(min(2*open.dropped, math.MaxInt32)), droppedLimit)
 	}
@@ -177,10 +250,10 @@ func (s *snapshots) end() {
 	}
 	s.number++
 	for i, p := range []pprofile.Profile{open.objects, open.spaces} {
-		if since > 0 && since <= open.millis {
+		if open.since > 0 && open.since <= open.millis {
 			// What came since the last one.
-			p.SetTime(pcommon.Timestamp(since * int64(time.Millisecond)))
-			p.SetDurationNano(uint64(open.millis-since) * uint64(time.Millisecond))
+			p.SetTime(pcommon.Timestamp(open.since * int64(time.Millisecond)))
+			p.SetDurationNano(uint64(open.millis-open.since) * uint64(time.Millisecond))
 		} else {
 			p.SetTime(pcommon.Timestamp(open.millis * int64(time.Millisecond)))
 		}

@@ -190,6 +190,7 @@ func (s *Stream) finish() {
 	}
 	s.stopped = s.stopsTracing()
 	s.whole = whole{any: true, numbered: p.Has(metadata.RoleSequence), sequence: p.Sequence, discarded: s.reader.Past().Discarded, end: p.End}
+	s.reader.Finish()
 	s.giveBack(s.packet)
 	s.packet, s.read = nil, 0
 }

@@ -231,7 +231,7 @@ func (m *Merger) take(s *Stream) Kind {
 		return StreamEnd
 	}
 	if m.last != s || m.Stream != s {
-		m.last, m.Stream = s, s
+		m.changeTo(s)
 	}
 	m.Time, m.used = s.key, true
 	m.Late = s.key < m.passed
@@ -253,6 +253,16 @@ func (m *Merger) take(s *Stream) Kind {
 		m.running, m.bound = true, m.order.second()
 	}
 	return Event
+}
+
+// changeTo makes a stream the one that is given out. Only this one has the values of a large
+// event.
+func (m *Merger) changeTo(s *Stream) {
+	if m.last != nil && m.last != s {
+		m.last.reader.Rest()
+	}
+	s.reader.Wake()
+	m.last, m.Stream = s, s
 }
 
 // Err returns why the trace can't be read on; nil if it can.

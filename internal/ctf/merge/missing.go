@@ -98,6 +98,7 @@ func (s *Stream) readAhead() (events, clock uint64) {
 	if s.clock == nil || s.peekAt() != nil {
 		return 0, 0
 	}
+	defer s.peek.Finish()
 	size, room := s.reader.Packet.Size, s.largest+slackBits
 	read, at := uint64(0), s.peek.Offset()
 	for s.peek.Next() {

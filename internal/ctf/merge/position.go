@@ -88,6 +88,7 @@ func (s *Stream) again(packet []byte) (skip uint64, again bool, err error) {
 		return 0, false, err
 	}
 	p := &s.peek.Packet
+	s.peek.Finish()
 	switch {
 	case !p.Has(metadata.RoleSequence):
 		if p.End <= s.whole.end {

@@ -44,6 +44,7 @@ func (s *Stream) addStop(before, begin int64) {
 	if resumes == nil || s.clock == nil || s.follows() || s.peekAt() != nil {
 		return
 	}
+	defer s.peek.Finish()
 	if before == math.MinInt64 {
 		before = begin
 	}

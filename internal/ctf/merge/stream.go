@@ -117,6 +117,9 @@ func (s *Stream) wake() {
 	s.merger.stopRunning()
 	before := s.key
 	s.step()
+	if s != s.merger.last {
+		s.reader.Rest()
+	}
 	if s.head != headNone || s.key > before {
 		s.awaited = false
 	}

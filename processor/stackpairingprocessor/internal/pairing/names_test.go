@@ -26,7 +26,7 @@ func TestWhatAStreamKeepsIsNotTheBatchs(t *testing.T) {
 	}})
 	checkNoFault(t, r)
 
-	from, to := uintptr(1<<63), uintptr(0)
+	from, to := ^uintptr(0), uintptr(0)
 	batchs := func(s string) {
 		at := uintptr(unsafe.Pointer(unsafe.StringData(s)))
 		from, to = min(from, at), max(to, at+uintptr(len(s)))

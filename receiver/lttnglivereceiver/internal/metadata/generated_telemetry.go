@@ -43,7 +43,9 @@ type TelemetryBuilder struct {
 	ReceiverLttngLiveLogRecordsDropped   metric.Int64Counter
 	ReceiverLttngLiveLogValuesLeftOut    metric.Int64Counter
 	ReceiverLttngLiveMetricPointsDropped metric.Int64Counter
+	ReceiverLttngLiveNamesForgotten      metric.Int64Counter
 	ReceiverLttngLiveNamesUnknown        metric.Int64Counter
+	ReceiverLttngLiveObjectsRefused      metric.Int64Counter
 	ReceiverLttngLivePackets             metric.Int64Counter
 	ReceiverLttngLivePacketsLost         metric.Int64Counter
 	ReceiverLttngLiveProcesses           metric.Int64UpDownCounter
@@ -183,10 +185,22 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ReceiverLttngLiveNamesForgotten, err = builder.meter.Int64Counter(
+		"otelcol_receiver_lttng_live_names_forgotten",
+		metric.WithDescription("Names of functions and threads that were forgotten because limits.max_names_bytes was reached; they come again. [Alpha]"),
+		metric.WithUnit("{name}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveNamesUnknown, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_names_unknown",
 		metric.WithDescription("Functions that go by an address because no symbol table had their names. [Alpha]"),
 		metric.WithUnit("{function}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverLttngLiveObjectsRefused, err = builder.meter.Int64Counter(
+		"otelcol_receiver_lttng_live_objects_refused",
+		metric.WithDescription("Objects (programs and libraries) of processes that were refused because limits.max_objects_bytes was reached, or since a process has 4,096; their functions go by addresses. [Alpha]"),
+		metric.WithUnit("{object}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLivePackets, err = builder.meter.Int64Counter(

@@ -36,7 +36,9 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverLttngLiveLogRecordsDropped.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveLogValuesLeftOut.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveMetricPointsDropped.Add(context.Background(), 1)
+	tb.ReceiverLttngLiveNamesForgotten.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveNamesUnknown.Add(context.Background(), 1)
+	tb.ReceiverLttngLiveObjectsRefused.Add(context.Background(), 1)
 	tb.ReceiverLttngLivePackets.Add(context.Background(), 1)
 	tb.ReceiverLttngLivePacketsLost.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveProcesses.Add(context.Background(), 1)
@@ -94,7 +96,13 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualReceiverLttngLiveMetricPointsDropped(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverLttngLiveNamesForgotten(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveNamesUnknown(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverLttngLiveObjectsRefused(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLivePackets(t, testTel,

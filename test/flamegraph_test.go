@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/google/pprof/profile"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -168,13 +169,22 @@ func downloads(t *testing.T, b *browser.Browser, site string) {
 	directory := t.TempDir()
 	b.DownloadTo(t, directory)
 	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	await := func(pattern string) (path string) {
+		testbed.Eventually(t, pattern+" is there", func() (bool, string) {
+			found, err := filepath.Glob(filepath.Join(directory, pattern))
+			require.NoError(t, err)
+			path = strings.Join(found, " ")
+			return len(found) == 1, path
+		})
+		return path
+	}
 	for text, name := range map[string]string{"pprof": "profile.pb.gz", "folded stacks": "profile.folded", "speedscope": "profile.speedscope.json"} {
 		b.Do(t, click("a", text))
-		testbed.Eventually(t, name+" is there", func() (bool, string) {
-			_, err := os.Stat(filepath.Join(directory, name))
-			return err == nil, fmt.Sprint(err)
-		})
+		await(name)
 	}
+	assertValid(t, "speedscope-file-format-schema.json", await("profile.speedscope.json"))
+	b.Do(t, chromedp.Click(chromedp.CSS("a[href*='/traces/']")))
+	assertValid(t, "chrome-trace-schema.json", await("trace-*.json"))
 	file, err := os.Open(filepath.Join(directory, "profile.pb.gz"))
 	require.NoError(t, err)
 	defer file.Close() // read only
@@ -187,6 +197,19 @@ func downloads(t *testing.T, b *browser.Browser, site string) {
 	}
 	assert.EqualValues(t, mavenSpans, calls)
 	assert.EqualValues(t, mavenErrors, errors)
+}
+
+// assertValid fails unless a file is valid by a schema that the formats are tested with.
+func assertValid(t *testing.T, schema, path string) {
+	t.Helper()
+	compiled, err := jsonschema.NewCompiler().Compile(filepath.Join("../internal/treeformat/testdata", schema))
+	require.NoError(t, err)
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close() // read only
+	document, err := jsonschema.UnmarshalJSON(file)
+	require.NoError(t, err)
+	require.NoError(t, compiled.Validate(document), path)
 }
 
 // collectsAWindow has a window collected while another build runs.

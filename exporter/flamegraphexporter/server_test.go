@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/goleak"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 	"github.com/callbraid/callbraid/internal/calltree"
@@ -130,14 +131,23 @@ func TestWindowsAreLongerThanResponsesMayTake(t *testing.T) {
 func TestAShutdownEndsWindows(t *testing.T) {
 	g, address := serving(t, nil, nil)
 	fold(g, 1)
-	ended := make(chan int, 1)
+	type answer struct {
+		status int
+		err    error
+	}
+	ended := make(chan answer, 1)
 	go func() {
-		status, _ := get(t, address+"/services/shop/profile.pb.gz?seconds=600")
-		ended <- status
+		response, err := client.Get(address + "/services/shop/profile.pb.gz?seconds=600")
+		if err != nil {
+			ended <- answer{err: err}
+			return
+		}
+		response.Body.Close() // not read
+		ended <- answer{status: response.StatusCode}
 	}()
 	require.Eventually(t, func() bool { return g.store.Usage().Windows == 1 }, time.Minute, time.Millisecond)
 	require.NoError(t, g.shutdown(context.Background()))
-	assert.Equal(t, http.StatusServiceUnavailable, <-ended)
+	assert.Equal(t, answer{status: http.StatusServiceUnavailable}, <-ended)
 }
 
 // TestAShutdownWaitsForNobodyWhoDoesNotRead has a client that asks for more than fits
@@ -151,6 +161,7 @@ func TestAShutdownWaitsForNobodyWhoDoesNotRead(t *testing.T) {
 			Function: fmt.Sprintf("%0*d", length, i), Start: 1, End: 2,
 		}})
 	}
+	before := goleak.IgnoreCurrent()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	require.NoError(t, err)
 	defer connection.Close()
@@ -162,6 +173,7 @@ func TestAShutdownWaitsForNobodyWhoDoesNotRead(t *testing.T) {
 	begin := time.Now()
 	require.NoError(t, g.shutdown(context.Background()))
 	assert.GreaterOrEqual(t, time.Since(begin), stopTimeout, "it had something to send")
+	assert.NoError(t, goleak.Find(before), "it sends no more")
 }
 
 func TestOtherSitesCannotReset(t *testing.T) {

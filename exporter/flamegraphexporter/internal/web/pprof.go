@@ -22,8 +22,8 @@ import (
 // and so does the browser. What is smaller is shown together; looked at alone it is large
 // enough to be shown, as that is done before.
 var pageBounds = map[string]treeformat.Bounds{
-	pprofpages.FlameGraph: {Nodes: 4_000, Frames: 50_000},
-	pprofpages.Peek:       {Nodes: 4_000, Frames: 50_000},
+	pprofpages.FlameGraph: {Nodes: 4_000, Frames: 40_000},
+	pprofpages.Peek:       {Nodes: 4_000, Frames: 40_000},
 	// Only where the query asks for what a list of functions cannot say.
 	pprofpages.Top: {Nodes: 100_000, Frames: 8_000_000},
 }

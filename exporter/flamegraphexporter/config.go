@@ -6,6 +6,7 @@ package flamegraphexporter
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -20,6 +21,9 @@ import (
 type Config struct {
 	// ServerConfig is where the pages are served.
 	confighttp.ServerConfig `mapstructure:",squash"`
+	// AllowedHosts are the names that browsers may call the server by, beside localhost
+	// and addresses. Empty: no other name where it listens on a loopback address, else any.
+	AllowedHosts []string `mapstructure:"allowed_hosts"`
 
 	// FollowLinks places a span without parent below the span that it links to, where the
 	// link says that a trace was cut there.
@@ -88,6 +92,11 @@ func (c *Config) Validate() error {
 	)
 	if c.NetAddr.Endpoint == "" {
 		all = errors.Join(all, fmt.Errorf("endpoint is empty: set it to host:port, such as %s", defaultEndpoint))
+	}
+	for _, name := range c.AllowedHosts {
+		if name == "" || strings.ContainsAny(name, ":/* ") {
+			all = errors.Join(all, fmt.Errorf("allowed_hosts has %q: set it to names of hosts, without scheme and port", name))
+		}
 	}
 	if all == nil && c.MaxNamesMiB*mib < calltree.LeastNames*c.MaxNameBytes {
 		all = fmt.Errorf("max_names_mib is %d: set it to at least %d times max_name_bytes, %d", c.MaxNamesMiB, calltree.LeastNames, c.MaxNameBytes)

@@ -155,13 +155,28 @@ func TestAShutdownWaitsForNobodyWhoDoesNotRead(t *testing.T) {
 	require.NoError(t, err)
 	defer connection.Close()
 	require.NoError(t, connection.(*net.TCPConn).SetReadBuffer(4096))
-	_, err = io.WriteString(connection, "GET /services/shop/profile.speedscope.json HTTP/1.1\r\nHost: a\r\n\r\n")
+	_, err = io.WriteString(connection, "GET /services/shop/profile.speedscope.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	require.NoError(t, err)
 	_, err = connection.Read(make([]byte, 1))
 	require.NoError(t, err)
 	begin := time.Now()
 	require.NoError(t, g.shutdown(context.Background()))
 	assert.GreaterOrEqual(t, time.Since(begin), stopTimeout, "it had something to send")
+}
+
+func TestOtherNamesThatLeadHereAreRefused(t *testing.T) {
+	_, address := serving(t, nil, func(c *Config) { c.AllowedHosts = []string{"flames.example"} })
+	for host, want := range map[string]int{
+		"evil.example:4040": http.StatusForbidden, "flames.example": http.StatusOK, "localhost": http.StatusOK,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/", nil)
+		require.NoError(t, err)
+		request.Host = host
+		response, err := client.Do(request)
+		require.NoError(t, err)
+		response.Body.Close() // not read
+		assert.Equal(t, want, response.StatusCode, host)
+	}
 }
 
 func TestOtherSitesCannotReset(t *testing.T) {

@@ -55,6 +55,8 @@ type TracesConfig struct {
 
 const (
 	defaultEndpoint = "localhost:4040"
+	// defaultReadTimeout is how long a request may take to come, with its form.
+	defaultReadTimeout = 30 * time.Second
 
 	mib = 1 << 20
 )
@@ -62,6 +64,7 @@ const (
 func createDefaultConfig() component.Config {
 	server := confighttp.NewDefaultServerConfig()
 	server.NetAddr.Endpoint = defaultEndpoint
+	server.ReadTimeout = defaultReadTimeout
 	return &Config{
 		ServerConfig:   server,
 		FollowLinks:    true,

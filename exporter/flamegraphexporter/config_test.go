@@ -18,6 +18,11 @@ func TestTheDefaultsAreValid(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
 	require.NoError(t, cfg.Validate())
 	assert.Equal(t, "localhost:4040", cfg.NetAddr.Endpoint)
+	for what, timeout := range map[string]time.Duration{
+		"read": cfg.ReadTimeout, "header": cfg.ReadHeaderTimeout, "write": cfg.WriteTimeout, "idle": cfg.IdleTimeout,
+	} {
+		assert.Positive(t, timeout, "a connection that is silent ends: %s", what)
+	}
 }
 
 func TestEachSettingIsRead(t *testing.T) {

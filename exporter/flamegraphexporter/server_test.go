@@ -118,9 +118,9 @@ func TestBothSignalsAreServedByOne(t *testing.T) {
 }
 
 // TestWindowsAreLongerThanResponsesMayTake collects one that takes longer than the server
-// lets responses take, which are its default 30 s elsewhere.
+// lets requests and responses take, which are its default 30 s elsewhere.
 func TestWindowsAreLongerThanResponsesMayTake(t *testing.T) {
-	g, address := serving(t, nil, func(c *Config) { c.WriteTimeout = 500 * time.Millisecond })
+	g, address := serving(t, nil, func(c *Config) { c.ReadTimeout, c.WriteTimeout = 500*time.Millisecond, 500*time.Millisecond })
 	fold(g, 1)
 	status, body := get(t, address+"/services/shop/profile.pb.gz?seconds=1")
 	assert.Equal(t, http.StatusOK, status)
@@ -162,6 +162,21 @@ func TestAShutdownWaitsForNobodyWhoDoesNotRead(t *testing.T) {
 	begin := time.Now()
 	require.NoError(t, g.shutdown(context.Background()))
 	assert.GreaterOrEqual(t, time.Since(begin), stopTimeout, "it had something to send")
+}
+
+// TestAFormThatDoesNotComeEndsItsConnection has a client that sends a part of a form.
+func TestAFormThatDoesNotComeEndsItsConnection(t *testing.T) {
+	_, address := serving(t, nil, func(c *Config) { c.ReadTimeout = 100 * time.Millisecond })
+	connection, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+	require.NoError(t, err)
+	defer connection.Close()
+	require.NoError(t, connection.SetDeadline(time.Now().Add(time.Minute)))
+	_, err = io.WriteString(connection, "POST /reset HTTP/1.1\r\nHost: localhost\r\n"+
+		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\na")
+	require.NoError(t, err)
+	answer, err := io.ReadAll(connection)
+	require.NoError(t, err, "it is closed")
+	assert.NotContains(t, string(answer), "303 See Other")
 }
 
 func TestOtherNamesThatLeadHereAreRefused(t *testing.T) {

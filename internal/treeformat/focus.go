@@ -8,7 +8,10 @@ import (
 )
 
 // LeftOut is the name of the node that stands at the top for all that [Focus] leaves out.
-const LeftOut = "(left out)"
+// No function is shown by that name: its last character is none of [Printable].
+const LeftOut = "(left out)\u2060"
+
+func isLeftOut(n *calltree.Node) bool { return n.Mark == calltree.Folded && n.Function == LeftOut }
 
 // Matcher says whether a name matches. An error ends what asks.
 type Matcher func(name string) (bool, error)
@@ -58,7 +61,7 @@ func (f *focus) matchOf(n *calltree.Node) (match, error) {
 	if m, ok := f.names[key]; ok {
 		return m, nil
 	}
-	name, file := functionName(n.Function, n.Mark), Printable(n.File)
+	name, file := nameOf(n), Printable(n.File)
 	m := match{only: f.only == nil}
 	var err error
 	if f.only != nil {

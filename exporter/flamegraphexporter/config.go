@@ -6,6 +6,7 @@ package flamegraphexporter
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -20,6 +21,9 @@ import (
 type Config struct {
 	// ServerConfig is where the pages are served.
 	confighttp.ServerConfig `mapstructure:",squash"`
+	// AllowedHosts are the names that browsers may call the server by, beside localhost
+	// and addresses. Empty: no other name where it listens on a loopback address, else any.
+	AllowedHosts []string `mapstructure:"allowed_hosts"`
 
 	// FollowLinks places a span without parent below the span that it links to, where the
 	// link says that a trace was cut there.
@@ -51,6 +55,8 @@ type TracesConfig struct {
 
 const (
 	defaultEndpoint = "localhost:4040"
+	// defaultReadTimeout is how long a request may take to come, with its form.
+	defaultReadTimeout = 30 * time.Second
 
 	mib = 1 << 20
 )
@@ -58,6 +64,7 @@ const (
 func createDefaultConfig() component.Config {
 	server := confighttp.NewDefaultServerConfig()
 	server.NetAddr.Endpoint = defaultEndpoint
+	server.ReadTimeout = defaultReadTimeout
 	return &Config{
 		ServerConfig:   server,
 		FollowLinks:    true,
@@ -88,6 +95,11 @@ func (c *Config) Validate() error {
 	)
 	if c.NetAddr.Endpoint == "" {
 		all = errors.Join(all, fmt.Errorf("endpoint is empty: set it to host:port, such as %s", defaultEndpoint))
+	}
+	for _, name := range c.AllowedHosts {
+		if name == "" || strings.ContainsAny(name, ":/* ") {
+			all = errors.Join(all, fmt.Errorf("allowed_hosts has %q: set it to names of hosts, without scheme and port", name))
+		}
 	}
 	if all == nil && c.MaxNodes < calltree.NodesOfService*c.MaxServices {
 		all = fmt.Errorf("max_nodes is %d: set it to at least %d times max_services, %d", c.MaxNodes, calltree.NodesOfService, c.MaxServices)

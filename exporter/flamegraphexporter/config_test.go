@@ -18,6 +18,11 @@ func TestTheDefaultsAreValid(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
 	require.NoError(t, cfg.Validate())
 	assert.Equal(t, "localhost:4040", cfg.NetAddr.Endpoint)
+	for what, timeout := range map[string]time.Duration{
+		"read": cfg.ReadTimeout, "header": cfg.ReadHeaderTimeout, "write": cfg.WriteTimeout, "idle": cfg.IdleTimeout,
+	} {
+		assert.Positive(t, timeout, "a connection that is silent ends: %s", what)
+	}
 }
 
 func TestEachSettingIsRead(t *testing.T) {
@@ -28,6 +33,7 @@ func TestEachSettingIsRead(t *testing.T) {
 	require.NoError(t, cfg.Validate())
 	want := createDefaultConfig().(*Config)
 	want.NetAddr.Endpoint = "localhost:1"
+	want.AllowedHosts = []string{"flames.example"}
 	want.FollowLinks = false
 	want.PendingTimeout = 5 * time.Minute
 	want.MaxPending, want.MaxNodes, want.MaxServices = 1001, 1002, 10
@@ -43,6 +49,8 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		change func(*Config)
 	}{
 		{"endpoint is empty: set it to host:port", func(c *Config) { c.NetAddr.Endpoint = "" }},
+		{"allowed_hosts has \"a:80\"", func(c *Config) { c.AllowedHosts = []string{"b", "a:80"} }},
+		{"allowed_hosts has \"\"", func(c *Config) { c.AllowedHosts = []string{""} }},
 		{"pending_timeout", func(c *Config) { c.PendingTimeout = 0 }},
 		{"pending_timeout", func(c *Config) { c.PendingTimeout = math.MaxInt64 }},
 		{"max_pending", func(c *Config) { c.MaxPending = 1 }},

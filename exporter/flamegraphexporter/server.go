@@ -41,14 +41,20 @@ func (g *flameGraph) start(ctx context.Context, host component.Host) error {
 
 // serve listens, and serves from then on.
 func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
-	handler := web.New(g.store, web.Options{WriteTimeout: g.config.WriteTimeout, Logger: g.set.Logger})
-	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler)
-	if err != nil {
-		return err
-	}
 	listener, err := g.config.ToListener(ctx)
 	if err != nil {
 		return fmt.Errorf("serve flame graphs: %w", err)
+	}
+	handler := web.New(g.store, web.Options{
+		ReadTimeout:  g.config.ReadTimeout,
+		WriteTimeout: g.config.WriteTimeout,
+		Address:      listener.Addr(),
+		AllowedHosts: g.config.AllowedHosts,
+		Logger:       g.set.Logger,
+	})
+	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler)
+	if err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	requests, end := context.WithCancel(context.Background())
 	server.BaseContext = func(net.Listener) context.Context { return requests }

@@ -119,9 +119,9 @@ func TestBothSignalsAreServedByOne(t *testing.T) {
 }
 
 // TestWindowsAreLongerThanResponsesMayTake collects one that takes longer than the server
-// lets responses take, which are its default 30 s elsewhere.
+// lets requests and responses take, which are its default 30 s elsewhere.
 func TestWindowsAreLongerThanResponsesMayTake(t *testing.T) {
-	g, address := serving(t, nil, func(c *Config) { c.WriteTimeout = 500 * time.Millisecond })
+	g, address := serving(t, nil, func(c *Config) { c.ReadTimeout, c.WriteTimeout = 500*time.Millisecond, 500*time.Millisecond })
 	fold(g, 1)
 	status, body := get(t, address+"/services/shop/profile.pb.gz?seconds=1")
 	assert.Equal(t, http.StatusOK, status)
@@ -166,7 +166,7 @@ func TestAShutdownWaitsForNobodyWhoDoesNotRead(t *testing.T) {
 	require.NoError(t, err)
 	defer connection.Close()
 	require.NoError(t, connection.(*net.TCPConn).SetReadBuffer(4096))
-	_, err = io.WriteString(connection, "GET /services/shop/profile.speedscope.json HTTP/1.1\r\nHost: a\r\n\r\n")
+	_, err = io.WriteString(connection, "GET /services/shop/profile.speedscope.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	require.NoError(t, err)
 	_, err = connection.Read(make([]byte, 1))
 	require.NoError(t, err)
@@ -174,6 +174,36 @@ func TestAShutdownWaitsForNobodyWhoDoesNotRead(t *testing.T) {
 	require.NoError(t, g.shutdown(context.Background()))
 	assert.GreaterOrEqual(t, time.Since(begin), stopTimeout, "it had something to send")
 	assert.NoError(t, goleak.Find(before), "it sends no more")
+}
+
+// TestAFormThatDoesNotComeEndsItsConnection has a client that sends a part of a form.
+func TestAFormThatDoesNotComeEndsItsConnection(t *testing.T) {
+	_, address := serving(t, nil, func(c *Config) { c.ReadTimeout = 100 * time.Millisecond })
+	connection, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+	require.NoError(t, err)
+	defer connection.Close()
+	require.NoError(t, connection.SetDeadline(time.Now().Add(time.Minute)))
+	_, err = io.WriteString(connection, "POST /reset HTTP/1.1\r\nHost: localhost\r\n"+
+		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\na")
+	require.NoError(t, err)
+	answer, err := io.ReadAll(connection)
+	require.NoError(t, err, "it is closed")
+	assert.NotContains(t, string(answer), "303 See Other")
+}
+
+func TestOtherNamesThatLeadHereAreRefused(t *testing.T) {
+	_, address := serving(t, nil, func(c *Config) { c.AllowedHosts = []string{"flames.example"} })
+	for host, want := range map[string]int{
+		"evil.example:4040": http.StatusForbidden, "flames.example": http.StatusOK, "localhost": http.StatusOK,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/", nil)
+		require.NoError(t, err)
+		request.Host = host
+		response, err := client.Do(request)
+		require.NoError(t, err)
+		response.Body.Close() // not read
+		assert.Equal(t, want, response.StatusCode, host)
+	}
 }
 
 func TestOtherSitesCannotReset(t *testing.T) {

@@ -7,6 +7,6 @@
 //
 // It knows how the formats are laid out and what they cannot hold; it knows no server,
 // and not where trees come from. Names come from telemetry and can be anything: see
-// [Printable]. Trees can be as deep as they have nodes, so formats that write a stack
-// for each path get it cut: see [Reduce].
+// [Printable]. Formats that write a stack for each path grow with the depth of the tree,
+// too, so they get it cut: see [Reduce].
 package treeformat

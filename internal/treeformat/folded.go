@@ -53,11 +53,11 @@ func WriteFolded(w io.Writer, s calltree.Snapshot) error {
 
 func foldedName(names map[string]string, n *calltree.Node) string {
 	if n.Mark == calltree.Truncated {
-		return foldedReplacer.Replace(functionName(n.Function, n.Mark))
+		return foldedReplacer.Replace(nameOf(n))
 	}
 	name, ok := names[n.Function]
 	if !ok {
-		name = foldedReplacer.Replace(functionName(n.Function, n.Mark))
+		name = foldedReplacer.Replace(nameOf(n))
 		names[n.Function] = name
 	}
 	return name

@@ -16,7 +16,8 @@ type Function struct {
 	Name          string
 	Calls, Errors uint64
 	Self          int64
-	// Total counts calls of a function by itself once.
+	// Total counts calls of a function by itself once. Both stay at the largest number, and
+	// the smallest, where sums are beyond.
 	Total int64
 	// flat and cumulative are pprof's values: the function's own of the value that was
 	// asked for, and those of all stacks that it is on.
@@ -47,7 +48,7 @@ func functionsBy(nodes []calltree.Node, by Value) []Function {
 		n := &nodes[i]
 		number := numbers.of(n)
 		if number == len(all) {
-			all = append(all, Function{Name: functionName(n.Function, n.Mark)})
+			all = append(all, Function{Name: nameOf(n)})
 			on = append(on, 0)
 		}
 		for above := int(depths[i]) - 1; len(stack) > above; stack = stack[:len(stack)-1] {
@@ -56,10 +57,10 @@ func functionsBy(nodes []calltree.Node, by Value) []Function {
 		f := &all[number]
 		f.Calls += n.Calls
 		f.Errors += n.Errors
-		f.Self += n.Self
+		f.Self = addSigned(f.Self, n.Self)
 		f.flat = add(f.flat, max(value(n), 0))
 		if on[number] == 0 {
-			f.Total += n.Total
+			f.Total = addSigned(f.Total, n.Total)
 			f.cumulative = add(f.cumulative, w[i])
 		}
 		stack = append(stack, number)
@@ -76,12 +77,12 @@ type numbers struct {
 }
 
 func (ns numbers) of(n *calltree.Node) int {
-	key := function{name: n.Function, truncated: n.Mark == calltree.Truncated}
+	key := function{name: n.Function, truncated: n.Mark == calltree.Truncated, leftOut: isLeftOut(n)}
 	number, ok := ns.byFunction[key]
 	if ok {
 		return number
 	}
-	name := functionName(n.Function, n.Mark)
+	name := nameOf(n)
 	if number, ok = ns.byName[name]; !ok {
 		number = len(ns.byName)
 		ns.byName[name] = number

@@ -21,8 +21,8 @@ const listedPart = 250
 // for, and stacks say nothing. So a list needs no time for each path.
 //
 // It tells of functions whose cumulative value is at least a 250th part of the whole
-// (without what [Focus] left out); pprof's own list leaves out what is below a 200th part. All others are in functions
-// named "(smaller paths)" and a number, each below that.
+// (without what [Focus] left out); pprof's own list leaves out what is below a 200th part.
+// All others are in functions named "(smaller paths)" and a number, each below that.
 //
 // The profile is made so: the flat values of all functions are laid one behind the other,
 // as pieces of a ring. What a function needs beside its own piece, to have its cumulative
@@ -97,7 +97,7 @@ func (r *ring) putAside(functions []Function) []Function {
 	return slices.DeleteFunc(functions, func(f Function) bool {
 		is := f.Name == LeftOut
 		if is {
-			r.sample(r.builder.location(&calltree.Node{Function: LeftOut}), nil, f.flat)
+			r.sample(r.builder.location(&calltree.Node{Function: LeftOut, Mark: calltree.Folded}), nil, f.flat)
 		}
 		return is
 	})

@@ -4,6 +4,7 @@
 package treeformat
 
 import (
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -105,4 +106,38 @@ func TestSampleValues(t *testing.T) {
 	}
 	_, err := SampleValue(bytes, "calls")
 	assert.Error(t, err)
+}
+
+func TestFunctionsThatAreNamedAsWhatIsLeftOutAreFunctions(t *testing.T) {
+	for _, name := range []string{"(left out)", LeftOut} {
+		s := calltree.Snapshot{Nodes: tree("main 100\n  x 100\n    inner 800\nother 50\n")}
+		s.Nodes[1].Function = name
+		s, err := Focus(s, nil, matching("^other$"))
+		require.NoError(t, err)
+		want := map[string]values{
+			"main": {100, 1000}, Printable(name): {100, 900}, "inner": {800, 800}, LeftOut: {50, 50},
+		}
+		assert.Equal(t, want, byFunction(ListProfile(s, Value{}), 2), "list")
+		assert.Equal(t, want, byFunction(Profile(s), 2), "profile")
+	}
+}
+
+func TestSumsOfFunctionsStayWithinNumbers(t *testing.T) {
+	most, least := int64(math.MaxInt64), int64(math.MinInt64)
+	got := Functions(calltree.Snapshot{Nodes: []calltree.Node{
+		{Parent: -1, Function: "a", Total: most, Self: most},
+		{Parent: -1, Function: "b", Total: 100, Self: 50},
+		{Parent: 1, Function: "a", Total: most, Self: 1},
+		{Parent: -1, Function: "c", Total: least, Self: least},
+		{Parent: -1, Function: "c", Total: -1, Self: -1},
+		{Parent: -1, Function: "d", Total: most, Self: -3},
+		{Parent: -1, Function: "d", Total: least, Self: 5},
+	}})
+	want := map[string][2]int64{"a": {most, most}, "b": {50, 100}, "c": {least, least}, "d": {2, -1}}
+	names := ""
+	for _, f := range got {
+		assert.Equal(t, want[f.Name], [2]int64{f.Self, f.Total}, f.Name)
+		names += f.Name
+	}
+	assert.Equal(t, "abdc", names)
 }

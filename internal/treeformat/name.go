@@ -82,11 +82,14 @@ func Name(text string) string {
 	return Printable(text)
 }
 
-// functionName is what a node's function is called in all formats.
-func functionName(function string, mark calltree.Mark) string {
-	name := Name(function)
-	if mark == calltree.Truncated {
-		name += " (" + mark.String() + ")"
+// nameOf is what a node's function is called in all formats.
+func nameOf(n *calltree.Node) string {
+	if isLeftOut(n) {
+		return LeftOut
+	}
+	name := Name(n.Function)
+	if n.Mark == calltree.Truncated {
+		name += " (" + n.Mark.String() + ")"
 	}
 	return name
 }
@@ -100,9 +103,10 @@ type (
 	function struct {
 		name, file string
 		truncated  bool
+		leftOut    bool
 	}
 )
 
 func placeOf(n *calltree.Node) place {
-	return place{function{n.Function, n.File, n.Mark == calltree.Truncated}, n.Line}
+	return place{function{n.Function, n.File, n.Mark == calltree.Truncated, isLeftOut(n)}, n.Line}
 }

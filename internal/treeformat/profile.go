@@ -163,7 +163,7 @@ func (b *profileBuilder) location(n *calltree.Node) *profile.Location {
 		l = &profile.Location{
 			ID:      uint64(len(b.p.Location) + 1),
 			Mapping: b.mapping,
-			Line:    []profile.Line{{Function: b.function(key.function, n.Mark), Line: n.Line}},
+			Line:    []profile.Line{{Function: b.function(key.function, n), Line: n.Line}},
 		}
 		b.locations[key] = l
 		b.p.Location = append(b.p.Location, l)
@@ -171,10 +171,10 @@ func (b *profileBuilder) location(n *calltree.Node) *profile.Location {
 	return l
 }
 
-func (b *profileBuilder) function(key function, mark calltree.Mark) *profile.Function {
+func (b *profileBuilder) function(key function, n *calltree.Node) *profile.Function {
 	f, ok := b.functions[key]
 	if !ok {
-		name := functionName(key.name, mark)
+		name := nameOf(n)
 		f = &profile.Function{
 			ID:         uint64(len(b.p.Function) + 1),
 			Name:       name,

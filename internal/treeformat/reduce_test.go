@@ -4,9 +4,11 @@
 package treeformat
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -158,23 +160,49 @@ func TestFocus(t *testing.T) {
 		{"no stack", "nowhere", "", "(left out) 21\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var only, without *regexp.Regexp
+			var only, without Matcher
 			if test.only != "" {
-				only = regexp.MustCompile(test.only)
+				only = matching(test.only)
 			}
 			if test.without != "" {
-				without = regexp.MustCompile(test.without)
+				without = matching(test.without)
 			}
-			got := Focus(calltree.Snapshot{Nodes: tree(shop)}, only, without)
-			assert.Equal(t, test.want, text(got.Nodes))
+			got, err := Focus(calltree.Snapshot{Nodes: tree(shop)}, only, without)
+			require.NoError(t, err)
+			assert.Equal(t, strings.ReplaceAll(test.want, "(left out)", LeftOut), text(got.Nodes))
 			assertPreOrder(t, got.Nodes)
 		})
 	}
 }
 
+// matching is a matcher by an expression.
+func matching(expression string) Matcher {
+	compiled := regexp.MustCompile(expression)
+	return func(name string) (bool, error) { return compiled.MatchString(name), nil }
+}
+
+func TestFocusAsksForEachFunctionOnceAndEndsWithAnError(t *testing.T) {
+	s := calltree.Snapshot{Nodes: tree("main 1\n  cart 2\n    cart 3\n  price 4\n  log 5\n")}
+	asked := map[string]int{}
+	ask := func(name string) (bool, error) {
+		asked[name]++
+		if name == "price" {
+			return false, errors.New("enough")
+		}
+		return name != "", nil
+	}
+	for _, matchers := range [][2]Matcher{{ask, nil}, {nil, ask}} {
+		clear(asked)
+		_, err := Focus(s, matchers[0], matchers[1])
+		assert.EqualError(t, err, "enough")
+		assert.Equal(t, map[string]int{"main": 1, "cart": 1, "price": 1}, asked)
+	}
+}
+
 func TestFocusLooksAtFilesAndMarks(t *testing.T) {
 	all := shop()
-	got := Focus(all, regexp.MustCompile(`^Cart\.java$`), regexp.MustCompile(`\(truncated\)$`))
-	assert.Equal(t, "com.example.Main.main\n  com.example.Cart.add 300\n    com.example.Price.of 200\n(left out) 500\n", text(got.Nodes))
+	got, err := Focus(all, matching(`^Cart\.java$`), matching(`\(truncated\)$`))
+	require.NoError(t, err)
+	assert.Equal(t, "com.example.Main.main\n  com.example.Cart.add 300\n    com.example.Price.of 200\n"+LeftOut+" 500\n", text(got.Nodes))
 	assert.EqualValues(t, 100, all.Nodes[0].Self, "the snapshot is as it was")
 }

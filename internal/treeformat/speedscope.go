@@ -116,7 +116,7 @@ func (f *speedscopeFile) writeFrames() {
 		}
 		f.frames[key] = len(f.frames)
 		f.text(`{"name":`)
-		f.string(functionName(n.Function, n.Mark))
+		f.string(nameOf(n))
 		if n.File != "" {
 			f.text(`,"file":`)
 			f.string(Printable(n.File))

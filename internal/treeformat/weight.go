@@ -32,6 +32,17 @@ func add(a, b int64) int64 {
 	return a + b
 }
 
+// addSigned adds what can be negative, and stays at the largest and the smallest number.
+func addSigned(a, b int64) int64 {
+	switch {
+	case b > 0 && a > math.MaxInt64-b:
+		return math.MaxInt64
+	case b < 0 && a < math.MinInt64-b:
+		return math.MinInt64
+	}
+	return a + b
+}
+
 // count is a number of calls as a value.
 func count(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 

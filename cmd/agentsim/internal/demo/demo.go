@@ -75,6 +75,8 @@ const (
 
 // Run is the whole demonstration. The end of ctx cuts it short; the collector is always
 // ended.
+//
+// A picture that cannot be taken is an error, but all else is done.
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Data, err = filepath.Abs(o.Data); err != nil {
 		return err
@@ -117,28 +119,29 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	saved := saveMetrics(ctx, o)
+	var noPicture error
 	if o.Screenshot != "" {
-		if err := takePicture(ctx, o); err != nil {
-			return err
+		if noPicture = takePicture(ctx, o); noPicture != nil && o.Keep {
+			fmt.Fprintf(o.Status, "no picture: %v\n", noPicture) // the end is far away
 		}
 	}
 	if o.Keep {
 		if err := keep(ctx, c, s, o); err != nil {
-			return err
+			return errors.Join(err, noPicture)
 		}
 	}
 	err = c.stop()
 	c = nil
 	if err != nil {
-		return err
+		return errors.Join(err, noPicture)
 	}
 	if err := s.read(spans, func() {}); err != nil { // what it exported at its end
-		return err
+		return errors.Join(err, noPicture)
 	}
 	if o.Keep {
-		return nil
+		return noPicture
 	}
-	return conclude(s, o, saved)
+	return errors.Join(conclude(s, o, saved), noPicture)
 }
 
 // await reads spans until all are there, or no more come.

@@ -5,10 +5,8 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"html"
-	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -83,14 +81,14 @@ func photograph(ctx context.Context, browser, address, file string) error {
 		return err
 	}
 	defer os.RemoveAll(profile) // what stays is in the directory for such
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
+	// It stands beside the file until it is whole: what was there stays if it fails.
+	taken := file + ".new.png"
+	defer os.Remove(taken) // fails where it got its name
 	ctx, cancel := context.WithTimeout(ctx, pictureTimeout)
 	defer cancel()
 	arguments := []string{
 		"--headless=new", "--hide-scrollbars", "--no-first-run", "--disable-background-networking", "--window-size=1400,900",
-		"--user-data-dir=" + profile, "--virtual-time-budget=10000", "--screenshot=" + file,
+		"--user-data-dir=" + profile, "--virtual-time-budget=10000", "--screenshot=" + taken,
 	}
 	if os.Getuid() == 0 {
 		arguments = append(arguments, "--no-sandbox") // it refuses to have one as root
@@ -99,7 +97,7 @@ func photograph(ctx context.Context, browser, address, file string) error {
 	if err != nil {
 		return fmt.Errorf("take a picture with %s: %w\n%s", browser, err, said)
 	}
-	if _, err := os.Stat(file); err != nil {
+	if err := os.Rename(taken, file); err != nil {
 		return fmt.Errorf("take a picture with %s: %w\n%s", browser, err, said)
 	}
 	return nil

@@ -4,15 +4,19 @@
 package demo
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -50,11 +54,12 @@ func picture(t *testing.T, script string) (out, status, file string, err error) 
 		require.NoError(t, os.WriteFile(filepath.Join(directory, "chromium"), []byte("#!/bin/sh\n"+script), 0o755))
 	}
 	t.Setenv("PATH", directory)
+	file = filepath.Join(directory, "picture.png")
+	require.NoError(t, os.WriteFile(file, []byte("of before"), 0o644))
 	said, err := os.Create(filepath.Join(directory, "status"))
 	require.NoError(t, err)
 	defer said.Close() // written by then
 	var b strings.Builder
-	file = filepath.Join(directory, "picture.png")
 	err = takePicture(t.Context(), Options{Pages: pages(t, twoServices), Screenshot: file, Out: &b, Status: said})
 	_, seekErr := said.Seek(0, io.SeekStart)
 	require.NoError(t, seekErr)
@@ -75,16 +80,117 @@ echo "$address" > "$file"`)
 	assert.Regexp(t, `^http://127.0.0.1:[0-9]+/services/a&b/ui/flamegraph\n$`, string(taken))
 }
 
+// assertOfBefore sees that the picture is the one that was there, and nothing is beside it.
+func assertOfBefore(t *testing.T, file string) {
+	t.Helper()
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "of before", string(got))
+	pictures, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*.png"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{file}, pictures)
+}
+
 func TestWithoutABrowserItIsSaidHowToGetOne(t *testing.T) {
 	_, status, file, err := picture(t, "")
 	require.NoError(t, err)
 	assert.Contains(t, status, "apt-get install chromium")
-	assert.NoFileExists(t, file)
+	assertOfBefore(t, file)
 }
 
 func TestAPictureThatWasNotTakenIsAnError(t *testing.T) {
-	for what, script := range map[string]string{"it fails": "echo no display; exit 1", "it leaves nothing": "echo no display"} {
-		_, _, _, err := picture(t, script)
+	for what, script := range map[string]string{"it fails": "echo no display; exit 1", "it leaves nothing": "echo no display",
+		"it fails with half of it": `for argument; do
+	case $argument in --screenshot=*) echo half > "${argument#--screenshot=}" ;; esac
+done
+echo no display
+exit 1`,
+	} {
+		_, _, file, err := picture(t, script)
 		assert.ErrorContains(t, err, "no display", what)
+		assertOfBefore(t, file)
 	}
+}
+
+// TestAPictureThatCannotBeTakenLeavesTheSummary runs a demo with a collector that is a
+// script, whose pages the test serves, and with a browser that fails.
+func TestAPictureThatCannotBeTakenLeavesTheSummary(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the browser is a script of a shell")
+	}
+	directory := t.TempDir()
+	program := func(name, script string) string {
+		path := filepath.Join(directory, name)
+		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755))
+		return path
+	}
+	program("chromium", "echo no display; exit 1")
+	collector := program("collector", `trap 'exit 0' INT
+echo listening
+while :; do sleep 0.1; done`)
+	t.Setenv("PATH", directory+":"+os.Getenv("PATH"))
+	status, err := os.Create(filepath.Join(directory, "status"))
+	require.NoError(t, err)
+	defer status.Close() // nobody reads it
+
+	for _, keep := range []bool{false, true} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		address := listener.Addr().String()
+		require.NoError(t, listener.Close(), "the demo wants it to be free")
+		data := filepath.Join(directory, fmt.Sprintf("data of %v", keep))
+		served := make(chan *http.Server)
+		go func() {
+			served <- serveWhenStarted(t, filepath.Join(data, logName), address, twoServices+functionLabel)
+		}()
+		var out shownText
+		if keep {
+			go func() {
+				assert.Eventually(t, func() bool { return strings.Contains(out.String(), "Where to look") }, time.Minute, time.Millisecond)
+				interrupt()
+			}()
+		}
+		err = Run(ctx, Options{
+			Collector: collector, Config: "none", Data: data, Endpoint: "127.0.0.1:0",
+			Health: "http://" + address, Metrics: "http://" + address, Pages: "http://" + address,
+			Agent: func() error { return nil }, Keep: keep, Screenshot: filepath.Join(directory, "picture.png"),
+			Out: &out, Status: status,
+		})
+		interrupt()
+		require.NoError(t, (<-served).Close())
+		assert.ErrorContains(t, err, "no display", "keep: %v", keep)
+		assert.Contains(t, out.String(), "Where to look", "keep: %v", keep)
+	}
+}
+
+// serveWhenStarted serves the text at the address once the collector has a log.
+func serveWhenStarted(t *testing.T, log, address, text string) *http.Server {
+	assert.Eventually(t, func() bool {
+		_, err := os.Stat(log)
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	listener, err := net.Listen("tcp", address)
+	assert.NoError(t, err)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })}
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	return server
+}
+
+// shownText is what a demo writes, for somebody who reads meanwhile.
+type shownText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *shownText) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *shownText) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }

@@ -6,8 +6,10 @@ package pprofpages
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 
@@ -41,14 +43,29 @@ func handlersOf(p *profile.Profile) (map[string]http.Handler, error) {
 	return handlers, nil
 }
 
+// hasNoSettings says that the driver knows where it would find settings, and there are none.
+// Then the environment, which is that of the whole process, can stay as it is.
+func hasNoSettings() bool {
+	directory, err := os.UserConfigDir()
+	if err != nil {
+		return false
+	}
+	_, err = os.Lstat(filepath.Join(directory, "pprof"))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // noDirectory is where the driver is told that settings are: it is a file, so nothing can
 // be below it.
 const noDirectory = os.DevNull
 
 // withoutSettings lets the driver believe that there is a directory for its settings, for
 // as long as until restore is called, and be it in an environment that has none. It keeps
-// its path then, and finds nothing there.
+// its path then, and finds nothing there. Others of the process see that, too, if they look
+// meanwhile.
 func withoutSettings() (restore func(), err error) {
+	if hasNoSettings() {
+		return func() {}, nil
+	}
 	variable := configVariable(runtime.GOOS)
 	before, was := os.LookupEnv(variable)
 	if err := os.Setenv(variable, noDirectory); err != nil {

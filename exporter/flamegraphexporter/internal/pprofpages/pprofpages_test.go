@@ -128,6 +128,31 @@ func TestTheUsersSettingsAreNeitherReadNorWritten(t *testing.T) {
 	assert.Equal(t, []string{directory, filepath.Dir(settings), settings}, found)
 }
 
+func TestTheEnvironmentStaysWhereTheUserHasNoSettings(t *testing.T) {
+	settings := filepath.Join("pprof", "settings.json")
+	for what, test := range map[string]struct {
+		file string
+		want bool
+	}{
+		"nothing": {"", true}, "those of another program": {"other.json", true}, "those of pprof": {settings, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			directory := t.TempDir()
+			t.Setenv("XDG_CONFIG_HOME", directory)
+			if test.file != "" {
+				file := filepath.Join(directory, test.file)
+				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+				require.NoError(t, os.WriteFile(file, []byte("{}"), 0o644))
+			}
+			restore, err := withoutSettings()
+			require.NoError(t, err)
+			assert.Equal(t, test.want, os.Getenv("XDG_CONFIG_HOME") == directory)
+			restore()
+			assert.Equal(t, directory, os.Getenv("XDG_CONFIG_HOME"))
+		})
+	}
+}
+
 func TestAnEnvironmentWithoutDirectoriesIsEnough(t *testing.T) {
 	for _, variable := range []string{"XDG_CONFIG_HOME", "HOME"} {
 		t.Setenv(variable, "") // so that it is put back

@@ -6,8 +6,9 @@
 //
 // All pages work without a script, but for pprof's own, and ask for nothing from outside.
 // Names come from telemetry and can be anything: they are printable before they get into
-// a page, and escaped by its template. A GET changes nothing; what is changed by POST is
-// refused where another site's page asks for it.
+// a page, and escaped by its template. A GET changes nothing that stays; what is changed by
+// POST is refused where another site's page asks for it, and so is all else that no person
+// followed a link to.
 //
 //	/                                       all services
 //	/services/NAME/                         a service

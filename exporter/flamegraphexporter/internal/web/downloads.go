@@ -56,7 +56,7 @@ func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request,
 		}
 		w.Header().Set("Content-Type", formats[name].contentType)
 		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-		_ = formats[name].write(w, s) // whoever asked is gone, or too slow
+		_ = formats[name].write(h.send(w), s) // whoever asked is gone, or too slow
 		return nil
 	}
 }
@@ -67,6 +67,9 @@ func (h *Handler) collectAsked(w http.ResponseWriter, r *http.Request, t tree) (
 	seconds := r.URL.Query().Get("seconds")
 	if seconds == "" {
 		return t, nil
+	}
+	if isOfOtherSite(r) { // it could take all windows that there are
+		return t, errOtherSite
 	}
 	if t.window != 0 {
 		return t, badRequestf("seconds: a window that was collected is as long as it is")

@@ -24,10 +24,24 @@ func guarded(next http.Handler) http.Handler {
 			http.Error(w, "the query is too long", http.StatusRequestURITooLong)
 			return
 		}
+		if isOfOtherSite(r) && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+			answerText(w, errOtherSite.Error(), http.StatusForbidden)
+			return
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		next.ServeHTTP(w, r)
 	})
 	return http.NewCrossOriginProtection().Handler(limited)
+}
+
+// isOfOtherSite says whether a page of another site lets a browser ask. It cannot read the
+// answer, but each costs time. To follow a link is no such thing: a person did it.
+func isOfOtherSite(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+		return false
+	}
+	return true
 }
 
 // setHeaders says what browsers may do with a response: not guess its type, show it in

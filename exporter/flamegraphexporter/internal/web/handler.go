@@ -4,6 +4,7 @@
 package web
 
 import (
+	"net"
 	"net/http"
 	"time"
 
@@ -12,8 +13,13 @@ import (
 
 // Options are what the handler is told of its surroundings.
 type Options struct {
-	// WriteTimeout is how long the server lets a response take; 0: as long as it wants.
-	WriteTimeout time.Duration
+	// ReadTimeout and WriteTimeout are how long the server lets a request, and a response,
+	// take; 0: as long as it wants.
+	ReadTimeout, WriteTimeout time.Duration
+	// Address is where the server listens, and AllowedHosts what it may be called there
+	// beside localhost and its addresses: see [hosts].
+	Address      net.Addr
+	AllowedHosts []string
 	Logger       *zap.Logger
 }
 
@@ -30,7 +36,7 @@ type Handler struct {
 // New is a handler of all pages.
 func New(trees Trees, options Options) *Handler {
 	h := &Handler{trees: trees, options: options, pages: make(turns, mostPages), downloads: make(turns, mostDownloads)}
-	h.serve = guarded(h.routes())
+	h.serve = guarded(newHosts(options.Address, options.AllowedHosts).guarded(h.routes()))
 	return h
 }
 

@@ -28,11 +28,9 @@ var pageBounds = map[string]treeformat.Bounds{
 	pprofpages.Top: {Nodes: 100_000, Frames: 8_000_000},
 }
 
-// What pprof's pages have in their addresses: the expressions that stacks must match, and
-// must not, the sample type, and the order of lists.
+// What pprof's pages have in their addresses beside expressions: the sample type, and the
+// order of lists.
 const (
-	queryFocus       = "f"
-	queryIgnore      = "i"
 	querySampleIndex = "si"
 	querySort        = "sort"
 )
@@ -63,7 +61,9 @@ func (h *Handler) renderPage(ctx context.Context, name string, query url.Values,
 	if err != nil {
 		return pprofpages.Page{}, err
 	}
-	p, err := profileFor(name, query, s)
+	matching, end := context.WithTimeoutCause(ctx, matchTime, errSlow)
+	defer end()
+	p, err := profileFor(matching, name, query, s)
 	if err != nil {
 		return pprofpages.Page{}, err
 	}
@@ -71,13 +71,17 @@ func (h *Handler) renderPage(ctx context.Context, name string, query url.Values,
 }
 
 // profileFor is the profile that a page shows. It takes from the query what is done with
-// that.
-func profileFor(name string, query url.Values, s calltree.Snapshot) (*profile.Profile, error) {
+// that, and sees that pprof can do the rest of it while the context lasts.
+func profileFor(ctx context.Context, name string, query url.Values, s calltree.Snapshot) (*profile.Profile, error) {
 	by, err := treeformat.SampleValue(s.Kind, query.Get(querySampleIndex))
 	if err != nil {
 		return nil, badRequest{err}
 	}
-	s, comments, err := focused(s, query)
+	expressions, err := expressionsOf(query)
+	if err != nil {
+		return nil, err
+	}
+	s, comments, err := focused(ctx, s, expressions)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +100,13 @@ func profileFor(name string, query url.Values, s calltree.Snapshot) (*profile.Pr
 		p = treeformat.Profile(treeformat.Reduce(s, by, pageBounds[name]))
 	}
 	p.Comments = comments
+	for parameter, e := range expressions {
+		if parameter != queryIgnore && query.Has(parameter) {
+			if err := e.tryOut(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return p, nil
 }
 
@@ -111,15 +122,8 @@ func isPlain(query url.Values) bool {
 }
 
 // focused is the part of the snapshot that the query asks for, and what to say of it.
-func focused(s calltree.Snapshot, query url.Values) (calltree.Snapshot, []string, error) {
-	only, err := expression(query, queryFocus)
-	if err != nil {
-		return s, nil, err
-	}
-	without, err := expression(query, queryIgnore)
-	if err != nil {
-		return s, nil, err
-	}
+func focused(ctx context.Context, s calltree.Snapshot, expressions map[string]*expression) (calltree.Snapshot, []string, error) {
+	only, without := expressions[queryFocus], expressions[queryIgnore]
 	var comments []string
 	if only != nil {
 		comments = append(comments, "Focus: "+treeformat.Printable(only.String()))
@@ -127,20 +131,8 @@ func focused(s calltree.Snapshot, query url.Values) (calltree.Snapshot, []string
 	if without != nil {
 		comments = append(comments, "Ignore: "+treeformat.Printable(without.String()))
 	}
-	return treeformat.Focus(s, only, without), comments, nil
-}
-
-// expression compiles one of the query's; nil: it has none.
-func expression(query url.Values, parameter string) (*regexp.Regexp, error) {
-	text := query.Get(parameter)
-	if text == "" {
-		return nil, nil
-	}
-	compiled, err := regexp.Compile(text)
-	if err != nil {
-		return nil, badRequestf("%s: expected a regular expression: %w", parameter, err)
-	}
-	return compiled, nil
+	s, err := treeformat.Focus(s, only.within(ctx), without.within(ctx))
+	return s, comments, err
 }
 
 func writePage(w http.ResponseWriter, page pprofpages.Page) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -240,6 +241,107 @@ func TestResponsesThatHoldATreeWaitForTheirTurn(t *testing.T) {
 			assert.Empty(t, test.turns, "every turn is given back")
 		}
 	})
+}
+
+// unread is a connection that nobody reads from.
+type unread struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (u *unread) SetWriteDeadline(deadline time.Time) error {
+	u.deadline = deadline
+	return nil
+}
+
+func (u *unread) Write([]byte) (int, error) {
+	time.Sleep(time.Until(u.deadline))
+	return 0, os.ErrDeadlineExceeded
+}
+
+func TestWhoDoesNotReadGivesTheTurnToOthers(t *testing.T) {
+	for _, target := range []string{"/services/shop/profile.folded", "/services/shop/profile.pb.gz", "/traces/01000000000000000000000000000000.json"} {
+		for _, timeout := range []time.Duration{0, time.Second, time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				h := New(playing("shop", "f"), Options{Logger: zap.NewNop(), WriteTimeout: timeout})
+				for range mostDownloads {
+					go h.ServeHTTP(&unread{ResponseRecorder: httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, target, nil))
+				}
+				synctest.Wait()
+				assert.Len(t, h.downloads, mostDownloads, "they have their turns")
+				page(t, h, target)
+			})
+		}
+	}
+}
+
+// slow is a connection from which a piece is read now and then.
+type slow struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (s *slow) SetWriteDeadline(deadline time.Time) error {
+	s.deadline = deadline
+	return nil
+}
+
+func (s *slow) Write(b []byte) (int, error) {
+	time.Sleep(min(time.Until(s.deadline), 4*time.Second))
+	if !time.Now().Before(s.deadline) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return s.ResponseRecorder.Write(b)
+}
+
+func TestADownloadIsSentInPiecesAndEndsWithTheServersTime(t *testing.T) {
+	name := strings.Repeat("x", 3*pieceBytes)
+	for timeout, want := range map[time.Duration]bool{0: true, time.Hour: true, 10 * time.Second: false} {
+		synctest.Test(t, func(t *testing.T) {
+			h := New(playing("shop", name), Options{Logger: zap.NewNop(), WriteTimeout: timeout})
+			w := &slow{ResponseRecorder: httptest.NewRecorder()}
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/services/shop/profile.folded", nil))
+			assert.Equal(t, want, strings.HasSuffix(w.Body.String(), "50000\n"), timeout)
+			assert.Empty(t, h.downloads)
+		})
+	}
+}
+
+// TestOtherSitesTakeNoTime has a page of another site that has images of ours.
+func TestOtherSitesTakeNoTime(t *testing.T) {
+	p := playing("shop", "f")
+	collected := 0
+	p.collect = func(context.Context, string, calltree.Kind, time.Duration) (calltree.Snapshot, error) {
+		collected++
+		return p.trees[treeKey{"shop", calltree.Calls}], nil
+	}
+	h := serve(p)
+	for _, test := range []struct {
+		site, mode      string
+		page, ofSeconds int
+	}{
+		{"cross-site", "no-cors", http.StatusForbidden, http.StatusForbidden},
+		{"same-site", "no-cors", http.StatusForbidden, http.StatusForbidden},
+		{"cross-site", "cors", http.StatusForbidden, http.StatusForbidden},
+		{"cross-site", "navigate", http.StatusOK, http.StatusForbidden},
+		{"same-origin", "no-cors", http.StatusOK, http.StatusOK},
+		{"none", "navigate", http.StatusOK, http.StatusOK},
+		{"", "", http.StatusOK, http.StatusOK},
+	} {
+		collected = 0
+		for target, want := range map[string]int{
+			"/": test.page, "/services/shop/ui/top?f=f": test.page, "/services/shop/profile.pb.gz": test.page,
+			"/services/shop/profile.pb.gz?seconds=600": test.ofSeconds,
+		} {
+			r := httptest.NewRequest(http.MethodGet, target, nil)
+			r.Header.Set("Sec-Fetch-Site", test.site)
+			r.Header.Set("Sec-Fetch-Mode", test.mode)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(connection{w}, r)
+			assert.Equal(t, want, w.Code, "%s %s %s", test.site, test.mode, target)
+		}
+		assert.Equal(t, test.ofSeconds == http.StatusOK, collected == 1, test)
+	}
 }
 
 func TestWhatGoesWrongIsLogged(t *testing.T) {

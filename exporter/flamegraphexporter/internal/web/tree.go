@@ -63,9 +63,10 @@ func (h *Handler) withTree(find finder, serve func(http.ResponseWriter, *http.Re
 
 // What can be wrong with a request, beside what package calltree says.
 var (
-	errTooMany = errors.New("too many requests at once: try again later")
-	errGone    = errors.New("the window is kept no more: collect another one")
-	errNoTrace = errors.New("no span of that trace is kept (any more)")
+	errTooMany   = errors.New("too many requests at once: try again later")
+	errGone      = errors.New("the window is kept no more: collect another one")
+	errOtherSite = errors.New("a page of another site asks for this: expected a page of ours, or a program")
+	errNoTrace   = errors.New("no span of that trace is kept (any more)")
 )
 
 // badRequest is an error of whoever asks.
@@ -82,6 +83,8 @@ func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error)
 	case err == nil:
 	case r.Context().Err() != nil: // who asked is gone, or the collector ends
 		http.Error(w, "the request was ended before its answer was ready", http.StatusServiceUnavailable)
+	case errors.Is(err, errOtherSite):
+		answerText(w, err.Error(), http.StatusForbidden)
 	case errors.As(err, &bad):
 		answerText(w, err.Error(), http.StatusBadRequest)
 	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace):

@@ -228,6 +228,7 @@ func (s *Store) expire(now uint32) {
 	for n := s.seen.lists[seenFolded].first; old(n); n = s.seen.lists[seenFolded].first {
 		s.forget(n)
 	}
+	s.compact()
 }
 
 // isBelow reports whether a node is below another, one that waits. It goes up from the one and

@@ -302,14 +302,6 @@ func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
 	assert.False(t, s.Reset("nobody"))
 	s.ResetAll()
 	check(t, s)
-	// What is kept as it came keeps its service.
-	require.Len(t, s.Services(), 2)
-	for i := range set.MaxKeptSpans {
-		script(t, s, fmt.Sprintf("main/x %dx took 1", i%10))
-	}
-	s.Fold(Origin{Service: "main"}, make([]Span, set.MaxKeptSpans))
-	s.ResetAll()
-	check(t, s)
 	require.Len(t, s.Services(), 1)
 	assert.Equal(t, c.now, s.Services()[0].From)
 	assert.Empty(t, treeOf(t, s, "main"))

@@ -96,6 +96,9 @@ func (st *story) take() {
 		st.model.add(service, st.rest[0].Span)
 	}
 	st.store.Fold(Origin{Service: service}, batch)
+	if st.random.IntN(10) == 0 {
+		st.store.compactAll(func(*tree) bool { return true })
+	}
 	if st.random.IntN(5) == 0 {
 		check(st.t, st.store)
 	}

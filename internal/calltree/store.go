@@ -115,24 +115,29 @@ func (s *Store) Services() []Service {
 }
 
 // Reset forgets what was counted of a service until now, and reports whether there is such
-// a service. Its windows begin anew.
+// a service. Its windows begin anew, and of its spans none is kept. A service of which
+// nothing waits or is remembered any more is gone.
 func (s *Store) Reset(service string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.expire(s.second())
 	sv, ok := s.services[service]
 	if ok {
 		s.reset(sv)
+		s.compact()
 	}
 	return ok
 }
 
-// ResetAll resets all services, and forgets those of which nothing waits and is remembered.
+// ResetAll resets all services.
 func (s *Store) ResetAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.expire(s.second())
 	for _, sv := range s.services {
 		s.reset(sv)
 	}
+	s.compact()
 }
 
 // reset leaves calls that wait, or are remembered, their places and times, so that the own
@@ -140,6 +145,7 @@ func (s *Store) ResetAll() {
 func (s *Store) reset(sv *service) {
 	sv.from, sv.count, sv.errors = s.now(), 0, 0
 	s.epoch++
+	s.kept.dropOf(sv.calls.number)
 	idle := true
 	for _, t := range sv.trees() {
 		t.clear(sv.from, s.epoch)

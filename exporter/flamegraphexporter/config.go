@@ -6,6 +6,7 @@ package flamegraphexporter
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -53,6 +54,8 @@ const (
 	defaultEndpoint = "localhost:4040"
 
 	mib = 1 << 20
+	// maxNamesMiB is a tebibyte, or what an int can say.
+	maxNamesMiB = min(1<<20, math.MaxInt/mib)
 )
 
 func createDefaultConfig() component.Config {
@@ -82,7 +85,7 @@ func (c *Config) Validate() error {
 		setting.Between("max_nodes", c.MaxNodes, calltree.LeastNodes, 100_000_000),
 		setting.Between("max_services", c.MaxServices, 1, 100_000),
 		setting.Between("max_name_bytes", c.MaxNameBytes, 16, 1<<20),
-		setting.Between("max_names_mib", c.MaxNamesMiB, 1, 1<<20),
+		setting.Between("max_names_mib", c.MaxNamesMiB, 1, maxNamesMiB),
 		setting.Between("max_windows", c.MaxWindows, 1, 1000),
 		setting.Between("traces.max_spans", c.Traces.MaxSpans, 0, 10_000_000),
 	)

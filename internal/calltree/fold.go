@@ -44,6 +44,8 @@ func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
 	t := sv.calls
 	own, first := s.take(t, span, hash)
 	if !first {
+		// Whoever sends it again may do so once more.
+		s.seen.touch(own, seenFolded, now)
 		s.counters.Duplicates++
 		return
 	}

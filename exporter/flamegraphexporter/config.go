@@ -6,6 +6,7 @@ package flamegraphexporter
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -59,6 +60,8 @@ const (
 	defaultReadTimeout = 30 * time.Second
 
 	mib = 1 << 20
+	// maxNamesMiB is a tebibyte, or what an int can say.
+	maxNamesMiB = min(1<<20, math.MaxInt/mib)
 )
 
 func createDefaultConfig() component.Config {
@@ -89,7 +92,7 @@ func (c *Config) Validate() error {
 		setting.Between("max_nodes", c.MaxNodes, calltree.LeastNodes, 100_000_000),
 		setting.Between("max_services", c.MaxServices, 1, 100_000),
 		setting.Between("max_name_bytes", c.MaxNameBytes, 16, 1<<20),
-		setting.Between("max_names_mib", c.MaxNamesMiB, 1, 1<<20),
+		setting.Between("max_names_mib", c.MaxNamesMiB, 1, maxNamesMiB),
 		setting.Between("max_windows", c.MaxWindows, 1, 1000),
 		setting.Between("traces.max_spans", c.Traces.MaxSpans, 0, 10_000_000),
 	)

@@ -27,20 +27,8 @@ const (
 // consumeProfiles takes all samples. It never fails.
 func (g *flameGraph) consumeProfiles(_ context.Context, pd pprofile.Profiles) error {
 	r := newProfileReader(pd.Dictionary())
-	for _, rp := range pd.ResourceProfiles().All() {
-		from := originOf(rp.Resource())
-		for _, sp := range rp.ScopeProfiles().All() {
-			for _, profile := range sp.Profiles().All() {
-				kind := calltree.Kind{
-					Type: r.text(profile.SampleType().TypeStrindex()), Unit: r.text(profile.SampleType().UnitStrindex()),
-				}
-				if kind == calltree.Calls {
-					kind.Type = noFunction
-				}
-				r.fold(g.store, from, kind, profile)
-			}
-		}
-	}
+	r.read(g.store, pd)
+	r.fold(g.store)
 	return nil
 }
 
@@ -50,12 +38,22 @@ type profileReader struct {
 	tables pprofile.ProfilesDictionary
 	// frames are those of locations that were read, the innermost first.
 	frames map[int32][]calltree.Frame
+	// sums are what was found of stacks, and found the order in which they were.
+	sums  map[sampled]*sum
+	found []sampled
 	// stack is memory that is used again.
 	stack []calltree.Frame
 }
 
 func newProfileReader(tables pprofile.ProfilesDictionary) *profileReader {
-	return &profileReader{tables: tables, frames: map[int32][]calltree.Frame{}}
+	return &profileReader{tables: tables, frames: map[int32][]calltree.Frame{}, sums: map[sampled]*sum{}}
+}
+
+// sampled is a stack that was sampled in a service, and what for.
+type sampled struct {
+	service string
+	kind    calltree.Kind
+	stack   int32
 }
 
 // sum is what was found of a stack.
@@ -64,28 +62,50 @@ type sum struct {
 	value int64
 }
 
-// fold folds a profile. Samples are added up first, so that each stack is walked once
-// however many samples name it.
-func (r *profileReader) fold(store *calltree.Store, from calltree.Origin, kind calltree.Kind, profile pprofile.Profile) {
-	sums := map[int32]*sum{}
-	var order []int32
+// read adds up the samples of all profiles. They are folded later, so that each stack is
+// walked once in a message however many samples, threads and profiles name it.
+func (r *profileReader) read(store *calltree.Store, pd pprofile.Profiles) {
+	for _, rp := range pd.ResourceProfiles().All() {
+		from := originOf(rp.Resource())
+		for _, sp := range rp.ScopeProfiles().All() {
+			for _, profile := range sp.Profiles().All() {
+				r.readProfile(store, from, profile)
+			}
+		}
+	}
+}
+
+func (r *profileReader) readProfile(store *calltree.Store, from calltree.Origin, profile pprofile.Profile) {
+	at := sampled{service: from.Service, kind: r.kind(profile.SampleType())}
 	for _, sample := range profile.Samples().All() {
 		if thread, ok := r.thread(sample.AttributeIndices()); ok {
 			store.SeeThreads(from, thread)
 		}
-		stack := sample.StackIndex()
-		if sums[stack] == nil {
-			sums[stack] = &sum{}
-			order = append(order, stack)
+		at.stack = sample.StackIndex()
+		if r.sums[at] == nil {
+			r.sums[at] = &sum{}
+			r.found = append(r.found, at)
 		}
-		sums[stack].add(sample)
+		r.sums[at].add(sample)
 	}
-	for _, stack := range order {
-		frames, isCut := r.frameStack(stack)
-		store.FoldSamples(from, kind, calltree.Sample{
-			Frames: frames, IsCut: isCut, Count: sums[stack].count, Value: sums[stack].value,
+}
+
+// fold folds what was read.
+func (r *profileReader) fold(store *calltree.Store) {
+	for _, at := range r.found {
+		frames, isCut := r.frameStack(at.stack)
+		store.FoldSamples(calltree.Origin{Service: at.service}, at.kind, calltree.Sample{
+			Frames: frames, IsCut: isCut, Count: r.sums[at].count, Value: r.sums[at].value,
 		})
 	}
+}
+
+func (r *profileReader) kind(of pprofile.ValueType) calltree.Kind {
+	kind := calltree.Kind{Type: r.text(of.TypeStrindex()), Unit: r.text(of.UnitStrindex())}
+	if kind == calltree.Calls {
+		kind.Type = noFunction
+	}
+	return kind
 }
 
 // add adds a sample: a value for each time that it was taken, or 1 where there is none

@@ -4,6 +4,7 @@
 package flamegraphexporter
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -188,4 +189,37 @@ func TestThreadsOfSamplesAreCounted(t *testing.T) {
 	require.NoError(t, g.consumeProfiles(t.Context(), w.Profiles))
 	assert.Equal(t, 2, g.store.Services()[0].Threads)
 	assert.EqualValues(t, 3, g.store.Counters().Samples)
+}
+
+// A message can name a deep stack with few bytes, again and again.
+func TestAStackIsWalkedOnceInAMessage(t *testing.T) {
+	const samples, profiles, resources, depth = 20, 10, 10, 1000
+	w := newWritten("s", "main", attributeThreadID, "cpu")
+	w.kind(3, 0)
+	w.sample(1, slices.Repeat([]int32{1}, depth)...)
+	for i := range samples {
+		thread := w.Dictionary().AttributeTable().AppendEmpty()
+		thread.SetKeyStrindex(2)
+		thread.Value().SetInt(int64(i))
+		again := w.profile.Samples().AppendEmpty()
+		w.profile.Samples().At(0).CopyTo(again)
+		again.AttributeIndices().Append(int32(w.Dictionary().AttributeTable().Len() - 1))
+	}
+	all := w.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles()
+	for range profiles - 1 {
+		w.profile.CopyTo(all.AppendEmpty())
+	}
+	for range resources - 1 {
+		w.ResourceProfiles().At(0).CopyTo(w.ResourceProfiles().AppendEmpty())
+	}
+	g := newBed(t)
+	r := newProfileReader(w.Dictionary())
+	r.read(g.store, w.Profiles)
+	assert.Len(t, r.found, 1, "stacks to walk")
+	r.fold(g.store)
+	snapshot, _ := g.store.Snapshot("s", calltree.Kind{Type: "cpu"})
+	sum := (samples + 1) * profiles * resources
+	assert.EqualValues(t, sum, snapshot.Nodes[0].Total)
+	assert.EqualValues(t, sum, g.store.Counters().Samples)
+	assert.Equal(t, samples, g.store.Services()[0].Threads)
 }

@@ -45,6 +45,8 @@ func (g *flameGraph) observe() error {
 		t.RegisterExporterFlameGraphOtherServicesCallback(counted(func(c *calltree.Counters) uint64 { return c.OtherServices })),
 		t.RegisterExporterFlameGraphForgottenSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Forgotten })),
 		t.RegisterExporterFlameGraphFoldedPathsCallback(counted(func(c *calltree.Counters) uint64 { return c.FoldedPaths })),
+		t.RegisterExporterFlameGraphSilentServicesCallback(counted(func(c *calltree.Counters) uint64 { return c.SilentServices })),
+		t.RegisterExporterFlameGraphDroppedKeptSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedKept })),
 		t.RegisterExporterFlameGraphDroppedTracesCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedTraces })),
 		t.RegisterExporterFlameGraphParentsNotSeenCallback(g.observeParentsNotSeen),
 		t.RegisterExporterFlameGraphServicesCallback(held(func(u *calltree.Usage) int { return u.Services })),

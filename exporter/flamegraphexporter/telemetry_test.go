@@ -48,7 +48,7 @@ func TestTheCollectorIsToldWhatTheStoreCounts(t *testing.T) {
 	usage, counters := b.store.Usage(), b.store.Counters()
 	for name, want := range map[string]int{
 		"spans": 81, "duplicate_spans": 1, "samples": 1, "dropped_samples": 0, "other_services": 43,
-		"forgotten_spans": int(counters.Forgotten), "folded_paths": 0, "dropped_traces": 71, "services": 2,
+		"forgotten_spans": int(counters.Forgotten), "folded_paths": 0, "dropped_traces": 71, "dropped_kept_spans": int(counters.DroppedKept), "silent_services": 0, "services": 2,
 		"nodes": usage.Nodes, "pending_spans": usage.Waiting, "remembered_spans": usage.Remembered,
 		"name_memory": usage.NameBytes, "kept_spans": 10, "parents_not_seen": int(counters.ParentsNotSeen.Limit) + 1,
 	} {
@@ -60,6 +60,7 @@ func TestTheCollectorIsToldWhatTheStoreCounts(t *testing.T) {
 	metadatatest.AssertEqualExporterFlameGraphParentsNotSeen(t, b.telemetry, []metricdata.DataPoint[int64]{
 		reason("timeout", 0), reason("limit", counters.ParentsNotSeen.Limit), reason("cycle", 1),
 	}, metricdatatest.IgnoreTimestamp())
+	assert.Positive(t, counters.DroppedKept)
 	assert.Positive(t, counters.Forgotten)
 	assert.Positive(t, usage.Waiting)
 }

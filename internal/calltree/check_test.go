@@ -25,11 +25,14 @@ func check(t testing.TB, s *Store) {
 		}
 		checkTree(t, s, tree, refs[number])
 		live += tree.live
+		bytes := 0
 		for _, f := range tree.functions.all[1:] {
 			if f.refs > 0 {
-				names += bytesOfFunction + len(f.name) + len(f.file)
+				bytes += bytesOfFunction + len(f.name) + len(f.file)
 			}
 		}
+		require.Equal(t, bytes, tree.functions.bytes)
+		names += bytes
 	}
 	require.Equal(t, live, s.used.nodes)
 	require.Equal(t, names, s.used.names)
@@ -104,11 +107,13 @@ func checkTree(t testing.TB, s *Store, tree *tree, refs map[uint32]uint32) {
 	}
 	require.Equal(t, live, tree.live)
 	require.Equal(t, placed, tree.children.used)
+	released := free
 	for n := tree.free; n != 0; n = tree.nodes[n].next {
 		require.Equal(t, stateFree, tree.nodes[n].state)
 		free--
 	}
 	require.Zero(t, free, "all that is free can be used")
+	require.Equal(t, released, tree.released)
 	require.Len(t, tree.preOrder(nil), live+1, "all that is live is below the top, or below what waits")
 	for i, n := range tree.nodes {
 		require.Equal(t, refs[uint32(i)], n.refs, "references to node %d", i)

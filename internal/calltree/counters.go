@@ -10,6 +10,9 @@ type Counters struct {
 	Spans, Duplicates uint64
 	// OtherServices are spans and samples of more services than are allowed.
 	OtherServices uint64
+	// SilentServices are those that were forgotten, with their trees, because nothing came
+	// of them for PendingTimeout and others needed their place.
+	SilentServices uint64
 	// ParentsNotSeen are calls that were waited for in vain.
 	ParentsNotSeen ParentsNotSeen
 	// Forgotten are calls that were not remembered any more before PendingTimeout.

@@ -44,6 +44,8 @@ func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
 	t := sv.calls
 	own, first := s.take(t, span, hash)
 	if !first {
+		// Whoever sends it again may do so once more.
+		s.seen.touch(own, seenFolded, now)
 		s.counters.Duplicates++
 		return
 	}
@@ -228,6 +230,7 @@ func (s *Store) expire(now uint32) {
 	for n := s.seen.lists[seenFolded].first; old(n); n = s.seen.lists[seenFolded].first {
 		s.forget(n)
 	}
+	s.compact()
 }
 
 // isBelow reports whether a node is below another, one that waits. It goes up from the one and

@@ -196,6 +196,44 @@ func TestThereAreNoMoreServicesThanAllowed(t *testing.T) {
 	assert.EqualValues(t, 3, s.Counters().OtherServices)
 }
 
+func TestASilentServiceLeavesItsPlaceToAnother(t *testing.T) {
+	set := settings()
+	set.MaxServices = 2
+	c := newClock(&set)
+	s := NewStore(set)
+	script(t, s, "old/f a took 1", "two/g b < x took 1")
+	s.FoldSamples(Origin{Service: "old"}, Kind{"cpu", "ns"}, Sample{Frames: []Frame{{Function: "f"}}, Count: 1, Value: 1})
+	names := func() (names []string) {
+		for _, service := range s.Services() {
+			names = append(names, service.Name)
+		}
+		return names
+	}
+	c.pass(40 * time.Minute)
+	script(t, s, "two/g c < x took 1", "three/f d took 1")
+	assert.Equal(t, []string{OtherServices, "old", "two"}, names(), "nothing is silent for long")
+	c.pass(40 * time.Minute)
+	script(t, s, "three/f e took 1")
+	assert.Equal(t, []string{OtherServices, "two"}, names(), "one of two places is that of the others")
+	c.pass(40 * time.Minute)
+	script(t, s, "three/f f took 1")
+	assert.Equal(t, []string{OtherServices, "three"}, names())
+	assert.EqualValues(t, 2, s.Counters().SilentServices)
+	assert.Equal(t, "f: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "three"))
+}
+
+func TestASpanThatIsRetriedForHoursIsCountedOnce(t *testing.T) {
+	set := settings()
+	c := newClock(&set)
+	s := NewStore(set)
+	for range 6 {
+		script(t, s, "f a took 5")
+		c.pass(50 * time.Minute)
+	}
+	assert.Equal(t, "f: 1 calls, 0 errors, total 5, self 5", treeOf(t, s, "s"))
+	assert.EqualValues(t, 5, s.Counters().Duplicates)
+}
+
 func TestNamesAreCut(t *testing.T) {
 	set := settings()
 	set.MaxNameBytes = 16
@@ -300,14 +338,6 @@ func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
 	c.pass(2 * time.Hour)
 	script(t, s, "main/h d < a took 2")
 	assert.False(t, s.Reset("nobody"))
-	s.ResetAll()
-	check(t, s)
-	// What is kept as it came keeps its service.
-	require.Len(t, s.Services(), 2)
-	for i := range set.MaxKeptSpans {
-		script(t, s, fmt.Sprintf("main/x %dx took 1", i%10))
-	}
-	s.Fold(Origin{Service: "main"}, make([]Span, set.MaxKeptSpans))
 	s.ResetAll()
 	check(t, s)
 	require.Len(t, s.Services(), 1)

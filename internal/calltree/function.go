@@ -14,7 +14,9 @@ type functions struct {
 	all     []function
 	numbers map[string]uint32
 	free    []uint32
-	used    *usage
+	// bytes is what they take, and used what those of all trees do.
+	bytes int
+	used  *usage
 }
 
 type function struct {
@@ -48,7 +50,7 @@ func (f *functions) number(name string, most int) uint32 {
 	}
 	f.all[n] = function{name: name}
 	f.numbers[name] = n
-	f.used.names += bytesOfFunction + len(name)
+	f.take(bytesOfFunction + len(name))
 	return n
 }
 
@@ -57,11 +59,17 @@ func (f *functions) place(n uint32, file string, line int64, most int) {
 	fn := &f.all[n]
 	if file != "" && fn.file == "" {
 		fn.file = strings.Clone(cut(file, most))
-		f.used.names += len(fn.file)
+		f.take(len(fn.file))
 	}
 	if line != 0 && fn.line == 0 {
 		fn.line = line
 	}
+}
+
+// take counts bytes that are taken.
+func (f *functions) take(bytes int) {
+	f.bytes += bytes
+	f.used.names += bytes
 }
 
 func (f *functions) ref(n uint32) { f.all[n].refs++ }
@@ -71,7 +79,7 @@ func (f *functions) unref(n uint32) {
 	if fn.refs--; n == 0 || fn.refs > 0 {
 		return
 	}
-	f.used.names -= bytesOfFunction + len(fn.name) + len(fn.file)
+	f.take(-bytesOfFunction - len(fn.name) - len(fn.file))
 	delete(f.numbers, fn.name)
 	*fn = function{}
 	f.free = append(f.free, n)

@@ -178,7 +178,7 @@ func TestSamplesAreFolded(t *testing.T) {
 		{Parent: -1, Function: "(parent not seen)", Mark: MissingParent, Calls: 1, Total: 3, Self: 2},
 		{Parent: 3, Function: "x", Calls: 1, Total: 1, Self: 1},
 	}, snapshot.Nodes)
-	assert.EqualValues(t, 4, s.Counters().Samples)
+	assert.EqualValues(t, 6, s.Counters().Samples)
 	s.Reset("r")
 	check(t, s)
 	snapshot, ok = s.Snapshot("r", cpu)

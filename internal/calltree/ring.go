@@ -84,12 +84,21 @@ func (r *ring) drop(span *keptSpan) {
 	r.oldest = nil
 }
 
-// clear drops all.
-func (r *ring) clear() {
-	for i := range r.spans {
-		r.drop(&r.spans[i])
+// dropOf drops all spans of a tree.
+func (r *ring) dropOf(tree uint32) {
+	if !slices.ContainsFunc(r.spans, func(span keptSpan) bool { return span.tree == tree }) {
+		return
 	}
-	r.spans, r.next = nil, 0
+	rest := make([]keptSpan, 0, len(r.spans))
+	for i := range r.spans {
+		// The oldest first.
+		if span := &r.spans[(r.next+i)%len(r.spans)]; span.tree == tree {
+			r.drop(span)
+		} else {
+			rest = append(rest, *span)
+		}
+	}
+	r.spans, r.next = rest, 0
 }
 
 // keep keeps a span as it came.

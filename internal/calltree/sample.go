@@ -33,18 +33,22 @@ func (s *Store) FoldSamples(from Origin, kind Kind, samples ...Sample) {
 	defer s.mu.Unlock()
 	now := s.second()
 	s.expire(now)
-	sv := s.service(from.Service, uint64(len(samples)))
+	count := uint64(0)
+	for i := range samples {
+		count += samples[i].Count
+	}
+	sv := s.service(from.Service, count)
 	sv.seenAt(s.now(), now, 0)
 	t := s.profile(sv, kind)
 	if t == nil {
-		s.counters.DroppedSamples += uint64(len(samples))
+		s.counters.DroppedSamples += count
 		return
 	}
 	for i := range samples {
 		s.makeRoom()
 		s.foldSample(t, &samples[i])
 	}
-	s.counters.Samples += uint64(len(samples))
+	s.counters.Samples += count
 }
 
 // SeeThreads counts threads that samples are of.

@@ -10,7 +10,8 @@ type Settings struct {
 	// PendingTimeout is how long what was called by a call that has not come waits for it,
 	// and how long a call that came is remembered for what it called and has not come.
 	PendingTimeout time.Duration
-	// MaxServices is how many services have trees of their own, above 0. Others share one.
+	// MaxServices is how many services have trees of their own, above 0. One more takes the
+	// place of one of which nothing came for PendingTimeout; others share one.
 	MaxServices int
 	// MaxNodes is how many paths all trees have, those of calls that wait included: at
 	// least [LeastNodes], and [NodesOfService] for each service. With fewer there may be

@@ -11,8 +11,13 @@ func (s *Store) makeRoom() {
 	for s.seen.total()+2 > s.settings.MaxPending {
 		s.forgetOldest()
 	}
-	if s.used.nodes >= s.settings.MaxNodes || s.used.names >= s.settings.MaxNamesBytes {
-		s.shrink()
+	if s.used.nodes >= s.settings.MaxNodes {
+		s.shrinkNodes()
+		s.compact()
+	}
+	if s.used.names >= s.settings.MaxNamesBytes {
+		s.shrinkNames()
+		s.compact()
 	}
 }
 
@@ -35,7 +40,7 @@ const (
 	waitingPart = 10
 )
 
-// shrink makes a tenth of the nodes, and of the bytes of their names, free:
+// shrinkNodes makes a tenth of the nodes free:
 //
 //  1. Where many nodes wait, those that wait longest are given up: in small trees there
 //     would be little to fold.
@@ -43,40 +48,58 @@ const (
 //     it is, whatever the tree counts in.
 //  3. Where that was too few, because each of them left a node "(folded)" behind, twice as
 //     many are.
-//  4. Where names alone are too many, those of spans that are kept go too.
-func (s *Store) shrink() {
+func (s *Store) shrinkNodes() {
 	if s.seen.count(seenWaiting) > s.settings.MaxNodes/waitingPart {
 		for s.seen.count(seenWaiting) > s.settings.MaxNodes/waitingPart/2 {
 			s.counters.ParentsNotSeen.Limit++
 			s.giveUp(s.seen.lists[seenWaiting].first)
 		}
 	}
-	for most := max(1, s.settings.MaxNodes/shrinkBy); !s.hasShrunk() && most < 4*s.settings.MaxNodes; most *= 2 {
-		s.foldSmallest(most)
-	}
-	if !s.hasShrunk() {
-		s.kept.clear()
-	}
+	enough := func() bool { return s.used.nodes <= s.settings.MaxNodes-s.settings.MaxNodes/shrinkBy }
+	s.foldSmallest(s.trees, max(1, s.settings.MaxNodes/shrinkBy), 4*s.settings.MaxNodes, enough)
 }
 
-func (s *Store) hasShrunk() bool {
-	return s.used.nodes <= s.settings.MaxNodes-s.settings.MaxNodes/shrinkBy &&
-		s.used.names <= s.settings.MaxNamesBytes-s.settings.MaxNamesBytes/shrinkBy
-}
-
-// foldSmallest folds about so many of the smallest paths.
-func (s *Store) foldSmallest(number int) {
-	var sizes sizes
-	for _, t := range s.trees {
-		if t != nil {
-			t.measure(&sizes)
+// shrinkNames makes a tenth of the bytes of names free. Only the trees that take most are
+// touched: others are not folded because one service has long names, such as SQL.
+//
+//  1. Spans that are kept of such a tree go: they hold their names.
+//  2. Then its smallest paths are folded.
+func (s *Store) shrinkNames() {
+	enough := func() bool { return s.used.names <= s.settings.MaxNamesBytes-s.settings.MaxNamesBytes/shrinkBy }
+	for !enough() {
+		t := s.longestNames()
+		if s.kept.dropOf(t.number); !enough() {
+			s.foldSmallest([]*tree{t}, max(1, t.live/shrinkBy), 4*t.live, enough)
 		}
 	}
-	limit := sizes.smallest(number)
+}
+
+// longestNames is the tree whose names take most.
+func (s *Store) longestNames() (longest *tree) {
 	for _, t := range s.trees {
-		if t != nil {
-			s.order = t.preOrder(s.order[:0])
-			s.counters.FoldedPaths += t.foldUpTo(limit, s.order)
+		if t != nil && (longest == nil || t.functions.bytes > longest.functions.bytes) {
+			longest = t
+		}
+	}
+	return longest
+}
+
+// foldSmallest folds about so many of the smallest paths of some trees, and twice as many up
+// to the most until it is enough.
+func (s *Store) foldSmallest(trees []*tree, number, most int, enough func() bool) {
+	for ; !enough() && number <= most; number *= 2 {
+		var sizes sizes
+		for _, t := range trees {
+			if t != nil {
+				t.measure(&sizes)
+			}
+		}
+		limit := sizes.smallest(number)
+		for _, t := range trees {
+			if t != nil {
+				s.order = t.preOrder(s.order[:0])
+				s.counters.FoldedPaths += t.foldUpTo(limit, s.order)
+			}
 		}
 	}
 }

@@ -154,3 +154,25 @@ func TestWhereManyWaitThoseThatWaitLongestAreGivenUp(t *testing.T) {
 	assert.Positive(t, s.Counters().ParentsNotSeen.Limit)
 	assert.Zero(t, s.Counters().FoldedPaths)
 }
+
+// A service whose names are long, such as SQL, is folded itself, and loses its own kept spans.
+func TestLongNamesOfAServiceFoldNoOther(t *testing.T) {
+	set := settings()
+	set.MaxNamesBytes, set.MaxKeptSpans = 64<<10, 500
+	s := NewStore(set)
+	good := make([]Span, 100)
+	for i := range good {
+		good[i] = Span{Trace: traceID(1), ID: spanID(i), Function: fmt.Sprint("good", i), Start: 1, End: 2}
+	}
+	s.Fold(Origin{Service: "good"}, good)
+	for i := range 300 {
+		s.Fold(Origin{Service: "sql"}, []Span{{Trace: traceID(2), ID: spanID(i), Function: fmt.Sprint(i, strings.Repeat("x", 700)), Start: 1, End: 1_000_000}})
+	}
+	check(t, s)
+	assert.LessOrEqual(t, s.Usage().NameBytes, set.MaxNamesBytes+1000)
+	snapshot, _ := s.Snapshot("good", Calls)
+	assert.Len(t, snapshot.Nodes, len(good))
+	kept, _ := s.Trace(traceID(1))
+	assert.Len(t, kept, len(good))
+	assert.Contains(t, treeOf(t, s, "sql"), "(folded: small paths): ")
+}

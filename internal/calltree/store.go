@@ -27,6 +27,8 @@ type Store struct {
 	counters Counters
 	// expired is the second in which was looked for what waits for too long.
 	expired uint32
+	// searched is the second in which a silent service was looked for in vain.
+	searched uint32
 	// windows and threads are how many there are.
 	windows, threads int
 	// epoch is how often it was begun to count anew: by a reset, or for a window.
@@ -61,16 +63,43 @@ func (s *Store) service(name string, came uint64) *service {
 	if sv, ok := s.services[name]; ok {
 		return sv
 	}
+	for len(s.services) >= s.settings.MaxServices && s.forgetSilent() {
+	}
 	if len(s.services) >= s.settings.MaxServices {
 		s.counters.OtherServices += came
 		if name = OtherServices; s.services[name] != nil {
 			return s.services[name]
 		}
 	}
-	sv := &service{name: strings.Clone(name), from: s.now(), profiles: map[Kind]*tree{}, threads: newThreads(&s.threads)}
+	sv := &service{name: strings.Clone(name), from: s.now(), last: s.now(), profiles: map[Kind]*tree{}, threads: newThreads(&s.threads)}
 	sv.calls = s.plant(sv)
 	s.services[sv.name] = sv
 	return sv
+}
+
+// forgetSilent forgets the service that is silent for longest, if that is for longer than
+// PendingTimeout: nothing of it waits or is remembered then. It looks for one once a second.
+func (s *Store) forgetSilent() bool {
+	now := s.second()
+	s.expire(now)
+	if s.searched == now {
+		return false
+	}
+	var silent *service
+	for _, sv := range s.services {
+		if silent == nil || sv.last.Before(silent.last) {
+			silent = sv
+		}
+	}
+	// Seconds are whole ones.
+	if s.now().Sub(silent.last) > s.settings.PendingTimeout+2*time.Second {
+		if s.reset(silent); s.services[silent.name] == nil {
+			s.counters.SilentServices++
+			return true
+		}
+	}
+	s.searched = now
+	return false
 }
 
 // plant makes a tree of a service.
@@ -115,24 +144,29 @@ func (s *Store) Services() []Service {
 }
 
 // Reset forgets what was counted of a service until now, and reports whether there is such
-// a service. Its windows begin anew.
+// a service. Its windows begin anew, and of its spans none is kept. A service of which
+// nothing waits or is remembered any more is gone.
 func (s *Store) Reset(service string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.expire(s.second())
 	sv, ok := s.services[service]
 	if ok {
 		s.reset(sv)
+		s.compact()
 	}
 	return ok
 }
 
-// ResetAll resets all services, and forgets those of which nothing waits and is remembered.
+// ResetAll resets all services.
 func (s *Store) ResetAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.expire(s.second())
 	for _, sv := range s.services {
 		s.reset(sv)
 	}
+	s.compact()
 }
 
 // reset leaves calls that wait, or are remembered, their places and times, so that the own
@@ -140,6 +174,7 @@ func (s *Store) ResetAll() {
 func (s *Store) reset(sv *service) {
 	sv.from, sv.count, sv.errors = s.now(), 0, 0
 	s.epoch++
+	s.kept.dropOf(sv.calls.number)
 	idle := true
 	for _, t := range sv.trees() {
 		t.clear(sv.from, s.epoch)

@@ -23,6 +23,8 @@ type tree struct {
 	nodes []node
 	free  uint32 // a list by next; 0: none
 	live  int    // nodes that are neither free nor merged, but for the top
+	// released is how many nodes are free.
+	released int
 	// children finds nodes by parent and label. Nodes that wait are not in it.
 	children  index
 	functions functions
@@ -138,6 +140,7 @@ func (t *tree) newNode() uint32 {
 	t.used.nodes++
 	if n := t.free; n != 0 {
 		t.free = t.nodes[n].next
+		t.released--
 		t.nodes[n] = node{}
 		return n
 	}
@@ -266,6 +269,7 @@ func (t *tree) lead(from, into uint32) {
 func (t *tree) release(n uint32) {
 	t.nodes[n] = node{next: t.free}
 	t.free = n
+	t.released++
 }
 
 // resolve is the node that one is by now. It halves the way there, so that a long one is

@@ -25,24 +25,26 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                             metric.Meter
-	mu                                sync.Mutex
-	registrations                     []metric.Registration
-	ExporterFlameGraphDroppedSamples  metric.Int64ObservableCounter
-	ExporterFlameGraphDroppedTraces   metric.Int64ObservableCounter
-	ExporterFlameGraphDuplicateSpans  metric.Int64ObservableCounter
-	ExporterFlameGraphFoldedPaths     metric.Int64ObservableCounter
-	ExporterFlameGraphForgottenSpans  metric.Int64ObservableCounter
-	ExporterFlameGraphKeptSpans       metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphNameMemory      metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphNodes           metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphOtherServices   metric.Int64ObservableCounter
-	ExporterFlameGraphParentsNotSeen  metric.Int64ObservableCounter
-	ExporterFlameGraphPendingSpans    metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphRememberedSpans metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphSamples         metric.Int64ObservableCounter
-	ExporterFlameGraphServices        metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphSpans           metric.Int64ObservableCounter
+	meter                              metric.Meter
+	mu                                 sync.Mutex
+	registrations                      []metric.Registration
+	ExporterFlameGraphDroppedKeptSpans metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedSamples   metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedTraces    metric.Int64ObservableCounter
+	ExporterFlameGraphDuplicateSpans   metric.Int64ObservableCounter
+	ExporterFlameGraphFoldedPaths      metric.Int64ObservableCounter
+	ExporterFlameGraphForgottenSpans   metric.Int64ObservableCounter
+	ExporterFlameGraphKeptSpans        metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphNameMemory       metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphNodes            metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphOtherServices    metric.Int64ObservableCounter
+	ExporterFlameGraphParentsNotSeen   metric.Int64ObservableCounter
+	ExporterFlameGraphPendingSpans     metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphRememberedSpans  metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphSamples          metric.Int64ObservableCounter
+	ExporterFlameGraphServices         metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphSilentServices   metric.Int64ObservableCounter
+	ExporterFlameGraphSpans            metric.Int64ObservableCounter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -54,6 +56,21 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterExporterFlameGraphDroppedKeptSpansCallback sets callback for observable ExporterFlameGraphDroppedKeptSpans metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphDroppedKeptSpansCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphDroppedKeptSpans, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphDroppedKeptSpans)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
 }
 
 // RegisterExporterFlameGraphDroppedSamplesCallback sets callback for observable ExporterFlameGraphDroppedSamples metric.
@@ -266,6 +283,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphServicesCallback(cb m
 	return nil
 }
 
+// RegisterExporterFlameGraphSilentServicesCallback sets callback for observable ExporterFlameGraphSilentServices metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphSilentServicesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphSilentServices, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphSilentServices)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterExporterFlameGraphSpansCallback sets callback for observable ExporterFlameGraphSpans metric.
 func (builder *TelemetryBuilder) RegisterExporterFlameGraphSpansCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -309,6 +341,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ExporterFlameGraphDroppedKeptSpans, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_dropped_kept_spans",
+		metric.WithDescription("Spans that are not kept as they came any more, because of traces.max_spans, max_names_mib or a reset. They are in the call trees all the same. [Alpha]"),
+		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDroppedSamples, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_dropped_samples",
 		metric.WithDescription("Samples of profiles that were dropped, because their service has profiles of too many kinds. [Alpha]"),
@@ -390,6 +428,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ExporterFlameGraphServices, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_flame_graph_services",
 		metric.WithDescription("Services that have trees. [Alpha]"),
+		metric.WithUnit("{service}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphSilentServices, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_silent_services",
+		metric.WithDescription("Services that were forgotten, because nothing came of them for pending_timeout and others needed their place. [Alpha]"),
 		metric.WithUnit("{service}"),
 	)
 	errs = errors.Join(errs, err)

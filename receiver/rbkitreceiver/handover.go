@@ -28,8 +28,10 @@ func (e *environment) handoverSettings() handover.Settings {
 // What a server publishes is gone if nobody reads it, so nobody waits for a pipeline:
 // what its queue has no room for is dropped and counted, each signal for itself.
 
+// cyclesAtOnce is how many are handed on at once.
+const cyclesAtOnce = 256
+
 func newSpans(e *environment, next consumer.Traces) *handover.Spans[cycleParcel] {
-	const cyclesAtOnce = 256
 	return handover.NewSpans(next, handover.QueueSettings[cycleParcel, ptrace.Traces]{
 		Settings: e.handoverSettings(),
 		MaxItems: e.config.Limits.MaxQueuedSpans, MaxBytes: e.config.Limits.MaxQueuedSpanBytes,

@@ -1,0 +1,186 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/zmtp"
+)
+
+func TestWhatIsOldIsHandedOnWhereNothingComes(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), func(_ *bed, c *Config) { c.ProfileInterval = 10 * time.Millisecond })
+	server.awaitSubscriber()
+	server.publishNumbered(0, func(c *rbkit.Collection) error { return c.Sample(1, []rbkit.Frame{{Method: []byte("m")}}) })
+	b.await("the profile", func() bool { return b.profiles.SampleCount() == 1 })
+	assert.EqualValues(t, 1, b.counter("messages"), "there was no other")
+}
+
+func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
+	b, s := alone(t, rarely)
+	env := b.receiver.env
+	env.metrics.Close()
+	env.metrics = newMetricsLoop(env, b.receiver.settings, b.metrics, func() []processState { return nil })
+	s.begin(identity{})
+	last := s.last()
+	for range maxOver {
+		env.metrics.Ended(last)
+	}
+	assert.Zero(t, b.counter("metric_points_dropped"))
+	env.metrics.Ended(last)
+	assert.EqualValues(t, last.points(), b.counter("metric_points_dropped"))
+	env.close()
+	require.Len(t, b.eventsOf(), 1)
+	assert.Len(t, b.eventsOf()[0], maxOver)
+}
+
+// Each signal has its own bounds, and drops what is beyond.
+func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
+	refuse := consumertest.NewErr(errors.New("not now"))
+	logs := func(n, bytes int) logParcel { return logParcel{logs: plog.NewLogs(), records: n, bytes: bytes} }
+	samples := func(n, bytes int) profileParcel {
+		return profileParcel{profiles: pprofile.NewProfiles(), samples: n, bytes: bytes}
+	}
+	const most = 5
+	for name, c := range map[string]struct {
+		set func(*LimitsConfig)
+		// add adds a tenth of what may wait.
+		add     func(*environment) bool
+		dropped string
+	}{
+		"log records":      {func(l *LimitsConfig) { l.MaxQueuedLogs = most }, func(e *environment) bool { return e.logs.Add(logs(1, 1)) }, "log_records_dropped"},
+		"bytes of logs":    {func(l *LimitsConfig) { l.MaxQueuedLogBytes = mib }, func(e *environment) bool { return e.logs.Add(logs(1, mib/most)) }, "log_records_dropped"},
+		"samples":          {func(l *LimitsConfig) { l.MaxQueuedSamples = most }, func(e *environment) bool { return e.profiles.Add(samples(1, 1)) }, "samples_dropped"},
+		"bytes of samples": {func(l *LimitsConfig) { l.MaxQueuedSampleBytes = mib }, func(e *environment) bool { return e.profiles.Add(samples(1, mib/most)) }, "samples_dropped"},
+		"spans":            {func(l *LimitsConfig) { l.MaxQueuedSpans = most * spansOfCycle }, addSpans, "spans_dropped"},
+		"bytes of spans":   {func(l *LimitsConfig) { l.MaxQueuedSpanBytes = mib }, addSpans, "spans_dropped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := alone(t, func(_ *bed, c2 *Config) { c.set(&c2.Limits) })
+			env := b.receiver.env
+			env.close()
+			over, end := contextOf(t)
+			env.ctx = over
+			env.spans, env.logs, env.profiles = newSpans(env, refuse), newLogSink(env, refuse), newProfileSink(env, refuse)
+			env.metrics = newMetricsLoop(env, b.receiver.settings, nil, nil)
+			taken := 0
+			for c.add(env) {
+				taken++
+				require.LessOrEqual(t, taken, mib/bytesOfCycle+cyclesAtOnce+1)
+			}
+			assert.GreaterOrEqual(t, taken, most)
+			assert.Positive(t, b.counter(c.dropped))
+			end()
+			env.close()
+		})
+	}
+}
+
+// A snapshot has as many bytes as half of the queue.
+func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
+	var files []terseFile
+	for i := range 200 {
+		files = append(files, terseFile{strconv.Itoa(i) + strings.Repeat("f", 1000), places(20)})
+	}
+	var w terse
+	w.snapshot(nil, files...)
+	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxQueuedSampleBytes = mib })
+	s.begin(identity{})
+	s.receive(zmtp.Message{w.message()})
+	s.end()
+	b.receiver.env.close()
+	require.Len(t, b.profiles.AllProfiles(), 1)
+	p := b.profiles.AllProfiles()[0]
+	checkValid(t, p)
+	size := (&pprofile.ProtoMarshaler{}).ProfilesSize(p)
+	assert.Less(t, size, mib)
+	assert.Greater(t, size, mib/32)
+	assert.Positive(t, b.counter("samples_dropped"))
+}
+
+func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
+	b, s := alone(t)
+	s.begin(identity{})
+	const stacks = 8000
+	c := rbkit.NewCollection(rbkit.Released)
+	for i := range stacks {
+		require.NoError(t, c.Sample(1, []rbkit.Frame{{Method: []byte(strconv.Itoa(i) + strings.Repeat("m", 1000))}}))
+	}
+	s.receive(zmtp.Message{c.AppendTo(nil, 1, 0)})
+	s.end()
+	b.receiver.env.close()
+	samples := 0
+	require.Greater(t, len(b.profiles.AllProfiles()), 1)
+	for _, p := range b.profiles.AllProfiles() {
+		checkValid(t, p)
+		assert.Less(t, (&pprofile.ProtoMarshaler{}).ProfilesSize(p), maxProfileBytes)
+		samples += p.SampleCount()
+	}
+	assert.Equal(t, stacks, samples, "none is lost")
+}
+
+func addSpans(e *environment) bool {
+	return e.spans.Add(cycleParcel{cycle: cycle{1, 1, 2, 3}, origin: newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 1)})
+}
+
+// contextOf is a context of a test and what ends it.
+func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(context.Background())
+	t.Cleanup(end)
+	return ctx, end
+}
+
+func TestServersAreSpokenWithAsIsSet(t *testing.T) {
+	b, _ := alone(t, func(_ *bed, c *Config) {
+		c.Timeout, c.Heartbeat, c.Limits.MaxMessageBytes = 3*time.Second, 7*time.Second, 1<<20
+	})
+	defer b.receiver.env.close()
+	want := zmtp.Options{Timeout: 3 * time.Second, Heartbeat: 7 * time.Second, Limits: zmtp.Limits{Message: 1 << 20}}
+	assert.Equal(t, want, b.receiver.env.zmtpOptions(&ServerConfig{}))
+	want.Security = zmtp.Plain{Username: "reader", Password: "secret"}
+	assert.Equal(t, want, b.receiver.env.zmtpOptions(&ServerConfig{Username: "reader", Password: "secret"}))
+}
+
+// greeted is what the first who connects says of its mechanism.
+func greeted(t *testing.T, l net.Listener) string {
+	t.Helper()
+	const size, mechanism, end = 64, 12, 32 // of a greeting
+	require.NoError(t, l.(*net.TCPListener).SetDeadline(time.Now().Add(patience)))
+	conn, err := l.Accept()
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	_, err = conn.Write(append(append([]byte{0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 1}, "PLAIN"...), make([]byte, size-mechanism-len("PLAIN"))...))
+	require.NoError(t, err)
+	greeting := make([]byte, size)
+	_, err = io.ReadFull(conn, greeting)
+	require.NoError(t, err)
+	return strings.TrimRight(string(greeting[mechanism:end]), "\x00")
+}
+
+func TestAServerIsToldTheNameAndThePassword(t *testing.T) {
+	publish, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer publish.Close()
+	newBed(t, func(_ *bed, c *Config) {
+		c.Servers = []ServerConfig{{Publish: publish.Addr().String(), Username: "reader", Password: "secret"}}
+	})
+	assert.Equal(t, "PLAIN", greeted(t, publish))
+}

@@ -4,6 +4,7 @@
 package zmtp_test
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -64,4 +65,69 @@ func TestATimeToLiveHoldsFromThenOn(t *testing.T) {
 	_, traffic := deadlines(t, pub, ping, zmtp.Options{Heartbeat: time.Minute})
 	require.WithinRange(t, traffic[0], began.Add(time.Minute), time.Now().Add(time.Minute))
 	require.WithinRange(t, traffic[len(ping)], began.Add(time.Second), time.Now().Add(time.Second))
+}
+
+func TestAPeerIsAskedAfterAnHourAtLast(t *testing.T) {
+	began := time.Now()
+	_, traffic := deadlines(t, pub, "\x00\x01a", zmtp.Options{Heartbeat: 100 * time.Hour})
+	require.WithinRange(t, traffic[0], began.Add(time.Hour), time.Now().Add(time.Hour))
+}
+
+// A replier may answer PING and nothing else: only the answer counts.
+func TestARequestHasOneDeadlineAndNoPing(t *testing.T) {
+	conn := newDialog(null31, ready("REP"), "", "\x01\x00\x00\x02ok")
+	r, err := zmtp.Request(t.Context(), conn, zmtp.Options{Heartbeat: time.Nanosecond, Timeout: time.Hour})
+	require.NoError(t, err)
+	opened := len(conn.deadlines)
+	began := time.Now()
+	_, err = r.Ask(t.Context(), []byte("one"))
+	require.NoError(t, err)
+	require.NotEmpty(t, conn.deadlines[opened:])
+	for _, d := range conn.deadlines[opened:] {
+		require.WithinRange(t, d, began.Add(time.Hour), time.Now().Add(time.Hour))
+	}
+	require.NotContains(t, conn.told.String(), "PING")
+}
+
+// counted is a connection that counts what is written, and how often that has time anew.
+type counted struct {
+	*script
+	deadlines int
+	longest   int
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	c.longest = max(c.longest, len(b))
+	return c.script.Write(b)
+}
+
+func (c *counted) SetWriteDeadline(time.Time) error {
+	c.deadlines++
+	return nil
+}
+
+func TestWhatIsLongIsSentInPiecesWithATimeOfTheirOwn(t *testing.T) {
+	conn := &counted{script: newDialog(null31, ready("REP"), "", "", "", "", "\x01\x00\x00\x02ok")}
+	r, err := zmtp.Request(t.Context(), conn, zmtp.Options{})
+	require.NoError(t, err)
+	conn.deadlines = 0
+	_, err = r.Ask(t.Context(), make([]byte, 200<<10))
+	require.NoError(t, err)
+	require.Equal(t, 4, conn.deadlines)
+	require.LessOrEqual(t, conn.longest, 64<<10)
+}
+
+// idle is a connection that gives nothing and no error after what it says.
+type idle struct{ *script }
+
+func (i idle) Read(b []byte) (int, error) {
+	if i.says.Len() == 0 {
+		return 0, nil
+	}
+	return i.script.Read(b)
+}
+
+func TestAConnectionThatGivesNothingForEverIsLeft(t *testing.T) {
+	_, err := received(t, idle{newScript(pub, 0)}, zmtp.Options{})
+	require.ErrorIs(t, err, io.ErrNoProgress)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -122,11 +123,13 @@ func TestWhatASubscriberMayNotSayEndsItsConnectionAlone(t *testing.T) {
 	for n := range 4097 {
 		fmt.Fprintf(&many, "\x04\x0e\x09SUBSCRIBE%04x", n)
 	}
+	longSubscription := func(to string) string { return long(0, "\x01"+strings.Repeat(to, 600<<10)) }
 	for _, tt := range []struct{ name, says, err string }{
 		{"a message that is no subscription", "\x00\x01a", `expected a message of one part that begins with 0 or 1, a subscription, got "a"`},
 		{"an empty message", "\x00\x00", `a subscription, got ""`},
 		{"a subscription of two parts", "\x01\x01\x01\x00\x00", "expected a message of one part"},
 		{"a frame that is too large", "\x02\x40\x00\x00\x00\x00\x00\x00\x00", "expected a frame of at most"},
+		{"subscriptions that are too long", longSubscription("a") + longSubscription("b"), "expected at most 4096 subscriptions of 1048576 bytes together, got more"},
 		{"too many subscriptions", many.String(), "expected at most 4096 subscriptions"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -373,4 +376,65 @@ func TestAFollowingPausesLongerFromLossToLoss(t *testing.T) {
 	}
 	require.Error(t, following.Run(ctx))
 	require.Greater(t, longest, 4*first)
+}
+
+// lasting is a connection that says nothing for a time, and is closed then.
+type lasting struct {
+	*script
+	time time.Duration
+}
+
+func (l lasting) Read(b []byte) (int, error) {
+	if l.says.Len() == 0 {
+		<-time.After(l.time)
+	}
+	return l.script.Read(b)
+}
+
+func TestAFollowingPausesShortlyAfterAConnectionThatLasted(t *testing.T) {
+	const first, most = time.Millisecond, 50 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	long, lasted := false, time.Duration(-1)
+	following := zmtp.Following{
+		Dial: func(context.Context) (net.Conn, error) {
+			if long {
+				return lasting{newScript(pub, 0), 2 * most}, nil
+			}
+			return nil, io.ErrUnexpectedEOF
+		},
+		Backoff:   backoff.Config{InitialInterval: first, MaxInterval: most},
+		Connected: func(net.Addr) {},
+		Lost: func(_ error, pause time.Duration) {
+			if long {
+				lasted = pause
+				cancel()
+			}
+			long = pause > 8*first
+		},
+	}
+	require.Error(t, following.Run(ctx))
+	require.GreaterOrEqual(t, lasted, time.Duration(0))
+	require.Less(t, lasted, 2*first)
+}
+
+func TestAFollowingDialsForSoLong(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var reason error
+	following := zmtp.Following{
+		Dial: func(within context.Context) (net.Conn, error) {
+			<-within.Done() // a peer that takes no connection
+			return nil, context.Cause(within)
+		},
+		Options: zmtp.Options{Timeout: soon},
+		Backoff: backoff.Config{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond},
+		Lost: func(err error, _ time.Duration) {
+			reason = err
+			cancel()
+		},
+	}
+	time.AfterFunc(patience, cancel)
+	require.Error(t, following.Run(ctx))
+	require.ErrorIs(t, reason, zmtp.ErrTimeout)
 }

@@ -24,7 +24,7 @@ func (p *process) read(r *rbkit.Reader) (over bool, err error) {
 		}
 		p.event(e)
 	}
-	return false, p.readUpTo(r.Err())
+	return false, p.readUpTo(r.Header(), r.Err())
 }
 
 // readOn is read from the event on that the reader stands at.
@@ -37,13 +37,19 @@ func (p *process) readOn(r *rbkit.Reader) error {
 		}
 		p.event(r.Event())
 	}
-	return p.readUpTo(r.Err())
+	return p.readUpTo(r.Header(), r.Err())
 }
 
 // readUpTo is told why there are no more events of a message. Behind what is wrong others
 // may have stood, but not where a message only ends too early: that is all that was sent.
-func (p *process) readUpTo(err error) error {
-	if bad := (*rbkit.ProtocolError)(nil); errors.As(err, &bad) && bad.Problem != rbkit.Truncated {
+// Nor is anything known to be missing where a message has no number and others have: if it
+// was the server's, the number of the next one says so.
+func (p *process) readUpTo(h rbkit.Header, err error) error {
+	var bad *rbkit.ProtocolError
+	switch {
+	case !errors.As(err, &bad) || bad.Problem == rbkit.Truncated:
+	case p.counted && !h.Counted:
+	default:
 		p.missed()
 	}
 	return err

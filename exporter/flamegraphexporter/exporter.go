@@ -20,6 +20,7 @@ type flameGraph struct {
 	set       exporter.Settings
 	store     *calltree.Store
 	telemetry *metadata.TelemetryBuilder
+	bounds    bounds
 	// spans has memory for chunks of spans.
 	spans sync.Pool
 	// forget takes it out of those that are shared.

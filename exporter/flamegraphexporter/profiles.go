@@ -29,6 +29,7 @@ func (g *flameGraph) consumeProfiles(_ context.Context, pd pprofile.Profiles) er
 	r := newProfileReader(pd.Dictionary())
 	r.read(g.store, pd)
 	r.fold(g.store)
+	g.sayBounds()
 	return nil
 }
 

@@ -61,6 +61,7 @@ func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
 	}
 	// Nothing of what was handed on is held.
 	clear(spans[:])
+	g.sayBounds()
 	return nil
 }
 

@@ -11,7 +11,7 @@
 // for each kind of its profiles (tree.go). A span is folded in the steps above Store.fold
 // (fold.go). What is known of single spans is in seen: those that came and are remembered,
 // and those that have not come and are waited for (seen.go). Where there is too little room
-// shrink.go makes some. Spans that came last are kept in a ring (ring.go).
+// shrink.go makes some, and compact.go gives memory back. Spans that came last are kept in a ring (ring.go).
 //
 // Whoever reads copies the tree, and makes a [Snapshot] of the copy (output.go). A window
 // has values of its own at the nodes of the tree (window.go, collect.go).
@@ -41,6 +41,11 @@
 //   - Paths are folded by what part of their tree they are, not by nanoseconds: else a
 //     service that works little, or a tree that counts samples, would be folded before all
 //     others.
+//   - Where names take too much only the tree that has most of them is made smaller, and its
+//     kept spans go first, since they hold names on: or a service with SQL in its names
+//     would have the trees of all others folded.
+//   - Nodes and functions are used again by their tree only. So a tree of which little is
+//     used is made anew (compact.go), when nobody but the store holds numbers of its nodes.
 //   - What waits goes after what is remembered when spans have to be forgotten: most callees
 //     come before their callers, so what is remembered is seldom needed, and what waits
 //     always is.

@@ -1,0 +1,63 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/logline"
+)
+
+// bounds say in the log, once for each burst, that a bound was reached, so that nobody takes
+// what is shown for all that there is.
+type bounds struct {
+	mu    sync.Mutex
+	known [len(bounded)]uint64
+	burst [len(bounded)]logline.Burst
+}
+
+// bounded is what is done at the bounds. Spans that are remembered no more are not among it:
+// that is what max_pending is for, and seldom does harm.
+var bounded = [...]struct {
+	text string
+	of   func(*calltree.Counters) uint64
+}{
+	{"small call paths are folded to make room: raise max_nodes or max_names_mib, or see whether names hold numbers or IDs",
+		func(c *calltree.Counters) uint64 { return c.FoldedPaths }},
+	{"there are more services than have trees of their own, the others are shown as one: raise max_services",
+		func(c *calltree.Counters) uint64 { return c.OtherServices }},
+	{"silent services are forgotten, with their trees, because others need their place: raise max_services",
+		func(c *calltree.Counters) uint64 { return c.SilentServices }},
+	{"samples are dropped: their service has profiles of too many kinds",
+		func(c *calltree.Counters) uint64 { return c.DroppedSamples }},
+	{"calls are shown without their callers, which are not waited for any longer: raise max_pending or max_nodes",
+		func(c *calltree.Counters) uint64 { return c.ParentsNotSeen.Limit }},
+}
+
+// say says what happened since it was called last.
+func (b *bounds) say(now time.Time, counters *calltree.Counters, logger *zap.Logger) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range bounded {
+		count := bounded[i].of(counters)
+		// What was counted by another call is known already, or comes with the next.
+		if count <= b.known[i] {
+			b.burst[i].Over()
+			continue
+		}
+		b.known[i] = count
+		if _, say := b.burst[i].Say(now); say {
+			logger.Warn(bounded[i].text, zap.Uint64("since the start", count))
+		}
+	}
+}
+
+func (g *flameGraph) sayBounds() {
+	counters := g.store.Counters()
+	g.bounds.say(time.Now(), &counters, g.set.Logger)
+}

@@ -34,9 +34,10 @@ const (
 )
 
 // reader configures a collector that reads from the relay daemon at an address, and
-// finds the programs that are traced.
+// finds the programs that are traced. LTTng's daemons may be slow on a busy machine, which
+// doesn't make them silent.
 func reader(relay string) string {
-	return strings.Replace(viewer(relay, ""), "${env:DIR}/root", "/", 1)
+	return strings.Replace(viewer(relay, "max_delay: 1h"), "${env:DIR}/root", "/", 1)
 }
 
 // onlySpans leaves out the pipeline for logs.
@@ -467,12 +468,14 @@ func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
 	session.Clear(t)
 	c.Thaw(t)
 	p.Step(t)
+	// The relay daemon gives nothing behind a clear where the session is destroyed before it
+	// is asked.
+	c.AwaitMetric(t, 1, "otelcol_receiver_lttng_live_packets_lost")
 	p.End(t)
 	session.Destroy(t)
 	awaitClosed(t, c, 1)
 	awaitSaid(t, c, "The session was cleared", 1)
 	assert.Positive(t, c.Metric(t, "otelcol_receiver_lttng_live_cleared"))
-	assert.Positive(t, c.Metric(t, "otelcol_receiver_lttng_live_packets_lost"))
 	c.Stop(t)
 
 	spans := readStreams(t, c, "spans.bin")

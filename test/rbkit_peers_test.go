@@ -56,7 +56,7 @@ func TestWrongPeersOfRbkitCostServersNothing(t *testing.T) {
 	all, _ := eventsOf(played.Messages...)
 	for _, s := range []rbkitServer{good, mute, alone} {
 		testbed.Eventually(t, "all events of "+s.publish+" are shown", func() (bool, string) {
-			shown := sumOf(t, good.scraped(t), "rbkit_events_total", fmt.Sprintf("instance=%q", s.publish))
+			shown := sumOf(t, good.scraped(t), "rbkit_events_total", fmt.Sprintf("instance=%q", rbkitInstance(t, s.publish)))
 			return shown == all, fmt.Sprint(shown)
 		})
 	}

@@ -6,6 +6,7 @@ package test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +71,11 @@ type decodedFrame struct {
 	Thread int64  `json:"15"`
 }
 
+// address is that of an object whose own method a frame is in, which profiles are without.
+var address = regexp.MustCompile(":0x[0-9a-f]+")
+
 func (f decodedFrame) String() string {
+	f.Label = address.ReplaceAllString(f.Label, "")
 	if f.File == "<cfunc>" {
 		return f.Label + " :0" // a method in C has no line
 	}

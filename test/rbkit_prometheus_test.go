@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -93,7 +95,7 @@ func TestPrometheusHasTheNumbersOfRbkitCaptures(t *testing.T) {
 	} {
 		t.Run(test.capture, func(t *testing.T) {
 			played := openRbkit(t, test.capture)
-			here := fmt.Sprintf("{instance=%q}", test.of.publish)
+			here := fmt.Sprintf("{instance=%q}", rbkitInstance(t, test.of.publish))
 			all, byType := eventsOf(played.Messages...)
 			for expression, want := range map[string]float64{
 				"rbkit_messages_total" + here:                       float64(len(played.Messages)),
@@ -266,4 +268,14 @@ func allocationsOf(t *testing.T, of *capture.Capture) map[string]float64 {
 		})
 	}
 	return files
+}
+
+// rbkitInstance is the instance of a server that is reached over loopback.
+func rbkitInstance(t *testing.T, publish string) string {
+	t.Helper()
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(publish)
+	require.NoError(t, err)
+	return net.JoinHostPort(host, port)
 }

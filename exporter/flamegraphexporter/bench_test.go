@@ -24,28 +24,34 @@ import (
 // processors hand them on, callees first; and callers first. Each round has other traces,
 // so that all its spans are new and all its paths are known.
 func BenchmarkFoldTraces(b *testing.B) {
-	traces := capturedTraces(b, "maven", 20_000)
+	traces := capturedTraces(b, "maven", 20_000, mavenCalls)
 	for _, bench := range []struct {
 		name  string
-		calls []ptrace.Traces
+		calls func() []ptrace.Traces
 	}{
-		{"callees_first", traces},
-		{"callers_first", slices.Collect(orders[2].of(nil, traces))},
+		{"callees_first", func() []ptrace.Traces {
+			return slices.Collect(batches(eachSpan(traces), func() int { return 2048 }))
+		}},
+		{"callers_first", func() []ptrace.Traces { return slices.Collect(orders[2].of(nil, traces)) }},
 	} {
+		// Copies lie in memory as they come, like spans that were just made.
+		calls := bench.calls()
 		b.Run(bench.name, func(b *testing.B) {
 			g := newBed(b)
-			spans := eachSpan(bench.calls)
+			spans := eachSpan(calls)
 			round := byte(0)
 			fold := func() {
 				round++
 				renew(spans, round)
-				for _, td := range bench.calls {
+				for _, td := range calls {
 					require.NoError(b, g.consumeTraces(context.Background(), td))
 				}
 			}
-			// What is remembered reaches its bound, where it stays.
+			// What is remembered reaches its bound, where it stays, and nothing is to be
+			// cleaned up of what was done before.
 			fold()
 			fold()
+			heap()
 			cputime.Events(b, len(spans), fold)
 			require.Zero(b, g.store.Counters().Duplicates)
 		})
@@ -71,7 +77,7 @@ func renewed(id pcommon.TraceID, round byte) pcommon.TraceID {
 // same paths, and measures how much memory is in use then, against how much was after the
 // first million.
 func BenchmarkFoldMemory(b *testing.B) {
-	traces := capturedTraces(b, "maven", 20_000)
+	traces := capturedTraces(b, "maven", 20_000, mavenCalls)
 	spans := eachSpan(traces)
 	const rounds = 50_000_000/442_770 + 1
 	for b.Loop() {

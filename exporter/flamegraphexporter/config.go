@@ -101,6 +101,9 @@ func (c *Config) Validate() error {
 			all = errors.Join(all, fmt.Errorf("allowed_hosts has %q: set it to names of hosts, without scheme and port", name))
 		}
 	}
+	if all == nil && c.MaxNodes < calltree.NodesOfService*c.MaxServices {
+		all = fmt.Errorf("max_nodes is %d: set it to at least %d times max_services, %d", c.MaxNodes, calltree.NodesOfService, c.MaxServices)
+	}
 	if all == nil && c.MaxNamesMiB*mib < calltree.LeastNames*c.MaxNameBytes {
 		all = fmt.Errorf("max_names_mib is %d: set it to at least %d times max_name_bytes, %d", c.MaxNamesMiB, calltree.LeastNames, c.MaxNameBytes)
 	}

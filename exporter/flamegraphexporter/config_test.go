@@ -36,7 +36,7 @@ func TestEachSettingIsRead(t *testing.T) {
 	want.AllowedHosts = []string{"flames.example"}
 	want.FollowLinks = false
 	want.PendingTimeout = 5 * time.Minute
-	want.MaxPending, want.MaxNodes, want.MaxServices = 1001, 1002, 1003
+	want.MaxPending, want.MaxNodes, want.MaxServices = 1001, 1002, 10
 	want.MaxNameBytes, want.MaxNamesMiB, want.MaxWindows = 1004, 5, 6
 	want.Traces.MaxSpans = 1007
 	assert.Equal(t, want, cfg)
@@ -56,6 +56,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		{"max_pending", func(c *Config) { c.MaxPending = 1 }},
 		{"max_nodes", func(c *Config) { c.MaxNodes = 10 }},
 		{"max_services", func(c *Config) { c.MaxServices = 0 }},
+		{"max_nodes is 100000: set it to at least 100 times max_services, 1001", func(c *Config) { c.MaxNodes, c.MaxServices = 100_000, 1001 }},
 		{"max_name_bytes", func(c *Config) { c.MaxNameBytes = 15 }},
 		{"max_names_mib", func(c *Config) { c.MaxNamesMiB = 0 }},
 		{"max_windows", func(c *Config) { c.MaxWindows = 0 }},

@@ -37,7 +37,9 @@ func FuzzConsume(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(traces)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		g := newBed(t, func(c *Config) { c.MaxNodes, c.MaxPending, c.Traces.MaxSpans = calltree.LeastNodes, calltree.LeastPending, 10 })
+		g := newBed(t, func(c *Config) {
+			c.MaxServices, c.MaxNodes, c.MaxPending, c.Traces.MaxSpans = 10, calltree.LeastNodes, calltree.LeastPending, 10
+		})
 		// The same bytes are tried as both.
 		if td, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(data); err == nil {
 			require.NoError(t, g.consumeTraces(t.Context(), td))

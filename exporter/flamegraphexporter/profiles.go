@@ -58,44 +58,33 @@ func newProfileReader(tables pprofile.ProfilesDictionary) *profileReader {
 	return &profileReader{tables: tables, frames: map[int32][]calltree.Frame{}}
 }
 
-// sampleKey is what samples are added up by, so that each stack is walked once however
-// many samples name it.
-type sampleKey struct {
-	stack     int32
-	hasThread bool
-	thread    int64
-}
-
 // sum is what was found of a stack.
 type sum struct {
-	count      uint64
-	value      int64
-	threadName string
+	count uint64
+	value int64
 }
 
-// fold folds a profile.
+// fold folds a profile. Samples are added up first, so that each stack is walked once
+// however many samples name it.
 func (r *profileReader) fold(store *calltree.Store, from calltree.Origin, kind calltree.Kind, profile pprofile.Profile) {
-	sums := map[sampleKey]*sum{}
-	var order []sampleKey
+	sums := map[int32]*sum{}
+	var order []int32
 	for _, sample := range profile.Samples().All() {
-		key := sampleKey{stack: sample.StackIndex()}
-		var name string
-		key.thread, key.hasThread, name = r.thread(sample.AttributeIndices())
-		s, ok := sums[key]
-		if !ok {
-			s = &sum{threadName: name}
-			sums[key] = s
-			order = append(order, key)
+		if thread, ok := r.thread(sample.AttributeIndices()); ok {
+			store.SeeThreads(from, thread)
 		}
-		s.add(sample)
+		stack := sample.StackIndex()
+		if sums[stack] == nil {
+			sums[stack] = &sum{}
+			order = append(order, stack)
+		}
+		sums[stack].add(sample)
 	}
-	for _, key := range order {
-		s := sums[key]
-		frames, isCut := r.frameStack(key.stack)
-		store.FoldSamples(from, kind, []calltree.Sample{{
-			Frames: frames, IsCut: isCut, Count: s.count, Value: s.value,
-			HasThread: key.hasThread, Thread: key.thread, ThreadName: s.threadName,
-		}})
+	for _, stack := range order {
+		frames, isCut := r.frameStack(stack)
+		store.FoldSamples(from, kind, calltree.Sample{
+			Frames: frames, IsCut: isCut, Count: sums[stack].count, Value: sums[stack].value,
+		})
 	}
 }
 
@@ -198,7 +187,7 @@ func (r *profileReader) address(location pprofile.Location) string {
 }
 
 // thread is what attributes say of the thread.
-func (r *profileReader) thread(indexes pcommon.Int32Slice) (id int64, ok bool, name string) {
+func (r *profileReader) thread(indexes pcommon.Int32Slice) (thread calltree.Thread, ok bool) {
 	attributes := r.tables.AttributeTable()
 	for _, index := range indexes.All() {
 		if !within(index, attributes.Len()) {
@@ -206,12 +195,12 @@ func (r *profileReader) thread(indexes pcommon.Int32Slice) (id int64, ok bool, n
 		}
 		switch a := attributes.At(int(index)); r.text(a.KeyStrindex()) {
 		case attributeThreadID:
-			id, ok = a.Value().Int(), a.Value().Type() == pcommon.ValueTypeInt
+			thread.ID, ok = a.Value().Int(), a.Value().Type() == pcommon.ValueTypeInt
 		case attributeThreadName:
-			name = a.Value().Str()
+			thread.Name = a.Value().Str()
 		}
 	}
-	return id, ok, name
+	return thread, ok
 }
 
 // text is a text of the dictionary; where the index leads nowhere it is empty.

@@ -27,7 +27,7 @@ func TestAStoreIsForSeveralAtOnce(t *testing.T) {
 					Trace: traceID(1), ID: spanID(i), ParentTrace: traceID(1), Parent: spanID(i / 2), Function: fmt.Sprint("f", i%7),
 					Start: 1, End: 5, HasThread: true, Thread: int64(f),
 				}})
-				s.FoldSamples(Origin{Service: "r"}, Kind{Type: "cpu"}, []Sample{{Frames: []Frame{{Function: "f"}}, Count: 1, Value: 1}})
+				s.FoldSamples(Origin{Service: "r"}, Kind{Type: "cpu"}, Sample{Frames: []Frame{{Function: "f"}}, Count: 1, Value: 1})
 			}
 		})
 	}

@@ -51,7 +51,9 @@ type Usage struct {
 func (s *Store) Counters() Counters {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.counters
+	counters := s.counters
+	counters.DroppedKept, counters.DroppedTraces = s.kept.dropped, s.kept.gone
+	return counters
 }
 
 // Usage gives what is held.

@@ -192,7 +192,7 @@ func TestThereAreNoMoreServicesThanAllowed(t *testing.T) {
 	assert.Equal(t, []string{OtherServices, "one", "two"}, names)
 	assert.Equal(t, "f: 2 calls, 0 errors, total 2, self 2", treeOf(t, s, OtherServices))
 	assert.EqualValues(t, 2, s.Counters().OtherServices)
-	s.FoldSamples(Origin{Service: "five"}, Kind{"cpu", "ns"}, []Sample{{Count: 1, Value: 1}})
+	s.FoldSamples(Origin{Service: "five"}, Kind{"cpu", "ns"}, Sample{Count: 1, Value: 1})
 	assert.EqualValues(t, 3, s.Counters().OtherServices)
 }
 
@@ -244,9 +244,9 @@ func TestServicesTell(t *testing.T) {
 		s.Fold(Origin{Service: "s", Instance: "2"}, []Span{{Function: "f", HasThread: true, Thread: 1}})
 	}
 	last := c.now
-	s.FoldSamples(Origin{Service: "r"}, Kind{"samples", "count"}, []Sample{{Count: 1, Value: 1}})
-	s.FoldSamples(Origin{Service: "s"}, Kind{"samples", "count"}, []Sample{{Count: 1, Value: 1}})
-	s.FoldSamples(Origin{Service: "s"}, Kind{"alloc", "bytes"}, []Sample{{Count: 1, Value: 1}})
+	s.FoldSamples(Origin{Service: "r"}, Kind{"samples", "count"}, Sample{Count: 1, Value: 1})
+	s.FoldSamples(Origin{Service: "s"}, Kind{"samples", "count"}, Sample{Count: 1, Value: 1})
+	s.FoldSamples(Origin{Service: "s"}, Kind{"alloc", "bytes"}, Sample{Count: 1, Value: 1})
 	c.pass(time.Second)
 	assert.Equal(t, []Service{
 		{Name: "r", From: last, LastSeen: last, Kinds: []Kind{{"samples", "count"}}},

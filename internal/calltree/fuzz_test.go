@@ -42,9 +42,9 @@ func FuzzStore(f *testing.F) {
 					windows++
 				}
 			case 4:
-				s.FoldSamples(Origin{Service: service}, Kind{Type: fmt.Sprint(data[1] & 1)}, []Sample{{
+				s.FoldSamples(Origin{Service: service}, Kind{Type: fmt.Sprint(data[1] & 1)}, Sample{
 					Frames: []Frame{{Function: fmt.Sprint(data[2] & 7)}, {Function: fmt.Sprint(data[3] & 7)}}, Count: 1, Value: int64(int8(data[4])),
-				}})
+				})
 			default:
 				s.Fold(Origin{Service: service}, []Span{fuzzedSpan(data)})
 			}

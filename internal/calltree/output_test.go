@@ -160,12 +160,14 @@ func TestSpansAreKeptAsTheyCame(t *testing.T) {
 func TestSamplesAreFolded(t *testing.T) {
 	s := NewStore(settings())
 	cpu := Kind{"cpu", "nanoseconds"}
-	s.FoldSamples(Origin{Service: "r"}, cpu, []Sample{
-		{Frames: []Frame{{Function: "main", File: "m.rb", Line: 1}, {Function: "fib"}, {Function: "fib"}}, Count: 3, Value: 30, HasThread: true, Thread: 1},
-		{Frames: []Frame{{Function: "main"}}, Count: 1, Value: 5},
-		{Frames: []Frame{{Function: "x"}}, IsCut: true, Count: 1, Value: 1},
-		{Count: 1, Value: 2},
-	})
+	s.FoldSamples(Origin{Service: "r"}, cpu,
+		Sample{Frames: []Frame{{Function: "main", File: "m.rb", Line: 1}, {Function: "fib"}, {Function: "fib"}}, Count: 3, Value: 30},
+		Sample{Frames: []Frame{{Function: "main"}}, Count: 1, Value: 5},
+		Sample{Frames: []Frame{{Function: "x"}}, IsCut: true, Count: 1, Value: 1},
+		Sample{Count: 1, Value: 2},
+	)
+	s.SeeThreads(Origin{Service: "r"}, Thread{1, "main"}, Thread{2, "x"}, Thread{1, "main"})
+	assert.Equal(t, 2, s.Services()[0].Threads)
 	check(t, s)
 	snapshot, ok := s.Snapshot("r", cpu)
 	require.True(t, ok)
@@ -186,7 +188,7 @@ func TestSamplesAreFolded(t *testing.T) {
 func TestThereAreNoMoreKindsThanKnown(t *testing.T) {
 	s := NewStore(settings())
 	for i := range maxKinds + 2 {
-		s.FoldSamples(Origin{Service: "r"}, Kind{Type: fmt.Sprint(i)}, []Sample{{Count: 1, Value: 2}, {Count: 1, Value: 2}})
+		s.FoldSamples(Origin{Service: "r"}, Kind{Type: fmt.Sprint(i)}, Sample{Count: 1, Value: 2}, Sample{Count: 1, Value: 2})
 	}
 	check(t, s)
 	assert.Len(t, s.Services()[0].Kinds, maxKinds)
@@ -199,7 +201,7 @@ func TestStacksThatAreTooDeepAreCutAtTheTop(t *testing.T) {
 	for i := range frames {
 		frames[i].Function = fmt.Sprint("f", i)
 	}
-	s.FoldSamples(Origin{Service: "r"}, Kind{Type: "cpu"}, []Sample{{Frames: frames, Count: 1, Value: 7}})
+	s.FoldSamples(Origin{Service: "r"}, Kind{Type: "cpu"}, Sample{Frames: frames, Count: 1, Value: 7})
 	snapshot, _ := s.Snapshot("r", Kind{Type: "cpu"})
 	require.Len(t, snapshot.Nodes, MaxDepth-1)
 	assert.Equal(t, MissingParent, snapshot.Nodes[0].Mark)

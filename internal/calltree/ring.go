@@ -19,6 +19,9 @@ type ring struct {
 	// what is kept and for what makes room: spans of a trace mostly come together.
 	traces         map[TraceID]*keptTrace
 	newest, oldest *keptTrace
+	// dropped is how many spans made room for others, and gone the traces of which none is
+	// kept any more.
+	dropped, gone uint64
 	// release is called with what makes room.
 	release func(*keptSpan)
 }
@@ -64,6 +67,7 @@ func (r *ring) add(span keptSpan) {
 
 func (r *ring) drop(span *keptSpan) {
 	r.release(span)
+	r.dropped++
 	if r.oldest == nil || r.oldest.id != span.trace {
 		r.oldest = r.traces[span.trace]
 	}
@@ -72,6 +76,7 @@ func (r *ring) drop(span *keptSpan) {
 	if r.oldest.kept > 0 {
 		return
 	}
+	r.gone++
 	delete(r.traces, span.trace)
 	if r.newest == r.oldest {
 		r.newest = nil
@@ -110,10 +115,6 @@ func (s *Store) keep(sv *service, span *Span, function uint32) {
 }
 
 func (s *Store) releaseKept(span *keptSpan) {
-	s.counters.DroppedKept++
-	if s.kept.traces[span.trace].kept == 1 {
-		s.counters.DroppedTraces++
-	}
 	s.trees[span.tree].functions.unref(span.function)
 }
 

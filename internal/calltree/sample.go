@@ -12,10 +12,12 @@ type Sample struct {
 	// Count is how many samples there were, and Value what they were of, all together.
 	Count uint64
 	Value int64
+}
 
-	HasThread  bool
-	Thread     int64
-	ThreadName string
+// Thread is a thread that was sampled.
+type Thread struct {
+	ID   int64
+	Name string
 }
 
 // Frame is a place in a stack.
@@ -26,14 +28,13 @@ type Frame struct {
 
 // FoldSamples folds samples of one service and kind, which is not [Calls]. Texts are copied
 // where they are kept.
-func (s *Store) FoldSamples(from Origin, kind Kind, samples []Sample) {
+func (s *Store) FoldSamples(from Origin, kind Kind, samples ...Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.second()
 	s.expire(now)
 	sv := s.service(from.Service, uint64(len(samples)))
 	sv.seenAt(s.now(), now, 0)
-	sv.threads.begin(from.Instance)
 	t := s.profile(sv, kind)
 	if t == nil {
 		s.counters.DroppedSamples += uint64(len(samples))
@@ -41,12 +42,20 @@ func (s *Store) FoldSamples(from Origin, kind Kind, samples []Sample) {
 	}
 	for i := range samples {
 		s.makeRoom()
-		if sample := &samples[i]; sample.HasThread {
-			sv.threads.number(sample.Thread, sample.ThreadName)
-		}
 		s.foldSample(t, &samples[i])
 	}
 	s.counters.Samples += uint64(len(samples))
+}
+
+// SeeThreads counts threads that samples are of.
+func (s *Store) SeeThreads(from Origin, threads ...Thread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sv := s.service(from.Service, 0)
+	sv.threads.begin(from.Instance)
+	for _, t := range threads {
+		sv.threads.number(t.ID, t.Name)
+	}
 }
 
 // profile is the tree of a kind, which is new if it wasn't there, or nil where there are

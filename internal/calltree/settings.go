@@ -13,7 +13,8 @@ type Settings struct {
 	// MaxServices is how many services have trees of their own, above 0. Others share one.
 	MaxServices int
 	// MaxNodes is how many paths all trees have, those of calls that wait included: at
-	// least [LeastNodes].
+	// least [LeastNodes], and [NodesOfService] for each service. With fewer there may be
+	// nothing to fold, and it is looked for with every span.
 	MaxNodes int
 	// MaxPending is how many calls are waited for or remembered: at least [LeastPending].
 	MaxPending int
@@ -30,9 +31,10 @@ type Settings struct {
 
 // The least that settings can be.
 const (
-	LeastNodes   = 1000
-	LeastPending = 100
-	LeastNames   = 16
+	LeastNodes     = 1000
+	NodesOfService = 100
+	LeastPending   = 100
+	LeastNames     = 16
 )
 
 // MaxDepth is how deep the trees of snapshots are. What is deeper is in a node [Deep]. Of

@@ -119,7 +119,7 @@ func TestNoTreeIsFoldedBecauseItsNumbersAreSmall(t *testing.T) {
 	for i := range 10 {
 		samples = append(samples, Sample{Frames: []Frame{{Function: fmt.Sprint("g", i)}}, Count: 1, Value: 1})
 	}
-	s.FoldSamples(Origin{Service: "s"}, Kind{"samples", "count"}, samples)
+	s.FoldSamples(Origin{Service: "s"}, Kind{"samples", "count"}, samples...)
 	for i := range 100 {
 		s.Fold(Origin{Service: "s"}, []Span{{Function: fmt.Sprint("f", i), Start: 1, End: 1_000_000_000 + uint64(i)}})
 	}

@@ -40,8 +40,8 @@ type Node struct {
 	File string
 	Line int64
 	Mark Mark
-	// Calls is how many calls, or samples, ended in just this path; Errors how many of
-	// them failed.
+	// Calls is how many calls, or samples, ended in just this path, or in all paths that
+	// the node stands for; Errors how many of them failed.
 	Calls, Errors uint64
 	// Total is what they took with what they called, Self without: nanoseconds, or
 	// the kind's unit. Self is never below 0 where values are not, and a node's Self

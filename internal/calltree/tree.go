@@ -268,10 +268,19 @@ func (t *tree) release(n uint32) {
 	t.free = n
 }
 
-// resolve is the node that one is by now.
+// resolve is the node that one is by now. It halves the way there, so that a long one is
+// not gone often.
 func (t *tree) resolve(n uint32) uint32 {
 	for t.nodes[n].state == stateMerged {
-		n = t.nodes[n].parent
+		next := t.nodes[n].parent
+		if t.nodes[next].state == stateMerged {
+			skipped := next
+			next = t.nodes[skipped].parent
+			t.nodes[n].parent = next
+			t.ref(next)
+			t.unref(skipped)
+		}
+		n = next
 	}
 	return n
 }

@@ -15,6 +15,8 @@ const (
 	// maxTraceWork bounds the fields, operations and values of selectors of all
 	// classes together.
 	maxTraceWork = 1 << 19
+	// workBytes is how many bytes one of these takes, about.
+	workBytes = 150
 	// maxNesting is how deep the fields of a scope may be nested.
 	maxNesting = 64
 	// maxElements is how many values all arrays of one event may have, those that

@@ -6,6 +6,7 @@ package ctf_test
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -303,6 +304,26 @@ func TestMetadataThatCannotBeCompiled(t *testing.T) {
 	}
 	text := traceBlock + "struct s0 { uint8_t a; }; " + doubling(14) + "stream { id = 0; };" + manyEvents(200)
 	require.ErrorContains(t, ctf.NewTrace().Append([]byte(text)), "expected classes with at most 524288 fields and operations in all, got more")
+}
+
+// What is made of metadata takes no more than its trace says.
+func TestATraceSaysHowMuchItTakes(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	text := plainTypes + "trace { major = 1; minor = 8; byte_order = le; }; struct s0 { uint8_t a; }; " + doubling(14) + "stream { id = 0; };"
+	for i := range 6 {
+		text += fmt.Sprintf("event { name = e; id = %d; stream_id = 0; fields := struct { struct s14 x; }; };", i)
+	}
+	before := heap()
+	trace := newTrace(t, text)
+	took := heap() - before
+	require.Greater(t, took, int64(20<<20))
+	require.Less(t, took, int64(trace.Size()))
+	require.Greater(t, 2*took, int64(trace.Size()))
 }
 
 // A packet of a few bytes doesn't become many MiB.

@@ -252,7 +252,7 @@ func (r *Reader) readEvent() {
 		case fieldCorrelation:
 			e.Part.Correlation = c.number("a correlation ID")
 		case fieldObjects:
-			e.Part.Objects = c.number("a number of objects")
+			e.Part.Objects, e.Part.Counted = c.number("a number of objects"), true
 		case fieldPayload:
 			if pair == pairs-1 && hasType && hasTime {
 				r.readPayload()

@@ -77,7 +77,8 @@ func (r References) All() iter.Seq[uint64] {
 // Part says what the part of an object space dump is that stands before its objects.
 type Part struct {
 	Correlation uint64 // is the same for all parts of a dump
-	Objects     uint64 // of all parts
+	Objects     uint64 // of all parts, if Counted
+	Counted     bool   // it says how many
 	Here        int    // objects that this part announces, as far as they can be there
 }
 

@@ -5,6 +5,7 @@ package lttnglivereceiver
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
@@ -151,9 +152,31 @@ func TestMetadataOfASessionIsBoundedOverAllItsTraces(t *testing.T) {
 	said := b.awaitSaid(dropped)
 	assert.Equal(t, "vm/crowd", said.ContextMap()["session"])
 	assert.Equal(t, badMetadata, said.ContextMap()["what"])
-	assert.Contains(t, said.ContextMap()["error"], "expected at most 65536 bytes of metadata of all 90 traces of the session (limits.max_session_metadata_bytes), got more")
+	assert.Contains(t, said.ContextMap()["error"], "expected at most 65536 bytes of metadata of all 90 traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more")
 	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
 	b.awaitRecords(282)
+}
+
+// TestWhatIsMadeOfMetadataIsBoundedOverAllTraces: a few hundred bytes can declare a hundred
+// thousand fields.
+func TestWhatIsMadeOfMetadataIsBoundedOverAllTraces(t *testing.T) {
+	const traces = 20
+	types := "}; struct s0 { integer { size = 8; } a; }; "
+	for i := range 13 {
+		types += fmt.Sprintf("struct s%d { struct s%d a; struct s%d b; }; ", i+1, i, i)
+	}
+	var all []*synthetic
+	for i := range traces {
+		s := newSynthetic(fmt.Sprintf("large %08d", i))
+		s.environment = types + "struct rest { integer { size = 8; } a;" // what follows ends it
+		s.class("large", "a; struct s13 b")
+		s.stream()
+		all = append(all, s)
+	}
+	require.Less(t, traces*len(all[0].metadata()), 64*kib, "the metadata itself")
+	r := newRelay(t, []*lttnglive.Recording{inOneSession("large", all...)}, lttnglive.RelayOptions{Again: true})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessionMetadataBytes = 16 * mib })
+	assert.Contains(t, b.awaitSaid(dropped).ContextMap()["error"], "expected at most 16777216 bytes of metadata of all 20 traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more")
 }
 
 // stalling stops writing after so many bytes, until the other side closes.

@@ -124,8 +124,8 @@ type LimitsConfig struct {
 	// MaxPacketBytes and MaxMetadataBytes bound a packet, and the metadata of a trace.
 	MaxPacketBytes   int `mapstructure:"max_packet_bytes"`
 	MaxMetadataBytes int `mapstructure:"max_metadata_bytes"`
-	// MaxSessionMetadataBytes bounds the metadata of all traces of a session together: with
-	// buffers for each process it has one for each.
+	// MaxSessionMetadataBytes bounds the metadata of all traces of a session together, with
+	// what is made of it: with buffers for each process it has one for each.
 	MaxSessionMetadataBytes int `mapstructure:"max_session_metadata_bytes"`
 	// MaxWaitingBytes is how many bytes of packets of a session may wait for packets of
 	// other streams, and one packet more. Half of it is for packets that others wait

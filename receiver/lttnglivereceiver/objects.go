@@ -45,7 +45,9 @@ func (p *process) load(m symbols.Mapping) error {
 	if err := p.addresses.objects.Map(m); err != nil {
 		return p.refused(err)
 	}
-	p.untell(func(old *symbols.Mapping) bool { return overlapped[old.Base] })
+	if len(overlapped) > 0 {
+		p.untell(func(old *symbols.Mapping) bool { return overlapped[old.Base] })
+	}
 	p.addresses.told = append(p.addresses.told, m)
 	p.holdObjects(bytesOf(&m))
 	return nil

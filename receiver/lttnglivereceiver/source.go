@@ -40,7 +40,7 @@ func (a *attachment) readMetadata(src *source) error {
 			return protocolError(err)
 		}
 		if reply.Status != lttnglive.MetadataOK {
-			return a.settle(src)
+			return a.understand(src)
 		}
 		a.f.counts.bytes.Add(int64(len(reply.Data)))
 		a.f.env.telemetry.received(0, int64(len(reply.Data)))
@@ -51,9 +51,20 @@ func (a *attachment) readMetadata(src *source) error {
 			return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
 		}
 		if len(reply.Data) == 0 {
-			return a.settle(src)
+			return a.understand(src)
 		}
 	}
+}
+
+// understand finds out which trace a source is, and checks what was made of its metadata.
+func (a *attachment) understand(src *source) error {
+	if err := a.settle(src); err != nil {
+		return err
+	}
+	if err := a.checkMetadata(src, 0); err != nil {
+		return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
+	}
+	return nil
 }
 
 // take takes more metadata. What another source of the trace has given already is the
@@ -94,13 +105,17 @@ func (a *attachment) checkMetadata(src *source, more int) error {
 		return fmt.Errorf("expected at most %d bytes of metadata (limits.max_metadata_bytes), got more", most)
 	}
 	for _, t := range a.f.traces {
-		all += t.metadata
+		if all += t.metadata; t.ctf != nil {
+			all += t.ctf.Size()
+		}
 	}
 	for _, other := range a.order {
-		all += len(other.data)
+		if all += len(other.data); other.read != nil {
+			all += other.read.Size()
+		}
 	}
 	if most := a.limits.MaxSessionMetadataBytes; all > most {
-		return fmt.Errorf("expected at most %d bytes of metadata of all %d traces of the session (limits.max_session_metadata_bytes), got more", most, len(a.order))
+		return fmt.Errorf("expected at most %d bytes of metadata of all %d traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more", most, len(a.order))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (a *allocations) add(of *rbkit.Allocation) {
 		before = a.sites[at]
 	}
 	a.sites[at] = allocated{
-		objects: plus(before.objects, of.Count, 1),
+		objects: sum(before.objects, of.Count),
 		bytes:   plus(before.bytes, of.Count, of.Size),
 	}
 }
@@ -56,6 +56,14 @@ func (a *allocations) add(of *rbkit.Allocation) {
 // file have its name, which may be long: it is not looked at for each.
 func sameText(a, b []byte) bool {
 	return len(a) == len(b) && (a == nil) == (b == nil) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// sum is n and more, or the largest number where that is more.
+func sum(n int64, more uint64) int64 {
+	if more > uint64(math.MaxInt64-n) {
+		return math.MaxInt64
+	}
+	return n + int64(more)
 }
 
 // plus is n and so many times each, or the largest number where that is more.

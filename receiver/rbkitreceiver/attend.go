@@ -49,8 +49,8 @@ func (s *server) handOnOld(ctx context.Context) {
 			return
 		case <-ticker.C:
 			s.mu.Lock()
-			s.process.attend(s.env.now())
-			s.env.telemetry.tell(s.process)
+			s.process.handOnDue(s.env.now())
+			s.tell()
 			s.mu.Unlock()
 		}
 	}

@@ -106,11 +106,32 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	require.NoError(t, config.Validate())
 	r, err := newReceiver(settings, config)
 	require.NoError(t, err)
+	r.env.host = "" // results are the same on all machines
 	b.receiver = r
 	if b.prepare != nil {
 		b.prepare(r.env)
 	}
 	return b
+}
+
+// alone is a server without sockets, whose messages and time the test gives. Metrics are
+// collected by the test.
+func alone(t testing.TB, options ...option) (*bed, *server) {
+	t.Helper()
+	options = append([]option{func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }}, options...)
+	b := unstartedBed(t, options...)
+	b.receiver.env.ctx = context.Background()
+	next := b.next
+	next.Metrics = nil
+	b.receiver.open(next)
+	b.receiver.env.measured = b.next.Metrics != nil
+	return b, b.receiver.servers[0]
+}
+
+// finish hands on all that there is of a server that is alone.
+func (b *bed) finish(s *server) {
+	s.end()
+	b.receiver.env.close()
 }
 
 // component is the receiver as the collector has it.
@@ -145,6 +166,12 @@ func (b *bed) awaitSaid(message string) observer.LoggedEntry {
 func (b *bed) counter(name string) int64 {
 	b.t.Helper()
 	return telemetrytest.Sum(b.t, b.telemetry, "otelcol_receiver_rbkit_"+name)
+}
+
+// points are those of all counters of the receiver's own.
+func (b *bed) points() map[string]int64 {
+	b.t.Helper()
+	return telemetrytest.Points(b.t, b.telemetry, "otelcol_receiver_rbkit_")
 }
 
 // records are all log records that have the name of an event.

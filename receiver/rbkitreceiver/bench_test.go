@@ -4,7 +4,7 @@
 package rbkitreceiver
 
 import (
-	"context"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/cputime"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/zmtp"
 )
 
@@ -22,12 +23,11 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 	for _, name := range []string{"released-30s", "documented-30s"} {
 		b.Run(name, func(b *testing.B) {
 			c := openCapture(b, name)
-			bed := unstartedBed(b, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
-			env, ctx, nop := bed.receiver.env, context.Background(), consumertest.NewNop()
-			env.ctx = ctx
-			env.spans, env.logs, env.profiles = newSpans(env, nop), newLogSink(env, nop), newProfileSink(env, nop)
-			env.metrics = newMetricsLoop(env, bed.receiver.settings, nil, func() []processState { return nil })
-			s, hello := newServer(env, &env.config.Servers[0]), rbkitserver.Hello(c)
+			nop := consumertest.NewNop()
+			bed, s := alone(b, func(b *bed, _ *Config) {
+				b.next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop, Profiles: nop}
+			})
+			env, hello := bed.receiver.env, rbkitserver.Hello(c)
 			bytes, events := 0, 0
 			for _, m := range c.Messages {
 				bytes += len(m.Data)
@@ -47,6 +47,30 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 	}
 }
 
+// Sites are at their limit by default, and a fifth of that: each point costs the same.
+func BenchmarkMetricsOfSites(b *testing.B) {
+	for _, sites := range []int{1000, createDefaultConfig().Limits.MaxSites, 50_000} {
+		b.Run(strconv.Itoa(sites), func(b *testing.B) {
+			bed, s := alone(b, func(_ *bed, c *Config) { c.Limits.MaxSites = sites })
+			s.begin(identity{})
+			for i := range sites {
+				s.process.allocations.begin()
+				s.process.allocations.add(&rbkit.Allocation{File: strconv.AppendInt(nil, int64(i%1000), 10), Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
+			}
+			state := s.process.state()
+			require.Len(b, state.sites, sites)
+			points := 0
+			b.ResetTimer()
+			for b.Loop() {
+				points += bed.receiver.env.metrics.metrics([]processState{state}, recorded).DataPointCount()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(points), "ns/point")
+			s.end()
+			bed.receiver.env.close()
+		})
+	}
+}
+
 // The largest message that was seen of a real server: 415,000 events.
 func BenchmarkLargestMessage(b *testing.B) {
 	const events = 415_000
@@ -55,11 +79,7 @@ func BenchmarkLargestMessage(b *testing.B) {
 		require.NoError(b, c.Created(1, 20*id, []byte("String")))
 	}
 	message := c.AppendTo(nil, 1, 0)
-	bed := unstartedBed(b, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
-	env := bed.receiver.env
-	env.ctx = context.Background()
-	env.metrics = newMetricsLoop(env, bed.receiver.settings, nil, func() []processState { return nil })
-	s := newServer(env, &env.config.Servers[0])
+	_, s := alone(b, func(b *bed, _ *Config) { b.next = sharedreceiver.Signals{Metrics: b.metrics} })
 	cputime.Bytes(b, len(message), events, func() {
 		s.begin(identity{})
 		s.receive(zmtp.Message{message})

@@ -58,7 +58,9 @@ type Config struct {
 
 	// CollectionInterval is how often metrics are handed on.
 	CollectionInterval time.Duration `mapstructure:"collection_interval"`
-	// MetricsBuilderConfig says which metrics.
+	// Histograms says which of them.
+	Histograms HistogramsConfig `mapstructure:"histograms"`
+	// MetricsBuilderConfig says which other metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 }
 
@@ -117,6 +119,19 @@ type LimitsConfig struct {
 	MaxQueuedSampleBytes int `mapstructure:"max_queued_sample_bytes"`
 }
 
+// HistogramsConfig says which histograms are handed on. The generated configuration of
+// metrics has none.
+type HistogramsConfig struct {
+	// MarkDuration is how long garbage collections marked, CycleDuration how long they took.
+	MarkDuration  HistogramConfig `mapstructure:"ruby.gc.mark.duration"`
+	CycleDuration HistogramConfig `mapstructure:"ruby.gc.cycle.duration"`
+}
+
+// HistogramConfig is of one histogram.
+type HistogramConfig struct {
+	Enabled bool `mapstructure:"enabled"`
+}
+
 // RetryConfig is the back-off between tries.
 type RetryConfig = backoff.Config
 
@@ -155,6 +170,7 @@ func createDefaultConfig() *Config {
 		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
 		ShutdownTimeout:      5 * time.Second,
 		CollectionInterval:   10 * time.Second,
+		Histograms:           HistogramsConfig{MarkDuration: HistogramConfig{Enabled: true}, CycleDuration: HistogramConfig{Enabled: true}},
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 	}
 }

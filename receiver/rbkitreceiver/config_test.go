@@ -40,6 +40,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	}
 	want.Retry = RetryConfig{InitialInterval: 2 * time.Millisecond, MaxInterval: 3 * time.Millisecond}
 	want.ShutdownTimeout, want.CollectionInterval = 9*time.Second, 30*time.Second
+	want.Histograms.MarkDuration.Enabled = false
 	assert.False(t, config.Metrics.RubyGcCount.Enabled)
 	want.MetricsBuilderConfig = config.MetricsBuilderConfig
 	assert.Equal(t, want, config)

@@ -44,9 +44,7 @@ const (
 func (c *cycles) event(millis int64, what rbkit.Kind) {
 	switch {
 	case what == rbkit.GCStart:
-		if c.state != cycleNone {
-			c.noEnd++
-		}
+		c.breakOff()
 		c.number++
 		c.open, c.state = cycle{number: c.number, start: millis}, cycleMarking
 	case what == rbkit.GCEndMark && c.state == cycleMarking:
@@ -59,6 +57,15 @@ func (c *cycles) event(millis int64, what rbkit.Kind) {
 			// The end of marking did not come: what is open has no other end.
 			c.state = cycleNone
 		}
+	}
+}
+
+// breakOff is told that events were missed, or that there are no more: what is open has no
+// end, since one that comes may be that of another garbage collection.
+func (c *cycles) breakOff() {
+	if c.state != cycleNone {
+		c.noEnd++
+		c.state = cycleNone
 	}
 }
 

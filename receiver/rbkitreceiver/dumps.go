@@ -4,7 +4,6 @@
 package rbkitreceiver
 
 import (
-	"math"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
@@ -20,8 +19,9 @@ type dumps struct {
 	open       *dump
 	// live is what the last complete dump had, by class.
 	live liveCounts
-	// complete and incomplete count dumps.
-	complete, incomplete int64
+	// complete and incomplete count dumps, uncounted those that don't say how many objects
+	// they have, and unchecked those with too many for their references to be checked.
+	complete, incomplete, uncounted, unchecked int64
 	// finished is told of a dump that has ended; nil: nobody wants to know, and references
 	// are not checked.
 	finished func(*dump)
@@ -37,14 +37,24 @@ type dump struct {
 	millis int64
 	// touched is when its last part came, by the receiver's clock.
 	touched time.Time
-	// announced is how many objects it has by what it says, received how many came.
-	announced, received uint64
-	bytes               int64
-	live                liveCounts
-	references          references
+	// announced is how many objects it has by what it says, if counted; expected how many
+	// its parts have, and received how many came.
+	announced, expected, received uint64
+	counted                       bool
+	bytes                         int64
+	live                          liveCounts
+	references                    references
 }
 
-func (d *dump) complete() bool { return d.received == d.announced }
+// complete reports whether all objects came that it says it has, and no others.
+func (d *dump) complete() bool {
+	return d.counted && d.received == d.announced && d.received == d.expected
+}
+
+// over reports whether it has what it says, or more. A part belongs to it as a whole.
+func (d *dump) over() bool {
+	return d.counted && d.received >= d.announced && d.received >= d.expected
+}
 
 // dumpPatience is how long the next part of a dump may take to come: all parts came in one
 // message where they were watched.
@@ -56,38 +66,36 @@ func (d *dumps) part(millis int64, p rbkit.Part, now time.Time) {
 		d.finish()
 	}
 	if d.open == nil {
-		d.open = &dump{correlation: p.Correlation, millis: millis, announced: p.Objects}
+		d.open = &dump{correlation: p.Correlation, millis: millis, announced: p.Objects, counted: p.Counted}
 		d.tracked.dumpBegins()
 		if d.finished != nil {
 			d.open.references = newReferences(d.maxObjects)
 		}
 	}
 	d.open.touched = now
-	// A dump without objects has nothing that could complete it.
-	d.attend(now)
-}
-
-// object is told of an object of the last part.
-func (d *dumps) object(o *rbkit.Object) {
-	if d.open == nil {
-		return // more objects than were announced: the dump has ended
-	}
-	open, class := d.open, d.classes.class(o.Class)
-	size := int64(min(o.Size, math.MaxInt32))
-	open.received++
-	open.bytes += size
-	open.live.objects.add(class, 1)
-	open.live.bytes.add(class, size)
-	open.references.object(o)
-	d.tracked.dumped(o.ID)
-	if open.complete() {
+	d.open.expected += uint64(p.Here)
+	if d.open.over() { // nothing could end a dump without objects
 		d.finish()
 	}
 }
 
-// attend ends a dump of which no more parts come.
-func (d *dumps) attend(now time.Time) {
-	if d.open != nil && (d.open.complete() || now.Sub(d.open.touched) >= dumpPatience) {
+// object is told of an object of the last part.
+func (d *dumps) object(o *rbkit.Object) {
+	open, class := d.open, d.classes.class(o.Class)
+	open.received++
+	open.bytes = sum(open.bytes, o.Size)
+	open.live.objects.add(class, 1)
+	open.live.bytes.add(class, o.Size)
+	open.references.object(o)
+	d.tracked.dumped(o.ID)
+	if open.over() {
+		d.finish()
+	}
+}
+
+// handOnDue ends a dump of which no more parts come.
+func (d *dumps) handOnDue(now time.Time) {
+	if d.open != nil && now.Sub(d.open.touched) >= dumpPatience {
 		d.finish()
 	}
 }
@@ -99,12 +107,18 @@ func (d *dumps) finish() {
 	}
 	done := d.open
 	d.open = nil
-	if done.complete() {
+	switch {
+	case done.complete():
 		d.complete++
 		d.live = done.live
-		d.tracked.dumpEnds()
-	} else {
+		d.tracked.dumpEnds(done.received)
+	case done.counted:
 		d.incomplete++
+	default:
+		d.uncounted++
+	}
+	if done.references.overflow {
+		d.unchecked++
 	}
 	if d.finished != nil {
 		d.finished(done)

@@ -3,7 +3,11 @@
 
 package rbkitreceiver
 
-import "github.com/callbraid/callbraid/internal/rbkit"
+import (
+	"errors"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+)
 
 // read goes through the events of a message, and tells each to what it is about. An error
 // is why there are no more of them. over says that the process is another one from the
@@ -20,7 +24,7 @@ func (p *process) read(r *rbkit.Reader) (over bool, err error) {
 		}
 		p.event(e)
 	}
-	return false, r.Err()
+	return false, p.readUpTo(r.Err())
 }
 
 // readOn is read from the event on that the reader stands at.
@@ -33,37 +37,60 @@ func (p *process) readOn(r *rbkit.Reader) error {
 		}
 		p.event(r.Event())
 	}
-	return r.Err()
+	return p.readUpTo(r.Err())
 }
+
+// readUpTo is told why there are no more events of a message. Behind what is wrong others
+// may have stood, but not where a message only ends too early: that is all that was sent.
+func (p *process) readUpTo(err error) error {
+	if bad := (*rbkit.ProtocolError)(nil); errors.As(err, &bad) && bad.Problem != rbkit.Truncated {
+		p.missed()
+	}
+	return err
+}
+
+// missed is told that events did not come.
+func (p *process) missed() {
+	p.cycles.breakOff()
+	p.snapshots.last = 0
+}
+
+// mostLost is how many messages are lost in one gap at most: it takes a server years to send
+// more, so that numbers which say so are made up.
+const mostLost = 1 << 32
 
 // header counts messages that did not come.
 func (p *process) header(h rbkit.Header) {
 	if !h.Counted {
 		return
 	}
-	if p.counted && h.Counter > p.next {
-		p.lost = plus(p.lost, h.Counter-p.next, 1)
+	if p.counted && h.Counter > p.last+1 {
+		p.lost = sum(p.lost, min(h.Counter-p.last-1, mostLost))
+		p.missed()
 	}
-	p.next, p.counted = h.Counter+1, true
+	p.last, p.counted = h.Counter, true
 }
 
 func (p *process) event(e *rbkit.Event) {
 	if e.Kind == rbkit.DumpedObject {
-		p.dumpedObject(&e.Object)
+		p.dumpedObject(e)
 		return
 	}
 	p.events++
 	switch e.Kind {
 	case rbkit.ObjectCreated:
-		p.objects.create(e.Object.ID, e.Object.Class)
+		if p.env.measured {
+			p.objects.create(e.Object.ID, e.Object.Class)
+		}
 	case rbkit.ObjectDestroyed:
-		p.objects.destroy(e.Object.ID)
+		if p.env.measured {
+			p.objects.destroy(e.Object.ID)
+		}
 	case rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep:
 		p.cycles.event(int64(e.Time), e.Kind)
 	case rbkit.GCStats:
 		p.stats.set(e.Stats)
 	case rbkit.ObjectSpaceDump:
-		p.records.millis = int64(e.Time)
 		p.dumps.part(int64(e.Time), e.Part, p.now)
 	case rbkit.CPUSample:
 		p.samples.add(int64(e.Time), e.Frames, p.now)
@@ -75,11 +102,11 @@ func (p *process) event(e *rbkit.Event) {
 }
 
 // dumpedObject is told of an object of the last part of a dump.
-func (p *process) dumpedObject(o *rbkit.Object) {
+func (p *process) dumpedObject(e *rbkit.Event) {
 	if p.env.config.DumpReferences && p.env.logs != nil {
-		p.records.add(o, p.now)
+		p.records.add(e, p.now)
 	}
-	p.dumps.object(o)
+	p.dumps.object(&e.Object)
 }
 
 // allocated is told of what was allocated since the last snapshot.
@@ -93,7 +120,9 @@ func (p *process) allocated(millis int64, s rbkit.Snapshot) {
 		if p.interruption.came() {
 			return
 		}
-		p.allocations.add(&a)
+		if p.env.measured {
+			p.allocations.add(&a)
+		}
 		p.snapshots.allocation(&a, &p.interruption)
 	}
 }

@@ -4,11 +4,9 @@
 package rbkitreceiver
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/consumer/consumertest"
 
 	"github.com/callbraid/callbraid/internal/rbkitserver"
 	"github.com/callbraid/callbraid/internal/zmtp"
@@ -31,28 +29,22 @@ func FuzzReceive(f *testing.F) {
 	}
 	object := wholeMessage(f)
 	f.Fuzz(func(t *testing.T, message []byte) {
-		b := unstartedBed(t, func(_ *bed, c *Config) {
-			c.Servers = []ServerConfig{{Publish: "localhost:5555"}}
+		b, s := alone(t, func(_ *bed, c *Config) {
 			c.DumpReferences = true
 			c.Limits.MaxTrackedObjects, c.Limits.MaxClasses, c.Limits.MaxFiles, c.Limits.MaxSites = 10, 3, 3, 4
 			c.Limits.MaxDumpObjects, c.Limits.MaxProfileStacks = 5, 3
 		})
-		env, ctx := b.receiver.env, context.Background()
-		env.ctx = ctx
-		env.spans, env.logs, env.profiles = newSpans(env, b.traces), newLogSink(env, consumertest.NewNop()), newProfileSink(env, b.profiles)
-		env.metrics = newMetricsLoop(env, b.receiver.settings, nil, func() []processState { return nil })
-		s := newServer(env, &env.config.Servers[0])
+		env := b.receiver.env
 		s.begin(identity{})
 		for _, m := range [][]byte{object, message, object, message} {
 			s.receive(zmtp.Message{m})
 		}
-		s.end()
+		b.finish(s)
 		state := s.process.state()
 		require.LessOrEqual(t, len(state.classes), 3+int(firstName))
 		require.LessOrEqual(t, len(state.sites), 4+1)
 		require.LessOrEqual(t, state.tracked, 10)
 		_ = env.metrics.metrics([]processState{state}, env.now())
-		env.close()
 		for _, p := range b.profiles.AllProfiles() {
 			checkValid(t, p)
 		}

@@ -4,7 +4,6 @@
 package rbkitreceiver
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -49,24 +48,17 @@ var recorded = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 // mapCapture handles the messages of a capture as if they came when they did.
 func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 	t.Helper()
-	b := unstartedBed(t, append([]option{func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }}, options...)...)
-	env, now := b.receiver.env, recorded
+	b, s := alone(t, options...)
+	env, now, hello := b.receiver.env, recorded, rbkitserver.Hello(c)
 	env.now = func() time.Time { return now }
-	ctx := context.Background()
-	env.ctx = ctx
-	env.spans, env.logs, env.profiles = newSpans(env, b.traces), newLogSink(env, b.logs), newProfileSink(env, b.profiles)
-	env.metrics = newMetricsLoop(env, b.receiver.settings, nil, func() []processState { return nil })
-
-	s, hello := newServer(env, &env.config.Servers[0]), rbkitserver.Hello(c)
 	s.begin(identity{hello: &hello})
 	for _, m := range c.Messages {
 		now = recorded.Add(m.At)
 		s.receive(zmtp.Message{m.Data})
 	}
-	s.end()
+	b.finish(s)
 	got := mapped{state: s.process.state()}
 	got.metrics = env.metrics.metrics([]processState{got.state}, now)
-	env.close()
 	got.spans, got.logs, got.profiles = ptrace.NewTraces(), plog.NewLogs(), b.profiles.AllProfiles()
 	for _, traces := range b.traces.AllTraces() {
 		// How many go together is a matter of time.

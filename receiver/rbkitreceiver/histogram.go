@@ -32,7 +32,7 @@ func (h *histogram) add(d time.Duration) {
 		h.min = d
 	}
 	h.count++
-	h.sum += d
+	h.sum = time.Duration(sum(int64(h.sum), uint64(d)))
 	h.max = max(h.max, d)
 }
 

@@ -22,7 +22,7 @@ type idSet struct {
 }
 
 // firstSlots is how many slots there are at first, as a power of 2.
-const firstSlots = 10
+const firstSlots = 4
 
 func newIDSet() *idSet {
 	s := &idSet{mask: rand.Uint64(), multiplier: rand.Uint64() | 1}

@@ -233,7 +233,7 @@ func TestTheProcessOfThisMachineIsFound(t *testing.T) {
 	directory, err := os.Getwd()
 	require.NoError(t, err)
 	hello := released
-	hello.PID, hello.WorkingDirectory = uint64(os.Getpid()), directory
+	hello.PID, hello.WorkingDirectory, hello.ProcessName = uint64(os.Getpid()), directory, os.Args[0]
 	local := findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &hello)
 	require.NotNil(t, local)
 	assert.WithinRange(t, local.started, time.Now().Add(-time.Hour), time.Now().Add(time.Second))
@@ -242,6 +242,9 @@ func TestTheProcessOfThisMachineIsFound(t *testing.T) {
 	other := hello
 	other.WorkingDirectory = "/"
 	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other), "another process")
+	other = hello
+	other.ProcessName = "puma 6.4 (tcp://0.0.0.0:3000)"
+	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other), "a process of the same ID that does something else")
 	other = hello
 	other.PID = math.MaxUint64
 	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other))

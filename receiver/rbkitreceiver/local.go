@@ -7,6 +7,8 @@ import (
 	"math"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -25,8 +27,9 @@ const maxPID = math.MaxInt32
 
 // findLocal looks for the process of a server in /proc. It is the one that the server
 // speaks of if the server was reached without leaving this machine, and a process of that
-// ID works in the directory that the server names; nil: there is none, or it can't be
-// seen.
+// ID works in the directory that the server names and was called as it says; nil: there is
+// none, or it can't be seen. A server behind a port of a container has an ID that another
+// process has here.
 func findLocal(peer net.Addr, hello *rbkit.HandshakeReply) *localProcess {
 	if tcp, ok := peer.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return nil
@@ -41,6 +44,9 @@ func findLocal(peer net.Addr, hello *rbkit.HandshakeReply) *localProcess {
 	if directory, err := process.Cwd(); err != nil || directory != hello.WorkingDirectory {
 		return nil
 	}
+	if arguments, err := process.CmdLine(); err != nil || !isCalled(arguments, hello.ProcessName) {
+		return nil
+	}
 	stat, err := process.Stat()
 	if err != nil {
 		return nil
@@ -53,4 +59,19 @@ func findLocal(peer net.Addr, hello *rbkit.HandshakeReply) *localProcess {
 	host, _ := os.Hostname()
 	seconds, part := math.Modf(started)
 	return &localProcess{host: host, started: time.Unix(int64(seconds), int64(part*float64(time.Second)))}
+}
+
+// isCalled reports whether a process with these arguments may be the one whose $0 is that
+// name: the program that Ruby was told to run, or a title that the program gave itself,
+// which replaces all arguments.
+func isCalled(arguments []string, name string) bool {
+	if name == "" {
+		return false
+	}
+	for _, a := range arguments {
+		if filepath.Base(a) == filepath.Base(name) {
+			return true
+		}
+	}
+	return strings.HasPrefix(strings.Join(arguments, " "), name)
 }

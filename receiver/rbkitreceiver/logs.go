@@ -122,18 +122,15 @@ func (e *environment) saidGone(of *origin, since time.Time, why error) {
 
 // saidDump summarises a dump.
 func (e *environment) saidDump(p *process, d *dump) {
-	body := fmt.Sprintf("Object space dump: %d objects, %d bytes", d.received, d.bytes)
-	severity := plog.SeverityNumberInfo
-	if !d.complete() {
-		body = fmt.Sprintf("Object space dump, incomplete: %d of %d objects, %d bytes", d.received, d.announced, d.bytes)
-		severity = plog.SeverityNumberWarn
-	}
+	body, severity := d.summary()
 	at := pcommon.Timestamp(d.millis * int64(time.Millisecond))
 	e.say(p.origin, eventDump, body, severity, at, func(m pcommon.Map) {
 		m.PutInt(attributeDumpID, int64(min(d.correlation, math.MaxInt64)))
-		m.PutInt(attributeDumpAnnounced, int64(min(d.announced, math.MaxInt64)))
 		m.PutInt(attributeDumpReceived, int64(d.received))
-		m.PutBool(attributeDumpComplete, d.complete())
+		if d.counted {
+			m.PutInt(attributeDumpAnnounced, int64(min(d.announced, math.MaxInt64)))
+			m.PutBool(attributeDumpComplete, d.complete())
+		}
 		m.PutInt(attributeDumpSize, d.bytes)
 		m.PutInt(attributeDumpRefs, d.references.total)
 		if nowhere, objects, known := d.references.nowhere(); known {
@@ -142,6 +139,20 @@ func (e *environment) saidDump(p *process, d *dump) {
 		}
 		putClasses(m.PutEmptySlice(attributeDumpClasses), &d.live, p.classes)
 	})
+}
+
+// summary says what came of a dump, and how bad that is.
+func (d *dump) summary() (string, plog.SeverityNumber) {
+	switch {
+	case d.complete():
+		return fmt.Sprintf("Object space dump: %d objects, %d bytes", d.received, d.bytes), plog.SeverityNumberInfo
+	case !d.counted:
+		return fmt.Sprintf("Object space dump: %d objects, %d bytes; the server did not say how many there are", d.received, d.bytes), plog.SeverityNumberWarn
+	case d.received > d.announced:
+		return fmt.Sprintf("Object space dump with more objects than announced: %d, not %d, %d bytes", d.received, d.announced, d.bytes), plog.SeverityNumberWarn
+	default:
+		return fmt.Sprintf("Object space dump, incomplete: %d of %d objects, %d bytes", d.received, max(d.announced, d.expected), d.bytes), plog.SeverityNumberWarn
+	}
 }
 
 // putClasses puts classes with their objects and bytes, those with the most bytes first.
@@ -177,8 +188,6 @@ const (
 type objectRecords struct {
 	env    *environment
 	origin *origin
-	// millis is the time of the part of the dump.
-	millis int64
 
 	logs    plog.Logs
 	records plog.LogRecordSlice
@@ -186,22 +195,22 @@ type objectRecords struct {
 	bytes   int
 }
 
-func (o *objectRecords) add(of *rbkit.Object, now time.Time) {
+// add is told of an object of a dump.
+func (o *objectRecords) add(e *rbkit.Event, now time.Time) {
+	of := &e.Object
 	if o.n == 0 {
 		o.logs, o.records = o.env.newLogs(o.origin)
 	}
 	r := o.records.AppendEmpty()
-	r.SetTimestamp(pcommon.Timestamp(o.millis * int64(time.Millisecond)))
+	r.SetTimestamp(pcommon.Timestamp(int64(e.Time) * int64(time.Millisecond)))
 	r.SetObservedTimestamp(pcommon.NewTimestampFromTime(now))
 	r.SetEventName(eventObject)
 	r.SetSeverityNumber(plog.SeverityNumberDebug)
 	r.SetSeverityText(plog.SeverityNumberDebug.String())
-	class := reservedNames[nameHidden]
-	if of.Class != nil {
-		class = validText(of.Class)
-	}
+	class := className(of.Class)
 	r.Body().SetStr(class)
 	m := r.Attributes()
+	m.PutInt(attributeDumpID, int64(min(e.Part.Correlation, math.MaxInt64)))
 	m.PutInt(attributeObjectID, int64(min(of.ID, math.MaxInt64)))
 	m.PutStr(attributeClass, class)
 	if of.Sized {

@@ -17,12 +17,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/pprofile"
-	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/capture"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
 func TestClassesAreBoundedAndWithoutAddresses(t *testing.T) {
@@ -68,7 +66,7 @@ func TestObjectsThatAreTooManyAreForgottenOldestFirst(t *testing.T) {
 }
 
 func TestGarbageCollectionsArePaired(t *testing.T) {
-	const start, mark, sweep = rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep
+	const start, mark, sweep, missed = rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep, rbkit.Unknown
 	type event struct {
 		at   int64
 		what rbkit.Kind
@@ -87,6 +85,9 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 		"sweeping that does not end":  {events: []event{{1, start}, {2, mark}, {3, start}}, noEnd: 1, marked: 1},
 		"marking that does not end":   {events: []event{{1, start}, {2, sweep}, {3, mark}}, noStart: 2},
 		"marking that ends twice":     {events: []event{{1, start}, {2, mark}, {3, mark}, {4, sweep}}, want: []cycle{{1, 1, 2, 4}}, noStart: 1, marked: 1, whole: 1},
+		"what is missed in marking":   {events: []event{{1, start}, {2, missed}, {3, mark}, {4, sweep}}, noStart: 2, noEnd: 1},
+		"what is missed in sweeping":  {events: []event{{1, start}, {2, mark}, {3, missed}, {4, sweep}}, noStart: 1, noEnd: 1, marked: 1},
+		"what is missed between two":  {events: []event{{1, start}, {2, mark}, {3, sweep}, {4, missed}, {5, start}, {6, mark}, {7, sweep}}, want: []cycle{{1, 1, 2, 3}, {2, 5, 6, 7}}, marked: 2, whole: 2},
 		"a clock set back in marking": {events: []event{{5, start}, {3, mark}, {9, sweep}}, noStart: 1, stepsBack: 1},
 		"a clock set back in sweeping": {events: []event{{5, start}, {6, mark}, {4, sweep}, {7, start}, {8, mark}, {9, sweep}},
 			want: []cycle{{2, 7, 8, 9}}, stepsBack: 1, marked: 2, whole: 1},
@@ -96,6 +97,10 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 			var got []cycle
 			cycles := cycles{finished: func(c *cycle) { got = append(got, *c) }}
 			for _, e := range c.events {
+				if e.what == missed {
+					cycles.breakOff()
+					continue
+				}
 				cycles.event(e.at, e.what)
 			}
 			assert.Equal(t, c.want, got)
@@ -107,12 +112,12 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 
 func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 	e := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }).receiver.env
-	of := newOrigin(e.config, &e.config.Servers[0], nil, nil, recorded, 0)
+	of := newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 0)
 	const last = math.MaxInt64 / 1_000_000
 	var parcels []cycleParcel
 	for i, c := range []cycle{{1, 5, 5, 5}, {2, 5, 7, 7}, {3, 5, 5, 9}, {4, last, last, last}} {
 		require.EqualValues(t, i+1, c.number)
-		parcels = append(parcels, cycleParcel{cycle: c, origin: of, resource: of.resource})
+		parcels = append(parcels, cycleParcel{cycle: c, origin: of})
 	}
 	traces := e.traces(parcels)
 	require.Equal(t, 1, traces.ResourceSpans().Len())
@@ -163,23 +168,41 @@ func dumper(t testing.TB) func(id uint64, to ...uint64) *rbkit.Object {
 func TestDumpsArePutTogether(t *testing.T) {
 	dumped := dumper(t)
 	now := recorded
-	part := func(d *dumps, correlation, complete uint64, objects ...*rbkit.Object) {
-		d.part(1, rbkit.Part{Correlation: correlation, Objects: complete, Here: len(objects)}, now)
+	begin := func(d *dumps, p rbkit.Part, objects []*rbkit.Object) {
+		d.part(1, p, now)
 		for _, o := range objects {
 			d.object(o)
 		}
 	}
+	part := func(d *dumps, correlation, all uint64, objects ...*rbkit.Object) {
+		begin(d, rbkit.Part{Correlation: correlation, Objects: all, Counted: true, Here: len(objects)}, objects)
+	}
+	uncounted := func(d *dumps, correlation uint64, objects ...*rbkit.Object) {
+		begin(d, rbkit.Part{Correlation: correlation, Here: len(objects)}, objects)
+	}
+	cut := func(d *dumps, all uint64, here int, objects ...*rbkit.Object) {
+		begin(d, rbkit.Part{Correlation: 1, Objects: all, Counted: true, Here: here}, objects)
+	}
 	cases := map[string]struct {
-		do                         func(d *dumps)
-		complete, incomplete, live int64
-		nowhere, dangling          int64
+		do                                    func(d *dumps)
+		complete, incomplete, uncounted, live int64
+		nowhere, dangling                     int64
 	}{
 		"in two parts":                  {do: func(d *dumps) { part(d, 1, 3, dumped(1, 2), dumped(2, 1)); part(d, 1, 3, dumped(3, 9, 9, 1, 3)) }, complete: 1, live: 3, nowhere: 2, dangling: 1},
 		"without objects":               {do: func(d *dumps) { part(d, 1, 0) }, complete: 1},
-		"whose last part does not come": {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); d.attend(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
+		"whose last part does not come": {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); d.handOnDue(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
 		"that another one follows":      {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); part(d, 2, 1, dumped(1, 1)) }, complete: 1, incomplete: 1, live: 1},
-		"that is not over":              {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.attend(now.Add(dumpPatience - 1)) }},
-		"that has more than it says":    {do: func(d *dumps) { part(d, 1, 1, dumped(1), dumped(2)) }, complete: 1, live: 1},
+		"that is not over":              {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.handOnDue(now.Add(dumpPatience - 1)) }},
+		"that has more than it says":    {do: func(d *dumps) { part(d, 1, 1, dumped(1), dumped(2)) }, incomplete: 1},
+		"of which a part has more":      {do: func(d *dumps) { part(d, 1, 3, dumped(1), dumped(2)); part(d, 1, 3, dumped(3), dumped(4)) }, incomplete: 1},
+		"of which a part breaks off":    {do: func(d *dumps) { cut(d, 3, 5, dumped(1), dumped(2), dumped(3)); d.handOnDue(now.Add(dumpPatience)) }, incomplete: 1},
+		"that doesn't say what it has": {do: func(d *dumps) {
+			part(d, 1, 1, dumped(1))
+			uncounted(d, 2, dumped(2), dumped(3))
+			uncounted(d, 2, dumped(4))
+			d.handOnDue(now.Add(dumpPatience))
+		}, complete: 1, uncounted: 1, live: 1},
+		"without objects, and no count": {do: func(d *dumps) { part(d, 1, 1, dumped(1)); uncounted(d, 2); d.finish() }, complete: 1, uncounted: 1, live: 1},
 		"that ends with the server":     {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.finish() }, incomplete: 1},
 	}
 	for name, c := range cases {
@@ -188,7 +211,7 @@ func TestDumpsArePutTogether(t *testing.T) {
 			objects := newObjects(newNames(10), 10)
 			d := &dumps{classes: objects.classes, tracked: &objects.tracked, maxObjects: 10, finished: func(d *dump) { last = d }}
 			c.do(d)
-			assert.Equal(t, [...]int64{c.complete, c.incomplete}, [...]int64{d.complete, d.incomplete})
+			assert.Equal(t, [...]int64{c.complete, c.incomplete, c.uncounted}, [...]int64{d.complete, d.incomplete, d.uncounted})
 			live := int64(0)
 			for _, n := range d.live.objects {
 				live += n
@@ -227,16 +250,16 @@ func TestADumpSaysWhichObjectsAreStillThere(t *testing.T) {
 		}
 		o.destroy(5)
 		o.create(5, nil) // hidden, which dumps may leave out
-		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Here: 2}, recorded)
+		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Counted: true, Here: 1}, recorded)
 		d.object(dumped(2))
 		o.create(6, []byte("A")) // after the dump was made
-		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Here: 1}, recorded)
+		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Counted: true, Here: 2}, recorded)
 		d.object(dumped(3))
 		d.object(dumped(7)) // was there before anything was told
 		d.finish()
 		assert.Equal(t, c.want, trackedIDs(&o.tracked), name)
 		// What a dump left out that was not complete is left out by the next one as well.
-		d.part(1, rbkit.Part{Correlation: 2, Objects: 1, Here: 1}, recorded)
+		d.part(1, rbkit.Part{Correlation: 2, Objects: 1, Counted: true, Here: 1}, recorded)
 		d.object(dumped(6))
 		assert.Equal(t, []uint64{5, 6}, trackedIDs(&o.tracked), name)
 		o.destroy(6)
@@ -288,13 +311,13 @@ func TestEveryObjectOfADumpIsARecordOnRequest(t *testing.T) {
 func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
 	b := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
 	env := b.receiver.env
-	records := objectRecords{env: env, origin: newOrigin(env.config, &env.config.Servers[0], nil, nil, recorded, 0)}
-	records.add(&rbkit.Object{ID: 20}, recorded)
-	records.add(&rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}, recorded)
+	records := objectRecords{env: env, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
+	records.add(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
+	records.add(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
 	keys := func(i int) []string {
 		return slices.Sorted(maps.Keys(records.records.At(i).Attributes().AsRaw()))
 	}
-	assert.Equal(t, []string{attributeObjectID, attributeClass}, keys(0))
+	assert.Equal(t, []string{attributeDumpID, attributeObjectID, attributeClass}, keys(0))
 	assert.Subset(t, keys(1), []string{attributeObjectSize, attributeLine, attributeFile})
 }
 
@@ -333,7 +356,7 @@ func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
 
 func TestAProcessIDThatNoProcessHasIsLeftOut(t *testing.T) {
 	for pid, want := range map[uint64]bool{0: false, 1: true, math.MaxInt32: true, math.MaxInt32 + 1: false, math.MaxUint64: false} {
-		of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, &rbkit.HandshakeReply{PID: pid}, nil, recorded, 0)
+		of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &rbkit.HandshakeReply{PID: pid}, nil, recorded, 0)
 		_, got := of.resource.Attributes().Get(attributeProcessID)
 		assert.Equal(t, want, got, pid)
 	}
@@ -365,26 +388,6 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 	assert.Equal(t, map[string][]int64{typeSamples: {1}, typeObjects: {1, 4}, typeSpace: {40, 160}}, values, "what a deep stack allocated counts without it")
 }
 
-// Every metric of the statistics has a key, and they are told apart.
-func TestEveryStatisticHasItsMetric(t *testing.T) {
-	builder := metadata.NewMetricsBuilder(metadata.NewDefaultMetricsBuilderConfig(), receivertest.NewNopSettings(metadata.Type))
-	for key := range statMetrics {
-		stats{key: 42}.record(builder, 1)
-		metrics := builder.Emit()
-		assert.Equal(t, 1, metrics.DataPointCount(), key)
-	}
-	stats{"something_new": 1}.record(builder, 1)
-	assert.Equal(t, map[string]int64{"something_new": 1}, pointsOf(builder.Emit(), "ruby.gc.other", "ruby.gc.stat.key"))
-	s := stats{}
-	set := func(stats ...rbkit.Stat) {
-		s.set(read(t, rbkit.Released, func(c *rbkit.Collection) error { return c.Stats(1, stats) }).Stats)
-	}
-	set(rbkit.Stat{Name: "a", Value: 1}, rbkit.Stat{Name: "b", Missing: true}, rbkit.Stat{Name: "c", Value: math.MaxUint64})
-	assert.Equal(t, stats{"a": 1}, s)
-	set(rbkit.Stat{Name: "a", Missing: true})
-	assert.Empty(t, s, "what is no longer sent is no longer known")
-}
-
 func TestDurationsGoToTheirBuckets(t *testing.T) {
 	var h histogram
 	for _, d := range []time.Duration{0, time.Millisecond, 1001 * time.Microsecond, time.Minute, time.Hour} {
@@ -396,88 +399,6 @@ func TestDurationsGoToTheirBuckets(t *testing.T) {
 	assert.EqualValues(t, 1, h.buckets[len(histogramBounds)])
 	assert.Equal(t, [...]time.Duration{0, time.Hour}, [...]time.Duration{h.min, h.max})
 	assert.True(t, slices.IsSorted(histogramBounds[:]))
-}
-
-// checkValid says what of the rules for profiles is broken (opentelemetry-proto, profiles):
-// every index is in its table, the first entry of each table is empty, entries are there
-// once, and samples have values and are told apart.
-func checkValid(t *testing.T, profiles pprofile.Profiles) {
-	t.Helper()
-	d := profiles.Dictionary()
-	str := func(i int32) {
-		require.True(t, i >= 0 && int(i) < d.StringTable().Len(), "text %d", i)
-	}
-	require.Empty(t, d.StringTable().At(0))
-	require.Equal(t, pprofile.NewFunction(), d.FunctionTable().At(0))
-	require.Zero(t, d.LocationTable().At(0).Lines().Len()+d.StackTable().At(0).LocationIndices().Len())
-	require.Equal(t, [...]int{1, 1}, [...]int{d.MappingTable().Len(), d.LinkTable().Len()})
-	unique := map[string]bool{}
-	for _, s := range d.StringTable().All() {
-		require.True(t, utf8.ValidString(s) && !unique[s], "text %q", s)
-		unique[s] = true
-	}
-	for _, f := range d.FunctionTable().All() {
-		str(f.NameStrindex())
-		str(f.SystemNameStrindex())
-		str(f.FilenameStrindex())
-	}
-	attribute := func(i int32) { require.True(t, i > 0 && int(i) < d.AttributeTable().Len()) }
-	for i, a := range d.AttributeTable().All() {
-		str(a.KeyStrindex())
-		require.Equal(t, i == 0, a.KeyStrindex() == 0)
-	}
-	for i, l := range d.LocationTable().All() {
-		require.Zero(t, l.MappingIndex())
-		if i > 0 {
-			f := l.Lines().At(0).FunctionIndex()
-			require.True(t, f > 0 && int(f) < d.FunctionTable().Len())
-			attribute(l.AttributeIndices().At(0))
-		}
-	}
-	for _, s := range d.StackTable().All() {
-		for _, l := range s.LocationIndices().All() {
-			require.True(t, l > 0 && int(l) < d.LocationTable().Len())
-		}
-	}
-	for _, p := range profiles.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
-		checkProfile(t, d, p, attribute)
-	}
-}
-
-func checkProfile(t *testing.T, d pprofile.ProfilesDictionary, p pprofile.Profile, attribute func(int32)) {
-	t.Helper()
-	require.NotZero(t, p.SampleType().TypeStrindex())
-	require.NotZero(t, p.SampleType().UnitStrindex())
-	require.False(t, p.ProfileID().IsEmpty())
-	require.Positive(t, p.Samples().Len())
-	seen := map[string]bool{}
-	for _, s := range p.Samples().All() {
-		require.True(t, s.StackIndex() > 0 && int(s.StackIndex()) < d.StackTable().Len())
-		require.Zero(t, s.LinkIndex())
-		require.Equal(t, [...]int{1, 0}, [...]int{s.Values().Len(), s.TimestampsUnixNano().Len()})
-		require.GreaterOrEqual(t, s.Values().At(0), int64(0))
-		for _, a := range s.AttributeIndices().All() {
-			attribute(a)
-		}
-		key := fmt.Sprint(s.StackIndex(), s.AttributeIndices().AsRaw())
-		require.False(t, seen[key], "twice: %s", key)
-		seen[key] = true
-	}
-}
-
-func TestProfilesAreValid(t *testing.T) {
-	for _, name := range []string{"released-30s", "documented-30s", "samples"} {
-		got := mapCapture(t, openCapture(t, name))
-		require.NotEmpty(t, got.profiles)
-		ids := map[pprofile.ProfileID]bool{}
-		for _, p := range got.profiles {
-			checkValid(t, p)
-			for _, one := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
-				ids[one.ProfileID()] = true
-			}
-		}
-		assert.Equal(t, len(slices.Collect(maps.Keys(ids))), len(ids))
-	}
 }
 
 func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
@@ -502,7 +423,7 @@ func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
 	env := b.receiver.env
 	env.ctx = context.Background()
 	env.profiles = newProfileSink(env, b.profiles)
-	s := samples{env: env, origin: newOrigin(env.config, &env.config.Servers[0], nil, nil, recorded, 0)}
+	s := samples{env: env, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
 	most := 0
 	// Few frames, so that the tables stay small, in long stacks.
 	const stacks, depth, times = 120, 4000, 3
@@ -556,4 +477,87 @@ func TestTheClockOfSamplesIsKnownOrNotSaid(t *testing.T) {
 		}
 		assert.Equal(t, c.want, s.clock, name)
 	}
+}
+
+// Statistics of the document, section "Message from GC stats", and the two more that
+// released servers send: what only grows is a sum, what is said of now is not.
+func TestStatisticsOfTheDocumentHaveTheirKind(t *testing.T) {
+	sums := []string{"count", "minor_gc_count", "major_gc_count", "total_allocated_objects", "total_freed_objects"}
+	gauges := []string{
+		"heap_allocated_pages", "heap_eden_pages", "heap_tomb_pages", "heap_allocatable_pages", "heap_sorted_length",
+		"heap_live_slots", "heap_free_slots", "heap_final_slots", "heap_swept_slots", "old_objects", "old_objects_limit",
+		"malloc_increase_bytes", "malloc_increase_bytes_limit", "oldmalloc_increase_bytes", "oldmalloc_increase_bytes_limit",
+		"total_heap_size", "total_memsize", "remembered_wb_unprotected_objects", "remembered_wb_unprotected_objects_limit",
+	}
+	for _, key := range append(slices.Clone(sums), gauges...) {
+		m, ok := metricsOf(t, processState{origin: someState().origin, stats: stats{key: 42}})["ruby.gc."+key]
+		require.True(t, ok, key)
+		if slices.Contains(sums, key) {
+			assert.True(t, m.Sum().IsMonotonic(), key)
+			assert.Equal(t, pmetric.AggregationTemporalityCumulative, m.Sum().AggregationTemporality(), key)
+			assert.EqualValues(t, 42, m.Sum().DataPoints().At(0).IntValue(), key)
+		} else {
+			assert.EqualValues(t, 42, m.Gauge().DataPoints().At(0).IntValue(), key)
+		}
+		if strings.Contains(key, "bytes") || strings.HasSuffix(key, "size") {
+			assert.Equal(t, "By", m.Unit(), key)
+		} else {
+			assert.Regexp(t, `^\{[a-z]+\}$`, m.Unit(), key)
+		}
+	}
+}
+
+// Times are set when something is packed, and may step back.
+func TestTimesOfProfilesAreWhatTheyAreOf(t *testing.T) {
+	sample := func(at rbkit.Time) *rbkit.Collection {
+		c := rbkit.NewCollection(rbkit.Documented)
+		require.NoError(t, c.Sample(at, []rbkit.Frame{{Method: []byte("m")}}))
+		return c
+	}
+	snapshot := func(at rbkit.Time) *rbkit.Collection {
+		c := rbkit.NewCollection(rbkit.Documented)
+		require.NoError(t, c.Snapshot(at, nil, []rbkit.FileAllocations{{File: []byte("f"), Allocations: []rbkit.PlaceAllocations{{Size: 40, Count: 1}}}}))
+		return c
+	}
+	type span struct{ from, length uint64 } // in milliseconds
+	for name, c := range map[string]struct {
+		messages []*rbkit.Collection
+		want     []span
+	}{
+		"samples":                       {[]*rbkit.Collection{sample(5), sample(9)}, []span{{5, 4}}},
+		"samples before the first":      {[]*rbkit.Collection{sample(5), sample(2), sample(9)}, []span{{2, 7}}},
+		"snapshots":                     {[]*rbkit.Collection{snapshot(5), snapshot(9)}, []span{{5, 0}, {5, 4}}},
+		"a snapshot before the last":    {[]*rbkit.Collection{snapshot(5), snapshot(2), snapshot(9)}, []span{{5, 0}, {2, 0}, {2, 7}}},
+		"a snapshot in the same moment": {[]*rbkit.Collection{snapshot(5), snapshot(5)}, []span{{5, 0}, {5, 0}}},
+	} {
+		var all capture.Capture
+		for i, m := range c.messages {
+			all.Messages = append(all.Messages, capture.Message{Data: m.AppendTo(nil, 1, uint64(i))})
+		}
+		var got []span
+		for _, p := range mapCapture(t, &all).profiles {
+			one := p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0)
+			got = append(got, span{uint64(one.Time()) / 1e6, one.DurationNano() / 1e6})
+		}
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
+func TestADumpMayComeInSeveralMessages(t *testing.T) {
+	part := func(number uint64, objects ...rbkit.DumpObject) capture.Message {
+		c := rbkit.NewCollection(rbkit.Released)
+		require.NoError(t, c.Created(1, 100+number, []byte("B"))) // something stands between the parts
+		require.NoError(t, c.Dump(1, 7, 3, objects))
+		return capture.Message{Data: c.AppendTo(nil, 1, number)}
+	}
+	got := mapCapture(t, &capture.Capture{Messages: []capture.Message{
+		part(0, rbkit.DumpObject{ID: 1, Class: []byte("A"), References: []uint64{2, 9}, Size: 40}),
+		part(1), part(2, rbkit.DumpObject{ID: 2, Size: 40}, rbkit.DumpObject{ID: 3, Class: []byte("A"), Size: 80}),
+	}})
+	assert.EqualValues(t, 1, got.state.live.objects[nameHidden])
+	assert.Equal(t, 2, got.state.tracked, "that were created after its begin, and are not in it")
+	record := got.logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
+	assert.Equal(t, "Object space dump: 3 objects, 160 bytes", record.Body().Str())
+	nowhere, _ := record.Attributes().Get(attributeDumpNowhere)
+	assert.EqualValues(t, 1, nowhere.Int())
 }

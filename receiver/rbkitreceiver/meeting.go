@@ -140,7 +140,7 @@ func (s *server) settle(who identity) {
 		s.control.switched.connected(other)
 	}
 	if !s.connected {
-		s.connected = true
+		s.connected, s.untold = true, true
 		s.seldom(&s.connects, s.logger.Info, "Connected to the server", about(who.hello)...)
 		s.env.saidConnected(s.process.origin)
 	}

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
+	conventions "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
@@ -60,14 +61,43 @@ func (s *processState) points() int {
 // metricsLoop hands on metrics of the servers.
 type metricsLoop struct {
 	*handover.Metrics[processState]
+	env     *environment
 	builder *metadata.MetricsBuilder
+	series  allSeries
+}
+
+// allSeries are what is set for metrics that have a point for each class, file or key.
+type allSeries struct {
+	allocationCount, allocationSize, created, destroyed, liveObjects, liveSize, other seriesSettings
+}
+
+func newAllSeries(of *metadata.MetricsConfig) allSeries {
+	return allSeries{
+		allocationCount: newSeriesSettings("ruby.allocation.count", of.RubyAllocationCount.AggregationStrategy, of.RubyAllocationCount.EnabledAttributes,
+			metadata.RubyAllocationCountMetricAttributeKeyRubyClass, metadata.RubyAllocationCountMetricAttributeKeyCodeFilePath),
+		allocationSize: newSeriesSettings("ruby.allocation.size", of.RubyAllocationSize.AggregationStrategy, of.RubyAllocationSize.EnabledAttributes,
+			metadata.RubyAllocationSizeMetricAttributeKeyRubyClass, metadata.RubyAllocationSizeMetricAttributeKeyCodeFilePath),
+		created: newSeriesSettings("ruby.object.created", of.RubyObjectCreated.AggregationStrategy, of.RubyObjectCreated.EnabledAttributes,
+			metadata.RubyObjectCreatedMetricAttributeKeyRubyClass),
+		destroyed: newSeriesSettings("ruby.object.destroyed", of.RubyObjectDestroyed.AggregationStrategy, of.RubyObjectDestroyed.EnabledAttributes,
+			metadata.RubyObjectDestroyedMetricAttributeKeyRubyClass),
+		liveObjects: newSeriesSettings("ruby.heap.live_objects", of.RubyHeapLiveObjects.AggregationStrategy, of.RubyHeapLiveObjects.EnabledAttributes,
+			metadata.RubyHeapLiveObjectsMetricAttributeKeyRubyClass),
+		liveSize: newSeriesSettings("ruby.heap.live_size", of.RubyHeapLiveSize.AggregationStrategy, of.RubyHeapLiveSize.EnabledAttributes,
+			metadata.RubyHeapLiveSizeMetricAttributeKeyRubyClass),
+		other: newSeriesSettings("ruby.gc.other", of.RubyGcOther.AggregationStrategy, of.RubyGcOther.EnabledAttributes,
+			metadata.RubyGcOtherMetricAttributeKeyRubyGcStatKey),
+	}
 }
 
 // maxOver bounds the processes that have ended since the last collection.
 const maxOver = 64
 
 func newMetricsLoop(e *environment, settings receiver.Settings, next consumer.Metrics, living func() []processState) *metricsLoop {
-	m := &metricsLoop{builder: metadata.NewMetricsBuilder(e.config.MetricsBuilderConfig, settings)}
+	m := &metricsLoop{
+		env: e, builder: metadata.NewMetricsBuilder(e.config.MetricsBuilderConfig, settings),
+		series: newAllSeries(&e.config.Metrics),
+	}
 	m.Metrics = handover.NewMetrics(handover.MetricsSettings[processState]{
 		Settings: e.handoverSettings(), Next: next, Interval: e.config.CollectionInterval,
 		Living:   living,
@@ -84,67 +114,119 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 	for i := range states {
 		s := &states[i]
 		// What the process counts begins with it, what the receiver counts when it came.
-		s.recordStats(m.builder, now)
-		m.builder.EmitForResource(metadata.WithResource(s.origin.resource), startingAt(s.origin.started))
-		s.recordObserved(m.builder, now)
-		m.builder.EmitForResource(metadata.WithResource(s.origin.resource), startingAt(s.origin.begun))
-		made := m.builder.Emit().ResourceMetrics()
-		s.appendHistograms(made, now)
-		made.MoveAndAppendTo(metrics.ResourceMetrics())
+		series := m.recordStats(s, now)
+		m.emit(s, s.origin.started, series).MoveAndAppendTo(metrics.ResourceMetrics())
+		series = m.recordObserved(s, now)
+		observed := m.emit(s, s.origin.begun, series)
+		m.appendHistograms(s, observed, now)
+		observed.MoveAndAppendTo(metrics.ResourceMetrics())
 	}
 	return metrics
 }
 
-func startingAt(start time.Time) metadata.ResourceMetricsOption {
-	return metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(start))
+// emit is what was recorded of a process, as of a start on, with the other points of series.
+func (m *metricsLoop) emit(s *processState, start time.Time, all []*series) pmetric.ResourceMetricsSlice {
+	made := m.builder.Emit(metadata.WithResource(s.origin.resource),
+		metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(start))).ResourceMetrics()
+	if made.Len() > 0 {
+		metrics := made.At(0).ScopeMetrics().At(0).Metrics()
+		for _, series := range all {
+			series.appendOthers(metrics)
+		}
+		metrics.RemoveIf(func(m pmetric.Metric) bool { return s.isUnknown(m) })
+	}
+	made.RemoveIf(func(of pmetric.ResourceMetrics) bool { return of.ScopeMetrics().At(0).Metrics().Len() == 0 })
+	return made
 }
 
-func (s *processState) recordStats(b *metadata.MetricsBuilder, now pcommon.Timestamp) {
-	s.stats.record(b, now)
+// isUnknown reports whether a metric says what is not known: what a process that has ended
+// is like now, or a sum below zero.
+func (s *processState) isUnknown(m pmetric.Metric) bool {
+	if m.Type() == pmetric.MetricTypeGauge {
+		return s.over
+	}
+	points := m.Sum().DataPoints()
+	points.RemoveIf(func(p pmetric.NumberDataPoint) bool { return m.Sum().IsMonotonic() && p.IntValue() < 0 })
+	return points.Len() == 0
 }
 
-func (s *processState) recordObserved(b *metadata.MetricsBuilder, now pcommon.Timestamp) {
+func (m *metricsLoop) recordStats(s *processState, now pcommon.Timestamp) []*series {
+	other := newSeries(m.series.other, 0)
+	for key, value := range s.stats {
+		if record, ok := statMetrics[key]; ok {
+			record(m.builder, now, value)
+		} else {
+			other.add(value, key)
+		}
+	}
+	other.first(func(n int64, key seriesKey) { m.builder.RecordRubyGcOtherDataPoint(now, n, key[0]) })
+	return []*series{other}
+}
+
+func (m *metricsLoop) recordObserved(s *processState, now pcommon.Timestamp) []*series {
+	b := m.builder
 	b.RecordRbkitMessagesDataPoint(now, s.messages)
 	b.RecordRbkitMessagesLostDataPoint(now, s.lost)
 	b.RecordRbkitEventsDataPoint(now, s.events)
 	b.RecordRbkitCPUSamplesDataPoint(now, s.samples)
 	b.RecordRbkitNetworkIoDataPoint(now, s.bytes, metadata.AttributeNetworkIoDirectionReceive)
-	byName(s.created, s.classes, func(class string, n int64) { b.RecordRubyObjectCreatedDataPoint(now, n, class) })
-	byName(s.destroyed, s.classes, func(class string, n int64) { b.RecordRubyObjectDestroyedDataPoint(now, n, class) })
+	created, destroyed := s.byClass(m.series.created, s.created), s.byClass(m.series.destroyed, s.destroyed)
+	created.first(func(n int64, key seriesKey) { b.RecordRubyObjectCreatedDataPoint(now, n, key[0]) })
+	destroyed.first(func(n int64, key seriesKey) { b.RecordRubyObjectDestroyedDataPoint(now, n, key[0]) })
+	counts, sizes := newSeries(m.series.allocationCount, len(s.sites)), newSeries(m.series.allocationSize, len(s.sites))
 	for at, n := range s.sites {
 		class, file := s.classes[at.class], s.files[at.file]
-		b.RecordRubyAllocationCountDataPoint(now, n.objects, class, file)
-		b.RecordRubyAllocationSizeDataPoint(now, n.bytes, class, file)
+		counts.add(n.objects, class, file)
+		sizes.add(n.bytes, class, file)
 	}
-	if s.over {
-		return
-	}
+	counts.first(func(n int64, key seriesKey) { b.RecordRubyAllocationCountDataPoint(now, n, key[0], key[1]) })
+	sizes.first(func(n int64, key seriesKey) { b.RecordRubyAllocationSizeDataPoint(now, n, key[0], key[1]) })
 	if len(s.created) > 0 {
 		b.RecordRubyObjectTrackedDataPoint(now, int64(s.tracked))
 	}
-	byName(s.live.objects, s.classes, func(class string, n int64) { b.RecordRubyHeapLiveObjectsDataPoint(now, n, class) })
-	byName(s.live.bytes, s.classes, func(class string, n int64) { b.RecordRubyHeapLiveSizeDataPoint(now, n, class) })
+	live, size := s.byClass(m.series.liveObjects, s.live.objects), s.byClass(m.series.liveSize, s.live.bytes)
+	live.first(func(n int64, key seriesKey) { b.RecordRubyHeapLiveObjectsDataPoint(now, n, key[0]) })
+	size.first(func(n int64, key seriesKey) { b.RecordRubyHeapLiveSizeDataPoint(now, n, key[0]) })
+	return []*series{created, destroyed, counts, sizes, live, size}
 }
 
-// byName calls record with counts that are not 0.
-func byName(c counts, texts []string, record func(name string, n int64)) {
-	for i, n := range c {
+// byClass is a series of counts that are not 0.
+func (s *processState) byClass(settings seriesSettings, of counts) *series {
+	made := newSeries(settings, len(of))
+	for i, n := range of {
 		if n != 0 {
-			record(texts[i], n)
+			made.add(n, s.classes[i])
 		}
 	}
+	return made
 }
 
-// appendHistograms appends them to what was observed of the process, the last resource.
-func (s *processState) appendHistograms(made pmetric.ResourceMetricsSlice, now pcommon.Timestamp) {
-	if made.Len() == 0 {
-		return
+// appendHistograms appends them to what was observed of the process.
+func (m *metricsLoop) appendHistograms(s *processState, observed pmetric.ResourceMetricsSlice, now pcommon.Timestamp) {
+	start := pcommon.NewTimestampFromTime(s.origin.begun)
+	for _, h := range []struct {
+		of                *histogram
+		wanted            bool
+		name, description string
+	}{
+		{&s.marking, m.env.config.Histograms.MarkDuration.Enabled, metricMarkDuration, "How long garbage collections marked, from their start on."},
+		{&s.whole, m.env.config.Histograms.CycleDuration.Enabled, metricCycleDuration, "How long garbage collections took from their start to the end of sweeping, most of which the program goes on."},
+	} {
+		if h.of.count == 0 || !h.wanted {
+			continue
+		}
+		if observed.Len() == 0 {
+			m.appendScope(s, observed)
+		}
+		h.of.appendTo(observed.At(0).ScopeMetrics().At(0).Metrics(), h.name, h.description, start, now)
 	}
-	scopes := made.At(made.Len() - 1).ScopeMetrics()
-	if scopes.Len() == 0 {
-		return
-	}
-	to, start := scopes.At(0).Metrics(), pcommon.NewTimestampFromTime(s.origin.begun)
-	s.marking.appendTo(to, metricMarkDuration, "How long garbage collections marked, from their start on.", start, now)
-	s.whole.appendTo(to, metricCycleDuration, "How long garbage collections took from their start to the end of sweeping, most of which the program goes on.", start, now)
+}
+
+// appendScope appends the resource and the scope without metrics, where all that the builder
+// makes is switched off.
+func (m *metricsLoop) appendScope(s *processState, to pmetric.ResourceMetricsSlice) {
+	made := to.AppendEmpty()
+	made.SetSchemaUrl(conventions.SchemaURL)
+	s.origin.resource.CopyTo(made.Resource())
+	m.env.setScope(made.ScopeMetrics().AppendEmpty().Scope())
 }

@@ -5,6 +5,7 @@ package rbkitreceiver
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,7 +13,8 @@ import (
 // names are texts that counts are kept by, of which there may be only so many: beyond that
 // all others are one, nameOther. Each has a number.
 type names struct {
-	max     int
+	max int
+	// numbers are by names as servers say them, texts are what they are called.
 	numbers map[string]int32
 	texts   []string
 	// folded counts how often a name had no room.
@@ -30,8 +32,25 @@ const (
 	firstName
 )
 
-// The names of these. Classes of Ruby begin with a capital letter or with #.
+// The names of these.
 var reservedNames = [firstName]string{nameUnknown: "unknown", nameHidden: "hidden", nameOther: "other"}
+
+// own is the text of a name that a server says. One that could be taken for a reserved
+// name, or for one that was quoted, is quoted.
+func own(text string) string {
+	if slices.Contains(reservedNames[:], strings.Trim(text, `"`)) {
+		return `"` + text + `"`
+	}
+	return text
+}
+
+// className is the text of a class; nil is one that Ruby hides.
+func className(class []byte) string {
+	if class == nil {
+		return reservedNames[nameHidden]
+	}
+	return own(validText(class))
+}
 
 func newNames(limit int) *names {
 	return &names{max: limit, numbers: map[string]int32{}, texts: append([]string(nil), reservedNames[:]...)}
@@ -70,7 +89,7 @@ func (n *names) add(name []byte) int32 {
 		return nameOther
 	}
 	number := int32(len(n.texts))
-	n.texts = append(n.texts, text)
+	n.texts = append(n.texts, own(text))
 	n.numbers[text] = number
 	return number
 }

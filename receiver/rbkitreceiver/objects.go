@@ -15,11 +15,11 @@ type objects struct {
 type counts []int64
 
 // add adds n to that of a name.
-func (c *counts) add(name int32, n int64) {
+func (c *counts) add(name int32, n uint64) {
 	for int(name) >= len(*c) {
 		*c = append(*c, 0)
 	}
-	(*c)[name] += n
+	(*c)[name] = sum((*c)[name], n)
 }
 
 func newObjects(classes *names, maxTracked int) *objects {
@@ -36,7 +36,7 @@ func (o *objects) destroy(id uint64) { o.destroyed.add(o.tracked.remove(id), 1) 
 
 // tracked remembers of which class objects are. There are two generations: where the
 // young one has its half of what may be remembered it becomes the old one, and what was
-// the old one is forgotten.
+// the old one is forgotten. An object is in one of them.
 type tracked struct {
 	half       int
 	young, old generation
@@ -60,11 +60,12 @@ func newTracked(limit int) tracked {
 }
 
 func (t *tracked) add(id uint64, class int32) {
-	if len(t.young) >= t.half {
+	if _, again := t.young[id]; !again && len(t.young) >= t.half {
 		t.forgotten += int64(len(t.old))
 		t.old, t.young = t.young, t.old
 		clear(t.young)
 	}
+	delete(t.old, id)
 	t.young[id] = trackedObject{class: class, dump: t.dump}
 }
 
@@ -81,6 +82,10 @@ func (t *tracked) remove(id uint64) int32 {
 
 func (t *tracked) generations() [2]generation { return [...]generation{t.young, t.old} }
 
+// trackedForEachDumped is how many tracked objects are looked at for each that was dumped,
+// at most.
+const trackedForEachDumped = 32
+
 // dumpBegins is told of the begin of a dump of all objects, and dumped of each object of it.
 func (t *tracked) dumpBegins() { t.dump++ }
 
@@ -95,8 +100,12 @@ func (t *tracked) dumped(id uint64) {
 
 // dumpEnds is told that all objects of the dump came. What was there before it and is not
 // in it was destroyed in a message that was lost, or while nothing was told of objects.
-// Servers don't dump all objects that Ruby hides.
-func (t *tracked) dumpEnds() {
+// Servers don't dump all objects that Ruby hides. A dump of very few objects changes
+// nothing: going through all that are tracked is paid for by objects that were dumped.
+func (t *tracked) dumpEnds(objects uint64) {
+	if uint64(t.len()) > trackedForEachDumped*objects {
+		return
+	}
 	for _, g := range t.generations() {
 		for id, o := range g {
 			if o.dump != t.dump && o.class != nameHidden {

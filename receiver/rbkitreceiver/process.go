@@ -19,8 +19,10 @@ type process struct {
 	now time.Time
 
 	messages, bytes, events, lost int64
-	// next is the number that the next message should have, if counted.
-	next    uint64
+	// dialect is that of its messages; 0: none has come.
+	dialect rbkit.Dialect
+	// last is the number of the last message, if counted.
+	last    uint64
 	counted bool
 	unknown int64
 
@@ -54,7 +56,7 @@ func newProcess(env *environment, of *origin) *process {
 	}
 	p.dumps = dumps{classes: classes, tracked: &p.objects.tracked, maxObjects: limits.MaxDumpObjects}
 	if env.spans != nil {
-		p.cycles.finished = func(c *cycle) { env.spans.Add(cycleParcel{cycle: *c, origin: of, resource: of.resource}) }
+		p.cycles.finished = func(c *cycle) { env.spans.Add(cycleParcel{cycle: *c, origin: of}) }
 	}
 	if env.logs != nil {
 		p.dumps.finished = func(d *dump) {
@@ -65,9 +67,13 @@ func newProcess(env *environment, of *origin) *process {
 	return p
 }
 
-// follows reports whether a message may be of this process: numbers never fall.
-func (p *process) follows(h rbkit.Header) bool {
-	return !p.counted || !h.Counted || h.Counter >= p.next
+// follows reports whether a message may be of this process: numbers never fall, and the
+// dialect, as far as it is known, stays the same.
+func (p *process) follows(dialect rbkit.Dialect, h rbkit.Header) bool {
+	if p.dialect != 0 && dialect != 0 && p.dialect != dialect {
+		return false
+	}
+	return !p.counted || !h.Counted || h.Counter > p.last
 }
 
 // message is told of a message before its events are: when it came, and how long it is.
@@ -77,18 +83,19 @@ func (p *process) message(bytes int, now time.Time) {
 	p.now = now
 }
 
-// attend hands on what is old enough.
-func (p *process) attend(now time.Time) {
+// handOnDue hands on what is old enough.
+func (p *process) handOnDue(now time.Time) {
 	p.now = now
 	p.snapshots.handOn()
-	p.samples.attend(now)
-	p.dumps.attend(now)
+	p.samples.handOnDue(now)
+	p.dumps.handOnDue(now)
 	p.records.flush()
 }
 
-// finish hands on everything: nothing follows.
+// finish hands on everything: nothing follows, or not what follows upon it.
 func (p *process) finish() {
 	p.snapshots.handOn()
+	p.missed()
 	p.samples.flush()
 	p.dumps.finish()
 	p.records.flush()

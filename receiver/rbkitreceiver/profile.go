@@ -63,11 +63,19 @@ type locationKey struct {
 	native   bool
 }
 
+// attributeKey is an attribute whose value is a text or a number.
 type attributeKey struct {
-	key  string
-	text string
-	n    int64
+	key    string
+	text   string
+	n      int64
+	isText bool
 }
+
+func textAttribute(key, text string) attributeKey {
+	return attributeKey{key: key, text: text, isText: true}
+}
+
+func numberAttribute(key string, n int64) attributeKey { return attributeKey{key: key, n: n} }
 
 // What entries of the tables take in memory, about.
 const (
@@ -141,7 +149,8 @@ func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 	if len(name) == 0 {
 		name = f.Method
 	}
-	key := functionKey{name: d.text(name), system: d.text(f.Method)}
+	// A method of a single object is called by the object, which may have an address.
+	key := functionKey{name: d.text(withoutAddresses(name)), system: d.text(f.Method)}
 	if len(name) == 0 {
 		key.name = d.string(noMethod)
 	}
@@ -180,7 +189,7 @@ func (d *dictionary) location(key locationKey) int32 {
 	if key.native {
 		kind = frameNative
 	}
-	attribute := d.attribute(attributeKey{key: attributeFrameType, text: kind})
+	attribute := d.attribute(textAttribute(attributeFrameType, kind))
 	i := int32(d.tables.LocationTable().Len())
 	l := d.tables.LocationTable().AppendEmpty()
 	line := l.Lines().AppendEmpty()
@@ -209,7 +218,7 @@ func (d *dictionary) stack(locations []int32) int32 {
 	return i
 }
 
-// attribute is the index of an attribute: a text, or a number where text is empty.
+// attribute is the index of an attribute.
 func (d *dictionary) attribute(key attributeKey) int32 {
 	d.work += 1 + len(key.text)
 	if i, ok := d.attributes[key]; ok {
@@ -219,7 +228,7 @@ func (d *dictionary) attribute(key attributeKey) int32 {
 	i := int32(d.tables.AttributeTable().Len())
 	a := d.tables.AttributeTable().AppendEmpty()
 	a.SetKeyStrindex(name)
-	if key.text != "" {
+	if key.isText {
 		a.Value().SetStr(key.text)
 	} else {
 		a.Value().SetInt(key.n)

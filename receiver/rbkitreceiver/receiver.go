@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -44,6 +45,9 @@ type environment struct {
 	logs     *handover.Logs[logParcel]
 	profiles *handover.Profiles[profileParcel]
 	metrics  *metricsLoop
+	// measured says that a pipeline takes metrics: nobody else wants to know of objects that
+	// are created and destroyed.
+	measured bool
 	// ctx is cancelled when the time of the shutdown is over.
 	ctx context.Context
 	hooks
@@ -51,6 +55,8 @@ type environment struct {
 
 // hooks are what tests set.
 type hooks struct {
+	// host is the name of this machine; empty: it has none.
+	host string
 	now  func() time.Time
 	dial func(ctx context.Context, address string) (net.Conn, error)
 }
@@ -64,6 +70,8 @@ func newReceiver(settings receiver.Settings, config *Config) (*rbkitReceiver, er
 	if err != nil {
 		return nil, err
 	}
+	// A machine without a name goes without.
+	host, _ := os.Hostname()
 	return &rbkitReceiver{
 		settings: settings,
 		env: &environment{
@@ -72,7 +80,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*rbkitReceiver, er
 			logger:    settings.Logger,
 			telemetry: telemetry,
 			observer:  observer,
-			hooks:     hooks{now: time.Now, dial: dialTCP},
+			hooks:     hooks{host: host, now: time.Now, dial: dialTCP},
 		},
 	}, nil
 }
@@ -90,6 +98,18 @@ func (r *rbkitReceiver) Start(ctx context.Context, _ component.Host, next shared
 	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	following, stop := context.WithCancel(env.ctx)
 	r.stop = stop
+	r.open(next)
+	r.started = true
+	for _, s := range r.servers {
+		env.logger.Info("Following an Rbkit server", zap.String("publish", s.config.Publish), zap.String("request", s.config.Request))
+		r.following.Go(func() { s.follow(following) })
+	}
+	return nil
+}
+
+// open makes what hands on each signal that has a pipeline, and the servers.
+func (r *rbkitReceiver) open(next sharedreceiver.Signals) {
+	env := r.env
 	if next.Traces != nil {
 		env.spans = newSpans(env, next.Traces)
 	}
@@ -99,19 +119,15 @@ func (r *rbkitReceiver) Start(ctx context.Context, _ component.Host, next shared
 	if next.Profiles != nil {
 		env.profiles = newProfileSink(env, next.Profiles)
 	}
+	env.measured = next.Metrics != nil
 	for i := range env.config.Servers {
 		r.servers = append(r.servers, newServer(env, &env.config.Servers[i]))
 	}
 	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.living)
-	r.started = true
-	for _, s := range r.servers {
-		env.logger.Info("Following an Rbkit server", zap.String("publish", s.config.Publish), zap.String("request", s.config.Request))
-		r.following.Go(func() { s.follow(following) })
-	}
-	return nil
 }
 
-// living are the states of the processes that are connected.
+// living are the states of the processes that are connected, or were since they were asked
+// for last.
 func (r *rbkitReceiver) living() (states []processState) {
 	for _, s := range r.servers {
 		if state, ok := s.state(); ok {

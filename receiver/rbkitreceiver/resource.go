@@ -6,6 +6,7 @@ package rbkitreceiver
 import (
 	"crypto/sha256"
 	"fmt"
+	"net"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -42,10 +43,25 @@ type origin struct {
 	begun time.Time
 }
 
-// newOrigin makes the resource of a process. hello is what the server says of itself; nil:
-// it was not asked, or didn't answer. first is a time by its own clock, which tells lives
-// of one server apart.
-func newOrigin(config *Config, server *ServerConfig, hello *rbkit.HandshakeReply, local *localProcess, begun time.Time, first int64) *origin {
+// instanceID tells a server from others by its address. One that says nothing of the machine
+// is said with the name of the collector's, since servers on others have the same.
+func instanceID(publish, host string) string {
+	name, port, err := net.SplitHostPort(publish)
+	if err != nil || host == "" {
+		return publish
+	}
+	ip := net.ParseIP(name)
+	if name == "" || name == "localhost" || ip.IsLoopback() || ip.IsUnspecified() {
+		return net.JoinHostPort(host, port)
+	}
+	return publish
+}
+
+// newOrigin makes the resource of a process. host is the name of the collector's machine;
+// empty: it has none. hello is what the server says of itself; nil: it was not asked, or
+// didn't answer. first is when the receiver saw it first, in Unix milliseconds, which tells
+// lives of one server apart.
+func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.HandshakeReply, local *localProcess, begun time.Time, first int64) *origin {
 	o := &origin{resource: pcommon.NewResource(), started: begun, begun: begun}
 	attributes := o.resource.Attributes()
 	// Validate has tried it.
@@ -65,7 +81,7 @@ func newOrigin(config *Config, server *ServerConfig, hello *rbkit.HandshakeReply
 		name = unknownService
 	}
 	putNew(attributes, attributeServiceName, name)
-	putNew(attributes, attributeServiceInstanceID, server.Publish)
+	putNew(attributes, attributeServiceInstanceID, instanceID(server.Publish, host))
 	putNew(attributes, attributeRuntimeName, runtimeRuby)
 	if hello != nil {
 		putNew(attributes, attributeWorkingDirectory, text(hello.WorkingDirectory))

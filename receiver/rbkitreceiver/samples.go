@@ -4,6 +4,7 @@
 package rbkitreceiver
 
 import (
+	"math"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -116,7 +117,7 @@ func (s *samples) sample(frames rbkit.Frames) pprofile.Sample {
 	var thread uint64
 	for f := range frames.All() {
 		if len(s.locations) == 0 {
-			thread = f.Thread
+			thread = min(f.Thread, math.MaxInt64)
 		}
 		s.locations = append(s.locations, s.dictionary.frame(&f).location)
 	}
@@ -126,7 +127,7 @@ func (s *samples) sample(frames rbkit.Frames) pprofile.Sample {
 		sample = s.profile.Samples().AppendEmpty()
 		sample.SetStackIndex(key.stack)
 		if key.thread != 0 {
-			sample.AttributeIndices().Append(s.dictionary.attribute(attributeKey{key: attributeThreadID, n: int64(key.thread)}))
+			sample.AttributeIndices().Append(s.dictionary.attribute(numberAttribute(attributeThreadID, int64(key.thread))))
 		}
 		sample.Values().Append(0)
 		s.byStack[key] = sample
@@ -158,8 +159,8 @@ func (s *samples) begin(millis int64, now time.Time) {
 	}
 }
 
-// attend hands on a profile whose time has come.
-func (s *samples) attend(now time.Time) {
+// handOnDue hands on a profile whose time has come.
+func (s *samples) handOnDue(now time.Time) {
 	if s.dictionary != nil && now.Sub(s.opened) >= s.env.config.ProfileInterval {
 		s.flush()
 	}

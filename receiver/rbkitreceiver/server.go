@@ -4,6 +4,7 @@
 package rbkitreceiver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -42,10 +43,15 @@ type server struct {
 	// it, and met what was said of it when the last connection was made.
 	process  *process
 	who, met identity
-	// connected says that the process can be heard of.
-	connected bool
+	// first is when it was seen first, in Unix milliseconds: no two lives have the same.
+	first int64
+	// connected says that the process can be heard of, and untold that no collection of
+	// metrics has had it since it was. One that comes back before that has not ended.
+	connected, untold bool
 	// meeting says that it is not known whose messages are those that come.
 	meeting meeting
+	// limited are the limits that were reached.
+	limited [len(limits)]bool
 }
 
 func newServer(env *environment, config *ServerConfig) *server {
@@ -131,8 +137,9 @@ func (s *server) begin(who identity) {
 		s.env.telemetry.restarted()
 	}
 	now := s.env.now()
+	s.first = max(s.first+1, now.UnixMilli())
 	s.who = who
-	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, who.hello, who.local, now, now.UnixMilli()))
+	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, s.env.host, who.hello, who.local, now, s.first))
 	if who.hello != nil {
 		s.process.samples.state(who.hello)
 	}
@@ -144,13 +151,23 @@ func (s *server) begin(who identity) {
 
 // end hands on all that there is of a process, and its last metrics. The lock is held.
 func (s *server) end() {
-	s.process.finish()
-	s.env.telemetry.tell(s.process)
-	if s.connected {
-		last := s.process.state()
-		last.over = true
-		s.env.metrics.Ended(last)
+	s.finish()
+	if s.untold {
+		s.env.metrics.Ended(s.last())
 	}
+}
+
+// finish hands on all that there is of a process but its metrics. The lock is held.
+func (s *server) finish() {
+	s.process.finish()
+	s.tell()
+}
+
+// last is what the process was like when it was heard of last. The lock is held.
+func (s *server) last() processState {
+	last := s.process.state()
+	last.over = true
+	return last
 }
 
 // lost is told that the server can't be heard of.
@@ -171,7 +188,7 @@ func (s *server) disconnect(why error) {
 	s.detach() // whose messages came is known then
 	s.detach = nil
 	s.mu.Lock()
-	s.end()
+	s.finish()
 	s.connected = false
 	of := s.process.origin
 	s.mu.Unlock()
@@ -203,9 +220,12 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 	var r rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
 	if err == nil {
-		err = r.Open(dialect, message)
-		s.speaks(dialect)
-		if !s.process.follows(r.Header()) {
+		if err = r.Open(dialect, message); err == nil {
+			s.speaks(dialect)
+		} else {
+			dialect = 0 // what can't be opened doesn't say it
+		}
+		if !s.process.follows(dialect, r.Header()) {
 			if s.control != nil {
 				s.meeting.begin(true)
 				s.control.correctSoon()
@@ -214,6 +234,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 			s.begin(identity{})
 		}
 	}
+	s.process.dialect = cmp.Or(dialect, s.process.dialect)
 	// What can't be opened is a message all the same, without events.
 	if wrong := s.read(&r, len(message), at); err == nil {
 		err = wrong
@@ -252,8 +273,8 @@ func (s *server) read(r *rbkit.Reader, bytes int, at time.Time) error {
 		err = s.readOn(r, at)
 		p = s.process
 	}
-	p.attend(at)
-	s.env.telemetry.tell(p)
+	p.handOnDue(at)
+	s.tell()
 	return err
 }
 
@@ -265,12 +286,18 @@ func (s *server) saidBad(what string, err error, fields ...zap.Field) {
 	}
 }
 
-// state is what is known of the process, if it can be heard of.
+// state is what a collection of metrics has to say of the process, if anything: what it is
+// like, or once more what it was like when it was lost.
 func (s *server) state() (processState, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.connected {
+	switch {
+	case s.connected:
+		return s.process.state(), true
+	case s.untold:
+		s.untold = false
+		return s.last(), true
+	default:
 		return processState{}, false
 	}
-	return s.process.state(), true
 }

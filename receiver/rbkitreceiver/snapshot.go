@@ -6,7 +6,6 @@ package rbkitreceiver
 import (
 	"crypto/sha256"
 	"fmt"
-	"math"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -24,6 +23,9 @@ type snapshots struct {
 	last   int64
 	number uint64
 	open   *snapshot
+	// deep and crowded count stacks that were left out: those with too many frames, and
+	// those that there was no room for. dropped counts samples that there was none for.
+	deep, crowded, dropped int64
 }
 
 // snapshot is what is made of one, or of several of a message.
@@ -115,7 +117,15 @@ func (e *environment) newSnapshot(resource pcommon.Resource, since int64) *snaps
 
 func (s *snapshots) stack(id uint64, frames rbkit.Frames) {
 	limits := &s.env.config.Limits
-	if s.open == nil || frames.Len() == 0 || frames.Len() > limits.MaxFrames || !s.open.hasRoom(len(s.open.stacks), limits) {
+	if s.open == nil || frames.Len() == 0 {
+		return
+	}
+	if frames.Len() > limits.MaxFrames {
+		s.deep++
+		return
+	}
+	if !s.open.hasRoom(len(s.open.stacks), limits) {
+		s.crowded++
 		return
 	}
 	d, made := s.open.dictionary, snapshotStack{locations: make([]int32, 0, frames.Len())}
@@ -171,11 +181,8 @@ func (s *snapshot) site(a *rbkit.Allocation, limits *LimitsConfig) bool {
 	if !sameText(a.File, s.named) {
 		s.named, s.at.file = a.File, d.text(a.File)
 	}
-	class := reservedNames[nameHidden]
-	if a.Class != nil {
-		class = validText(withoutAddresses(a.Class))
-	}
-	s.at.line, s.at.class = int64(min(a.Line, maxLine)), d.attribute(attributeKey{key: attributeClass, text: class})
+	class := className(withoutAddresses(a.Class))
+	s.at.line, s.at.class = int64(min(a.Line, maxLine)), d.attribute(textAttribute(attributeClass, class))
 	return true
 }
 
@@ -242,9 +249,7 @@ func (s *snapshots) handOn() {
 	if open == nil {
 		return
 	}
-	if open.dropped > 0 {
-		s.env.telemetry.samplesDropped(int(min(2*open.dropped, math.MaxInt32)), droppedLimit)
-	}
+	s.dropped += 2 * open.dropped // in two profiles
 	if open.parcel.samples == 0 {
 		return
 	}
@@ -263,7 +268,8 @@ func (s *snapshots) handOn() {
 	s.env.profiles.Add(open.parcel)
 }
 
-// profileID is the same whenever the same is received of the same life of a server.
+// profileID is a hash of the life of the server, which is another one whenever the receiver
+// has come to it anew, and of the number of the profile.
 func (o *origin) profileID(kind string, number uint64) (id pprofile.ProfileID) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", o.seed, kind, number))
 	copy(id[:], sum[:])

@@ -24,9 +24,8 @@ const (
 
 // cycleParcel is a garbage collection on its way to the pipeline.
 type cycleParcel struct {
-	cycle    cycle
-	origin   *origin
-	resource pcommon.Resource
+	cycle  cycle
+	origin *origin
 }
 
 // traces makes the spans of garbage collections, each a trace of its own.
@@ -38,7 +37,7 @@ func (e *environment) traces(parcels []cycleParcel) ptrace.Traces {
 		to, ok := spans[p.origin]
 		if !ok {
 			resource := traces.ResourceSpans().AppendEmpty()
-			p.resource.CopyTo(resource.Resource())
+			p.origin.resource.CopyTo(resource.Resource())
 			scope := resource.ScopeSpans().AppendEmpty()
 			e.setScope(scope.Scope())
 			to = scope.Spans()
@@ -81,7 +80,8 @@ type cycleIDs struct {
 	spans [spansOfCycle]pcommon.SpanID
 }
 
-// ids are the same whenever the same is received of the same life of a server.
+// ids are a hash of the life of the server, which is another one whenever the receiver has
+// come to it anew, and of the garbage collection.
 func (p *cycleParcel) ids() (ids cycleIDs) {
 	h := sha256.New()
 	h.Write(p.origin.seed[:])

@@ -19,27 +19,42 @@ type stats map[string]int64
 // maxStats is how many keys are kept that servers may choose.
 const maxStats = 256
 
-// set keeps the statistics that are numbers. What a server no longer sends, or sends as
-// something else, is no longer known.
+// set keeps the statistics that are numbers, under the keys of present Rubies; of those that
+// are the same the first. What a server no longer sends, or sends as something else, is no
+// longer known.
 func (s stats) set(all rbkit.Stats) {
 	clear(s)
 	for key, number := range all.All() {
-		if value, whole := wholeNumber(number); whole && len(s) < maxStats {
-			s[validText(key)] = value
+		value, whole := wholeNumber(number)
+		if !whole || len(s) >= maxStats {
+			continue
+		}
+		key := presentKey(key)
+		if _, known := s[key]; !known {
+			s[key] = value
 		}
 	}
 }
 
+// presentKey is what present Rubies call a statistic.
+func presentKey(key []byte) string {
+	if present, ok := formerKeys[string(key)]; ok {
+		return present
+	}
+	return validText(key)
+}
+
 // growing are statistics that never fall while a process lives.
-var growing = [...]string{"count", "total_allocated_objects", "total_allocated_object"}
+var growing = [...]string{"count", "total_allocated_objects"}
 
 // fell reports whether these can't be statistics of the process that the last ones are of.
 func (s stats) fell(now rbkit.Stats) bool {
 	for key, number := range now.All() {
-		if !slices.Contains(growing[:], string(key)) {
+		key := presentKey(key)
+		if !slices.Contains(growing[:], key) {
 			continue
 		}
-		before, known := s[string(key)]
+		before, known := s[key]
 		if value, whole := wholeNumber(number); known && whole && value < before {
 			return true
 		}
@@ -61,21 +76,8 @@ func wholeNumber(n rbkit.Number) (int64, bool) {
 	return int64(n.Float), true
 }
 
-// record makes metrics of the statistics. Those without a metric of their own go by their
-// keys.
-func (s stats) record(b *metadata.MetricsBuilder, now pcommon.Timestamp) {
-	for key, value := range s {
-		if record, ok := statMetrics[key]; ok {
-			record(b, now, value)
-		} else {
-			b.RecordRubyGcOtherDataPoint(now, value, key)
-		}
-	}
-}
-
 // statMetrics are the metrics of statistics by the keys of GC.stat, and of
-// ObjectSpace.memsize_of_all and the size of the heap, which servers add. Where Rubies
-// before 2.2 have other keys for the same, they have the same metric.
+// ObjectSpace.memsize_of_all and the size of the heap, which servers add.
 var statMetrics = map[string]func(*metadata.MetricsBuilder, pcommon.Timestamp, int64){
 	"compact_count":                           (*metadata.MetricsBuilder).RecordRubyGcCompactCountDataPoint,
 	"count":                                   (*metadata.MetricsBuilder).RecordRubyGcCountDataPoint,
@@ -115,29 +117,32 @@ var statMetrics = map[string]func(*metadata.MetricsBuilder, pcommon.Timestamp, i
 	"total_memsize":                           (*metadata.MetricsBuilder).RecordRubyGcTotalMemsizeDataPoint,
 	"total_moved_objects":                     (*metadata.MetricsBuilder).RecordRubyGcTotalMovedObjectsDataPoint,
 	"weak_references_count":                   (*metadata.MetricsBuilder).RecordRubyGcWeakReferencesCountDataPoint,
+}
 
-	"heap_increment":                 (*metadata.MetricsBuilder).RecordRubyGcHeapAllocatablePagesDataPoint,
-	"heap_used":                      (*metadata.MetricsBuilder).RecordRubyGcHeapAllocatedPagesDataPoint,
-	"heap_eden_page_length":          (*metadata.MetricsBuilder).RecordRubyGcHeapEdenPagesDataPoint,
-	"heap_final_slot":                (*metadata.MetricsBuilder).RecordRubyGcHeapFinalSlotsDataPoint,
-	"heap_final_num":                 (*metadata.MetricsBuilder).RecordRubyGcHeapFinalSlotsDataPoint,
-	"heap_free_slot":                 (*metadata.MetricsBuilder).RecordRubyGcHeapFreeSlotsDataPoint,
-	"heap_free_num":                  (*metadata.MetricsBuilder).RecordRubyGcHeapFreeSlotsDataPoint,
-	"heap_live_slot":                 (*metadata.MetricsBuilder).RecordRubyGcHeapLiveSlotsDataPoint,
-	"heap_live_num":                  (*metadata.MetricsBuilder).RecordRubyGcHeapLiveSlotsDataPoint,
-	"heap_length":                    (*metadata.MetricsBuilder).RecordRubyGcHeapSortedLengthDataPoint,
-	"heap_swept_slot":                (*metadata.MetricsBuilder).RecordRubyGcHeapSweptSlotsDataPoint,
-	"heap_tomb_page_length":          (*metadata.MetricsBuilder).RecordRubyGcHeapTombPagesDataPoint,
-	"malloc_increase":                (*metadata.MetricsBuilder).RecordRubyGcMallocIncreaseBytesDataPoint,
-	"malloc_limit":                   (*metadata.MetricsBuilder).RecordRubyGcMallocIncreaseBytesLimitDataPoint,
-	"old_object":                     (*metadata.MetricsBuilder).RecordRubyGcOldObjectsDataPoint,
-	"old_object_limit":               (*metadata.MetricsBuilder).RecordRubyGcOldObjectsLimitDataPoint,
-	"oldmalloc_increase":             (*metadata.MetricsBuilder).RecordRubyGcOldmallocIncreaseBytesDataPoint,
-	"oldmalloc_limit":                (*metadata.MetricsBuilder).RecordRubyGcOldmallocIncreaseBytesLimitDataPoint,
-	"remembered_shady_object":        (*metadata.MetricsBuilder).RecordRubyGcRememberedWbUnprotectedObjectsDataPoint,
-	"remembered_shady_objects":       (*metadata.MetricsBuilder).RecordRubyGcRememberedWbUnprotectedObjectsDataPoint,
-	"remembered_shady_object_limit":  (*metadata.MetricsBuilder).RecordRubyGcRememberedWbUnprotectedObjectsLimitDataPoint,
-	"remembered_shady_objects_limit": (*metadata.MetricsBuilder).RecordRubyGcRememberedWbUnprotectedObjectsLimitDataPoint,
-	"total_allocated_object":         (*metadata.MetricsBuilder).RecordRubyGcTotalAllocatedObjectsDataPoint,
-	"total_freed_object":             (*metadata.MetricsBuilder).RecordRubyGcTotalFreedObjectsDataPoint,
+// formerKeys are what Rubies before 2.2 called statistics, with what present ones call them.
+var formerKeys = map[string]string{
+	"heap_increment":                 "heap_allocatable_pages",
+	"heap_used":                      "heap_allocated_pages",
+	"heap_eden_page_length":          "heap_eden_pages",
+	"heap_final_slot":                "heap_final_slots",
+	"heap_final_num":                 "heap_final_slots",
+	"heap_free_slot":                 "heap_free_slots",
+	"heap_free_num":                  "heap_free_slots",
+	"heap_live_slot":                 "heap_live_slots",
+	"heap_live_num":                  "heap_live_slots",
+	"heap_length":                    "heap_sorted_length",
+	"heap_swept_slot":                "heap_swept_slots",
+	"heap_tomb_page_length":          "heap_tomb_pages",
+	"malloc_increase":                "malloc_increase_bytes",
+	"malloc_limit":                   "malloc_increase_bytes_limit",
+	"old_object":                     "old_objects",
+	"old_object_limit":               "old_objects_limit",
+	"oldmalloc_increase":             "oldmalloc_increase_bytes",
+	"oldmalloc_limit":                "oldmalloc_increase_bytes_limit",
+	"remembered_shady_object":        "remembered_wb_unprotected_objects",
+	"remembered_shady_objects":       "remembered_wb_unprotected_objects",
+	"remembered_shady_object_limit":  "remembered_wb_unprotected_objects_limit",
+	"remembered_shady_objects_limit": "remembered_wb_unprotected_objects_limit",
+	"total_allocated_object":         "total_allocated_objects",
+	"total_freed_object":             "total_freed_objects",
 }

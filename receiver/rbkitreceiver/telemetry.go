@@ -78,7 +78,9 @@ func (t *telemetry) metricPointsDropped(n int, reason string) {
 // said is what the counters were told of a process.
 type said struct {
 	messages, bytes, events, lost, unknown, folded, forgotten int64
-	noStart, noEnd, stepsBack, complete, incomplete, deep     int64
+	noStart, noEnd, stepsBack                                 int64
+	complete, incomplete, uncounted, unchecked                int64
+	samplesDropped, stacksDropped                             int64
 }
 
 // tell tells the counters what is new of a process, once for a message.
@@ -88,7 +90,8 @@ func (t *telemetry) tell(p *process) {
 		folded:    p.classes.folded + p.allocations.files.folded + p.allocations.folded,
 		forgotten: p.objects.tracked.forgotten,
 		noStart:   p.cycles.noStart, noEnd: p.cycles.noEnd, stepsBack: p.cycles.stepsBack,
-		complete: p.dumps.complete, incomplete: p.dumps.incomplete, deep: p.samples.deep,
+		complete: p.dumps.complete, incomplete: p.dumps.incomplete, uncounted: p.dumps.uncounted, unchecked: p.dumps.unchecked,
+		samplesDropped: p.samples.deep + p.snapshots.dropped, stacksDropped: p.snapshots.deep + p.snapshots.crowded,
 	}
 	before := p.said
 	p.said = now
@@ -105,7 +108,10 @@ func (t *telemetry) tell(p *process) {
 	add(b.ReceiverRbkitStepsBack, now.stepsBack-before.stepsBack)
 	add(b.ReceiverRbkitDumps, now.complete-before.complete, withAttribute("objects", "complete"))
 	add(b.ReceiverRbkitDumps, now.incomplete-before.incomplete, withAttribute("objects", "incomplete"))
-	add(b.ReceiverRbkitSamplesDropped, now.deep-before.deep, withAttribute("reason", droppedLimit))
+	add(b.ReceiverRbkitDumps, now.uncounted-before.uncounted, withAttribute("objects", "not_announced"))
+	add(b.ReceiverRbkitDumpsUnchecked, now.unchecked-before.unchecked)
+	add(b.ReceiverRbkitSamplesDropped, now.samplesDropped-before.samplesDropped, withAttribute("reason", droppedLimit))
+	add(b.ReceiverRbkitStacksDropped, now.stacksDropped-before.stacksDropped)
 }
 
 func add(counter metric.Int64Counter, n int64, options ...metric.AddOption) {

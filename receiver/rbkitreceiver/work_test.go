@@ -49,17 +49,6 @@ func work(t testing.TB, message []byte, options ...option) (done int, wrong erro
 	return done, err
 }
 
-// alone is a server without connections, and the receiver that it is of.
-func alone(t testing.TB, options ...option) (*bed, *server) {
-	t.Helper()
-	b := unstartedBed(t, append([]option{func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }}, options...)...)
-	env := b.receiver.env
-	env.ctx = context.Background()
-	env.spans, env.logs, env.profiles = newSpans(env, b.traces), newLogSink(env, b.logs), newProfileSink(env, b.profiles)
-	env.metrics = newMetricsLoop(env, b.receiver.settings, nil, func() []processState { return nil })
-	return b, newServer(env, &env.config.Servers[0])
-}
-
 // terse writes snapshots of allocations with as few bytes as can be. Frames have nothing.
 type terse struct{ events [][]byte }
 
@@ -209,7 +198,7 @@ func TestWhatCostsTooMuchCountsWithoutItsStack(t *testing.T) {
 	var w terse
 	w.snapshot([]int{4096, 3}, terseFile{"f", places(50, 0, 1)})
 	objects, samples := allocatedBy(t, w.message())
-	assert.EqualValues(t, 50<<30, objects[1]+objects[4]+objects[4097], "everything counts")
+	assert.Equal(t, int64(50)<<30, objects[1]+objects[4]+objects[4097], "everything counts")
 	assert.EqualValues(t, 50, objects[4], "those of the stack that isn't deep")
 	assert.Positive(t, samples[4097], "as long as it doesn't cost too much")
 	assert.Less(t, objects[4097], int64(50))

@@ -30,6 +30,7 @@ type TelemetryBuilder struct {
 	ReceiverRbkitBytes               metric.Int64Counter
 	ReceiverRbkitConnectionFailures  metric.Int64Counter
 	ReceiverRbkitDumps               metric.Int64Counter
+	ReceiverRbkitDumpsUnchecked      metric.Int64Counter
 	ReceiverRbkitEvents              metric.Int64Counter
 	ReceiverRbkitEventsUnknown       metric.Int64Counter
 	ReceiverRbkitFolded              metric.Int64Counter
@@ -43,6 +44,7 @@ type TelemetryBuilder struct {
 	ReceiverRbkitSamplesDropped      metric.Int64Counter
 	ReceiverRbkitServers             metric.Int64UpDownCounter
 	ReceiverRbkitSpansDropped        metric.Int64Counter
+	ReceiverRbkitStacksDropped       metric.Int64Counter
 	ReceiverRbkitStepsBack           metric.Int64Counter
 }
 
@@ -95,7 +97,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitDumps, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_dumps",
-		metric.WithDescription("Object space dumps, by whether all their objects came (complete, incomplete). [Alpha]"),
+		metric.WithDescription("Object space dumps, by whether the objects came that they announced (complete; incomplete: fewer or more; not_announced: it is not known). [Alpha]"),
+		metric.WithUnit("{dump}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverRbkitDumpsUnchecked, err = builder.meter.Int64Counter(
+		"otelcol_receiver_rbkit_dumps_unchecked",
+		metric.WithDescription("Object space dumps of which it was not checked where references point, because they had more objects than limits.max_dump_objects, or more references than four times that. [Alpha]"),
 		metric.WithUnit("{dump}"),
 	)
 	errs = errors.Join(errs, err)
@@ -119,7 +127,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitGcUnpaired, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_gc_unpaired",
-		metric.WithDescription("Events of garbage collections that are not in a span, by what is missing (start, end). [Alpha]"),
+		metric.WithDescription("Events of garbage collections that are in no span, by what is missing (start: of an end; end: of a start, also where it may have been in messages that did not come). [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
@@ -161,7 +169,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitSamplesDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_samples_dropped",
-		metric.WithDescription("Profile samples that were dropped, by reason (queue_full, permanent_error, shutdown; limit: more stacks in a snapshot than limits.max_profile_stacks). [Alpha]"),
+		metric.WithDescription("Profile samples that were dropped, by reason (queue_full, permanent_error, shutdown; limit: of stacks with more frames than limits.max_frames, and of snapshots with more samples than limits.max_profile_stacks). [Alpha]"),
 		metric.WithUnit("{sample}"),
 	)
 	errs = errors.Join(errs, err)
@@ -175,6 +183,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_rbkit_spans_dropped",
 		metric.WithDescription("Spans that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverRbkitStacksDropped, err = builder.meter.Int64Counter(
+		"otelcol_receiver_rbkit_stacks_dropped",
+		metric.WithDescription("Stacks in snapshots of allocations that were left out, because they have more frames than limits.max_frames, or are more than limits.max_profile_stacks. What was allocated by them counts without a stack. [Alpha]"),
+		metric.WithUnit("{stack}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitStepsBack, err = builder.meter.Int64Counter(

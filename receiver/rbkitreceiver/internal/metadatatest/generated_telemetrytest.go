@@ -72,7 +72,7 @@ func AssertEqualReceiverRbkitConnectionFailures(t *testing.T, tt *componenttest.
 func AssertEqualReceiverRbkitDumps(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_dumps",
-		Description: "Object space dumps, by whether all their objects came (complete, incomplete). [Alpha]",
+		Description: "Object space dumps, by whether the objects came that they announced (complete; incomplete: fewer or more; not_announced: it is not known). [Alpha]",
 		Unit:        "{dump}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -81,6 +81,22 @@ func AssertEqualReceiverRbkitDumps(t *testing.T, tt *componenttest.Telemetry, dp
 		},
 	}
 	got, err := tt.GetMetric("otelcol_receiver_rbkit_dumps")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualReceiverRbkitDumpsUnchecked(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_rbkit_dumps_unchecked",
+		Description: "Object space dumps of which it was not checked where references point, because they had more objects than limits.max_dump_objects, or more references than four times that. [Alpha]",
+		Unit:        "{dump}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_rbkit_dumps_unchecked")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
@@ -136,7 +152,7 @@ func AssertEqualReceiverRbkitFolded(t *testing.T, tt *componenttest.Telemetry, d
 func AssertEqualReceiverRbkitGcUnpaired(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_gc_unpaired",
-		Description: "Events of garbage collections that are not in a span, by what is missing (start, end). [Alpha]",
+		Description: "Events of garbage collections that are in no span, by what is missing (start: of an end; end: of a start, also where it may have been in messages that did not come). [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -248,7 +264,7 @@ func AssertEqualReceiverRbkitRestarts(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualReceiverRbkitSamplesDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_samples_dropped",
-		Description: "Profile samples that were dropped, by reason (queue_full, permanent_error, shutdown; limit: more stacks in a snapshot than limits.max_profile_stacks). [Alpha]",
+		Description: "Profile samples that were dropped, by reason (queue_full, permanent_error, shutdown; limit: of stacks with more frames than limits.max_frames, and of snapshots with more samples than limits.max_profile_stacks). [Alpha]",
 		Unit:        "{sample}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -289,6 +305,22 @@ func AssertEqualReceiverRbkitSpansDropped(t *testing.T, tt *componenttest.Teleme
 		},
 	}
 	got, err := tt.GetMetric("otelcol_receiver_rbkit_spans_dropped")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualReceiverRbkitStacksDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_rbkit_stacks_dropped",
+		Description: "Stacks in snapshots of allocations that were left out, because they have more frames than limits.max_frames, or are more than limits.max_profile_stacks. What was allocated by them counts without a stack. [Alpha]",
+		Unit:        "{stack}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_rbkit_stacks_dropped")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

@@ -23,6 +23,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverRbkitBytes.Add(context.Background(), 1)
 	tb.ReceiverRbkitConnectionFailures.Add(context.Background(), 1)
 	tb.ReceiverRbkitDumps.Add(context.Background(), 1)
+	tb.ReceiverRbkitDumpsUnchecked.Add(context.Background(), 1)
 	tb.ReceiverRbkitEvents.Add(context.Background(), 1)
 	tb.ReceiverRbkitEventsUnknown.Add(context.Background(), 1)
 	tb.ReceiverRbkitFolded.Add(context.Background(), 1)
@@ -36,6 +37,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverRbkitSamplesDropped.Add(context.Background(), 1)
 	tb.ReceiverRbkitServers.Add(context.Background(), 1)
 	tb.ReceiverRbkitSpansDropped.Add(context.Background(), 1)
+	tb.ReceiverRbkitStacksDropped.Add(context.Background(), 1)
 	tb.ReceiverRbkitStepsBack.Add(context.Background(), 1)
 	AssertEqualReceiverRbkitBadMessages(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -47,6 +49,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverRbkitDumps(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverRbkitDumpsUnchecked(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverRbkitEvents(t, testTel,
@@ -86,6 +91,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverRbkitSpansDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverRbkitStacksDropped(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverRbkitStepsBack(t, testTel,

@@ -1,0 +1,46 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetrytest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// Points are those of all counters whose name begins with a prefix: without it, and with
+// their attributes, such as: dumps{objects=complete}. Those of 0 are left out.
+func Points(t testing.TB, telemetry *componenttest.Telemetry, prefix string) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	require.NoError(t, telemetry.Reader.Collect(context.Background(), &all))
+	points := map[string]int64{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			name, ours := strings.CutPrefix(m.Name, prefix)
+			counter, counts := m.Data.(metricdata.Sum[int64])
+			if !ours || !counts {
+				continue
+			}
+			for _, p := range counter.DataPoints {
+				if p.Value != 0 {
+					points[name+attributes(p.Attributes)] = p.Value
+				}
+			}
+		}
+	}
+	return points
+}
+
+func attributes(set attribute.Set) string {
+	if set.Len() == 0 {
+		return ""
+	}
+	return "{" + set.Encoded(attribute.DefaultEncoder()) + "}"
+}

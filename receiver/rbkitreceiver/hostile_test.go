@@ -1,0 +1,234 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+)
+
+// The largest numbers that can be sent, and the last millisecond that has nanoseconds.
+const (
+	largest  = uint64(math.MaxUint64)
+	lastTime = rbkit.Time(math.MaxInt64 / int64(time.Millisecond))
+)
+
+// hostile are messages that are written well, of things that can't be.
+var hostile = []struct {
+	name    string
+	dialect rbkit.Dialect
+	write   func(*rbkit.Collection) error
+	check   func(*testing.T, processState)
+}{
+	{
+		"objects of the largest IDs, over and over", rbkit.Released,
+		func(c *rbkit.Collection) error {
+			for i := range uint64(1000) {
+				if err := c.Created(lastTime, largest-i%3, []byte("A")); err != nil {
+					return err
+				}
+			}
+			return c.Destroyed(0, largest)
+		},
+		func(t *testing.T, s processState) { assert.Equal(t, 2, s.tracked) },
+	},
+	{
+		"as many classes as objects, all of them long", rbkit.Released,
+		func(c *rbkit.Collection) error {
+			for i := range uint64(500) {
+				if err := c.Created(1, i, []byte(fmt.Sprint(i, strings.Repeat("\xff", 3000)))); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		func(t *testing.T, s processState) {
+			assert.Len(t, s.classes, 3+int(firstName))
+			for _, class := range s.classes {
+				assert.LessOrEqual(t, len(class), 3*maxTextBytes)
+			}
+		},
+	},
+	{
+		"a dump of more objects than there can be", rbkit.Released,
+		func(c *rbkit.Collection) error {
+			return c.Dump(lastTime, largest, largest, []rbkit.DumpObject{{ID: largest, References: []uint64{largest, 0}, File: []byte("f"), Line: largest, Size: largest}})
+		},
+		func(t *testing.T, s processState) { assert.Empty(t, s.live.objects) },
+	},
+	{
+		"dumps that each begin another", rbkit.Released,
+		func(c *rbkit.Collection) error {
+			for i := range uint64(5000) {
+				if err := c.Dump(1, i, 2, []rbkit.DumpObject{{ID: 1}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		func(*testing.T, processState) {},
+	},
+	{
+		"garbage collections at the end of time, and back", rbkit.Released,
+		func(c *rbkit.Collection) error {
+			for _, at := range []rbkit.Time{0, lastTime, 0} {
+				for _, k := range []rbkit.Kind{rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep} {
+					if err := c.GC(k, at); err != nil {
+						return err
+					}
+				}
+			}
+			if err := c.GC(rbkit.GCStart, 0); err != nil {
+				return err
+			}
+			if err := c.GC(rbkit.GCEndMark, lastTime); err != nil {
+				return err
+			}
+			return c.GC(rbkit.GCEndSweep, lastTime)
+		},
+		func(t *testing.T, s processState) {
+			assert.EqualValues(t, 4, s.whole.count)
+			assert.GreaterOrEqual(t, s.whole.sum, time.Duration(0))
+		},
+	},
+	{
+		"more statistics than there are", rbkit.Released,
+		func(c *rbkit.Collection) error {
+			stats := []rbkit.Stat{{Name: "count", Value: largest}, {Name: "", Value: 1}, {Name: strings.Repeat("x", 100_000), Value: 1}}
+			for i := range 10_000 {
+				stats = append(stats, rbkit.Stat{Name: fmt.Sprint("key", i), Value: 1})
+			}
+			return c.Stats(1, stats)
+		},
+		func(t *testing.T, s processState) { assert.Len(t, s.stats, maxStats) },
+	},
+	{
+		"a stack of each thread that can be", rbkit.Released,
+		func(c *rbkit.Collection) error {
+			for i := range uint64(1000) {
+				if err := c.Sample(rbkit.Time(i%2)*lastTime, []rbkit.Frame{{Method: []byte("m"), Line: largest, Thread: largest - i}}); err != nil {
+					return err
+				}
+			}
+			return c.Sample(1, nil)
+		},
+		func(t *testing.T, s processState) { assert.EqualValues(t, 1001, s.samples) },
+	},
+	{
+		"a stack that is deeper than any", rbkit.Documented,
+		func(c *rbkit.Collection) error { return c.Sample(1, make([]rbkit.Frame, 100_000)) },
+		func(t *testing.T, s processState) { assert.EqualValues(t, 1, s.samples) },
+	},
+	{
+		"allocations beyond all bounds", rbkit.Documented,
+		func(c *rbkit.Collection) error {
+			stack := rbkit.Stack{ID: largest, Frames: []rbkit.Frame{{Method: []byte("m"), File: []byte("0"), Line: largest}}}
+			var files []rbkit.FileAllocations
+			for i := range 50 {
+				files = append(files, rbkit.FileAllocations{File: []byte(fmt.Sprint(i)), Allocations: []rbkit.PlaceAllocations{
+					{Line: largest, Class: []byte("A B  C"), Size: largest, Count: largest, Stacks: []rbkit.StackCount{{ID: largest, Count: largest}, {ID: largest, Count: largest}, {ID: 1, Count: 1}}},
+					{Size: largest, Count: largest},
+				}})
+			}
+			if err := c.Snapshot(lastTime, []rbkit.Stack{stack, stack}, files); err != nil {
+				return err
+			}
+			return c.Snapshot(0, nil, files) // and before that
+		},
+		func(t *testing.T, s processState) {
+			assert.LessOrEqual(t, len(s.sites), 4+1)
+			for _, n := range s.sites {
+				assert.Positive(t, n.objects)
+				assert.Positive(t, n.bytes)
+			}
+		},
+	},
+}
+
+// little is an option: limits that are soon reached.
+func little(_ *bed, c *Config) {
+	c.DumpReferences = true
+	c.Limits.MaxTrackedObjects, c.Limits.MaxClasses, c.Limits.MaxFiles, c.Limits.MaxSites = 10, 3, 3, 4
+	c.Limits.MaxDumpObjects, c.Limits.MaxProfileStacks, c.Limits.MaxFrames = 5, 7, 100
+	c.Limits.MaxQueuedLogs = 1000
+}
+
+func TestWhatCannotBeStaysWithinItsBounds(t *testing.T) {
+	for _, h := range hostile {
+		t.Run(h.name, func(t *testing.T) {
+			server := play(t, rbkitserver.Options{Hello: rbkit.HandshakeReply{Dialect: h.dialect, PID: largest, ProcessName: strings.Repeat("\xff", 10_000)}})
+			b := newBed(t, following(server), little)
+			server.awaitSubscriber()
+			server.publishNumbered(3, h.write)
+			server.publishNumbered(largest, func(c *rbkit.Collection) error { return c.GC(rbkit.GCStart, 1) })
+			b.await("both messages", func() bool { return b.counter("messages") == 2 })
+			b.shutdown()
+			s := b.state()
+			h.check(t, s)
+			assert.Equal(t, int64(mostLost), s.lost, "as far as can be")
+			assert.Zero(t, b.counter("bad_messages"))
+			b.checkAll()
+		})
+	}
+}
+
+// checkAll says what of the spans and profiles that were handed on is not as it has to be.
+func (b *bed) checkAll() {
+	b.t.Helper()
+	for _, traces := range b.traces.AllTraces() {
+		for _, s := range traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {
+			require.Less(b.t, s.StartTimestamp(), s.EndTimestamp())
+			require.LessOrEqual(b.t, uint64(s.EndTimestamp()), uint64(math.MaxInt64)+1)
+		}
+	}
+	for _, p := range b.profiles.AllProfiles() {
+		checkValid(b.t.(*testing.T), p)
+	}
+}
+
+func TestNumbersOfMessagesThatCannotBe(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server))
+	server.awaitSubscriber()
+	one := func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) }
+	// After the largest number comes none that is larger.
+	for _, number := range []uint64{largest, largest, 7, 8} {
+		server.publishNumbered(number, one)
+	}
+	b.await("messages", func() bool { return b.counter("messages") == 4 })
+	b.shutdown()
+	assert.EqualValues(t, 2, b.counter("restarts"), "the same number again, and a smaller one")
+	assert.Zero(t, b.counter("messages_lost"))
+	assert.EqualValues(t, 2, b.state().messages)
+}
+
+// Whatever the dialect was, one process has but one.
+func TestAnotherDialectIsAnotherLife(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	address := server.config()
+	address.Request = ""
+	b := newBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{address} })
+	server.awaitSubscriber()
+	for number, dialect := range []rbkit.Dialect{rbkit.Released, rbkit.Documented, rbkit.Released, rbkit.Documented} {
+		message := rbkit.NewCollection(dialect).AppendTo(nil, 1, uint64(number))
+		if number == 1 {
+			message[len(message)-1] = 0xc0 // it can't be opened
+		}
+		server.Publish(message)
+	}
+	b.await("messages", func() bool { return b.counter("messages") == 4 })
+	b.shutdown()
+	assert.EqualValues(t, 1, b.counter("bad_messages"))
+	assert.EqualValues(t, 1, b.counter("restarts"))
+	assert.EqualValues(t, 1, b.state().messages, "the last")
+}

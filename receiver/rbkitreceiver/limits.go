@@ -1,0 +1,39 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import "go.uber.org/zap"
+
+// limit is one of the settings under limits that a server may reach.
+type limit struct {
+	setting string
+	// reached counts how often a process did.
+	reached func(p *process) int64
+	// then is what becomes of what is beyond it.
+	then string
+}
+
+var limits = [...]limit{
+	{"max_classes", func(p *process) int64 { return p.classes.folded }, "objects of further classes count as those of the class other"},
+	{"max_files", func(p *process) int64 { return p.allocations.files.folded }, "allocations in further files count as those in the file other"},
+	{"max_sites", func(p *process) int64 { return p.allocations.folded }, "further pairs of class and file count as other"},
+	{"max_tracked_objects", func(p *process) int64 { return p.objects.tracked.forgotten }, "the class of objects that were created longest ago is forgotten"},
+	{"max_dump_objects", func(p *process) int64 { return p.dumps.unchecked }, "references of such dumps are not checked"},
+	{"max_frames", func(p *process) int64 { return p.samples.deep + p.snapshots.deep }, "CPU samples of deeper stacks are dropped, and allocations count without them"},
+	{"max_profile_stacks", func(p *process) int64 { return p.snapshots.crowded + p.snapshots.dropped }, "further stacks of a snapshot of allocations are left out; or those beyond half of limits.max_queued_sample_bytes"},
+}
+
+// tell tells the receiver's counters what is new of the process, and the log which limits
+// the server has reached, each once. The lock is held.
+func (s *server) tell() {
+	s.env.telemetry.tell(s.process)
+	for i := range limits {
+		if s.limited[i] || limits[i].reached(s.process) == 0 {
+			continue
+		}
+		s.limited[i] = true
+		s.logger.Warn("The server has more than a limit allows",
+			zap.String("setting", "limits."+limits[i].setting), zap.String("then", limits[i].then))
+	}
+}

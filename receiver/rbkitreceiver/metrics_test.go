@@ -1,0 +1,356 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+)
+
+// metricsOf are the metrics of a state by their names.
+func metricsOf(t testing.TB, state processState, options ...option) map[string]pmetric.Metric {
+	t.Helper()
+	b, _ := alone(t, options...)
+	defer b.receiver.env.close()
+	made := b.receiver.env.metrics.metrics([]processState{state}, recorded.Add(time.Hour))
+	all := map[string]pmetric.Metric{}
+	for _, resource := range made.ResourceMetrics().All() {
+		assert.Equal(t, state.origin.resource.Attributes().AsRaw(), resource.Resource().Attributes().AsRaw())
+		scope := resource.ScopeMetrics().At(0)
+		assert.Equal(t, metadata.ScopeName, scope.Scope().Name())
+		assert.Equal(t, "v1.2.3", scope.Scope().Version())
+		assert.NotEmpty(t, resource.SchemaUrl())
+		for _, m := range scope.Metrics().All() {
+			_, twice := all[m.Name()]
+			require.False(t, twice, m.Name())
+			all[m.Name()] = m
+		}
+	}
+	return all
+}
+
+// someState is a state in which everything is known.
+func someState() processState {
+	s := processState{
+		origin: newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &released,
+			&localProcess{host: "here", started: recorded.Add(-time.Hour)}, recorded, 1),
+		messages: 1, bytes: 2, events: 3, lost: 4, samples: 5,
+		stats:   stats{"something_new": 6, "something_else": 7},
+		classes: []string{"A", "B", "C"}, files: []string{"a.rb", "b.rb"},
+		created: counts{1, 2, 0}, destroyed: counts{3, 4, 5}, tracked: 6,
+		live:  liveCounts{objects: counts{7, 8}, bytes: counts{9, 10}},
+		sites: map[site]allocated{{0, 0}: {1, 40}, {0, 1}: {2, 80}, {1, 0}: {4, 160}},
+	}
+	for key := range statMetrics {
+		s.stats[key] = 42
+	}
+	s.marking.add(time.Millisecond)
+	s.whole.add(time.Second)
+	return s
+}
+
+// valuesOf are the values of a metric's points by their attributes.
+func valuesOf(m pmetric.Metric) map[string]int64 {
+	points := pmetric.NewNumberDataPointSlice()
+	switch m.Type() {
+	case pmetric.MetricTypeSum:
+		points = m.Sum().DataPoints()
+	case pmetric.MetricTypeGauge:
+		points = m.Gauge().DataPoints()
+	}
+	values := map[string]int64{}
+	for _, p := range points.All() {
+		values[fmt.Sprint(p.Attributes().AsRaw())] = p.IntValue()
+	}
+	return values
+}
+
+func TestEveryClassAndSiteHasItsPoint(t *testing.T) {
+	all := metricsOf(t, someState())
+	for name, want := range map[string]map[string]int64{
+		"ruby.object.created":    {"map[ruby.class:A]": 1, "map[ruby.class:B]": 2},
+		"ruby.object.destroyed":  {"map[ruby.class:A]": 3, "map[ruby.class:B]": 4, "map[ruby.class:C]": 5},
+		"ruby.heap.live_objects": {"map[ruby.class:A]": 7, "map[ruby.class:B]": 8},
+		"ruby.heap.live_size":    {"map[ruby.class:A]": 9, "map[ruby.class:B]": 10},
+		"ruby.gc.other":          {"map[ruby.gc.stat.key:something_new]": 6, "map[ruby.gc.stat.key:something_else]": 7},
+		"ruby.allocation.count": {"map[code.file.path:a.rb ruby.class:A]": 1, "map[code.file.path:b.rb ruby.class:A]": 2,
+			"map[code.file.path:a.rb ruby.class:B]": 4},
+		"ruby.allocation.size": {"map[code.file.path:a.rb ruby.class:A]": 40, "map[code.file.path:b.rb ruby.class:A]": 80,
+			"map[code.file.path:a.rb ruby.class:B]": 160},
+	} {
+		assert.Equal(t, want, valuesOf(all[name]), name)
+	}
+}
+
+// The generated builder looks through all points of a metric for each.
+func TestTheBuilderHasOnePointOfEachMetric(t *testing.T) {
+	s := someState()
+	for i := range int32(1000) {
+		s.classes = append(s.classes, fmt.Sprint(i))
+		s.sites[site{3 + i, 0}] = allocated{1, 1}
+		s.stats[fmt.Sprint(i)] = 1
+		for _, c := range []*counts{&s.created, &s.destroyed, &s.live.objects, &s.live.bytes} {
+			c.add(3+i, 1)
+		}
+	}
+	b, _ := alone(t)
+	defer b.receiver.env.close()
+	m := b.receiver.env.metrics
+	m.recordStats(&s, 1)
+	m.recordObserved(&s, 1)
+	made := m.builder.Emit()
+	assert.Equal(t, made.MetricCount(), made.DataPointCount())
+	assert.Len(t, valuesOf(metricsOf(t, s)["ruby.allocation.count"]), 1003)
+}
+
+func TestPointsAreOfTheAttributesThatAreWanted(t *testing.T) {
+	for strategy, want := range map[string]map[string]int64{
+		metadata.AggregationStrategySum: {"map[ruby.class:A]": 3, "map[ruby.class:B]": 4},
+		metadata.AggregationStrategyAvg: {"map[ruby.class:A]": 1, "map[ruby.class:B]": 4},
+		metadata.AggregationStrategyMin: {"map[ruby.class:A]": 1, "map[ruby.class:B]": 4},
+		metadata.AggregationStrategyMax: {"map[ruby.class:A]": 2, "map[ruby.class:B]": 4},
+	} {
+		all := metricsOf(t, someState(), func(_ *bed, c *Config) {
+			count := &c.Metrics.RubyAllocationCount
+			count.AggregationStrategy = strategy
+			count.EnabledAttributes = []metadata.RubyAllocationCountMetricAttributeKey{metadata.RubyAllocationCountMetricAttributeKeyRubyClass}
+		})
+		assert.Equal(t, want, valuesOf(all["ruby.allocation.count"]), strategy)
+		assert.Len(t, valuesOf(all["ruby.allocation.size"]), 3, "the other one has all")
+	}
+	none := metricsOf(t, someState(), func(_ *bed, c *Config) {
+		c.Metrics.RubyObjectCreated.EnabledAttributes = nil
+		c.Metrics.RubyObjectDestroyed.Enabled = false
+	})
+	assert.Equal(t, map[string]int64{"map[]": 3}, valuesOf(none["ruby.object.created"]))
+	assert.NotContains(t, none, "ruby.object.destroyed")
+}
+
+func TestSumsBeginWithTheProcessOrWhenItCame(t *testing.T) {
+	s := someState()
+	all := metricsOf(t, s)
+	started, begun := pcommon.NewTimestampFromTime(s.origin.started), pcommon.NewTimestampFromTime(s.origin.begun)
+	require.NotEqual(t, started, begun)
+	for name, m := range all {
+		want := begun
+		if _, of := statMetrics[name[min(len("ruby.gc."), len(name)):]]; of || name == "ruby.gc.other" {
+			want = started
+		}
+		switch m.Type() {
+		case pmetric.MetricTypeSum:
+			for _, p := range m.Sum().DataPoints().All() {
+				assert.Equal(t, want, p.StartTimestamp(), name)
+				assert.Equal(t, recorded.Add(time.Hour), p.Timestamp().AsTime(), name)
+			}
+		case pmetric.MetricTypeGauge:
+			for _, p := range m.Gauge().DataPoints().All() {
+				assert.Equal(t, recorded.Add(time.Hour), p.Timestamp().AsTime(), name)
+			}
+		case pmetric.MetricTypeHistogram:
+			assert.Equal(t, begun, m.Histogram().DataPoints().At(0).StartTimestamp(), name)
+		}
+	}
+}
+
+func TestWhatAProcessThatIsOverIsLikeIsNotKnown(t *testing.T) {
+	s := someState()
+	living := metricsOf(t, s)
+	s.over = true
+	over := metricsOf(t, s)
+	for name, m := range living {
+		_, known := over[name]
+		assert.Equal(t, m.Type() != pmetric.MetricTypeGauge, known, name)
+	}
+	assert.Contains(t, over, "ruby.gc.count")
+	assert.NotContains(t, over, "ruby.gc.heap_live_slots")
+	assert.Contains(t, over, metricMarkDuration)
+}
+
+// switchOff is an option: no metric of the generated ones.
+func switchOff(_ *bed, c *Config) {
+	all := reflect.ValueOf(&c.Metrics).Elem()
+	for i := range all.NumField() {
+		all.Field(i).FieldByName("Enabled").SetBool(false)
+	}
+}
+
+func TestHistogramsAreSwitchedByThemselves(t *testing.T) {
+	names := func(options ...option) (names []string) {
+		for name := range metricsOf(t, someState(), options...) {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	noMark := func(_ *bed, c *Config) { c.Histograms.MarkDuration.Enabled = false }
+	noCycle := func(_ *bed, c *Config) { c.Histograms.CycleDuration.Enabled = false }
+	assert.Equal(t, []string{metricCycleDuration, metricMarkDuration}, names(switchOff))
+	assert.Equal(t, []string{metricCycleDuration}, names(switchOff, noMark))
+	assert.Equal(t, []string{metricMarkDuration}, names(switchOff, noCycle))
+	assert.Empty(t, names(switchOff, noMark, noCycle))
+	assert.Equal(t, []string{"ruby.gc.count", metricCycleDuration}, names(switchOff, noMark, func(_ *bed, c *Config) { c.Metrics.RubyGcCount.Enabled = true }))
+}
+
+// Every metric of the statistics has a key, and they are told apart.
+func TestEveryStatisticHasItsMetric(t *testing.T) {
+	for key := range statMetrics {
+		s := processState{origin: someState().origin, stats: stats{key: 42}}
+		all := metricsOf(t, s)
+		require.Contains(t, all, "ruby.gc."+key)
+		assert.Equal(t, map[string]int64{"map[]": 42}, valuesOf(all["ruby.gc."+key]), key)
+		assert.NotContains(t, all, "ruby.gc.other", key)
+	}
+	for former, present := range formerKeys {
+		assert.Contains(t, statMetrics, present, former)
+		assert.NotContains(t, statMetrics, former)
+	}
+}
+
+// setStats is what is kept of statistics.
+func setStats(t *testing.T, s stats, all ...rbkit.Stat) stats {
+	t.Helper()
+	s.set(read(t, rbkit.Released, func(c *rbkit.Collection) error { return c.Stats(1, all) }).Stats)
+	return s
+}
+
+func TestStatisticsAreTheLastThatWereSent(t *testing.T) {
+	s := stats{}
+	setStats(t, s, rbkit.Stat{Name: "a", Value: 1}, rbkit.Stat{Name: "b", Missing: true}, rbkit.Stat{Name: "c", Value: math.MaxUint64})
+	assert.Equal(t, stats{"a": 1}, s)
+	setStats(t, s, rbkit.Stat{Name: "a", Missing: true})
+	assert.Empty(t, s, "what is no longer sent is no longer known")
+	setStats(t, s, rbkit.Stat{Name: "heap_free_slot", Value: 10}, rbkit.Stat{Name: "heap_free_slots", Value: 100}, rbkit.Stat{Name: "heap_free_num", Value: 1000})
+	assert.Equal(t, stats{"heap_free_slots": 10}, s, "of those that are the same the first")
+	var many []rbkit.Stat
+	for i := range maxStats + 1 {
+		many = append(many, rbkit.Stat{Name: fmt.Sprintf("key_%d", i), Value: uint64(i)})
+	}
+	assert.Len(t, setStats(t, s, many...), maxStats)
+}
+
+func TestSumsBelowZeroAreLeftOut(t *testing.T) {
+	all := metricsOf(t, processState{origin: someState().origin, stats: stats{"count": -1, "heap_live_slots": -2, "something_new": -3}})
+	assert.NotContains(t, all, "ruby.gc.count")
+	assert.Equal(t, map[string]int64{"map[]": -2}, valuesOf(all["ruby.gc.heap_live_slots"]))
+	assert.Equal(t, map[string]int64{"map[ruby.gc.stat.key:something_new]": -3}, valuesOf(all["ruby.gc.other"]))
+}
+
+func TestSumsEndWithTheLargestNumber(t *testing.T) {
+	var h histogram
+	for range 3 {
+		h.add(math.MaxInt64 / 2)
+		assert.Positive(t, h.sum)
+	}
+	assert.EqualValues(t, math.MaxInt64, h.sum)
+	assert.EqualValues(t, math.MaxInt64, sumOf(math.MaxInt64, 1))
+	assert.EqualValues(t, math.MinInt64, sumOf(math.MinInt64, -1))
+	assert.EqualValues(t, -1, sumOf(math.MinInt64, math.MaxInt64))
+}
+
+// A number near the last one is made up: it says nothing of what was lost.
+func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
+	b, s := alone(t)
+	s.begin(identity{})
+	receive := func(number uint64) {
+		s.receive(zmtp.Message{rbkit.NewCollection(rbkit.Released).AppendTo(nil, 1, number)})
+	}
+	for range 4 {
+		receive(0)
+		receive(math.MaxUint64 - 1)
+	}
+	assert.EqualValues(t, mostLost, s.process.lost)
+	assert.EqualValues(t, 4*int64(mostLost), b.counter("messages_lost"))
+	receive(math.MaxUint64)
+	assert.EqualValues(t, mostLost, s.process.lost)
+	s.end()
+	b.receiver.env.close()
+}
+
+// eventsOf are the values of rbkit.events in each collection.
+func (b *bed) eventsOf() (collections [][]int64) {
+	for _, metrics := range b.metrics.AllMetrics() {
+		var values []int64
+		for _, resource := range metrics.ResourceMetrics().All() {
+			for _, m := range resource.ScopeMetrics().At(0).Metrics().All() {
+				if m.Name() == "rbkit.events" {
+					values = append(values, m.Sum().DataPoints().At(0).IntValue())
+				}
+			}
+		}
+		collections = append(collections, values)
+	}
+	return collections
+}
+
+// rarely is an option: metrics are collected at the end alone.
+func rarely(_ *bed, c *Config) { c.CollectionInterval = 24 * time.Hour }
+
+func TestAProcessThatComesBackHasOneValue(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), rarely)
+	for i := range uint64(3) {
+		server.awaitSubscriber()
+		server.publishNumbered(i, func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) })
+		b.await("an object", func() bool { return b.counter("events") == int64(i+1) })
+		server.restart(rbkitserver.Options{Hello: released})
+		b.await("the loss", func() bool { return len(b.records(eventGone)) == int(i+1) })
+	}
+	b.shutdown()
+	assert.Zero(t, b.counter("restarts"))
+	assert.Equal(t, [][]int64{{3}}, b.eventsOf())
+}
+
+func TestTheLastMetricsOfAProcessAreHandedOnOnce(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), rarely)
+	server.awaitSubscriber()
+	server.publishObject(20, "A")
+	b.await("an object", func() bool { return b.counter("events") == 1 })
+	living := b.receiver.living()
+	require.Len(t, living, 1)
+	assert.False(t, living[0].over)
+	server.stop()
+	b.await("the loss", func() bool { return len(b.records(eventGone)) == 1 })
+	gone := b.receiver.living()
+	require.Len(t, gone, 1)
+	assert.True(t, gone[0].over)
+	assert.EqualValues(t, 1, gone[0].events)
+	assert.Empty(t, b.receiver.living())
+	b.shutdown()
+	assert.Empty(t, b.metrics.AllMetrics())
+}
+
+func TestEveryLifeOfAServerHasItsLastMetrics(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), rarely)
+	one := func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) }
+	server.awaitSubscriber()
+	server.publishNumbered(7, one)
+	b.await("an object", func() bool { return b.counter("events") == 1 })
+	server.publishNumbered(0, one) // another life that is connected
+	b.await("another life", func() bool { return b.counter("events") == 2 })
+	again := released
+	again.PID++
+	server.restart(rbkitserver.Options{Hello: again})
+	server.awaitSubscriber()
+	server.publishNumbered(8, one) // and one that was not
+	b.await("the last life", func() bool { return b.counter("events") == 3 })
+	b.shutdown()
+	assert.EqualValues(t, 2, b.counter("restarts"))
+	assert.Equal(t, [][]int64{{1, 1, 1}}, b.eventsOf())
+}

@@ -1,0 +1,159 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/zmtp"
+)
+
+// Each thing that is counted of a process has a number of its own here.
+func TestEachCounterSaysWhatIsNew(t *testing.T) {
+	b, s := alone(t)
+	s.begin(identity{})
+	p := s.process
+	p.messages, p.bytes, p.events, p.lost, p.unknown = 1, 2, 3, 4, 5
+	p.classes.folded, p.allocations.files.folded, p.allocations.folded = 10, 20, 30
+	p.objects.tracked.forgotten = 7
+	p.cycles.noStart, p.cycles.noEnd, p.cycles.stepsBack = 8, 9, 10
+	p.dumps.complete, p.dumps.incomplete, p.dumps.uncounted, p.dumps.unchecked = 11, 12, 13, 14
+	p.samples.deep, p.snapshots.dropped = 100, 200
+	p.snapshots.deep, p.snapshots.crowded = 1000, 2000
+	want := map[string]int64{
+		"messages": 1, "bytes": 2, "events": 3, "messages_lost": 4, "events_unknown": 5, "folded": 60, "objects_forgotten": 7,
+		"gc_unpaired{missing=start}": 8, "gc_unpaired{missing=end}": 9, "steps_back": 10,
+		"dumps{objects=complete}": 11, "dumps{objects=incomplete}": 12, "dumps{objects=not_announced}": 13, "dumps_unchecked": 14,
+		"samples_dropped{reason=limit}": 300, "stacks_dropped": 3000,
+	}
+	s.tell()
+	assert.Equal(t, want, b.points())
+	s.tell()
+	assert.Equal(t, want, b.points(), "nothing is new")
+	p.events++
+	want["events"]++
+	s.tell()
+	assert.Equal(t, want, b.points())
+	s.begin(identity{}) // another life begins anew
+	s.process.events = 5
+	want["events"] += 5
+	want["restarts"] = 1
+	s.tell()
+	assert.Equal(t, want, b.points())
+	b.finish(s)
+}
+
+func TestEachKindOfBadMessageIsCountedAsSuch(t *testing.T) {
+	good := numbered(t, rbkit.Released, 1, at(1, rbkit.GCStart))
+	b, s := alone(t)
+	s.begin(identity{})
+	for i, message := range []zmtp.Message{
+		{good[:len(good)-1]},
+		{append([]byte{0x84, 0x00, 0x07, 0x01, 0xa8}, "12:34:56\x09\x01\x02\x90"...)}, // a text for a time
+		{[]byte{0x83, 0x00, 0x07, 0x01, 0xff, 0x02, 0x90}},                            // a time below 0
+		{[]byte{0x82, 0x00, 0x07, 0x02, 0x90}},                                        // no time
+		{append(good[:len(good):len(good)], 0)},
+		{good, good},
+		{},
+	} {
+		for range i + 1 {
+			s.receive(message)
+		}
+	}
+	b.finish(s)
+	bad := b.points()
+	for what, want := range map[string]int64{"truncated": 1, "wrong_type": 2, "wrong_value": 3, "missing": 4, "trailing": 5, "parts": 6 + 7} {
+		assert.Equal(t, want, bad["bad_messages{what="+what+"}"], what)
+	}
+}
+
+func TestABurstOfBadMessagesEndsWithAGoodOne(t *testing.T) {
+	b, s := alone(t)
+	now := recorded
+	b.receiver.env.now = func() time.Time { return now }
+	s.begin(identity{})
+	lines := func() int { return b.said.FilterMessageSnippet("not what it should be").Len() }
+	for range 3 {
+		s.receive(zmtp.Message{{0xc1}})
+		now = now.Add(2 * logline.Pause)
+	}
+	assert.Equal(t, 1, lines(), "one burst")
+	s.receive(zmtp.Message{numbered(t, rbkit.Released, 1)})
+	s.receive(zmtp.Message{{0xc1}})
+	assert.Equal(t, 2, lines(), "another one")
+	b.finish(s)
+}
+
+func TestConnectionsThatFailAreCountedBySocket(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released, Mute: true})
+	b := newBed(t, following(server), func(_ *bed, c *Config) { c.Timeout = 100 * time.Millisecond })
+	b.await("a request without an answer", func() bool { return b.points()["connection_failures{socket=request}"] > 0 })
+	assert.Zero(t, b.points()["connection_failures{socket=publish}"])
+	assert.EqualValues(t, 1, b.points()["servers"])
+	server.stop()
+	b.await("the loss", func() bool { return b.points()["connection_failures{socket=publish}"] > 0 })
+	b.await("no server", func() bool { return b.counter("servers") == 0 })
+}
+
+func TestTextsOfAHandshakeAreValid(t *testing.T) {
+	hello := released
+	hello.ProcessName, hello.WorkingDirectory, hello.ServerVersion, hello.ProtocolVersion = "p\xff", "d\xff", "s\xff", "v\xff"
+	of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &hello, nil, recorded, 0)
+	attributes := of.resource.Attributes().AsRaw()
+	for key, want := range map[string]string{
+		attributeServiceName: "p\uFFFD", attributeProcessName: "p\uFFFD", attributeWorkingDirectory: "d\uFFFD",
+		attributeServerVersion: "s\uFFFD", attributeProtocolVersion: "v\uFFFD",
+	} {
+		assert.Equal(t, want, attributes[key], key)
+	}
+}
+
+func TestAServerThatIsGoneSaysWhyAndForHowLongItWasThere(t *testing.T) {
+	b, s := alone(t)
+	now := recorded
+	b.receiver.env.now = func() time.Time { return now }
+	s.begin(identity{hello: &released})
+	s.connectedAt, s.detach = recorded, func() {}
+	now = now.Add(90 * time.Second)
+	s.disconnect(errText("it \xff went"))
+	b.receiver.env.close()
+	gone := b.records(eventGone)
+	require.Len(t, gone, 1)
+	assert.Equal(t, plog.SeverityNumberWarn, gone[0].SeverityNumber())
+	assert.Equal(t, now, gone[0].Timestamp().AsTime())
+	assert.Equal(t, now, gone[0].ObservedTimestamp().AsTime())
+	assert.Equal(t, map[string]any{attributeLifetime: 90.0, attributeError: "it \uFFFD went"}, gone[0].Attributes().AsRaw())
+	pid, _ := b.logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeProcessID)
+	assert.EqualValues(t, released.PID, pid.Int())
+}
+
+// errText is an error of which this is the text.
+type errText string
+
+func (e errText) Error() string { return string(e) }
+
+// A thread's ID is a number that attributes can have.
+func TestAThreadWhoseIDIsTooLargeHasTheLargest(t *testing.T) {
+	b, s := alone(t)
+	s.begin(identity{})
+	sample := func(thread uint64) func(*rbkit.Collection) error {
+		return func(c *rbkit.Collection) error {
+			return c.Sample(1, []rbkit.Frame{{Method: []byte("m"), File: []byte("a.rb"), Line: 1, Thread: thread}})
+		}
+	}
+	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample(math.MaxUint64), sample(math.MaxUint64-1), sample(math.MaxInt64))})
+	b.finish(s)
+	require.Len(t, b.profiles.AllProfiles(), 1)
+	checkValid(t, b.profiles.AllProfiles()[0])
+	assert.Contains(t, fold(b.profiles.AllProfiles()), "{thread.id=9223372036854775807} 3\n")
+}

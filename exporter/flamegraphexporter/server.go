@@ -46,7 +46,6 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 		return fmt.Errorf("serve flame graphs: %w", err)
 	}
 	handler := web.New(g.store, web.Options{
-		ReadTimeout:  g.config.ReadTimeout,
 		WriteTimeout: g.config.WriteTimeout,
 		Address:      listener.Addr(),
 		AllowedHosts: g.config.AllowedHosts,

@@ -141,3 +141,19 @@ func TestSumsOfFunctionsStayWithinNumbers(t *testing.T) {
 	}
 	assert.Equal(t, "abdc", names)
 }
+
+// TestWhatIsLeftOutOfAListStandsAlone has a function whose need would reach it on the ring.
+func TestWhatIsLeftOutOfAListStandsAlone(t *testing.T) {
+	s, err := Focus(calltree.Snapshot{Nodes: tree("inner 500\nmain 100\n  x 100\n    inner 300\nother 50\n")}, nil, matching("^other$"))
+	require.NoError(t, err)
+	found := 0
+	for _, sample := range ListProfile(s, Value{}).Sample {
+		for _, location := range sample.Location {
+			if location.Line[0].Function.Name == LeftOut {
+				found++
+				assert.Len(t, sample.Location, 1)
+			}
+		}
+	}
+	assert.Equal(t, 1, found)
+}

@@ -104,3 +104,10 @@ func TestEventsNestAndNeverGoBack(t *testing.T) {
 		})
 	}
 }
+
+func TestLinesThatSpeedscopeHasNoNumberFor(t *testing.T) {
+	for line, want := range map[int64]bool{-1: false, 0: false, 1: true} {
+		s := calltree.Snapshot{Nodes: []calltree.Node{{Parent: -1, Function: "f", Line: line, Self: 1}}}
+		assert.Equal(t, want, bytes.Contains(speedscope(t, s), []byte(`"line":`)), line)
+	}
+}

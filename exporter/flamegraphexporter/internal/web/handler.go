@@ -13,9 +13,8 @@ import (
 
 // Options are what the handler is told of its surroundings.
 type Options struct {
-	// ReadTimeout and WriteTimeout are how long the server lets a request, and a response,
-	// take; 0: as long as it wants.
-	ReadTimeout, WriteTimeout time.Duration
+	// WriteTimeout is how long the server lets a response take; 0: as long as it wants.
+	WriteTimeout time.Duration
 	// Address is where the server listens, and AllowedHosts what it may be called there
 	// beside localhost and its addresses: see [hosts].
 	Address      net.Addr

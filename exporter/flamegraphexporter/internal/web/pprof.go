@@ -33,6 +33,8 @@ var pageBounds = map[string]treeformat.Bounds{
 const (
 	querySampleIndex = "si"
 	querySort        = "sort"
+	// queryCount is not for top: it always lists 500 functions.
+	queryCount = "n"
 )
 
 // pprofPage serves a page of pprof.
@@ -110,11 +112,13 @@ func profileFor(ctx context.Context, name string, query url.Values, s calltree.S
 	return p, nil
 }
 
-// isPlain says whether a query asks for nothing that changes stacks, or how much of them
+// isPlain says whether a query of top asks for nothing that changes stacks, or how much of them
 // is shown.
 func isPlain(query url.Values) bool {
 	for parameter := range query {
-		if parameter != querySampleIndex && parameter != querySort {
+		switch parameter {
+		case querySampleIndex, querySort, queryCount:
+		default:
 			return false
 		}
 	}

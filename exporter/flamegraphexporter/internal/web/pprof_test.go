@@ -6,9 +6,11 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,7 +36,7 @@ func topOf(t *testing.T, page string) (whole string, functions []map[string]any)
 func TestTopIsThatOfAllPaths(t *testing.T) {
 	s := large(4_000)
 	h := serve(&played{trees: map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: s}})
-	for _, query := range []string{"", "si=calls", "sort=cum", "f=Class4[0-9]", "i=method1$&si=time", "f=Class[1-4]&i=method2"} {
+	for _, query := range []string{"", "si=calls", "sort=cum", "f=Class4[0-9]", "i=method1$&si=time", "f=Class[1-4]&i=method2", "n=5"} {
 		values, err := url.ParseQuery(query)
 		require.NoError(t, err)
 		all, err := pprofpages.Render(context.Background(), pprofpages.Top, values, treeformat.Profile(s))
@@ -82,4 +84,27 @@ func TestPagesOfATreeWithoutValues(t *testing.T) {
 			t.Run(what+" "+target, func(t *testing.T) { page(t, h, "/services/shop/"+target) })
 		}
 	}
+}
+
+func TestTopIsOfAListWhereTheQueryLeavesStacksAsTheyAre(t *testing.T) {
+	for query, want := range map[string]bool{
+		"": true, "si=calls&sort=cum": true, "n=50": true, "f=main&i=idle": true, "h=main": false, "g=lines": false, "nf=0": false,
+	} {
+		values, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		p, err := profileFor(t.Context(), pprofpages.Top, values, large(2_000))
+		require.NoError(t, err)
+		assert.Equal(t, want, len(p.Sample) < 1_800, "%s: a profile of all paths has a stack for nearly each", query)
+	}
+}
+
+// TestAFocusedFlameGraphHasAllThatIsFocusedOn has more paths of the function than a page
+// shows: what is left of them has another name, and would not be found by it again.
+func TestAFocusedFlameGraphHasAllThatIsFocusedOn(t *testing.T) {
+	s := calltree.Snapshot{Service: "shop", From: started, To: started.Add(time.Second)}
+	for i := range 5_000 {
+		s.Nodes = append(s.Nodes, calltree.Node{Parent: -1, Function: fmt.Sprintf("needle%d", i), Calls: 1, Total: 1000, Self: 1000})
+	}
+	h := serve(&played{trees: map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: s}})
+	assert.Contains(t, page(t, h, "/services/shop/ui/flamegraph?f=needle"), "(smaller paths)")
 }

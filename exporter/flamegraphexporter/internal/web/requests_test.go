@@ -111,6 +111,23 @@ func TestErrorsAreTextWithNothingThatRuns(t *testing.T) {
 	}
 }
 
+func TestWhatBrowsersMayDoWithAnswers(t *testing.T) {
+	h := serve(playing("shop", "f"))
+	for _, target := range []string{"/", "/style.css", "/nothing", "/services/shop/", "/services/shop/ui/top", "/services/shop/profile.pb.gz"} {
+		header := get(t, h, target).Header()
+		for name, want := range map[string]string{
+			"Cache-Control":                "no-store",
+			"Referrer-Policy":              "same-origin",
+			"Cross-Origin-Opener-Policy":   "same-origin",
+			"Cross-Origin-Resource-Policy": "same-origin",
+			"X-Content-Type-Options":       "nosniff",
+			"X-Frame-Options":              "DENY",
+		} {
+			assert.Equal(t, want, header.Get(name), "%s: %s", target, name)
+		}
+	}
+}
+
 func TestOtherSitesChangeNothing(t *testing.T) {
 	p := playing("shop", "f")
 	h := serve(p)

@@ -26,17 +26,10 @@ func parseSeconds(text string) (time.Duration, error) {
 
 // collect gives what comes of a service for so long, as answer to a request.
 func (h *Handler) collect(w http.ResponseWriter, r *http.Request, service string, kind calltree.Kind, d time.Duration) (calltree.Snapshot, error) {
-	// The server's times begin with the request; writing begins when the window ends, and
-	// until then it reads, to see whether somebody still waits.
-	controller := http.NewResponseController(w)
-	for _, limit := range []struct {
-		time time.Duration
-		set  func(time.Time) error
-	}{{h.options.ReadTimeout, controller.SetReadDeadline}, {h.options.WriteTimeout, controller.SetWriteDeadline}} {
-		if limit.time <= 0 {
-			continue
-		}
-		if err := limit.set(time.Now().Add(d + limit.time)); err != nil {
+	if h.options.WriteTimeout > 0 {
+		// The server's time begins with the request; writing begins when the window ends.
+		deadline := time.Now().Add(d + h.options.WriteTimeout)
+		if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil {
 			return calltree.Snapshot{}, fmt.Errorf("let the response begin after %v: %w", d, err)
 		}
 	}

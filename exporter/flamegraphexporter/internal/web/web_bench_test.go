@@ -31,7 +31,7 @@ func BenchmarkPages(b *testing.B) {
 func BenchmarkDownloads(b *testing.B) {
 	benchmark(b, []target{
 		{"flamegraph_of_a_function", "ui/flamegraph?f=method42$"},
-		{"top_of_all_paths", "ui/top?n=500"},
+		{"top_of_all_paths", "ui/top?h=method42$"},
 		{"pprof", "profile.pb.gz"},
 		{"folded", "profile.folded"},
 		{"speedscope", "profile.speedscope.json"},

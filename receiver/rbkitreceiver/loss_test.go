@@ -44,12 +44,14 @@ func TestAGarbageCollectionEndsWhereEventsAreMissed(t *testing.T) {
 		marked, lost    int64
 		markedAtTheMost float64
 	}{
-		"nothing missed":                        {messages: [][]byte{begin, end(1)}, spans: 3, marked: 1, markedAtTheMost: 3600},
-		"a gap":                                 {messages: [][]byte{begin, end(9)}, noStart: 2, noEnd: 1, lost: 8},
-		"a gap before it":                       {messages: [][]byte{message(7), message(9, at(1, start)), end(10)}, spans: 3, marked: 1, lost: 1, markedAtTheMost: 3600},
-		"behind what is wrong":                  {messages: [][]byte{begin, wrong, message(2, at(3_600_002, sweep))}, noStart: 1, noEnd: 1, marked: 1, markedAtTheMost: 0.001},
-		"a message that has less than it says":  {messages: [][]byte{begin, short, message(2, at(3, sweep))}, spans: 3, marked: 1, markedAtTheMost: 0.001},
-		"the end of what is known of a process": {messages: [][]byte{begin}, noEnd: 1},
+		"nothing missed":                         {messages: [][]byte{begin, end(1)}, spans: 3, marked: 1, markedAtTheMost: 3600},
+		"a gap":                                  {messages: [][]byte{begin, end(9)}, noStart: 2, noEnd: 1, lost: 8},
+		"a gap before it":                        {messages: [][]byte{message(7), message(9, at(1, start)), end(10)}, spans: 3, marked: 1, lost: 1, markedAtTheMost: 3600},
+		"behind what is wrong":                   {messages: [][]byte{begin, wrong, message(2, at(3_600_002, sweep))}, noStart: 1, noEnd: 1, marked: 1, markedAtTheMost: 0.001},
+		"a message that has less than it says":   {messages: [][]byte{begin, short, message(2, at(3, sweep))}, spans: 3, marked: 1, markedAtTheMost: 0.001},
+		"a message that is none of the server's": {messages: [][]byte{begin, {0xc1}, end(1)}, spans: 3, marked: 1, markedAtTheMost: 3600},
+		"one in the place of the server's":       {messages: [][]byte{begin, {0xc1}, end(2)}, noStart: 2, noEnd: 1, lost: 1},
+		"the end of what is known of a process":  {messages: [][]byte{begin}, noEnd: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)

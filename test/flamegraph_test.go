@@ -225,7 +225,7 @@ func collectsAWindow(t *testing.T, b *browser.Browser, site, endpoint string) {
 	assert.Equal(t, site+"/windows/1/", evaluate[string](t, b, `document.URL`))
 	assert.Contains(t, textOf(t, b, "body"), "A window of 5")
 	follow(t, b, "the service")
-	assert.Contains(t, textOf(t, b, "body"), "5s from")
+	assert.Regexp(t, `\b5(\.\d+)?s from`, textOf(t, b, "body"))
 }
 
 func resets(t *testing.T, b *browser.Browser, site string) {

@@ -116,6 +116,9 @@ func (p *Peer) Tell(format string, args ...any) {
 	}
 }
 
+// Name is what the peer's process is called.
+func (p *Peer) Name() string { return p.process.Args[0] }
+
 // Send has the peer send a message.
 func (p *Peer) Send(parts ...[]byte) {
 	p.t.Helper()

@@ -19,7 +19,7 @@ type Options struct {
 	// Publish and Request are the addresses on which it publishes and answers; Request
 	// empty: it only publishes.
 	Publish, Request string
-	// Hello is what it says of itself; the process and its directory are the real ones.
+	// Hello is what it says of itself; the process, its name and its directory are the real ones.
 	Hello rbkit.HandshakeReply
 	// Mute says that it takes requests and answers none.
 	Mute bool
@@ -55,7 +55,7 @@ func Start(t testing.TB, o Options) *Server {
 func (s *Server) answer(t testing.TB, o Options) {
 	t.Helper()
 	s.replier = zmqtest.Bind(t, "REP", o.Request, "show=yes")
-	o.Hello.PID = uint64(s.PID())
+	o.Hello.PID, o.Hello.ProcessName = uint64(s.PID()), s.replier.Name()
 	var err error
 	if o.Hello.WorkingDirectory, err = os.Getwd(); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@
 package rbkitreceiver
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,6 +38,10 @@ func TestAGarbageCollectionEndsWhereEventsAreMissed(t *testing.T) {
 	begin, end := message(0, at(1, start)), func(number uint64) []byte { return message(number, at(3_600_001, mark), at(3_600_002, sweep)) }
 	wrong := append(message(1, at(2, mark)), 0)                                   // with something behind it
 	short := message(1, at(2, mark), at(3, sweep))[:len(message(1, at(2, mark)))] // which announces one event more
+	var garbage [][]byte
+	for i := range rbkitserver.GarbageKinds() {
+		garbage = append(garbage, rbkitserver.Garbage(i))
+	}
 	for name, c := range map[string]struct {
 		messages        [][]byte
 		spans           int
@@ -49,8 +54,8 @@ func TestAGarbageCollectionEndsWhereEventsAreMissed(t *testing.T) {
 		"a gap before it":                        {messages: [][]byte{message(7), message(9, at(1, start)), end(10)}, spans: 3, marked: 1, lost: 1, markedAtTheMost: 3600},
 		"behind what is wrong":                   {messages: [][]byte{begin, wrong, message(2, at(3_600_002, sweep))}, noStart: 1, noEnd: 1, marked: 1, markedAtTheMost: 0.001},
 		"a message that has less than it says":   {messages: [][]byte{begin, short, message(2, at(3, sweep))}, spans: 3, marked: 1, markedAtTheMost: 0.001},
-		"a message that is none of the server's": {messages: [][]byte{begin, {0xc1}, end(1)}, spans: 3, marked: 1, markedAtTheMost: 3600},
-		"one in the place of the server's":       {messages: [][]byte{begin, {0xc1}, end(2)}, noStart: 2, noEnd: 1, lost: 1},
+		"messages that are none of the server's": {messages: slices.Concat([][]byte{begin}, garbage, [][]byte{end(1)}), spans: 3, marked: 1, markedAtTheMost: 3600},
+		"some in the place of the server's":      {messages: slices.Concat([][]byte{begin}, garbage, [][]byte{end(2)}), noStart: 2, noEnd: 1, lost: 1},
 		"the end of what is known of a process":  {messages: [][]byte{begin}, noEnd: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,15 +27,15 @@ var bounded = [...]struct {
 	text string
 	of   func(*calltree.Counters) uint64
 }{
-	{"small call paths are folded to make room: raise max_nodes or max_names_mib, or see whether names hold numbers or IDs",
+	{"Small call paths are folded to make room: raise max_nodes or max_names_mib, or see whether names hold numbers or IDs",
 		func(c *calltree.Counters) uint64 { return c.FoldedPaths }},
-	{"there are more services than have trees of their own, the others are shown as one: raise max_services",
+	{"There are more services than have trees of their own, the others are shown as one: raise max_services",
 		func(c *calltree.Counters) uint64 { return c.OtherServices }},
-	{"silent services are forgotten, with their trees, because others need their place: raise max_services",
+	{"Silent services are forgotten, with their trees, because others need their place: raise max_services",
 		func(c *calltree.Counters) uint64 { return c.SilentServices }},
-	{"samples are dropped: their service has profiles of too many kinds",
+	{"Samples are dropped: their service has profiles of too many kinds",
 		func(c *calltree.Counters) uint64 { return c.DroppedSamples }},
-	{"calls are shown without their callers, which are not waited for any longer: raise max_pending or max_nodes",
+	{"Calls are shown without their callers, which are not waited for any longer: raise max_pending or max_nodes",
 		func(c *calltree.Counters) uint64 { return c.ParentsNotSeen.Limit }},
 }
 
@@ -52,7 +52,7 @@ func (b *bounds) say(now time.Time, counters *calltree.Counters, logger *zap.Log
 		}
 		b.known[i] = count
 		if _, say := b.burst[i].Say(now); say {
-			logger.Warn(bounded[i].text, zap.Uint64("since the start", count))
+			logger.Warn(bounded[i].text, zap.Uint64("since_start", count))
 		}
 	}
 }

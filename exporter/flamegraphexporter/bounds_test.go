@@ -41,7 +41,7 @@ func TestEachBoundIsSaidOnceForABurst(t *testing.T) {
 		say(4)
 		require.Equal(t, 1, said.Len())
 		assert.Equal(t, bounded[i].text, said.All()[0].Message)
-		assert.EqualValues(t, 3, said.All()[0].ContextMap()["since the start"])
+		assert.EqualValues(t, 3, said.All()[0].ContextMap()["since_start"])
 		say(0)
 		now = now.Add(2 * logline.Pause)
 		say(1)

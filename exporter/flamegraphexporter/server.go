@@ -58,7 +58,7 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 	requests, end := context.WithCancel(context.Background())
 	server.BaseContext = func(net.Listener) context.Context { return requests }
 	g.server.http, g.server.address, g.server.end = server, listener.Addr(), end
-	g.set.Logger.Info("flame graphs are served", zap.Stringer("endpoint", g.server.address))
+	g.set.Logger.Info("Flame graphs are served", zap.Stringer("endpoint", g.server.address))
 	g.server.served.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(err))

@@ -47,14 +47,14 @@ type CodeError struct {
 type VersionError struct {
 	// Ours is the version that was said.
 	Ours uint16
-	// Theirs is what the server says of its own; empty: nothing.
+	// Theirs is what the server says, its own version; empty: nothing.
 	Theirs string
 }
 
 func (e *VersionError) Error() string {
 	theirs := "does not say which it knows"
 	if e.Theirs != "" {
-		theirs = fmt.Sprintf("is of version %q", e.Theirs)
+		theirs = fmt.Sprintf("says %q", e.Theirs)
 	}
 	return fmt.Sprintf("return code %v: the server does not know version %#04x of the protocol, and %s", VersionUnsupported, e.Ours, theirs)
 }
@@ -74,3 +74,18 @@ func (e *CodeError) Unwrap() error {
 	}
 	return greys.ErrRefused
 }
+
+// failure is what a return code that says one, and the data with it, mean.
+func failure(code ReturnCode, data []byte, version uint16) error {
+	text := string(data[:min(len(data), maxFailureText)])
+	if text == nothing {
+		text = ""
+	}
+	if code == VersionUnsupported {
+		return &VersionError{Ours: version, Theirs: text}
+	}
+	return &CodeError{Code: code, Text: text}
+}
+
+// maxFailureText is how much of the data of a failure an error says.
+const maxFailureText = 256

@@ -11,6 +11,8 @@ type Stats struct {
 	Tolerated uint64
 	// Dropped are replies whose data was not understood. They were given up alone.
 	Dropped uint64
+	// LastDropped says why the last of them was: a *ProtocolError with its place in the data.
+	LastDropped error
 	// Unasked are replies to requests that are not known: never sent, or ended.
 	Unasked uint64
 	// Late are replies to requests that nobody waits for any more.

@@ -55,10 +55,21 @@ func AppendAnswer(to []byte, a Answer) []byte {
 	return append(to, a.Data...)
 }
 
-// nextRequest reads a request, whose data are valid until the next is read. The error is a
-// *ProtocolError or the reader's: io.EOF between requests.
-func (i *input) nextRequest(maxFrame int) (Request, error) {
-	header, err := i.take(requestHeader)
+// Requests reads the requests of one client, as a server does.
+type Requests struct {
+	in       input
+	maxFrame int
+}
+
+// NewRequests reads requests, whose data have at most so many bytes, from a reader.
+func NewRequests(from io.Reader, maxFrame int) *Requests {
+	return &Requests{in: input{from: from}, maxFrame: maxFrame}
+}
+
+// Next reads a request, whose data are valid until the next is read. The error is a
+// *ProtocolError or the reader's: io.EOF between requests, io.ErrUnexpectedEOF inside one.
+func (q *Requests) Next() (Request, error) {
+	header, err := q.in.take(requestHeader)
 	if err != nil {
 		return Request{}, err
 	}
@@ -67,11 +78,12 @@ func (i *input) nextRequest(maxFrame int) (Request, error) {
 		SendID:  int32(binary.BigEndian.Uint32(header[2:])),
 		Type:    RequestType(binary.BigEndian.Uint16(header[6:])),
 	}
-	r.Data, err = i.data(binary.BigEndian.Uint32(header[8:]), maxFrame)
+	r.Data, err = q.in.data(binary.BigEndian.Uint32(header[8:]), q.maxFrame)
 	return r, err
 }
 
-// nextAnswer reads a reply as nextRequest reads a request.
+// nextAnswer reads a reply, whose data are valid until the next is read. Errors are as those
+// of requests.
 func (i *input) nextAnswer(maxFrame int) (Answer, error) {
 	header, err := i.take(answerHeader)
 	if err != nil {

@@ -38,7 +38,7 @@ func Probe(ctx context.Context, conn net.Conn, config Config) (Speaks, error) {
 		speaks, err = SpeaksNeither, ctx.Err() // the deadline is its doing
 	}
 	if err != nil {
-		return SpeaksNeither, fmt.Errorf("Greys server %v, asked for its protocol: %w", conn.RemoteAddr(), err)
+		return SpeaksNeither, fmt.Errorf("asking Greys server %v for its protocol: %w", conn.RemoteAddr(), err)
 	}
 	return speaks, nil
 }

@@ -23,4 +23,4 @@ func (c ReturnCode) ends() bool { return c != Continued }
 // succeeded says that the data is what was asked for.
 func (c ReturnCode) succeeded() bool { return c == Done || c == Continued }
 
-func (c ReturnCode) String() string { return fmt.Sprintf("%#04x", uint32(c)) }
+func (c ReturnCode) String() string { return fmt.Sprintf("%#02x", uint32(c)) }

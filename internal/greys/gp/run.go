@@ -23,7 +23,7 @@ func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("Greys server %v, GP, %s: %w", c.conn.RemoteAddr(), nameOf(command), err)
+	return fmt.Errorf("GP server %v, %s: %w", c.conn.RemoteAddr(), nameOf(command), err)
 }
 
 func (c *Client) run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {

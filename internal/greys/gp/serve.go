@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // Serve reads replies, and sends heartbeats, until the connection or ctx ends; then it has
@@ -25,12 +23,13 @@ func (c *Client) Serve(ctx context.Context) error {
 	beating.Go(c.beat)
 	c.end(c.read())
 	beating.Wait()
-	return fmt.Errorf("Greys server %v, GP: %w", c.conn.RemoteAddr(), c.whyEnded())
+	return fmt.Errorf("GP server %v: %w", c.conn.RemoteAddr(), c.whyEnded())
 }
 
-// read reads replies until one can't be.
+// read reads replies until one can't be. How long it waits is up to the heartbeats: a peer
+// that sends none, or one that never ends, does not answer them.
 func (c *Client) read() error {
-	in := &input{from: &patient{c.conn, c.patience()}}
+	in := &input{from: c.conn}
 	for {
 		if err := firstByte(in); err != nil {
 			return readError(in, err)
@@ -78,25 +77,7 @@ func readError(in *input, err error) error {
 	return err
 }
 
-// patience is how long nothing may come: longer than heartbeats may have no answer.
-func (c *Client) patience() time.Duration {
-	return c.config.Heartbeat * time.Duration(c.config.MaxUnanswered+2)
-}
-
-// patient is a connection on which something has to come in time, again and again.
-type patient struct {
-	net.Conn
-	time time.Duration
-}
-
-func (p *patient) Read(to []byte) (int, error) {
-	if err := p.SetReadDeadline(time.Now().Add(p.time)); err != nil {
-		return 0, err
-	}
-	return p.Conn.Read(to)
-}
-
-// pass gives a reply to whoever waits for it.
+// pass takes a reply in.
 func (c *Client) pass(a Answer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,24 +90,31 @@ func (c *Client) pass(a Answer) error {
 	if a.Code == VersionUnsupported {
 		return failure(a.Code, a.Data, c.config.Version)
 	}
-	if q, running := c.running[a.SendID]; running {
-		if fits := q.add(a.Code, a.Data, c.config.MaxWaiting); a.Code.ends() || !fits {
+	c.give(a)
+	return nil
+}
+
+// give gives a reply to whoever waits for it. The lock is held.
+func (c *Client) give(a Answer) {
+	q, running := c.running[a.SendID]
+	if running && q.add(a.Code, a.Data, c.config.MaxWaiting) {
+		if a.Code.ends() {
 			delete(c.running, a.SendID)
-			if !a.Code.ends() {
-				c.left[a.SendID] = struct{}{}
-			}
 		}
-		return nil
+		return
 	}
-	if _, left := c.left[a.SendID]; left {
+	if running { // it has no room
+		delete(c.running, a.SendID)
+		c.left[a.SendID] = struct{}{}
+	}
+	_, left := c.left[a.SendID]
+	switch {
+	case left:
 		c.stats.Late++
 		if a.Code.ends() {
 			delete(c.left, a.SendID)
 		}
-		return nil
-	}
-	if !c.beaten(a.SendID) {
+	case !c.beaten(a.SendID):
 		c.stats.Unasked++
 	}
-	return nil
 }

@@ -20,6 +20,7 @@ var suites = []suite{
 	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
 	{pkg: "./test", pattern: "^BenchmarkLargeRbkitMessage$", time: "1x", rounds: 3},
 	{pkg: "./internal/rbkit", pattern: "^BenchmarkDecode$", time: "0.5s"},
+	{pkg: "./internal/greys/gp", pattern: "^BenchmarkDecode$", time: "0.5s"},
 	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x"},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
 	{pkg: "./receiver/rbkitreceiver", pattern: "^BenchmarkMessagesToPdata$", time: "1s"},

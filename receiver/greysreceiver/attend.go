@@ -104,11 +104,11 @@ func (a *attending) attend(ctx context.Context) error {
 			a.take(r)
 		case <-timer.C:
 		}
-		next, err := a.step(ctx)
 		if ctx.Err() != nil {
-			continue
+			continue // nothing is begun any more
 		}
-		if err != nil {
+		next, err := a.step(ctx)
+		if err != nil && ctx.Err() == nil {
 			a.halt()
 			return err
 		}
@@ -159,7 +159,7 @@ func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 	a.clean(ctx, now)
 	next = now.Add(idle)
 	for _, t := range a.process.tasks {
-		if t.state != taskDue || t.only != "" && t.only != a.link.protocol || a.cleaning {
+		if t.state != taskDue || t.only != "" && t.only != a.link.protocol || a.cleaning || ctx.Err() != nil {
 			continue
 		}
 		if t.due.After(now) {

@@ -167,7 +167,7 @@ func values(metrics pmetric.Metrics, name string) map[string]float64 {
 			if m.Name() != name {
 				continue
 			}
-			points := pmetric.NewNumberDataPointSlice()
+			var points pmetric.NumberDataPointSlice
 			if m.Type() == pmetric.MetricTypeSum {
 				points = m.Sum().DataPoints()
 			} else {

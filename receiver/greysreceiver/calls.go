@@ -97,7 +97,10 @@ func (m *methodCalls) follows(r *run, row *greys.MethodStatistics) bool {
 	if m.run != r.number {
 		m.run, m.before = r.number, m.last
 	}
-	if !row.Time.After(m.before) && m.before.Sub(row.Time) < clockTolerance && !row.Time.IsZero() {
+	if m.before.Sub(row.Time) >= clockTolerance {
+		m.before = time.Time{} // the clock was set back
+	}
+	if !row.Time.After(m.before) && !m.before.IsZero() {
 		return false
 	}
 	m.last = row.Time

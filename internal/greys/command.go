@@ -29,28 +29,31 @@ type (
 	// SessionsCommand asks for the sessions with the server and its process: [Sessions].
 	SessionsCommand struct{}
 
-	// MonitorCommand has calls of methods counted: an [Affected], then a [Statistics] for
-	// each cycle, without end.
+	// MonitorCommand has calls of methods counted: an [Affected], and a [Statistics] for
+	// each cycle, without end. The console's first one comes at once, of no methods.
+	//
+	// Where a command gives an [Affected] beside others, it is the first answer as a rule, but
+	// calls that happen meanwhile can be told before.
 	MonitorCommand struct {
 		Target
 		// Cycle is how long is counted: whole seconds, 1 s at least.
 		Cycle time.Duration
 	}
 
-	// TraceCommand has calls traced: an [Affected], then a [Tree] for each. GP has none.
+	// TraceCommand has calls traced: an [Affected], and a [Tree] for each. GP has none.
 	TraceCommand struct {
 		Target
 		Limit Limit
 	}
 
-	// StackCommand has the callers of methods said: an [Affected], then a [CallStack] for
+	// StackCommand has the callers of methods said: an [Affected], and a [CallStack] for
 	// each call.
 	StackCommand struct {
 		Target
 		Limit Limit
 	}
 
-	// RecordCommand has calls recorded: an [Affected], then a [Record] for each. GP has none.
+	// RecordCommand has calls recorded: an [Affected], and a [Record] for each. GP has none.
 	RecordCommand struct {
 		Target
 		Limit Limit
@@ -74,7 +77,9 @@ type (
 	// MethodsCommand asks for methods of loaded classes: a [Method] for each.
 	MethodsCommand struct{ Target }
 
-	// ResetCommand takes out of classes what commands put into them: an [Affected].
+	// ResetCommand takes out of classes what commands put into them: an [Affected], where the
+	// server says it, which consoles don't. A console has no patterns for it: everything is
+	// taken out of all classes, what running commands, of anybody, have there included.
 	ResetCommand struct {
 		Class  Pattern
 		Regexp bool

@@ -138,8 +138,9 @@ type (
 		Name string
 		// CodeSource is where it was loaded from.
 		CodeSource string
-		// Kinds are the words that say what it is ("interface", "enum"), of all that
-		// java.lang.Class can be asked for.
+		// Kinds are the words that say what it is, of all that java.lang.Class can be asked
+		// for: "interface", "annotation", "enum", "anonymous-class", "array", "local-class",
+		// "member-class", "primitive", "synthetic".
 		Kinds []string
 		// Modifier is as the server says it: words, or an undocumented number.
 		Modifier                string

@@ -6,6 +6,7 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync/atomic"
 
@@ -27,7 +28,7 @@ type Stats struct {
 	// Malformed is how many commands were given up for an answer that is not understood.
 	Malformed uint64
 	// Unanswered is how many commands were aborted, and the server did not say in time that
-	// they ended. What they put into classes is in them until a [greys.ResetCommand].
+	// they ended. It ends them when it sees that the connection is closed.
 	Unanswered uint64
 }
 
@@ -39,10 +40,56 @@ func (c *Client) Stats() Stats {
 // Run asks for a command, on a connection of its own, and calls each for every answer, in
 // order; an answer is valid until each returns. It gives nil when the command has ended by
 // itself, ctx's error when ctx has ended, after having aborted the command, and otherwise
-// an *[Error].
+// an *[Error]. What a command put into classes stays there until a [greys.ResetCommand],
+// however it ended.
 //
 // While each does not return nothing is read, and the server does not wait idly: it tries
 // to send over and over, in the traced program.
 func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
-	return errors.ErrUnsupported
+	line, err := AppendLine(nil, command)
+	if err != nil {
+		return &Error{Command: string(line), Err: err}
+	}
+	config := c.withDefaults()
+	conn, err := c.dial(ctx, config)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &Error{Command: string(line), Err: err}
+	}
+	defer conn.Close() // what was sent has been answered, or is of no interest
+	talk := &conversation{connection: newConnection(conn, config)}
+	forget := talk.interruptedBy(ctx)
+	err = talk.run(line, command, each)
+	forget()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errInterrupted):
+		if talk.running && !talk.abort() {
+			c.unanswered.Add(1)
+		}
+		return ctx.Err()
+	case errors.As(err, new(*SyntaxError)):
+		c.malformed.Add(1)
+	}
+	return &Error{Peer: peerOf(conn), Command: string(line), Err: err}
+}
+
+func (c *Client) dial(ctx context.Context, config Config) (net.Conn, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, config.ConnectTimeout, ErrTimeout)
+	defer cancel()
+	conn, err := c.Dial(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return conn, nil
+}
+
+func peerOf(conn net.Conn) string {
+	if a := conn.RemoteAddr(); a != nil {
+		return a.String()
+	}
+	return "(no address)"
 }

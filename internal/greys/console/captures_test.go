@@ -1,0 +1,138 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/capturefile"
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew, which a person has to check then")
+
+const testdata = "../../../testdata/greys/"
+
+// captures are what a real server said to a line.
+func captures(tb testing.TB) map[string][]byte {
+	tb.Helper()
+	read := func(r io.ReaderAt, size int64) (*map[string][]byte, error) {
+		files, err := capturefile.Unpack(r, size, capturefile.Limits{File: 1 << 20, All: 8 << 20}, func(string) bool { return true })
+		return &files, err
+	}
+	files, err := capturefile.Open(testdata+"console.zip", read)
+	require.NoError(tb, err)
+	return *files
+}
+
+// captured says what each capture is the answer to. Those of sessions that are not silent
+// are loud.
+var captured = []struct {
+	name    string
+	command greys.Command
+	loud    bool
+}{
+	{name: "badarg", command: greys.MonitorCommand{}},
+	{name: "blank_i", command: greys.ResetCommand{}, loud: true},
+	{name: "monitor", command: greys.MonitorCommand{}},
+	{name: "monitor.abort", command: greys.MonitorCommand{}},
+	{name: "monitor_i.abort", command: greys.MonitorCommand{}, loud: true},
+	{name: "nomatch", command: greys.MonitorCommand{}},
+	{name: "nomatch.abort", command: greys.MonitorCommand{}},
+	{name: "notfound", command: greys.ResetCommand{}},
+	{name: "ptrace", command: greys.TraceCommand{}},
+	{name: "reset", command: greys.ResetCommand{}},
+	{name: "sc", command: greys.ClassesCommand{}},
+	{name: "session", command: greys.SessionsCommand{}},
+	{name: "sessions_after", command: greys.SessionsCommand{}},
+	{name: "sm", command: greys.MethodsCommand{}},
+	{name: "stack", command: greys.StackCommand{}},
+	{name: "stack_i", command: greys.StackCommand{}, loud: true},
+	{name: "trace", command: greys.TraceCommand{}},
+	{name: "trace_i", command: greys.TraceCommand{}, loud: true},
+	{name: "tt", command: greys.RecordCommand{}},
+	{name: "tt_da", command: greys.RecordsCommand{}},
+	{name: "tt_s", command: greys.RecordsCommand{}},
+	{name: "tti", command: greys.RecordDetailCommand{}},
+	{name: "ttl", command: greys.RecordsCommand{}},
+	{name: "version", command: greys.VersionCommand{}},
+	{name: "version_i", command: greys.VersionCommand{}, loud: true},
+}
+
+// notAsked are captures of commands that are never sent.
+var notAsked = []string{"top", "tt_d", "watch"}
+
+func promptOf(loud bool) string {
+	if loud {
+		return "\r" + DefaultPrompt
+	}
+	return ""
+}
+
+// endedAs is the end of captures that were recorded until the command was aborted: its end is
+// in a file of its own.
+func endedAs(name string, content []byte) []byte {
+	if name == "monitor" || name == "nomatch" {
+		return append(bytes.Clone(content), EndOfReply)
+	}
+	return content
+}
+
+func TestEveryCaptureIsAsked(t *testing.T) {
+	known := map[string]bool{}
+	for _, c := range captured {
+		known[c.name] = true
+	}
+	for _, name := range notAsked {
+		known[name] = true
+	}
+	for name := range captures(t) {
+		assert.True(t, known[strings.TrimSuffix(name, ".raw")], name)
+	}
+}
+
+func TestCapturesSayExactlyWhatTheyHold(t *testing.T) {
+	all := captures(t)
+	for _, c := range captured {
+		t.Run(c.name, func(t *testing.T) {
+			content, ok := all[c.name+".raw"]
+			require.True(t, ok)
+			replies, err := answers(c.command, promptOf(c.loud), Config{}, endedAs(c.name, content))
+			golden(t, c.name, replies, err)
+		})
+	}
+}
+
+// golden compares answers with what a person has checked.
+func golden(t *testing.T, name string, replies []greys.Reply, err error) {
+	t.Helper()
+	var got bytes.Buffer
+	for _, r := range replies {
+		fmt.Fprintf(&got, "%s ", strings.TrimPrefix(fmt.Sprintf("%T", r), "*greys."))
+		text, err := json.MarshalIndent(r, "", "  ")
+		require.NoError(t, err)
+		got.Write(append(text, '\n'))
+	}
+	if err != nil {
+		fmt.Fprintf(&got, "error: %v\n", err)
+	}
+	file := filepath.Join(testdata, "golden", name+".txt")
+	if *update {
+		require.NoError(t, os.WriteFile(file, got.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got.String())
+}

@@ -1,0 +1,322 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// Words of commands, and their options.
+const (
+	wordVersion, wordSession, wordMonitor, wordTrace, wordStack = "version", "session", "monitor", "trace", "stack"
+	wordRecord, wordClasses, wordMethods, wordReset             = "tt", "sc", "sm", "reset"
+
+	optionRegexp, optionLimit, optionCycle, optionSilent = "-E", "-n", "-c", "-s"
+	optionRecord, optionList, optionIndex                = "-t", "-l", "-i"
+	optionDetail, optionFields                           = "-d", "-f"
+	setLoud                                              = wordSession + " " + optionSilent + " false"
+	maxCycleSeconds                                      = math.MaxInt32 / 1000 // the server counts milliseconds in 32 bits
+)
+
+// AppendLine adds the line that asks for a command, without a line break.
+//
+// A server's reset knows no pattern: it takes everything out of all classes, what running
+// commands put into them included.
+func AppendLine(b []byte, command greys.Command) ([]byte, error) {
+	switch c := command.(type) {
+	case greys.VersionCommand:
+		return append(b, wordVersion...), nil
+	case greys.SessionsCommand:
+		return append(b, wordSession...), nil
+	case greys.MonitorCommand:
+		if c.Cycle < time.Second || c.Cycle%time.Second != 0 || c.Cycle/time.Second > maxCycleSeconds {
+			return b, fmt.Errorf("cycle is %v: expected whole seconds, from 1 to %d", c.Cycle, maxCycleSeconds)
+		}
+		b = fmt.Appendf(b, "%s %s %d", wordMonitor, optionCycle, c.Cycle/time.Second)
+		return appendTarget(b, c.Target)
+	case greys.TraceCommand:
+		return appendLimited(append(b, wordTrace...), c.Limit, c.Target)
+	case greys.StackCommand:
+		return appendLimited(append(b, wordStack...), c.Limit, c.Target)
+	case greys.RecordCommand:
+		return appendLimited(append(b, wordRecord+" "+optionRecord...), c.Limit, c.Target)
+	case greys.RecordsCommand:
+		return append(b, wordRecord+" "+optionList...), nil
+	case greys.RecordDetailCommand:
+		if c.Index < 0 || c.Index > math.MaxInt32 {
+			return b, fmt.Errorf("index of a recorded call is %d: expected 0 to %d", c.Index, math.MaxInt32)
+		}
+		return fmt.Appendf(b, "%s %s %d", wordRecord, optionIndex, c.Index), nil
+	case greys.ClassesCommand:
+		b = append(b, wordClasses+" "+optionDetail+" "+optionFields...)
+		return appendPatterns(b, c.Regexp, c.Class)
+	case greys.MethodsCommand:
+		return appendTarget(append(b, wordMethods+" "+optionDetail...), c.Target)
+	case greys.ResetCommand:
+		return append(b, wordReset...), nil
+	default:
+		return b, fmt.Errorf("no command of a console: %T", c)
+	}
+}
+
+func appendLimited(b []byte, limit greys.Limit, target greys.Target) ([]byte, error) {
+	if limit < 0 {
+		return b, fmt.Errorf("limit is %d: expected at least 0", limit)
+	}
+	if limit > 0 {
+		b = strconv.AppendInt(append(b, " "+optionLimit+" "...), int64(limit), 10)
+	}
+	return appendTarget(b, target)
+}
+
+func appendTarget(b []byte, t greys.Target) ([]byte, error) {
+	return appendPatterns(b, t.Regexp, t.Class, t.Method)
+}
+
+func appendPatterns(b []byte, regexp bool, patterns ...greys.Pattern) ([]byte, error) {
+	if regexp {
+		b = append(b, " "+optionRegexp...)
+	}
+	for _, p := range patterns {
+		if p == (greys.Pattern{}) {
+			return b, errors.New("a pattern is missing")
+		}
+		b = appendArgument(append(b, ' '), p.String())
+	}
+	return b, nil
+}
+
+// appendArgument adds one argument. The server takes a backslash off the character behind
+// it, wherever it stands, so one that is meant has to be written twice; and it loses where
+// arguments end if one begins with a backslash, unless it is in quotes.
+func appendArgument(b []byte, argument string) []byte {
+	if !strings.ContainsAny(argument, `\"' `) {
+		return append(b, argument...)
+	}
+	b = append(b, '"')
+	for _, c := range []byte(argument) {
+		if c == '\\' || c == '"' {
+			b = append(b, '\\')
+		}
+		b = append(b, c)
+	}
+	return append(b, '"')
+}
+
+// arguments are those of a line, as the server cuts it: at spaces, or as quotes say, which
+// count only where an argument begins. Blank ones are none.
+func arguments(line string) (all []string) {
+	var argument strings.Builder
+	end, inside, escaped := ' ', true, false
+	done := func() {
+		if strings.TrimSpace(argument.String()) != "" {
+			all = append(all, argument.String())
+		}
+		argument.Reset()
+	}
+	for _, c := range line {
+		switch {
+		case escaped:
+			argument.WriteRune(c)
+			escaped = false
+		case c == '\\':
+			escaped = true
+		case inside && c == end:
+			done()
+			inside = false
+		case inside:
+			argument.WriteRune(c)
+		case c == ' ':
+		case c == '\'' || c == '"':
+			end, inside = c, true
+		default:
+			end, inside = ' ', true
+			argument.WriteRune(c)
+		}
+	}
+	done()
+	return all
+}
+
+// Silence is what a line says of whether the session is silent.
+type Silence uint8
+
+// What lines say of it.
+const (
+	Unchanged Silence = iota
+	Silent            // the server draws no prompt, and says not what a pattern matched
+	Loud              // it does
+)
+
+// LineError says why a line is no command, in the words of a server.
+type LineError struct{ Words string }
+
+func (e *LineError) Error() string { return e.Words }
+
+// ParseLine is what a server takes a line for: a command, of which a
+// [greys.SessionsCommand] may say that the session is silent from then on. The error is a
+// *[LineError]. Of what servers know beside the commands of package greys it knows nothing.
+func ParseLine(line string) (greys.Command, Silence, error) {
+	all := arguments(line)
+	if len(all) == 0 {
+		return nil, Unchanged, &LineError{Words: ""}
+	}
+	p := &lineParser{word: all[0], options: map[string]string{}}
+	known, ok := optionsOf[p.word]
+	if !ok {
+		return nil, Unchanged, &LineError{fmt.Sprintf(`Command "%s" not found.`, p.word)}
+	}
+	p.cut(all[1:], known)
+	command, silence := p.command()
+	if p.err != "" {
+		return nil, Unchanged, &LineError{fmt.Sprintf(`Command "%s" preprocessor failed : %s.`, p.word, p.err)}
+	}
+	return command, silence, nil
+}
+
+// optionsOf are the options of each command; those with a value have a colon behind them.
+var optionsOf = map[string]string{
+	wordVersion: "", wordSession: "s:", wordMonitor: "c:E", wordTrace: "En:", wordStack: "En:", wordRecord: "tli:En:",
+	wordClasses: "dfE", wordMethods: "dE", wordReset: "",
+}
+
+// lineParser makes a command of arguments. Its methods do nothing once something is wrong.
+type lineParser struct {
+	word      string
+	options   map[string]string
+	arguments []string
+	err       string
+}
+
+// cut sorts arguments into options and others.
+func (p *lineParser) cut(all []string, known string) {
+	for i := 0; i < len(all); i++ {
+		option, isOption := strings.CutPrefix(all[i], "-")
+		if !isOption || option == "" {
+			p.arguments = append(p.arguments, all[i])
+			continue
+		}
+		at := strings.Index(known, option)
+		if len(option) != 1 || at < 0 {
+			p.fail(option + " is not a recognized option")
+			return
+		}
+		value := ""
+		if strings.HasPrefix(known[at+1:], ":") && i+1 < len(all) {
+			i++
+			value = all[i]
+		}
+		p.options["-"+option] = value
+	}
+}
+
+func (p *lineParser) fail(words string) {
+	if p.err == "" {
+		p.err = words
+	}
+}
+
+func (p *lineParser) has(option string) bool { _, ok := p.options[option]; return ok }
+
+// number is the value of an option, or what it is without.
+func (p *lineParser) number(option string, without int32) int32 {
+	value, ok := p.options[option]
+	if !ok {
+		return without
+	}
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil {
+		p.fail(fmt.Sprintf("Cannot parse argument '%s' of option %s", value, option[1:]))
+	}
+	return int32(n)
+}
+
+// pattern is an argument.
+func (p *lineParser) pattern(index int, name string) greys.Pattern {
+	if index >= len(p.arguments) {
+		p.fail(name + " argument was missing.")
+		return greys.Pattern{}
+	}
+	pattern, err := greys.NewPattern(p.arguments[index])
+	if err != nil {
+		p.fail(err.Error())
+	}
+	return pattern
+}
+
+func (p *lineParser) target() greys.Target {
+	return greys.Target{
+		Class: p.pattern(0, "class-pattern"), Method: p.pattern(1, "method-pattern"), Regexp: p.has(optionRegexp),
+	}
+}
+
+// noMore says that there are so many arguments at most: others would be expressions.
+func (p *lineParser) noMore(arguments int) {
+	if len(p.arguments) > arguments {
+		p.fail("expressions are not played")
+	}
+}
+
+func (p *lineParser) command() (greys.Command, Silence) {
+	p.noMore(2)
+	switch p.word {
+	case wordVersion:
+		return greys.VersionCommand{}, Unchanged
+	case wordSession:
+		return greys.SessionsCommand{}, p.silence()
+	case wordMonitor:
+		const usual = 120
+		return greys.MonitorCommand{Target: p.target(), Cycle: time.Duration(p.number(optionCycle, usual)) * time.Second}, Unchanged
+	case wordTrace:
+		return greys.TraceCommand{Target: p.target(), Limit: p.limit()}, Unchanged
+	case wordStack:
+		return greys.StackCommand{Target: p.target(), Limit: p.limit()}, Unchanged
+	case wordRecord:
+		return p.record(), Unchanged
+	case wordClasses:
+		return greys.ClassesCommand{Class: p.pattern(0, "class-pattern"), Regexp: p.has(optionRegexp)}, Unchanged
+	case wordMethods:
+		if len(p.arguments) == 1 {
+			p.arguments = append(p.arguments, "*")
+		}
+		return greys.MethodsCommand{Target: p.target()}, Unchanged
+	default:
+		// What is behind it, which it does not look at, does not matter.
+		every, _ := greys.NewPattern("*")
+		return greys.ResetCommand{Class: every}, Unchanged
+	}
+}
+
+func (p *lineParser) limit() greys.Limit { return greys.Limit(p.number(optionLimit, 0)) }
+
+func (p *lineParser) record() greys.Command {
+	switch {
+	case p.has(optionRecord):
+		return greys.RecordCommand{Target: p.target(), Limit: p.limit()}
+	case p.has(optionList):
+		return greys.RecordsCommand{}
+	case p.has(optionIndex):
+		return greys.RecordDetailCommand{Index: int64(p.number(optionIndex, 0))}
+	}
+	p.fail("Argument(s) is/are expected, type 'help tt' to read usage")
+	return greys.RecordsCommand{}
+}
+
+func (p *lineParser) silence() Silence {
+	switch value, has := p.options[optionSilent]; {
+	case !has:
+		return Unchanged
+	case value == "false":
+		return Loud
+	default:
+		return Silent
+	}
+}

@@ -1,0 +1,132 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// methodsBlock reads the table of methods:
+//
+//	+-----------...-+-----------------...
+//	| DECLARED-CLASS | VISIBLE-METHOD
+//	+-----------...-+-----------------...
+//	| demo.Shop      | declaring-class : class demo.Shop
+//	|                |   gaMethod-name : checkout
+//	|                |        modifier : public
+//	|                |      annotation :
+//	|                |      parameters : java.lang.String
+//	|                |                   int
+//	|                |          return : java.lang.String
+//	|                |      exceptions : java.lang.Exception
+//
+// The class that declares a method, which can be a parent of the one that was asked for, is
+// said on the right.
+type methodsBlock struct {
+	*output
+	definite
+	pairs
+	headed bool
+	reply  greys.Method
+}
+
+var methodsStyle = tableStyle{columns: []column{{width: 30}, {width: 100}}, padding: 1, bottom: true}
+
+// Names of what is said of a method. All end where the first one ends.
+const (
+	methodClass       = "declaring-class"
+	methodName        = "gaMethod-name"
+	methodModifier    = "modifier"
+	methodAnnotations = "annotation"
+	methodParameters  = "parameters"
+	methodReturn      = "return"
+	methodExceptions  = "exceptions"
+	methodsHead       = "DECLARED-CLASS"
+	methodsHeadRight  = "VISIBLE-METHOD"
+)
+
+func (b *methodsBlock) line(text []byte) error { return b.pairs.line(text, b) }
+
+func (b *methodsBlock) end() error {
+	if err := b.finish(); err != nil {
+		return err
+	}
+	if !b.headed {
+		return wrong("a table of methods", nil)
+	}
+	return nil
+}
+
+// pair reads a method, or the names of the columns.
+func (b *methodsBlock) pair(_ []byte, value *cell) error {
+	text := value.joined(func(line []byte) bool { return beginsKeyed(line, len(methodClass)) })
+	if !b.headed {
+		if b.headed = string(text) == methodsHeadRight; !b.headed {
+			return wrong("a table's column "+methodsHeadRight, text)
+		}
+		return nil
+	}
+	r := &b.reply
+	*r = greys.Method{Annotations: reused(r.Annotations), Parameters: reused(r.Parameters), Exceptions: reused(r.Exceptions)}
+	name := ""
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		key, part, ok := keyed(line, len(methodClass))
+		if !ok {
+			return wrong("a line of what is said of a method", line)
+		}
+		if len(key) > 0 {
+			name = string(key)
+		}
+		b.said(name, part)
+	}
+	if r.Class == "" || r.Name == "" {
+		return wrong("a method with "+methodClass+" and "+methodName, text)
+	}
+	b.output.reply(r)
+	return nil
+}
+
+// said takes a line of what is said of the method.
+func (b *methodsBlock) said(name string, text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	r := &b.reply
+	switch name {
+	case methodClass:
+		// Java says what it is before its name: "class demo.Shop".
+		r.Class = b.names.of(text[bytes.LastIndexByte(text, ' ')+1:])
+	case methodName:
+		r.Name = b.names.of(text)
+	case methodModifier:
+		r.Modifier = b.names.of(text)
+	case methodAnnotations:
+		for annotation := range bytes.SplitSeq(text, []byte(",")) {
+			r.Annotations = append(r.Annotations, b.names.of(annotation))
+		}
+	case methodParameters:
+		r.Parameters = append(r.Parameters, b.names.of(text))
+	case methodReturn:
+		r.Return = b.names.of(text)
+	case methodExceptions:
+		r.Exceptions = append(r.Exceptions, b.names.of(text))
+	}
+}
+
+// AppendMethods adds the table of methods.
+func AppendMethods(b []byte, methods []greys.Method) []byte {
+	rows := [][]string{{methodsHead, methodsHeadRight}}
+	for _, m := range methods {
+		rows = append(rows, []string{m.Class, keyedText(0,
+			[2]string{methodClass, "class " + m.Class}, [2]string{methodName, m.Name}, [2]string{methodModifier, m.Modifier},
+			[2]string{methodAnnotations, strings.Join(m.Annotations, ",")}, [2]string{methodParameters, strings.Join(m.Parameters, "\n")},
+			[2]string{methodReturn, m.Return}, [2]string{methodExceptions, strings.Join(m.Exceptions, "\n")},
+		)})
+	}
+	return appendTable(b, methodsStyle, rows)
+}

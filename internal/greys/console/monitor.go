@@ -1,0 +1,190 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// monitorBlock reads the tables of a monitor: one at once that has no rows, then one for
+// each cycle, with a blank line below. Methods that were called before, and not in the
+// cycle, have no shortest and longest time.
+type monitorBlock struct {
+	*output
+	definite
+	table
+	state  tableState
+	headed bool
+	fields []monitorField
+	reply  greys.Statistics
+}
+
+// monitorField is what a column of the table says.
+type monitorField uint8
+
+const (
+	monitorOther monitorField = iota
+	monitorTime
+	monitorClass
+	monitorMethod
+	monitorTotal
+	monitorSuccess
+	monitorFail
+	monitorMean
+	monitorMin
+	monitorMax
+)
+
+var monitorFields = map[string]monitorField{
+	"TIMESTAMP": monitorTime, "CLASS": monitorClass, "METHOD": monitorMethod, "TOTAL": monitorTotal, "SUCCESS": monitorSuccess,
+	"FAIL": monitorFail, "AVG-RT(ms)": monitorMean, "MIN-RT(ms)": monitorMin, "MAX-RT(ms)": monitorMax,
+}
+
+func (b *monitorBlock) open() bool { return b.state != outside }
+
+func (b *monitorBlock) line(text []byte) error {
+	switch {
+	case b.state == outside:
+		b.state, b.headed, b.reply.Methods = atBorder, false, reused(b.reply.Methods)
+		return b.learn(text)
+	case b.state == inRow:
+		if !b.isBorder(text) {
+			return wrong("a border below a row of a monitor", text)
+		}
+		b.state = atBorder
+		return nil
+	case len(text) == 0 && b.headed:
+		b.complete()
+		return nil
+	}
+	b.state = inRow
+	if err := b.split(text); err != nil {
+		return err
+	}
+	if !b.headed {
+		b.headed = true
+		return b.head()
+	}
+	return b.row(text)
+}
+
+// complete gives the answer.
+func (b *monitorBlock) complete() {
+	b.state = outside
+	b.output.reply(&b.reply)
+}
+
+func (b *monitorBlock) end() error {
+	switch {
+	case b.state == outside:
+	case b.state == inRow || !b.headed:
+		return wrong("the rest of a monitor's table", nil)
+	default:
+		b.complete()
+	}
+	return nil
+}
+
+// head reads the names of the columns.
+func (b *monitorBlock) head() error {
+	b.fields = b.fields[:0]
+	needed := 0
+	for i := range b.cells {
+		f := monitorFields[string(b.left(i))]
+		b.fields = append(b.fields, f)
+		if f >= monitorTime && f <= monitorFail {
+			needed |= 1 << f
+		}
+	}
+	const all = 1<<(monitorFail+1) - 1<<monitorTime
+	if needed != all {
+		return wrong("the columns of a monitor: TIMESTAMP, CLASS, METHOD, TOTAL, SUCCESS, FAIL", nil)
+	}
+	return nil
+}
+
+// row reads one.
+func (b *monitorBlock) row(text []byte) error {
+	var m greys.MethodStatistics
+	var hasMin, hasMax, hasMean bool
+	for i, f := range b.fields {
+		value := b.left(i)
+		ok := true
+		switch f {
+		case monitorTime:
+			m.Time, ok = b.clock.at(value)
+		case monitorClass:
+			m.Class = b.names.of(value)
+		case monitorMethod:
+			m.Method = b.names.of(value)
+		case monitorTotal:
+			m.Calls, ok = count(value)
+		case monitorSuccess:
+			m.Succeeded, ok = count(value)
+		case monitorFail:
+			m.Failed, ok = count(value)
+		case monitorMean:
+			m.Mean, ok = milliseconds(value)
+			hasMean = true
+		case monitorMin:
+			m.Min, hasMin, ok = optional(value)
+		case monitorMax:
+			m.Max, hasMax, ok = optional(value)
+		}
+		if !ok {
+			return wrong(fmt.Sprintf("a row of a monitor with a value of its kind in column %d", i+1), text)
+		}
+	}
+	m.HasMean = hasMean && m.Calls > 0
+	if m.HasRange = hasMin && hasMax; !m.HasRange {
+		m.Min, m.Max = 0, 0
+	}
+	b.reply.Methods = append(b.reply.Methods, m)
+	return nil
+}
+
+// optional reads a time in milliseconds that may not be there.
+func optional(text []byte) (d time.Duration, has, ok bool) {
+	if len(text) == 0 {
+		return 0, false, true
+	}
+	d, ok = milliseconds(text)
+	return d, ok, ok
+}
+
+// AppendStatistics adds the table of a cycle, which has no rows for no methods.
+func AppendStatistics(b []byte, s *greys.Statistics) []byte {
+	rows := [][]string{{
+		"TIMESTAMP", "CLASS", "METHOD", "TOTAL", "SUCCESS", "FAIL", "FAIL-RATE", "AVG-RT(ms)", "MIN-RT(ms)", "MAX-RT(ms)",
+	}}
+	for _, m := range s.Methods {
+		var shortest, longest string
+		if m.HasRange {
+			shortest, longest = wholeMilliseconds(m.Min), wholeMilliseconds(m.Max)
+		}
+		rate := 0.0
+		if m.Calls > 0 {
+			rate = 100 * (float64(m.Failed) / float64(m.Calls))
+		}
+		rows = append(rows, []string{
+			m.Time.Format(timeLayout), m.Class, m.Method, strconv.FormatInt(m.Calls, 10), strconv.FormatInt(m.Succeeded, 10),
+			strconv.FormatInt(m.Failed, 10), fmt.Sprintf("%05.2f%%", rate), hundredths(m.Mean), shortest, longest,
+		})
+	}
+	style := tableStyle{columns: make([]column, len(rows[0])), padding: 1, bottom: true}
+	return append(appendTable(b, style, rows), '\n')
+}
+
+// hundredths is a time as "08.19", in milliseconds.
+func hundredths(d time.Duration) string {
+	return fmt.Sprintf("%05.2f", float64(d)/float64(time.Millisecond))
+}
+
+// simpleName is the last part of a qualified name.
+func simpleName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }

@@ -1,0 +1,88 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"io"
+	"net"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// pieces is a connection on which these come, one with each read, then nothing until a
+// deadline, which is there at once, and then the end.
+type pieces struct {
+	net.Conn
+	left     [][]byte
+	silences int
+}
+
+func (p *pieces) Read(into []byte) (int, error) {
+	for len(p.left) > 0 && len(p.left[0]) == 0 {
+		p.left = p.left[1:]
+	}
+	if len(p.left) > 0 {
+		n := copy(into, p.left[0])
+		p.left[0] = p.left[0][n:]
+		return n, nil
+	}
+	if p.silences++; p.silences > 1 {
+		return 0, io.EOF
+	}
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (p *pieces) Write(b []byte) (int, error)      { return len(b), nil }
+func (p *pieces) SetReadDeadline(time.Time) error  { return nil }
+func (p *pieces) SetWriteDeadline(time.Time) error { return nil }
+
+// answers are what a server says to a command, that draws this prompt, if it comes in these
+// pieces.
+func answers(command greys.Command, prompt string, config Config, cut ...[]byte) (replies []greys.Reply, err error) {
+	c := &conversation{connection: newConnection(&pieces{left: cut}, config.withDefaults()), running: true}
+	c.prompt = []byte(prompt)
+	err = c.ask([]byte("?"), command, func(r greys.Reply) { replies = append(replies, clone(r)) })
+	return replies, err
+}
+
+// clone is an answer that stays.
+func clone(r greys.Reply) greys.Reply {
+	copied := reflect.New(reflect.TypeOf(r).Elem())
+	copied.Elem().Set(cloneValue(reflect.ValueOf(r).Elem()))
+	return copied.Interface().(greys.Reply)
+}
+
+// cloneValue copies slices, of whatever depth. An empty one is nil.
+func cloneValue(v reflect.Value) reflect.Value {
+	copied := reflect.New(v.Type()).Elem()
+	copied.Set(v)
+	switch v.Kind() {
+	case reflect.Slice:
+		copied.SetZero()
+		for i := range v.Len() {
+			copied.Set(reflect.Append(copied, cloneValue(v.Index(i))))
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			break
+		}
+		for i := range v.NumField() {
+			copied.Field(i).Set(cloneValue(v.Field(i)))
+		}
+	}
+	return copied
+}
+
+func pattern(tb testing.TB, text string) greys.Pattern {
+	tb.Helper()
+	p, err := greys.NewPattern(text)
+	require.NoError(tb, err)
+	return p
+}

@@ -1,0 +1,170 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf16"
+)
+
+// column is how a column of a table is drawn.
+type column struct {
+	// width is how many UTF-16 units a line has at most; 0: as many as the longest has.
+	width int
+	// right has texts on the right side.
+	right bool
+}
+
+// tableStyle is how a table is drawn. It always has a border above.
+type tableStyle struct {
+	columns []column
+	// padding is how many spaces are on either side of a text.
+	padding int
+	bottom  bool // has a border below
+}
+
+// text is one as Java has it.
+type text []uint16
+
+// utf16Of is a text as it stands in a table, which has no tabs.
+func utf16Of(s string) text { return utf16.Encode([]rune(strings.ReplaceAll(s, "\t", "    "))) }
+
+// appendTable adds a table as the server draws it. A row has as many texts as there are
+// columns.
+func appendTable(b []byte, style tableStyle, rows [][]string) []byte {
+	cells := make([][][]text, len(rows))
+	widths := make([]int, len(style.columns))
+	for c, column := range style.columns {
+		widths[c] = column.width
+	}
+	for r, row := range rows {
+		cells[r] = make([][]text, len(row))
+		for c, s := range row {
+			units := utf16Of(s)
+			if style.columns[c].width > 0 {
+				units = wrapped(units, widths[c])
+			}
+			cells[r][c] = lines(units)
+			if style.columns[c].width == 0 {
+				for _, line := range cells[r][c] {
+					widths[c] = max(widths[c], len(line))
+				}
+			}
+		}
+	}
+	border := borderOf(widths, style.padding)
+	for _, row := range cells {
+		b = append(b, border...)
+		b = appendRow(b, style, widths, row)
+	}
+	if style.bottom && len(rows) > 0 {
+		b = append(b, border...)
+	}
+	return b
+}
+
+// borderOf is the line above and below rows.
+func borderOf(widths []int, padding int) string {
+	var line strings.Builder
+	for _, w := range widths {
+		if w > 0 {
+			line.WriteString("+" + strings.Repeat("-", w+2*padding))
+		}
+	}
+	return line.String() + "+\n"
+}
+
+// appendRow adds the lines of a row: as many as its longest cell has.
+func appendRow(b []byte, style tableStyle, widths []int, cells [][]text) []byte {
+	most := 0
+	for _, lines := range cells {
+		most = max(most, len(lines))
+	}
+	padding := strings.Repeat(" ", style.padding)
+	for i := range most {
+		for c, lines := range cells {
+			if widths[c] == 0 {
+				continue
+			}
+			var line text
+			if i < len(lines) {
+				line = lines[i]
+			}
+			fill := bytes.Repeat([]byte(" "), max(0, widths[c]-len(line)))
+			b = append(append(b, '|'), padding...)
+			if style.columns[c].right {
+				b = append(b, fill...)
+			}
+			b = append(b, encoded(line)...)
+			if !style.columns[c].right {
+				b = append(b, fill...)
+			}
+			b = append(b, padding...)
+		}
+		b = append(b, "|\n"...)
+	}
+	return b
+}
+
+// encoded is text as the server sends it: half a character is a question mark.
+func encoded(t text) string {
+	runes := utf16.Decode(t)
+	at := 0
+	for i, r := range runes {
+		if utf16.IsSurrogate(rune(t[at])) && r < beyondBMP {
+			runes[i] = '?'
+		}
+		at += max(1, utf16.RuneLen(r))
+	}
+	return string(runes)
+}
+
+// wrapped has a line break before each unit that would make a line longer than width. A line
+// break that stands there is no other.
+func wrapped(t text, width int) text {
+	var all text
+	in := 0
+	for _, u := range t {
+		if in == width {
+			in = 0
+			if all = append(all, '\n'); u == '\n' {
+				continue
+			}
+		}
+		if in++; u == '\n' {
+			in = 0
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+// lines are those of a text, as Java's Scanner finds them: the end of the last one is no
+// line.
+func lines(t text) (all []text) {
+	for begin, at := 0, 0; at <= len(t); at++ {
+		switch {
+		case at == len(t):
+			if begin < at {
+				all = append(all, t[begin:])
+			}
+		case isLineBreak(t[at]):
+			all = append(all, t[begin:at])
+			if t[at] == '\r' && at+1 < len(t) && t[at+1] == '\n' {
+				at++
+			}
+			begin = at + 1
+		}
+	}
+	return all
+}
+
+func isLineBreak(unit uint16) bool {
+	switch unit {
+	case '\n', '\r', '\u0085', '\u2028', '\u2029':
+		return true
+	}
+	return false
+}

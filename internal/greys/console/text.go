@@ -1,0 +1,186 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// wrong says what stands where something else is allowed. The decoder adds where.
+func wrong(expected string, got []byte) error {
+	const shown = 80
+	if len(got) > shown {
+		return &SyntaxError{Expected: expected, Got: fmt.Sprintf("%q and %d bytes more", got[:shown], len(got)-shown)}
+	}
+	return &SyntaxError{Expected: expected, Got: fmt.Sprintf("%q", got)}
+}
+
+// Bounds of the names that are kept, and of one of them.
+const (
+	maxNames     = 16 << 10
+	maxNameBytes = 1 << 20
+	maxName      = 1 << 10
+)
+
+// names are texts that came before, so that one that comes again costs no memory. They are
+// all forgotten when they are too many.
+type names struct {
+	known map[string]string
+	bytes int
+}
+
+// of is the text, which is valid UTF-8 then.
+func (n *names) of(text []byte) string {
+	if s, ok := n.known[string(text)]; ok {
+		return s
+	}
+	if len(text) == 0 {
+		return ""
+	}
+	if len(text) > maxName || !utf8.Valid(text) {
+		return validText(text)
+	}
+	if n.known == nil || len(n.known) >= maxNames || n.bytes+len(text) > maxNameBytes {
+		n.known, n.bytes = map[string]string{}, 0
+	}
+	s := string(text)
+	n.known[s] = s
+	n.bytes += len(s)
+	return s
+}
+
+// validText is text in which what is no UTF-8 is replaced.
+func validText(text []byte) string { return strings.ToValidUTF8(string(text), string(utf8.RuneError)) }
+
+// beyondBMP is the first character that Java needs two units for.
+const beyondBMP = 0x10000
+
+// units is how long text is as Java counts, which is how the server pads it: in UTF-16
+// units, whatever their width on a screen.
+func units(text []byte) (n int) {
+	if isASCII(text) {
+		return len(text)
+	}
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		text = text[size:]
+		if n++; r >= beyondBMP {
+			n++
+		}
+	}
+	return n
+}
+
+func isASCII(text []byte) bool {
+	const high = 0x8080808080808080
+	for ; len(text) >= 8; text = text[8:] {
+		if binary.LittleEndian.Uint64(text)&high != 0 {
+			return false
+		}
+	}
+	for _, c := range text {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// integer reads a whole number of at most 18 digits.
+func integer(text []byte) (n int64, ok bool) {
+	digits := bytes.TrimPrefix(text, []byte("-"))
+	const most = 18
+	if len(digits) == 0 || len(digits) > most {
+		return 0, false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if len(digits) < len(text) {
+		n = -n
+	}
+	return n, true
+}
+
+// count reads a whole number that is not negative.
+func count(text []byte) (n int64, ok bool) {
+	n, ok = integer(text)
+	return n, ok && n >= 0
+}
+
+// maxMilliseconds is the longest time that a time.Duration has.
+const maxMilliseconds = math.MaxInt64 / int64(time.Millisecond)
+
+// milliseconds reads a time in milliseconds, "08.19" or, by the server's language, "08,19".
+// One that is negative, since the server's clock was set back, is none.
+func milliseconds(text []byte) (d time.Duration, ok bool) {
+	whole, fraction := text, []byte(nil)
+	if point := bytes.IndexAny(text, ".,"); point >= 0 {
+		whole, fraction = text[:point], text[point+1:]
+	}
+	n, ok := integer(whole)
+	if !ok || n > maxMilliseconds-1 {
+		return 0, false
+	}
+	d = time.Duration(n) * time.Millisecond
+	for unit := time.Millisecond / 10; len(fraction) > 0; unit /= 10 {
+		if fraction[0] < '0' || fraction[0] > '9' {
+			return 0, false
+		}
+		d += time.Duration(fraction[0]-'0') * unit
+		fraction = fraction[1:]
+	}
+	if whole[0] == '-' {
+		return 0, true
+	}
+	return d, true
+}
+
+// timeLayout is how the server says times: yyyy-MM-dd HH:mm:ss.
+const timeLayout = "2006-01-02 15:04:05"
+
+// clock reads times in a zone. One that comes again costs nothing: many rows have the same.
+type clock struct {
+	zone *time.Location
+	last [len(timeLayout)]byte
+	time time.Time
+}
+
+// Years whose times fit in 64 bits as Unix nanoseconds.
+const firstYear, lastYear = 1970, 2261
+
+func (c *clock) at(text []byte) (t time.Time, ok bool) {
+	if len(text) != len(timeLayout) {
+		return time.Time{}, false
+	}
+	if bytes.Equal(text, c.last[:]) {
+		return c.time, true
+	}
+	t, err := time.ParseInLocation(timeLayout, string(text), c.zone)
+	if err != nil || t.Year() < firstYear || t.Year() > lastYear {
+		return time.Time{}, false
+	}
+	copy(c.last[:], text)
+	c.time = t
+	return t, true
+}
+
+func boolean(text []byte) (is, ok bool) {
+	switch string(text) {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
+}

@@ -47,8 +47,11 @@ type Config struct {
 	// ResourceAttributes are added to the resource; they win over the receiver's own.
 	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
 
-	// Timeout is how long connecting, and each answer that has to come, may take.
+	// Timeout is how long connecting, and sending a command, may take.
 	Timeout time.Duration `mapstructure:"timeout"`
+	// AnswerTimeout is how long an answer that has to come may take: the server changes
+	// classes before it gives one.
+	AnswerTimeout time.Duration `mapstructure:"answer_timeout"`
 	// Reconnect are the pauses before a server, or a command, is tried again.
 	Reconnect RetryConfig `mapstructure:"reconnect"`
 	// Limits bound what servers can make the receiver hold.
@@ -203,9 +206,10 @@ func createDefaultConfig() *Config {
 			Heartbeat: gp.DefaultHeartbeat, MaxUnanswered: gp.DefaultMaxUnanswered,
 			ProbeTimeout: gp.DefaultProbeTimeout, RecordsInterval: 10 * time.Second,
 		},
-		Timezone:  "UTC",
-		Timeout:   5 * time.Second,
-		Reconnect: RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
+		Timezone:      "UTC",
+		Timeout:       5 * time.Second,
+		AnswerTimeout: 30 * time.Second,
+		Reconnect:     RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
 		Limits: LimitsConfig{
 			MaxReplyBytes:      16 * mib,
 			MaxCommands:        32,

@@ -43,7 +43,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	}
 	want.Timezone, want.ServiceName = "Europe/Berlin", "all"
 	want.ResourceAttributes = map[string]any{"deployment.environment.name": "test"}
-	want.Timeout = 3 * time.Second
+	want.Timeout, want.AnswerTimeout = 3*time.Second, 4*time.Second
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
 		MaxReplyBytes: 65536, MaxCommands: 10, MaxMethods: 11, MaxInventory: 12, MaxTreeNodes: 13, MaxDetails: 14,
@@ -135,6 +135,7 @@ func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {
 		`timezone is "Mars": set it to a name such as`:  func(c *Config) { c.Timezone = "Mars" },
 		"resource_attributes":                           func(c *Config) { c.ResourceAttributes = map[string]any{"x": make(chan int)} },
 		"timeout is 0s":                                 func(c *Config) { c.Timeout = 0 },
+		"answer_timeout is 0s":                          func(c *Config) { c.AnswerTimeout = 0 },
 		"reconnect.max_interval is 1ms":                 func(c *Config) { c.Reconnect.MaxInterval = time.Millisecond },
 		"limits.max_reply_bytes is 1: set it to 65536":  func(c *Config) { c.Limits.MaxReplyBytes = 1 },
 		"limits.max_tree_nodes is 0":                    func(c *Config) { c.Limits.MaxTreeNodes = 0 },

@@ -143,7 +143,7 @@ func (s *server) console() *link {
 		Dial: s.dial,
 		Config: console.Config{
 			Zone: s.env.zone, MaxReplyBytes: config.Limits.MaxReplyBytes,
-			ConnectTimeout: config.Timeout, WriteTimeout: config.Timeout, AnswerTimeout: config.Timeout,
+			ConnectTimeout: config.Timeout, WriteTimeout: config.Timeout, AnswerTimeout: config.AnswerTimeout,
 			AbortTimeout: min(config.Timeout, config.ShutdownTimeout/4),
 		},
 	}

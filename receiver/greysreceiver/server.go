@@ -235,9 +235,9 @@ func (s *server) state() (processState, bool) {
 	}
 }
 
-// controlTimeout bounds a command that only asks, all of whose steps have a bound of their
-// own.
-func controlTimeout(config *Config) time.Duration { return 4 * config.Timeout }
+// controlTimeout bounds a command that ends by itself soon: the console connects for it, and
+// says another before it.
+func controlTimeout(config *Config) time.Duration { return config.Timeout + 2*config.AnswerTimeout }
 
 // control asks a command that ends by itself soon.
 func (a *attending) control(ctx context.Context, command greys.Command, each func(greys.Reply)) error {

@@ -34,6 +34,7 @@ func (c *Config) Validate() error {
 		zone,
 		setting.ResourceAttributes(c.ResourceAttributes),
 		setting.Timeout("timeout", c.Timeout),
+		setting.Timeout("answer_timeout", c.AnswerTimeout),
 		c.Reconnect.ValidateAs("reconnect", time.Hour),
 		c.Limits.validate(),
 		c.Retry.ValidateAs("retry", time.Minute),

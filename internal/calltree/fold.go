@@ -14,17 +14,45 @@ func (s *Store) Fold(from Origin, spans []Span) {
 	sv.threads.begin(from.Instance)
 	for len(spans) > 0 {
 		n := min(len(spans), len(s.hashes))
-		for i := range n {
-			key := spans[i].key()
-			s.hashes[i] = s.seen.hash(&key)
-		}
-		s.seen.warm(s.hashes[:n], s.settings.MaxPending)
-		for i := range n {
+		s.foldSome(sv, spans[:n], now)
+		spans = spans[n:]
+	}
+}
+
+// foldSome folds spans of which the hashes have room. Where callees come first it begins
+// with the last, so that they have their place at once instead of in a fragment.
+func (s *Store) foldSome(sv *service, spans []Span, now uint32) {
+	s.forgetSome(len(spans))
+	for i := range spans {
+		s.hashes[i] = s.seen.hash(spans[i].key())
+	}
+	s.seen.warm(s.hashes[:len(spans)])
+	if areCalleesFirst(spans) {
+		for i := len(spans) - 1; i >= 0; i-- {
 			s.makeRoom()
 			s.fold(sv, &spans[i], s.hashes[i], now)
 		}
-		spans = spans[n:]
+		return
 	}
+	for i := range spans {
+		s.makeRoom()
+		s.fold(sv, &spans[i], s.hashes[i], now)
+	}
+}
+
+// areCalleesFirst reports whether spans come when their calls end: then most often a caller
+// follows its last callee; or when they begin, where its first callee follows a caller.
+func areCalleesFirst(spans []Span) bool {
+	ends := 0
+	for i := 1; i < len(spans); i++ {
+		if spans[i-1].Parent == spans[i].ID {
+			ends++
+		}
+		if spans[i].Parent == spans[i-1].ID {
+			ends--
+		}
+	}
+	return ends > 0
 }
 
 // fold folds a span:
@@ -73,12 +101,12 @@ func (s *Store) take(t *tree, span *Span, hash uint32) (own uint32, first bool) 
 		return 0, true
 	}
 	key := span.key()
-	own, elsewhere := s.seen.find(hash, &key, t.number)
+	own, elsewhere := s.seen.find(hash, key, t.number)
 	if own != 0 && s.seen.spans[own].state == seenFolded {
 		return own, false
 	}
 	for elsewhere {
-		w := s.seen.waitingElsewhere(hash, &key, t.number)
+		w := s.seen.waitingElsewhere(hash, key, t.number)
 		if w == 0 {
 			break
 		}
@@ -92,19 +120,13 @@ func (s *Store) place(t *tree, span *Span, own, now uint32) (caller, parent uint
 	if !span.hasCaller() {
 		return 0, top
 	}
-	caller = s.callerOf(t, span)
-	switch key := span.caller(); {
-	case caller != 0:
-	case s.seen.cameElsewhere(s.seen.hash(&key), &key, t.number):
-		return 0, top
-	case key != span.key():
-		caller = s.seen.add(&seenSpan{
-			spanKey: key, tree: t.number, node: t.wait(), at: now, state: seenWaiting, hash: s.seen.hash(&key),
-		})
-		t.ref(s.seen.spans[caller].node)
+	key := span.caller()
+	if key != span.key() {
+		if caller = s.callerOf(t, key, now); caller == 0 {
+			return 0, top
+		}
 	}
-	s.lastCaller = caller
-	if caller == own || own != 0 && s.seen.spans[caller].state == seenFolded && t.isBelow(s.nodeOf(t, caller), s.seen.spans[own].node) {
+	if caller == 0 || own != 0 && s.seen.spans[caller].state == seenFolded && t.isBelow(s.nodeOf(t, caller), s.seen.spans[own].node) {
 		// It calls itself, or what it was called by: there is no such thing.
 		s.counters.ParentsNotSeen.Cycle++
 		return 0, t.child(top, labelMissing)
@@ -112,15 +134,30 @@ func (s *Store) place(t *tree, span *Span, own, now uint32) (caller, parent uint
 	return caller, s.nodeOf(t, caller)
 }
 
-// callerOf is the caller if it came, or others wait for it. Often it is that of the span
-// before.
-func (s *Store) callerOf(t *tree, span *Span) uint32 {
-	key := span.caller()
+// callerOf is the caller if it came, or is waited for from now on; 0: it came in another
+// service. Often it is that of the span before.
+func (s *Store) callerOf(t *tree, key spanKey, now uint32) uint32 {
 	if last := &s.seen.spans[s.lastCaller]; last.spanKey == key && last.tree == t.number && last.state != seenFree {
 		return s.lastCaller
 	}
-	caller, _ := s.seen.find(s.seen.hash(&key), &key, t.number)
+	hash := s.seen.hash(key)
+	caller, elsewhere := s.seen.find(hash, key, t.number)
+	if caller == 0 {
+		if elsewhere && s.seen.cameElsewhere(hash, key, t.number) {
+			return 0
+		}
+		caller = s.wait(t, key, hash, now)
+	}
+	s.lastCaller = caller
 	return caller
+}
+
+// wait has a span waited for.
+func (s *Store) wait(t *tree, key spanKey, hash, now uint32) uint32 {
+	n := s.seen.add(key, hash, t.number, seenWaiting, now)
+	s.seen.spans[n].node = t.wait()
+	t.ref(s.seen.spans[n].node)
+	return n
 }
 
 // nodeOf is the node of a span that was seen.
@@ -158,7 +195,7 @@ func (s *Store) count(t *tree, span *Span, own, parent, function uint32, took in
 	if t.nodes[n].label.mark() == Folded {
 		v.total = 0 // it is in that of the path that was folded
 	}
-	t.add(n, v)
+	t.add(n, &v)
 	return n
 }
 
@@ -189,7 +226,8 @@ func (s *Store) remember(t *tree, span *Span, own, n uint32, took int64, hash, n
 		s.seen.touch(own, seenFolded, now)
 	case span.ID != (SpanID{}):
 		t.ref(n)
-		s.seen.add(&seenSpan{spanKey: span.key(), own: took, tree: t.number, node: n, at: now, state: seenFolded, hash: hash, epoch: s.epoch})
+		seen := &s.seen.spans[s.seen.add(span.key(), hash, t.number, seenFolded, now)]
+		seen.own, seen.node, seen.epoch = took, n, s.epoch
 	}
 }
 

@@ -5,6 +5,7 @@ package calltree
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,6 +67,28 @@ func treeOf(t *testing.T, s *Store, service string) string {
 		return "none"
 	}
 	return strings.TrimSuffix(strings.ReplaceAll(lines(paths(t, snapshot.Nodes)), "\n", "; "), "; ")
+}
+
+// However often a path is called, what comes together with its callers takes no nodes of its
+// own, in whatever order.
+func TestCalleesThatComeWithTheirCallersAreGivenTheirPlaceAtOnce(t *testing.T) {
+	const calls = 100
+	ends := make([]Span, 0, 2*calls)
+	for i := range calls {
+		trace, caller := traceID(i), spanID(1)
+		ends = append(ends,
+			Span{Trace: trace, ID: spanID(2), ParentTrace: trace, Parent: caller, Function: "callee"},
+			Span{Trace: trace, ID: caller, Function: "caller"})
+	}
+	starts := slices.Clone(ends)
+	slices.Reverse(starts)
+	for _, spans := range [][]Span{ends, starts} {
+		s := NewStore(settings())
+		s.Fold(Origin{Service: "s"}, spans)
+		check(t, s)
+		require.Equal(t, "caller: 100 calls, 0 errors, total 0, self 0; caller/callee: 100 calls, 0 errors, total 0, self 0", treeOf(t, s, "s"))
+		require.Len(t, s.tree("s", Calls).nodes, 3, "the top, and one of each path")
+	}
 }
 
 func TestWhatBecomesOfSpans(t *testing.T) {

@@ -102,7 +102,7 @@ func (m *model) tree(service string, from int) map[string]values {
 			v.errors = 1
 		}
 		sum := tree[m.path(i)]
-		sum.add(v)
+		sum.add(&v)
 		tree[m.path(i)] = sum
 	}
 	return tree

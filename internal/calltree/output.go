@@ -28,7 +28,7 @@ func (s *Store) Snapshot(service string, kind Kind) (Snapshot, bool) {
 func (t *tree) copy() *tree {
 	return &tree{
 		nodes: slices.Clone(t.nodes), free: t.free, seed: t.seed, used: &usage{},
-		children:  index{slots: slices.Clone(t.children.slots), used: t.children.used},
+		children:  index{buckets: slices.Clone(t.children.buckets), used: t.children.used},
 		functions: functions{all: slices.Clone(t.functions.all), used: &usage{}},
 	}
 }

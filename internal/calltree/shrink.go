@@ -33,7 +33,20 @@ func (s *Store) forgetOldest() {
 	s.giveUp(s.seen.lists[seenWaiting].first)
 }
 
+// forgetSome makes room for so many spans at once, but not for a large part of all: what it
+// takes to forget one is most often waiting for memory, which many can do together.
+func (s *Store) forgetSome(spans int) {
+	room := min(spans, s.settings.MaxPending/forgetPart)
+	least := s.settings.MaxPending - room
+	s.seen.warmOldest(s.seen.total() - least)
+	for s.seen.total() > least && s.seen.count(seenFolded) > 0 {
+		s.forgetOldest()
+	}
+}
+
 const (
+	// forgetPart is what part of what is remembered may be forgotten at once.
+	forgetPart = 16
 	// shrinkBy is what part of a bound is made free at once, so that it is seldom done.
 	shrinkBy = 10
 	// waitingPart is what part of all nodes may be those that wait; half as many are left.

@@ -61,8 +61,11 @@ func checkSeen(t testing.TB, s *Store, refs []map[uint32]uint32) {
 			refs[span.tree][span.node]++
 			found, _ := s.seen.find(s.seen.hash(span.spanKey), span.spanKey, span.tree)
 			require.Equal(t, n, found)
-			node := s.trees[span.tree].nodes[span.node].state
-			require.Equal(t, seenState(state) == seenWaiting, node == stateWaiting, "node of state %d", node)
+			node := &s.trees[span.tree].nodes[span.node]
+			require.Equal(t, seenState(state) != seenFolded, node.state == stateWaiting, "node of state %d", node.state)
+			if node.state == stateWaiting {
+				require.Equal(t, map[seenState]label{seenWaiting: labelMissing, seenElsewhere: labelAtTop}[span.state], node.label)
+			}
 		}
 		require.Equal(t, last, l.last)
 		require.Equal(t, l.count, count)

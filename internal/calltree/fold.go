@@ -58,10 +58,10 @@ func areCalleesFirst(spans []Span) bool {
 // fold folds a span:
 //
 //  1. What is seen of it is found: it came before, then it is ignored; or what it called
-//     did, and waits. What waits in trees of other services has its caller there: it goes
-//     to the top of its tree.
-//  2. So is its caller's node: the top where there is no caller, or it came in another
-//     service; a node that waits where the caller has not come.
+//     did, and waits. What waits for it in trees of other services is known to be at the
+//     top there, unless they have a span of that ID, too.
+//  2. So is its caller's node: the top where there is no caller; a node that waits where
+//     the caller has not come.
 //  3. What waited for the span is hung below its caller, under its name; or the node is
 //     there or made.
 //  4. The call is counted. Its own time is what it took without what it called, if that
@@ -105,14 +105,20 @@ func (s *Store) take(t *tree, span *Span, hash uint32) (own uint32, first bool) 
 	if own != 0 && s.seen.spans[own].state == seenFolded {
 		return own, false
 	}
-	for elsewhere {
-		w := s.seen.waitingElsewhere(hash, key, t.number)
-		if w == 0 {
-			break
-		}
-		s.settle(w, top)
+	if elsewhere {
+		s.cameHere(t, key, hash)
 	}
 	return own, true
+}
+
+// cameHere tells those that wait in other trees for a span that it came here.
+func (s *Store) cameHere(t *tree, key spanKey, hash uint32) {
+	for n, at := s.seen.index.next(hash, 0); n != 0; n, at = s.seen.index.next(hash, at) {
+		if span := &s.seen.spans[n]; span.spanKey == key && span.tree != t.number && span.state == seenWaiting {
+			s.trees[span.tree].nodes[span.node].label = labelAtTop
+			s.seen.touch(n, seenElsewhere, span.at)
+		}
+	}
 }
 
 // place is the caller, or 0, and the node that the span's is below.
@@ -120,11 +126,8 @@ func (s *Store) place(t *tree, span *Span, own, now uint32) (caller, parent uint
 	if !span.hasCaller() {
 		return 0, top
 	}
-	key := span.caller()
-	if key != span.key() {
-		if caller = s.callerOf(t, key, now); caller == 0 {
-			return 0, top
-		}
+	if key := span.caller(); key != span.key() {
+		caller = s.callerOf(t, key, now)
 	}
 	if caller == 0 || own != 0 && s.seen.spans[caller].state == seenFolded && t.isBelow(s.nodeOf(t, caller), s.seen.spans[own].node) {
 		// It calls itself, or what it was called by: there is no such thing.
@@ -134,8 +137,8 @@ func (s *Store) place(t *tree, span *Span, own, now uint32) (caller, parent uint
 	return caller, s.nodeOf(t, caller)
 }
 
-// callerOf is the caller if it came, or is waited for from now on; 0: it came in another
-// service. Often it is that of the span before.
+// callerOf is the caller, which came, or is waited for from now on. Often it is that of the
+// span before.
 func (s *Store) callerOf(t *tree, key spanKey, now uint32) uint32 {
 	if last := &s.seen.spans[s.lastCaller]; last.spanKey == key && last.tree == t.number && last.state != seenFree {
 		return s.lastCaller
@@ -143,19 +146,20 @@ func (s *Store) callerOf(t *tree, key spanKey, now uint32) uint32 {
 	hash := s.seen.hash(key)
 	caller, elsewhere := s.seen.find(hash, key, t.number)
 	if caller == 0 {
-		if elsewhere && s.seen.cameElsewhere(hash, key, t.number) {
-			return 0
-		}
-		caller = s.wait(t, key, hash, now)
+		caller = s.wait(t, key, hash, now, elsewhere && s.seen.cameElsewhere(hash, key, t.number))
 	}
 	s.lastCaller = caller
 	return caller
 }
 
-// wait has a span waited for.
-func (s *Store) wait(t *tree, key spanKey, hash, now uint32) uint32 {
-	n := s.seen.add(key, hash, t.number, seenWaiting, now)
-	s.seen.spans[n].node = t.wait()
+// wait has a span waited for, which may have come in another service.
+func (s *Store) wait(t *tree, key spanKey, hash, now uint32, cameElsewhere bool) uint32 {
+	state, l := seenWaiting, labelMissing
+	if cameElsewhere {
+		state, l = seenElsewhere, labelAtTop
+	}
+	n := s.seen.add(key, hash, t.number, state, now)
+	s.seen.spans[n].node = t.wait(l)
 	t.ref(s.seen.spans[n].node)
 	return n
 }
@@ -204,8 +208,8 @@ func (s *Store) called(t *tree, caller, node uint32, took int64, now uint32) {
 	span := &s.seen.spans[caller]
 	before := max(0, span.own)
 	span.own = plus(span.own, -took)
-	if span.state == seenWaiting {
-		s.seen.touch(caller, seenWaiting, now)
+	if span.state != seenFolded {
+		s.seen.touch(caller, span.state, now)
 	} else if less := before - max(0, span.own); less > 0 {
 		t.lose(node, less, span.epoch)
 	}
@@ -231,25 +235,16 @@ func (s *Store) remember(t *tree, span *Span, own, n uint32, took int64, hash, n
 	}
 }
 
-// settle gives what waits for a span its place, without it.
-func (s *Store) settle(n, below uint32) {
-	span := &s.seen.spans[n]
-	t, node := s.trees[span.tree], span.node
-	t.merge(node, below)
-	t.unref(node)
-	t.prune(below)
-	s.seen.forget(n)
-}
-
-// giveUp settles what waits for a span that doesn't come.
-func (s *Store) giveUp(n uint32) {
-	s.settle(n, s.trees[s.seen.spans[n].tree].child(top, labelMissing))
-}
-
-// forget forgets a span that came.
+// forget forgets a span that was seen. What waits for it gets its place without it.
 func (s *Store) forget(n uint32) {
 	span := &s.seen.spans[n]
-	s.trees[span.tree].unref(span.node)
+	t, node := s.trees[span.tree], span.node
+	if span.state != seenFolded {
+		below := t.without(node)
+		t.merge(node, below)
+		t.prune(below)
+	}
+	t.unref(node)
 	s.seen.forget(n)
 }
 
@@ -261,12 +256,13 @@ func (s *Store) expire(now uint32) {
 	s.expired = now
 	patience := uint32(s.settings.PendingTimeout.Seconds())
 	old := func(n uint32) bool { return n != 0 && now-s.seen.spans[n].at > patience }
-	for n := s.seen.lists[seenWaiting].first; old(n); n = s.seen.lists[seenWaiting].first {
-		s.counters.ParentsNotSeen.Timeout++
-		s.giveUp(n)
-	}
-	for n := s.seen.lists[seenFolded].first; old(n); n = s.seen.lists[seenFolded].first {
-		s.forget(n)
+	for state := seenFolded; state < seenStates; state++ {
+		for n := s.seen.oldest(state); old(n); n = s.seen.oldest(state) {
+			if state == seenWaiting {
+				s.counters.ParentsNotSeen.Timeout++
+			}
+			s.forget(n)
+		}
 	}
 	s.compact()
 }

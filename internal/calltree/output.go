@@ -62,13 +62,13 @@ func (t *tree) tell() []Node {
 	return teller.nodes
 }
 
-// settleAll puts all that waits below the node [MissingParent], which is as large as what
-// it has together.
+// settleAll puts all that waits where it is without what it waits for: most of it below the
+// node [MissingParent], which is as large as what it has together.
 func (t *tree) settleAll() {
 	missing := t.child(top, labelMissing)
 	for i := range t.nodes {
 		if t.nodes[i].state == stateWaiting {
-			t.merge(uint32(i), missing)
+			t.merge(uint32(i), t.without(uint32(i)))
 		}
 	}
 	at := &t.nodes[missing]

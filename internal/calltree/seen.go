@@ -19,8 +19,8 @@ func newSpanKey(trace *TraceID, id *SpanID) spanKey {
 	}
 }
 
-// seenSpan is a span that was seen: because it came, or because another says that it was
-// called by it. In the second case there is one for each tree that callees are in.
+// seenSpan is a span that was seen in a tree: because it came, or because another says that it
+// was called by it. Two services can have spans of one ID, as Zipkin's clients and servers do.
 type seenSpan struct {
 	spanKey
 	// own is the time of the call without its callees', which is negative where they took
@@ -48,6 +48,9 @@ const (
 	seenFolded
 	// seenWaiting: callees came.
 	seenWaiting
+	// seenElsewhere: callees came, and it came in another service. Its own may have one of
+	// that ID, too; until it comes they are at the top.
+	seenElsewhere
 	seenStates
 )
 
@@ -97,7 +100,7 @@ func (s *seen) warm(hashes []uint32) {
 
 // warmOldest is warm for so many of the oldest spans that came.
 func (s *seen) warmOldest(spans int) {
-	n := s.lists[seenFolded].first
+	n := s.oldest(seenFolded)
 	for range spans {
 		if n == 0 {
 			return
@@ -122,23 +125,14 @@ func (s *seen) find(hash uint32, k spanKey, tree uint32) (n uint32, elsewhere bo
 	return n, elsewhere
 }
 
-// waitingElsewhere is one that waits in another tree, or 0.
-func (s *seen) waitingElsewhere(hash uint32, k spanKey, tree uint32) uint32 {
-	return s.elsewhere(hash, k, tree, seenWaiting)
-}
-
 // cameElsewhere reports whether the span came in another tree.
 func (s *seen) cameElsewhere(hash uint32, k spanKey, tree uint32) bool {
-	return s.elsewhere(hash, k, tree, seenFolded) != 0
-}
-
-func (s *seen) elsewhere(hash uint32, k spanKey, tree uint32, state seenState) uint32 {
 	for n, at := s.index.next(hash, 0); n != 0; n, at = s.index.next(hash, at) {
-		if span := &s.spans[n]; span.spanKey == k && span.tree != tree && span.state == state {
-			return n
+		if span := &s.spans[n]; span.spanKey == k && span.tree != tree && span.state == seenFolded {
+			return true
 		}
 	}
-	return 0
+	return false
 }
 
 // add adds a span of a tree that isn't there, touched now, a second. Its node and its time are
@@ -178,6 +172,9 @@ func (s *seen) touch(n uint32, state seenState, now uint32) {
 	span.state, span.at = state, now
 	s.link(n)
 }
+
+// oldest is the span in a state that was touched longest ago, or 0.
+func (s *seen) oldest(state seenState) uint32 { return s.lists[state].first }
 
 // count is how many spans are in a state.
 func (s *seen) count(state seenState) int { return s.lists[state].count }

@@ -70,6 +70,10 @@ var (
 	labelFolded  = newLabel(0, Folded)
 )
 
+// labelAtTop is that of a node that waits, and of which the children are at the top until
+// what it waits for comes. Those of others, labelMissing, are below the node of that label.
+const labelAtTop = label(0)
+
 // state is what a node is.
 type state uint32
 
@@ -129,11 +133,20 @@ func (t *tree) child(parent uint32, l label) uint32 {
 	return n
 }
 
-// wait is a new node that waits.
-func (t *tree) wait() uint32 {
+// wait is a new node that waits, of labelMissing or labelAtTop.
+func (t *tree) wait(l label) uint32 {
 	n := t.newNode()
-	t.nodes[n].state = stateWaiting
+	t.nodes[n].state, t.nodes[n].label = stateWaiting, l
 	return n
+}
+
+// without is what the children of a node that waits are below as long as what it waits for
+// has not come.
+func (t *tree) without(waiting uint32) uint32 {
+	if t.nodes[waiting].label == labelAtTop {
+		return top
+	}
+	return t.child(top, labelMissing)
 }
 
 func (t *tree) newNode() uint32 {

@@ -65,7 +65,7 @@ func (t *tree) compact() (nodes, functions []uint32) {
 		at.parent, at.first, at.next, at.prev = nodes[at.parent], nodes[at.first], nodes[at.next], nodes[at.prev]
 		at.label = newLabel(functions[at.label.function()], at.label.mark())
 		if i != top && at.state == statePlaced {
-			t.children.add(t.hash(at.parent, at.label), uint32(i))
+			t.children.add(t.hashOf(uint32(i)), uint32(i), t)
 		}
 	}
 	for _, w := range t.windows {
@@ -82,15 +82,15 @@ func (t *tree) compact() (nodes, functions []uint32) {
 func (f *functions) compact() (numbers []uint32) {
 	numbers = make([]uint32, len(f.all))
 	used := make([]function, 1, len(f.all)-len(f.free))
-	byName := make(map[string]uint32, cap(used))
+	f.byName = index{}
 	for i, fn := range f.all {
 		if i > 0 && fn.refs > 0 {
 			numbers[i] = uint32(len(used))
-			byName[fn.name] = numbers[i]
+			f.byName.add(fn.hash, numbers[i], f)
 			used = append(used, fn)
 		}
 	}
 	used[0] = f.all[0]
-	f.all, f.numbers, f.free = used, byName, nil
+	f.all, f.free = used, nil
 	return numbers
 }

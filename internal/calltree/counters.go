@@ -65,7 +65,7 @@ func (s *Store) Usage() Usage {
 	defer s.mu.Unlock()
 	return Usage{
 		Services: len(s.services), Nodes: s.used.nodes, NameBytes: s.used.names,
-		Waiting: s.seen.count(seenWaiting), Remembered: s.seen.count(seenFolded),
+		Waiting: s.seen.count(seenWaiting), Remembered: s.seen.total() - s.seen.count(seenWaiting),
 		Kept: len(s.kept.spans), Windows: s.windows,
 	}
 }

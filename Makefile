@@ -18,7 +18,7 @@ CONFIG ?= config/standalone.yaml
 # with -short. What a test makes smaller or leaves out then, it does without the race detector too.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
-	./internal/rbkitserver/... ./internal/zmtp/... ./internal/calltree/...
+	./internal/rbkitserver/... ./internal/greys/... ./internal/greysserver/... ./internal/zmtp/... ./internal/calltree/...
 
 # What of them has no goroutines: generated code, and the rules of pairing.
 NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest|pairing)$$

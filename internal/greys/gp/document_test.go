@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -159,7 +160,7 @@ func TestRepliesAreReadAsTheyStandInTheDocument(t *testing.T) {
 
 // decoded are the answers that data hold.
 func decoded(command greys.Command, data []byte) (replies []greys.Reply, tolerated bool, err error) {
-	d := newDecoder(time.UTC, DefaultMaxTolerated)
+	d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
 	tolerated, err = d.decode(command, data, func(r greys.Reply) { replies = append(replies, kept(r)) })
 	return replies, tolerated, err
 }

@@ -211,8 +211,8 @@ func (s *Server) attend(l *life, conn net.Conn) {
 	stop := context.AfterFunc(l.over, func() { _ = conn.Close() })
 	defer stop()
 	defer func() { _ = conn.Close() }()
-	leave := l.join(conn)
-	defer leave()
+	id := l.join(conn)
+	defer l.leave(id)
 	first, protocol := []byte(nil), s.options.Protocol
 	if protocol == Both {
 		var err error
@@ -222,7 +222,9 @@ func (s *Server) attend(l *life, conn net.Conn) {
 	}
 	if protocol == GP {
 		s.attendGP(l, conn, first)
+		return
 	}
+	s.attendConsole(l, conn, id, first)
 }
 
 // listen waits for the first byte, which says the protocol: the high one of a version of GP
@@ -241,16 +243,18 @@ func (s *Server) listen(conn net.Conn) (first []byte, p Protocol, err error) {
 	return first, Console, nil
 }
 
-// join adds a connection to the sessions, until it leaves.
-func (l *life) join(conn net.Conn) (leave func()) {
+// join adds a connection to the sessions, and gives its ID.
+func (l *life) join(conn net.Conn) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lastSession++
-	id := l.lastSession
-	l.sessions[id] = session{from: conn.RemoteAddr().String(), to: conn.LocalAddr().String()}
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.sessions, id)
-	}
+	l.sessions[l.lastSession] = session{from: conn.RemoteAddr().String(), to: conn.LocalAddr().String()}
+	return l.lastSession
+}
+
+// leave takes it out of them.
+func (l *life) leave(id int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sessions, id)
 }

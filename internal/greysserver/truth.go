@@ -43,6 +43,8 @@ type Truth struct {
 	Trees, Stacks, Records int64
 	// Missed are those that a client was too slow for.
 	Missed int64
+	// LostLines are those that consoles were sent while a command ran.
+	LostLines int64
 	// Recorded is how many calls were recorded.
 	Recorded int64
 	// Resets is how many classes were reset, and Enhanced how many have something in them that

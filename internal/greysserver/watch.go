@@ -32,6 +32,8 @@ type event struct {
 	call   call
 	thread greys.Thread
 	record greys.Record
+	// last says that no more follow.
+	last bool
 }
 
 // maxEvents is how many may wait for a client.
@@ -83,6 +85,7 @@ func (w *watch) see(l *life, c call, count Count, of greys.Thread, r *record) (m
 	if r != nil {
 		e.record = r.Record
 	}
+	e.last = w.left == 1
 	select {
 	case w.events <- e:
 	default:

@@ -75,8 +75,8 @@ func (o *object) class(c *greys.Class) {
 		o.key("detail")
 		o.within("{}", func() {
 			o.text("code-source", c.CodeSource)
-			for _, k := range kinds {
-				o.truth(k.member, slices.Contains(c.Kinds, k.kind))
+			for _, kind := range kinds {
+				o.truth("is-"+kind, slices.Contains(c.Kinds, kind))
 			}
 			o.text("modifier", c.Modifier)
 			o.texts("annotations", c.Annotations)

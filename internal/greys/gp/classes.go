@@ -61,24 +61,16 @@ func (d *decoder) readClassDetail(c *greys.Class, key []byte) {
 	}
 }
 
-// kinds are what a class may be, each with its member of a detail.
-var kinds = [...]struct{ member, kind string }{
-	{"is-interface", "interface"},
-	{"is-annotation", "annotation"},
-	{"is-enum", "enum"},
-	{"is-anonymous-class", "anonymous"},
-	{"is-array", "array"},
-	{"is-local-class", "local"},
-	{"is-member-class", "member"},
-	{"is-primitive", "primitive"},
-	{"is-synthetic", "synthetic"},
+// kinds are what a class may be. Members of a detail say so with "is-" before them.
+var kinds = [...]string{
+	"interface", "annotation", "enum", "anonymous-class", "array", "local-class", "member-class", "primitive", "synthetic",
 }
 
 // kindOf is the kind that a member says; empty: none.
 func kindOf(member []byte) string {
-	for _, k := range kinds {
-		if string(member) == k.member {
-			return k.kind
+	for _, kind := range kinds {
+		if string(member) == "is-"+kind {
+			return kind
 		}
 	}
 	return ""

@@ -12,16 +12,16 @@ import (
 )
 
 // Run asks, and calls each for every answer in order, until the server says that there are
-// no more: nil. Otherwise the error has the peer and the command: ctx's, where it ended first
-// (the server is not told, which GP has no way for: what it goes on to send is ignored); a
-// *CodeError, or greys.ErrUnsupported where GP, or Config.Codes, has no such request;
+// no more: nil; or until ctx ends: ctx's error (the server is not told, which GP has no way
+// for: what it goes on to send is ignored). Otherwise the error has the peer and the command:
+// a *CodeError, or greys.ErrUnsupported where GP, or Config.Codes, has no such request;
 // ErrTooSlow, ErrTooMany; a *ProtocolError, where the last reply was not understood, or was
 // none where there has to be one; or what ended the connection. An answer is valid until
 // each returns. Somebody has to Serve.
 func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
 	err := c.run(ctx, command, each)
-	if err == nil {
-		return nil
+	if err == nil || err == ctx.Err() {
+		return err
 	}
 	return fmt.Errorf("GP server %v, %s: %w", c.conn.RemoteAddr(), nameOf(command), err)
 }

@@ -4,6 +4,7 @@
 package greysserver
 
 import (
+	"bufio"
 	"context"
 	"net"
 	"strings"
@@ -24,9 +25,13 @@ const short = 5 * time.Millisecond
 type terminal struct {
 	t *testing.T
 	net.Conn
+	in *bufio.Reader
 }
 
-func (p *played) terminal() *terminal { return &terminal{p.t, p.dial()} }
+func (p *played) terminal() *terminal {
+	conn := p.dial()
+	return &terminal{p.t, conn, bufio.NewReader(conn)}
+}
 
 // say sends bytes.
 func (c *terminal) say(text string) {
@@ -39,11 +44,10 @@ func (c *terminal) say(text string) {
 func (c *terminal) until(what string) string {
 	c.t.Helper()
 	var all strings.Builder
-	buffer := make([]byte, 1)
 	for !strings.HasSuffix(all.String(), what) {
-		n, err := c.Read(buffer)
+		b, err := c.in.ReadByte()
 		require.NoError(c.t, err, "after %q", &all)
-		all.Write(buffer[:n])
+		all.WriteByte(b)
 	}
 	return all.String()
 }
@@ -95,7 +99,7 @@ func TestASessionThatIsSilentIsTimedOut(t *testing.T) {
 	c.say(eot)
 	c.until(eot)
 	assert.Equal(t, "Session timed out.\n", c.until("\n"))
-	_, err := c.Read(make([]byte, 1))
+	_, err := c.in.Read(make([]byte, 1))
 	require.Error(t, err)
 }
 
@@ -121,7 +125,7 @@ func TestTheConsoleTellsOfEveryCall(t *testing.T) {
 	end()
 	require.ErrorIs(t, <-over, context.Canceled)
 	assert.Equal(t, calls(p.truth().Told), h.all())
-	assert.Greater(t, sum(h.all()).Calls, int64(2000))
+	assert.Greater(t, h.all().Sum().Calls, int64(2000))
 	assert.Equal(t, greys.Affected{Classes: 10, Methods: 100}, h.affected)
 }
 
@@ -201,7 +205,7 @@ func assertEnds(t *testing.T, c *terminal) {
 	t.Helper()
 	buffer := make([]byte, 1<<10)
 	for {
-		if _, err := c.Read(buffer); err != nil {
+		if _, err := c.in.Read(buffer); err != nil {
 			require.NotErrorIs(t, err, context.DeadlineExceeded)
 			assert.NotContains(t, err.Error(), "timeout")
 			return
@@ -214,7 +218,7 @@ func TestASilentConsoleSaysNothing(t *testing.T) {
 	c := p.terminal()
 	c.say("version\n")
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
-	n, err := c.Read(make([]byte, 1))
+	n, err := c.in.Read(make([]byte, 1))
 	assert.Zero(t, n)
 	require.ErrorContains(t, err, "timeout")
 }

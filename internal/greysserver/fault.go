@@ -73,8 +73,9 @@ func (s *Server) nextFault() Fault {
 	}
 	n := s.replies.Add(1)
 	every := int64(s.options.FaultEvery)
-	if n%every != 0 {
+	before := n/every - 1
+	if n%every != 0 || s.options.FaultTimes > 0 && before >= int64(s.options.FaultTimes) {
 		return ""
 	}
-	return s.options.Faults[(n/every-1)%int64(len(s.options.Faults))]
+	return s.options.Faults[before%int64(len(s.options.Faults))]
 }

@@ -78,11 +78,11 @@ func TestAMonitorIsToldOfEveryCall(t *testing.T) {
 	eventually(t, func() bool { return h.told() > rested+1 }, "a cycle that began after them")
 	truth := p.truth()
 	assert.Equal(t, calls(truth.Told), h.all())
-	assert.Greater(t, sum(truth.Told).Calls, int64(2000))
+	assert.Greater(t, truth.Told.Sum().Calls, int64(2000))
 	end()
 	require.ErrorIs(t, <-over, context.Canceled)
 	assert.Equal(t, greys.Affected{Classes: 10, Methods: 100}, h.affected)
-	assert.Greater(t, sum(p.truth().Made).Calls, int64(2000), "callees count")
+	assert.Greater(t, p.truth().Made.Sum().Calls, int64(2000), "callees count")
 	assert.Equal(t, int64(10), p.truth().Enhanced)
 
 	var reset greys.Affected
@@ -91,13 +91,6 @@ func TestAMonitorIsToldOfEveryCall(t *testing.T) {
 	truth = p.truth()
 	assert.Zero(t, truth.Enhanced)
 	assert.Equal(t, int64(10), truth.Resets)
-}
-
-func sum(of Counts) (all Count) {
-	for _, c := range of {
-		all.add(c)
-	}
-	return all
 }
 
 func TestProgramsAreTheSameByTheSameSeed(t *testing.T) {
@@ -109,7 +102,7 @@ func TestProgramsAreTheSameByTheSameSeed(t *testing.T) {
 	one := made(1)
 	assert.Equal(t, one, made(1))
 	assert.NotEqual(t, one, made(2))
-	all := sum(one)
+	all := one.Sum()
 	assert.Greater(t, all.Calls, int64(500))
 	assert.InDelta(t, 0.2, float64(all.Failed)/float64(all.Calls), 0.1)
 	assert.NotZero(t, all.Time)
@@ -168,8 +161,8 @@ func TestAResetTakesClassesFromOthers(t *testing.T) {
 	require.NoError(t, c.Run(t.Context(), greys.ResetCommand{Class: pattern(t, one.Class)}, func(greys.Reply) {}))
 	after := all.told()
 	eventually(t, func() bool { return all.told() > after+1 }, "a cycle that began after it")
-	before, others := all.all()[one].Calls, sum(all.all()).Calls
-	eventually(t, func() bool { return sum(all.all()).Calls > others+1000 }, "others are seen")
+	before, others := all.all()[one].Calls, all.all().Sum().Calls
+	eventually(t, func() bool { return all.all().Sum().Calls > others+1000 }, "others are seen")
 	assert.Equal(t, before, all.all()[one].Calls)
 	end()
 	require.ErrorIs(t, <-over, context.Canceled)

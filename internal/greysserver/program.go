@@ -119,7 +119,8 @@ func (o ProgramOptions) classOf(m method) int { return int(m) / o.Methods }
 // MethodName names a method.
 type MethodName struct{ Class, Method string }
 
-func (n MethodName) String() string { return n.Class + "." + n.Method }
+// MarshalText gives the qualified name.
+func (n MethodName) MarshalText() ([]byte, error) { return []byte(n.Class + "." + n.Method), nil }
 
 func (o ProgramOptions) nameOf(m method) MethodName {
 	return MethodName{className(o.classOf(m)), fmt.Sprintf("operation%d", int(m)%o.Methods)}

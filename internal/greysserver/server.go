@@ -55,9 +55,9 @@ type Options struct {
 	// WriteTimeout is how long a client may take nothing; default 10 s.
 	WriteTimeout time.Duration
 	// Faults are what goes wrong, one after another, each after FaultEvery replies, those to
-	// heartbeats included.
-	Faults     []Fault
-	FaultEvery int
+	// heartbeats included, and FaultTimes times in all; 0: without end.
+	Faults                 []Fault
+	FaultEvery, FaultTimes int
 	// Heard, where it is not nil, is told of each command as it is asked, by many
 	// goroutines.
 	Heard func(command string)

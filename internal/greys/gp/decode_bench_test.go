@@ -12,9 +12,9 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// BenchmarkDecode reads replies as a server writes them: a cycle of 500 methods, recorded
-// calls, stacks.
-func BenchmarkDecode(b *testing.B) {
+// BenchmarkDecodeGP reads replies as a server writes them: a cycle of 500 methods, 500
+// recorded calls, a stack. Events are methods, calls and frames.
+func BenchmarkDecodeGP(b *testing.B) {
 	target := greys.Target{Class: pattern(b, "com.example.*"), Method: pattern(b, "*")}
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	b.Run("monitor", func(b *testing.B) {
@@ -25,7 +25,7 @@ func BenchmarkDecode(b *testing.B) {
 				Calls: int64(100 + i), Succeeded: int64(90 + i), Failed: 10, Mean: 1500 * time.Microsecond, HasMean: true,
 			})
 		}
-		benchmarkDecode(b, greys.MonitorCommand{Target: target, Cycle: time.Second}, Writer{}.AppendMonitor(nil, nil, &cycle), 1)
+		benchmarkDecodeGP(b, greys.MonitorCommand{Target: target, Cycle: time.Second}, Writer{}.AppendMonitor(nil, nil, &cycle), 1, len(cycle.Methods))
 	})
 	b.Run("records", func(b *testing.B) {
 		var records []greys.Record
@@ -35,22 +35,22 @@ func BenchmarkDecode(b *testing.B) {
 				Object: fmt.Sprintf("0x%08x", i*7919), Class: fmt.Sprintf("com.example.shop.Service%d", i%50), Method: fmt.Sprintf("operation%d", i%10),
 			})
 		}
-		benchmarkDecode(b, greys.RecordsCommand{}, Writer{}.AppendRecords(nil, records), len(records))
+		benchmarkDecodeGP(b, greys.RecordsCommand{}, Writer{}.AppendRecords(nil, records), len(records), len(records))
 	})
 	b.Run("stack", func(b *testing.B) {
 		data, err := Writer{}.Append(nil, &documentedStack)
 		if err != nil {
 			b.Fatal(err)
 		}
-		benchmarkDecode(b, greys.StackCommand{Target: target}, data, 1)
+		benchmarkDecodeGP(b, greys.StackCommand{Target: target}, data, 1, len(documentedStack.Frames))
 	})
 }
 
-func benchmarkDecode(b *testing.B, command greys.Command, data []byte, replies int) {
+func benchmarkDecodeGP(b *testing.B, command greys.Command, data []byte, replies, events int) {
 	b.Helper()
 	d := newDecoder(time.UTC, DefaultMaxTolerated)
 	given := 0
-	cputime.Bytes(b, len(data), replies, func() {
+	cputime.Bytes(b, len(data), events, func() {
 		given = 0
 		if tolerated, err := d.decode(command, data, func(greys.Reply) { given++ }); err != nil || tolerated {
 			b.Fatal(tolerated, err)

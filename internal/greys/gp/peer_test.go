@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/greys"
@@ -106,12 +105,6 @@ func run(ctx context.Context, t *testing.T, c *Client, command greys.Command) *r
 func (r *running) next() greys.Reply { r.t.Helper(); return receive(r.t, r.replies) }
 
 func (r *running) end() error { r.t.Helper(); return receive(r.t, r.over) }
-
-// eventually waits for a condition.
-func eventually(t *testing.T, condition func() bool, what string) {
-	t.Helper()
-	assert.Eventually(t, condition, patienceOfTests, time.Millisecond, what)
-}
 
 func monitor(t *testing.T) greys.MonitorCommand {
 	return greys.MonitorCommand{Target: greys.Target{Class: pattern(t, "a.*"), Method: pattern(t, "*")}, Cycle: time.Second}

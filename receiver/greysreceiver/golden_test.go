@@ -55,7 +55,9 @@ const affectedText = "Press Ctrl+D to abort.\nAffect(class-cnt:2 , method-cnt:4)
 func playCaptures(t *testing.T) string {
 	t.Helper()
 	files := captures(t)
-	text := func(name string) string { return string(bytes.TrimSuffix(files[name+".raw"], []byte{console.EndOfReply})) }
+	text := func(name string) string {
+		return string(bytes.TrimSuffix(files[name+".raw"], []byte{console.EndOfReply}))
+	}
 	end := "\r" + console.DefaultPrompt + string(rune(console.EndOfReply))
 	// What goes on by itself has no end until it is aborted.
 	says := func(line string) (says string, goesOn bool) {

@@ -36,7 +36,7 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 	a.end <- errors.New("the connection broke")
 	a = s.expect("Monitor demo.* * 1s")
 	// A row that was counted before the connection broke, and a new one.
-	a.answer(affectedOne, table(row(2, "demo.Shop", "checkout", 5, 0, 8*time.Millisecond)), table(row(3, "demo.Shop", "checkout", 1, 1, time.Millisecond)))
+	a.answer(affectedOne, table(row(1, "demo.Shop", "checkout", 10, 2, 4*time.Millisecond)), table(row(3, "demo.Shop", "checkout", 1, 1, time.Millisecond)))
 	metrics = b.collect()
 	assert.Equal(t, 16.0, values(metrics, "java.method.calls")["demo.Shop checkout"])
 	assert.Equal(t, 3.0, values(metrics, "java.method.failures")["demo.Shop checkout"])

@@ -173,7 +173,7 @@ func (d *decoder) fail(why error, text []byte) {
 const maxWords = 1 << 10
 
 func (d *decoder) addWords(text []byte) {
-	if room := maxWords - len(d.words); len(text) > room {
+	if room := max(0, maxWords-len(d.words)); len(text) > room {
 		text = text[:room]
 	}
 	if len(d.words) > 0 && len(text) > 0 {

@@ -28,9 +28,13 @@ func (s *Store) compactAll(which func(*tree) bool) {
 	nodes, functions := make([][]uint32, len(s.trees)), make([][]uint32, len(s.trees))
 	isMoved := false
 	for i, t := range s.trees {
-		if t != nil && which(t) {
-			nodes[i], functions[i] = t.compact()
-			isMoved = true
+		if t == nil || !which(t) {
+			continue
+		}
+		nodes[i], functions[i] = t.compact()
+		isMoved = true
+		if t == t.owner.calls {
+			t.owner.instance = functions[i][t.owner.instance]
 		}
 	}
 	if !isMoved {
@@ -44,6 +48,7 @@ func (s *Store) compactAll(which func(*tree) bool) {
 	for i := range s.kept.spans {
 		if span := &s.kept.spans[i]; functions[span.tree] != nil {
 			span.function = functions[span.tree][span.function]
+			span.instance = functions[span.tree][span.instance]
 		}
 	}
 }

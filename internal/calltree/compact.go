@@ -87,15 +87,16 @@ func (t *tree) compact() (nodes, functions []uint32) {
 func (f *functions) compact() (numbers []uint32) {
 	numbers = make([]uint32, len(f.all))
 	used := make([]function, 1, len(f.all)-len(f.free))
-	f.byName = index{}
+	used[0] = f.all[0]
 	for i, fn := range f.all {
 		if i > 0 && fn.refs > 0 {
 			numbers[i] = uint32(len(used))
-			f.byName.add(fn.hash, numbers[i], f)
 			used = append(used, fn)
 		}
 	}
-	used[0] = f.all[0]
-	f.all, f.free = used, nil
+	f.all, f.free, f.byName = used, nil, index{}
+	for n := range used[1:] {
+		f.byName.add(used[n+1].hash, uint32(n)+1, f)
+	}
 	return numbers
 }

@@ -104,6 +104,7 @@ func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	_, err := s.Collect(ctx, "s", Calls, time.Hour)
 	require.ErrorIs(t, err, ErrBusy)
+	assert.EqualValues(t, 1, s.Counters().RefusedWindows)
 	cancel()
 	for range 2 {
 		require.ErrorIs(t, <-done, context.Canceled)

@@ -126,7 +126,11 @@ func checkTree(t testing.TB, s *Store, tree *tree, refs map[uint32]uint32) {
 	for i := range s.kept.spans {
 		if span := &s.kept.spans[i]; span.tree == tree.number {
 			functions[span.function]++
+			functions[span.instance]++
 		}
+	}
+	if tree == tree.owner.calls {
+		functions[tree.owner.instance]++
 	}
 	for n, f := range tree.functions.all[1:] {
 		require.Equal(t, functions[uint32(n)+1], f.refs, "references to %q", f.name)

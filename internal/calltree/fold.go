@@ -11,7 +11,7 @@ func (s *Store) Fold(from Origin, spans []Span) {
 	s.expire(now)
 	sv := s.service(from.Service, uint64(len(spans)))
 	sv.seenAt(s.now(), now, len(spans))
-	sv.threads.begin(from.Instance)
+	sv.begin(from.Instance)
 	for len(spans) > 0 {
 		n := min(len(spans), len(s.hashes))
 		s.foldSome(sv, spans[:n], now)

@@ -99,7 +99,7 @@ func (st *story) take() {
 		batch = append(batch, st.rest[0].Span)
 		st.model.add(service, st.rest[0].Span)
 	}
-	st.store.Fold(Origin{Service: service}, batch)
+	st.store.Fold(Origin{Service: service, Instance: []string{"", "one", "f0"}[st.random.IntN(3)]}, batch)
 	if st.random.IntN(10) == 0 {
 		st.store.compactAll(func(*tree) bool { return true })
 	}

@@ -26,14 +26,15 @@ type ring struct {
 	release func(*keptSpan)
 }
 
-// keptSpan is a span in the ring. The tree is that of its service.
+// keptSpan is a span in the ring. The tree is that of its service; function and instance are
+// numbers of its functions.
 type keptSpan struct {
-	trace                        TraceID
-	id, parent                   SpanID
-	start, end                   int64
-	thread                       int64
-	tree, function, threadNumber uint32
-	failed, truncated            bool
+	trace                                  TraceID
+	id, parent                             SpanID
+	start, end                             int64
+	thread                                 int64
+	tree, function, instance, threadNumber uint32
+	failed, truncated                      bool
 }
 
 type keptTrace struct {
@@ -115,6 +116,7 @@ func (s *Store) keep(sv *service, span *Span, function uint32) {
 		return
 	}
 	sv.calls.functions.ref(function)
+	sv.calls.functions.ref(sv.instance)
 	kept := s.kept.add(&span.Trace)
 	kept.trace, kept.id, kept.parent = span.Trace, span.ID, SpanID{}
 	if span.ParentTrace == span.Trace {
@@ -123,12 +125,14 @@ func (s *Store) keep(sv *service, span *Span, function uint32) {
 	kept.start = clamp(span.Start)
 	kept.end = plus(kept.start, span.duration())
 	kept.thread, kept.threadNumber = span.Thread, thread
-	kept.tree, kept.function = sv.calls.number, function
+	kept.tree, kept.function, kept.instance = sv.calls.number, function, sv.instance
 	kept.failed, kept.truncated = span.Error, span.Truncated
 }
 
 func (s *Store) releaseKept(span *keptSpan) {
-	s.trees[span.tree].functions.unref(span.function)
+	functions := &s.trees[span.tree].functions
+	functions.unref(span.function)
+	functions.unref(span.instance)
 }
 
 // Traces tells of the traces of which spans of the service are kept, the latest first.
@@ -209,7 +213,7 @@ func (s *Store) tellKept(span *keptSpan) KeptSpan {
 	t := s.trees[span.tree]
 	f := &t.functions.all[span.function]
 	return KeptSpan{
-		ID: span.id, Parent: span.parent, Service: t.owner.name,
+		ID: span.id, Parent: span.parent, Service: t.owner.name, Instance: t.functions.all[span.instance].name,
 		Function: f.name, File: f.file, Line: f.line,
 		Thread: span.thread, ThreadName: t.owner.threads.names[span.threadNumber],
 		Start: span.start, End: span.end, Error: span.failed, Truncated: span.truncated,

@@ -6,7 +6,7 @@ package calltree
 // Origin is who made calls, or was sampled.
 type Origin struct {
 	Service string
-	// Instance tells threads of one ID apart, and is shown nowhere.
+	// Instance tells threads of one ID apart.
 	Instance string
 }
 

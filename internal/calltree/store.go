@@ -175,6 +175,7 @@ func (s *Store) reset(sv *service) {
 	sv.from, sv.count, sv.errors = s.now(), 0, 0
 	s.epoch++
 	s.kept.dropOf(sv.calls.number)
+	sv.begin("")
 	idle := true
 	for _, t := range sv.trees() {
 		t.clear(sv.from, s.epoch)

@@ -81,6 +81,22 @@ func TestPagesWhoseFramesAreAllHiddenShowNothing(t *testing.T) {
 	}
 }
 
+// peeked are the functions that pprof's peek looks at: a line each, with their share of the whole.
+var peeked = regexp.MustCompile(`(?m)^ +[0-9.]+[a-z]* +[0-9.]+% +[0-9.]+% .*\| ([^ \n]+)`)
+
+func TestPeekLooksAtTheFunctionThatItIsAskedFor(t *testing.T) {
+	h := serve(playing("shop", "Cart.add"))
+	for function, want := range map[string][]string{"Cart": {"Cart.add"}, "main": {"Main.main"}, "Cart|main": {"Cart.add", "Main.main"}} {
+		text := textOf(t, page(t, h, "/services/shop/ui/peek?f="+url.QueryEscape(function)))
+		var got []string
+		for _, line := range peeked.FindAllStringSubmatch(text, -1) {
+			got = append(got, line[1])
+		}
+		assert.ElementsMatch(t, want, got, function)
+		assert.Contains(t, text, "Price.of", "what it calls")
+	}
+}
+
 func TestPagesOfEverySampleType(t *testing.T) {
 	h := serve(playing("shop", "Cart.add"))
 	for _, sampleType := range []string{"calls", "errors", "time", "0"} {

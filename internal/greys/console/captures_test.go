@@ -151,9 +151,10 @@ func golden(t *testing.T, name string, replies []greys.Reply, err error) {
 	var got bytes.Buffer
 	for _, r := range replies {
 		fmt.Fprintf(&got, "%s ", strings.TrimPrefix(fmt.Sprintf("%T", r), "*greys."))
-		text, err := json.MarshalIndent(r, "", "  ")
-		require.NoError(t, err)
-		got.Write(append(text, '\n'))
+		text := json.NewEncoder(&got)
+		text.SetEscapeHTML(false)
+		text.SetIndent("", "  ")
+		require.NoError(t, text.Encode(r))
 	}
 	if err != nil {
 		fmt.Fprintf(&got, "error: %v\n", err)

@@ -20,7 +20,7 @@ program before its main, and 1 for any other error.`,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(bytefrogCommand(), lttngCommand(), lttngAgentCommand(), rbkitCommand(), demoCommand())
+	root.AddCommand(bytefrogCommand(), lttngCommand(), lttngAgentCommand(), rbkitCommand(), greysCommand(), demoCommand())
 	return root
 }
 

@@ -1,0 +1,231 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
+	"github.com/callbraid/callbraid/internal/figures"
+	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/greysserver"
+)
+
+// greysFlags are those of the command that plays a Greys server.
+type greysFlags struct {
+	options                 greysserver.Options
+	listen, protocol, style string
+	codes                   bool
+	timezone                string
+	faults                  []string
+	restartEvery, duration  time.Duration
+	truth                   string
+	verbose                 bool
+}
+
+func greysCommand() *cobra.Command {
+	var f greysFlags
+	command := &cobra.Command{
+		Use:   "greys",
+		Short: "Play a Greys server",
+		Long: `Plays a Greys server that is attached to a Java process: the text console as the
+released server has it, and the binary protocol (GP) as its document describes it, on
+one port or one of them alone. What the process does is made up, the same by the same
+seed. It goes on until it is interrupted, or for --duration, and says then what
+happened, and what clients were told of it.`,
+		Example: `  agentsim greys
+  agentsim greys --protocol gp --codes --classes 50 --methods 10 --rate 1000
+  agentsim greys --protocol console --fault cut,end-in-data --fault-every 20
+  agentsim greys --restart-every 30s --truth truth.json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return f.play(c.Context(), c.OutOrStdout())
+		},
+	}
+	f.add(command)
+	return command
+}
+
+func (f *greysFlags) add(c *cobra.Command) {
+	flags, o := c.Flags(), &f.options
+	flags.SortFlags = false
+	flags.StringVar(&f.listen, "listen", "localhost:3658", "address to listen on, host:port")
+	flags.StringVar(&f.protocol, "protocol", string(greysserver.Both), "what is spoken: gp, console, or both, told apart by what a client says first")
+	flags.IntVar(&o.Program.Classes, "classes", 10, "classes of the program")
+	flags.IntVar(&o.Program.Methods, "methods", 10, "methods of each class")
+	flags.Float64Var(&o.Program.Rate, "rate", 100, "calls in a second, which make up to 3 others each")
+	flags.Int64Var(&o.Program.Calls, "calls", 0, "rest after so many calls (0: no end)")
+	flags.Float64Var(&o.Program.Failures, "failures", 0.05, "part of the calls that throw")
+	flags.IntVar(&o.Program.Threads, "threads", 4, "threads of the program")
+	flags.Int64Var(&o.Program.RecordEvery, "record-every", 0, "record a call after each so many, as if somebody had asked for it (0: none)")
+	flags.Uint64Var(&o.Program.Seed, "seed", 1, "seed of the program")
+	flags.StringVar(&o.Version, "server-version", "1.7.6.6", "version of the server")
+	flags.BoolVar(&f.codes, "codes", false, "know the requests of GP that have no code in the document, by the codes 0x07 to 0x0a")
+	flags.StringVar(&f.style, "style", "documented", "data of GP: documented (numbers as texts), typed, or sloppy (commas and quotes as in the document's samples)")
+	flags.StringVar(&f.timezone, "timezone", "UTC", "time zone of the server, whose local times it says")
+	flags.Float64Var(&o.Speed, "speed", 1, "how many times as fast as time the cycles of monitors pass")
+	flags.DurationVar(&o.ReplyDelay, "reply-delay", 0, "how long to take for each reply")
+	flags.DurationVar(&o.EndDelay, "end-delay", 200*time.Millisecond, "how long after a reply the console says that it has ended")
+	flags.DurationVar(&o.SessionTimeout, "session-timeout", 5*time.Minute, "end connections that are silent for so long")
+	flags.StringSliceVar(&f.faults, "fault", nil, "what goes wrong, by turns: "+faultNames())
+	flags.IntVar(&o.FaultEvery, "fault-every", 10, "after how many replies something goes wrong")
+	flags.IntVar(&o.FaultTimes, "fault-times", 0, "how often something goes wrong (0: no end)")
+	flags.DurationVar(&f.restartEvery, "restart-every", 0, "end the process and begin another one each time (0: never)")
+	flags.DurationVar(&f.duration, "duration", 0, "end after this time (0: no end)")
+	flags.StringVar(&f.truth, "truth", "", "file to write to what happened, as JSON, at the end")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each command")
+}
+
+func faultNames() string {
+	var names []string
+	for _, fault := range greysserver.Faults() {
+		names = append(names, string(fault))
+	}
+	return strings.Join(names, ", ")
+}
+
+// greysStyles are how data of GP can be written.
+var greysStyles = map[string]gp.Style{"documented": gp.Documented, "typed": gp.Typed, "sloppy": gp.Sloppy}
+
+// check checks the flags, and completes the options.
+func (f *greysFlags) check() error {
+	o := &f.options
+	for _, flag := range []struct {
+		name  string
+		value int64
+		least int64
+	}{
+		{"classes", int64(o.Program.Classes), 1}, {"methods", int64(o.Program.Methods), 1}, {"calls", o.Program.Calls, 0},
+		{"threads", int64(o.Program.Threads), 1}, {"record-every", o.Program.RecordEvery, 0},
+		{"fault-every", int64(o.FaultEvery), 1}, {"fault-times", int64(o.FaultTimes), 0},
+	} {
+		if flag.value < flag.least {
+			return fmt.Errorf("--%s: expected at least %d, got %d", flag.name, flag.least, flag.value)
+		}
+	}
+	for name, d := range map[string]time.Duration{
+		"reply-delay": o.ReplyDelay, "end-delay": o.EndDelay, "session-timeout": o.SessionTimeout, "restart-every": f.restartEvery, "duration": f.duration,
+	} {
+		if d < 0 {
+			return fmt.Errorf("--%s: expected at least 0, got %v", name, d)
+		}
+	}
+	if !(o.Program.Rate > 0) || !(o.Speed > 0) {
+		return fmt.Errorf("--rate, --speed: expected more than 0, got %v and %v", o.Program.Rate, o.Speed)
+	}
+	return errors.Join(f.name(), o.Check())
+}
+
+// name completes the options by what flags name.
+func (f *greysFlags) name() (err error) {
+	o := &f.options
+	o.Protocol = greysserver.Protocol(f.protocol)
+	var known bool
+	if o.Style, known = greysStyles[f.style]; !known {
+		return fmt.Errorf("--style: expected documented, typed or sloppy, got %q", f.style)
+	}
+	if o.Location, err = time.LoadLocation(f.timezone); err != nil {
+		return fmt.Errorf("--timezone: %w", err)
+	}
+	if f.codes {
+		o.Codes = gp.UsualCodes()
+	}
+	o.Faults = nil
+	for _, name := range f.faults {
+		o.Faults = append(o.Faults, greysserver.Fault(name))
+	}
+	return nil
+}
+
+// play serves until it is interrupted, or for as long as was asked for.
+func (f *greysFlags) play(ctx context.Context, out io.Writer) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if f.duration > 0 {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, f.duration)
+		defer end()
+	}
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	bar := progress.New(os.Stderr, "greys", "calls", 0)
+	if f.verbose {
+		f.options.Heard = func(command string) { bar.Println("command: " + command) }
+	}
+	server, err := greysserver.New(f.options)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	fmt.Fprintf(out, "listening on %s, for %s\n", listener.Addr(), f.protocol)
+	bar.Start(func() uint64 { return made(server.Lives()) })
+	restarting := make(chan struct{})
+	go func() {
+		defer close(restarting)
+		f.restart(ctx, server)
+	}()
+	err = server.Serve(ctx, listener)
+	stop()
+	<-restarting
+	bar.Stop()
+	return errors.Join(err, f.sumUp(out, server.Lives()))
+}
+
+// restart ends the process each time that was asked for, until ctx ends.
+func (f *greysFlags) restart(ctx context.Context, server *greysserver.Server) {
+	if f.restartEvery == 0 {
+		return
+	}
+	for {
+		pause(ctx, f.restartEvery)
+		if ctx.Err() != nil {
+			return
+		}
+		server.Restart()
+	}
+}
+
+// made is how many calls there were.
+func made(lives []greysserver.Truth) (calls uint64) {
+	for _, t := range lives {
+		calls += uint64(t.Made.Sum().Calls)
+	}
+	return calls
+}
+
+// sumUp says what happened.
+func (f *greysFlags) sumUp(out io.Writer, lives []greysserver.Truth) error {
+	for _, t := range lives {
+		made, told := t.Made.Sum(), t.Told.Sum()
+		fmt.Fprintf(out, "process %d: made %s calls, %s failed; told of %s by monitors, of %s trees, %s stacks, %s records; %s missed; %s classes were reset, %s were left changed\n",
+			t.ProcessID, count(made.Calls), count(made.Failed), count(told.Calls), count(t.Trees), count(t.Stacks), count(t.Records),
+			count(t.Missed), count(t.Resets), count(t.Enhanced))
+	}
+	if f.truth == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(lives, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(f.truth, data, 0o644)
+}
+
+func count(n int64) string { return figures.Count(uint64(n)) }

@@ -1,0 +1,115 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// Writer writes the data of replies.
+type Writer struct {
+	Style Style
+	// Location is where the server is; nil: UTC.
+	Location *time.Location
+}
+
+// AppendMonitor adds the data of a reply to monitor: how much its patterns matched, and the
+// statistics of a cycle, each where it is not nil.
+func (w Writer) AppendMonitor(to []byte, affected *greys.Affected, cycle *greys.Statistics) []byte {
+	o := object{to: to, style: w.Style}
+	o.within("{}", func() {
+		if affected != nil {
+			o.key("affect")
+			o.within("{}", func() {
+				o.number("class-count", affected.Classes)
+				o.number("method-count", affected.Methods)
+			})
+		}
+		if cycle != nil {
+			o.array("items", len(cycle.Methods), func(i int) { o.statistics(&cycle.Methods[i]) })
+		}
+	})
+	return o.to
+}
+
+// AppendReset adds the data of the reply to reset.
+func (w Writer) AppendReset(to []byte, rows int64) []byte {
+	o := object{to: to, style: w.Style}
+	o.within("{}", func() {
+		o.key("affect")
+		o.within("{}", func() { o.number("row-count", rows) })
+	})
+	return o.to
+}
+
+func (o *object) statistics(m *greys.MethodStatistics) {
+	o.within("{}", func() {
+		o.number("timestamp", m.Time.UnixMilli())
+		o.text("class", m.Class)
+		o.text("method", m.Method)
+		o.number("total", m.Calls)
+		o.number("success", m.Succeeded)
+		o.number("fail", m.Failed)
+		if m.HasMean {
+			o.typed("rt", millis(int64(m.Mean)))
+		}
+		if m.Calls > 0 {
+			o.typed("fail-rate", strconv.FormatFloat(float64(m.Failed)/float64(m.Calls), 'g', 4, 64))
+		}
+	})
+}
+
+// Append adds the data of a reply that says one answer by itself: a Version, Sessions, a
+// CallStack, or a RecordDetail.
+func (w Writer) Append(to []byte, reply greys.Reply) ([]byte, error) {
+	o := object{to: to, style: w.Style}
+	switch r := reply.(type) {
+	case *greys.Version:
+		o.within("{}", func() { o.text("version", r.Text) })
+	case *greys.Sessions:
+		o.within("{}", func() {
+			o.number("pid", r.ProcessID)
+			o.array("items", len(r.Sessions), func(i int) { o.session(&r.Sessions[i]) })
+		})
+	case *greys.CallStack:
+		o.within("{}", func() { o.stack(r) })
+	case *greys.RecordDetail:
+		o.within("{}", func() { o.detail(r, w.Location) })
+	default:
+		return to, fmt.Errorf("GP has no reply that says one %T", reply)
+	}
+	return o.to, nil
+}
+
+func (o *object) session(s *greys.Session) {
+	o.within("{}", func() {
+		o.number("session-id", s.ID)
+		o.typed("duration", millis(int64(s.Duration)))
+		o.text("charset", s.Charset)
+		o.text("client-address", s.From)
+		o.text("server-address", s.To)
+	})
+}
+
+func (o *object) stack(s *greys.CallStack) {
+	o.text("thread-name", s.Thread.Name)
+	o.text("thread-id", fmt.Sprintf("%#x", s.Thread.ID))
+	o.truth("is-daemon", s.Thread.Daemon)
+	o.number("priority", int64(s.Thread.Priority))
+	o.array("items", len(s.Frames), func(i int) {
+		f := &s.Frames[i]
+		o.within("{}", func() {
+			o.text("classname", f.Class)
+			o.text("method-name", f.Method)
+			if f.File != "" {
+				o.text("filename", f.File)
+			}
+			o.number("line-number", int64(f.Line))
+		})
+	})
+}

@@ -1,0 +1,153 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import "github.com/callbraid/callbraid/internal/greys"
+
+// readClasses reads the reply to sc ("搜索已加载类").
+func (d *decoder) readClasses() {
+	d.classes = reused(d.classes)
+	d.members(func(key []byte) {
+		if string(key) != "items" {
+			d.readOther(key)
+			return
+		}
+		d.hasItems = d.peek() == '['
+		d.elements(func() {
+			d.classes = append(d.classes, greys.Class{})
+			d.readClass(&d.classes[len(d.classes)-1])
+		})
+	})
+}
+
+func (d *decoder) readClass(c *greys.Class) {
+	at := d.at
+	d.members(func(key []byte) {
+		switch string(key) {
+		case "classname":
+			c.Name = d.name()
+		case "detail":
+			d.members(func(key []byte) { d.readClassDetail(c, key) })
+		case "fields":
+			d.elements(func() { c.Fields = append(c.Fields, d.readField()) })
+		default:
+			d.skip()
+		}
+	})
+	d.require(c.Name != "", at, "classname")
+}
+
+func (d *decoder) readClassDetail(c *greys.Class, key []byte) {
+	switch string(key) {
+	case "code-source":
+		c.CodeSource = d.name()
+	case "modifier":
+		c.Modifier = d.name()
+	case "annotations":
+		c.Annotations = d.list()
+	case "interfaces":
+		c.Interfaces = d.list()
+	case "super-class":
+		c.Super = d.name()
+	case "class-loader":
+		c.Loaders = d.list()
+	default:
+		if kind := kindOf(key); kind == "" {
+			d.skip()
+		} else if d.truth() {
+			c.Kinds = append(c.Kinds, kind)
+		}
+	}
+}
+
+// kinds are what a class may be. Members of a detail say so with "is-" before them.
+var kinds = [...]string{
+	"interface", "annotation", "enum", "anonymous-class", "array", "local-class", "member-class", "primitive", "synthetic",
+}
+
+// kindOf is the kind that a member says; empty: none.
+func kindOf(member []byte) string {
+	for _, kind := range kinds {
+		if string(member) == "is-"+kind {
+			return kind
+		}
+	}
+	return ""
+}
+
+func (d *decoder) readField() (f greys.Field) {
+	at := d.at
+	d.members(func(key []byte) {
+		switch string(key) {
+		case "modifier":
+			f.Modifier = d.name()
+		case "type":
+			f.Type = d.name()
+		case "name":
+			f.Name = d.name()
+		case "value":
+			f.Value = d.words()
+		default:
+			d.skip()
+		}
+	})
+	d.require(f.Name != "", at, "name")
+	return f
+}
+
+// readMethods reads the reply to sm ("搜索已经加载类方法").
+func (d *decoder) readMethods() {
+	d.methods = reused(d.methods)
+	d.members(func(key []byte) {
+		if string(key) != "items" {
+			d.readOther(key)
+			return
+		}
+		d.hasItems = d.peek() == '['
+		d.elements(d.readMethodsOfClass)
+	})
+}
+
+// readMethodsOfClass reads the methods of one class, whose name may follow them.
+func (d *decoder) readMethodsOfClass() {
+	at, class, begin := d.at, "", len(d.methods)
+	d.members(func(key []byte) {
+		switch string(key) {
+		case "classname":
+			class = d.name()
+		case "methods":
+			d.elements(func() { d.methods = append(d.methods, d.readMethod()) })
+		default:
+			d.skip()
+		}
+	})
+	d.require(class != "", at, "classname")
+	for i := begin; i < len(d.methods); i++ {
+		d.methods[i].Class = class
+	}
+}
+
+func (d *decoder) readMethod() (m greys.Method) {
+	at := d.at
+	d.members(func(key []byte) {
+		switch string(key) {
+		case "method-name":
+			m.Name = d.name()
+		case "modifier":
+			m.Modifier = d.name()
+		case "annotation":
+			m.Annotations = d.list()
+		case "exception":
+			m.Exceptions = d.list()
+		case "parameters":
+			m.Parameters = d.list()
+		case "return":
+			m.Return = d.name()
+		default:
+			d.skip()
+		}
+	})
+	d.require(m.Name != "", at, "method-name")
+	return m
+}

@@ -1,0 +1,329 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+const (
+	cycleOf1  = `{"affect":{"class-count":"1","method-count":"1"},"items":[{"timestamp":"1","class":"a.B","method":"c","total":"1","success":"1","fail":"0","rt":"1"}]}`
+	versionIs = `{"version":"1.8.0.0"}`
+)
+
+func TestTheFlowOfTheDocument(t *testing.T) {
+	c, p, _ := serving(t, Config{})
+	watching := run(t.Context(), t, c, monitor(t))
+	first := p.request(Monitor)
+	assert.Equal(t, Request{Version: 1, SendID: 1, Type: Monitor, Data: first.Data}, first)
+	p.answer(1, Continued, cycleOf1)
+	assert.Equal(t, &greys.Affected{Classes: 1, Methods: 1}, watching.next())
+	assert.IsType(t, &greys.Statistics{}, watching.next())
+
+	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	assert.Equal(t, int32(2), p.request(Version).SendID)
+	p.answer(1, Continued, cycleOf1)
+	p.answer(1, Done, cycleOf1)
+	p.answer(2, Done, versionIs)
+	assert.Equal(t, &greys.Version{Text: "1.8.0.0"}, asking.next())
+	require.NoError(t, asking.end())
+	assert.IsType(t, &greys.Statistics{}, watching.next(), "what was affected is said once")
+	assert.IsType(t, &greys.Statistics{}, watching.next())
+	require.NoError(t, watching.end())
+	assert.Equal(t, Stats{Frames: 4, Bytes: uint64(4*answerHeader + 3*len(cycleOf1) + len(versionIs))}, c.Stats())
+}
+
+func TestAReturnCodeEndsWhatItIsAbout(t *testing.T) {
+	for name, tt := range map[string]struct {
+		code ReturnCode
+		data string
+		is   error
+		says string
+	}{
+		"an unknown error":            {Failed, "out of memory", greys.ErrRefused, `GP server pipe, monitor a.* *: return code 0x10: the server could not carry it out: "out of memory"`},
+		"a type that it doesn't know": {TypeUnsupported, "{}", greys.ErrUnsupported, "return code 0x12: the server does not support it"},
+		"a code of no document":       {0x13, "", greys.ErrRefused, "return code 0x13"},
+		"one of 32 bits":              {math.MaxUint32, strings.Repeat("x", 1000), greys.ErrRefused, "return code 0xffffffff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, p, _ := serving(t, Config{})
+			watching := run(t.Context(), t, c, monitor(t))
+			p.answer(p.request(Monitor).SendID, tt.code, tt.data)
+			err := watching.end()
+			require.ErrorIs(t, err, tt.is)
+			assert.ErrorContains(t, err, tt.says)
+			assert.Less(t, len(err.Error()), 500)
+
+			asking := run(t.Context(), t, c, greys.VersionCommand{}) // the connection goes on
+			p.answer(p.request(Version).SendID, Done, versionIs)
+			require.NoError(t, asking.end())
+		})
+	}
+}
+
+func TestAVersionThatIsNotKnownEndsTheConnection(t *testing.T) {
+	for data, says := range map[string]string{
+		"":        "the server does not know version 0x0007 of the protocol, and does not say which it knows",
+		versionIs: `the server does not know version 0x0007 of the protocol, and says "{\"version\":\"1.8.0.0\"}"`,
+	} {
+		c, p, served := serving(t, Config{Version: 7})
+		watching, asking := run(t.Context(), t, c, monitor(t)), (*running)(nil)
+		assert.Equal(t, uint16(7), p.request(Monitor).Version)
+		asking = run(t.Context(), t, c, greys.VersionCommand{})
+		p.answer(p.request(Version).SendID, VersionUnsupported, data)
+		for _, err := range []error{served(), watching.end(), asking.end(), c.Run(t.Context(), greys.VersionCommand{}, nil)} {
+			var wrong *VersionError
+			require.ErrorAs(t, err, &wrong)
+			assert.Equal(t, &VersionError{Ours: 7, Theirs: data}, wrong)
+			assert.ErrorContains(t, err, says)
+			assert.NotErrorIs(t, err, greys.ErrUnsupported)
+		}
+	}
+}
+
+func TestNumbersOfRequestsOverflow(t *testing.T) {
+	c, p, _ := serving(t, Config{})
+	c.lastID, p.respID = math.MaxInt32-1, math.MaxInt32-1
+	watching := run(t.Context(), t, c, monitor(t))
+	assert.Equal(t, int32(math.MaxInt32), p.request(Monitor).SendID)
+	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	assert.Equal(t, int32(math.MinInt32), p.request(Version).SendID)
+	p.answer(math.MaxInt32, Continued, cycleOf1) // resp_id is the largest, then the lowest
+	p.answer(math.MinInt32, Done, versionIs)
+	require.NoError(t, asking.end())
+	p.answer(math.MaxInt32, Done, cycleOf1)
+	require.NoError(t, watching.end())
+	assert.Zero(t, c.Stats().Gaps)
+}
+
+func TestANumberUnderWayIsNotGivenAgain(t *testing.T) {
+	c, p, _ := serving(t, Config{})
+	ctx, end := context.WithCancel(t.Context())
+	watching := run(ctx, t, c, monitor(t))
+	p.request(Monitor) // 1: goes on
+	left := run(ctx, t, c, monitor(t))
+	p.request(Monitor) // 2
+	end()
+	require.ErrorIs(t, left.end(), context.Canceled)
+	require.ErrorIs(t, watching.end(), context.Canceled)
+	c.mu.Lock()
+	c.lastID = 0
+	c.mu.Unlock()
+	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	assert.Equal(t, int32(3), p.request(Version).SendID)
+	p.answer(3, Done, versionIs)
+	require.NoError(t, asking.end())
+}
+
+func TestRepliesThatNobodyWaitsForAreCounted(t *testing.T) {
+	c, p, _ := serving(t, Config{})
+	p.answer(99, Done, versionIs)
+	p.answer(-1, Failed, "")
+	ctx, end := context.WithCancel(t.Context())
+	watching := run(ctx, t, c, monitor(t))
+	id := p.request(Monitor).SendID
+	p.respID += 5
+	p.answer(id, Continued, cycleOf1)
+	watching.next()
+	end()
+	require.ErrorIs(t, watching.end(), context.Canceled)
+	p.answer(id, Continued, cycleOf1)
+	p.answer(id, Done, cycleOf1)
+	p.answer(id, Done, cycleOf1) // it had ended
+	p.respID--
+	p.answer(id, Done, cycleOf1)
+	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	p.answer(p.request(Version).SendID, Done, versionIs)
+	require.NoError(t, asking.end())
+	stats := c.Stats()
+	assert.Equal(t, Stats{Frames: 8, Bytes: stats.Bytes, Unasked: 4, Late: 2, Gaps: 2}, stats)
+	assert.Empty(t, c.left)
+	assert.Empty(t, c.running)
+}
+
+func TestWhatIsNotUnderstoodIsGivenUpAlone(t *testing.T) {
+	c, p, _ := serving(t, Config{})
+	watching := run(t.Context(), t, c, monitor(t))
+	id := p.request(Monitor).SendID
+	for _, data := range []string{"{", "[]", "null", "7", "\x00\xff", `{"items":[{}]}`, `{"items":{}}`, `{'items':[{'class':'a'},]}`, strings.Repeat("[", 1000)} {
+		p.answer(id, Continued, data)
+	}
+	p.answer(id, Continued, "")
+	p.answer(id, Continued, "{}")
+	p.answer(id, Continued, cycleOf1[:len(cycleOf1)-1]+",}")
+	watching.next()
+	watching.next()
+	p.answer(id, Done, `{"items":[7]}`)
+	var wrong *ProtocolError
+	require.ErrorAs(t, watching.end(), &wrong, "a last reply that is lost is not nothing")
+	stats := c.Stats()
+	assert.Equal(t, uint64(9), stats.Dropped) // null says nothing, the last does not count twice
+	assert.Equal(t, uint64(1), stats.Tolerated)
+	require.ErrorAs(t, stats.LastDropped, &wrong)
+	assert.Equal(t, &ProtocolError{Offset: 10, Expected: `'{'`, Got: `'7'`}, wrong)
+}
+
+func TestACommandOfOneAnswerHasIt(t *testing.T) {
+	c, p, _ := serving(t, Config{Codes: UsualCodes()})
+	for code, command := range map[RequestType]greys.Command{
+		Version: greys.VersionCommand{}, 7: greys.SessionsCommand{}, 10: greys.RecordDetailCommand{}, Reset: greys.ResetCommand{Class: pattern(t, "a")},
+	} {
+		for _, data := range []string{"", "{}"} {
+			asking := run(t.Context(), t, c, command)
+			p.answer(p.request(code).SendID, Done, data)
+			require.ErrorContains(t, asking.end(), "expected an answer, got an end without one", data)
+		}
+	}
+}
+
+func TestACommandWithoutARequestIsNotSupported(t *testing.T) {
+	c, _ := connected(t, Config{})
+	target := greys.Target{Class: pattern(t, "a"), Method: pattern(t, "b")}
+	for _, command := range []greys.Command{
+		greys.TraceCommand{Target: target}, greys.RecordCommand{Target: target}, // never
+		greys.SessionsCommand{}, greys.StackCommand{Target: target}, greys.RecordsCommand{}, greys.RecordDetailCommand{}, // no code
+	} {
+		require.ErrorIs(t, c.Run(t.Context(), command, nil), greys.ErrUnsupported)
+	}
+}
+
+func TestAReceiverThatIsSlowLosesItsRequestAlone(t *testing.T) {
+	c, p, _ := serving(t, Config{MaxWaiting: 4 * len(cycleOf1)})
+	held, goOn := make(chan struct{}, 100), make(chan struct{})
+	over := make(chan error, 1)
+	given := 0
+	go func() {
+		over <- c.Run(t.Context(), monitor(t), func(greys.Reply) {
+			given++
+			held <- struct{}{}
+			<-goOn
+		})
+	}()
+	id := p.request(Monitor).SendID
+	p.answer(id, Continued, cycleOf1)
+	receive(t, held)
+	for range 100 {
+		p.answer(id, Continued, cycleOf1)
+	}
+	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	p.answer(p.request(Version).SendID, Done, versionIs)
+	require.NoError(t, asking.end(), "others go on")
+	close(goOn)
+	require.ErrorIs(t, receive(t, over), ErrTooSlow)
+	assert.Equal(t, 5, given, "what waited is given: what was affected, the first cycle, and the 3 there is room for")
+	assert.Equal(t, uint64(97), c.Stats().Late)
+}
+
+func TestALongReplyMayAlwaysWait(t *testing.T) {
+	c, p, _ := serving(t, Config{MaxWaiting: 1})
+	watching := run(t.Context(), t, c, monitor(t))
+	id := p.request(Monitor).SendID
+	p.answer(id, Continued, cycleOf1)
+	watching.next()
+	watching.next()
+	p.answer(id, Done, strings.Repeat(" ", 3<<20)+cycleOf1)
+	watching.next()
+	require.NoError(t, watching.end())
+}
+
+func TestRequestsUnderWayAreBounded(t *testing.T) {
+	c, p, _ := serving(t, Config{MaxRequests: 2})
+	ctx, end := context.WithCancel(t.Context())
+	first, second := run(ctx, t, c, monitor(t)), (*running)(nil)
+	p.request(Monitor)
+	end()
+	require.ErrorIs(t, first.end(), context.Canceled) // the server goes on with it
+	second = run(t.Context(), t, c, monitor(t))
+	id := p.request(Monitor).SendID
+	require.ErrorIs(t, c.Run(t.Context(), greys.VersionCommand{}, nil), ErrTooMany)
+	p.answer(id, Done, cycleOf1)
+	require.NoError(t, second.end())
+}
+
+func TestTheEndOfAConnectionEndsAll(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(p *peer)
+		is   error
+		says string
+	}{
+		"closed between replies": {func(p *peer) {}, ErrClosed, "GP server pipe: byte 0: the connection was closed"},
+		"closed inside a header": {func(p *peer) { p.raw("\x00\x00\x00\x01") }, ErrClosed, "byte 0, inside a reply"},
+		"closed inside data":     {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08{") }, ErrClosed, "byte 16, inside a reply"},
+		"a frame that is too long": {
+			func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff") },
+			nil, "GP server pipe: byte 12: expected a length of at most 16777216 bytes of data, got 4294967295",
+		},
+		"the text console's prompt": {func(p *peer) { p.raw("\rga?>") }, ErrConsole, `this is the Greys text console, not GP: it begins with "\rga?>"`},
+		"the end of its reply":      {func(p *peer) { p.raw("\x04") }, ErrConsole, ""},
+		"a web server":              {func(p *peer) { p.raw("HTTP/1.1 400 Bad Request\r\n") }, ErrConsole, "HTTP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, p, served := serving(t, Config{})
+			watching := run(t.Context(), t, c, monitor(t))
+			p.request(Monitor)
+			tt.do(p)
+			require.NoError(t, p.Close())
+			for _, err := range []error{served(), watching.end()} {
+				if tt.is != nil {
+					require.ErrorIs(t, err, tt.is)
+				}
+				if tt.is == nil {
+					var wrong *ProtocolError
+					require.ErrorAs(t, err, &wrong)
+				}
+			}
+			assert.ErrorContains(t, served(), tt.says)
+			require.Error(t, c.Run(t.Context(), greys.VersionCommand{}, nil))
+		})
+	}
+}
+
+func TestWhatCameBeforeTheEndIsGiven(t *testing.T) {
+	c, p, served := serving(t, Config{})
+	goOn := make(chan struct{})
+	given, over := make(chan struct{}, 100), make(chan error, 1)
+	go func() {
+		over <- c.Run(t.Context(), monitor(t), func(greys.Reply) { given <- struct{}{}; <-goOn })
+	}()
+	id := p.request(Monitor).SendID
+	for range 4 {
+		p.answer(id, Continued, cycleOf1)
+	}
+	require.NoError(t, p.Close())
+	require.ErrorIs(t, served(), ErrClosed)
+	close(goOn)
+	require.ErrorIs(t, receive(t, over), ErrClosed)
+	assert.Len(t, given, 5)
+}
+
+func TestAContextThatEndsEndsServing(t *testing.T) {
+	c, p := connected(t, Config{})
+	ctx, end := context.WithCancelCause(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- c.Serve(ctx) }()
+	watching := run(t.Context(), t, c, monitor(t))
+	p.request(Monitor)
+	end(errors.New("why"))
+	require.ErrorIs(t, receive(t, served), context.Canceled)
+	require.ErrorIs(t, watching.end(), context.Canceled)
+	_, err := p.Read(make([]byte, 1))
+	require.Error(t, err, "the connection is closed")
+}
+
+func TestAServerThatTakesNothingIsLost(t *testing.T) {
+	c, _, served := serving(t, Config{WriteTimeout: time.Millisecond})
+	err := c.Run(t.Context(), greys.VersionCommand{}, nil)
+	require.ErrorContains(t, err, "GP server pipe, version: writing a request of type 0x0002")
+	require.ErrorContains(t, served(), "writing a request of type 0x0002")
+}

@@ -1,0 +1,242 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// nothing is the data of a request that says nothing.
+const nothing = "{}"
+
+// AppendCommand adds the data of the request for a command to bytes, and gives its type. The
+// error is greys.ErrUnsupported where GP has none, or codes none for it.
+func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, []byte, error) {
+	requestType := codes.of(command)
+	if requestType == 0 {
+		return 0, to, fmt.Errorf("%s: %w: GP has no request for it, or no code was configured", nameOf(command), greys.ErrUnsupported)
+	}
+	w := object{to: append(to, '{')}
+	switch c := command.(type) {
+	case greys.MonitorCommand:
+		w.text("class-pattern", c.Class.String())
+		w.text("method-pattern", c.Method.String())
+		w.text("cycle", strconv.FormatInt(int64(c.Cycle/time.Second), 10))
+		w.text("is-regex", strconv.FormatBool(c.Regexp))
+	case greys.ResetCommand:
+		w.text("class-pattern", c.Class.String())
+		w.text("is-regex", strconv.FormatBool(c.Regexp))
+	case greys.ClassesCommand:
+		w.text("class-pattern", c.Class.String())
+		w.inventory(c.Regexp)
+	case greys.MethodsCommand:
+		w.text("class-pattern", c.Class.String())
+		w.text("method-pattern", c.Method.String())
+		w.inventory(c.Regexp)
+	case greys.StackCommand:
+		w.text("class-pattern", c.Class.String())
+		w.text("method-pattern", c.Method.String())
+		w.text("condition-express", always)
+		w.text("is-regex", strconv.FormatBool(c.Regexp))
+		w.text("limit", limitText(c.Limit))
+	case greys.RecordsCommand:
+		w.text("condition-express", always)
+	case greys.RecordDetailCommand:
+		w.text("index", strconv.FormatInt(c.Index, 10))
+		w.key("expend")
+		w.to = append(w.to, `{"level":"1","format":"json"}`...)
+	}
+	return requestType, append(w.to, '}'), nil
+}
+
+// always is the condition under which all calls are meant: the only expression there is.
+const always = "true"
+
+// inventory adds what requests for classes and methods end with.
+func (o *object) inventory(regexp bool) {
+	o.text("is-regex", strconv.FormatBool(regexp))
+	o.text("is-display-fields", "true")
+	o.text("is-display-detail", "true")
+}
+
+// limitText is a limit as GP has it: -1 for none.
+func limitText(limit greys.Limit) string {
+	if limit <= 0 {
+		return "-1"
+	}
+	return strconv.FormatInt(int64(limit), 10)
+}
+
+// of is the type of the request for a command; 0: there is none.
+func (c Codes) of(command greys.Command) RequestType {
+	switch command.(type) {
+	case greys.VersionCommand:
+		return Version
+	case greys.MonitorCommand:
+		return Monitor
+	case greys.ResetCommand:
+		return Reset
+	case greys.ClassesCommand:
+		return Classes
+	case greys.MethodsCommand:
+		return Methods
+	case greys.SessionsCommand:
+		return c.Sessions
+	case greys.StackCommand:
+		return c.Stack
+	case greys.RecordsCommand:
+		return c.Records
+	case greys.RecordDetailCommand:
+		return c.RecordDetail
+	default:
+		return 0
+	}
+}
+
+// nameOf is what a command is called in errors: as the server's console calls it.
+func nameOf(command greys.Command) string {
+	switch c := command.(type) {
+	case greys.VersionCommand:
+		return "version"
+	case greys.SessionsCommand:
+		return "session"
+	case greys.MonitorCommand:
+		return fmt.Sprintf("monitor %v %v", c.Class, c.Method)
+	case greys.TraceCommand:
+		return fmt.Sprintf("trace %v %v", c.Class, c.Method)
+	case greys.StackCommand:
+		return fmt.Sprintf("stack %v %v", c.Class, c.Method)
+	case greys.RecordCommand:
+		return fmt.Sprintf("tt %v %v", c.Class, c.Method)
+	case greys.RecordsCommand:
+		return "tt -l"
+	case greys.RecordDetailCommand:
+		return fmt.Sprintf("tt -i %d", c.Index)
+	case greys.ClassesCommand:
+		return fmt.Sprintf("sc %v", c.Class)
+	case greys.MethodsCommand:
+		return fmt.Sprintf("sm %v %v", c.Class, c.Method)
+	case greys.ResetCommand:
+		return fmt.Sprintf("reset %v", c.Class)
+	default:
+		return fmt.Sprintf("%T", command)
+	}
+}
+
+// ParseCommand reads what a request asks for, which is no [Heartbeat]. The error is
+// greys.ErrUnsupported where its type is unknown, or a *ProtocolError.
+func ParseCommand(r Request, codes Codes) (greys.Command, error) {
+	if !codes.know(r.Type) {
+		return nil, fmt.Errorf("request type %#04x: %w", uint16(r.Type), greys.ErrUnsupported)
+	}
+	var a asked
+	err := a.read(r.Data)
+	if err != nil && !a.isJSON && len(r.Data) <= DefaultMaxTolerated {
+		if strict := tolerate(r.Data); strict != nil {
+			err = a.read(strict)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	command := a.command(r.Type, codes)
+	return command, a.close()
+}
+
+// know says that a type is one.
+func (c Codes) know(t RequestType) bool {
+	return Version <= t && t <= Methods || t != 0 && (t == c.Sessions || t == c.Stack || t == c.Records || t == c.RecordDetail)
+}
+
+// asked are the data of a request, whatever its type.
+type asked struct {
+	scanner
+	class, method greys.Pattern
+	regexp        bool
+	cycle         time.Duration
+	limit         greys.Limit
+	index         int64
+}
+
+func (a *asked) read(data []byte) error {
+	*a = asked{index: -1}
+	if len(data) == 0 {
+		return nil
+	}
+	a.open(data)
+	a.members(func(key []byte) {
+		switch string(key) {
+		case "class-pattern":
+			a.class = a.pattern()
+		case "method-pattern":
+			a.method = a.pattern()
+		case "is-regex":
+			a.regexp = a.truth()
+		case "cycle":
+			a.cycle = time.Duration(a.integer(1, math.MaxInt32)) * time.Second
+		case "limit":
+			a.limit = greys.Limit(max(0, a.integer(-1, math.MaxInt32)))
+		case "index":
+			a.index = a.integer(0, math.MaxInt64)
+		default:
+			a.skip()
+		}
+	})
+	return a.close()
+}
+
+func (a *asked) pattern() greys.Pattern {
+	at := a.at
+	text, _ := a.scalar()
+	pattern, err := greys.NewPattern(string(text))
+	if err != nil {
+		a.wrong(at, "a pattern: "+err.Error(), text)
+	}
+	return pattern
+}
+
+// command is what is asked for by a type that is known. What it lacks is an error of close.
+func (a *asked) command(t RequestType, codes Codes) greys.Command {
+	switch t {
+	case Version:
+		return greys.VersionCommand{}
+	case Monitor:
+		a.need(a.cycle > 0, "cycle")
+		return greys.MonitorCommand{Target: a.target(), Cycle: a.cycle}
+	case Reset:
+		a.need(a.class != greys.Pattern{}, "class-pattern")
+		return greys.ResetCommand{Class: a.class, Regexp: a.regexp}
+	case Classes:
+		a.need(a.class != greys.Pattern{}, "class-pattern")
+		return greys.ClassesCommand{Class: a.class, Regexp: a.regexp}
+	case Methods:
+		return greys.MethodsCommand{Target: a.target()}
+	case codes.Sessions:
+		return greys.SessionsCommand{}
+	case codes.Stack:
+		return greys.StackCommand{Target: a.target(), Limit: a.limit}
+	case codes.Records:
+		return greys.RecordsCommand{}
+	default:
+		a.need(a.index >= 0, "index")
+		return greys.RecordDetailCommand{Index: a.index}
+	}
+}
+
+func (a *asked) target() greys.Target {
+	a.need(a.class != greys.Pattern{} && a.method != greys.Pattern{}, "class-pattern and method-pattern")
+	return greys.Target{Class: a.class, Method: a.method, Regexp: a.regexp}
+}
+
+// need fails where a request doesn't say something.
+func (a *asked) need(said bool, what string) {
+	if !said {
+		a.fail(0, true, what, "a request without it")
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// BenchmarkDecodeGP reads replies as a server writes them: a cycle of 500 methods, 500
+// recorded calls, a stack. Events are methods, calls and frames.
+func BenchmarkDecodeGP(b *testing.B) {
+	target := greys.Target{Class: pattern(b, "com.example.*"), Method: pattern(b, "*")}
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	b.Run("monitor", func(b *testing.B) {
+		var cycle greys.Statistics
+		for i := range 500 {
+			cycle.Methods = append(cycle.Methods, greys.MethodStatistics{
+				Time: at, Class: fmt.Sprintf("com.example.shop.Service%d", i/10), Method: fmt.Sprintf("operation%d", i%10),
+				Calls: int64(100 + i), Succeeded: int64(90 + i), Failed: 10, Mean: 1500 * time.Microsecond, HasMean: true,
+			})
+		}
+		benchmarkDecodeGP(b, greys.MonitorCommand{Target: target, Cycle: time.Second}, Writer{}.AppendMonitor(nil, nil, &cycle), 1, len(cycle.Methods))
+	})
+	b.Run("records", func(b *testing.B) {
+		var records []greys.Record
+		for i := range 500 {
+			records = append(records, greys.Record{
+				Index: int64(1000 + i), Time: at.Add(time.Duration(i/50) * time.Second), Cost: time.Duration(i%20) * time.Millisecond, Returned: true,
+				Object: fmt.Sprintf("0x%08x", i*7919), Class: fmt.Sprintf("com.example.shop.Service%d", i%50), Method: fmt.Sprintf("operation%d", i%10),
+			})
+		}
+		benchmarkDecodeGP(b, greys.RecordsCommand{}, Writer{}.AppendRecords(nil, records), len(records), len(records))
+	})
+	b.Run("stack", func(b *testing.B) {
+		data, err := Writer{}.Append(nil, &documentedStack)
+		if err != nil {
+			b.Fatal(err)
+		}
+		benchmarkDecodeGP(b, greys.StackCommand{Target: target}, data, 1, len(documentedStack.Frames))
+	})
+}
+
+func benchmarkDecodeGP(b *testing.B, command greys.Command, data []byte, replies, events int) {
+	b.Helper()
+	d := newDecoder(time.UTC, DefaultMaxTolerated)
+	given := 0
+	cputime.Bytes(b, len(data), events, func() {
+		given = 0
+		if tolerated, err := d.decode(command, data, func(greys.Reply) { given++ }); err != nil || tolerated {
+			b.Fatal(tolerated, err)
+		}
+	})
+	if given != replies {
+		b.Fatalf("expected %d replies, got %d", replies, given)
+	}
+}

@@ -1,0 +1,165 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// sample is a sample of the document, as it stands there.
+func sample(tb testing.TB, name string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "document", name+".json"))
+	require.NoError(tb, err)
+	return data
+}
+
+func pattern(tb testing.TB, text string) greys.Pattern {
+	tb.Helper()
+	p, err := greys.NewPattern(text)
+	require.NoError(tb, err)
+	return p
+}
+
+// documented is a command that the document has a sample of, and what its sample says.
+type documented struct {
+	sample      string
+	requestType RequestType
+	command     greys.Command
+	// asks is the command that the sample of the request asks for.
+	replies []greys.Reply
+	sloppy  bool
+}
+
+// allOfTheDocument was checked against the document by hand.
+func allOfTheDocument(tb testing.TB) []documented {
+	anyMethod := func(class string) greys.Target {
+		return greys.Target{Class: pattern(tb, class), Method: pattern(tb, "*")}
+	}
+	const utils = "com.github.ompc.greys.core.util.GaStringUtils"
+	return []documented{
+		{"version", 0x02, greys.VersionCommand{}, []greys.Reply{&greys.Version{Text: "1.8.0.0"}}, false},
+		{
+			"monitor", 0x03,
+			greys.MonitorCommand{Target: greys.Target{Class: pattern(tb, "com.taobao.*"), Method: pattern(tb, "query*")}, Cycle: 2 * time.Minute},
+			[]greys.Reply{&greys.Affected{Classes: 100, Methods: 50}, &greys.Statistics{Methods: []greys.MethodStatistics{{
+				Time:  time.Date(2015, 9, 24, 15, 23, 18, 994e6, time.UTC),
+				Class: "org.apache.commons.lang3.StringUtils", Method: "isNotBlank",
+				Calls: 100, Succeeded: 90, Failed: 10, Mean: 500 * time.Millisecond, HasMean: true,
+			}}}}, false,
+		},
+		{"reset", 0x04, greys.ResetCommand{Class: pattern(tb, "com.taobao.*")}, []greys.Reply{&greys.Affected{Rows: 100}}, false},
+		{"classes", 0x05, greys.ClassesCommand{Class: pattern(tb, "com.alibaba.AgentTest")}, []greys.Reply{&documentedClass}, true},
+		{"methods", 0x06, greys.MethodsCommand{Target: anyMethod(utils)}, []greys.Reply{
+			&greys.Method{Class: utils, Name: "tranModifier", Modifier: "5", Parameters: []string{"int"}, Return: "java.lang.String"},
+			&greys.Method{Class: utils, Name: "getLogo", Modifier: "5", Exceptions: []string{"java.io.IOException"}, Return: "java.lang.String"},
+		}, false},
+		{"session", 0x07, greys.SessionsCommand{}, []greys.Reply{&greys.Sessions{ProcessID: 79321, Sessions: []greys.Session{
+			{ID: 1, Duration: 5 * time.Minute, Charset: "utf-8", From: "127.0.0.1:64702", To: "127.0.0.1:3658"},
+		}}}, false},
+		{"stack", 0x08, greys.StackCommand{Target: anyMethod(utils)}, []greys.Reply{&documentedStack}, false},
+		{"records", 0x09, greys.RecordsCommand{}, []greys.Reply{
+			&greys.Record{
+				Index: 1000, Time: time.Date(2015, 9, 27, 10, 17, 25, 0, time.UTC), Cost: time.Millisecond, Returned: true,
+				Object: "0x4b1210ee", Class: "com.alibaba.AgentTest", Method: "print",
+			},
+			&greys.Record{
+				Index: 1001, Time: time.Date(2015, 9, 27, 10, 17, 26, 0, time.UTC), Cost: 2 * time.Millisecond, Returned: true,
+				Object: "0x4b1210ee", Class: "com.alibaba.AgentTest", Method: "print",
+			},
+		}, false},
+		{"record-detail", 0x0a, greys.RecordDetailCommand{Index: 1003}, []greys.Reply{&greys.RecordDetail{
+			Record: greys.Record{
+				Index: 1003, Time: time.Date(2015, 9, 27, 22, 22, 56, 0, time.UTC), Cost: time.Millisecond, Threw: true,
+				Object: "0x4b1210ee", Class: "com.alibaba.AgentTest", Method: "printAddress",
+			},
+			Parameters: []string{`{"addressId":20808,"addressName":"ADDRESS","avg":2.0}`, "null"},
+			Exception:  documentedException,
+		}}, true},
+	}
+}
+
+var documentedClass = greys.Class{
+	Name: "com.alibaba.AgentTest", CodeSource: "/Users/vlinux/temp/agent-test/target/", Modifier: "1",
+	Annotations: []string{"com.github.ompc.greys.core.command.annotation.Cmd"},
+	Interfaces:  []string{"com.github.ompc.greys.core.command.Command"},
+	Super:       "java.lang.Object",
+	Loaders: []string{
+		"com.github.ompc.greys.agent.GreysClassLoader@7d64a7f2",
+		"sun.misc.Launcher$AppClassLoader@58644d46",
+		"sun.misc.Launcher$ExtClassLoader@7ea987ac",
+	},
+	Fields: []greys.Field{
+		{Modifier: "5", Type: "java.lang.String", Name: "DEFAULT_PROMPT", Value: "ga?>"},
+		{Modifier: "5", Type: "java.lang.String", Name: "ABORT_MSG", Value: "Press Ctrl+D to abort."},
+		{Modifier: "5", Type: "java.lang.String", Name: "SPY_CLASSNAME", Value: "com.github.ompc.greys.agent.Spy"},
+	},
+}
+
+var documentedStack = greys.CallStack{
+	Thread: greys.Thread{Name: "main", ID: 1, Priority: 5},
+	Frames: []greys.Frame{
+		{Class: "com.alibaba.AgentTest", Method: "print", File: "AgentTest.java", Line: -1},
+		{Class: "sun.reflect.NativeConstructorAccessorImpl", Method: "newInstance0", File: "NativeConstructorAccessorImpl.java", Line: -2},
+		{Class: "sun.reflect.NativeConstructorAccessorImpl", Method: "newInstance", File: "NativeConstructorAccessorImpl.java", Line: 62},
+		{Class: "sun.reflect.DelegatingConstructorAccessorImpl", Method: "newInstance", File: "DelegatingConstructorAccessorImpl.java", Line: 45},
+		{Class: "java.lang.reflect.Constructor", Method: "newInstance", File: "Constructor.java", Line: 408},
+		{Class: "java.lang.Class", Method: "newInstance", File: "Class.java", Line: 438},
+		{Class: "com.alibaba.AgentTest", Method: "main", File: "AgentTest.java", Line: 122},
+	},
+}
+
+const documentedException = `{"detailMessage":"test","stackTrace":[` +
+	`{"declaringClass":"com.alibaba.AgentTest","methodName":"printAddress","fileName":"AgentTest.java","lineNumber":86},` +
+	`{"declaringClass":"com.alibaba.AgentTest","methodName":"\u003cinit\u003e","fileName":"AgentTest.java","lineNumber":68},` +
+	`{"declaringClass":"sun.reflect.NativeConstructorAccessorImpl","methodName":"newInstance0","fileName":"NativeConstructorAccessorImpl.java","lineNumber":-2},` +
+	`{"declaringClass":"sun.reflect.NativeConstructorAccessorImpl","methodName":"newInstance","fileName":"NativeConstructorAccessorImpl.java","lineNumber":62},` +
+	`{"declaringClass":"sun.reflect.DelegatingConstructorAccessorImpl","methodName":"newInstance","fileName":"DelegatingConstructorAccessorImpl.java","lineNumber":45},` +
+	`{"declaringClass":"java.lang.reflect.Constructor","methodName":"newInstance","fileName":"Constructor.java","lineNumber":408},` +
+	`{"declaringClass":"java.lang.Class","methodName":"newInstance","fileName":"Class.java","lineNumber":438},` +
+	`{"declaringClass":"com.alibaba.AgentTest","methodName":"main","fileName":"AgentTest.java","lineNumber":122}],"suppressedExceptions":[]}`
+
+func TestRequestsAreThoseOfTheDocument(t *testing.T) {
+	for _, d := range allOfTheDocument(t) {
+		want := sample(t, d.sample+".request")
+		var compact bytes.Buffer
+		require.NoError(t, json.Compact(&compact, want))
+		requestType, data, err := AppendCommand(nil, d.command, UsualCodes())
+		require.NoError(t, err)
+		assert.Equal(t, compact.String(), string(data))
+		assert.Equal(t, d.requestType, requestType)
+
+		command, err := ParseCommand(Request{Type: d.requestType, Data: want}, UsualCodes())
+		require.NoError(t, err)
+		assert.Equal(t, d.command, command)
+	}
+}
+
+func TestRepliesAreReadAsTheyStandInTheDocument(t *testing.T) {
+	for _, d := range allOfTheDocument(t) {
+		data := sample(t, d.sample+".reply")
+		assert.Equal(t, !d.sloppy, json.Valid(data), "a sample that is no JSON is what tolerance is for: %s", d.sample)
+		got, tolerated, err := decoded(d.command, data)
+		require.NoError(t, err, d.sample)
+		assert.Equal(t, d.replies, got)
+		assert.Equal(t, d.sloppy, tolerated)
+	}
+}
+
+// decoded are the answers that data hold.
+func decoded(command greys.Command, data []byte) (replies []greys.Reply, tolerated bool, err error) {
+	d := newDecoder(time.UTC, DefaultMaxTolerated)
+	tolerated, err = d.decode(command, data, func(r greys.Reply) { replies = append(replies, kept(r)) })
+	return replies, tolerated, err
+}

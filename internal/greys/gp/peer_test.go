@@ -1,0 +1,111 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// patienceOfTests is how long a test waits for what has to come.
+const patienceOfTests = 30 * time.Second
+
+// peer is the server's end of a connection.
+type peer struct {
+	t *testing.T
+	net.Conn
+	requests *Requests
+	respID   int32
+}
+
+// connected is a client with its server's end.
+func connected(t *testing.T, config Config) (*Client, *peer) {
+	t.Helper()
+	here, there := net.Pipe()
+	t.Cleanup(func() { _, _ = here.Close(), there.Close() })
+	require.NoError(t, there.SetDeadline(time.Now().Add(patienceOfTests)))
+	return NewClient(here, config), &peer{t: t, Conn: there, requests: NewRequests(there, DefaultMaxFrame)}
+}
+
+// serving is a client that serves, with its server's end, and what serving ends with.
+func serving(t *testing.T, config Config) (*Client, *peer, func() error) {
+	t.Helper()
+	c, p := connected(t, config)
+	ctx, end := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- c.Serve(ctx) }()
+	var err error
+	over := false
+	wait := func() error {
+		if !over {
+			over, err = true, receive(t, served)
+		}
+		return err
+	}
+	t.Cleanup(func() { end(); _ = wait() })
+	return c, p, wait
+}
+
+func receive[T any](t *testing.T, from <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(patienceOfTests):
+		t.Fatal("nothing came")
+	}
+	return value
+}
+
+// request reads the next request, which has to be of a type.
+func (p *peer) request(want RequestType) Request {
+	p.t.Helper()
+	r, err := p.requests.Next()
+	require.NoError(p.t, err)
+	require.Equal(p.t, want, r.Type)
+	return r
+}
+
+// answer writes a reply, with the next resp_id.
+func (p *peer) answer(sendID int32, code ReturnCode, data string) {
+	p.t.Helper()
+	p.respID++
+	p.raw(string(AppendAnswer(nil, Answer{SendID: sendID, RespID: p.respID, Code: code, Data: []byte(data)})))
+}
+
+// raw writes bytes.
+func (p *peer) raw(data string) {
+	p.t.Helper()
+	_, err := p.Write([]byte(data))
+	require.NoError(p.t, err)
+}
+
+// running is a command that was asked for.
+type running struct {
+	t       *testing.T
+	replies chan greys.Reply
+	over    chan error
+}
+
+// run asks for a command.
+func run(ctx context.Context, t *testing.T, c *Client, command greys.Command) *running {
+	r := &running{t: t, replies: make(chan greys.Reply, 1000), over: make(chan error, 1)}
+	go func() {
+		r.over <- c.Run(ctx, command, func(reply greys.Reply) { r.replies <- kept(reply) })
+	}()
+	return r
+}
+
+func (r *running) next() greys.Reply { r.t.Helper(); return receive(r.t, r.replies) }
+
+func (r *running) end() error { r.t.Helper(); return receive(r.t, r.over) }
+
+func monitor(t *testing.T) greys.MonitorCommand {
+	return greys.MonitorCommand{Target: greys.Target{Class: pattern(t, "a.*"), Method: pattern(t, "*")}, Cycle: time.Second}
+}

@@ -1,0 +1,63 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// queue are the replies to one request that wait for whoever asked.
+type queue struct {
+	// ready has a token when there is something to take.
+	ready chan struct{}
+
+	mu sync.Mutex
+	// waiting are replies one after another: return code, length, data.
+	waiting []byte
+	// full says that a reply found no room. None is added after it.
+	full bool
+}
+
+// waitingHeader is how many bytes stand before the data of a reply that waits.
+const waitingHeader = 8
+
+func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
+
+// add adds a reply, unless there are others and they would be more than so many bytes.
+func (q *queue) add(code ReturnCode, data []byte, most int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) > 0 && len(q.waiting)+waitingHeader+len(data) > most {
+		q.full = true
+	} else {
+		q.waiting = binary.BigEndian.AppendUint32(q.waiting, uint32(code))
+		q.waiting = binary.BigEndian.AppendUint32(q.waiting, uint32(len(data)))
+		q.waiting = append(q.waiting, data...)
+	}
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+	return !q.full
+}
+
+// take gives all replies, for a buffer to put the next ones into; full says that others
+// would have followed them.
+func (q *queue) take(buffer []byte) (replies []byte, full bool) {
+	if cap(buffer) > keptBuffer {
+		buffer = nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	replies, q.waiting = q.waiting, buffer[:0]
+	return replies, q.full
+}
+
+// nextWaiting parts the first reply from those after it.
+func nextWaiting(replies []byte) (code ReturnCode, data, rest []byte) {
+	code = ReturnCode(binary.BigEndian.Uint32(replies))
+	end := waitingHeader + int(binary.BigEndian.Uint32(replies[4:]))
+	return code, replies[waitingHeader:end], replies[end:]
+}

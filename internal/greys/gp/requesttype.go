@@ -1,0 +1,49 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import "fmt"
+
+// RequestType is what a request is for ("请求类型").
+type RequestType uint16
+
+// The request types of the document. Those of sessions, stacks and records have no code
+// there: see [Codes].
+const (
+	Heartbeat RequestType = 0x01 // 心跳
+	Version   RequestType = 0x02 // 获取服务端版本
+	Monitor   RequestType = 0x03 // 监控方法调用
+	Reset     RequestType = 0x04 // 重置增强类
+	Classes   RequestType = 0x05 // 搜索已加载类
+	Methods   RequestType = 0x06 // 搜索已经加载类方法
+)
+
+// Codes are of the requests that the document describes and gives no type. Those that are 0
+// are not asked for: greys.ErrUnsupported.
+type Codes struct{ Sessions, Stack, Records, RecordDetail RequestType }
+
+// UsualCodes go on where the document's end, in its order.
+func UsualCodes() Codes {
+	return Codes{Sessions: 0x07, Stack: 0x08, Records: 0x09, RecordDetail: 0x0a}
+}
+
+// Check says which code is another's.
+func (c Codes) Check() error {
+	taken := map[RequestType]string{
+		Heartbeat: "the heartbeat", Version: "the version", Monitor: "monitor", Reset: "reset", Classes: "classes", Methods: "methods",
+	}
+	for _, code := range []struct {
+		name string
+		code RequestType
+	}{{"sessions", c.Sessions}, {"stack", c.Stack}, {"records", c.Records}, {"record_detail", c.RecordDetail}} {
+		if code.code == 0 {
+			continue
+		}
+		if other, is := taken[code.code]; is {
+			return fmt.Errorf("code %#04x of %s is that of %s: expected one of its own, or 0 for none", uint16(code.code), code.name, other)
+		}
+		taken[code.code] = code.name
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import "github.com/callbraid/callbraid/internal/greys"
+
+// readStatistics reads the reply to monitor ("监控方法调用").
+func (d *decoder) readStatistics() {
+	d.statistics.Methods = reused(d.statistics.Methods)
+	d.members(func(key []byte) {
+		if string(key) != "items" {
+			d.readOther(key)
+			return
+		}
+		d.hasItems = d.peek() == '['
+		d.elements(func() {
+			d.statistics.Methods = append(d.statistics.Methods, greys.MethodStatistics{Calls: -1, Succeeded: -1, Failed: -1})
+			d.readMethodStatistics(&d.statistics.Methods[len(d.statistics.Methods)-1])
+		})
+	})
+}
+
+// readMethodStatistics reads those of one method. That the ratio of failures is skipped is
+// since it follows from the numbers.
+func (d *decoder) readMethodStatistics(m *greys.MethodStatistics) {
+	at := d.at
+	d.members(func(key []byte) {
+		switch string(key) {
+		case "timestamp":
+			m.Time = d.epoch()
+		case "class":
+			m.Class = d.name()
+		case "method":
+			m.Method = d.name()
+		case "total":
+			m.Calls = d.count()
+		case "success":
+			m.Succeeded = d.count()
+		case "fail":
+			m.Failed = d.count()
+		case "rt":
+			m.Mean, m.HasMean = d.millis()
+		default:
+			d.skip()
+		}
+	})
+	d.require(m.Class != "" && m.Method != "", at, "class and method")
+	d.require(!m.Time.IsZero(), at, "timestamp")
+	d.require(m.Calls >= 0 && m.Succeeded >= 0 && m.Failed >= 0, at, "total, success and fail")
+	if m.Calls == 0 {
+		m.Mean, m.HasMean = 0, false // that of no calls says nothing
+	}
+}

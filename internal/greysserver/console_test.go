@@ -1,0 +1,224 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysserver
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/console"
+)
+
+// short are delays that don't make a test long.
+const short = 5 * time.Millisecond
+
+// terminal is a client of the console that asks for nothing to be understood.
+type terminal struct {
+	t *testing.T
+	net.Conn
+	in *bufio.Reader
+}
+
+func (p *played) terminal() *terminal {
+	conn := p.dial()
+	return &terminal{p.t, conn, bufio.NewReader(conn)}
+}
+
+// say sends bytes.
+func (c *terminal) say(text string) {
+	c.t.Helper()
+	_, err := c.Write([]byte(text))
+	require.NoError(c.t, err)
+}
+
+// until reads until something has come, and gives all.
+func (c *terminal) until(what string) string {
+	c.t.Helper()
+	var all strings.Builder
+	for !strings.HasSuffix(all.String(), what) {
+		b, err := c.in.ReadByte()
+		require.NoError(c.t, err, "after %q", &all)
+		all.WriteByte(b)
+	}
+	return all.String()
+}
+
+const eot = "\x04"
+
+func TestASessionOfTheConsole(t *testing.T) {
+	p := play(t, Options{Protocol: Console, EndDelay: short, Program: ProgramOptions{Rate: 1000}, Speed: 100})
+	c := p.terminal()
+	c.say("\n")
+	assert.Equal(t, eot, c.until(eot), "a session is silent at first")
+	c.say("bogus\n")
+	assert.Equal(t, "Command \"bogus\" not found.\n"+eot, c.until(eot))
+	c.say("monitor\r\n")
+	assert.Equal(t, "Command \"monitor\" preprocessor failed : class-pattern argument was missing..\n"+eot, c.until(eot))
+	c.say("session -s false\n")
+	assert.Contains(t, c.until("\rga?>"+eot), "SILENT | true ")
+	c.say("monitor -c 1 *.Service1 *\n")
+	begin := c.until("MAX-RT(ms) |\n")
+	assert.Contains(t, begin, "Press Ctrl+D to abort.\nAffect(class-cnt:1 , method-cnt:10) cost in 20 ms.\n+-----------+-------+")
+	c.say("version\n") // it is lost
+	c.until("| com.example.shop.Service1 |")
+	c.say(eot)
+	assert.NotContains(t, c.until("\rga?>"+eot), "|v|e|r|")
+	assert.Equal(t, int64(1), p.truth().LostLines)
+	c.say("version\n")
+	assert.Contains(t, c.until("\rga?>"+eot), "|v|e|r|s|i|o|n|:|1|.|7|.|6|.|6|")
+	c.say(eot + "reset\n") // nothing runs
+	assert.Equal(t, "\rga?>"+eot, c.until(eot))
+	assert.Equal(t, int64(1), p.truth().Resets)
+}
+
+func TestOfLinesThatComeTogetherOneIsObeyed(t *testing.T) {
+	p := play(t, Options{Protocol: Console, EndDelay: short})
+	c := p.terminal()
+	c.say("bogus1\nbogus2\n")
+	first := c.until(eot)
+	assert.Regexp(t, "bogus[12]", first)
+	assert.Equal(t, int64(1), p.truth().LostLines)
+}
+
+func TestASessionThatIsSilentIsTimedOut(t *testing.T) {
+	p := play(t, Options{Protocol: Console, SessionTimeout: 50 * time.Millisecond, EndDelay: short, Program: ProgramOptions{Rate: 1}, Speed: 10})
+	c := p.terminal()
+	c.say("monitor -c 1 * *\n")
+	for range 5 { // a command that runs keeps it
+		c.until("MAX-RT(ms) |\n")
+	}
+	c.say(eot)
+	c.until(eot)
+	assert.Equal(t, "Session timed out.\n", c.until("\n"))
+	_, err := c.in.Read(make([]byte, 1))
+	require.Error(t, err)
+}
+
+// consoleClient is a client of the console.
+func (p *played) consoleClient() *console.Client {
+	return &console.Client{
+		Dial:   func(context.Context) (net.Conn, error) { return net.Dial("tcp", p.address) },
+		Config: console.Config{QuietTime: 50 * time.Millisecond},
+	}
+}
+
+func TestTheConsoleTellsOfEveryCall(t *testing.T) {
+	p := play(t, Options{Program: ProgramOptions{Rate: 5000, Calls: 5000, Failures: 0.1, Seed: 3}, Speed: 50, EndDelay: short})
+	ctx, end := context.WithCancel(t.Context())
+	h := &heard{counts: Counts{}}
+	over := make(chan error, 1)
+	go func() {
+		over <- p.consoleClient().Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, h.reply)
+	}()
+	eventually(t, func() bool { return p.truth().Rests }, "it makes all its calls")
+	rested := h.told()
+	eventually(t, func() bool { return h.told() > rested+1 }, "a cycle that began after them")
+	end()
+	require.ErrorIs(t, <-over, context.Canceled)
+	assert.Equal(t, calls(p.truth().Told), h.all())
+	assert.Greater(t, h.all().Sum().Calls, int64(2000))
+	assert.Equal(t, greys.Affected{Classes: 10, Methods: 100}, h.affected)
+}
+
+func TestEveryCommandOfTheConsoleIsAnswered(t *testing.T) {
+	p := play(t, Options{Program: ProgramOptions{Rate: 2000, RecordEvery: 10, Failures: 0.5}, ProcessID: 79321, EndDelay: short})
+	c := p.consoleClient()
+	ask := func(command greys.Command) (replies []greys.Reply) {
+		require.NoError(t, c.Run(t.Context(), command, func(r greys.Reply) { replies = append(replies, r) }), "%T", command)
+		return replies
+	}
+	all := target(t, "*", "*")
+	assert.Equal(t, []greys.Reply{&greys.Version{Text: "1.7.6.6"}}, ask(greys.VersionCommand{}))
+	sessions := ask(greys.SessionsCommand{})[0].(*greys.Sessions)
+	assert.Equal(t, int64(79321), sessions.ProcessID)
+	assert.Len(t, ask(greys.ClassesCommand{Class: pattern(t, ".*.Service[1-3]"), Regexp: true}), 3)
+	assert.Len(t, ask(greys.MethodsCommand{Target: target(t, "*Service1", "*")}), 10)
+	assert.Len(t, ask(greys.TraceCommand{Target: all, Limit: 20}), 21)
+	assert.Len(t, ask(greys.StackCommand{Target: all, Limit: 5}), 6)
+	assert.Len(t, ask(greys.RecordCommand{Target: all, Limit: 7}), 8)
+	eventually(t, func() bool { return len(ask(greys.RecordsCommand{})) > 7 }, "calls are recorded")
+	detail := ask(greys.RecordDetailCommand{Index: firstRecord})[0].(*greys.RecordDetail)
+	assert.Equal(t, int64(firstRecord), detail.Index)
+	require.ErrorIs(t, c.Run(t.Context(), greys.RecordDetailCommand{Index: 1}, nil), greys.ErrRefused)
+	truth := p.truth()
+	assert.Equal(t, []int64{20, 5, 7}, []int64{truth.Trees, truth.Stacks, truth.Records})
+	assert.Equal(t, int64(10), truth.Enhanced)
+	ask(greys.ResetCommand{})
+	assert.Zero(t, p.truth().Enhanced)
+}
+
+func TestTreesAreThoseOfTheProgram(t *testing.T) {
+	p := play(t, Options{Program: ProgramOptions{Rate: 2000, Failures: 0.3}, EndDelay: short})
+	trees, throws, callees := 0, 0, 0
+	err := p.consoleClient().Run(t.Context(), greys.TraceCommand{Target: target(t, "*", "*"), Limit: 100}, func(r greys.Reply) {
+		tree, is := r.(*greys.Tree)
+		if !is {
+			return
+		}
+		trees++
+		callees += len(tree.Nodes) - 1
+		for _, n := range tree.Nodes {
+			assert.LessOrEqual(t, n.End, tree.Nodes[0].End)
+			if n.Throws != "" {
+				assert.Equal(t, exception, n.Throws)
+				throws++
+			}
+		}
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 100, trees)
+	assert.NotZero(t, throws)
+	assert.NotZero(t, callees)
+}
+
+func TestFaultsOfTheConsoleDoWhatTheySay(t *testing.T) {
+	header := "| TIMESTAMP | CLASS | METHOD |"
+	for fault, check := range map[Fault]func(t *testing.T, c *terminal){
+		Failure:   func(t *testing.T, c *terminal) { assert.Contains(t, c.until(eot), "Command execution failed.\n"+eot) },
+		EndInData: func(t *testing.T, c *terminal) { assert.Contains(t, c.until(eot), header); c.until("+\n") },
+		Half:      func(_ *testing.T, c *terminal) { c.until("+\n\n+--") },
+		LongLine:  func(_ *testing.T, c *terminal) { c.until(strings.Repeat("x", 1<<20) + "\n") },
+		Close:     func(t *testing.T, c *terminal) { assertEnds(t, c) },
+		Cut:       func(t *testing.T, c *terminal) { assertEnds(t, c) },
+		Restart:   func(t *testing.T, c *terminal) { assertEnds(t, c) },
+	} {
+		t.Run(string(fault), func(t *testing.T) {
+			p := play(t, Options{Protocol: Console, Speed: 100, EndDelay: short, Faults: []Fault{fault}, FaultEvery: 2})
+			c := p.terminal()
+			c.say("monitor -c 1 nothing *\n")
+			check(t, c)
+		})
+	}
+}
+
+// assertEnds reads until the connection ends.
+func assertEnds(t *testing.T, c *terminal) {
+	t.Helper()
+	buffer := make([]byte, 1<<10)
+	for {
+		if _, err := c.in.Read(buffer); err != nil {
+			require.NotErrorIs(t, err, context.DeadlineExceeded)
+			assert.NotContains(t, err.Error(), "timeout")
+			return
+		}
+	}
+}
+
+func TestASilentConsoleSaysNothing(t *testing.T) {
+	p := play(t, Options{Protocol: Console, EndDelay: short, Faults: []Fault{Silence}, FaultEvery: 1})
+	c := p.terminal()
+	c.say("version\n")
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
+	n, err := c.in.Read(make([]byte, 1))
+	assert.Zero(t, n)
+	require.ErrorContains(t, err, "timeout")
+}

@@ -1,0 +1,204 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysserver
+
+import (
+	"context"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/console"
+)
+
+// consoleRun is a command that runs.
+type consoleRun struct {
+	*consoleConn
+	// aborted is done when the client, or the connection, has ended it.
+	aborted context.Context
+}
+
+// run does what a line says, until it has ended.
+func (r *consoleRun) run(line string) {
+	command, silence, err := console.ParseLine(line)
+	if err != nil {
+		if words := err.Error(); words != "" {
+			r.say([]byte(words + "\n"))
+		}
+		return
+	}
+	loud := r.setLoud(silence)
+	if err := r.obey(command, loud); err != nil {
+		r.say([]byte("Command execution failed. cause : " + err.Error() + "\n"))
+	}
+}
+
+// setLoud has the session be what a line says, and says what it was before.
+func (r *consoleRun) setLoud(silence console.Silence) (before bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before = r.loud
+	if silence != console.Unchanged {
+		r.loud = silence == console.Loud
+	}
+	return before
+}
+
+func (r *consoleRun) obey(command greys.Command, loud bool) error {
+	switch command := command.(type) {
+	case greys.MonitorCommand:
+		return r.monitor(command, loud)
+	case greys.TraceCommand:
+		return r.events(command.Target, newEvents(command.Limit), loud, r.tree)
+	case greys.StackCommand:
+		return r.events(command.Target, newEvents(command.Limit), loud, r.stack)
+	case greys.RecordCommand:
+		w := newEvents(command.Limit)
+		w.records = true
+		return r.events(command.Target, w, loud, r.record)
+	default:
+		data, err := r.answer(command, loud)
+		if err != nil {
+			return err
+		}
+		if len(data) > 0 {
+			r.say(data)
+		}
+		return nil
+	}
+}
+
+// answer is what is said to a command that ends by itself.
+func (r *consoleRun) answer(command greys.Command, loud bool) (data []byte, err error) {
+	switch command := command.(type) {
+	case greys.VersionCommand:
+		return console.AppendVersion(nil, &greys.Version{Text: r.options.Version}), nil
+	case greys.SessionsCommand:
+		return console.AppendSession(nil, r.session(), !loud), nil
+	case greys.ResetCommand:
+		r.life.reset(func(string) bool { return true })
+		return nil, nil
+	case greys.ClassesCommand:
+		classes, err := r.life.classes(command)
+		for i := range classes {
+			data = console.AppendClass(data, &classes[i])
+		}
+		return data, err
+	case greys.MethodsCommand:
+		methods, err := r.life.methods(command)
+		return console.AppendMethods(nil, methods), err
+	case greys.RecordsCommand:
+		var records []greys.Record
+		for _, of := range r.life.recorded(-1) {
+			records = append(records, r.row(of.Record))
+		}
+		return console.AppendRecords(nil, records), nil
+	case greys.RecordDetailCommand:
+		detail, err := r.life.detail(command.Index)
+		if err != nil {
+			return console.AppendNoRecord(nil, command.Index), nil
+		}
+		detail.Time = detail.Time.In(r.options.Location)
+		return console.AppendRecordDetail(nil, detail), nil
+	}
+	return nil, nil
+}
+
+// session is this one.
+func (r *consoleRun) session() *greys.Sessions {
+	sessions := r.sessionsOf(r.life)
+	for _, s := range sessions.Sessions {
+		if s.ID == r.id {
+			s.From, s.To = "/"+s.From, "/"+s.To
+			sessions.Sessions = []greys.Session{s}
+			break
+		}
+	}
+	return sessions
+}
+
+// row is a recorded call as tables have it: with the simple name of the class.
+func (r *consoleRun) row(of greys.Record) greys.Record {
+	of.Time = of.Time.In(r.options.Location)
+	of.Class, of.IsSimple = of.Class[len(packageName)+1:], true
+	return of
+}
+
+// affected says what a target's patterns matched, in a session that is not silent.
+func (r *consoleRun) affected(w *watch, loud bool) {
+	if loud {
+		r.say(console.AppendAffected(nil, &w.affected, 20*time.Millisecond))
+	}
+}
+
+// monitor says a table at once, of nothing, and one for each cycle, until it is aborted.
+func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
+	w := &watch{cycle: newCycle()}
+	if err := r.life.watch(command.Target, w); err != nil {
+		return err
+	}
+	defer r.life.unwatch(w)
+	r.affected(w, loud)
+	ticker := time.NewTicker(r.options.cycle(command.Cycle))
+	defer ticker.Stop()
+	var table []byte
+	for at := time.Now(); ; {
+		cycle := r.life.takeCycle(w, at.In(r.options.Location))
+		table = console.AppendStatistics(table[:0], &cycle.Statistics)
+		switch r.say(table) {
+		case ended:
+			return nil
+		case told:
+			r.life.toldCycle(cycle)
+		}
+		select {
+		case <-r.aborted.Done():
+			return nil
+		case at = <-ticker.C:
+		}
+	}
+}
+
+// events tells of calls, until there were enough, or it is aborted.
+func (r *consoleRun) events(target greys.Target, w *watch, loud bool, tell func(e event, first bool) outcome) error {
+	if err := r.life.watch(target, w); err != nil {
+		return err
+	}
+	defer r.life.unwatch(w)
+	r.affected(w, loud)
+	for first := true; ; first = false {
+		select {
+		case <-r.aborted.Done():
+			return nil
+		case e, more := <-w.events:
+			if !more || tell(e, first) == ended {
+				return nil
+			}
+		}
+	}
+}
+
+func (r *consoleRun) tree(e event, _ bool) outcome {
+	became := r.say(console.AppendTree(nil, r.life.treeOf(e)))
+	if became == told {
+		r.life.note(func(t *Truth) { t.Trees++ })
+	}
+	return became
+}
+
+func (r *consoleRun) stack(e event, _ bool) outcome {
+	became := r.say(console.AppendCallStack(nil, r.life.stackOf(e)))
+	if became == told {
+		r.life.note(func(t *Truth) { t.Stacks++ })
+	}
+	return became
+}
+
+func (r *consoleRun) record(e event, first bool) outcome {
+	row := r.row(e.record)
+	became := r.say(console.AppendRecord(nil, &row, first, e.last))
+	if became == told {
+		r.life.note(func(t *Truth) { t.Records++ })
+	}
+	return became
+}

@@ -1,0 +1,235 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysserver
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/gp"
+)
+
+// heard are the counts of a monitor's cycles.
+type heard struct {
+	mu       sync.Mutex
+	counts   Counts
+	affected greys.Affected
+	cycles   int
+}
+
+func (h *heard) reply(r greys.Reply) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch r := r.(type) {
+	case *greys.Affected:
+		h.affected = *r
+	case *greys.Statistics:
+		h.cycles++
+		for _, m := range r.Methods {
+			if m.Calls > 0 {
+				h.counts.add(MethodName{m.Class, m.Method}, Count{Calls: m.Calls, Failed: m.Failed})
+			}
+		}
+	}
+}
+
+// calls are the counts without times.
+func calls(of Counts) Counts {
+	without := Counts{}
+	for name, c := range of {
+		if c.Calls > 0 {
+			without[name] = Count{Calls: c.Calls, Failed: c.Failed}
+		}
+	}
+	return without
+}
+
+// told is how many cycles were told.
+func (h *heard) told() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cycles
+}
+
+func (h *heard) all() Counts {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return calls(h.counts)
+}
+
+func TestAMonitorIsToldOfEveryCall(t *testing.T) {
+	p := play(t, Options{Program: ProgramOptions{Rate: 5000, Calls: 5000, Failures: 0.1, Seed: 3}, Speed: 50})
+	c, _ := p.client(gp.Config{})
+	ctx, end := context.WithCancel(t.Context())
+	h := &heard{counts: Counts{}}
+	over := make(chan error, 1)
+	go func() {
+		over <- c.Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, h.reply)
+	}()
+	eventually(t, func() bool { return p.truth().Rests }, "it makes all its calls")
+	rested := h.told()
+	eventually(t, func() bool { return h.told() > rested+1 }, "a cycle that began after them")
+	truth := p.truth()
+	assert.Equal(t, calls(truth.Told), h.all())
+	assert.Greater(t, truth.Told.Sum().Calls, int64(2000))
+	end()
+	require.ErrorIs(t, <-over, context.Canceled)
+	assert.Equal(t, greys.Affected{Classes: 10, Methods: 100}, h.affected)
+	assert.Greater(t, p.truth().Made.Sum().Calls, int64(2000), "callees count")
+	assert.Equal(t, int64(10), p.truth().Enhanced)
+
+	var reset greys.Affected
+	require.NoError(t, c.Run(t.Context(), greys.ResetCommand{Class: pattern(t, "com.example.shop.Service?")}, func(r greys.Reply) { reset = *r.(*greys.Affected) }))
+	assert.Equal(t, greys.Affected{Rows: 10}, reset)
+	truth = p.truth()
+	assert.Zero(t, truth.Enhanced)
+	assert.Equal(t, int64(10), truth.Resets)
+}
+
+func TestProgramsAreTheSameByTheSameSeed(t *testing.T) {
+	made := func(seed uint64) Counts {
+		p := play(t, Options{Program: ProgramOptions{Rate: 1e6, Calls: 500, Failures: 0.2, Seed: seed}})
+		eventually(t, func() bool { return p.truth().Rests }, "it makes all its calls")
+		return p.truth().Made
+	}
+	one := made(1)
+	assert.Equal(t, one, made(1))
+	assert.NotEqual(t, one, made(2))
+	all := one.Sum()
+	assert.Greater(t, all.Calls, int64(500))
+	assert.InDelta(t, 0.2, float64(all.Failed)/float64(all.Calls), 0.1)
+	assert.NotZero(t, all.Time)
+}
+
+func TestEveryCommandIsAnswered(t *testing.T) {
+	codes := gp.UsualCodes()
+	for _, style := range []gp.Style{gp.Documented, gp.Typed, gp.Sloppy} {
+		p := play(t, Options{Program: ProgramOptions{Rate: 2000, RecordEvery: 10, Failures: 0.5}, Codes: codes, Style: style, ProcessID: 79321})
+		c, _ := p.client(gp.Config{Codes: codes})
+		ask := func(command greys.Command) (replies []greys.Reply) {
+			require.NoError(t, c.Run(t.Context(), command, func(r greys.Reply) { replies = append(replies, r) }))
+			return replies
+		}
+		assert.Equal(t, []greys.Reply{&greys.Version{Text: "1.7.6.6"}}, ask(greys.VersionCommand{}))
+		sessions := ask(greys.SessionsCommand{})[0].(*greys.Sessions)
+		assert.Equal(t, int64(79321), sessions.ProcessID)
+		assert.Equal(t, p.address, sessions.Sessions[0].To)
+		assert.Len(t, ask(greys.ClassesCommand{Class: pattern(t, "*.Service[1-3]"), Regexp: false}), 0)
+		assert.Len(t, ask(greys.ClassesCommand{Class: pattern(t, ".*.Service[1-3]"), Regexp: true}), 3)
+		methods := ask(greys.MethodsCommand{Target: target(t, "*Service1", "*")})
+		assert.Len(t, methods, 10)
+		assert.Equal(t, "com.example.shop.Service1", methods[9].(*greys.Method).Class)
+		stacks := ask(greys.StackCommand{Target: target(t, "*", "*"), Limit: 5})
+		assert.Len(t, stacks, 5)
+		eventually(t, func() bool { return len(ask(greys.RecordsCommand{})) > 2 }, "calls are recorded")
+		records := ask(greys.RecordsCommand{})
+		index := records[1].(*greys.Record).Index
+		assert.Equal(t, int64(firstRecord+1), index)
+		detail := ask(greys.RecordDetailCommand{Index: index})[0].(*greys.RecordDetail)
+		assert.Equal(t, *records[1].(*greys.Record), detail.Record)
+		err := c.Run(t.Context(), greys.RecordDetailCommand{Index: 1}, nil)
+		require.ErrorIs(t, err, greys.ErrRefused)
+		require.ErrorContains(t, err, "Time fragment[1] does not exist.")
+		assert.Equal(t, style == gp.Sloppy, c.Stats().Tolerated > 0)
+	}
+}
+
+func TestAServerWithoutCodesDoesNotKnowThem(t *testing.T) {
+	p := play(t, Options{})
+	c, _ := p.client(gp.Config{Codes: gp.UsualCodes()})
+	require.ErrorIs(t, c.Run(t.Context(), greys.SessionsCommand{}, nil), greys.ErrUnsupported)
+	require.ErrorContains(t, c.Run(t.Context(), greys.SessionsCommand{}, nil), "return code 0x12")
+}
+
+func TestAResetTakesClassesFromOthers(t *testing.T) {
+	p := play(t, Options{Program: ProgramOptions{Rate: 2000}, Speed: 50})
+	c, _ := p.client(gp.Config{})
+	all, one := &heard{counts: Counts{}}, MethodName{"com.example.shop.Service1", "operation1"}
+	ctx, end := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() {
+		over <- c.Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, all.reply)
+	}()
+	eventually(t, func() bool { return all.all()[one].Calls > 0 }, "it is seen")
+	require.NoError(t, c.Run(t.Context(), greys.ResetCommand{Class: pattern(t, one.Class)}, func(greys.Reply) {}))
+	after := all.told()
+	eventually(t, func() bool { return all.told() > after+1 }, "a cycle that began after it")
+	before, others := all.all()[one].Calls, all.all().Sum().Calls
+	eventually(t, func() bool { return all.all().Sum().Calls > others+1000 }, "others are seen")
+	assert.Equal(t, before, all.all()[one].Calls)
+	end()
+	require.ErrorIs(t, <-over, context.Canceled)
+}
+
+func TestARestartIsAnotherProcess(t *testing.T) {
+	p := play(t, Options{Codes: gp.UsualCodes(), ProcessID: 100})
+	processID := func(c *gp.Client) (id int64) {
+		require.NoError(t, c.Run(t.Context(), greys.SessionsCommand{}, func(r greys.Reply) { id = r.(*greys.Sessions).ProcessID }))
+		return id
+	}
+	c, served := p.client(gp.Config{Codes: gp.UsualCodes()})
+	assert.Equal(t, int64(100), processID(c))
+	p.Restart()
+	require.ErrorIs(t, served(), gp.ErrClosed)
+	c, _ = p.client(gp.Config{Codes: gp.UsualCodes()})
+	assert.Equal(t, int64(101), processID(c))
+	assert.Len(t, p.Lives(), 2)
+}
+
+func TestAServerThatSpeaksBothIsProbed(t *testing.T) {
+	for protocol, want := range map[Protocol]gp.Speaks{Both: gp.SpeaksGP, GP: gp.SpeaksGP, Console: gp.SpeaksConsole} {
+		p := play(t, Options{Protocol: protocol})
+		speaks, err := gp.Probe(t.Context(), p.dial(), gp.Config{ProbeTimeout: time.Second})
+		require.NoError(t, err)
+		assert.Equal(t, want, speaks, protocol)
+	}
+}
+
+func TestFaultsOfGPDoWhatTheySay(t *testing.T) {
+	for fault, tt := range map[Fault]struct {
+		// is and says are of the error that the monitor ends with; goesOn says that it doesn't.
+		is     error
+		says   string
+		goesOn func(gp.Stats) uint64
+	}{
+		Close:        {is: gp.ErrClosed},
+		Cut:          {is: gp.ErrClosed, says: "inside a reply"},
+		Restart:      {is: gp.ErrClosed},
+		Silence:      {is: gp.ErrSilent},
+		Failure:      {is: greys.ErrRefused, says: "return code 0x10"},
+		UnknownCode:  {is: greys.ErrRefused, says: "return code 0x7f"},
+		Unsupported:  {is: greys.ErrUnsupported},
+		WrongVersion: {says: "return code 0x11"},
+		LongFrame:    {says: "expected a length of at most"},
+		WrongLength:  {says: "GP server"},
+		Unasked:      {goesOn: func(s gp.Stats) uint64 { return s.Unasked }},
+		BrokenData:   {goesOn: func(s gp.Stats) uint64 { return s.Dropped }},
+		Gap:          {goesOn: func(s gp.Stats) uint64 { return s.Gaps }},
+	} {
+		t.Run(string(fault), func(t *testing.T) {
+			p := play(t, Options{Program: ProgramOptions{Rate: 1000}, Speed: 100, Faults: []Fault{fault}, FaultEvery: 3})
+			c, _ := p.client(gp.Config{Heartbeat: 100 * time.Millisecond})
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			err := c.Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, func(greys.Reply) {
+				if tt.goesOn != nil && tt.goesOn(c.Stats()) > 2 {
+					end()
+				}
+			})
+			switch {
+			case tt.goesOn != nil:
+				require.ErrorIs(t, err, context.Canceled)
+			case tt.is != nil:
+				require.ErrorIs(t, err, tt.is)
+			}
+			require.ErrorContains(t, err, tt.says)
+		})
+	}
+}

@@ -1,0 +1,150 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysserver
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/gp"
+)
+
+// obey does what a request asks for, until it has ended.
+func (c *gpConn) obey(sendID int32, command greys.Command) {
+	w := gp.Writer{Style: c.options.Style, Location: c.options.Location}
+	var data []byte
+	var err error
+	switch command := command.(type) {
+	case greys.MonitorCommand:
+		err = c.monitor(sendID, command, w)
+		if err == nil {
+			return
+		}
+	case greys.StackCommand:
+		err = c.stack(sendID, command, w)
+		if err == nil {
+			return
+		}
+	case greys.VersionCommand:
+		data, err = w.Append(nil, &greys.Version{Text: c.options.Version})
+	case greys.SessionsCommand:
+		data, err = w.Append(nil, c.sessionsOf(c.life))
+	case greys.ResetCommand:
+		var rows int64
+		rows, err = c.life.resetAll(command)
+		data = w.AppendReset(nil, rows)
+	case greys.ClassesCommand:
+		var classes []greys.Class
+		classes, err = c.life.classes(command)
+		data = w.AppendClasses(nil, classes)
+	case greys.MethodsCommand:
+		var methods []greys.Method
+		methods, err = c.life.methods(command)
+		data = w.AppendMethods(nil, methods)
+	case greys.RecordsCommand:
+		data = w.AppendRecords(nil, recordsOf(c.life.recorded(-1)))
+	case greys.RecordDetailCommand:
+		var detail *greys.RecordDetail
+		if detail, err = c.life.detail(command.Index); err == nil {
+			data, err = w.Append(nil, detail)
+		}
+	default:
+		err = errors.ErrUnsupported
+	}
+	if err != nil {
+		c.fail(sendID, err)
+		return
+	}
+	c.reply(sendID, gp.Done, data)
+}
+
+// monitor tells of each cycle, without end: the first one at once, of which nothing is known.
+func (c *gpConn) monitor(sendID int32, command greys.MonitorCommand, writer gp.Writer) error {
+	w := &watch{cycle: newCycle()}
+	if err := c.life.watch(command.Target, w); err != nil {
+		return err
+	}
+	defer c.life.unwatch(w)
+	ticker := time.NewTicker(c.options.cycle(command.Cycle))
+	defer ticker.Stop()
+	for at := time.Now(); ; {
+		cycle := c.life.takeCycle(w, at)
+		switch c.reply(sendID, gp.Continued, writer.AppendMonitor(nil, &w.affected, &cycle.Statistics)) {
+		case ended:
+			return nil
+		case told:
+			c.life.toldCycle(cycle)
+		}
+		select {
+		case <-c.over.Done():
+			return nil
+		case at = <-ticker.C:
+		}
+	}
+}
+
+// cycle is how long a cycle takes.
+func (o Options) cycle(of time.Duration) time.Duration {
+	return max(time.Millisecond, time.Duration(float64(of)/o.Speed))
+}
+
+// stack tells from where calls were made, until there were enough.
+func (c *gpConn) stack(sendID int32, command greys.StackCommand, writer gp.Writer) error {
+	w := newEvents(command.Limit)
+	if err := c.life.watch(command.Target, w); err != nil {
+		return err
+	}
+	defer c.life.unwatch(w)
+	for {
+		select {
+		case <-c.over.Done():
+			return nil
+		case e, more := <-w.events:
+			if !more {
+				c.reply(sendID, gp.Done, []byte("{}"))
+				return nil
+			}
+			data, err := writer.Append(nil, c.life.stackOf(e))
+			if err != nil {
+				return err
+			}
+			switch c.reply(sendID, gp.Continued, data) {
+			case ended:
+				return nil
+			case told:
+				c.life.note(func(t *Truth) { t.Stacks++ })
+			}
+		}
+	}
+}
+
+func recordsOf(records []record) (of []greys.Record) {
+	for _, r := range records {
+		of = append(of, r.Record)
+	}
+	return of
+}
+
+// noRecord is what a server says of an index that none has.
+type noRecord int64
+
+func (n noRecord) Error() string { return fmt.Sprintf("Time fragment[%d] does not exist.", int64(n)) }
+
+// detail is what is known of a recorded call.
+func (l *life) detail(index int64) (*greys.RecordDetail, error) {
+	records := l.recorded(index)
+	if index < 0 || len(records) == 0 {
+		return nil, noRecord(index)
+	}
+	r := records[0]
+	d := &greys.RecordDetail{Record: r.Record, Parameters: []string{`{"sku":"A-17","count":2}`, "null"}}
+	if r.throws != "" {
+		d.Exception = fmt.Sprintf(`{"detailMessage":%q,"stackTrace":[],"suppressedExceptions":[]}`, r.throws)
+	} else {
+		d.Return = `{"total":17.5}`
+	}
+	return d, nil
+}

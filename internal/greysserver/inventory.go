@@ -1,0 +1,113 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysserver
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// newEvents watches calls, each by itself, up to a limit.
+func newEvents(limit greys.Limit) *watch {
+	w := &watch{events: make(chan event, maxEvents), left: int64(limit)}
+	if limit <= 0 {
+		w.left = -1
+	}
+	return w
+}
+
+// classes are those of the program that a pattern matches.
+func (l *life) classes(command greys.ClassesCommand) (classes []greys.Class, err error) {
+	m, err := matcher(command.Class, command.Regexp)
+	if err != nil {
+		return nil, err
+	}
+	for class := range l.options.Classes {
+		if name := className(class); m.MatchString(name) {
+			classes = append(classes, greys.Class{
+				Name: name, CodeSource: "/opt/shop/lib/shop.jar", Modifier: "1", Super: "java.lang.Object",
+				Interfaces: []string{"java.io.Serializable"}, Annotations: []string{"com.example.shop.Served"},
+				Loaders: []string{"sun.misc.Launcher$AppClassLoader@58644d46", "sun.misc.Launcher$ExtClassLoader@7ea987ac"},
+				Fields:  []greys.Field{{Modifier: "26", Type: "java.lang.String", Name: "NAME", Value: simpleName(class)}},
+			})
+		}
+	}
+	return classes, nil
+}
+
+// methods are those of the program that patterns match.
+func (l *life) methods(command greys.MethodsCommand) (methods []greys.Method, err error) {
+	classes, err := matcher(command.Class, command.Regexp)
+	if err != nil {
+		return nil, err
+	}
+	names, err := matcher(command.Method, command.Regexp)
+	if err != nil {
+		return nil, err
+	}
+	for m := range l.options.methods() {
+		if name := l.options.nameOf(method(m)); classes.MatchString(name.Class) && names.MatchString(name.Method) {
+			methods = append(methods, greys.Method{
+				Class: name.Class, Name: name.Method, Modifier: "1", Parameters: []string{"java.lang.String", "int"},
+				Exceptions: []string{exception}, Return: "java.lang.Object",
+			})
+		}
+	}
+	return methods, nil
+}
+
+// resetAll resets what a command says.
+func (l *life) resetAll(command greys.ResetCommand) (classes int64, err error) {
+	m, err := matcher(command.Class, command.Regexp)
+	if err != nil {
+		return 0, err
+	}
+	return l.reset(m.MatchString), nil
+}
+
+// sessionsOf are the connections, the oldest first.
+func (s *Server) sessionsOf(l *life) *greys.Sessions {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sessions := &greys.Sessions{ProcessID: l.truth.ProcessID}
+	for id, of := range l.sessions {
+		sessions.Sessions = append(sessions.Sessions, greys.Session{
+			ID: id, Duration: s.options.SessionTimeout, Charset: "UTF-8", From: of.from, To: of.to,
+		})
+	}
+	slices.SortFunc(sessions.Sessions, func(a, b greys.Session) int { return cmp.Compare(a.ID, b.ID) })
+	return sessions
+}
+
+// stackOf is from where a call was made.
+func (l *life) stackOf(e event) *greys.CallStack {
+	name := l.options.nameOf(e.call.method)
+	class := l.options.classOf(e.call.method)
+	return &greys.CallStack{Thread: e.thread, Frames: []greys.Frame{
+		{Class: name.Class, Method: name.Method, File: simpleName(class) + ".java", Line: -1},
+		{Class: packageName + ".Dispatcher", Method: "dispatch", File: "Dispatcher.java", Line: e.call.line},
+		{Class: "java.lang.Thread", Method: "run", File: "Thread.java", Line: 750},
+	}}
+}
+
+// treeOf is a call with what it called itself.
+func (l *life) treeOf(e event) *greys.Tree {
+	root := l.node(e.call, e.call.start, 0)
+	root.Line = 0
+	t := &greys.Tree{Thread: e.thread, Nodes: []greys.Node{root}}
+	for _, callee := range e.call.callees {
+		t.Nodes = append(t.Nodes, l.node(callee, e.call.start, 1))
+	}
+	return t
+}
+
+func (l *life) node(c call, begin time.Duration, depth int32) greys.Node {
+	name := l.options.nameOf(c.method)
+	return greys.Node{
+		Depth: depth, Start: c.start - begin, End: c.end - begin, Class: name.Class, Method: name.Method, Line: c.line, Throws: c.throws,
+	}
+}

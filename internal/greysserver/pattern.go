@@ -1,0 +1,25 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysserver
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// matcher is what a pattern matches: whole names. The error is that of a regular expression.
+func matcher(p greys.Pattern, isRegexp bool) (*regexp.Regexp, error) {
+	text := p.String()
+	if !isRegexp {
+		text = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(text))
+	}
+	m, err := regexp.Compile("^(?s:" + text + ")$")
+	if err != nil {
+		return nil, fmt.Errorf("pattern %q: %w", p, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,260 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys/gp"
+)
+
+// Protocol is what a server speaks.
+type Protocol string
+
+// The protocols. Both tells them apart by the first byte that a client says.
+const (
+	Both    Protocol = "both"
+	GP      Protocol = "gp"
+	Console Protocol = "console"
+)
+
+// Options say how a server behaves. A field that is 0 has its default.
+type Options struct {
+	Program ProgramOptions
+	// Protocol is what is spoken; default Both.
+	Protocol Protocol
+	// ProcessID is the first process's; default our own. Each restart adds 1.
+	ProcessID int64
+	// Version is the server's; default "1.7.6.6".
+	Version string
+	// ProtocolVersion is that of GP, the only one that is known; default 0x0001.
+	ProtocolVersion uint16
+	// Codes are GP's types for requests that have none in the document; default none.
+	Codes gp.Codes
+	// Style is how data of GP are written; default as the document's samples.
+	Style gp.Style
+	// Location is where the server is, whose local times it says; default UTC.
+	Location *time.Location
+	// Speed is how many times as fast as time the cycles of monitors pass; default 1.
+	Speed float64
+	// ReplyDelay is how long a reply takes to come.
+	ReplyDelay time.Duration
+	// EndDelay is how long after the text of a reply the console says that it has ended;
+	// default 200 ms, as the released server.
+	EndDelay time.Duration
+	// SessionTimeout is after how long of silence a connection is ended; default 5 min.
+	SessionTimeout time.Duration
+	// WriteTimeout is how long a client may take nothing; default 10 s.
+	WriteTimeout time.Duration
+	// Faults are what goes wrong, one after another, each after FaultEvery replies, those to
+	// heartbeats included, and FaultTimes times in all; 0: without end.
+	Faults                 []Fault
+	FaultEvery, FaultTimes int
+	// Heard, where it is not nil, is told of each command as it is asked, by many
+	// goroutines.
+	Heard func(command string)
+}
+
+func (o Options) withDefaults() Options {
+	o.Program = o.Program.withDefaults()
+	if o.Protocol == "" {
+		o.Protocol = Both
+	}
+	if o.ProcessID == 0 {
+		o.ProcessID = int64(os.Getpid())
+	}
+	if o.Version == "" {
+		o.Version = "1.7.6.6"
+	}
+	if o.ProtocolVersion == 0 {
+		o.ProtocolVersion = gp.DefaultVersion
+	}
+	if o.Location == nil {
+		o.Location = time.UTC
+	}
+	or(&o.Speed, 1)
+	or(&o.EndDelay, 200*time.Millisecond)
+	or(&o.SessionTimeout, 5*time.Minute)
+	or(&o.WriteTimeout, 10*time.Second)
+	if o.Heard == nil {
+		o.Heard = func(string) {}
+	}
+	return o
+}
+
+// Check says what of the options cannot be.
+func (o Options) Check() error {
+	switch o.Protocol {
+	case "", Both, GP, Console:
+	default:
+		return fmt.Errorf("protocol %q: expected %s, %s or %s", o.Protocol, GP, Console, Both)
+	}
+	if !(o.Program.Failures >= 0 && o.Program.Failures <= 1) {
+		return fmt.Errorf("failures: expected a part from 0 to 1, got %v", o.Program.Failures)
+	}
+	for _, f := range o.Faults {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	return o.Codes.Check()
+}
+
+// Server is a server that is played.
+type Server struct {
+	options Options
+	// replies counts those of which one may go wrong.
+	replies atomic.Int64
+	// restart has a token when the process is to end.
+	restart chan struct{}
+
+	mu sync.Mutex
+	// lives are those of the process, the last one the present.
+	lives []*life
+}
+
+// New makes a server. The error says which option cannot be.
+func New(o Options) (*Server, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	return &Server{options: o.withDefaults(), restart: make(chan struct{}, 1)}, nil
+}
+
+// Restart ends the process, with all its connections, and begins another one, of the next
+// process ID, whose program begins anew.
+func (s *Server) Restart() {
+	select {
+	case s.restart <- struct{}{}:
+	default: // it is on its way
+	}
+}
+
+// Lives are what happened in each life of the process until now, the present one last.
+func (s *Server) Lives() (truths []Truth) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lives {
+		truths = append(truths, l.Truth())
+	}
+	return truths
+}
+
+// Serve serves until ctx ends. It closes the listener, and no goroutine is left.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	accepted := make(chan net.Conn)
+	failed := make(chan error, 1)
+	go func() { failed <- accept(ctx, listener, accepted) }()
+	for ctx.Err() == nil {
+		s.live(ctx, accepted, failed)
+		if err := ctx.Err(); err == nil && len(failed) > 0 {
+			return <-failed
+		}
+	}
+	<-failed
+	return nil
+}
+
+// accept gives connections until the listener or ctx ends.
+func accept(ctx context.Context, listener net.Listener, to chan<- net.Conn) error {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		select {
+		case to <- conn:
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), conn.Close())
+		}
+	}
+}
+
+// live is one life of the process.
+func (s *Server) live(ctx context.Context, accepted <-chan net.Conn, failed chan error) {
+	over, end := context.WithCancel(ctx)
+	s.mu.Lock()
+	l := newLife(over, s.options.Program, s.options.ProcessID+int64(len(s.lives)))
+	s.lives = append(s.lives, l)
+	s.mu.Unlock()
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer end()
+	work.Go(l.run)
+	for {
+		select {
+		case <-over.Done():
+			return
+		case <-s.restart:
+			return
+		case err := <-failed:
+			failed <- err
+			return
+		case conn := <-accepted:
+			work.Go(func() { s.attend(l, conn) })
+		}
+	}
+}
+
+// attend speaks with a client until either has enough.
+func (s *Server) attend(l *life, conn net.Conn) {
+	stop := context.AfterFunc(l.over, func() { _ = conn.Close() })
+	defer stop()
+	defer func() { _ = conn.Close() }()
+	id := l.join(conn)
+	defer l.leave(id)
+	first, protocol := []byte(nil), s.options.Protocol
+	if protocol == Both {
+		var err error
+		if first, protocol, err = s.listen(conn); err != nil {
+			return
+		}
+	}
+	if protocol == GP {
+		s.attendGP(l, conn, first)
+		return
+	}
+	s.attendConsole(l, conn, id, first)
+}
+
+// listen waits for the first byte, which says the protocol: the high one of a version of GP
+// is 0.
+func (s *Server) listen(conn net.Conn) (first []byte, p Protocol, err error) {
+	if err := conn.SetReadDeadline(time.Now().Add(s.options.SessionTimeout)); err != nil {
+		return nil, "", err
+	}
+	first = make([]byte, 1)
+	if _, err := conn.Read(first); err != nil {
+		return nil, "", err
+	}
+	if first[0] == 0 {
+		return first, GP, nil
+	}
+	return first, Console, nil
+}
+
+// join adds a connection to the sessions, and gives its ID.
+func (l *life) join(conn net.Conn) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastSession++
+	l.sessions[l.lastSession] = session{from: conn.RemoteAddr().String(), to: conn.LocalAddr().String()}
+	return l.lastSession
+}
+
+// leave takes it out of them.
+func (l *life) leave(id int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sessions, id)
+}

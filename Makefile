@@ -17,11 +17,11 @@ CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
-	./internal/rbkitserver/... ./internal/zmtp/... ./internal/calltree/...
+	./internal/rbkitserver/... ./internal/zmtp/... ./internal/calltree/... ./internal/greys/...
 
 # Decoders of what comes from outside: tested where int has 32 bits, too, in which a size of 32 bits may
 # have no room.
-NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./internal/lttngagent ./internal/rbkit ./internal/zmtp
+NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./internal/lttngagent ./internal/rbkit ./internal/zmtp ./internal/greys/console
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim

@@ -222,7 +222,7 @@ func TestAnAbortThatIsNotAnsweredTakesABoundedTime(t *testing.T) {
 		"nothing is said": func(p *played) { p.wait() },
 		"it is flooded": func(p *played) {
 			for p.say(strings.Repeat(aTree, 100)) {
-				time.Sleep(time.Millisecond)
+				time.Sleep(10 * time.Millisecond)
 			}
 		},
 		"it drips": func(p *played) {
@@ -249,11 +249,11 @@ func TestTheContextEndsAFlood(t *testing.T) {
 		_ = p.loud() && p.line() && p.say(matches)
 		go p.wait()
 		for p.say(aTree) {
-			time.Sleep(time.Millisecond)
+			time.Sleep(10 * time.Millisecond)
 		}
 	})
 	assert.Equal(t, context.DeadlineExceeded, o.err)
-	assert.Greater(t, len(o.replies), 10_000)
+	assert.Greater(t, len(o.replies), 1000)
 }
 
 func TestTheContextEndsBeforeACommandWasSent(t *testing.T) {
@@ -353,9 +353,9 @@ func TestPeersThatDieOrAreSlow(t *testing.T) {
 		"half a line, drop by drop": {monitor, func(p *played) {
 			_ = p.loud() && p.line() && p.say(matches)
 			for p.say("+") {
-				time.Sleep(time.Second)
+				time.Sleep(700 * time.Millisecond)
 			}
-		}, `byte 500: expected the rest of an answer, got: time ran out`, 30 * time.Second},
+		}, `expected the rest of an answer, got: time ran out`, 30 * time.Second},
 		"a monitor without tables": {monitor, func(p *played) { _ = p.loud() && p.line() && p.say(matches); p.wait() },
 			`byte 469: expected the table of a cycle, got: time ran out`, 40 * time.Second},
 		"a list that never ends": {greys.ClassesCommand{Class: pattern(t, "*")}, func(p *played) {

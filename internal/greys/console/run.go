@@ -114,6 +114,7 @@ func (c *conversation) listen(d *decoder, p *patience) error {
 		case err == errNothing && p.over():
 			return &TransferError{Offset: c.received, What: p.expected.what, Err: ErrTimeout}
 		case err == errNothing && is == maybeEnded, errors.Is(err, ErrClosed) && (is == maybeEnded || d.failed != nil):
+			_, rest = c.ending(d.endsAlone()) // what is held has been moved
 			return c.finish(d, rest)
 		case err == errNothing && quiet:
 			if err := d.quiet(c.offset()); err != nil {

@@ -364,6 +364,12 @@ func TestPeersThatDieOrAreSlow(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}, `expected the next answer, or the end, got: time ran out`, 5 * time.Minute},
+		"a refusal that never ends": {traceAll(t, 0), func(p *played) {
+			_ = p.loud() && p.line() && p.say(matches+"Command execution failed.\n")
+			for p.say("more\n") {
+				time.Sleep(time.Second)
+			}
+		}, `expected the end of why it is refused, got: time ran out`, 30 * time.Second},
 		"nobody reads": {greys.VersionCommand{}, func(p *played) { time.Sleep(time.Hour) },
 			`byte 0: expected the server to take a command, got: time ran out`, 10 * time.Second},
 		"something behind the end": {traceAll(t, 0), func(p *played) { _ = p.loud() && p.say("more"); p.wait() },

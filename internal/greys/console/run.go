@@ -234,6 +234,8 @@ func (p *patience) wait(d *decoder, partly bool) time.Duration {
 // next is what has to come, and within which time; 0: any.
 func (p *patience) next(d *decoder, partly bool) (what string, limit time.Duration) {
 	switch {
+	case d.failed != nil:
+		return "the end of why it is refused", p.config.AnswerTimeout
 	case partly || d.open():
 		return "the rest of an answer", p.config.AnswerTimeout
 	case d.lines == 0 && takesLong(p.command):

@@ -68,12 +68,14 @@ type decoder struct {
 
 // take reads a line, without its end, that stands at a place of the connection.
 func (d *decoder) take(text []byte, offset int64) error {
-	err := d.read(text, offset)
-	return at(offset, err)
+	return at(offset, d.read(text, offset))
 }
 
 // at is an error with the place of the line.
 func at(offset int64, err error) error {
+	if err == nil {
+		return nil // nothing is allocated for a line
+	}
 	var syntax *SyntaxError
 	if errors.As(err, &syntax) {
 		syntax.Offset = offset
@@ -173,13 +175,12 @@ func (d *decoder) fail(why error, text []byte) {
 const maxWords = 1 << 10
 
 func (d *decoder) addWords(text []byte) {
-	if room := max(0, maxWords-len(d.words)); len(text) > room {
-		text = text[:room]
-	}
+	text = bytes.TrimSpace(text)
 	if len(d.words) > 0 && len(text) > 0 {
 		d.words = append(d.words, ' ')
 	}
-	d.words = append(d.words, bytes.TrimSpace(text)...)
+	d.words = append(d.words, text[:min(len(text), max(0, maxWords-len(d.words)))]...)
+	d.words = d.words[:min(len(d.words), maxWords)]
 }
 
 // affects reads what a command's patterns match:

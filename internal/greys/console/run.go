@@ -114,6 +114,7 @@ func (c *conversation) listen(d *decoder, p *patience) error {
 		case err == errNothing && p.over():
 			return &TransferError{Offset: c.received, What: p.expected.what, Err: ErrTimeout}
 		case err == errNothing && is == maybeEnded, errors.Is(err, ErrClosed) && (is == maybeEnded || d.failed != nil):
+			_, rest = c.ending(d.endsAlone()) // what is held has been moved
 			return c.finish(d, rest)
 		case err == errNothing && quiet:
 			if err := d.quiet(c.offset()); err != nil {
@@ -204,6 +205,15 @@ func endsByItself(command greys.Command) bool {
 	return true
 }
 
+// takesLong reports whether the server looks at all classes before it says anything.
+func takesLong(command greys.Command) bool {
+	switch command.(type) {
+	case greys.ClassesCommand, greys.MethodsCommand:
+		return true
+	}
+	return false
+}
+
 // wait is how long may be waited for more bytes; 0: for ever. Partly says that part of a line
 // has come. What takes longer than it may does not get more time because bytes of it come.
 func (p *patience) wait(d *decoder, partly bool) time.Duration {
@@ -224,9 +234,11 @@ func (p *patience) wait(d *decoder, partly bool) time.Duration {
 // next is what has to come, and within which time; 0: any.
 func (p *patience) next(d *decoder, partly bool) (what string, limit time.Duration) {
 	switch {
+	case d.failed != nil:
+		return "the end of why it is refused", p.config.AnswerTimeout
 	case partly || d.open():
 		return "the rest of an answer", p.config.AnswerTimeout
-	case endsByItself(p.command) && d.lines == 0:
+	case d.lines == 0 && takesLong(p.command):
 		return "an answer", p.config.ListTimeout
 	case endsByItself(p.command):
 		return "the next answer, or the end", p.config.AnswerTimeout

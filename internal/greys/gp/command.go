@@ -4,8 +4,10 @@
 package gp
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,11 +18,15 @@ import (
 const nothing = "{}"
 
 // AppendCommand adds the data of the request for a command to bytes, and gives its type. The
-// error is greys.ErrUnsupported where GP has none, or codes none for it.
+// error is greys.ErrUnsupported where GP has none, or codes none for it; or it says what the
+// command lacks.
 func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, []byte, error) {
 	requestType := codes.of(command)
 	if requestType == 0 {
-		return 0, to, fmt.Errorf("%s: %w: GP has no request for it, or no code was configured", nameOf(command), greys.ErrUnsupported)
+		return 0, to, fmt.Errorf("%w: GP has no request for it, or no code was configured", greys.ErrUnsupported)
+	}
+	if err := check(command); err != nil {
+		return 0, to, err
 	}
 	w := object{to: append(to, '{')}
 	switch c := command.(type) {
@@ -53,6 +59,33 @@ func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, 
 		w.to = append(w.to, `{"level":"1","format":"json"}`...)
 	}
 	return requestType, append(w.to, '}'), nil
+}
+
+// check says what a command lacks.
+func check(command greys.Command) error {
+	switch c := command.(type) {
+	case greys.MonitorCommand:
+		if c.Cycle < time.Second || c.Cycle%time.Second != 0 {
+			return fmt.Errorf("cycle is %v: expected whole seconds, 1 at least", c.Cycle)
+		}
+		return checkPatterns(c.Class, c.Method)
+	case greys.StackCommand:
+		return checkPatterns(c.Class, c.Method)
+	case greys.MethodsCommand:
+		return checkPatterns(c.Class, c.Method)
+	case greys.ClassesCommand:
+		return checkPatterns(c.Class)
+	case greys.ResetCommand:
+		return checkPatterns(c.Class)
+	}
+	return nil
+}
+
+func checkPatterns(patterns ...greys.Pattern) error {
+	if slices.Contains(patterns, greys.Pattern{}) {
+		return errors.New("a pattern is missing")
+	}
+	return nil
 }
 
 // always is the condition under which all calls are meant: the only expression there is.

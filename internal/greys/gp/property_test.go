@@ -200,6 +200,7 @@ func TestFramesAreReadHoweverTheyAreCut(t *testing.T) {
 		got, err := in.nextAnswer(1 << 20)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
+		require.LessOrEqual(t, len(in.buf), 2<<17, "no frame is longer than 128 KiB")
 	}
 	_, err = in.nextAnswer(1 << 20)
 	require.Equal(t, io.EOF, err)

@@ -15,6 +15,7 @@ import (
 	conventions "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/metricseries"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
@@ -68,24 +69,24 @@ type metricsLoop struct {
 
 // allSeries are what is set for metrics that have a point for each class, file or key.
 type allSeries struct {
-	allocationCount, allocationSize, created, destroyed, liveObjects, liveSize, other seriesSettings
+	allocationCount, allocationSize, created, destroyed, liveObjects, liveSize, other metricseries.Settings
 }
 
 func newAllSeries(of *metadata.MetricsConfig) allSeries {
 	return allSeries{
-		allocationCount: newSeriesSettings("ruby.allocation.count", of.RubyAllocationCount.AggregationStrategy, of.RubyAllocationCount.EnabledAttributes,
+		allocationCount: metricseries.NewSettings("ruby.allocation.count", of.RubyAllocationCount.AggregationStrategy, of.RubyAllocationCount.EnabledAttributes,
 			metadata.RubyAllocationCountMetricAttributeKeyRubyClass, metadata.RubyAllocationCountMetricAttributeKeyCodeFilePath),
-		allocationSize: newSeriesSettings("ruby.allocation.size", of.RubyAllocationSize.AggregationStrategy, of.RubyAllocationSize.EnabledAttributes,
+		allocationSize: metricseries.NewSettings("ruby.allocation.size", of.RubyAllocationSize.AggregationStrategy, of.RubyAllocationSize.EnabledAttributes,
 			metadata.RubyAllocationSizeMetricAttributeKeyRubyClass, metadata.RubyAllocationSizeMetricAttributeKeyCodeFilePath),
-		created: newSeriesSettings("ruby.object.created", of.RubyObjectCreated.AggregationStrategy, of.RubyObjectCreated.EnabledAttributes,
+		created: metricseries.NewSettings("ruby.object.created", of.RubyObjectCreated.AggregationStrategy, of.RubyObjectCreated.EnabledAttributes,
 			metadata.RubyObjectCreatedMetricAttributeKeyRubyClass),
-		destroyed: newSeriesSettings("ruby.object.destroyed", of.RubyObjectDestroyed.AggregationStrategy, of.RubyObjectDestroyed.EnabledAttributes,
+		destroyed: metricseries.NewSettings("ruby.object.destroyed", of.RubyObjectDestroyed.AggregationStrategy, of.RubyObjectDestroyed.EnabledAttributes,
 			metadata.RubyObjectDestroyedMetricAttributeKeyRubyClass),
-		liveObjects: newSeriesSettings("ruby.heap.live_objects", of.RubyHeapLiveObjects.AggregationStrategy, of.RubyHeapLiveObjects.EnabledAttributes,
+		liveObjects: metricseries.NewSettings("ruby.heap.live_objects", of.RubyHeapLiveObjects.AggregationStrategy, of.RubyHeapLiveObjects.EnabledAttributes,
 			metadata.RubyHeapLiveObjectsMetricAttributeKeyRubyClass),
-		liveSize: newSeriesSettings("ruby.heap.live_size", of.RubyHeapLiveSize.AggregationStrategy, of.RubyHeapLiveSize.EnabledAttributes,
+		liveSize: metricseries.NewSettings("ruby.heap.live_size", of.RubyHeapLiveSize.AggregationStrategy, of.RubyHeapLiveSize.EnabledAttributes,
 			metadata.RubyHeapLiveSizeMetricAttributeKeyRubyClass),
-		other: newSeriesSettings("ruby.gc.other", of.RubyGcOther.AggregationStrategy, of.RubyGcOther.EnabledAttributes,
+		other: metricseries.NewSettings("ruby.gc.other", of.RubyGcOther.AggregationStrategy, of.RubyGcOther.EnabledAttributes,
 			metadata.RubyGcOtherMetricAttributeKeyRubyGcStatKey),
 	}
 }
@@ -125,13 +126,13 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 }
 
 // emit is what was recorded of a process, as of a start on, with the other points of series.
-func (m *metricsLoop) emit(s *processState, start time.Time, all []*series) pmetric.ResourceMetricsSlice {
+func (m *metricsLoop) emit(s *processState, start time.Time, all []*metricseries.Series[int64]) pmetric.ResourceMetricsSlice {
 	made := m.builder.Emit(metadata.WithResource(s.origin.resource),
 		metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(start))).ResourceMetrics()
 	if made.Len() > 0 {
 		metrics := made.At(0).ScopeMetrics().At(0).Metrics()
 		for _, series := range all {
-			series.appendOthers(metrics)
+			series.AppendOthers(metrics)
 		}
 		metrics.RemoveIf(func(m pmetric.Metric) bool { return s.isUnknown(m) })
 	}
@@ -150,20 +151,20 @@ func (s *processState) isUnknown(m pmetric.Metric) bool {
 	return points.Len() == 0
 }
 
-func (m *metricsLoop) recordStats(s *processState, now pcommon.Timestamp) []*series {
-	other := newSeries(m.series.other, 0)
+func (m *metricsLoop) recordStats(s *processState, now pcommon.Timestamp) []*metricseries.Series[int64] {
+	other := metricseries.New[int64](m.series.other, 0)
 	for key, value := range s.stats {
 		if record, ok := statMetrics[key]; ok {
 			record(m.builder, now, value)
 		} else {
-			other.add(value, key)
+			other.Add(value, key)
 		}
 	}
-	other.first(func(n int64, key seriesKey) { m.builder.RecordRubyGcOtherDataPoint(now, n, key[0]) })
-	return []*series{other}
+	other.First(func(n int64, key metricseries.Key) { m.builder.RecordRubyGcOtherDataPoint(now, n, key[0]) })
+	return []*metricseries.Series[int64]{other}
 }
 
-func (m *metricsLoop) recordObserved(s *processState, now pcommon.Timestamp) []*series {
+func (m *metricsLoop) recordObserved(s *processState, now pcommon.Timestamp) []*metricseries.Series[int64] {
 	b := m.builder
 	b.RecordRbkitMessagesDataPoint(now, s.messages)
 	b.RecordRbkitMessagesLostDataPoint(now, s.lost)
@@ -171,31 +172,31 @@ func (m *metricsLoop) recordObserved(s *processState, now pcommon.Timestamp) []*
 	b.RecordRbkitCPUSamplesDataPoint(now, s.samples)
 	b.RecordRbkitNetworkIoDataPoint(now, s.bytes, metadata.AttributeNetworkIoDirectionReceive)
 	created, destroyed := s.byClass(m.series.created, s.created), s.byClass(m.series.destroyed, s.destroyed)
-	created.first(func(n int64, key seriesKey) { b.RecordRubyObjectCreatedDataPoint(now, n, key[0]) })
-	destroyed.first(func(n int64, key seriesKey) { b.RecordRubyObjectDestroyedDataPoint(now, n, key[0]) })
-	counts, sizes := newSeries(m.series.allocationCount, len(s.sites)), newSeries(m.series.allocationSize, len(s.sites))
+	created.First(func(n int64, key metricseries.Key) { b.RecordRubyObjectCreatedDataPoint(now, n, key[0]) })
+	destroyed.First(func(n int64, key metricseries.Key) { b.RecordRubyObjectDestroyedDataPoint(now, n, key[0]) })
+	counts, sizes := metricseries.New[int64](m.series.allocationCount, len(s.sites)), metricseries.New[int64](m.series.allocationSize, len(s.sites))
 	for at, n := range s.sites {
 		class, file := s.classes[at.class], s.files[at.file]
-		counts.add(n.objects, class, file)
-		sizes.add(n.bytes, class, file)
+		counts.Add(n.objects, class, file)
+		sizes.Add(n.bytes, class, file)
 	}
-	counts.first(func(n int64, key seriesKey) { b.RecordRubyAllocationCountDataPoint(now, n, key[0], key[1]) })
-	sizes.first(func(n int64, key seriesKey) { b.RecordRubyAllocationSizeDataPoint(now, n, key[0], key[1]) })
+	counts.First(func(n int64, key metricseries.Key) { b.RecordRubyAllocationCountDataPoint(now, n, key[0], key[1]) })
+	sizes.First(func(n int64, key metricseries.Key) { b.RecordRubyAllocationSizeDataPoint(now, n, key[0], key[1]) })
 	if len(s.created) > 0 {
 		b.RecordRubyObjectTrackedDataPoint(now, int64(s.tracked))
 	}
 	live, size := s.byClass(m.series.liveObjects, s.live.objects), s.byClass(m.series.liveSize, s.live.bytes)
-	live.first(func(n int64, key seriesKey) { b.RecordRubyHeapLiveObjectsDataPoint(now, n, key[0]) })
-	size.first(func(n int64, key seriesKey) { b.RecordRubyHeapLiveSizeDataPoint(now, n, key[0]) })
-	return []*series{created, destroyed, counts, sizes, live, size}
+	live.First(func(n int64, key metricseries.Key) { b.RecordRubyHeapLiveObjectsDataPoint(now, n, key[0]) })
+	size.First(func(n int64, key metricseries.Key) { b.RecordRubyHeapLiveSizeDataPoint(now, n, key[0]) })
+	return []*metricseries.Series[int64]{created, destroyed, counts, sizes, live, size}
 }
 
 // byClass is a series of counts that are not 0.
-func (s *processState) byClass(settings seriesSettings, of counts) *series {
-	made := newSeries(settings, len(of))
+func (s *processState) byClass(settings metricseries.Settings, of counts) *metricseries.Series[int64] {
+	made := metricseries.New[int64](settings, len(of))
 	for i, n := range of {
 		if n != 0 {
-			made.add(n, s.classes[i])
+			made.Add(n, s.classes[i])
 		}
 	}
 	return made

@@ -257,9 +257,6 @@ func TestSumsEndWithTheLargestNumber(t *testing.T) {
 		assert.Positive(t, h.sum)
 	}
 	assert.Equal(t, time.Duration(math.MaxInt64), h.sum)
-	assert.Equal(t, int64(math.MaxInt64), sumOf(math.MaxInt64, 1))
-	assert.Equal(t, int64(math.MinInt64), sumOf(math.MinInt64, -1))
-	assert.EqualValues(t, -1, sumOf(math.MinInt64, math.MaxInt64))
 }
 
 // A number near the last one is made up: it says nothing of what was lost.

@@ -82,6 +82,11 @@ func timesLibzmq(what, size string) claim {
 	}
 }
 
+// page claims that one of the pages of flame graphs takes no longer.
+func page(what, benchmark string) claim {
+	return claim{what: "  its " + what, bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/" + benchmark, metric: perPage}
+}
+
 var claims = []claim{
 	{what: "decode Bytefrog messages", bound: 60, unit: "M events per CPU-second", benchmark: "BenchmarkDecodeEvents", metric: eventsPerCPU},
 	{what: "  allocations per event, the names' included", bound: 0.01, atMost: true, unit: "per event", benchmark: "BenchmarkDecodeEvents", metric: allocationsPerEvent},
@@ -117,8 +122,14 @@ var claims = []claim{
 	{what: "  callers first", bound: 2, unit: "M spans per CPU-second", benchmark: "BenchmarkFoldTraces/callers_first", metric: eventsPerCPU},
 	{what: "  memory of a call path, with what is remembered of its span", bound: 1024, atMost: true, unit: "bytes", benchmark: "BenchmarkPathMemory", metric: bytesPerPath},
 	{what: "  memory after 50 million spans of the same paths, against the first million", bound: 1.05, atMost: true, unit: "times", benchmark: "BenchmarkFoldMemory", metric: timesAt50M},
-	{what: "  its page of a service with 100,000 call paths", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/service", metric: perPage},
-	{what: "  pprof's flame graph of it", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/flamegraph", metric: perPage},
-	{what: "  pprof's top", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/top", metric: perPage},
-	{what: "  pprof's peek at a function", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/peek", metric: perPage},
+	page("start page", "start"),
+	page("page of a service with 100,000 call paths", "service"),
+	page("pprof's flame graph of it", "flamegraph"),
+	page("pprof's top", "top"),
+	page("top of 50 functions", "top_50"),
+	page("top without a function, which is hidden", "top_without_a_function"),
+	page("pprof's peek at a function", "peek"),
+	page("download for pprof", "pprof"),
+	page("download of folded stacks", "folded"),
+	page("download for speedscope", "speedscope"),
 }

@@ -1,0 +1,343 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// attending asks a connected server what is wanted, over one link. One goroutine owns it;
+// each command that runs has another, which tells it of its end.
+type attending struct {
+	server  *server
+	link    *link
+	process *process
+	// ctx is that of commands; end ends them all.
+	ctx     context.Context
+	end     context.CancelFunc
+	details *details
+	// ended are runs that have ended.
+	ended chan *run
+	// running is how many runs there are, and listing how many of them are of tasks that are
+	// asked again and again.
+	running, listing int
+	// check is when the server is asked next who it is.
+	check time.Time
+	// resetAt is when a reset is tried at the earliest, after one that failed.
+	resetAt     time.Time
+	resetPauses *backoff.Backoff
+	// cleaning says that all commands are ended, so that what lost ones have put into classes
+	// can be taken out.
+	cleaning bool
+	// counted is what of the link's counts the process was told.
+	counted linkStats
+}
+
+func newAttending(s *server, l *link) *attending {
+	return &attending{server: s, link: l, ended: make(chan *run), resetPauses: backoff.New(s.env.config.Reconnect)}
+}
+
+// meet asks the server who it is. What it doesn't support, or refuses to say, stays unknown.
+func (a *attending) meet(ctx context.Context) (identity, error) {
+	who := identity{protocol: a.link.protocol}
+	err := a.control(ctx, greys.VersionCommand{}, func(reply greys.Reply) {
+		if version, is := reply.(*greys.Version); is {
+			who.version = version.Text
+		}
+	})
+	if err != nil && !isAnswer(err) {
+		return who, err
+	}
+	if err = a.askSessions(ctx, &who); err != nil {
+		return who, err
+	}
+	if remote := a.server.remote.Load(); remote != nil && isHere(*remote, who.pid) {
+		who.host = a.server.env.host
+	}
+	return who, nil
+}
+
+// askSessions asks for the server's process, and for sessions.
+func (a *attending) askSessions(ctx context.Context, who *identity) error {
+	err := a.control(ctx, greys.SessionsCommand{}, func(reply greys.Reply) {
+		if sessions, is := reply.(*greys.Sessions); is {
+			who.pid = sessions.ProcessID
+			who.sessions, who.hasSessions = len(sessions.Sessions), a.link.protocol == ProtocolGP
+		}
+	})
+	if err != nil && !isAnswer(err) {
+		return err
+	}
+	return nil
+}
+
+// isAnswer reports whether an error is what the server says to a command that it has
+// understood.
+func isAnswer(err error) bool {
+	return errors.Is(err, greys.ErrUnsupported) || errors.Is(err, greys.ErrRefused)
+}
+
+// attend asks what is wanted until the link is lost or the context ends. Then it has ended
+// all commands, and has left the server as it was found where that could be.
+func (a *attending) attend(ctx context.Context) error {
+	a.begin(ctx)
+	defer func() { a.count() }()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			a.leave()
+			return errShutdown
+		case <-a.link.lost:
+			a.halt()
+			return a.link.why()
+		case r := <-a.ended:
+			a.take(r)
+		case <-timer.C:
+		}
+		if ctx.Err() != nil {
+			continue // nothing is begun any more
+		}
+		next, err := a.step(ctx)
+		if err != nil && ctx.Err() == nil {
+			a.halt()
+			return err
+		}
+		timer.Reset(next.Sub(a.server.env.now()))
+	}
+}
+
+var errShutdown = errors.New("the collector is shut down")
+
+// begin makes what the runs of a process share.
+func (a *attending) begin(ctx context.Context) {
+	a.process = a.server.process
+	a.ctx, a.end = context.WithCancel(ctx)
+	a.details = newDetails(a.ctx, a.process, a.link)
+	now := a.server.env.now()
+	a.check = now.Add(a.server.env.config.StateInterval)
+	for _, t := range a.process.tasks {
+		if t.state == taskDue && t.every == 0 {
+			t.due = now
+		}
+	}
+}
+
+// halt ends all runs, and waits for that.
+func (a *attending) halt() {
+	a.end()
+	for a.running > 0 {
+		a.take(<-a.ended)
+	}
+	a.details.close()
+}
+
+// idle is how long nothing may happen until the link's counts are looked at.
+const idle = time.Second
+
+// step does what is due, and says when it is called again at the latest. An error says that
+// the server is lost.
+func (a *attending) step(ctx context.Context) (next time.Time, err error) {
+	now := a.server.env.now()
+	a.count()
+	if !now.Before(a.check) {
+		if err := a.checkProcess(ctx); err != nil {
+			return now, err
+		}
+		now = a.server.env.now()
+		a.check = now.Add(a.server.env.config.StateInterval)
+	}
+	a.clean(ctx, now)
+	next = now.Add(idle)
+	for _, t := range a.process.tasks {
+		if t.state != taskDue || t.only != "" && t.only != a.link.protocol || a.cleaning || ctx.Err() != nil {
+			continue
+		}
+		if t.due.After(now) {
+			next = earlier(next, t.due)
+		} else if t.every == 0 || a.listing == 0 {
+			a.start(t)
+		}
+	}
+	return earlier(next, a.check), nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// checkProcess asks the server who it is, and begins anew if it is another one.
+func (a *attending) checkProcess(ctx context.Context) error {
+	if a.link.lost != nil && a.server.who.pid == 0 {
+		return nil // it doesn't say it, and a link that is lost is heard of
+	}
+	who := identity{protocol: a.link.protocol, host: a.server.who.host}
+	if err := a.askSessions(ctx, &who); err != nil {
+		return err
+	}
+	a.process.setSessions(who)
+	if !a.server.who.isOther(who) {
+		return nil
+	}
+	who, err := a.meet(ctx)
+	if err != nil {
+		return err
+	}
+	a.halt()
+	a.server.mu.Lock()
+	a.server.begin(who)
+	a.server.mu.Unlock()
+	a.begin(ctx)
+	return nil
+}
+
+// start asks for a task.
+func (a *attending) start(t *task) {
+	a.process.runs++
+	r := &run{task: t, attending: a, process: a.process, link: a.link, details: a.details, number: a.process.runs}
+	r.ctx, r.end = context.WithCancelCause(a.ctx)
+	t.state, t.run, t.due = taskRunning, r, a.server.env.now()
+	a.running++
+	if t.every > 0 {
+		a.listing++
+	}
+	go func() {
+		r.ask()
+		a.ended <- r
+	}()
+}
+
+// take is told of a run that has ended, and says what is to become of its task.
+func (a *attending) take(r *run) {
+	t, how, now := r.task, r.outcome(r.ended), a.server.env.now()
+	began := t.due
+	r.end(nil)
+	a.running--
+	if t.every > 0 {
+		a.listing--
+	} else {
+		t.answered += r.answers
+	}
+	t.state, t.run, t.due = taskDue, nil, now
+	if r.mayHaveEnhanced() && how != outcomeUnsupported {
+		a.process.owe(t.classes)
+		a.process.layers++
+	}
+	if now.Sub(began) > a.server.env.config.Reconnect.MaxInterval {
+		t.pauses.Reset()
+	}
+	a.server.env.telemetry.commandEnded(how)
+	a.next(r, how, now)
+}
+
+// next says when the task of a run that has ended is asked again, if it is, and what of it
+// is worth saying.
+func (a *attending) next(r *run, how outcome, now time.Time) {
+	t, env := r.task, a.server.env
+	switch how {
+	case outcomeEnded:
+		a.finished(r, now)
+	case outcomeUnsupported:
+		t.state = taskOver
+		a.server.logger.Warn("The server does not support a command, which is not asked any more", append(t.fields(), zap.Error(r.ended))...)
+		env.saidUnsupported(a.process.origin, t, r.ended)
+	case outcomeUnmatched:
+		t.due = now.Add(env.config.Reconnect.MaxInterval)
+	case outcomeRefused:
+		t.due = now.Add(t.pauses.Pause())
+		if since, say := t.refusing.Say(now); say {
+			a.server.logger.Warn("The server could not carry out a command: it is asked again", append(t.fields(), zap.Error(r.ended), zap.Int("times_since_last_line", since))...)
+		}
+	case outcomeLost, outcomeTimedOut:
+		a.lost(r, how, now)
+	case outcomeStopped:
+		if t.every > 0 {
+			t.due = now.Add(t.every)
+		}
+	}
+}
+
+// finished is told of a run whose command has ended in order.
+func (a *attending) finished(r *run, now time.Time) {
+	t := r.task
+	t.failing.Over()
+	t.refusing.Over()
+	if t.every == 0 {
+		t.state = taskOver
+		a.server.logger.Info("A command has reached its limit", t.fields()...)
+		return
+	}
+	t.due = now.Add(t.every)
+	if t.kind == askRecordList {
+		return
+	}
+	a.process.listed(r, !errors.Is(context.Cause(r.ctx), errEnough))
+	if r.answers == 0 {
+		a.sayUnmatched(t, a.process)
+	} else {
+		t.unmatched.Over()
+	}
+}
+
+// lost is told of a run that ended as none should: it is asked again, after the server was
+// asked who it is.
+func (a *attending) lost(r *run, how outcome, now time.Time) {
+	t, env := r.task, a.server.env
+	pause := t.pauses.Pause()
+	t.due = now.Add(pause)
+	a.check = now
+	a.process.mu.Lock()
+	a.process.reconnects++
+	a.process.mu.Unlock()
+	if how == outcomeTimedOut {
+		env.saidTimedOut(a.process.origin, t)
+	}
+	why := r.ended
+	if why == nil {
+		why = errEarly
+	}
+	if since, say := t.failing.Say(now); say {
+		a.server.logger.Warn("A command was given up: it is asked again",
+			append(t.fields(), zap.Error(why), zap.Duration("pause", pause), zap.Int("times_since_last_line", since))...)
+	}
+}
+
+var errEarly = errors.New("the server ended the command, before its limit")
+
+// sayUnmatched says that patterns match nothing, once until they do. It is for any
+// goroutine.
+func (a *attending) sayUnmatched(t *task, p *process) {
+	if _, say := t.unmatched.Say(a.server.env.now()); say {
+		a.server.logger.Warn("A pattern matches no class or method: it is tried again", t.fields()...)
+		a.server.env.saidUnmatched(p.origin, t)
+	}
+}
+
+// fields say which task it is, for the log.
+func (t *task) fields() []zap.Field {
+	return []zap.Field{zap.Stringer("command", t.kind), zap.String("pattern", t.pattern)}
+}
+
+// count tells the process what the link has counted.
+func (a *attending) count() {
+	now := a.link.stats()
+	p := a.process
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bad += int64(now.bad - a.counted.bad)
+	p.missing += int64(now.missing - a.counted.missing)
+	a.counted = now
+	p.env.telemetry.tell(p)
+}

@@ -1,0 +1,150 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// calls are sums of what monitors say of methods, cycle by cycle. Methods beyond a limit are
+// one, other.
+type calls struct {
+	max     int
+	methods map[methodName]*methodCalls
+	other   methodCalls
+	// folded counts rows of methods that had no room, otherMonitor those of methods that
+	// another monitor counts, and repeated those that were counted before.
+	folded, otherMonitor, repeated int64
+}
+
+type methodName struct{ class, method string }
+
+// otherName is the class and the method of those that there is no room for. A class that is
+// really called so is in quotes.
+const otherName = "other"
+
+// methodCalls are the sums of a method, and its last cycle.
+type methodCalls struct {
+	// monitor is the number of the task that counts it, and run that of its last row.
+	monitor int
+	run     int64
+	// last is the time of the last row that was counted, by the server's clock, and before
+	// that of the last one of earlier runs.
+	last, before time.Time
+
+	calls, failures int64
+	// seconds is the time of all calls.
+	seconds float64
+	// cycle is the last row, and until is how long it is the last cycle's.
+	cycle greys.MethodStatistics
+	until time.Time
+}
+
+func newCalls(most int) calls {
+	return calls{max: most, methods: map[methodName]*methodCalls{}}
+}
+
+// clockTolerance is how much earlier than those before a row has to be for the server's
+// clock to have been set back.
+const clockTolerance = time.Minute
+
+// count counts a row that a run gave.
+func (c *calls) count(r *run, row *greys.MethodStatistics, now time.Time) {
+	m := c.of(r, row)
+	if m == nil {
+		return
+	}
+	if m != &c.other && !m.follows(r, row) {
+		c.repeated++
+		return
+	}
+	m.calls, m.failures = sumOf(m.calls, row.Calls), sumOf(m.failures, row.Failed)
+	m.seconds += row.Mean.Seconds() * float64(row.Calls)
+	m.cycle = *row
+	// A method that is idle may be in no further table.
+	m.until = now.Add(2 * r.task.cycle)
+}
+
+// of are the calls of a row's method; nil: another monitor counts them.
+func (c *calls) of(r *run, row *greys.MethodStatistics) *methodCalls {
+	name := methodName{row.Class, row.Method}
+	m, known := c.methods[name]
+	switch {
+	case known && m.monitor != r.task.number:
+		c.otherMonitor++
+		return nil
+	case known:
+		return m
+	case len(c.methods) >= c.max:
+		c.folded++
+		return &c.other
+	default:
+		m = &methodCalls{monitor: r.task.number, run: r.number}
+		// The names may be parts of a longer text.
+		c.methods[methodName{strings.Clone(row.Class), strings.Clone(row.Method)}] = m
+		return m
+	}
+}
+
+// follows reports whether a row is another one than those that were counted. In one run all
+// are; a later run's are if they are later.
+func (m *methodCalls) follows(r *run, row *greys.MethodStatistics) bool {
+	if m.run != r.number {
+		m.run, m.before = r.number, m.last
+	}
+	if m.before.Sub(row.Time) >= clockTolerance {
+		m.before = time.Time{} // the clock was set back
+	}
+	if !row.Time.After(m.before) && !m.before.IsZero() {
+		return false
+	}
+	m.last = row.Time
+	return true
+}
+
+// sumOf is the sum of two numbers that are not below zero, or the largest number.
+func sumOf(a, b int64) int64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxInt64
+}
+
+// methodState is what metrics say of a method.
+type methodState struct {
+	class, method   string
+	calls, failures int64
+	seconds         float64
+	// cycle is the last one, where it is known.
+	cycle    greys.MethodStatistics
+	hasCycle bool
+}
+
+// states are those of all methods.
+func (c *calls) states(now time.Time) []methodState {
+	states := make([]methodState, 0, len(c.methods)+1)
+	for name, m := range c.methods {
+		states = append(states, methodState{
+			class: own(name.class), method: text(name.method), calls: m.calls, failures: m.failures, seconds: m.seconds,
+			cycle: m.cycle, hasCycle: now.Before(m.until) && m.cycle.Calls > 0,
+		})
+	}
+	if c.folded > 0 {
+		states = append(states, methodState{class: otherName, method: otherName, calls: c.other.calls, failures: c.other.failures, seconds: c.other.seconds})
+	}
+	return states
+}
+
+// own is the text of a class that the server names. One that could be taken for otherName, or
+// for one that was quoted, is quoted.
+func own(name string) string {
+	if strings.Trim(name, `"`) == otherName {
+		return `"` + name + `"`
+	}
+	return text(name)
+}

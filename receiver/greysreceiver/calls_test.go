@@ -1,0 +1,114 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"crypto/tls"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+func TestMethodsBeyondTheLimitCountAsOther(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+		c.Limits.MaxMethods = 2
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	s.next().answer(affectedOne, table(row(1, "demo.A", "a", 1, 0, 0), row(1, "other", "other", 2, 0, 0), row(1, "demo.C", "c", 3, 1, ms(2)), row(1, "demo.D", "d", 4, 1, ms(1))))
+	metrics := b.collect()
+	assert.Equal(t, map[string]float64{"demo.A a": 1, `"other" other`: 2, "other other": 7}, values(metrics, "java.method.calls"))
+	assert.Equal(t, 2.0, values(metrics, "java.method.failures")["other other"])
+	assert.InDelta(t, 0.01, values(metrics, "java.method.time")["other other"], 1e-9)
+	assert.NotContains(t, values(metrics, "java.method.duration.mean"), "other other")
+	assert.EqualValues(t, 2, b.point("folded"))
+}
+
+func TestAMethodOfTwoMonitorsIsCountedOnce(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*"), monitor("demo.Shop", "*")} })
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	all := s.byPattern(2)
+	for range 2 {
+		all["demo.*"].answer(table(row(1, "demo.Shop", "checkout", 5, 0, 0)))
+		all["demo.Shop"].answer(table(row(1, "demo.Shop", "checkout", 5, 0, 0), row(1, "demo.Shop", "price", 1, 0, 0)))
+	}
+	assert.Equal(t, map[string]float64{"demo.Shop checkout": 10, "demo.Shop price": 2}, values(b.collect(), "java.method.calls"))
+	assert.EqualValues(t, 2, b.point("rows_ignored{reason=other_monitor}"))
+}
+
+// In one run rows of one time are others, since clocks say seconds; in the next they are
+// those that were counted, unless the clock was set back.
+func TestRowsAreCountedOnce(t *testing.T) {
+	c := newCalls(10)
+	first, second := &run{task: &task{}, number: 1}, &run{task: &task{}, number: 2}
+	count := func(r *run, at int) int64 {
+		of := row(at, "a", "b", 1, 0, 0)
+		c.count(r, &of, receivedAt)
+		return c.methods[methodName{"a", "b"}].calls
+	}
+	assert.EqualValues(t, 1, count(first, 10))
+	assert.EqualValues(t, 2, count(first, 10))
+	assert.EqualValues(t, 3, count(first, 5))
+	assert.EqualValues(t, 4, count(first, 10))
+	assert.EqualValues(t, 4, count(second, 9))
+	assert.EqualValues(t, 4, count(second, 10))
+	assert.EqualValues(t, 5, count(second, 11))
+	assert.EqualValues(t, 6, count(second, 11))
+	assert.EqualValues(t, 2, c.repeated)
+	third := &run{task: &task{}, number: 3}
+	assert.EqualValues(t, 7, count(third, 11-60), "the clock was set back")
+	assert.EqualValues(t, 8, count(third, 12-60))
+	noTime := greys.MethodStatistics{Class: "a", Method: "b", Calls: 1}
+	c.count(&run{task: &task{}, number: 4}, &noTime, receivedAt)
+	assert.EqualValues(t, 9, c.methods[methodName{"a", "b"}].calls)
+}
+
+func TestTheLastCycleIsSaidForTwoCycles(t *testing.T) {
+	c := newCalls(10)
+	r := &run{task: &task{ask: ask{cycle: 10 * time.Second}}, number: 1}
+	of := row(1, "a", "b", 2, 1, ms(4))
+	c.count(r, &of, receivedAt)
+	assert.True(t, c.states(receivedAt.Add(19 * time.Second))[0].hasCycle)
+	assert.False(t, c.states(receivedAt.Add(20 * time.Second))[0].hasCycle)
+	idle := row(11, "a", "b", 0, 0, 0)
+	c.count(r, &idle, receivedAt)
+	assert.False(t, c.states(receivedAt)[0].hasCycle, "there was no call")
+	assert.EqualValues(t, 2, c.states(receivedAt)[0].calls)
+}
+
+func TestSumsEndWithTheLargestNumber(t *testing.T) {
+	c := newCalls(10)
+	r := &run{task: &task{}, number: 1}
+	for at := range 3 {
+		of := row(at, "a", "b", math.MaxInt64/2, 0, math.MaxInt64)
+		c.count(r, &of, receivedAt)
+	}
+	assert.EqualValues(t, math.MaxInt64, c.states(receivedAt)[0].calls)
+}
+
+// What metrics take must not grow with the square of the methods.
+func BenchmarkMetrics(b *testing.B) {
+	bed := newBed(b, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	bed.receiver.env.ctx = b.Context()
+	bed.next.Metrics = nil
+	bed.receiver.open(bed.next, make([]*tls.Config, 1))
+	server := bed.receiver.servers[0]
+	server.begin(identity{})
+	r := &run{task: server.process.tasks[0], number: 1}
+	for i := range 2000 {
+		of := row(1, "demo.Shop", fmt.Sprint("m", i), 1, 0, ms(1))
+		server.process.calls.count(r, &of, time.Now())
+	}
+	for b.Loop() {
+		bed.receiver.env.metrics.metrics([]processState{server.process.state()}, receivedAt)
+	}
+	bed.receiver.env.close()
+}

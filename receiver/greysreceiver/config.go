@@ -1,0 +1,230 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"time"
+
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/config/configtls"
+
+	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
+)
+
+// Config is the configuration of the receiver. Nothing in it is an expression, which servers
+// would run inside the program: there are only patterns of names.
+type Config struct {
+	// Servers are those that are asked.
+	Servers []ServerConfig `mapstructure:"servers"`
+	// Protocol is what they speak.
+	Protocol Protocol `mapstructure:"protocol"`
+
+	// Monitors have calls counted, by class and method.
+	Monitors []MonitorConfig `mapstructure:"monitors"`
+	// Traces, Stacks and Records have calls told, one by one.
+	Traces  []CallsConfig `mapstructure:"traces"`
+	Stacks  []CallsConfig `mapstructure:"stacks"`
+	Records []CallsConfig `mapstructure:"tt"`
+	// Classes and Methods are listed every InventoryInterval.
+	Classes           []ClassesConfig `mapstructure:"classes"`
+	Methods           []MethodsConfig `mapstructure:"methods"`
+	InventoryInterval time.Duration   `mapstructure:"inventory_interval"`
+	// StateInterval is how often a server is asked who it is.
+	StateInterval time.Duration `mapstructure:"state_interval"`
+	// RecordDetails has the server asked for the detail of recorded calls.
+	RecordDetails bool `mapstructure:"tt_details"`
+
+	// GP says what the document of that protocol leaves open.
+	GP GPConfig `mapstructure:"gp"`
+	// Timezone is that of servers, which say times without one.
+	Timezone string `mapstructure:"timezone"`
+
+	// ServiceName is the resource attribute service.name of servers that have no other.
+	ServiceName string `mapstructure:"service_name"`
+	// ResourceAttributes are added to the resource; they win over the receiver's own.
+	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
+
+	// Timeout is how long connecting, and sending a command, may take.
+	Timeout time.Duration `mapstructure:"timeout"`
+	// AnswerTimeout is how long an answer that has to come may take: the server changes
+	// classes before it gives one.
+	AnswerTimeout time.Duration `mapstructure:"answer_timeout"`
+	// Reconnect are the pauses before a server, or a command, is tried again.
+	Reconnect RetryConfig `mapstructure:"reconnect"`
+	// Limits bound what servers can make the receiver hold.
+	Limits LimitsConfig `mapstructure:"limits"`
+	// Retry is how what the pipeline refused is handed on again.
+	Retry RetryConfig `mapstructure:"retry"`
+	// ShutdownTimeout is how long a shutdown hands on what is in memory, and leaves servers as
+	// they were found.
+	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+
+	// CollectionInterval is how often metrics are handed on.
+	CollectionInterval time.Duration `mapstructure:"collection_interval"`
+	// MetricsBuilderConfig says which metrics.
+	metadata.MetricsBuilderConfig `mapstructure:",squash"`
+}
+
+// ServerConfig is one server.
+type ServerConfig struct {
+	// Endpoint is its address, host:port.
+	Endpoint string `mapstructure:"endpoint"`
+	// ServiceName is its service.name; empty: that of the receiver.
+	ServiceName string `mapstructure:"service_name"`
+	// TLS is spoken where a proxy before the server does: servers themselves don't.
+	TLS configoptional.Optional[configtls.ClientConfig] `mapstructure:"tls"`
+}
+
+// Protocol is what a server speaks.
+type Protocol string
+
+const (
+	// ProtocolAuto asks for the version by GP first, and goes by what comes.
+	ProtocolAuto Protocol = "auto"
+	// ProtocolGP is the binary protocol of the document.
+	ProtocolGP Protocol = "gp"
+	// ProtocolConsole is the text console of the released servers.
+	ProtocolConsole Protocol = "console"
+)
+
+// TargetConfig names methods of classes.
+type TargetConfig struct {
+	// Class matches the qualified names of classes, Method the simple ones of methods.
+	Class  string `mapstructure:"class"`
+	Method string `mapstructure:"method"`
+	// Regexp says that both are Java's regular expressions.
+	Regexp bool `mapstructure:"regexp"`
+}
+
+// MonitorConfig has calls of methods counted.
+type MonitorConfig struct {
+	TargetConfig `mapstructure:",squash"`
+	// Cycle is how long is counted, in whole seconds; 0: 10s.
+	Cycle time.Duration `mapstructure:"cycle"`
+}
+
+// CallsConfig has calls of methods told, one by one.
+type CallsConfig struct {
+	TargetConfig `mapstructure:",squash"`
+	// Limit is after how many it ends, for the life of the process; 0: 100, -1: it doesn't.
+	Limit int `mapstructure:"limit"`
+}
+
+// ClassesConfig has classes listed.
+type ClassesConfig struct {
+	Class  string `mapstructure:"class"`
+	Regexp bool   `mapstructure:"regexp"`
+	// Limit is how many, each time; 0: 1000, -1: all.
+	Limit int `mapstructure:"limit"`
+}
+
+// MethodsConfig has methods listed.
+type MethodsConfig struct {
+	TargetConfig `mapstructure:",squash"`
+	// Limit is how many, each time; 0: 1000, -1: all.
+	Limit int `mapstructure:"limit"`
+}
+
+// GPConfig says what the document of GP leaves open.
+type GPConfig struct {
+	// Version is what requests say.
+	Version int `mapstructure:"version"`
+	// Codes are those of requests that have none in the document; 0: they are not asked for.
+	Codes GPCodesConfig `mapstructure:"codes"`
+	// MaxFrameBytes bounds the data of an answer.
+	MaxFrameBytes int `mapstructure:"max_frame_bytes"`
+	// Heartbeat is how often the server is told that we are there, and MaxUnanswered after
+	// how many without an answer it is lost.
+	Heartbeat     time.Duration `mapstructure:"heartbeat"`
+	MaxUnanswered int           `mapstructure:"max_unanswered"`
+	// ProbeTimeout is how long protocol auto waits for an answer.
+	ProbeTimeout time.Duration `mapstructure:"probe_timeout"`
+	// RecordsInterval is how often recorded calls are listed.
+	RecordsInterval time.Duration `mapstructure:"tt_interval"`
+}
+
+// GPCodesConfig are codes of requests.
+type GPCodesConfig struct {
+	Session  int `mapstructure:"session"`
+	Stack    int `mapstructure:"stack"`
+	TTList   int `mapstructure:"tt_list"`
+	TTDetail int `mapstructure:"tt_detail"`
+}
+
+// LimitsConfig bounds what servers can make the receiver hold. All but the queues are for
+// each server.
+type LimitsConfig struct {
+	// MaxReplyBytes bounds an answer of the console.
+	MaxReplyBytes int `mapstructure:"max_reply_bytes"`
+	// MaxCommands is how many commands run at once. The console has a connection for each,
+	// and two more.
+	MaxCommands int `mapstructure:"max_commands"`
+	// MaxMethods is how many methods have counts of their own.
+	MaxMethods int `mapstructure:"max_methods"`
+	// MaxInventory is how many classes and methods are remembered, so that only what changed
+	// is said.
+	MaxInventory int `mapstructure:"max_inventory"`
+	// MaxTreeNodes is how many calls of a call tree are handed on.
+	MaxTreeNodes int `mapstructure:"max_tree_nodes"`
+	// MaxDetails is how many recorded calls can wait for their detail.
+	MaxDetails int `mapstructure:"max_details"`
+	// MaxQueuedLogs and MaxQueuedSpans are how many log records and spans can wait, and
+	// …Bytes how many bytes of them: whichever is reached first.
+	MaxQueuedLogs      int `mapstructure:"max_queued_logs"`
+	MaxQueuedLogBytes  int `mapstructure:"max_queued_log_bytes"`
+	MaxQueuedSpans     int `mapstructure:"max_queued_spans"`
+	MaxQueuedSpanBytes int `mapstructure:"max_queued_span_bytes"`
+}
+
+// RetryConfig is the back-off between tries.
+type RetryConfig = backoff.Config
+
+const (
+	// defaultEndpoint is where servers listen if they aren't told otherwise.
+	defaultEndpoint = "localhost:3658"
+
+	defaultCycle     = 10 * time.Second
+	defaultCalls     = 100
+	defaultInventory = 1000
+	// unlimited is a limit that is none.
+	unlimited = -1
+
+	mib = 1 << 20
+)
+
+func createDefaultConfig() *Config {
+	return &Config{
+		Protocol:          ProtocolAuto,
+		InventoryInterval: 10 * time.Minute,
+		StateInterval:     30 * time.Second,
+		RecordDetails:     true,
+		GP: GPConfig{
+			Version: gp.DefaultVersion, MaxFrameBytes: gp.DefaultMaxFrame,
+			Heartbeat: gp.DefaultHeartbeat, MaxUnanswered: gp.DefaultMaxUnanswered,
+			ProbeTimeout: gp.DefaultProbeTimeout, RecordsInterval: 10 * time.Second,
+		},
+		Timezone:      "UTC",
+		Timeout:       5 * time.Second,
+		AnswerTimeout: 30 * time.Second,
+		Reconnect:     RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
+		Limits: LimitsConfig{
+			MaxReplyBytes:      16 * mib,
+			MaxCommands:        32,
+			MaxMethods:         2000,
+			MaxInventory:       100_000,
+			MaxTreeNodes:       10_000,
+			MaxDetails:         100,
+			MaxQueuedLogs:      100_000,
+			MaxQueuedLogBytes:  64 * mib,
+			MaxQueuedSpans:     100_000,
+			MaxQueuedSpanBytes: 64 * mib,
+		},
+		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
+		ShutdownTimeout:      5 * time.Second,
+		CollectionInterval:   10 * time.Second,
+		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+	}
+}

@@ -1,0 +1,26 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/receiver"
+
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
+)
+
+// NewFactory makes the factory of the receiver.
+func NewFactory() receiver.Factory {
+	shared := sharedreceiver.New(func(settings receiver.Settings, config component.Config) (sharedreceiver.Receiver, error) {
+		return newReceiver(settings, config.(*Config))
+	})
+	return receiver.NewFactory(
+		metadata.Type,
+		func() component.Config { return createDefaultConfig() },
+		receiver.WithTraces(shared.CreateTraces, metadata.TracesStability),
+		receiver.WithLogs(shared.CreateLogs, metadata.LogsStability),
+		receiver.WithMetrics(shared.CreateMetrics, metadata.MetricsStability),
+	)
+}

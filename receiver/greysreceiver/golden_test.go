@@ -1,0 +1,258 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/plogtest"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/ptracetest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/capturefile"
+	"github.com/callbraid/callbraid/internal/greys/console"
+)
+
+// update writes the golden files anew: go test -run Golden -update. What they have is
+// explained in testdata/golden/README.md.
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// captures are what a real server said to a line.
+func captures(t testing.TB) map[string][]byte {
+	t.Helper()
+	read := func(r io.ReaderAt, size int64) (*map[string][]byte, error) {
+		files, err := capturefile.Unpack(r, size, capturefile.Limits{File: mib, All: 8 * mib}, func(string) bool { return true })
+		return &files, err
+	}
+	files, err := capturefile.Open(filepath.Join("..", "..", "testdata", "greys", "console.zip"), read)
+	require.NoError(t, err)
+	return *files
+}
+
+// affectedText is what a server says before a command that it has begun, in a session that is
+// not silent, as the captures of such sessions have it.
+const affectedText = "Press Ctrl+D to abort.\nAffect(class-cnt:2 , method-cnt:4) cost in 21 ms.\n"
+
+// playCaptures plays a server that says what a real one said. Its address is given.
+func playCaptures(t *testing.T) string {
+	t.Helper()
+	files := captures(t)
+	text := func(name string) string { return string(bytes.TrimSuffix(files[name+".raw"], []byte{console.EndOfReply})) }
+	end := "\r" + console.DefaultPrompt + string(rune(console.EndOfReply))
+	// What goes on by itself has no end until it is aborted.
+	says := func(line string) (says string, goesOn bool) {
+		switch word := strings.Fields(line)[0]; {
+		case word == "session":
+			return text("session") + end, false
+		case word == "version":
+			return text("version") + end, false
+		case word == "monitor":
+			return affectedText + text("monitor"), true
+		case word == "trace":
+			return string(files["trace_i.raw"]), false
+		case word == "stack":
+			return string(files["stack_i.raw"]), false
+		case strings.HasPrefix(line, "tt -t"):
+			return affectedText + text("tt") + end, false
+		case line == "tt -i 1001":
+			return text("tti") + end, false
+		case strings.HasPrefix(line, "tt -i"):
+			return "Time fragment[" + strings.Fields(line)[2] + "] does not exist.\n" + end, false
+		case word == "sc", word == "sm":
+			return text(word) + end, false
+		default:
+			return end, false
+		}
+	}
+	return listen(t, func(conn net.Conn) {
+		lines := bufio.NewReader(conn)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			answer, goesOn := says(strings.TrimSuffix(line, "\n"))
+			_, _ = io.WriteString(conn, answer) // an error is that of the next line
+			if !goesOn {
+				continue
+			}
+			if _, err := lines.ReadByte(); err != nil { // it is aborted
+				return
+			}
+			_, _ = conn.Write(files["monitor_i.abort.raw"])
+		}
+	})
+}
+
+// listen serves connections until the test ends, and gives the address.
+func listen(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	var serving sync.WaitGroup
+	var mu sync.Mutex
+	var open []net.Conn
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open = append(open, conn)
+			mu.Unlock()
+			serving.Go(func() {
+				serve(conn)
+				_ = conn.Close() // the test has seen what it needs
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		mu.Lock()
+		for _, conn := range open {
+			_ = conn.Close()
+		}
+		mu.Unlock()
+		serving.Wait()
+	})
+	return listener.Addr().String()
+}
+
+func TestGoldenCaptures(t *testing.T) {
+	for name, test := range map[string]struct {
+		set            func(*Config)
+		records, spans int
+		methods        int
+	}{
+		"monitor": {set: func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} }, methods: 3},
+		"trace":   {set: func(c *Config) { c.Traces = []CallsConfig{some("demo.Shop", "checkout", 1)} }, spans: 7},
+		"tt":      {set: func(c *Config) { c.Records = []CallsConfig{some("demo.Shop", "checkout", 4)} }, spans: 4},
+		"stack":   {set: func(c *Config) { c.Stacks = []CallsConfig{some("demo.Shop", "checkout", 1)} }, records: 1},
+		"classes": {set: func(c *Config) { c.Classes = []ClassesConfig{{Class: "demo.*"}} }, records: 2},
+		"methods": {set: func(c *Config) {
+			c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "demo.*", Method: "*"}}}
+		}, records: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, func(c *Config) {
+				c.Protocol, c.Timezone = ProtocolConsole, "Europe/Berlin"
+				c.Servers[0] = ServerConfig{Endpoint: playCaptures(t)}
+				test.set(c)
+			})
+			b.receiver.env.config.ResourceAttributes = map[string]any{attributeServiceInstanceID: "shop.example:3658"}
+			b.receiver.env.now = func() time.Time { return receivedAt }
+			b.start()
+			b.await("what the capture has", func() bool {
+				return len(b.records(eventClass))+len(b.records(eventMethod))+len(b.records(eventStack)) >= test.records && len(b.spans()) >= test.spans &&
+					(test.methods == 0 || values(b.collect(), "java.method.calls")["demo.Shop checkout"] == 32)
+			})
+			metrics := b.collect()
+			b.shutdown()
+			compare(t, b, filepath.Join("testdata", "golden", name))
+			if test.methods > 0 {
+				file := filepath.Join("testdata", "golden", name, "metrics.yaml")
+				if *update {
+					require.NoError(t, golden.WriteMetricsToFile(file, metrics, golden.SkipMetricTimestampNormalization()))
+				}
+				want, err := golden.ReadMetrics(file)
+				require.NoError(t, err)
+				assert.NoError(t, pmetrictest.CompareMetrics(want, metrics, pmetrictest.IgnoreMetricsOrder(), pmetrictest.IgnoreMetricDataPointsOrder()))
+			}
+		})
+	}
+}
+
+// compare compares spans and log records with golden files.
+func compare(t *testing.T, b *bed, folder string) {
+	t.Helper()
+	spans, logs := ptrace.NewTraces(), plog.NewLogs()
+	for _, traces := range b.traces.AllTraces() {
+		for _, resource := range traces.ResourceSpans().All() {
+			if spans.ResourceSpans().Len() == 0 {
+				resource.MoveTo(spans.ResourceSpans().AppendEmpty())
+			} else {
+				resource.ScopeSpans().At(0).Spans().MoveAndAppendTo(spans.ResourceSpans().At(0).ScopeSpans().At(0).Spans())
+			}
+		}
+	}
+	for _, handed := range b.logs.AllLogs() {
+		for _, resource := range handed.ResourceLogs().All() {
+			if logs.ResourceLogs().Len() == 0 {
+				resource.MoveTo(logs.ResourceLogs().AppendEmpty())
+			} else {
+				resource.ScopeLogs().At(0).LogRecords().MoveAndAppendTo(logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords())
+			}
+		}
+	}
+	number(spans)
+	for _, resource := range logs.ResourceLogs().All() {
+		for _, r := range resource.ScopeLogs().At(0).LogRecords().All() {
+			if stack, ok := r.Attributes().Get(attributeStacktrace); ok {
+				stack.SetStr(strings.ReplaceAll(stack.Str(), "\t", "    ")) // the files can have no tabs
+			}
+		}
+	}
+	file := func(name string) string { return filepath.Join(folder, name) }
+	if *update {
+		require.NoError(t, os.MkdirAll(folder, 0o755))
+		if spans.SpanCount() > 0 {
+			require.NoError(t, golden.WriteTracesToFile(file("spans.yaml"), spans))
+		}
+		require.NoError(t, golden.WriteLogsToFile(file("logs.yaml"), logs))
+	}
+	if spans.SpanCount() > 0 {
+		want, err := golden.ReadTraces(file("spans.yaml"))
+		require.NoError(t, err)
+		assert.NoError(t, ptracetest.CompareTraces(want, spans))
+	}
+	want, err := golden.ReadLogs(file("logs.yaml"))
+	require.NoError(t, err)
+	assert.NoError(t, plogtest.CompareLogs(want, logs))
+}
+
+// number gives spans IDs that are the same each time: those of call trees are random.
+func number(traces ptrace.Traces) {
+	spans, ids := map[pcommon.SpanID]uint64{}, map[pcommon.TraceID]uint64{}
+	idOf := func(id pcommon.SpanID) (numbered pcommon.SpanID) {
+		if id.IsEmpty() {
+			return id
+		}
+		if spans[id] == 0 {
+			spans[id] = uint64(len(spans) + 1)
+		}
+		binary.BigEndian.PutUint64(numbered[:], spans[id])
+		return numbered
+	}
+	for _, resource := range traces.ResourceSpans().All() {
+		for _, s := range resource.ScopeSpans().At(0).Spans().All() {
+			if ids[s.TraceID()] == 0 {
+				ids[s.TraceID()] = uint64(len(ids) + 1)
+			}
+			var trace pcommon.TraceID
+			binary.BigEndian.PutUint64(trace[8:], ids[s.TraceID()])
+			s.SetTraceID(trace)
+			s.SetSpanID(idOf(s.SpanID()))
+			s.SetParentSpanID(idOf(s.ParentSpanID()))
+		}
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"hash/maphash"
+	"strings"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// inventory is what is known of classes and methods, so that only what changed is said.
+type inventory struct {
+	max     int
+	seed    maphash.Seed
+	entries map[string]found
+	// dropped counts those that there was no room for, which are not said.
+	dropped int64
+}
+
+// found is a class or a method that a task found.
+type found struct {
+	// content is a hash of all that is said of it.
+	content uint64
+	// task is the one that found it first, and run the last one of its that did.
+	task int
+	run  int64
+	name string
+}
+
+func newInventory(most int) inventory {
+	return inventory{max: most, seed: maphash.MakeSeed(), entries: map[string]found{}}
+}
+
+// change is what is new of a class or a method.
+type change uint8
+
+const (
+	changeNone change = iota
+	changeFound
+	changeChanged
+)
+
+func (c change) String() string { return [...]string{"none", "found", "changed"}[c] }
+
+// see is told of a class or a method that a run has found, with all that is said of it.
+func (n *inventory) see(r *run, key, name, content string) change {
+	now := found{content: maphash.String(n.seed, content), task: r.task.number, run: r.number, name: name}
+	before, known := n.entries[key]
+	switch {
+	case !known && len(n.entries) >= n.max:
+		n.dropped++
+		return changeNone
+	case !known:
+		now.name = strings.Clone(name)
+		n.entries[strings.Clone(key)] = now
+		return changeFound
+	case before.task != now.task || before.run == now.run:
+		// Another task says it, or there are two that can't be told apart.
+		return changeNone
+	}
+	now.name = before.name
+	n.entries[key] = now
+	if before.content != now.content {
+		return changeChanged
+	}
+	return changeNone
+}
+
+// gone forgets what a run has not found that was complete, and gives the names.
+func (n *inventory) gone(r *run) (names []string) {
+	for key, f := range n.entries {
+		if f.task == r.task.number && f.run != r.number {
+			names = append(names, f.name)
+			delete(n.entries, key)
+		}
+	}
+	return names
+}
+
+// class handles a class that was found. The lock is held.
+func (p *process) class(r *run, c *greys.Class) {
+	loader := ""
+	if len(c.Loaders) > 0 {
+		loader = c.Loaders[0]
+	}
+	var content strings.Builder
+	write(&content, c.CodeSource, c.Modifier, c.Super)
+	write(&content, c.Kinds...)
+	write(&content, c.Annotations...)
+	write(&content, c.Interfaces...)
+	write(&content, c.Loaders...)
+	for i := range c.Fields {
+		// What static fields hold changes all the time, and may be a secret.
+		write(&content, c.Fields[i].Modifier, c.Fields[i].Type, c.Fields[i].Name)
+	}
+	key := "class\x00" + c.Name + "\x00" + loader
+	if what := p.inventory.see(r, key, c.Name, content.String()); what != changeNone {
+		p.env.saidClass(p.origin, r.task, c, what)
+	}
+}
+
+// method handles a method that was found. The lock is held.
+func (p *process) method(r *run, m *greys.Method) {
+	var key, content strings.Builder
+	write(&key, "method", m.Class, m.Name)
+	write(&key, m.Parameters...)
+	write(&content, m.Modifier, m.Return)
+	write(&content, m.Annotations...)
+	write(&content, m.Exceptions...)
+	name := m.Class + "." + m.Name + "(" + strings.Join(m.Parameters, ", ") + ")"
+	if what := p.inventory.see(r, key.String(), name, content.String()); what != changeNone {
+		p.env.saidMethod(p.origin, r.task, m, what)
+	}
+}
+
+// write writes texts so that no others give the same.
+func write(to *strings.Builder, texts ...string) {
+	for _, text := range texts {
+		to.WriteString(text)
+		to.WriteByte(0)
+	}
+	to.WriteByte(1)
+}
+
+// listed is told that a run has ended that listed classes or methods: complete says that
+// all were said. What is no longer there is said.
+func (p *process) listed(r *run, complete bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !complete {
+		return
+	}
+	for _, name := range p.inventory.gone(r) {
+		p.env.saidGone(p.origin, r.task, name)
+	}
+}

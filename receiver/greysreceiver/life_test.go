@@ -1,0 +1,244 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/gp"
+)
+
+func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	a := s.expect("Monitor demo.* * 1s")
+	a.answer(affectedOne, table(), table(row(1, "demo.Shop", "checkout", 10, 2, 4*time.Millisecond)),
+		table(row(2, "demo.Shop", "checkout", 5, 0, 8*time.Millisecond), row(2, "demo.Pay", "charge", 1, 0, time.Millisecond)))
+	metrics := b.collect()
+	assert.Equal(t, map[string]float64{"demo.Shop checkout": 15, "demo.Pay charge": 1}, values(metrics, "java.method.calls"))
+	assert.Equal(t, map[string]float64{"demo.Shop checkout": 2, "demo.Pay charge": 0}, values(metrics, "java.method.failures"))
+	assert.InDelta(t, 0.08, values(metrics, "java.method.time")["demo.Shop checkout"], 1e-9)
+	assert.Equal(t, map[string]float64{"demo.Shop checkout": 0.008, "demo.Pay charge": 0.001}, values(metrics, "java.method.duration.mean"))
+	assert.Equal(t, 0.004, values(metrics, "java.method.duration.min")["demo.Shop checkout"])
+	assert.Equal(t, 0.016, values(metrics, "java.method.duration.max")["demo.Shop checkout"])
+	assert.Equal(t, map[string]float64{"monitor demo.* *": 1}, values(metrics, "greys.matched.classes"))
+	assert.Equal(t, map[string]float64{"monitor demo.* *": 2}, values(metrics, "greys.matched.methods"))
+	assert.Empty(t, values(metrics, "greys.sessions"), "the console says only the session that asks")
+
+	a.end <- errors.New("the connection broke")
+	a = s.expect("Monitor demo.* * 1s")
+	// A row that was counted before the connection broke, and a new one.
+	a.answer(affectedOne, table(row(2, "demo.Shop", "checkout", 5, 0, 8*time.Millisecond)), table(row(3, "demo.Shop", "checkout", 1, 1, time.Millisecond)))
+	metrics = b.collect()
+	assert.Equal(t, 16.0, values(metrics, "java.method.calls")["demo.Shop checkout"])
+	assert.Equal(t, 3.0, values(metrics, "java.method.failures")["demo.Shop checkout"])
+	assert.Equal(t, 1.0, values(metrics, "java.method.failure_ratio")["demo.Shop checkout"])
+	assert.Equal(t, map[string]float64{"": 1}, values(metrics, "greys.reconnects"))
+	assert.EqualValues(t, 1, b.point("rows_ignored{reason=repeated}"))
+
+	s.set(func() { s.pid = 4712 })
+	a.end <- errors.New("the connection broke")
+	a = s.expect("Monitor demo.* * 1s")
+	a.answer(affectedOne, table(row(1, "demo.Shop", "checkout", 7, 0, time.Millisecond)))
+	metrics = b.collect()
+	assert.Equal(t, map[string]float64{"demo.Shop checkout": 7}, values(metrics, "java.method.calls"))
+	pid, _ := metrics.ResourceMetrics().At(0).Resource().Attributes().Get("process.pid")
+	assert.EqualValues(t, 4712, pid.Int())
+	b.await("the record", func() bool { return len(b.records(eventRestarted)) == 1 })
+	assert.EqualValues(t, 1, b.point("restarts"))
+	assert.EqualValues(t, 2, b.point("commands{outcome=lost}"))
+}
+
+func TestALimitIsForTheLifeOfTheProcess(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Traces = []CallsConfig{some("demo.Shop", "checkout", 3)}
+		c.Stacks = []CallsConfig{some("demo.Shop", "price", -1)}
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	first, second := s.next(), s.next()
+	if _, is := first.command.(greys.StackCommand); is {
+		first, second = second, first
+	}
+	assert.Equal(t, "Trace demo.Shop checkout 3", describe(first.command))
+	assert.Equal(t, "Stack demo.Shop price 0", describe(second.command))
+	first.answer(affectedOne, callTree(), callTree())
+	first.end <- errors.New("the connection broke")
+	// What is left of the limit is asked for.
+	first = s.expect("Trace demo.Shop checkout 1")
+	first.answer(affectedOne, callTree())
+	first.end <- nil
+	b.awaitSaid("A command has reached its limit")
+	// A command without a limit doesn't end by itself.
+	second.end <- nil
+	second = s.expect("Stack demo.Shop price 0")
+	assert.Empty(t, s.asked)
+	b.await("the spans", func() bool { return len(b.spans()) == 3 })
+
+	// Another process has its own.
+	s.set(func() { s.pid++ })
+	second.end <- greys.ErrSessionTimedOut
+	names := []string{describe(s.next().command), describe(s.next().command)}
+	assert.ElementsMatch(t, []string{"Trace demo.Shop checkout 3", "Stack demo.Shop price 0"}, names)
+	b.await("the record", func() bool { return len(b.records(eventTimedOut)) == 1 })
+}
+
+func TestMoreThanTheLimitIsNotTaken(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Traces = []CallsConfig{some("demo.Shop", "checkout", 2)} })
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	a := s.expect("Trace demo.Shop checkout 2")
+	a.answer(affectedOne, callTree(), callTree(), callTree(), callTree())
+	b.awaitSaid("A command has reached its limit")
+	b.shutdown()
+	assert.Len(t, b.spans(), 2)
+	assert.EqualValues(t, 1, b.point("commands{outcome=ended}"))
+}
+
+func TestWhatIsNotSupportedIsSaidOnce(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Traces = []CallsConfig{some("demo.Shop", "*", 0)}
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+	})
+	s := script(t, b, ProtocolGP)
+	s.refuse = func(c greys.Command) error {
+		if _, is := c.(greys.TraceCommand); is {
+			return greys.ErrUnsupported
+		}
+		return nil
+	}
+	b.start()
+	a := s.expect("Monitor demo.Shop * 1s")
+	b.awaitSaid("The server does not support a command")
+	// It is not asked again when the server comes back.
+	close(s.lost)
+	<-a.over
+	s.expect("Monitor demo.Shop * 1s")
+	b.shutdown()
+	assert.Equal(t, 1, b.said.FilterMessageSnippet("The server does not support a command").Len())
+	assert.Len(t, b.records(eventUnsupported), 1)
+	assert.EqualValues(t, 1, b.point("commands{outcome=unsupported}"))
+	assert.Len(t, b.records(eventConnected), 2)
+	assert.Len(t, b.records(eventServerGone), 2)
+}
+
+func TestWhatTheServerRefusesIsAskedAgain(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Shop", "*", 0)} })
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	s.next().end <- greys.ErrRefused
+	s.next().end <- greys.ErrRefused
+	s.next()
+	b.awaitSaid("The server could not carry out a command")
+	assert.Equal(t, 1, b.said.FilterMessageSnippet("The server could not carry out a command").Len())
+	assert.EqualValues(t, 2, b.point("commands{outcome=refused}"))
+}
+
+func TestAPatternThatMatchesNothingIsSaidOnceAndTriedAgain(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Later", "*")} })
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	for range 2 {
+		s.expect("Monitor demo.Later * 1s").answer(&greys.Affected{})
+	}
+	a := s.expect("Monitor demo.Later * 1s")
+	a.answer(affectedOne)
+	b.await("the record", func() bool { return len(b.records(eventUnmatched)) == 1 })
+	assert.EqualValues(t, 2, b.point("commands{outcome=unmatched}"))
+	b.shutdown()
+	assert.Len(t, b.records(eventUnmatched), 1)
+	for _, text := range s.heard() {
+		assert.NotEqual(t, "Reset demo.Later", text[:min(len(text), 3)])
+	}
+}
+
+// GP has no way to end a command: a pattern that matches nothing stays.
+func TestByGPAPatternThatMatchesNothingStays(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Later", "*")} })
+	s := script(t, b, ProtocolGP)
+	b.start()
+	a := s.expect("Monitor demo.Later * 1s")
+	a.answer(&greys.Affected{}, &greys.Affected{}, affectedOne, table(row(1, "demo.Later", "on", 1, 0, time.Millisecond)))
+	b.await("the record", func() bool { return len(b.records(eventUnmatched)) == 1 })
+	metrics := b.collect()
+	assert.Equal(t, map[string]float64{"demo.Later on": 1}, values(metrics, "java.method.calls"))
+	assert.Equal(t, map[string]float64{"": 3}, values(metrics, "greys.sessions"))
+}
+
+func TestAServerOfAnotherVersionOfTheProtocolIsGivenUp(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	s := script(t, b, ProtocolGP)
+	s.refuse = func(greys.Command) error { return &gp.VersionError{Ours: 1} }
+	b.start()
+	b.awaitSaid("is not asked any more")
+	require.Equal(t, phaseGivenUp, b.phase())
+	assert.Equal(t, 1, s.links)
+	b.shutdown()
+	assert.EqualValues(t, 1, b.point("connection_failures"))
+}
+
+// phase is that of the first server.
+func (b *bed) phase() phase {
+	s := b.receiver.servers[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.phase
+}
+
+func TestAServerThatIsNotThereIsTriedAgain(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	s := script(t, b, ProtocolConsole)
+	s.gone = errors.New("connection refused")
+	b.start()
+	b.awaitSaid("The server cannot be reached")
+	b.await("two tries", func() bool { return b.point("connection_failures") > 1 })
+	assert.Equal(t, 1, b.said.FilterMessageSnippet("The server cannot be reached").Len())
+	s.set(func() { s.gone = nil })
+	a := s.expect("Monitor demo.* * 1s")
+	assert.Equal(t, phaseConnected, b.phase())
+	assert.EqualValues(t, 1, b.point("servers"))
+
+	// A command is lost, and then nobody answers who the server is.
+	s.set(func() { s.gone = errors.New("connection refused") })
+	a.end <- errors.New("the connection broke")
+	b.await("the server to be lost", func() bool { return b.point("servers") == 0 })
+	s.set(func() { s.gone = nil })
+	s.expect("Monitor demo.* * 1s")
+}
+
+func TestAShutdownWhileAServerIsAskedEndsThat(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
+		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+		s := script(t, b, protocol)
+		require.NoError(t, b.component().Start(t.Context(), nil))
+		a := s.next()
+		b.shutdown()
+		<-a.over
+		assert.Equal(t, []string{"Monitor demo.* * 1s", "ended Monitor demo.* * 1s", "Reset demo.*"}, s.heard())
+		b.shutdown()
+		assert.EqualValues(t, 1, b.point("commands{outcome=stopped}"))
+	}
+}
+
+func TestALinkCountsAreTold(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	s := script(t, b, ProtocolGP)
+	b.start()
+	s.set(func() { s.stats = linkStats{bad: 3, missing: 5} })
+	s.next()
+	close(s.lost)
+	s.next()
+	b.await("the counts", func() bool { return b.point("bad_replies") >= 3 })
+	s.set(func() { s.stats = linkStats{} })
+	metrics := b.collect()
+	assert.GreaterOrEqual(t, values(metrics, "greys.replies.bad")[""], 3.0)
+	assert.GreaterOrEqual(t, values(metrics, "greys.replies.missing")[""], 5.0)
+}

@@ -1,0 +1,160 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/console"
+	"github.com/callbraid/callbraid/internal/greys/gp"
+)
+
+// asker asks a server, whichever protocol it speaks: it calls each for every answer, in
+// order, and returns when the command has ended, or was ended by ctx. It is for many
+// goroutines.
+type asker interface {
+	Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error
+}
+
+// link is how a server that speaks a known protocol is asked, until it is lost.
+type link struct {
+	asker
+	protocol Protocol
+	// lost is closed when nothing can be asked any more, and why says why; nil: each command
+	// has a connection of its own.
+	lost <-chan struct{}
+	why  func() error
+	// close ends what the link holds, and waits for that.
+	close func()
+	// stats are what was counted of answers until now.
+	stats func() linkStats
+	// unsent reports whether an error says that a command has not come to the server.
+	unsent func(error) bool
+	// resetsAll says that a reset is for all classes, whatever pattern it names.
+	resetsAll bool
+	// ends says that the server is told when a command is no longer wanted.
+	ends bool
+}
+
+// linkStats are counts of a link: answers that were not understood, and gaps in their
+// numbers.
+type linkStats struct{ bad, missing uint64 }
+
+// connect makes a link to a server.
+func connect(ctx context.Context, s *server, spoke Protocol) (*link, error) {
+	protocol := s.env.config.Protocol
+	if protocol == ProtocolConsole || protocol == ProtocolAuto && spoke == ProtocolConsole {
+		return s.console(), nil
+	}
+	conn, err := s.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	speaks, err := gp.Probe(ctx, conn, s.gpConfig())
+	if err == nil && speaks == gp.SpeaksGP {
+		return s.gp(conn), nil
+	}
+	remote := conn.RemoteAddr()
+	_ = conn.Close() // nothing is under way
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%v: asking for the version by GP: %w", remote, err)
+	case speaks == gp.SpeaksConsole && protocol == ProtocolAuto:
+		return s.console(), nil
+	case speaks == gp.SpeaksConsole:
+		return nil, fmt.Errorf("%v: %w: set protocol to %s or %s", remote, gp.ErrConsole, ProtocolConsole, ProtocolAuto)
+	default:
+		return nil, fmt.Errorf("%v: %w", remote, errNeither)
+	}
+}
+
+var errNeither = errors.New("what answers speaks neither GP nor the Greys text console")
+
+// dial connects to the server, and shakes hands where a proxy before it speaks TLS.
+func (s *server) dial(ctx context.Context) (net.Conn, error) {
+	ctx, end := context.WithTimeout(ctx, s.env.config.Timeout)
+	defer end()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", s.config.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	remote := conn.RemoteAddr()
+	s.remote.Store(&remote)
+	if s.tls == nil {
+		return conn, nil
+	}
+	config := s.tls.Clone()
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(s.config.Endpoint) // Validate has tried it
+	}
+	secure := tls.Client(conn, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close() // nothing is under way
+		return nil, fmt.Errorf("%v: TLS handshake: %w", conn.RemoteAddr(), err)
+	}
+	return secure, nil
+}
+
+func (s *server) gpConfig() gp.Config {
+	config := s.env.config
+	return gp.Config{
+		Version: uint16(config.GP.Version), Codes: config.GP.codes(), MaxFrame: config.GP.MaxFrameBytes,
+		Heartbeat: config.GP.Heartbeat, MaxUnanswered: config.GP.MaxUnanswered, ProbeTimeout: config.GP.ProbeTimeout,
+		WriteTimeout: config.Timeout, Location: s.env.zone,
+	}
+}
+
+// gp is a link over one connection, which it owns.
+func (s *server) gp(conn net.Conn) *link {
+	client := gp.NewClient(conn, s.gpConfig())
+	ctx, end := context.WithCancel(s.env.ctx)
+	lost := make(chan struct{})
+	var why error
+	go func() {
+		defer close(lost)
+		why = client.Serve(ctx)
+	}()
+	return &link{
+		asker: client, protocol: ProtocolGP,
+		lost: lost, why: func() error { return why },
+		close: func() {
+			end()
+			<-lost
+		},
+		stats: func() linkStats {
+			stats := client.Stats()
+			return linkStats{bad: stats.Dropped, missing: stats.Gaps}
+		},
+		unsent: func(error) bool { return false },
+	}
+}
+
+// console is a link that makes a connection for each command.
+func (s *server) console() *link {
+	config := s.env.config
+	client := &console.Client{
+		Dial: s.dial,
+		Config: console.Config{
+			Zone: s.env.zone, MaxReplyBytes: config.Limits.MaxReplyBytes,
+			ConnectTimeout: config.Timeout, WriteTimeout: config.Timeout, AnswerTimeout: config.AnswerTimeout,
+			AbortTimeout: min(config.Timeout, config.ShutdownTimeout/4),
+		},
+	}
+	return &link{
+		asker: client, protocol: ProtocolConsole,
+		close: func() {},
+		stats: func() linkStats { return linkStats{bad: client.Stats().Malformed} },
+		unsent: func(err error) bool {
+			failed := (*console.Error)(nil)
+			return errors.As(err, &failed) && failed.Peer == ""
+		},
+		resetsAll: true, ends: true,
+	}
+}

@@ -1,0 +1,107 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// process is one life of a server: what is known of it, and what is to be asked. It knows no
+// connections.
+type process struct {
+	env    *environment
+	origin *origin
+	// tasks are those of the goroutine that follows the server, and so is owed: classes that
+	// something may be in that was put there by commands that have ended. layers is how many
+	// runs may have put something into classes since the last reset, and runs how many there
+	// were.
+	tasks  []*task
+	owed   []classes
+	layers int
+	runs   int64
+
+	// mu guards all below.
+	mu sync.Mutex
+
+	replies, bad, missing, reconnects int64
+	// sessions are those with the server, if it says them.
+	sessions    int
+	hasSessions bool
+	// matched is what the patterns of tasks matched, by their numbers.
+	matched      []matched
+	calls        calls
+	records      records
+	inventory    inventory
+	nodesDropped int64
+	// taken is how many recorded calls were handed on for each pattern of tt, where they are
+	// listed.
+	taken []int64
+	told  told
+}
+
+// matched is what the patterns of a command matched when it was asked last.
+type matched struct {
+	classes, methods int64
+	known            bool
+}
+
+func newProcess(env *environment, of *origin) *process {
+	tasks, err := newTasks(env.config)
+	if err != nil {
+		panic(err) // Validate has tried it
+	}
+	limits := &env.config.Limits
+	return &process{
+		env: env, origin: of, tasks: tasks,
+		matched:   make([]matched, len(tasks)),
+		calls:     newCalls(limits.MaxMethods),
+		inventory: newInventory(limits.MaxInventory),
+		taken:     make([]int64, len(tasks)),
+	}
+}
+
+// setSessions sets how many sessions there are with the server.
+func (p *process) setSessions(who identity) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sessions, p.hasSessions = who.sessions, who.hasSessions
+}
+
+// owe remembers that something may be in classes that is no longer needed there.
+func (p *process) owe(c classes) {
+	if !slices.Contains(p.owed, c) {
+		p.owed = append(p.owed, c)
+	}
+}
+
+// wanted reports whether a call that others may have had recorded is one that is asked for,
+// and counts it. What a regular expression of Java's matches is not known here: all is
+// wanted. The lock is held.
+func (p *process) wanted(of *greys.Record) bool {
+	for _, t := range p.tasks {
+		if t.kind != askRecords || t.limit > 0 && p.taken[t.number] >= int64(t.limit) {
+			continue
+		}
+		command := t.command(0).(greys.RecordCommand)
+		if command.Regexp || matches(command.Class, of.Class) && matches(command.Method, of.Method) {
+			p.taken[t.number]++
+			return true
+		}
+	}
+	return false
+}
+
+// tree hands on a call tree that was received. The lock is held.
+func (p *process) tree(of *greys.Tree, now time.Time) {
+	if p.env.spans == nil {
+		return
+	}
+	parcel, left := treeSpans(p.origin, of, now, p.env.config.Limits.MaxTreeNodes)
+	p.nodesDropped += int64(left)
+	p.env.spans.Add(parcel)
+}

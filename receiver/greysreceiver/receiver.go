@@ -1,0 +1,183 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+	_ "time/tzdata" // time zones, where the machine has none
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
+)
+
+// greysReceiver asks servers: one for each component ID, however many signals have a
+// pipeline.
+type greysReceiver struct {
+	env      *environment
+	settings receiver.Settings
+
+	started   bool
+	servers   []*server
+	following sync.WaitGroup
+	// stop ends the following of servers, cancel the time of the shutdown.
+	stop, cancel context.CancelFunc
+}
+
+// environment is what all servers share.
+type environment struct {
+	config    *Config
+	build     component.BuildInfo
+	logger    *zap.Logger
+	telemetry *telemetry
+	observer  *receiverhelper.ObsReport
+	// zone is that of servers, which say times without one.
+	zone *time.Location
+	// spans and logs are nil where no pipeline takes them.
+	spans   *handover.Spans[spanParcel]
+	logs    *handover.Logs[logParcel]
+	metrics *metricsLoop
+	// ctx is cancelled when the time of the shutdown is over.
+	ctx context.Context
+	hooks
+}
+
+// hooks are what tests set.
+type hooks struct {
+	// host is the name of this machine; empty: it has none.
+	host string
+	now  func() time.Time
+	// connect makes a link to a server, which spoke a protocol when it was reached last; empty:
+	// that is not known.
+	connect func(ctx context.Context, s *server, spoke Protocol) (*link, error)
+}
+
+func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, error) {
+	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	observer, err := handover.NewObserver(settings, "tcp")
+	if err != nil {
+		return nil, err
+	}
+	zone, err := time.LoadLocation(config.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("timezone: %w", err)
+	}
+	// A machine without a name goes without.
+	host, _ := os.Hostname()
+	return &greysReceiver{
+		settings: settings,
+		env: &environment{
+			config:    config,
+			build:     settings.BuildInfo,
+			logger:    settings.Logger,
+			telemetry: telemetry,
+			observer:  observer,
+			zone:      zone,
+			hooks:     hooks{host: host, now: time.Now, connect: connect},
+		},
+	}, nil
+}
+
+// Start begins to follow the servers. That one can't be reached is no error: it is tried
+// again.
+func (r *greysReceiver) Start(ctx context.Context, _ component.Host, next sharedreceiver.Signals) error {
+	env := r.env
+	secure := make([]*tls.Config, len(env.config.Servers))
+	for i := range env.config.Servers {
+		config := env.config.Servers[i].TLS.Get()
+		if config == nil {
+			continue
+		}
+		var err error
+		if secure[i], err = config.LoadTLSConfig(ctx); err != nil {
+			return fmt.Errorf("servers[%d].tls: %w", i, err)
+		}
+	}
+	// The context of Start is over before the receiver is.
+	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	following, stop := context.WithCancel(env.ctx)
+	r.stop = stop
+	r.open(next, secure)
+	r.started = true
+	for _, s := range r.servers {
+		env.logger.Info("Following a Greys server", zap.String("endpoint", s.config.Endpoint))
+		r.following.Go(func() { s.follow(following) })
+	}
+	return nil
+}
+
+// open makes what hands on each signal that has a pipeline, and the servers.
+func (r *greysReceiver) open(next sharedreceiver.Signals, secure []*tls.Config) {
+	env := r.env
+	if next.Traces != nil {
+		env.spans = newSpans(env, next.Traces)
+	}
+	if next.Logs != nil {
+		env.logs = newLogSink(env, next.Logs)
+	}
+	for i := range env.config.Servers {
+		r.servers = append(r.servers, newServer(env, &env.config.Servers[i], secure[i]))
+	}
+	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.living)
+}
+
+// living are the states of the processes that are connected, or were since they were asked
+// for last.
+func (r *greysReceiver) living() (states []processState) {
+	for _, s := range r.servers {
+		if state, ok := s.state(); ok {
+			states = append(states, state)
+		}
+	}
+	return states
+}
+
+// overtime is how much longer than shutdown_timeout a shutdown may take for what doesn't
+// depend on the pipeline.
+const overtime = 2 * time.Second
+
+// Shutdown leaves servers as they were found, and hands on what is in memory, for at most
+// shutdown_timeout; then what is left is dropped and counted.
+func (r *greysReceiver) Shutdown(ctx context.Context) error {
+	defer r.env.telemetry.shutdown()
+	if !r.started {
+		return nil
+	}
+	r.stop()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		r.following.Wait()
+		r.env.close()
+	}()
+	if !handover.Finish(ctx, over, r.env.config.ShutdownTimeout, overtime, r.cancel) {
+		return fmt.Errorf("the pipeline, or a server, has not returned %v after shutdown_timeout", overtime)
+	}
+	return nil
+}
+
+// close hands on what is in memory, each signal for itself.
+func (e *environment) close() {
+	var closing sync.WaitGroup
+	closing.Go(e.metrics.Close)
+	if e.spans != nil {
+		closing.Go(e.spans.Close)
+	}
+	if e.logs != nil {
+		closing.Go(e.logs.Close)
+	}
+	closing.Wait()
+}

@@ -1,0 +1,202 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// recorded is a recorded call of a method, which the console says with the simple name of
+// the class.
+func recorded(index int64, at int, threw bool) *greys.Record {
+	return &greys.Record{
+		Index: index, Process: index, Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC), Cost: ms(10),
+		Returned: !threw, Threw: threw, Object: "0x6e0be858", Class: "Shop", Method: "checkout", IsSimple: true,
+	}
+}
+
+func detailOf(index int64, class, exception string) *greys.RecordDetail {
+	r := *recorded(index, 0, exception != "")
+	r.Class, r.IsSimple = class, false
+	return &greys.RecordDetail{
+		Record: r, Parameters: []string{"a secret"}, Return: "another", Exception: exception, HasStack: true,
+		Stack: greys.CallStack{Thread: greys.Thread{Name: "main", ID: 1}},
+	}
+}
+
+func TestRecordedCallsBecomeSpansWithWhatIsKnownOfThem(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)} })
+	s := script(t, b, ProtocolConsole)
+	s.detail = func(index int64) *greys.RecordDetail {
+		switch index {
+		case 1001:
+			return detailOf(index, "demo.Shop", "java.lang.IllegalStateException: card 拒绝 declined\n    at demo.Shop.checkout(Shop.java:11)")
+		case 1002:
+			return detailOf(index, "demo.Shop", "")
+		default:
+			return detailOf(index, "demo.Other", "") // the index is another's by now
+		}
+	}
+	b.start()
+	s.expect("Record demo.Shop checkout 0").answer(affectedOne, recorded(1001, 32, true), recorded(1002, 32, false), recorded(1003, 33, true))
+	b.await("the spans", func() bool { return len(b.spans()) == 3 })
+	spans := b.spans()
+	assert.Equal(t, "Shop.checkout", spans[0].Name())
+	assert.Equal(t, map[string]any{
+		"code.function.name": "demo.Shop.checkout", "thread.name": "main", "thread.id": int64(1), "error.type": "java.lang.IllegalStateException",
+		"greys.tt.index": int64(1001), "greys.tt.process_id": int64(1001), "greys.tt.object": "0x6e0be858",
+	}, spans[0].Attributes().AsRaw())
+	assert.Equal(t, "Error", spans[0].Status().Code().String())
+	assert.Equal(t, map[string]any{
+		"exception.type": "java.lang.IllegalStateException", "exception.message": "card 拒绝 declined",
+		"exception.stacktrace": "java.lang.IllegalStateException: card 拒绝 declined\n    at demo.Shop.checkout(Shop.java:11)",
+	}, spans[0].Events().At(0).Attributes().AsRaw())
+	assert.Equal(t, time.Date(2026, 11, 20, 9, 12, 32, 0, time.UTC), spans[0].EndTimestamp().AsTime())
+	assert.Equal(t, ms(10), spans[0].EndTimestamp().AsTime().Sub(spans[0].StartTimestamp().AsTime()))
+
+	assert.Equal(t, "demo.Shop.checkout", spans[1].Attributes().AsRaw()["code.function.name"])
+	assert.Zero(t, spans[1].Status().Code())
+
+	assert.Equal(t, map[string]any{
+		"code.function.name": "Shop.checkout", "greys.tt.class.is_simple": true,
+		"greys.tt.index": int64(1003), "greys.tt.process_id": int64(1003), "greys.tt.object": "0x6e0be858",
+	}, spans[2].Attributes().AsRaw())
+	assert.Equal(t, "Error", spans[2].Status().Code().String())
+	assert.Zero(t, spans[2].Events().Len(), "what it threw is not known")
+	assert.EqualValues(t, 1, b.point("records_simple"))
+	assert.NotEqual(t, spans[0].TraceID(), spans[1].TraceID())
+}
+
+func TestRecordedCallsThatNobodyCanAskForAreHandedOnAsTheyAre(t *testing.T) {
+	for name, set := range map[string]func(*Config){
+		"it is not supported": func(*Config) {},
+		"it is not wanted":    func(c *Config) { c.RecordDetails = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)}
+				set(c)
+			})
+			s := script(t, b, ProtocolConsole)
+			b.start()
+			s.next().answer(affectedOne, recorded(1, 1, false), recorded(2, 2, true), recorded(3, 3, false))
+			b.await("the spans", func() bool { return len(b.spans()) == 3 })
+			assert.EqualValues(t, 3, b.point("records_simple"))
+			asked := 0
+			for _, text := range s.heard() {
+				if text == "RecordDetail" {
+					asked++
+				}
+			}
+			assert.LessOrEqual(t, asked, 1)
+		})
+	}
+}
+
+func TestRecordedCallsThatHaveNoRoomToWaitAreHandedOnAtOnce(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)}
+		c.Limits.MaxDetails = 1
+	})
+	s := script(t, b, ProtocolConsole)
+	asked, goOn := make(chan struct{}, 10), make(chan struct{})
+	s.detail = func(index int64) *greys.RecordDetail {
+		asked <- struct{}{}
+		<-goOn
+		return detailOf(index, "demo.Shop", "")
+	}
+	b.start()
+	a := s.next()
+	a.answer(affectedOne, recorded(1, 1, false))
+	<-asked
+	a.answer(recorded(2, 1, false), recorded(3, 1, false), recorded(4, 1, false))
+	b.await("two spans", func() bool { return len(b.spans()) == 2 })
+	close(goOn)
+	b.await("all spans", func() bool { return len(b.spans()) == 4 })
+	assert.EqualValues(t, 2, b.point("records_simple"))
+}
+
+func TestByGPRecordedCallsAreListedAndOnlyNewOnesTaken(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Records = []CallsConfig{some("demo.Shop", "check*", 3), some("demo.Pay", "*", -1)}
+		c.GP.RecordsInterval = 10 * time.Millisecond
+	})
+	s := script(t, b, ProtocolGP)
+	b.start()
+	record := func(index int64, at int, class string) *greys.Record {
+		r := recorded(index, at, false)
+		r.Class, r.IsSimple = class, false
+		return r
+	}
+	list := func(records ...greys.Reply) {
+		a := s.expect("Records")
+		a.answer(records...)
+		a.end <- nil
+	}
+	list(record(1001, 1, "demo.Shop"), record(1002, 1, "demo.Other"), record(1003, 2, "demo.Pay"))
+	list(record(1001, 1, "demo.Shop"), record(1002, 1, "demo.Other"), record(1003, 2, "demo.Pay"), record(1004, 2, "demo.Shop"))
+	b.await("three spans", func() bool { return len(b.spans()) == 3 })
+	assert.EqualValues(t, 3, b.point("records_repeated"))
+	// The server was restarted: it counts anew.
+	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))
+	s.expect("Records")
+	b.shutdown()
+	assert.Len(t, b.spans(), 4, "one is above the limit")
+	ids := map[string]bool{}
+	for _, span := range b.spans() {
+		ids[span.TraceID().String()] = true
+		assert.NotContains(t, span.Attributes().AsRaw(), "greys.tt.class.is_simple")
+	}
+	assert.Len(t, ids, 4)
+	assert.EqualValues(t, 0, b.point("records_simple"), "the class is known, and nothing was thrown")
+}
+
+func TestTheSameRecordedCallHasTheSameIDs(t *testing.T) {
+	seed := func(pid int64) *origin {
+		b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("a", "b", 0)} })
+		return newOrigin(b.receiver.env, &b.receiver.env.config.Servers[0], identity{pid: pid}, time.Now())
+	}
+	span := func(of *origin, r *greys.Record, detail *greys.RecordDetail) string {
+		p := recordSpan(of, &waitingRecord{*r, time.Now()}, detail)
+		return p.trace.String() + p.spans[0].id.String()
+	}
+	first := span(seed(1), recorded(1, 1, false), nil)
+	assert.Equal(t, first, span(seed(1), recorded(1, 1, false), detailOf(1, "demo.Shop", "")))
+	assert.NotEqual(t, first, span(seed(2), recorded(1, 1, false), nil))
+	assert.NotEqual(t, first, span(seed(1), recorded(2, 1, false), nil))
+	assert.NotEqual(t, first, span(seed(1), recorded(1, 2, false), nil))
+}
+
+func TestTimesOfRecordedCallsThatAreNoneAreThoseOfReceipt(t *testing.T) {
+	for _, at := range []time.Time{{}, time.Unix(0, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		r := recorded(1, 1, false)
+		r.Time, r.Cost = at, 0
+		p := recordSpan(&origin{}, &waitingRecord{*r, receivedAt}, nil)
+		assert.Equal(t, receivedAt.UnixNano(), p.spans[0].end)
+		assert.EqualValues(t, 1, p.spans[0].end-p.spans[0].start, "no span is empty")
+	}
+}
+
+func TestWhatTheTextOfAnExceptionSays(t *testing.T) {
+	for of, want := range map[string]exception{
+		"java.lang.Error":                {kind: "java.lang.Error"},
+		"java.lang.Error: a: b":          {kind: "java.lang.Error", message: "a: b"},
+		"java.lang.Error: a\r\n\tat x.y": {kind: "java.lang.Error", message: "a", stack: "java.lang.Error: a\r\n\tat x.y"},
+		`{"detailMessage":"test"}`:       {message: `{"detailMessage":"test"}`},
+		"Something went wrong.":          {message: "Something went wrong."},
+		"null":                           {message: "null"},
+		"":                               {},
+	} {
+		want.happened = true
+		assert.Equal(t, want, newException(of), of)
+	}
+	require.Equal(t, "Shop", simpleName("demo.Shop"))
+	require.Equal(t, "Shop", simpleName("Shop"))
+}

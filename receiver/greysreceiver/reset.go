@@ -1,0 +1,124 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// What commands put into classes stays there when they end, until a reset takes it out. A
+// reset takes out of a class what all commands have put there, those that run included: they
+// would hear of no call any more. So one is asked for only where no command of ours runs
+// that may have put something into the same classes: by GP, where the patterns say so; on
+// the console a reset is for all classes, so where no command runs at all. Until then it is
+// owed. What others have put into the same classes is lost with it, and what a collector
+// has put there that was killed is not known of.
+
+// maxLayers is how often commands may have put something into classes, without a reset,
+// beyond once for each: commands that are lost again and again would put one thing over the
+// other. Then all are ended, what they put there is taken out, and they are asked again.
+const maxLayers = 16
+
+// clean asks for the resets that are owed and can be asked for.
+func (a *attending) clean(ctx context.Context, now time.Time) {
+	p := a.process
+	if len(p.owed) == 0 || now.Before(a.resetAt) {
+		return
+	}
+	if p.layers > len(p.tasks)+maxLayers && !a.cleaning {
+		a.cleaning = true
+		for _, t := range p.tasks {
+			if t.run != nil && t.kind.enhances() {
+				t.run.end(errCleaning)
+			}
+		}
+	}
+	if a.reset(ctx, a.resettable()) {
+		a.resetPauses.Reset()
+	} else {
+		a.resetAt = now.Add(a.resetPauses.Pause())
+	}
+	if len(p.owed) == 0 {
+		p.layers, a.cleaning = 0, false
+	}
+}
+
+// resettable are the classes that no running command may have put something into.
+func (a *attending) resettable() []classes {
+	var busy []classes
+	for _, t := range a.process.tasks {
+		if t.run != nil && t.kind.enhances() {
+			busy = append(busy, t.classes)
+		}
+	}
+	switch {
+	case len(busy) == 0:
+		return slices.Clone(a.process.owed)
+	case a.link.resetsAll:
+		return nil
+	default:
+		return slices.DeleteFunc(slices.Clone(a.process.owed), func(c classes) bool { return c.mayMeetAny(busy) })
+	}
+}
+
+// resetsAtOnce is how many resets are asked for at once.
+const resetsAtOnce = 4
+
+// reset asks for resets, and waits for them. What was done is no longer owed; ok is false
+// where something could not be.
+func (a *attending) reset(ctx context.Context, of []classes) (ok bool) {
+	failed := make([]error, len(of))
+	var resetting sync.WaitGroup
+	places := make(chan struct{}, resetsAtOnce)
+	for i, c := range of {
+		places <- struct{}{}
+		resetting.Go(func() {
+			defer func() { <-places }()
+			failed[i] = a.control(ctx, greys.ResetCommand{Class: c.pattern, Regexp: c.regexp}, func(greys.Reply) {})
+		})
+	}
+	resetting.Wait()
+	for i, c := range of {
+		outcome := resetDone
+		if failed[i] != nil {
+			outcome = resetFailed
+		}
+		a.server.env.telemetry.reset(outcome)
+		// A server that says that it can't is not asked again.
+		if failed[i] == nil || isAnswer(failed[i]) {
+			a.process.owed = slices.DeleteFunc(a.process.owed, func(owed classes) bool { return owed == c })
+		}
+	}
+	err := errors.Join(failed...)
+	if err == nil {
+		a.server.resetting.Over()
+		return true
+	}
+	if since, say := a.server.resetting.Say(a.server.env.now()); say {
+		a.server.logger.Warn("What commands have put into classes could not be taken out", zap.Error(err), zap.Int("times_since_last_line", since))
+	}
+	return false
+}
+
+var errFarewell = errors.New("the time for it at a shutdown is over")
+
+// leave ends all commands at a shutdown, and leaves the server as it was found, in half of
+// the time that there is.
+func (a *attending) leave() {
+	env := a.server.env
+	ctx, end := context.WithTimeoutCause(env.ctx, env.config.ShutdownTimeout/2, errFarewell)
+	defer end()
+	a.halt()
+	if len(a.process.owed) > 0 {
+		a.reset(ctx, a.resettable())
+	}
+}

@@ -1,0 +1,169 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// byPattern gives commands that the test answers, by the pattern of their class.
+func (s *scripted) byPattern(n int) map[string]*asked {
+	s.t.Helper()
+	all := map[string]*asked{}
+	for range n {
+		a := s.next()
+		switch c := a.command.(type) {
+		case greys.MonitorCommand:
+			all[c.Class.String()] = a
+		case greys.StackCommand:
+			all[c.Class.String()] = a
+		case greys.TraceCommand:
+			all[c.Class.String()] = a
+		}
+	}
+	return all
+}
+
+func resets(heard []string) (resets []string) {
+	for _, text := range heard {
+		if len(text) > 6 && text[:6] == "Reset " {
+			resets = append(resets, text)
+		}
+	}
+	slices.Sort(resets)
+	return resets
+}
+
+func TestByGPAResetIsAskedForWhereNoRunningCommandCanMeetIt(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop*", "*")}
+		c.Stacks = []CallsConfig{some("demo.Pay", "*", 1), some("demo.*Front", "*", 1)}
+	})
+	s := script(t, b, ProtocolGP)
+	b.start()
+	all := s.byPattern(3)
+	stack := &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}}
+	for _, class := range []string{"demo.Pay", "demo.*Front"} {
+		all[class].answer(affectedOne, stack)
+		all[class].end <- nil
+	}
+	b.await("the resets", func() bool { return b.point("resets{outcome=done}") == 1 && b.point("commands{outcome=ended}") == 2 })
+	assert.Equal(t, []string{"Reset demo.Pay"}, resets(s.heard()), "demo.ShopFront is one that the monitor may count")
+	b.shutdown()
+	heard := s.heard()
+	assert.Equal(t, "ended Monitor demo.Shop* * 1s", heard[0])
+	assert.Equal(t, []string{"Reset demo.*Front", "Reset demo.Shop*"}, resets(heard))
+}
+
+// On the console a reset takes everything out of all classes.
+func TestOnTheConsoleAResetIsAskedForWhereNoCommandRuns(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		c.Stacks = []CallsConfig{some("other.Pay", "*", 1)}
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	all := s.byPattern(2)
+	all["other.Pay"].answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "other.Pay", Method: "charge"}}})
+	all["other.Pay"].end <- nil
+	b.awaitSaid("A command has reached its limit")
+	assert.Empty(t, resets(s.heard()))
+	// The monitor is lost: before it is asked again all is taken out.
+	all["demo.Shop"].answer(affectedOne)
+	all["demo.Shop"].end <- errors.New("the connection broke")
+	s.expect("Monitor demo.Shop * 1s")
+	heard := s.heard()
+	assert.Equal(t, []string{"Reset demo.Shop", "Reset other.Pay"}, resets(heard))
+	assert.Equal(t, "Monitor demo.Shop * 1s", heard[len(heard)-1])
+	b.shutdown()
+	assert.Equal(t, []string{"Reset demo.Shop"}, resets(s.heard()))
+}
+
+func TestAResetThatFailsIsTriedAgain(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Pay", "*", 1)} })
+	s := script(t, b, ProtocolConsole)
+	fails := 2
+	s.refuse = func(c greys.Command) error {
+		if _, is := c.(greys.ResetCommand); is && fails > 0 {
+			fails--
+			return errors.New("the connection broke")
+		}
+		return nil
+	}
+	b.start()
+	a := s.next()
+	a.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
+	a.end <- nil
+	b.await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
+	assert.EqualValues(t, 2, b.point("resets{outcome=failed}"))
+	b.shutdown()
+	assert.EqualValues(t, 1, b.point("resets{outcome=done}"), "it is not owed any more")
+}
+
+func TestAServerThatCannotResetIsNotAskedForEver(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Pay", "*", 1)} })
+	s := script(t, b, ProtocolConsole)
+	s.refuse = func(c greys.Command) error {
+		if _, is := c.(greys.ResetCommand); is {
+			return greys.ErrRefused
+		}
+		return nil
+	}
+	b.start()
+	a := s.next()
+	a.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
+	a.end <- nil
+	b.awaitSaid("could not be taken out")
+	b.shutdown()
+	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
+}
+
+func TestWhatWasNotSentOrMatchedNothingIsNotReset(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Pay", "*", 1)} })
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	s.next().end <- errUnsent
+	s.next().answer(&greys.Affected{})
+	s.next().end <- errUnsent
+	s.next().end <- greys.ErrUnsupported
+	b.awaitSaid("does not support")
+	b.shutdown()
+	assert.Empty(t, resets(s.heard()))
+}
+
+// A command that is lost again and again, beside one that runs, would put one thing over the
+// other into classes.
+func TestLayersAreTakenOutNowAndThen(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		c.Stacks = []CallsConfig{some("demo.Pay", "*", 0)}
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	all := s.byPattern(2)
+	all["demo.Pay"].answer(affectedOne)
+	all["demo.Pay"].end <- errors.New("the connection broke")
+	lost := 1
+	for again := s.next(); ; again = s.next() {
+		if _, is := again.command.(greys.MonitorCommand); is {
+			break // it was ended, too, and is asked again
+		}
+		again.end <- errors.New("the connection broke")
+		lost++
+		if lost > 10*maxLayers {
+			t.Fatal("nothing is ever taken out")
+		}
+	}
+	<-all["demo.Shop"].over
+	heard := s.heard()
+	assert.Equal(t, []string{"Reset demo.Pay", "Reset demo.Shop"}, resets(heard))
+	assert.Less(t, slices.Index(heard, "ended Monitor demo.Shop * 1s"), slices.Index(heard, "Reset demo.Shop"))
+	assert.Greater(t, lost, maxLayers)
+}

@@ -1,0 +1,253 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// scripted is a server without sockets: it says who it is, and notes what it is asked; what
+// commands answer is the test's.
+type scripted struct {
+	t        testing.TB
+	protocol Protocol
+
+	mu sync.Mutex
+	// who says who the server is, refuse what a command is answered with at once; nil: the
+	// test answers it.
+	pid     int64
+	version string
+	refuse  func(greys.Command) error
+	// said are the commands that came, and how those ended that the test answers.
+	said []string
+	// lost is closed when the link that is there now is lost.
+	lost   chan struct{}
+	gone   error
+	links  int
+	asked  chan *asked
+	stats  linkStats
+	detail func(index int64) *greys.RecordDetail
+}
+
+// asked is a command that the test answers.
+type asked struct {
+	t       testing.TB
+	command greys.Command
+	answers chan greys.Reply
+	handled chan struct{}
+	end     chan error
+	over    <-chan struct{}
+}
+
+// script is an option of a bed: its server is a scripted one.
+func script(t testing.TB, b *bed, protocol Protocol) *scripted {
+	s := &scripted{t: t, protocol: protocol, pid: 4711, version: "1.7.6.6", asked: make(chan *asked, 100)}
+	b.receiver.env.connect = func(context.Context, *server, Protocol) (*link, error) { return s.link() }
+	return s
+}
+
+func (s *scripted) link() (*link, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone != nil {
+		return nil, s.gone
+	}
+	s.links++
+	l := &link{
+		asker: s, protocol: s.protocol, close: func() {},
+		stats: func() linkStats {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.stats
+		},
+		unsent: func(err error) bool { return errors.Is(err, errUnsent) },
+	}
+	if s.protocol == ProtocolConsole {
+		l.resetsAll, l.ends = true, true
+		return l, nil
+	}
+	lost := make(chan struct{})
+	s.lost, l.lost = lost, lost
+	l.why = func() error { return errors.New("the script ends the link") }
+	return l, nil
+}
+
+var errUnsent = errors.New("it was not sent")
+
+// Run implements asker.
+func (s *scripted) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
+	s.mu.Lock()
+	text := describe(command)
+	pid, version, refuse, lost, detail := s.pid, s.version, s.refuse, s.lost, s.detail
+	gone := s.gone
+	s.said = append(s.said, text)
+	s.mu.Unlock()
+	if gone != nil {
+		return gone
+	}
+	if refuse != nil {
+		if err := refuse(command); err != nil {
+			return err
+		}
+	}
+	switch command := command.(type) {
+	case greys.VersionCommand:
+		each(&greys.Version{Text: version})
+		return nil
+	case greys.SessionsCommand:
+		if pid == 0 {
+			return greys.ErrUnsupported
+		}
+		each(&greys.Sessions{ProcessID: pid, Sessions: make([]greys.Session, 3)})
+		return nil
+	case greys.ResetCommand:
+		return ctx.Err()
+	case greys.RecordDetailCommand:
+		if detail == nil {
+			return greys.ErrUnsupported
+		}
+		each(detail(command.Index))
+		return nil
+	}
+	over := make(chan struct{})
+	defer close(over)
+	a := &asked{t: s.t, command: command, answers: make(chan greys.Reply), handled: make(chan struct{}), end: make(chan error, 1), over: over}
+	s.asked <- a
+	for {
+		select {
+		case <-ctx.Done():
+			s.note("ended " + text)
+			return ctx.Err()
+		case <-lost:
+			return errors.New("the script ends the link")
+		case err := <-a.end:
+			return err
+		case reply := <-a.answers:
+			each(reply)
+			a.handled <- struct{}{}
+		}
+	}
+}
+
+func (s *scripted) note(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said = append(s.said, text)
+}
+
+// heard are what the server was told, but for who it is, since it was asked last.
+func (s *scripted) heard() (heard []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, text := range s.said {
+		if !strings.HasPrefix(text, "Version") && !strings.HasPrefix(text, "Sessions") {
+			heard = append(heard, text)
+		}
+	}
+	s.said = nil
+	return heard
+}
+
+// set changes the server.
+func (s *scripted) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// next is the next command that the test answers.
+func (s *scripted) next() *asked {
+	s.t.Helper()
+	select {
+	case a := <-s.asked:
+		return a
+	case <-time.After(patience):
+		require.Fail(s.t, "no command came")
+		return nil
+	}
+}
+
+// expect is the next command, which has to be this one.
+func (s *scripted) expect(text string) *asked {
+	s.t.Helper()
+	a := s.next()
+	require.Equal(s.t, text, describe(a.command))
+	return a
+}
+
+// answer answers a command, and waits until that was handled.
+func (a *asked) answer(replies ...greys.Reply) {
+	a.t.Helper()
+	for _, reply := range replies {
+		select {
+		case a.answers <- reply:
+			<-a.handled
+		case <-a.over:
+			return // it was ended
+		case <-time.After(patience):
+			require.Fail(a.t, "nobody takes an answer")
+		}
+	}
+}
+
+// describe is a command as a person can read it.
+func describe(command greys.Command) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", command), "greys."), "Command")
+	switch c := command.(type) {
+	case greys.MonitorCommand:
+		return fmt.Sprintf("%s %v %v %v", name, c.Class, c.Method, c.Cycle)
+	case greys.TraceCommand:
+		return fmt.Sprintf("%s %v %v %d", name, c.Class, c.Method, c.Limit)
+	case greys.StackCommand:
+		return fmt.Sprintf("%s %v %v %d", name, c.Class, c.Method, c.Limit)
+	case greys.RecordCommand:
+		return fmt.Sprintf("%s %v %v %d", name, c.Class, c.Method, c.Limit)
+	case greys.ClassesCommand:
+		return fmt.Sprintf("%s %v", name, c.Class)
+	case greys.MethodsCommand:
+		return fmt.Sprintf("%s %v %v", name, c.Class, c.Method)
+	case greys.ResetCommand:
+		return fmt.Sprintf("%s %v", name, c.Class)
+	default:
+		return name
+	}
+}
+
+// monitor and calls make settings of patterns.
+func monitor(class, method string) MonitorConfig {
+	return MonitorConfig{TargetConfig: TargetConfig{Class: class, Method: method}, Cycle: time.Second}
+}
+
+func some(class, method string, limit int) CallsConfig {
+	return CallsConfig{TargetConfig: TargetConfig{Class: class, Method: method}, Limit: limit}
+}
+
+// row is one of a monitor's table.
+func row(at int, class, method string, calls, failed int64, mean time.Duration) greys.MethodStatistics {
+	return greys.MethodStatistics{
+		Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC), Class: class, Method: method,
+		Calls: calls, Succeeded: calls - failed, Failed: failed, Mean: mean, Min: mean / 2, Max: 2 * mean, HasMean: calls > 0, HasRange: calls > 0,
+	}
+}
+
+func table(rows ...greys.MethodStatistics) *greys.Statistics { return &greys.Statistics{Methods: rows} }
+
+var affectedOne = &greys.Affected{Classes: 1, Methods: 2}
+
+func callTree() *greys.Tree {
+	return &greys.Tree{
+		Thread: greys.Thread{Name: "main", ID: 1},
+		Nodes:  []greys.Node{{End: 3 * time.Millisecond, Class: "demo.Shop", Method: "checkout"}},
+	}
+}

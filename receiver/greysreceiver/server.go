@@ -1,0 +1,253 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/logline"
+)
+
+// server is one that is configured. Its fields are those of the goroutine that follows it,
+// but for what is behind the lock.
+type server struct {
+	env    *environment
+	config *ServerConfig
+	// tls is nil where none is spoken.
+	tls    *tls.Config
+	logger *zap.Logger
+	// spoke is the protocol by which it was asked last; empty: none was.
+	spoke       Protocol
+	connectedAt time.Time
+	// failing is a burst of links that can't be made or were lost, resetting one of resets
+	// that failed.
+	failing, resetting logline.Burst
+	// connects and restarts are what a server can make happen very often.
+	connects, restarts logline.Seldom
+
+	// remote is the other side of the last connection; nil: there was none.
+	remote atomic.Pointer[net.Addr]
+
+	mu sync.Mutex
+	// phase is where it stands.
+	phase phase
+	// process is the life that was asked last, nil: none yet; who is what is known of it.
+	process *process
+	who     identity
+	// connected says that it can be asked, and untold that no collection of metrics has had
+	// it since it could. One that comes back before that has not ended.
+	connected, untold bool
+}
+
+// phase is where a server stands.
+type phase uint8
+
+const (
+	// phaseUnreached: nobody answers, or not so that it can be understood; it is tried again,
+	// with pauses.
+	phaseUnreached phase = iota
+	// phaseProbing: it is connected to, asked what it speaks, and who it is.
+	phaseProbing
+	// phaseConnected: commands are asked.
+	phaseConnected
+	// phaseGivenUp: it doesn't know the version of the protocol that is set, and never will.
+	phaseGivenUp
+)
+
+func (p phase) String() string {
+	return [...]string{"unreached", "probing", "connected", "given_up"}[p]
+}
+
+func newServer(env *environment, config *ServerConfig, secure *tls.Config) *server {
+	return &server{env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint))}
+}
+
+// follow asks the server what is wanted until the context ends, whatever happens to
+// connections. Then it leaves the server as it was found.
+func (s *server) follow(ctx context.Context) {
+	pauses := backoff.New(s.env.config.Reconnect)
+	for {
+		began := s.env.now()
+		s.enter(phaseProbing)
+		err := s.serve(ctx)
+		if ctx.Err() != nil {
+			s.enter(phaseUnreached)
+			return
+		}
+		if version := (*gp.VersionError)(nil); errors.As(err, &version) {
+			s.giveUp(ctx, err)
+			return
+		}
+		s.enter(phaseUnreached)
+		if s.env.now().Sub(began) > s.env.config.Reconnect.MaxInterval {
+			pauses.Reset()
+		}
+		if !s.rest(ctx, pauses.Pause(), err) {
+			return
+		}
+	}
+}
+
+func (s *server) enter(p phase) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.phase = p
+}
+
+// giveUp waits for the end: there is nothing that another try could change.
+func (s *server) giveUp(ctx context.Context, err error) {
+	s.enter(phaseGivenUp)
+	s.env.telemetry.connectionFailed()
+	s.logger.Error("The server does not know the version of the protocol, and is not asked any more: set gp.version, and restart the collector", zap.Error(err))
+	<-ctx.Done()
+}
+
+// rest pauses before the server is tried again; ok is false where the context has ended.
+func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok bool) {
+	s.env.telemetry.connectionFailed()
+	if since, say := s.failing.Say(s.env.now()); say {
+		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(why),
+			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// serve connects to the server, and asks what is wanted, until it is lost or the context
+// ends. The error is never nil.
+func (s *server) serve(ctx context.Context) error {
+	link, err := s.env.connect(ctx, s, s.spoke)
+	if err != nil {
+		return err
+	}
+	defer link.close()
+	a := newAttending(s, link)
+	who, err := a.meet(ctx)
+	if err != nil {
+		s.spoke = "" // it may speak something else by now
+		return err
+	}
+	s.spoke = link.protocol
+	s.settle(who)
+	err = a.attend(ctx)
+	s.disconnect(err)
+	return err
+}
+
+// settle is told who the server is.
+func (s *server) settle(who identity) {
+	s.failing.Over()
+	s.mu.Lock()
+	other := s.process == nil || s.who.isOther(who)
+	if other {
+		s.begin(who)
+	}
+	s.connected, s.untold, s.phase = true, true, phaseConnected
+	s.connectedAt = s.env.now()
+	p := s.process
+	s.mu.Unlock()
+	p.setSessions(who)
+	if !other {
+		p.mu.Lock()
+		p.reconnects++
+		p.mu.Unlock()
+	}
+	s.env.telemetry.servers(1)
+	if since, say := s.connects.Say(s.env.now()); say {
+		s.logger.Info("Connected to the server", append(who.fields(), zap.Int("times_since_last_line", since))...)
+	}
+	s.env.saidConnected(p.origin)
+}
+
+// fields are what a server says of itself, for the log.
+func (who identity) fields() []zap.Field {
+	return []zap.Field{
+		zap.String("protocol", string(who.protocol)), zap.Int64("pid", who.pid), zap.String("version", text(who.version)),
+	}
+}
+
+// begin begins a life of the server, and ends the one before. The lock is held.
+func (s *server) begin(who identity) {
+	restarted := s.process != nil
+	if restarted && s.untold {
+		s.env.metrics.Ended(s.last())
+	}
+	s.who = who
+	s.process = newProcess(s.env, newOrigin(s.env, s.config, who, s.env.now()))
+	if !restarted {
+		return
+	}
+	s.env.telemetry.restarted()
+	if since, say := s.restarts.Say(s.env.now()); say {
+		s.logger.Warn("The server was restarted", append(who.fields(), zap.Int("times_since_last_line", since))...)
+	}
+	s.env.saidRestarted(s.process.origin)
+}
+
+// last is what the process was like when it was asked last.
+func (s *server) last() processState {
+	last := s.process.state()
+	last.over = true
+	return last
+}
+
+// disconnect is told that the server can't be asked any more. The process may come back.
+func (s *server) disconnect(why error) {
+	s.mu.Lock()
+	s.connected = false
+	of := s.process.origin
+	s.mu.Unlock()
+	s.env.telemetry.servers(-1)
+	s.env.saidServerGone(of, s.connectedAt, why)
+}
+
+// state is what a collection of metrics has to say of the process, if anything: what it is
+// like, or once more what it was like when it was lost.
+func (s *server) state() (processState, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.connected:
+		return s.process.state(), true
+	case s.untold:
+		s.untold = false
+		return s.last(), true
+	default:
+		return processState{}, false
+	}
+}
+
+// controlTimeout bounds a command that ends by itself soon: the console connects for it, and
+// says another before it.
+func controlTimeout(config *Config) time.Duration { return config.Timeout + 2*config.AnswerTimeout }
+
+// control asks a command that ends by itself soon.
+func (a *attending) control(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
+	ctx, end := context.WithTimeoutCause(ctx, controlTimeout(a.server.env.config), errSlow)
+	defer end()
+	err := a.link.Run(ctx, command, each)
+	if err != nil && errors.Is(context.Cause(ctx), errSlow) {
+		return errSlow
+	}
+	return err
+}
+
+var errSlow = errors.New("the server did not answer in time")

@@ -1,0 +1,248 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/logline"
+)
+
+// task is something that is asked of one life of a server, again where it has to be. Its
+// state is that of the goroutine that follows the server.
+type task struct {
+	ask
+	// number tells it from others of the process.
+	number int
+
+	state taskState
+	// due is when it is asked, where that is to be.
+	due    time.Time
+	pauses *backoff.Backoff
+	// run is the asking that goes on, where one does.
+	run *run
+	// answered is how many answers came of what its limit is for, in all runs.
+	answered int64
+	// failing is a burst of runs that failed, refusing one of those that the server refused.
+	failing, refusing logline.Burst
+	// unmatched is a burst of runs whose pattern matched nothing.
+	unmatched logline.Burst
+}
+
+// taskState is what is to become of a task.
+type taskState uint8
+
+const (
+	// taskDue is asked when its time has come: it was not yet, was lost or refused, its
+	// pattern matched nothing, or it is one that is asked again and again.
+	taskDue taskState = iota
+	// taskRunning was asked.
+	taskRunning
+	// taskOver is not asked again in this life: its limit was reached, or the server doesn't
+	// support it.
+	taskOver
+)
+
+// ask is what a configuration says is to be asked for.
+type ask struct {
+	kind askKind
+	// pattern is what it is about, as it is set.
+	pattern string
+	// command is asked for, with what is left of the limit; 0: there is none.
+	command func(left greys.Limit) greys.Command
+	limit   greys.Limit
+	// classes are those that it puts something into, for which it enhances.
+	classes classes
+	// cycle is that of a monitor.
+	cycle time.Duration
+	// every is how often it is asked; 0: it goes on by itself.
+	every time.Duration
+	// only is the protocol that it is for; empty: any.
+	only Protocol
+}
+
+// askKind is what is asked for.
+type askKind uint8
+
+const (
+	askMonitor askKind = iota
+	askTrace
+	askStack
+	askRecords
+	// askRecordList lists what is recorded, by whomever: GP can't have it recorded.
+	askRecordList
+	askClasses
+	askMethods
+)
+
+func (k askKind) String() string {
+	return [...]string{"monitor", "trace", "stack", "tt", "tt", "classes", "methods"}[k]
+}
+
+// enhances reports whether it puts something into classes, which a reset takes out.
+func (k askKind) enhances() bool { return k <= askRecords }
+
+// newTasks makes of a configuration what is to be asked for. The error names fields.
+func newTasks(c *Config) ([]*task, error) {
+	var asks []ask
+	var all error
+	add := func(a ask, err error) {
+		for i := range asks {
+			if err == nil && asks[i].kind == a.kind && asks[i].pattern == a.pattern {
+				err = fmt.Errorf("%s has the patterns %s twice: name them once", a.kind, a.pattern)
+			}
+		}
+		asks, all = append(asks, a), errors.Join(all, err)
+	}
+	for i := range c.Monitors {
+		add(c.Monitors[i].ask(fmt.Sprintf("monitors[%d]", i)))
+	}
+	for i := range c.Traces {
+		add(c.Traces[i].ask(fmt.Sprintf("traces[%d]", i), askTrace, func(t greys.Target, left greys.Limit) greys.Command {
+			return greys.TraceCommand{Target: t, Limit: left}
+		}))
+	}
+	for i := range c.Stacks {
+		add(c.Stacks[i].ask(fmt.Sprintf("stacks[%d]", i), askStack, func(t greys.Target, left greys.Limit) greys.Command {
+			return greys.StackCommand{Target: t, Limit: left}
+		}))
+	}
+	for i := range c.Records {
+		a, err := c.Records[i].ask(fmt.Sprintf("tt[%d]", i), askRecords, func(t greys.Target, left greys.Limit) greys.Command {
+			return greys.RecordCommand{Target: t, Limit: left}
+		})
+		a.only = ProtocolConsole
+		add(a, err)
+	}
+	if len(c.Records) > 0 {
+		add(ask{
+			kind: askRecordList, every: c.GP.RecordsInterval, only: ProtocolGP,
+			command: func(greys.Limit) greys.Command { return greys.RecordsCommand{} },
+		}, nil)
+	}
+	for i := range c.Classes {
+		add(c.Classes[i].ask(fmt.Sprintf("classes[%d]", i), c.InventoryInterval))
+	}
+	for i := range c.Methods {
+		add(c.Methods[i].ask(fmt.Sprintf("methods[%d]", i), c.InventoryInterval))
+	}
+	tasks := make([]*task, 0, len(asks))
+	for i := range asks {
+		tasks = append(tasks, &task{ask: asks[i], number: i, pauses: backoff.New(c.Reconnect)})
+	}
+	return tasks, all
+}
+
+// text is how patterns are set.
+func (t *TargetConfig) text() string {
+	text := t.Class + " " + t.Method
+	if t.Regexp {
+		text += " (regexp)"
+	}
+	return text
+}
+
+func (m *MonitorConfig) ask(field string) (ask, error) {
+	target, err := m.target(field)
+	cycle, wrong := m.cycle(field)
+	return ask{
+		kind: askMonitor, pattern: m.text(), classes: classes{target.Class, target.Regexp}, cycle: cycle,
+		command: func(greys.Limit) greys.Command { return greys.MonitorCommand{Target: target, Cycle: cycle} },
+	}, errors.Join(err, wrong)
+}
+
+func (c *CallsConfig) ask(field string, kind askKind, command func(greys.Target, greys.Limit) greys.Command) (ask, error) {
+	target, err := c.target(field)
+	limit, wrong := limitOf(field, c.Limit, defaultCalls)
+	return ask{
+		kind: kind, pattern: c.text(), classes: classes{target.Class, target.Regexp}, limit: limit,
+		command: func(left greys.Limit) greys.Command { return command(target, left) },
+	}, errors.Join(err, wrong)
+}
+
+func (c *ClassesConfig) ask(field string, every time.Duration) (ask, error) {
+	class, err := pattern(field+".class", c.Class, "com.example.*")
+	limit, wrong := limitOf(field, c.Limit, defaultInventory)
+	text := c.Class
+	if c.Regexp {
+		text += " (regexp)"
+	}
+	return ask{
+		kind: askClasses, pattern: text, limit: limit, every: every,
+		command: func(greys.Limit) greys.Command { return greys.ClassesCommand{Class: class, Regexp: c.Regexp} },
+	}, errors.Join(err, wrong)
+}
+
+func (c *MethodsConfig) ask(field string, every time.Duration) (ask, error) {
+	target, err := c.target(field)
+	limit, wrong := limitOf(field, c.Limit, defaultInventory)
+	return ask{
+		kind: askMethods, pattern: c.text(), limit: limit, every: every,
+		command: func(greys.Limit) greys.Command { return greys.MethodsCommand{Target: target} },
+	}, errors.Join(err, wrong)
+}
+
+// left is what is left of the limit of what goes on by itself; 0: there is none.
+func (t *task) left() greys.Limit {
+	if t.limit == 0 || t.every > 0 {
+		return 0
+	}
+	return t.limit - greys.Limit(t.answered)
+}
+
+// outcome is how a run ended.
+type outcome uint8
+
+const (
+	// outcomeEnded: by the limit, or because all was said.
+	outcomeEnded outcome = iota
+	outcomeRefused
+	outcomeUnsupported
+	// outcomeLost: with the connection, or for what came.
+	outcomeLost
+	outcomeTimedOut
+	// outcomeUnmatched: no class or method is called so yet.
+	outcomeUnmatched
+	// outcomeStopped: by the receiver.
+	outcomeStopped
+)
+
+func (o outcome) String() string {
+	return [...]string{"ended", "refused", "unsupported", "lost", "timed_out", "unmatched", "stopped"}[o]
+}
+
+// Why the receiver ends a run.
+var (
+	errUnmatched = errors.New("the pattern matches nothing yet")
+	errEnough    = errors.New("the limit is reached")
+	errCleaning  = errors.New("what lost commands have put into classes is taken out")
+)
+
+// outcome says how the run ended, which gave an error or none.
+func (r *run) outcome(err error) outcome {
+	switch {
+	case errors.Is(context.Cause(r.ctx), errUnmatched):
+		return outcomeUnmatched
+	case errors.Is(context.Cause(r.ctx), errEnough):
+		return outcomeEnded
+	case r.ctx.Err() != nil:
+		return outcomeStopped
+	case errors.Is(err, greys.ErrUnsupported):
+		return outcomeUnsupported
+	case errors.Is(err, greys.ErrSessionTimedOut):
+		return outcomeTimedOut
+	case errors.Is(err, greys.ErrRefused):
+		return outcomeRefused
+	case err != nil || r.task.every == 0 && !r.isFull():
+		// What goes on by itself doesn't end before its limit.
+		return outcomeLost
+	default:
+		return outcomeEnded
+	}
+}

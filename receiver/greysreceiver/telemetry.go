@@ -1,0 +1,103 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
+)
+
+// telemetry counts what the receiver does, for its operator.
+type telemetry struct {
+	builder *metadata.TelemetryBuilder
+}
+
+func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
+	builder, err := metadata.NewTelemetryBuilder(settings)
+	if err != nil {
+		return nil, err
+	}
+	return &telemetry{builder: builder}, nil
+}
+
+func withAttribute(key, value string) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value)))
+}
+
+var background = context.Background()
+
+func (t *telemetry) shutdown() { t.builder.Shutdown() }
+
+func (t *telemetry) servers(change int64) { t.builder.ReceiverGreysServers.Add(background, change) }
+
+func (t *telemetry) restarted() { t.builder.ReceiverGreysRestarts.Add(background, 1) }
+
+func (t *telemetry) connectionFailed() { t.builder.ReceiverGreysConnectionFailures.Add(background, 1) }
+
+func (t *telemetry) commandEnded(how outcome) {
+	t.builder.ReceiverGreysCommands.Add(background, 1, withAttribute("outcome", how.String()))
+}
+
+// Values of the attribute outcome of resets.
+const (
+	resetDone   = "done"
+	resetFailed = "failed"
+)
+
+func (t *telemetry) reset(outcome string) {
+	t.builder.ReceiverGreysResets.Add(background, 1, withAttribute("outcome", outcome))
+}
+
+func (t *telemetry) recordSimple() { t.builder.ReceiverGreysRecordsSimple.Add(background, 1) }
+
+func (t *telemetry) spansDropped(n int, reason string) {
+	t.builder.ReceiverGreysSpansDropped.Add(background, int64(n), withAttribute("reason", reason))
+}
+
+func (t *telemetry) logRecordsDropped(n int, reason string) {
+	t.builder.ReceiverGreysLogRecordsDropped.Add(background, int64(n), withAttribute("reason", reason))
+}
+
+func (t *telemetry) metricPointsDropped(n int, reason string) {
+	t.builder.ReceiverGreysMetricPointsDropped.Add(background, int64(n), withAttribute("reason", reason))
+}
+
+// told is what the counters were told of a process.
+type told struct {
+	replies, bad, missing                  int64
+	folded, otherMonitor, repeated         int64
+	recordsRepeated, nodesDropped, dropped int64
+}
+
+// tell tells the counters what is new of a process, whose lock is held.
+func (t *telemetry) tell(p *process) {
+	now := told{
+		replies: p.replies, bad: p.bad, missing: p.missing,
+		folded: p.calls.folded, otherMonitor: p.calls.otherMonitor, repeated: p.calls.repeated,
+		recordsRepeated: p.records.repeated, nodesDropped: p.nodesDropped, dropped: p.inventory.dropped,
+	}
+	before := p.told
+	p.told = now
+	b := t.builder
+	add(b.ReceiverGreysReplies, now.replies-before.replies)
+	add(b.ReceiverGreysBadReplies, now.bad-before.bad)
+	add(b.ReceiverGreysRepliesMissing, now.missing-before.missing)
+	add(b.ReceiverGreysFolded, now.folded-before.folded)
+	add(b.ReceiverGreysRowsIgnored, now.otherMonitor-before.otherMonitor, withAttribute("reason", "other_monitor"))
+	add(b.ReceiverGreysRowsIgnored, now.repeated-before.repeated, withAttribute("reason", "repeated"))
+	add(b.ReceiverGreysRecordsRepeated, now.recordsRepeated-before.recordsRepeated)
+	add(b.ReceiverGreysNodesDropped, now.nodesDropped-before.nodesDropped)
+	add(b.ReceiverGreysInventoryDropped, now.dropped-before.dropped)
+}
+
+func add(counter metric.Int64Counter, n int64, options ...metric.AddOption) {
+	if n > 0 {
+		counter.Add(background, n, options...)
+	}
+}

@@ -1,0 +1,172 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/setting"
+)
+
+var _ confmap.Validator = (*Config)(nil)
+
+// Validate says everything that is wrong, each with its field and its remedy.
+func (c *Config) Validate() error {
+	_, zone := time.LoadLocation(c.Timezone)
+	if zone != nil {
+		zone = fmt.Errorf("timezone is %q: set it to a name such as Europe/Berlin, or to UTC: %w", c.Timezone, zone)
+	}
+	return errors.Join(
+		c.validateServers(),
+		c.validateProtocol(),
+		c.validateCommands(),
+		setting.Within("inventory_interval", c.InventoryInterval, time.Second, 24*time.Hour),
+		setting.Within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
+		c.GP.validate(),
+		zone,
+		setting.ResourceAttributes(c.ResourceAttributes),
+		setting.Timeout("timeout", c.Timeout),
+		setting.Timeout("answer_timeout", c.AnswerTimeout),
+		c.Reconnect.ValidateAs("reconnect", time.Hour),
+		c.Limits.validate(),
+		c.Retry.ValidateAs("retry", time.Minute),
+		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
+		setting.CollectionInterval(c.CollectionInterval),
+	)
+}
+
+func (c *Config) validateServers() error {
+	if len(c.Servers) == 0 {
+		return fmt.Errorf("servers is empty: set it to at least one, with endpoint: %s", defaultEndpoint)
+	}
+	seen := map[string]int{}
+	var all error
+	for i := range c.Servers {
+		endpoint := c.Servers[i].Endpoint
+		field := fmt.Sprintf("servers[%d].endpoint", i)
+		all = errors.Join(all, setting.DialAddress(field, endpoint, "a server", defaultEndpoint))
+		if other, twice := seen[endpoint]; twice {
+			all = errors.Join(all, fmt.Errorf("%s is %q, and so is that of servers[%d]: name a server once", field, endpoint, other))
+		}
+		seen[endpoint] = i
+	}
+	return all
+}
+
+func (c *Config) validateProtocol() error {
+	switch c.Protocol {
+	case ProtocolAuto, ProtocolGP, ProtocolConsole:
+		return nil
+	default:
+		return fmt.Errorf("protocol is %q: set it to %s, %s or %s", c.Protocol, ProtocolAuto, ProtocolGP, ProtocolConsole)
+	}
+}
+
+// validateCommands checks what is to be asked for, by what makes commands of it.
+func (c *Config) validateCommands() error {
+	all, err := newTasks(c)
+	if err == nil && len(all) == 0 {
+		err = errors.New("monitors, traces, stacks, tt, classes and methods are empty: set one of them to what is to be asked for")
+	}
+	running := len(c.Monitors) + len(c.Traces) + len(c.Stacks) + len(c.Records)
+	if running > c.Limits.MaxCommands {
+		err = errors.Join(err, fmt.Errorf("monitors, traces, stacks and tt have %d commands together: use patterns that match more, or raise limits.max_commands, which is %d", running, c.Limits.MaxCommands))
+	}
+	return err
+}
+
+// target makes of a configuration what commands take. The error names the field.
+func (t *TargetConfig) target(field string) (greys.Target, error) {
+	class, err := pattern(field+".class", t.Class, "com.example.*")
+	method, wrong := pattern(field+".method", t.Method, "*")
+	return greys.Target{Class: class, Method: method, Regexp: t.Regexp}, errors.Join(err, wrong)
+}
+
+func pattern(field, text, example string) (greys.Pattern, error) {
+	p, err := greys.NewPattern(text)
+	if err != nil {
+		return p, fmt.Errorf("%s: %w: set it to a pattern of names, such as %s", field, err, example)
+	}
+	return p, nil
+}
+
+// limitOf is a limit that is set, or the standard one; 0: there is none.
+func limitOf(field string, value, standard int) (greys.Limit, error) {
+	switch {
+	case value == 0:
+		return greys.Limit(standard), nil
+	case value == unlimited:
+		return 0, nil
+	case value < 0 || value > math.MaxInt32:
+		return 0, fmt.Errorf("%s.limit is %d: set it to 1 to %d, or to %d for none", field, value, math.MaxInt32, unlimited)
+	default:
+		return greys.Limit(value), nil
+	}
+}
+
+// cycle is that of a monitor.
+func (m *MonitorConfig) cycle(field string) (time.Duration, error) {
+	if m.Cycle == 0 {
+		return defaultCycle, nil
+	}
+	if m.Cycle%time.Second != 0 || m.Cycle < time.Second || m.Cycle > 24*time.Hour {
+		return 0, fmt.Errorf("%s.cycle is %v: set it to whole seconds, 1s to 24h", field, m.Cycle)
+	}
+	return m.Cycle, nil
+}
+
+func (c *GPConfig) validate() error {
+	codes := setting.Between("gp.version", c.Version, 1, math.MaxUint16)
+	for _, code := range []struct {
+		field string
+		value int
+	}{
+		{"session", c.Codes.Session},
+		{"stack", c.Codes.Stack},
+		{"tt_list", c.Codes.TTList},
+		{"tt_detail", c.Codes.TTDetail},
+	} {
+		codes = errors.Join(codes, setting.Between("gp.codes."+code.field, code.value, 0, math.MaxUint16))
+	}
+	if err := c.codes().Check(); err != nil {
+		codes = errors.Join(codes, fmt.Errorf("gp.codes: %w", err))
+	}
+	return errors.Join(
+		codes,
+		setting.Between("gp.max_frame_bytes", c.MaxFrameBytes, 64<<10, gp.MaxMaxFrame),
+		setting.Within("gp.heartbeat", c.Heartbeat, 10*time.Millisecond, time.Hour),
+		setting.Between("gp.max_unanswered", c.MaxUnanswered, 1, 1000),
+		setting.Timeout("gp.probe_timeout", c.ProbeTimeout),
+		setting.Within("gp.tt_interval", c.RecordsInterval, 10*time.Millisecond, time.Hour),
+	)
+}
+
+func (c *GPConfig) codes() gp.Codes {
+	return gp.Codes{
+		Sessions: gp.RequestType(c.Codes.Session), Stack: gp.RequestType(c.Codes.Stack),
+		Records: gp.RequestType(c.Codes.TTList), RecordDetail: gp.RequestType(c.Codes.TTDetail),
+	}
+}
+
+func (c *LimitsConfig) validate() error {
+	return errors.Join(
+		setting.Between("limits.max_reply_bytes", c.MaxReplyBytes, 64<<10, 1<<30),
+		setting.Between("limits.max_commands", c.MaxCommands, 1, 1000),
+		setting.Between("limits.max_methods", c.MaxMethods, 1, 1_000_000),
+		setting.Between("limits.max_inventory", c.MaxInventory, 1, 10_000_000),
+		setting.Between("limits.max_tree_nodes", c.MaxTreeNodes, 1, 1_000_000),
+		setting.Between("limits.max_details", c.MaxDetails, 1, 1_000_000),
+		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
+		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, mib, math.MaxInt),
+		setting.Between("limits.max_queued_spans", c.MaxQueuedSpans, 1, 10_000_000),
+		setting.Between("limits.max_queued_span_bytes", c.MaxQueuedSpanBytes, mib, math.MaxInt),
+	)
+}

@@ -40,11 +40,11 @@ func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, 
 		w.text("is-regex", strconv.FormatBool(c.Regexp))
 	case greys.ClassesCommand:
 		w.text("class-pattern", c.Class.String())
-		w.inventory(c.Regexp)
+		w.inventory(c.Regexp, c.Fields)
 	case greys.MethodsCommand:
 		w.text("class-pattern", c.Class.String())
 		w.text("method-pattern", c.Method.String())
-		w.inventory(c.Regexp)
+		w.inventory(c.Regexp, true) // as in the sample: methods have none
 	case greys.StackCommand:
 		w.text("class-pattern", c.Class.String())
 		w.text("method-pattern", c.Method.String())
@@ -92,9 +92,9 @@ func checkPatterns(patterns ...greys.Pattern) error {
 const always = "true"
 
 // inventory adds what requests for classes and methods end with.
-func (o *object) inventory(regexp bool) {
+func (o *object) inventory(regexp, fields bool) {
 	o.text("is-regex", strconv.FormatBool(regexp))
-	o.text("is-display-fields", "true")
+	o.text("is-display-fields", strconv.FormatBool(fields))
 	o.text("is-display-detail", "true")
 }
 
@@ -192,6 +192,7 @@ type asked struct {
 	scanner
 	class, method greys.Pattern
 	regexp        bool
+	fields        bool
 	cycle         time.Duration
 	limit         greys.Limit
 	index         int64
@@ -211,6 +212,8 @@ func (a *asked) read(data []byte) error {
 			a.method = a.pattern()
 		case "is-regex":
 			a.regexp = a.truth()
+		case "is-display-fields":
+			a.fields = a.truth()
 		case "cycle":
 			a.cycle = time.Duration(a.integer(1, math.MaxInt32)) * time.Second
 		case "limit":
@@ -247,7 +250,7 @@ func (a *asked) command(t RequestType, codes Codes) greys.Command {
 		return greys.ResetCommand{Class: a.class, Regexp: a.regexp}
 	case Classes:
 		a.need(a.class != greys.Pattern{}, "class-pattern")
-		return greys.ClassesCommand{Class: a.class, Regexp: a.regexp}
+		return greys.ClassesCommand{Class: a.class, Regexp: a.regexp, Fields: a.fields}
 	case Methods:
 		return greys.MethodsCommand{Target: a.target()}
 	case codes.Sessions:

@@ -75,6 +75,8 @@ func TestDataThatSayWhatCannotBeAreAnError(t *testing.T) {
 		{greys.MonitorCommand{}, item(full + `,"rt":-1`), `expected milliseconds, got "-1"`},
 		{greys.MonitorCommand{}, item(full + `,"rt":1e300`), "expected milliseconds"},
 		{greys.MonitorCommand{}, item(full + `,"rt":"Infinity"`), "expected milliseconds"},
+		{greys.MonitorCommand{}, item(full + `,"rt":"9223372036855.5"`), "expected milliseconds"},
+		{greys.SessionsCommand{}, `{"pid":"1","items":[{"session-id":"9999999999999999999"}]}`, "expected a whole number from -9223372036854775808 to 9223372036854775807"},
 		{greys.MonitorCommand{}, `{"items":[[]]}`, "byte 10: expected '{', got '['"},
 		{greys.ResetCommand{}, `{"affect":{"row-count":"x"}}`, `expected a whole number from 0 to 9007199254740991, got "x"`},
 		{greys.SessionsCommand{}, `{"items":[]}`, "byte 0: expected pid, got an object without it"},

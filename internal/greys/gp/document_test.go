@@ -61,7 +61,7 @@ func allOfTheDocument(tb testing.TB) []documented {
 			}}}}, false,
 		},
 		{"reset", 0x04, greys.ResetCommand{Class: pattern(tb, "com.taobao.*")}, []greys.Reply{&greys.Affected{Rows: 100}}, false},
-		{"classes", 0x05, greys.ClassesCommand{Class: pattern(tb, "com.alibaba.AgentTest")}, []greys.Reply{&documentedClass}, true},
+		{"classes", 0x05, greys.ClassesCommand{Class: pattern(tb, "com.alibaba.AgentTest"), Fields: true}, []greys.Reply{&documentedClass}, true},
 		{"methods", 0x06, greys.MethodsCommand{Target: anyMethod(utils)}, []greys.Reply{
 			&greys.Method{Class: utils, Name: "tranModifier", Modifier: "5", Parameters: []string{"int"}, Return: "java.lang.String"},
 			&greys.Method{Class: utils, Name: "getLogo", Modifier: "5", Exceptions: []string{"java.io.IOException"}, Return: "java.lang.String"},
@@ -163,6 +163,9 @@ func TestACommandThatLacksSomethingIsNotAsked(t *testing.T) {
 	_, data, err := AppendCommand(nil, greys.StackCommand{Target: whole, Limit: 17}, UsualCodes())
 	require.NoError(t, err)
 	assert.Contains(t, string(data), `"limit":"17"`)
+	_, data, err = AppendCommand(nil, greys.ClassesCommand{Class: pattern(t, "a")}, UsualCodes())
+	require.NoError(t, err)
+	assert.Contains(t, string(data), `"is-display-fields":"false"`, "values of fields are not read unasked")
 }
 
 func TestRequestsThatLackSomethingAreAnError(t *testing.T) {

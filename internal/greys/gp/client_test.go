@@ -237,6 +237,24 @@ func TestALongReplyMayAlwaysWait(t *testing.T) {
 	require.NoError(t, watching.end())
 }
 
+func TestWhatALongReplyTookIsGivenBack(t *testing.T) {
+	q := newQueue()
+	for _, size := range []int{keptBuffer + 1, 1} {
+		require.True(t, q.add(Continued, make([]byte, size), 0))
+		replies, full := q.take(nil)
+		require.False(t, full)
+		_, data, rest := nextWaiting(replies)
+		require.Len(t, data, size)
+		require.Empty(t, rest)
+		empty, _ := q.take(replies)
+		require.Empty(t, empty)
+		q.mu.Lock()
+		require.LessOrEqual(t, cap(q.waiting), keptBuffer)
+		require.Equal(t, size == 1, cap(q.waiting) > 0, "a buffer of the usual size is used again")
+		q.mu.Unlock()
+	}
+}
+
 func TestRequestsUnderWayAreBounded(t *testing.T) {
 	c, p, _ := serving(t, Config{MaxRequests: 2})
 	ctx, end := context.WithCancel(t.Context())

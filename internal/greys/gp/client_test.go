@@ -337,6 +337,30 @@ func TestWhatCameBeforeTheEndIsGiven(t *testing.T) {
 	assert.Len(t, given, 5)
 }
 
+func TestNothingIsGivenAfterAContextHasEnded(t *testing.T) {
+	c, p, _ := serving(t, Config{})
+	ctx, end := context.WithCancel(t.Context())
+	goOn, over := make(chan struct{}), make(chan error, 1)
+	given := 0
+	go func() {
+		over <- c.Run(ctx, monitor(t), func(greys.Reply) {
+			given++
+			<-goOn
+		})
+	}()
+	id := p.request(Monitor).SendID
+	for range 10 {
+		p.answer(id, Continued, cycleOf1)
+	}
+	asking := run(t.Context(), t, c, greys.VersionCommand{}) // all of that has come
+	p.answer(p.request(Version).SendID, Done, versionIs)
+	require.NoError(t, asking.end())
+	end()
+	close(goOn)
+	require.Equal(t, context.Canceled, receive(t, over))
+	assert.LessOrEqual(t, given, 2, "the rest of what is at hand")
+}
+
 func TestAContextThatEndsEndsServing(t *testing.T) {
 	c, p := connected(t, Config{})
 	ctx, end := context.WithCancelCause(t.Context())

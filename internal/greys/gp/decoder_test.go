@@ -162,7 +162,7 @@ func TestItemsAreReusedAndKeepNothing(t *testing.T) {
 }
 
 func TestHostileDataTakeNoMoreThanTheyAreWorth(t *testing.T) {
-	const size, most = 1 << 20, 6
+	const size, most = 3 << 20, 6
 	for name, tt := range map[string]struct {
 		command greys.Command
 		begin   string
@@ -180,7 +180,7 @@ func TestHostileDataTakeNoMoreThanTheyAreWorth(t *testing.T) {
 		"what is skipped":    {greys.MonitorCommand{}, `{"x":[`, `{},`},
 	} {
 		data := []byte(tt.begin + strings.Repeat(tt.item, size/len(tt.item)))
-		d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
+		d := newDecoder(time.UTC, 0, new(sync.Mutex))
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -75,6 +75,8 @@ func TestDataThatSayWhatCannotBeAreAnError(t *testing.T) {
 		{greys.MonitorCommand{}, item(full + `,"rt":-1`), `expected milliseconds, got "-1"`},
 		{greys.MonitorCommand{}, item(full + `,"rt":1e300`), "expected milliseconds"},
 		{greys.MonitorCommand{}, item(full + `,"rt":"Infinity"`), "expected milliseconds"},
+		{greys.MonitorCommand{}, item(full + `,"rt":"9223372036855.5"`), "expected milliseconds"},
+		{greys.SessionsCommand{}, `{"pid":"1","items":[{"session-id":"9999999999999999999"}]}`, "expected a whole number from -9223372036854775808 to 9223372036854775807"},
 		{greys.MonitorCommand{}, `{"items":[[]]}`, "byte 10: expected '{', got '['"},
 		{greys.ResetCommand{}, `{"affect":{"row-count":"x"}}`, `expected a whole number from 0 to 9007199254740991, got "x"`},
 		{greys.SessionsCommand{}, `{"items":[]}`, "byte 0: expected pid, got an object without it"},
@@ -105,6 +107,7 @@ func TestDataThatSayWhatCannotBeAreAnError(t *testing.T) {
 		var wrong *ProtocolError
 		require.ErrorAs(t, err, &wrong, tt.data)
 		assert.ErrorContains(t, err, tt.says, tt.data)
+		assert.NotContains(t, err.Error(), "YAML", "it is JSON")
 		assert.Empty(t, replies, "what is not understood says nothing")
 	}
 }
@@ -138,8 +141,28 @@ func TestWhatIsNoJSONMayBeYAML(t *testing.T) {
 	}
 }
 
+func TestWhatWasAffectedIsSaidWhenItChanges(t *testing.T) {
+	d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
+	var got []greys.Reply
+	for _, classes := range []string{"1", "1", "2", "2", "1"} {
+		_, err := d.decode(greys.MonitorCommand{}, []byte(`{"affect":{"class-count":`+classes+`}}`), func(r greys.Reply) { got = append(got, kept(r)) })
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []greys.Reply{&greys.Affected{Classes: 1}, &greys.Affected{Classes: 2}, &greys.Affected{Classes: 1}}, got)
+}
+
+func TestItemsAreReusedAndKeepNothing(t *testing.T) {
+	items := make([]string, 3, 10)
+	items[2] = "x"
+	again := reused(items)
+	assert.Empty(t, again)
+	assert.Equal(t, 10, cap(again))
+	assert.Empty(t, items[2], "what it was is given back")
+	assert.Zero(t, cap(reused(make([]string, keptItems+1))), "so are very many")
+}
+
 func TestHostileDataTakeNoMoreThanTheyAreWorth(t *testing.T) {
-	const size, most = 4 << 20, 6
+	const size, most = 3 << 20, 6
 	for name, tt := range map[string]struct {
 		command greys.Command
 		begin   string
@@ -157,7 +180,7 @@ func TestHostileDataTakeNoMoreThanTheyAreWorth(t *testing.T) {
 		"what is skipped":    {greys.MonitorCommand{}, `{"x":[`, `{},`},
 	} {
 		data := []byte(tt.begin + strings.Repeat(tt.item, size/len(tt.item)))
-		d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
+		d := newDecoder(time.UTC, 0, new(sync.Mutex))
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

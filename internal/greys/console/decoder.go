@@ -29,10 +29,10 @@ type block interface {
 // output is where a block's answers go, with what all of them are made of.
 type output struct {
 	each func(greys.Reply)
-	// replies is how many were given.
-	replies int
-	names   names
-	clock   clock
+	// replies is how many were given, repeated how many were left out as repetitions.
+	replies, repeated int
+	names             names
+	clock             clock
 }
 
 func (o *output) reply(r greys.Reply) {
@@ -59,6 +59,8 @@ type decoder struct {
 	limit, begun int64
 	// affected says that the server has said what the command's patterns match.
 	affected bool
+	// lines is how many came.
+	lines int
 	// failed is why the server says that it does not do it, in words.
 	failed error
 	words  []byte
@@ -80,6 +82,7 @@ func at(offset int64, err error) error {
 }
 
 func (d *decoder) read(text []byte, offset int64) error {
+	d.lines++
 	if d.failed != nil {
 		d.addWords(text)
 		return nil
@@ -101,6 +104,14 @@ func (d *decoder) finish(offset int64) error {
 		return fmt.Errorf("%w: %s", d.failed, validText(d.words))
 	}
 	return at(offset, d.end())
+}
+
+// endsAlone reports whether a byte 0x04 that is all that stands in a line ends the answer
+// for sure: lines of tables and trees begin otherwise, whatever they hold. A thread's name in
+// the title of a stack may have such a line, and so may the words for what went wrong.
+func (d *decoder) endsAlone() bool {
+	stack, is := d.block.(*stackBlock)
+	return d.failed == nil && !(is && stack.isOpen)
 }
 
 // quiet is told that nothing comes for now.

@@ -17,7 +17,7 @@ CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
-	./internal/rbkitserver/... ./internal/zmtp/... ./internal/calltree/...
+	./internal/rbkitserver/... ./internal/greys/... ./internal/greysserver/... ./internal/zmtp/... ./internal/calltree/...
 
 # Decoders of what comes from outside: tested where int has 32 bits, too, in which a size of 32 bits may
 # have no room.

@@ -112,6 +112,37 @@ func shippedConfigs(t *testing.T) map[string]string {
 	return byName
 }
 
+// shipped is a configuration with other values of settings, each of which it has once;
+// nothing else is changed.
+func shipped(t *testing.T, name string, settings map[string]string) string {
+	t.Helper()
+	text, err := os.ReadFile(shippedConfigs(t)[name])
+	require.NoError(t, err)
+	configuration := string(text)
+	for setting, value := range settings {
+		require.Equal(t, 1, strings.Count(configuration, setting+"\n"), setting)
+		field, _, _ := strings.Cut(setting, ":")
+		configuration = strings.Replace(configuration, setting, field+": "+value, 1)
+	}
+	return configuration
+}
+
+// featureGate is how a command that starts a collector switches one on.
+var featureGate = regexp.MustCompile(`(?m)^# .*--feature-gates ([^ ]+) `)
+
+// gatesOf are the feature gates that the head of a configuration says it needs.
+func gatesOf(t *testing.T, path string) (gates []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	head, _, found := strings.Cut(string(text), "\n\n")
+	require.True(t, found, "expected a comment at the head")
+	for _, found := range featureGate.FindAllStringSubmatch(head, -1) {
+		gates = append(gates, found[1])
+	}
+	return gates
+}
+
 func readConfig(t *testing.T, path string) (config collectorConfig, document yaml.Node) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -322,7 +353,11 @@ func TestTheDistributionAcceptsTheShippedConfigurations(t *testing.T) {
 	collector := testbed.Binary(t)
 	for name, path := range shippedConfigs(t) {
 		t.Run(name, func(t *testing.T) {
-			output, err := exec.CommandContext(t.Context(), collector, "validate", "--config", path).CombinedOutput()
+			arguments := []string{"validate", "--config", path}
+			for _, gate := range gatesOf(t, path) {
+				arguments = append(arguments, "--feature-gates", gate)
+			}
+			output, err := exec.CommandContext(t.Context(), collector, arguments...).CombinedOutput()
 			require.NoError(t, err, "%s", output)
 			assert.NotContains(t, string(output), "deprecated")
 		})

@@ -5,13 +5,15 @@ package test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/google/pprof/profile"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -151,13 +153,44 @@ func hides(t *testing.T, b *browser.Browser) {
 	assert.Contains(t, evaluate[string](t, b, `getComputedStyle(document.querySelector('.title h1 a'), '::after').content`), "overview")
 }
 
+// listsFunctions looks at pprof's top, in calls, which it shows as they are, and in time,
+// which it rounds.
 func listsFunctions(t *testing.T, b *browser.Browser, site string) {
-	b.Do(t, chromedp.Navigate(site+"/services/maven/ui/top"))
-	rows := evaluate[[][]string](t, b, `Array.from(document.querySelectorAll('#rows tr')).map(r => Array.from(r.children).map(c => c.innerText))`)
-	require.Greater(t, len(rows), 20)
-	assert.Contains(t, rows[0][0], "s", "a time")
-	assert.Contains(t, rows[0][5], ".", "a function")
+	flat, cum := pathsOf(t, "maven").byFunction()
+	for i, sampleType := range sampleTypes {
+		b.Do(t, chromedp.Navigate(site+"/services/maven/ui/top?si="+sampleType))
+		rows := evaluate[[][]string](t, b, `Array.from(document.querySelectorAll('#rows tr')).map(r => Array.from(r.children).map(c => c.innerText))`)
+		require.Greater(t, len(rows), 20, sampleType)
+		least := int64(math.MaxInt64)
+		for _, row := range rows { // flat, flat%, sum%, cum, cum%, name
+			name := row[5]
+			require.NotNil(t, flat[name], name)
+			assertShows(t, flat[name][i], row[0], name)
+			assertShows(t, cum[name][i], row[3], name)
+			assert.LessOrEqual(t, flat[name][i], least, "the largest first")
+			least = flat[name][i]
+		}
+	}
 	b.Screenshot(t, "top")
+}
+
+// assertShows fails unless a text is a value, or that many nanoseconds rounded to two digits
+// behind the point.
+func assertShows(t *testing.T, value int64, text, what string) {
+	t.Helper()
+	units := []struct {
+		name string
+		size float64
+	}{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"hrs", 3600e9}, {"mins", 60e9}, {"s", 1e9}, {"", 1}}
+	at := slices.IndexFunc(units, func(u struct {
+		name string
+		size float64
+	}) bool {
+		return strings.HasSuffix(text, u.name)
+	})
+	shown, err := strconv.ParseFloat(strings.TrimSuffix(text, units[at].name), 64)
+	require.NoError(t, err, "%s: %q", what, text)
+	assert.InDelta(t, float64(value)/units[at].size, shown, 0.00501, "%s: %q", what, text)
 }
 
 func peeks(t *testing.T, b *browser.Browser, site string) {
@@ -182,21 +215,34 @@ func downloads(t *testing.T, b *browser.Browser, site string) {
 		b.Do(t, click("a", text))
 		await(name)
 	}
-	assertValid(t, "speedscope-file-format-schema.json", await("profile.speedscope.json"))
-	b.Do(t, chromedp.Click(chromedp.CSS("a[href*='/traces/']")))
-	assertValid(t, "chrome-trace-schema.json", await("trace-*.json"))
-	file, err := os.Open(filepath.Join(directory, "profile.pb.gz"))
-	require.NoError(t, err)
-	defer file.Close() // read only
-	p, err := profile.Parse(file)
-	require.NoError(t, err)
-	var calls, errors int64
-	for _, sample := range p.Sample {
-		calls += sample.Value[0]
-		errors += sample.Value[1]
-	}
-	assert.EqualValues(t, mavenSpans, calls)
-	assert.EqualValues(t, mavenErrors, errors)
+	want := pathsOf(t, "maven").stacks()
+	t.Run("pprof", func(t *testing.T) { assertSame(t, want, stacksOfProfile(t, await("profile.pb.gz"))) })
+	t.Run("folded stacks", func(t *testing.T) {
+		text, err := os.ReadFile(await("profile.folded"))
+		require.NoError(t, err)
+		got, _ := foldedStacks(t, string(text))
+		assertSame(t, in(want, 2), got)
+	})
+	t.Run("speedscope", func(t *testing.T) {
+		path := await("profile.speedscope.json")
+		assertValid(t, "speedscope-file-format-schema.json", path)
+		got := stacksOfSpeedscope(t, path)
+		for i, sampleType := range sampleTypes {
+			assertSame(t, in(want, i), got[sampleType])
+		}
+	})
+	// The largest trace of which all is kept.
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`{
+		const spans = a => Number(a.closest('tr').children[1].innerText); // none where some are gone
+		const links = Array.from(document.querySelectorAll("a[href*='/traces/']")).filter(a => spans(a) > 0);
+		links.sort((a, b) => spans(b) - spans(a));
+		links[0].id = 'whole';
+	}`), chromedp.Click(chromedp.CSS("#whole")))
+	t.Run("a trace", func(t *testing.T) {
+		path := await("trace-*.json")
+		assertValid(t, "chrome-trace-schema.json", path)
+		isTraceOf(t, "maven", path)
+	})
 }
 
 // assertValid fails unless a file is valid by a schema that the formats are tested with.

@@ -32,19 +32,11 @@ import (
 // else is changed.
 func shippedForLTTng(t *testing.T, relay, spans, metrics, portFile string) string {
 	t.Helper()
-	text, err := os.ReadFile("../config/lttng.yaml")
-	require.NoError(t, err)
-	configuration := string(text)
-	for setting, value := range map[string]string{
+	return shipped(t, "lttng.yaml", map[string]string{
 		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:5344": relay,
 		"endpoint: localhost:4317": spans, "endpoint: localhost:8889": metrics,
 		"endpoint: localhost:5360": "localhost:0", "port_files: [/var/run/lttng/agent.port]": "[" + portFile + "]",
-	} {
-		require.Equal(t, 1, strings.Count(configuration, setting+"\n"), setting)
-		field, _, _ := strings.Cut(setting, ":")
-		configuration = strings.Replace(configuration, setting, field+": "+value, 1)
-	}
-	return configuration
+	})
 }
 
 // spanBackend is what stands for Jaeger: a collector that takes spans over OTLP and gRPC and

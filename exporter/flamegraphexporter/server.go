@@ -14,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/config/confighttp"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/web"
@@ -51,7 +52,7 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 		AllowedHosts: g.config.AllowedHosts,
 		Logger:       g.set.Logger,
 	})
-	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler)
+	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler, confighttp.WithErrorHandler(refuse))
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -65,6 +66,15 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 		}
 	})
 	return nil
+}
+
+// refuse answers what does not get to the pages. Browsers ask for a name and a password,
+// which is all that they can show to an authenticator by themselves, if they are told to.
+func refuse(w http.ResponseWriter, _ *http.Request, text string, status int) {
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Basic realm="flame graphs", charset="UTF-8"`)
+	}
+	http.Error(w, text, status)
 }
 
 // stop lets no request come any more, and those that are served end.

@@ -32,6 +32,12 @@ import (
 // pages.
 func serving(t *testing.T, telemetry *componenttest.Telemetry, change func(*Config)) (*flameGraph, string) {
 	t.Helper()
+	return servingFor(t, telemetry, componenttest.NewNopHost(), change)
+}
+
+// servingFor is serving for a host.
+func servingFor(t *testing.T, telemetry *componenttest.Telemetry, host component.Host, change func(*Config)) (*flameGraph, string) {
+	t.Helper()
 	config := createDefaultConfig().(*Config)
 	config.NetAddr.Endpoint = "localhost:0"
 	if change != nil {
@@ -43,7 +49,7 @@ func serving(t *testing.T, telemetry *componenttest.Telemetry, change func(*Conf
 	}
 	g, err := newFlameGraph(set, config, func() {})
 	require.NoError(t, err)
-	require.NoError(t, g.start(t.Context(), componenttest.NewNopHost()))
+	require.NoError(t, g.start(t.Context(), host))
 	t.Cleanup(func() { assert.NoError(t, g.shutdown(context.Background())) })
 	return g, "http://" + g.server.address.String()
 }

@@ -45,7 +45,7 @@ type Packer struct {
 	minTicks     int64
 	maxTicks     int64
 
-	functions  table[*Function]
+	functions  functionTable
 	lanes      table[Lane]
 	exceptions table[string]
 	values     table[Value]
@@ -70,7 +70,7 @@ func NewPacker(stream Stream, maxBytes int) (*Packer, error) {
 		// The barriers come when the batch is closed; their place is kept free,
 		// and that of the text key.
 		maxBytes:   maxBytes - MaxBarriers*barrierSize - len(stream.TextKey),
-		functions:  table[*Function]{index: map[*Function]uint16{}},
+		functions:  functionTable{known: map[*Function]*knownFunction{}},
 		lanes:      table[Lane]{index: map[Lane]uint16{}},
 		exceptions: table[string]{index: map[string]uint16{}},
 		values:     table[Value]{index: map[Value]uint16{}},
@@ -211,7 +211,7 @@ func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed,
 		len(p.renames.strings)
 	for i, n := range [8]int{
 		events, len(barriers), len(p.attributes) / attributeSize,
-		len(p.functions.index), len(p.lanes.index), len(p.exceptions.index), len(p.values.index), text,
+		p.functions.entries, len(p.lanes.index), len(p.exceptions.index), len(p.values.index), text,
 	} {
 		le.PutUint32(h[56+4*i:], uint32(n))
 	}

@@ -692,3 +692,27 @@ func TestNoMoreOfALongTextIsKeptThanABatchTakes(t *testing.T) {
 	assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(4<<20))
 	runtime.KeepAlive(p)
 }
+
+func TestAPackerForgetsFunctionsThatItsCallerMayHaveForgotten(t *testing.T) {
+	p, err := NewPacker(testStream, MinBatchBytes)
+	require.NoError(t, err)
+	for i := range 20_000 { // of 20 MB
+		f := &Function{Qualified: fmt.Sprintf("demo.Generated%d.call", i), Text: strings.Repeat("x", 1000)}
+		index, ok := p.Function(f)
+		if !ok {
+			p.Reset()
+			index, ok = p.Function(f)
+			require.True(t, ok)
+			require.Zero(t, index)
+		}
+		again, ok := p.Function(f)
+		require.True(t, ok)
+		require.Equal(t, index, again)
+		require.LessOrEqual(t, p.functions.knownBytes, maxKnownBytes+MinBatchBytes+20_000)
+	}
+	held := 0
+	for f := range p.functions.known {
+		held += len(f.Qualified) + len(f.Text)
+	}
+	assert.Less(t, held, maxKnownBytes+MinBatchBytes)
+}

@@ -34,16 +34,22 @@ func TestNamesCannotBreakFoldedStacks(t *testing.T) {
 	assert.True(t, strings.HasSuffix(lines[2], ";12_34 200"), lines[2])
 }
 
-// full is a disk without room.
-type full struct{}
+// full is a disk that has no more room than for so many bytes.
+type full struct{ room int }
 
 var errFull = errors.New("no space left")
 
-func (full) Write([]byte) (int, error) { return 0, errFull }
+func (f *full) Write(b []byte) (int, error) {
+	if len(b) > f.room {
+		return 0, errFull
+	}
+	f.room -= len(b)
+	return len(b), nil
+}
 
 func TestWhatCannotBeWrittenIsAnError(t *testing.T) {
-	assert.ErrorIs(t, WriteFolded(full{}, shop()), errFull)
-	assert.ErrorIs(t, WriteSpeedscope(full{}, shop()), errFull)
+	assert.ErrorIs(t, WriteFolded(&full{}, shop()), errFull)
+	assert.ErrorIs(t, WriteSpeedscope(&full{}, shop()), errFull)
 	id, spans := checkout()
-	assert.ErrorIs(t, WriteChromeTrace(full{}, id, spans), errFull)
+	assert.ErrorIs(t, WriteChromeTrace(&full{}, id, spans), errFull)
 }

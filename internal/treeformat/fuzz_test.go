@@ -26,7 +26,7 @@ func FuzzNames(f *testing.F) {
 		s.Service = service
 		s.Nodes[1].Function, s.Nodes[1].File = function, file
 		var b bytes.Buffer
-		require.NoError(t, Profile(s).Write(&b))
+		require.NoError(t, WriteProfile(&b, s))
 		p, err := profile.Parse(&b)
 		require.NoError(t, err)
 		assert.Equal(t, Name(function), p.Sample[1].Location[0].Line[0].Function.Name)

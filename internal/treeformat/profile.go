@@ -174,13 +174,9 @@ func (b *profileBuilder) location(n *calltree.Node) *profile.Location {
 func (b *profileBuilder) function(key function, n *calltree.Node) *profile.Function {
 	f, ok := b.functions[key]
 	if !ok {
-		name := nameOf(n)
-		f = &profile.Function{
-			ID:         uint64(len(b.p.Function) + 1),
-			Name:       name,
-			SystemName: name,
-			Filename:   Printable(key.file),
-		}
+		// A name of the system's, as it is before symbols are looked up, is none of these: where
+		// it is the same as the name, pprof takes what is in < and > for C++ and leaves it out.
+		f = &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: nameOf(n), Filename: Printable(key.file)}
 		b.functions[key] = f
 		b.p.Function = append(b.p.Function, f)
 	}

@@ -160,14 +160,7 @@ func TestFocus(t *testing.T) {
 		{"no stack", "nowhere", "", "(left out) 21\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var only, without Matcher
-			if test.only != "" {
-				only = matching(test.only)
-			}
-			if test.without != "" {
-				without = matching(test.without)
-			}
-			got, err := Focus(calltree.Snapshot{Nodes: tree(shop)}, only, without)
+			got, err := Focus(calltree.Snapshot{Nodes: tree(shop)}, matching(test.only), matching(test.without))
 			require.NoError(t, err)
 			assert.Equal(t, strings.ReplaceAll(test.want, "(left out)", LeftOut), text(got.Nodes))
 			assertPreOrder(t, got.Nodes)
@@ -175,8 +168,11 @@ func TestFocus(t *testing.T) {
 	}
 }
 
-// matching is a matcher by an expression.
+// matching is a matcher by an expression; none by an empty one.
 func matching(expression string) Matcher {
+	if expression == "" {
+		return nil
+	}
 	compiled := regexp.MustCompile(expression)
 	return func(name string) (bool, error) { return compiled.MatchString(name), nil }
 }

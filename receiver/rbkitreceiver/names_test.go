@@ -4,11 +4,13 @@
 package rbkitreceiver
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/zmtp"
@@ -133,5 +135,24 @@ func TestADumpOfVeryFewObjectsSettlesNothing(t *testing.T) {
 		tracked.dumpBegins()
 		tracked.dumpEnds(1)
 		assert.EqualValues(t, c.left, tracked.len(), name)
+	}
+}
+
+func TestALineWhoseMethodIsNotKnownIsCalledByItsPlace(t *testing.T) {
+	for file, want := range map[string]string{
+		"/app/lib/shop/cart.rb":        "shop/cart.rb:40",
+		"shop/cart.rb":                 "shop/cart.rb:40",
+		"/cart.rb":                     "/cart.rb:40",
+		"cart.rb":                      "cart.rb:40",
+		"<internal:gc>":                "<internal:gc>:40",
+		"":                             noMethod,
+		strings.Repeat("x", 100):       strings.Repeat("x", 100) + ":40",
+		"/" + strings.Repeat("x", 100): noMethod,
+	} {
+		d := newDictionary(pprofile.NewProfilesDictionary())
+		s := snapshot{dictionary: d, at: snapshotSite{file: d.string(file), line: 40}}
+		f := d.tables.FunctionTable().At(int(s.siteFunction()))
+		assert.Equal(t, want, d.tables.StringTable().At(int(f.NameStrindex())))
+		assert.Equal(t, file, d.tables.StringTable().At(int(f.FilenameStrindex())))
 	}
 }

@@ -6,6 +6,7 @@ package rbkitreceiver
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -218,12 +219,35 @@ func (s *snapshot) place(stack *snapshotStack) int32 {
 	if at.stack != 0 && stack.file == at.file {
 		s.locations = append(append(s.locations, d.location(locationKey{function: stack.function, line: at.line})), stack.locations[1:]...)
 	} else {
-		site := d.function(functionKey{name: d.string(noMethod), file: at.file})
-		s.locations = append(append(s.locations, d.location(locationKey{function: site, line: at.line})), stack.locations...)
+		s.locations = append(append(s.locations, d.location(locationKey{function: s.siteFunction(), line: at.line})), stack.locations...)
 	}
 	index := d.stack(s.locations)
 	s.placed[at] = index
 	return index
+}
+
+// longestPlace is how many bytes the end of a file's path has at most that stands in names
+// of functions, for each line anew.
+const longestPlace = 100
+
+// siteFunction stands for the method that the present line is in, which is not known. It is
+// called by its place, the end of the path and the line: those who show functions by their
+// names have nothing else to tell one place from another.
+func (s *snapshot) siteFunction() int32 {
+	d := s.dictionary
+	name := noMethod
+	if end := pathEnd(d.tables.StringTable().At(int(s.at.file))); end != "" && len(end) <= longestPlace {
+		name = fmt.Sprintf("%s:%d", end, s.at.line)
+	}
+	return d.function(functionKey{name: d.string(name), file: s.at.file})
+}
+
+// pathEnd is the last directory of a path, and the file.
+func pathEnd(path string) string {
+	if slash := strings.LastIndexByte(path, '/'); slash > 0 {
+		return path[strings.LastIndexByte(path[:slash], '/')+1:]
+	}
+	return path
 }
 
 // append appends a sample to a profile.

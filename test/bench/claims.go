@@ -21,6 +21,7 @@ var suites = []suite{
 	{pkg: "./test", pattern: "^BenchmarkLargeRbkitMessage$", time: "1x", rounds: 3},
 	{pkg: "./internal/rbkit", pattern: "^BenchmarkDecode$", time: "0.5s"},
 	{pkg: "./internal/greys/gp", pattern: "^BenchmarkDecodeGP$", time: "0.5s"},
+	{pkg: "./internal/greys/console", pattern: "^BenchmarkDecodeConsole$", time: "0.5s"},
 	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x"},
 	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
 	{pkg: "./receiver/rbkitreceiver", pattern: "^BenchmarkMessagesToPdata$", time: "1s"},
@@ -82,6 +83,11 @@ func timesLibzmq(what, size string) claim {
 	}
 }
 
+// page claims that one of the pages of flame graphs takes no longer.
+func page(what, benchmark string) claim {
+	return claim{what: "  its " + what, bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/" + benchmark, metric: perPage}
+}
+
 var claims = []claim{
 	{what: "decode Bytefrog messages", bound: 60, unit: "M events per CPU-second", benchmark: "BenchmarkDecodeEvents", metric: eventsPerCPU},
 	{what: "  allocations per event, the names' included", bound: 0.01, atMost: true, unit: "per event", benchmark: "BenchmarkDecodeEvents", metric: allocationsPerEvent},
@@ -111,14 +117,25 @@ var claims = []claim{
 	{what: "  allocations per method", bound: 0.01, atMost: true, unit: "per method", benchmark: "BenchmarkDecodeGP/monitor", metric: allocationsPerEvent},
 	{what: "  decode recorded calls", bound: 100, unit: "MB of replies per CPU-second", benchmark: "BenchmarkDecodeGP/records", metric: megabytesPerCPU},
 	{what: "  decode stacks", bound: 100, unit: "MB of replies per CPU-second", benchmark: "BenchmarkDecodeGP/stack", metric: megabytesPerCPU},
+	{what: "Greys console: decode tables of monitors", bound: 100, unit: "MB of text per CPU-second", benchmark: "BenchmarkDecodeConsole/tables", metric: megabytesPerCPU},
+	{what: "  trees of calls", bound: 100, unit: "MB of text per CPU-second", benchmark: "BenchmarkDecodeConsole/trees", metric: megabytesPerCPU},
+	{what: "  stacks", bound: 100, unit: "MB of text per CPU-second", benchmark: "BenchmarkDecodeConsole/stacks", metric: megabytesPerCPU},
+	{what: "  recorded calls", bound: 100, unit: "MB of text per CPU-second", benchmark: "BenchmarkDecodeConsole/records", metric: megabytesPerCPU},
+	{what: "  methods", bound: 100, unit: "MB of text per CPU-second", benchmark: "BenchmarkDecodeConsole/methods", metric: megabytesPerCPU},
 	timesLibzmq("ZMTP: messages of 1 KiB over loopback, against libzmq in C", "1KiB"),
 	timesLibzmq("ZMTP: messages of 100 KiB", "100KiB"),
 	{what: "flame graph: fold spans, callees first", bound: 2, unit: "M spans per CPU-second", benchmark: "BenchmarkFoldTraces/callees_first", metric: eventsPerCPU},
 	{what: "  callers first", bound: 2, unit: "M spans per CPU-second", benchmark: "BenchmarkFoldTraces/callers_first", metric: eventsPerCPU},
 	{what: "  memory of a call path, with what is remembered of its span", bound: 1024, atMost: true, unit: "bytes", benchmark: "BenchmarkPathMemory", metric: bytesPerPath},
 	{what: "  memory after 50 million spans of the same paths, against the first million", bound: 1.05, atMost: true, unit: "times", benchmark: "BenchmarkFoldMemory", metric: timesAt50M},
-	{what: "  its page of a service with 100,000 call paths", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/service", metric: perPage},
-	{what: "  pprof's flame graph of it", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/flamegraph", metric: perPage},
-	{what: "  pprof's top", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/top", metric: perPage},
-	{what: "  pprof's peek at a function", bound: 200, atMost: true, unit: "ms of CPU time", benchmark: "BenchmarkPages/peek", metric: perPage},
+	page("start page", "start"),
+	page("page of a service with 100,000 call paths", "service"),
+	page("pprof's flame graph of it", "flamegraph"),
+	page("pprof's top", "top"),
+	page("top of 50 functions", "top_50"),
+	page("top without a function, which is hidden", "top_without_a_function"),
+	page("pprof's peek at a function", "peek"),
+	page("download for pprof", "pprof"),
+	page("download of folded stacks", "folded"),
+	page("download for speedscope", "speedscope"),
 }

@@ -68,12 +68,14 @@ type decoder struct {
 
 // take reads a line, without its end, that stands at a place of the connection.
 func (d *decoder) take(text []byte, offset int64) error {
-	err := d.read(text, offset)
-	return at(offset, err)
+	return at(offset, d.read(text, offset))
 }
 
 // at is an error with the place of the line.
 func at(offset int64, err error) error {
+	if err == nil {
+		return nil // nothing is allocated for a line
+	}
 	var syntax *SyntaxError
 	if errors.As(err, &syntax) {
 		syntax.Offset = offset

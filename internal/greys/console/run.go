@@ -204,6 +204,15 @@ func endsByItself(command greys.Command) bool {
 	return true
 }
 
+// takesLong reports whether the server looks at all classes before it says anything.
+func takesLong(command greys.Command) bool {
+	switch command.(type) {
+	case greys.ClassesCommand, greys.MethodsCommand:
+		return true
+	}
+	return false
+}
+
 // wait is how long may be waited for more bytes; 0: for ever. Partly says that part of a line
 // has come. What takes longer than it may does not get more time because bytes of it come.
 func (p *patience) wait(d *decoder, partly bool) time.Duration {
@@ -226,7 +235,7 @@ func (p *patience) next(d *decoder, partly bool) (what string, limit time.Durati
 	switch {
 	case partly || d.open():
 		return "the rest of an answer", p.config.AnswerTimeout
-	case endsByItself(p.command) && d.lines == 0:
+	case d.lines == 0 && takesLong(p.command):
 		return "an answer", p.config.ListTimeout
 	case endsByItself(p.command):
 		return "the next answer, or the end", p.config.AnswerTimeout

@@ -56,6 +56,17 @@ func (n *names) of(text []byte) string {
 	return s
 }
 
+// listed adds names with commas between them.
+func (n *names) listed(to []string, text []byte) []string {
+	for len(text) > 0 {
+		var name []byte
+		if name, text, _ = bytes.Cut(text, []byte(",")); len(name) > 0 {
+			to = append(to, n.of(name))
+		}
+	}
+	return to
+}
+
 // validText is text in which what is no UTF-8 is replaced.
 func validText(text []byte) string { return strings.ToValidUTF8(string(text), string(utf8.RuneError)) }
 

@@ -225,7 +225,8 @@ const maxLine = 1<<16 - 1
 // it; of others it stands behind them.
 func AppendTree(b []byte, t *greys.Tree) []byte {
 	b = append(b, stepLast+"+"+traceTitle...)
-	b = append(appendThread(b, &t.Thread), '\n')
+	title := appendThread(nil, &t.Thread)
+	b = append(append(b, bytes.ReplaceAll(title, []byte("\n"), []byte("\n"+titleGoesOn))...), '\n')
 	prefix := []byte(stepBlank)
 	for i := range t.Nodes {
 		n := &t.Nodes[i]

@@ -251,6 +251,17 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	require.NoError(t, second.end())
 }
 
+func TestAFrameIsAsLongAsItMayBe(t *testing.T) {
+	c, p, served := serving(t, Config{MaxFrame: 100})
+	watching := run(t.Context(), t, c, monitor(t))
+	id := p.request(Monitor).SendID
+	p.answer(id, Continued, strings.Repeat(" ", 98)+"{}")
+	p.raw(string(AppendAnswer(nil, Answer{SendID: id, Data: make([]byte, 101)}))[:answerHeader])
+	require.ErrorContains(t, served(), "byte 128: expected a length of at most 100 bytes of data, got 101")
+	require.Error(t, watching.end())
+	assert.Zero(t, c.Stats().Dropped)
+}
+
 func TestTheEndOfAConnectionEndsAll(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(p *peer)
@@ -259,6 +270,7 @@ func TestTheEndOfAConnectionEndsAll(t *testing.T) {
 	}{
 		"closed between replies": {func(p *peer) {}, ErrClosed, "GP server pipe: byte 0: the connection was closed"},
 		"closed inside a header": {func(p *peer) { p.raw("\x00\x00\x00\x01") }, ErrClosed, "byte 0, inside a reply"},
+		"closed behind a header": {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08") }, ErrClosed, "byte 16, inside a reply"},
 		"closed inside data":     {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08{") }, ErrClosed, "byte 16, inside a reply"},
 		"a frame that is too long": {
 			func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff") },

@@ -43,7 +43,7 @@ type Browser struct {
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(path(t)),
+		chromedp.ExecPath(Path(t)),
 		chromedp.UserDataDir(t.TempDir()),
 		chromedp.WindowSize(Width, Height),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
@@ -63,8 +63,9 @@ func Start(t testing.TB) *Browser {
 	return b
 }
 
-// path is where the browser is.
-func path(t testing.TB) string {
+// Path is where the browser is. Where there is none, the test is skipped, or fails if
+// CALLBRAID_REQUIRE_PEERS is set.
+func Path(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -153,15 +154,26 @@ func (b *Browser) DownloadTo(t testing.TB, directory string) {
 	}
 }
 
+// screenshots is the environment variable that names where pictures are kept.
+const screenshots = "CALLBRAID_SCREENSHOTS"
+
 // Screenshot keeps a picture of the window in the directory that the environment variable
 // CALLBRAID_SCREENSHOTS names, if it does.
 func (b *Browser) Screenshot(t testing.TB, name string) {
 	t.Helper()
-	directory := os.Getenv("CALLBRAID_SCREENSHOTS")
+	if os.Getenv(screenshots) == "" {
+		return
+	}
+	Keep(t, name, Get(t, b, chromedp.CaptureScreenshot()))
+}
+
+// Keep keeps a picture in that directory.
+func Keep(t testing.TB, name string, picture []byte) {
+	t.Helper()
+	directory := os.Getenv(screenshots)
 	if directory == "" {
 		return
 	}
-	picture := Get(t, b, chromedp.CaptureScreenshot())
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		t.Fatal(err)
 	}

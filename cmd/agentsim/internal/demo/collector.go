@@ -121,11 +121,17 @@ func (c *collector) failure(what string) error {
 	if bytes.Contains(text, []byte("address already in use")) {
 		what += ": a port is in use by another process"
 	}
+	return fmt.Errorf("%s; all it said is in %s%s", what, c.log, lastSaid(string(text)))
+}
+
+// lastSaid is the end of what a program said, as an error shows it: no more than can be read
+// below, or above, what else there is to see.
+func lastSaid(text string) string {
 	var b strings.Builder
-	for _, line := range complaints(string(text)) {
+	for _, line := range complaints(text) {
 		fmt.Fprintf(&b, "\n    %s", line)
 	}
-	return fmt.Errorf("%s; all it said is in %s%s", what, c.log, b.String())
+	return b.String()
 }
 
 // complaints returns the last lines of a collector's log that are no progress, cut to a

@@ -122,7 +122,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	var noPicture error
 	if o.Screenshot != "" {
 		if noPicture = takePicture(ctx, o); noPicture != nil && o.Keep {
-			fmt.Fprintf(o.Status, "no picture: %v\n", noPicture) // the end is far away
+			fmt.Fprintln(o.Status, noPicture) // the end is far away
 		}
 	}
 	if o.Keep {

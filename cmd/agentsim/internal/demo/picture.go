@@ -38,6 +38,15 @@ func takePicture(ctx context.Context, o Options) error {
 		fmt.Fprintln(o.Status, "no picture: Chromium is not in PATH (Debian: apt-get install chromium)")
 		return nil
 	}
+	if err := photographFirst(ctx, browser, o); err != nil {
+		return fmt.Errorf("no picture of the flame graph: %w", err)
+	}
+	fmt.Fprintf(o.Out, "A picture of the flame graph is in %s\n", o.Screenshot)
+	return nil
+}
+
+// photographFirst leaves a picture of the flame graph of the first service.
+func photographFirst(ctx context.Context, browser string, o Options) error {
 	address, err := flameGraphAddress(ctx, o.Pages)
 	if err != nil {
 		return err
@@ -46,11 +55,7 @@ func takePicture(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := photograph(ctx, browser, address, file); err != nil {
-		return err
-	}
-	fmt.Fprintf(o.Out, "A picture of the flame graph is in %s\n", o.Screenshot)
-	return nil
+	return photograph(ctx, browser, address, file)
 }
 
 // flameGraphAddress is that of the first service.
@@ -94,11 +99,11 @@ func photograph(ctx context.Context, browser, address, file string) error {
 		arguments = append(arguments, "--no-sandbox") // it refuses to have one as root
 	}
 	said, err := exec.CommandContext(ctx, browser, append(arguments, address)...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("take a picture with %s: %w\n%s", browser, err, said)
+	if err == nil {
+		err = os.Rename(taken, file)
 	}
-	if err := os.Rename(taken, file); err != nil {
-		return fmt.Errorf("take a picture with %s: %w\n%s", browser, err, said)
+	if err != nil {
+		return fmt.Errorf("%s failed: %w%s", browser, err, lastSaid(string(said)))
 	}
 	return nil
 }

@@ -99,7 +99,10 @@ func TestWithoutABrowserItIsSaidHowToGetOne(t *testing.T) {
 }
 
 func TestAPictureThatWasNotTakenIsAnError(t *testing.T) {
-	for what, script := range map[string]string{"it fails": "echo no display; exit 1", "it leaves nothing": "echo no display",
+	for what, script := range map[string]string{"it fails": "echo no display; exit 1", "it says a lot": `i=0
+while [ $i -lt 1000 ]; do echo line $i; i=$((i+1)); done
+echo no display
+exit 1`, "it leaves nothing": "echo no display",
 		"it fails with half of it": `for argument; do
 	case $argument in --screenshot=*) echo half > "${argument#--screenshot=}" ;; esac
 done
@@ -108,6 +111,8 @@ exit 1`,
 	} {
 		_, _, file, err := picture(t, script)
 		assert.ErrorContains(t, err, "no display", what)
+		assert.ErrorContains(t, err, "no picture of the flame graph: ", what)
+		assert.Less(t, strings.Count(err.Error(), "\n"), 10, what)
 		assertOfBefore(t, file)
 	}
 }

@@ -31,7 +31,7 @@ var formats = map[string]format{
 var downloadBounds = treeformat.Bounds{Nodes: 2_000_000, Frames: 16_000_000}
 
 func writeProfile(w io.Writer, s calltree.Snapshot) error {
-	return treeformat.Profile(treeformat.Reduce(s, treeformat.Value{}, downloadBounds)).Write(w)
+	return treeformat.WriteProfile(w, treeformat.Reduce(s, treeformat.Value{}, downloadBounds))
 }
 
 func writeFolded(w io.Writer, s calltree.Snapshot) error {

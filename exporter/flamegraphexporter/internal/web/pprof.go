@@ -83,14 +83,15 @@ func profileFor(ctx context.Context, name string, query url.Values, s calltree.S
 	if err != nil {
 		return nil, err
 	}
-	s, comments, err := focused(ctx, s, expressions)
+	s, comments, err := refined(ctx, s, expressions)
 	if err != nil {
 		return nil, err
 	}
-	if name != pprofpages.Peek { // which looks for what it focuses on
-		query.Del(queryFocus)
+	for _, of := range refinements {
+		if name != pprofpages.Peek || of.parameter != queryFocus { // peek looks for what it focuses on
+			query.Del(of.parameter)
+		}
 	}
-	query.Del(queryIgnore)
 	plain := isPlain(query)
 	if len(comments) > 0 { // what was left out counts as a part of the whole only
 		query.Set(queryIgnore, "^"+regexp.QuoteMeta(treeformat.LeftOut)+"$")
@@ -125,17 +126,29 @@ func isPlain(query url.Values) bool {
 	return true
 }
 
-// focused is the part of the snapshot that the query asks for, and what to say of it.
-func focused(ctx context.Context, s calltree.Snapshot, expressions map[string]*expression) (calltree.Snapshot, []string, error) {
-	only, without := expressions[queryFocus], expressions[queryIgnore]
+// refinements are what is done with the snapshot, and not left to pprof: what is too small
+// is found after them, and they end when they have to. Their names are those that pprof has
+// for them in its menu.
+var refinements = []struct{ parameter, name string }{
+	{queryFocus, "Focus"}, {queryIgnore, "Ignore"}, {queryHide, "Hide"}, {queryShow, "Show"}, {queryShowFrom, "Show from"},
+}
+
+// refined is the part of the snapshot that the query asks for, and what to say of it.
+func refined(ctx context.Context, s calltree.Snapshot, expressions map[string]*expression) (calltree.Snapshot, []string, error) {
 	var comments []string
-	if only != nil {
-		comments = append(comments, "Focus: "+treeformat.Printable(only.String()))
+	for _, of := range refinements {
+		if e := expressions[of.parameter]; e != nil {
+			comments = append(comments, of.name+": "+treeformat.Printable(e.String()))
+		}
 	}
-	if without != nil {
-		comments = append(comments, "Ignore: "+treeformat.Printable(without.String()))
+	within := func(parameter string) treeformat.Matcher { return expressions[parameter].within(ctx) }
+	s, err := treeformat.Focus(s, within(queryFocus), within(queryIgnore))
+	if err != nil {
+		return s, nil, err
 	}
-	s, err := treeformat.Focus(s, only.within(ctx), without.within(ctx))
+	s, err = treeformat.ShowFrames(s, treeformat.Frames{
+		Hide: within(queryHide), Show: within(queryShow), From: within(queryShowFrom),
+	})
 	return s, comments, err
 }
 

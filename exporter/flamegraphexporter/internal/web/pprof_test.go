@@ -36,7 +36,11 @@ func topOf(t *testing.T, page string) (whole string, functions []map[string]any)
 func TestTopIsThatOfAllPaths(t *testing.T) {
 	s := large(4_000)
 	h := serve(&played{trees: map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: s}})
-	for _, query := range []string{"", "si=calls", "sort=cum", "f=Class4[0-9]", "i=method1$&si=time", "f=Class[1-4]&i=method2", "n=5"} {
+	for _, query := range []string{
+		"", "si=calls", "sort=cum", "f=Class4[0-9]", "i=method1$&si=time", "f=Class[1-4]&i=method2", "n=5",
+		"h=Class[1-3]", "s=Class[1-3]", "sf=package1[0-3]", "h=method[12]&s=method[1-8]&sf=Class4&si=calls", "f=Class2&i=Class3&h=method1$&sf=package4",
+		"prunefrom=Class2&h=Class3",
+	} {
 		values, err := url.ParseQuery(query)
 		require.NoError(t, err)
 		all, err := pprofpages.Render(context.Background(), pprofpages.Top, values, treeformat.Profile(s))
@@ -66,6 +70,17 @@ func TestAFlameGraphLooksAtPathsThatAreTooSmallForTheWholePicture(t *testing.T) 
 	assert.Contains(t, focused, "Focus: needle")
 }
 
+func TestPagesWhoseFramesAreAllHiddenShowNothing(t *testing.T) {
+	h := serve(playing("shop", "Cart.add"))
+	for _, query := range []string{"h=.", "s=nothing", "sf=nothing", "f=nothing"} {
+		for _, name := range []string{"flamegraph", "top"} {
+			text := page(t, h, "/services/shop/ui/"+name+"?"+query)
+			assert.NotContains(t, text, "Cart.add")
+			assert.NotContains(t, text, "(left out)")
+		}
+	}
+}
+
 func TestPagesOfEverySampleType(t *testing.T) {
 	h := serve(playing("shop", "Cart.add"))
 	for _, sampleType := range []string{"calls", "errors", "time", "0"} {
@@ -88,7 +103,7 @@ func TestPagesOfATreeWithoutValues(t *testing.T) {
 
 func TestTopIsOfAListWhereTheQueryLeavesStacksAsTheyAre(t *testing.T) {
 	for query, want := range map[string]bool{
-		"": true, "si=calls&sort=cum": true, "n=50": true, "f=main&i=idle": true, "h=main": false, "g=lines": false, "nf=0": false,
+		"": true, "si=calls&sort=cum": true, "n=50": true, "f=main&i=idle": true, "h=main&s=m&sf=main": true, "prunefrom=main": false, "g=lines": false, "nf=0": false,
 	} {
 		values, err := url.ParseQuery(query)
 		require.NoError(t, err)

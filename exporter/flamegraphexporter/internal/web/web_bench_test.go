@@ -4,8 +4,12 @@
 package web
 
 import (
+	"encoding/binary"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,46 +17,102 @@ import (
 	"github.com/callbraid/callbraid/internal/cputime"
 )
 
-// target is a page, or a download, of the service shop.
-type target struct{ name, path string }
-
-// BenchmarkPages is how long pages take of a service with 100,000 paths.
+// BenchmarkPages is how long pages, and downloads, take of a service with 100,000 paths,
+// from a store that folded its spans.
 func BenchmarkPages(b *testing.B) {
-	benchmark(b, []target{
-		{"service", ""},
-		{"flamegraph", "ui/flamegraph"},
-		{"top", "ui/top"},
-		{"peek", "ui/peek?f=method42$"},
-	})
-}
-
-// BenchmarkDownloads is how long downloads take of it, and pages that have to look at all
-// paths.
-func BenchmarkDownloads(b *testing.B) {
-	benchmark(b, []target{
-		{"flamegraph_of_a_function", "ui/flamegraph?f=method42$"},
-		{"top_of_all_paths", "ui/top?h=method42$"},
-		{"pprof", "profile.pb.gz"},
-		{"folded", "profile.folded"},
-		{"speedscope", "profile.speedscope.json"},
-	})
-}
-
-func benchmark(b *testing.B, targets []target) {
-	h := serve(&played{
-		services: []calltree.Service{{Name: "shop", Kinds: []calltree.Kind{calltree.Calls}}},
-		trees:    map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: large(100_000)},
-	})
-	for _, target := range targets {
+	h := serve(folded(b, large(paths+paths/50)))
+	for _, target := range []struct{ name, path string }{
+		{"start", "/"},
+		{"service", "/services/shop/"},
+		{"flamegraph", "/services/shop/ui/flamegraph"},
+		{"flamegraph_of_a_function", "/services/shop/ui/flamegraph?f=method42$"},
+		{"top", "/services/shop/ui/top"},
+		{"top_50", "/services/shop/ui/top?n=50"},
+		{"top_without_a_function", "/services/shop/ui/top?h=method42$"},
+		{"peek", "/services/shop/ui/peek?f=method42$"},
+		{"pprof", "/services/shop/profile.pb.gz"},
+		{"folded", "/services/shop/profile.folded"},
+		{"speedscope", "/services/shop/profile.speedscope.json"},
+	} {
 		b.Run(target.name, func(b *testing.B) {
-			b.ReportAllocs()
-			var size int
+			var w discarded
 			cputime.Page(b, func() {
-				w := get(b, h, "/services/shop/"+target.path)
-				require.Equal(b, http.StatusOK, w.Code)
-				size = w.Body.Len()
+				w = discarded{header: http.Header{}, status: http.StatusOK}
+				h.ServeHTTP(&w, httptest.NewRequest(http.MethodGet, target.path, nil))
+				require.Equal(b, http.StatusOK, w.status)
 			})
-			b.ReportMetric(float64(size)/(1<<20), "MiB")
+			b.ReportMetric(float64(w.size)/(1<<20), "MiB")
 		})
 	}
+}
+
+// discarded is a response that nobody reads.
+type discarded struct {
+	header       http.Header
+	status, size int
+}
+
+func (d *discarded) Header() http.Header              { return d.header }
+func (d *discarded) WriteHeader(status int)           { d.status = status }
+func (d *discarded) SetWriteDeadline(time.Time) error { return nil }
+
+func (d *discarded) Write(b []byte) (int, error) {
+	d.size += len(b)
+	return len(b), nil
+}
+
+// paths is how many a store has at least that pages are measured with.
+const paths = 100_000
+
+// folded is a store, with the settings that the exporter has by default, that folded a call
+// for each node of a tree: what it called comes first, as with tracers.
+func folded(b *testing.B, tree calltree.Snapshot) *calltree.Store {
+	b.Helper()
+	store := calltree.NewStore(calltree.Settings{
+		PendingTimeout: time.Hour, MaxServices: 1000, MaxNodes: 1_000_000, MaxPending: 500_000,
+		MaxNameBytes: 1024, MaxNamesBytes: 64 << 20, MaxKeptSpans: 100_000, MaxWindows: 10,
+	})
+	spans := spansOf(tree.Nodes)
+	slices.Reverse(spans)
+	for chunk := range slices.Chunk(spans, 128) {
+		store.Fold(calltree.Origin{Service: tree.Service}, chunk)
+	}
+	s, ok := store.Snapshot(tree.Service, calltree.Calls)
+	require.True(b, ok)
+	require.GreaterOrEqual(b, len(s.Nodes), paths)
+	return store
+}
+
+// spansOf are calls that took themselves what nodes say; a trace for each that nobody called.
+func spansOf(nodes []calltree.Node) []calltree.Span {
+	took := make([]uint64, len(nodes)) // with what they called
+	for i := len(nodes) - 1; i >= 0; i-- {
+		took[i] += uint64(nodes[i].Self)
+		if parent := nodes[i].Parent; parent >= 0 {
+			took[parent] += took[i]
+		}
+	}
+	spans := make([]calltree.Span, len(nodes))
+	next := uint64(started.UnixNano())   // when the next that nobody calls begins
+	begins := make([]uint64, len(nodes)) // by caller: when the next that it calls does
+	for i, n := range nodes {
+		s := &spans[i]
+		s.Function, s.ID = n.Function, spanID(i)
+		begin := &next
+		if n.Parent >= 0 {
+			begin = &begins[n.Parent]
+			s.Trace, s.Parent = spans[n.Parent].Trace, spanID(int(n.Parent))
+			s.ParentTrace = s.Trace
+		} else {
+			copy(s.Trace[:], s.ID[:])
+		}
+		s.Start, s.End = *begin, *begin+took[i]
+		*begin, begins[i] = s.End, s.Start
+	}
+	return spans
+}
+
+func spanID(i int) (id calltree.SpanID) {
+	binary.BigEndian.PutUint64(id[:], uint64(i+1))
+	return id
 }

@@ -1,0 +1,95 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"image/color"
+	"image/png"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/testbed/browser"
+)
+
+// What `make demo` does: agentsim's demo, with the distribution and its configuration, but
+// for the addresses.
+
+// demo runs it with a capture, and a program in front of all others in PATH; empty: none. It
+// gives what was said, and what is in the picture.
+func demo(t *testing.T, capture, chromium string) (said string, picture []byte, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	agents, pages, health, metrics, own := testbed.Address(t), testbed.Address(t), testbed.Address(t), testbed.Address(t), testbed.Address(t)
+	_, ownPort, err := net.SplitHostPort(own)
+	require.NoError(t, err)
+	configuration := filepath.Join(dir, "standalone.yaml")
+	require.NoError(t, os.WriteFile(configuration, []byte(shipped(t, "standalone.yaml", map[string]string{
+		"endpoint: localhost:8765": agents, "endpoint: localhost:4040": pages, "endpoint: localhost:13133": health,
+		"endpoint: localhost:8889": metrics, "disable_stacktrace: true": "true\n    metrics: {readers: [{pull: {exporter: {prometheus: {host: localhost, port: " + ownPort + "}}}}]}",
+	})), 0o600))
+	command := exec.CommandContext(t.Context(), testbed.AgentSim(t), "demo", "--collector", testbed.Binary(t), "--config", configuration,
+		"--capture", capturePath(capture), "--endpoint", agents, "--pages", "http://"+pages, "--health", "http://"+health,
+		"--metrics", "http://"+metrics+"/metrics", "--data", filepath.Join(dir, "data"), "--keep=false")
+	file := filepath.Join(dir, "demo.png")
+	command.Env = append(command.Environ(), "DEMO_SCREENSHOT="+file)
+	if chromium != "" {
+		bin := filepath.Join(dir, "bin")
+		require.NoError(t, os.Mkdir(bin, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(bin, "chromium"), []byte("#!/bin/sh\n"+chromium), 0o755))
+		command.Env = append(command.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+	}
+	output, err := command.CombinedOutput()
+	picture, notRead := os.ReadFile(file)
+	if err == nil {
+		require.NoError(t, notRead, "%s", output)
+	}
+	return string(output), picture, err
+}
+
+func TestTheDemoLeavesAPictureOfAMavenBuild(t *testing.T) {
+	browser.Path(t)
+	said, picture, err := demo(t, "maven", "")
+	require.NoError(t, err, "%s", said)
+	browser.Keep(t, "demo", picture)
+	for _, want := range []string{"A picture of the flame graph is in", "spans  442,770", "org.codehaus.plexus.classworlds.realm.ClassRealm.findClassInternal", "Where to look"} {
+		assert.Contains(t, said, want)
+	}
+	decoded, err := png.Decode(bytes.NewReader(picture))
+	require.NoError(t, err)
+	assert.Equal(t, browser.Width, decoded.Bounds().Dx())
+	assert.Equal(t, browser.Height, decoded.Bounds().Dy())
+	// A part of it is frames, of the colours that pprof has for them, and a part text.
+	frames, dark := 0, 0
+	for y := range browser.Height {
+		for x := range browser.Width {
+			switch c := color.NRGBAModel.Convert(decoded.At(x, y)).(color.NRGBA); {
+			case max(c.R, c.G, c.B) < 80:
+				dark++
+			case max(c.R, c.G, c.B)-min(c.R, c.G, c.B) > 20:
+				frames++
+			}
+		}
+	}
+	const pixels = browser.Width * browser.Height
+	t.Logf("%.1f %% frames, %.1f %% text", 100*float64(frames)/pixels, 100*float64(dark)/pixels)
+	assert.Greater(t, frames, pixels/10)
+	assert.Less(t, frames, pixels*9/10)
+	assert.Greater(t, dark, pixels/200)
+	assert.Less(t, dark, pixels/4)
+}
+
+func TestADemoWhoseBrowserFailsSaysAllElse(t *testing.T) {
+	said, picture, err := demo(t, "shop", "echo no display; exit 1")
+	assert.Error(t, err, "the picture was asked for")
+	assert.Empty(t, picture)
+	assert.Regexp(t, `(?s)spans  4,793.*Where to look:.*no picture of the flame graph: .*chromium failed: exit status 1\n    no display\n`, said)
+}

@@ -5,6 +5,7 @@ package greysreceiver
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
 func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
@@ -241,4 +243,37 @@ func TestALinkCountsAreTold(t *testing.T) {
 	metrics := b.collect()
 	assert.GreaterOrEqual(t, values(metrics, "greys.replies.bad")[""], 3.0)
 	assert.GreaterOrEqual(t, values(metrics, "greys.replies.missing")[""], 5.0)
+}
+
+func TestWhatNoPipelineTakesIsNotAsked(t *testing.T) {
+	all := func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+		c.Traces = []CallsConfig{some("demo.*", "*", 0)}
+		c.Stacks = []CallsConfig{some("demo.*", "*", 0)}
+		c.Records = []CallsConfig{some("demo.*", "*", 0)}
+		c.Classes = []ClassesConfig{{Class: "demo.*"}}
+	}
+	for name, test := range map[string]struct {
+		next func(b *bed) sharedreceiver.Signals
+		want []string
+	}{
+		"metrics": {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Metrics: b.metrics} }, []string{"Monitor demo.* * 1s"}},
+		"traces":  {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Traces: b.traces} }, []string{"Record demo.* * 100", "Trace demo.* * 100"}},
+		"logs":    {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Logs: b.logs} }, []string{"Classes demo.*", "Stack demo.* * 100"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, all)
+			b.next = test.next(b)
+			s := script(t, b, ProtocolConsole)
+			b.start()
+			var asked []string
+			for range test.want {
+				asked = append(asked, describe(s.next().command))
+			}
+			slices.Sort(asked)
+			assert.Equal(t, test.want, asked)
+			b.shutdown()
+			assert.Empty(t, s.asked)
+		})
+	}
 }

@@ -65,8 +65,8 @@ func following(t testing.TB, set func(*Config), servers ...*played) *bed {
 
 // sums are the calls and failures of all methods that were handed on last of each process.
 func (b *bed) sums() map[int64][2]int64 {
-	sums := map[int64][2]int64{}
-	for _, metrics := range b.metrics.AllMetrics() {
+	all := b.metrics.AllMetrics()
+	for _, metrics := range all[b.summed:] {
 		for _, resource := range metrics.ResourceMetrics().All() {
 			pid, _ := resource.Resource().Attributes().Get(attributeProcessID)
 			var sum [2]int64
@@ -78,13 +78,14 @@ func (b *bed) sums() map[int64][2]int64 {
 					}
 				}
 			}
-			before := sums[pid.Int()]
+			before := b.sumsNow[pid.Int()]
 			assert.GreaterOrEqual(b.t, sum[0], before[0], "sums never fall")
 			assert.GreaterOrEqual(b.t, sum[1], before[1])
-			sums[pid.Int()] = sum
+			b.sumsNow[pid.Int()] = sum
 		}
 	}
-	return sums
+	b.summed = len(all)
+	return b.sumsNow
 }
 
 // told are the same as the server has told them.

@@ -27,7 +27,7 @@ func Notes(s calltree.Snapshot) []string {
 			deep += n.Calls
 		}
 	}
-	what, missed := "Calls", "what called them has not ended, or did not come"
+	what, missed := "Calls", "what called them has not ended, did not come, or was forgotten by then"
 	if s.Kind != calltree.Calls {
 		what, missed = "Samples", "their stacks are cut"
 	}

@@ -34,7 +34,7 @@ func TestNotesSayWhatHasNoPlaceOfItsOwn(t *testing.T) {
 		{Parent: -1, Function: LeftOut, Mark: calltree.Folded, Calls: 10},
 	}}
 	assert.Equal(t, []string{
-		"Calls in (parent not seen): 22; what called them has not ended, or did not come.",
+		"Calls in (parent not seen): 22; what called them has not ended, did not come, or was forgotten by then.",
 		"Calls in (folded: small paths): 1,207; there were more paths, or longer names, than there is room for.",
 		"Calls in (deeper calls): 30; 1000 levels are shown.",
 	}, Notes(s))

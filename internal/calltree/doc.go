@@ -11,10 +11,11 @@
 // for each kind of its profiles (tree.go). A span is folded in the steps above Store.fold
 // (fold.go). What is known of single spans is in seen: those that came and are remembered,
 // and those that have not come and are waited for (seen.go). Where there is too little room
-// shrink.go makes some, and compact.go gives memory back. Spans that came last are kept in a ring (ring.go).
+// shrink.go makes some, and compact.go gives memory back. Spans that came last are kept as
+// they came (keptspans.go), and told trace by trace (traces.go).
 //
-// Whoever reads copies the tree, and makes a [Snapshot] of the copy (output.go). A window
-// has values of its own at the nodes of the tree (window.go, collect.go).
+// Whoever reads copies the tree, and makes a [Snapshot] of the copy (snapshot.go, tell.go). A
+// window has values of its own at the nodes of the tree (window.go, collect.go).
 //
 // # Why it is done so
 //
@@ -49,6 +50,11 @@
 //   - What waits goes after what is remembered when spans have to be forgotten: most callees
 //     come before their callers, so what is remembered is seldom needed, and what waits
 //     always is.
+//   - Spans that come together are folded from the last to the first where callees come
+//     first: then only the topmost of them begin fragments, and nothing is merged below.
+//   - What a span costs is mostly waiting for memory and branches that are guessed wrong. So
+//     the index is made of lines of the processor's cache that are looked through without
+//     branches (index.go), and many of its lines are read before they are needed.
 //   - There is one lock. Callers and callees can be in two services, and in two traces, so
 //     whatever trees were divided by would need the other's lock. Reading spans, which is
 //     as much work, is done outside.

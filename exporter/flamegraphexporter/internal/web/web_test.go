@@ -127,7 +127,14 @@ func shop(service string, kind calltree.Kind, function string) calltree.Snapshot
 }
 
 // serve is a handler of the trees.
-func serve(trees Trees) *Handler { return New(trees, Options{Logger: zap.NewNop()}) }
+const (
+	keptWindows     = 3
+	keptWindowNodes = 1000
+)
+
+func serve(trees Trees) *Handler {
+	return New(trees, Options{Logger: zap.NewNop(), MaxKeptWindows: keptWindows, MaxKeptWindowNodes: keptWindowNodes})
+}
 
 // get asks the handler.
 func get(t testing.TB, h http.Handler, target string) *httptest.ResponseRecorder {

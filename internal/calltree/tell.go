@@ -8,31 +8,6 @@ import (
 	"slices"
 )
 
-// Snapshot gives the tree of a service and kind, or false if there is none. What waits for
-// its callers is shown below a node [MissingParent].
-func (s *Store) Snapshot(service string, kind Kind) (Snapshot, bool) {
-	s.mu.Lock()
-	t := s.tree(service, kind)
-	if t == nil {
-		s.mu.Unlock()
-		return Snapshot{}, false
-	}
-	snapshot := Snapshot{Service: service, Kind: kind, From: t.owner.from, To: s.now()}
-	copied := t.copy()
-	s.mu.Unlock()
-	snapshot.Nodes = copied.tell()
-	return snapshot, true
-}
-
-// copy is what a snapshot needs of the tree.
-func (t *tree) copy() *tree {
-	return &tree{
-		nodes: slices.Clone(t.nodes), free: t.free, seed: t.seed, used: &usage{},
-		children:  index{slots: slices.Clone(t.children.slots), used: t.children.used},
-		functions: functions{all: slices.Clone(t.functions.all), used: &usage{}},
-	}
-}
-
 // show replaces the values by those of a window.
 func (t *tree) show(w map[uint32]values) {
 	for i := range t.nodes {
@@ -62,13 +37,13 @@ func (t *tree) tell() []Node {
 	return teller.nodes
 }
 
-// settleAll puts all that waits below the node [MissingParent], which is as large as what
-// it has together.
+// settleAll puts all that waits where it is without what it waits for: most of it below the
+// node [MissingParent], which is as large as what it has together.
 func (t *tree) settleAll() {
 	missing := t.child(top, labelMissing)
 	for i := range t.nodes {
 		if t.nodes[i].state == stateWaiting {
-			t.merge(uint32(i), missing)
+			t.merge(uint32(i), t.without(uint32(i)))
 		}
 	}
 	at := &t.nodes[missing]

@@ -6,6 +6,7 @@ package calltree
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,12 +104,58 @@ func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	_, err := s.Collect(ctx, "s", Calls, time.Hour)
 	require.ErrorIs(t, err, ErrBusy)
+	assert.EqualValues(t, 1, s.Counters().RefusedWindows)
 	cancel()
 	for range 2 {
 		require.ErrorIs(t, <-done, context.Canceled)
 	}
 	_, err = s.Collect(t.Context(), "s", Calls, time.Nanosecond)
 	require.NoError(t, err)
+}
+
+// What a tree lost is its own, and that of the time that is shown.
+func TestASnapshotSaysWhatItsNumbersLack(t *testing.T) {
+	set := settings()
+	c := newClock(&set)
+	set.MaxPending, set.MaxNodes = LeastPending, LeastNodes
+	s := NewStore(set)
+	lost := func(service string) Lost {
+		snapshot, ok := s.Snapshot(service, Calls)
+		require.True(t, ok)
+		return snapshot.Lost
+	}
+	id := 0
+	fold := func(service string, number int, waits bool) {
+		for range number {
+			span := Span{Trace: traceID(1), ID: spanID(id), Function: fmt.Sprint("f", id), Start: 1, End: 2}
+			if waits {
+				span.ParentTrace, span.Parent = traceID(2), spanID(id)
+			}
+			s.Fold(Origin{Service: service}, []Span{span})
+			id++
+		}
+	}
+	fold("late", 7, true)
+	c.pass(2 * time.Hour)
+	fold("other", 1, false)
+	assert.Equal(t, Lost{GivenUp: 7}, lost("late"))
+	assert.Zero(t, lost("other"))
+	fold("waits", LeastPending+3, true)
+	counters := s.Counters()
+	assert.Positive(t, counters.ParentsNotSeen.Limit)
+	assert.Equal(t, counters.ParentsNotSeen.Limit, lost("waits").GivenUp)
+	assert.Equal(t, counters.Forgotten, lost("waits").Forgotten+lost("other").Forgotten)
+	before := lost("waits")
+	tree, window, err := s.open("waits", Calls)
+	require.NoError(t, err)
+	fold("waits", LeastNodes, false)
+	copied, _ := s.close(tree, window)
+	assert.Positive(t, lost("waits").FoldedPaths)
+	assert.Equal(t, lost("waits").since(before), copied.lost.since(window.lost))
+	assert.Equal(t, s.Counters().FoldedPaths, lost("waits").FoldedPaths+lost("late").FoldedPaths+lost("other").FoldedPaths)
+	s.Reset("waits")
+	assert.Zero(t, lost("waits"))
+	check(t, s)
 }
 
 func TestSpansAreKeptAsTheyCame(t *testing.T) {
@@ -155,6 +202,26 @@ func TestSpansAreKeptAsTheyCame(t *testing.T) {
 	assert.EqualValues(t, 2, s.Counters().DroppedTraces)
 	assert.EqualValues(t, 11, s.Counters().DroppedKept)
 	assert.Empty(t, s.Traces("other"))
+}
+
+func TestSpansThatAreKeptKnowTheirInstance(t *testing.T) {
+	set := settings()
+	set.MaxKeptSpans = 3
+	s := NewStore(set)
+	trace := traceID(1)
+	for i, instance := range []string{"gone", "pod-1", "pod-2", "", "pod-1", strings.Repeat("p", maxThreadName+1)} {
+		s.Fold(Origin{Service: "s", Instance: instance}, []Span{{Trace: trace, ID: spanID(i), Function: "f", HasThread: true, Thread: 1, Start: uint64(i)}})
+		s.compactAll(func(*tree) bool { return true })
+		check(t, s)
+	}
+	spans, _ := s.Trace(trace)
+	require.Len(t, spans, 3)
+	assert.Equal(t, []string{"", "pod-1", strings.Repeat("p", maxThreadName)}, []string{spans[0].Instance, spans[1].Instance, spans[2].Instance})
+	assert.Len(t, s.tree("s", Calls).functions.free, 0)
+	s.Fold(Origin{Service: "s"}, []Span{{Trace: trace, ID: spanID(10), Function: "f"}})
+	s.ResetAll()
+	check(t, s)
+	assert.Equal(t, 1, s.tree("s", Calls).functions.byName.used, "no instance is kept without its spans")
 }
 
 func TestSamplesAreFolded(t *testing.T) {

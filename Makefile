@@ -62,7 +62,7 @@ files = git ls-files --cached --others --exclude-standard --deduplicate -- $(1)
 
 # Packages that are tested with the race detector, and those of which -short leaves something out.
 race = $(GO) list $(RACE_PACKAGES) | grep -vE '$(NO_RACE_PACKAGES)'
-shortened = $(call files,'*_test.go') | xargs grep -l 'testing[.]Short()' | xargs dirname | sort -u | sed 's|^|./|'
+shortened = $(call files,'*_test.go' ':!test') | xargs grep -l 'testing[.]Short()' | xargs dirname | sort -u | sed 's|^|./|'
 
 # A recipe that says what runs, and how long it took, is $(call step,...); ...; $(took)
 step = set -e; echo "== $(1)"; began=$$(date +%s)

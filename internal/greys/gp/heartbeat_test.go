@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,11 +71,12 @@ func TestAReplyThatNeverEndsAnswersNoHeartbeat(t *testing.T) {
 // stuck is a connection that ends, and on which what is written takes until it is let go.
 type stuck struct {
 	net.Conn
+	first        sync.Once
 	writes, goOn chan struct{}
 }
 
 func (s *stuck) Write(b []byte) (int, error) {
-	s.writes <- struct{}{}
+	s.first.Do(func() { close(s.writes) })
 	<-s.goOn
 	return len(b), nil
 }

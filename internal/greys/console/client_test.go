@@ -450,3 +450,28 @@ func TestACommandThatCantBeSentIsAnError(t *testing.T) {
 	err := (&Client{Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}).Run(t.Context(), greys.TraceCommand{}, nil)
 	require.EqualError(t, err, `Greys console, command "trace": a pattern is missing`)
 }
+
+func TestCommandsThatEndBeforeTheirTimeAreLost(t *testing.T) {
+	limited, unlimited := traceAll(t, 2), traceAll(t, 0)
+	for _, tt := range []struct {
+		name    string
+		command greys.Command
+		d       decoder
+		loud    bool
+		lost    bool
+	}{
+		{"a limit, of which something came", limited, decoder{output: output{replies: 2}, affected: true}, true, false},
+		{"a limit, of which only repetitions came", limited, decoder{output: output{replies: 1, repeated: 2}, affected: true}, true, false},
+		{"a limit, of which nothing came", limited, decoder{output: output{replies: 1}, affected: true}, true, true},
+		{"a limit, without what the patterns match", limited, decoder{output: output{replies: 2}}, true, true},
+		{"a limit, of a silent server", limited, decoder{output: output{replies: 2}}, false, false},
+		{"a limit, of a silent server that says nothing", limited, decoder{}, false, true},
+		{"no limit", unlimited, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"stacks without a limit", greys.StackCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"records without a limit", greys.RecordCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"a monitor", greys.MonitorCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"a list of nothing", greys.ClassesCommand{}, decoder{}, false, false},
+	} {
+		assert.Equal(t, tt.lost, isLost(tt.command, &tt.d, tt.loud), tt.name)
+	}
+}

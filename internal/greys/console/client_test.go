@@ -407,6 +407,24 @@ func TestFloodsAreBounded(t *testing.T) {
 	}
 }
 
+func TestTheBoundIsThatOfOneAnswer(t *testing.T) {
+	_, err := answers(traceAll(t, 0), end[:len(end)-1], Config{MaxReplyBytes: len(aTree)}, []byte(strings.Repeat(matches+aTree, 100)+end))
+	require.NoError(t, err)
+	_, err = answers(traceAll(t, 0), end[:len(end)-1], Config{MaxReplyBytes: 100}, []byte(aTree+end))
+	require.ErrorContains(t, err, "expected an answer of at most 100 bytes")
+}
+
+func TestRepetitionsAreCounted(t *testing.T) {
+	text := string(captures(t)["recursion_i.raw"])
+	o := ask(t, Config{}, traceAll(t, 9), 0, func(p *played) {
+		_ = p.loud() && p.line() && p.say(text)
+		p.wait()
+	})
+	require.NoError(t, o.err)
+	assert.Len(t, o.replies, 4)
+	assert.Equal(t, Stats{Repeated: 6}, o.stats)
+}
+
 func TestAByte4InATextIsNoEnd(t *testing.T) {
 	detail := &greys.RecordDetail{Record: greys.Record{Index: 1, Time: busySince, Class: "C", Method: "m"}, Return: "one\x04", Parameters: []string{"\x04", "\x04two\n\x04"}}
 	text := string(AppendRecordDetail(nil, detail))

@@ -15,7 +15,7 @@ BENCH_ONLY ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./extension/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
 	./internal/rbkitserver/... ./internal/zmtp/... ./internal/calltree/...
 

@@ -69,11 +69,12 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 
 // word is the state of the agent. That it is suspended is known before its next heartbeat.
 func (s *steered) word() string {
-	mode := modeAttribute(s.control.lastMode())
-	if _, suspended := s.tracing.brokenAt(); suspended && mode == metadata.AttributeBytefrogAgentModeTracing {
-		mode = metadata.AttributeBytefrogAgentModeSuspended
+	mode := s.control.lastMode()
+	_, suspended := s.tracing.brokenAt()
+	if suspended && (mode == bytefrog.ModeTracing || mode == bytefrog.ModeInitializing) {
+		mode = bytefrog.ModeSuspended
 	}
-	return mode.String()
+	return modeAttribute(mode).String()
 }
 
 // lastHeard is when anything came last.
@@ -220,19 +221,20 @@ func (s *steered) unsuspend(ctx context.Context) (string, error) {
 		return "tracing was not suspended", nil
 	}
 	s.resume()
-	overloaded := false
+	var overloaded bool
+	var beats, events uint64
 	if err := s.await(ctx, "answered suspend, so that it can go on", func() bool {
-		s.tracing.mu.Lock()
-		defer s.tracing.mu.Unlock()
-		overloaded = s.tracing.overloaded
-		return overloaded || !s.tracing.isSuspended()
+		t := &s.tracing
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		overloaded, beats, events = t.overloaded, t.beats, t.events
+		return overloaded || !t.isSuspended()
 	}); err != nil {
 		return "", err
 	}
 	if overloaded {
 		return "tracing goes on when the pipeline has accepted what is held", nil
 	}
-	beats, events := s.control.heartbeats.Load(), s.stream.received.Load()
 	return "tracing goes on", s.await(ctx, "traces again", func() bool {
 		return s.control.heartbeats.Load() > beats && (s.control.lastMode() != bytefrog.ModeSuspended || s.stream.received.Load() > events)
 	})

@@ -22,6 +22,8 @@ type tracing struct {
 	// overloaded: it was asked to suspend because the pipeline refuses. ordered: somebody
 	// wants it suspended.
 	overloaded, ordered bool
+	// beats and events are how many heartbeats and events had come when it was released last.
+	beats, events uint64
 	// paused: its program was told to pause. stopped: it was told to end tracing.
 	paused, stopped bool
 	// over: the agent is being left, and told nothing more for overload. farewell: it
@@ -90,6 +92,7 @@ func (r *run) resume() {
 		r.owed.owe(r.stream.next.Load())
 		r.logger.Warn("The agent did not answer suspend: what was missed is not known until it sends events again")
 	}
+	t.beats, t.events = r.control.heartbeats.Load(), r.stream.received.Load()
 	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeUnsuspend}); err != nil {
 		r.logger.Warn("The agent could not be told to go on tracing", zap.Error(err))
 		return

@@ -25,6 +25,7 @@ NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./int
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim
+AGENTCTL := $(CURDIR)/bin/agentctl
 TOOLS := $(CURDIR)/bin/tools
 DEMO_DATA := $(CURDIR)/callbraid-data/demo
 # Where tests leave what they saw in a browser.
@@ -62,7 +63,7 @@ run: build ## Run the collector in the foreground, waiting for real agents (CONF
 	@exec $(COLLECTOR) --config $(CONFIG)
 
 .PHONY: build
-build: $(COLLECTOR) $(AGENTSIM) ## Build bin/otelcol-callbraid and bin/agentsim
+build: $(COLLECTOR) $(AGENTSIM) $(AGENTCTL) ## Build bin/otelcol-callbraid, bin/agentsim and bin/agentctl
 
 .PHONY: test
 test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
@@ -142,6 +143,11 @@ $(COLLECTOR): build/.generated $(SOURCES)
 $(AGENTSIM): go.mod go.sum $(SOURCES)
 	@echo "Compiling bin/$(@F)"
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/agentsim
+	@touch $@
+
+$(AGENTCTL): go.mod go.sum $(SOURCES)
+	@echo "Compiling bin/$(@F)"
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/agentctl
 	@touch $@
 
 # Tools, each at the version of internal/tools/go.mod.

@@ -32,7 +32,7 @@ DEMO_DATA := $(CURDIR)/callbraid-data/demo
 SCREENSHOTS := $(CURDIR)/screenshots
 
 # What the end-to-end tests and the demo are told about the binaries.
-BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM)
+BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL)
 
 # The race detector needs a C compiler.
 HAVE_CC := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)

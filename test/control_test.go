@@ -5,18 +5,27 @@ package test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 	"github.com/callbraid/callbraid/internal/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/bytefrogagent/load"
 	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/testbed/browser"
 )
 
 // withControl adds the extension to a configuration.
@@ -192,4 +201,172 @@ func TestAProgramThatIsPausedGoesOnWhenTheCollectorEnds(t *testing.T) {
 	assert.Equal(t, "paused", shown.State)
 	c.Stop(t)
 	assert.Equal(t, bytefrogagent.Untraced, await(t, results).Outcome)
+}
+
+// agentctl runs the command line against the extension, and gives what it prints.
+func agentctl(t testing.TB, client *api.Client, arguments ...string) (output string, code int) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), testbed.AgentCtl(t), append(arguments, "--endpoint", client.Endpoint)...)
+	text, err := command.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return string(text), command.ProcessState.ExitCode()
+}
+
+// controlledReceiver configures a receiver with its settings, whose logs go to a file.
+func controlledReceiver(receiver, settings string) string {
+	return fmt.Sprintf(`
+receivers: {%s: {%s}}
+exporters: {file/logs: {path: "${env:DIR}/logs.json", flush_interval: 50ms}}
+service:
+  extensions: [health_check, pprof, agent_control]
+  pipelines: {logs: {receivers: [%s], exporters: [file/logs]}}
+`, receiver, settings, receiver)
+}
+
+// orderRecord is a log record of an order.
+type orderRecord struct{ command, result, by, service string }
+
+// ordersLogged are the log records of orders that a collector wrote.
+func ordersLogged(t *testing.T, c *testbed.Collector) (records []orderRecord) {
+	t.Helper()
+	unmarshaler := plog.JSONUnmarshaler{}
+	eachLine(t, filepath.Join(c.Dir, "logs.json"), func(line json.RawMessage) {
+		logs, err := unmarshaler.UnmarshalLogs(line)
+		require.NoError(t, err)
+		for _, resource := range logs.ResourceLogs().All() {
+			service, _ := resource.Resource().Attributes().Get("service.name")
+			for _, scope := range resource.ScopeLogs().All() {
+				for _, r := range scope.LogRecords().All() {
+					if r.EventName() != "agent_control.command" {
+						continue
+					}
+					text := func(key string) string {
+						v, _ := r.Attributes().Get("agent_control.command." + key)
+						return v.Str()
+					}
+					records = append(records, orderRecord{text("name"), text("result"), text("by"), service.Str()})
+				}
+			}
+		}
+	})
+	return records
+}
+
+// An Rbkit server is told its nine commands on the command line, and what came of each is in
+// the logs.
+func TestAnRbkitServerIsToldItsNineCommands(t *testing.T) {
+	s := newRbkitServer(t)
+	played := s.play(t, "load", "--rate", "10")
+	c, client := startControlled(t, "", controlledReceiver("rbkit", fmt.Sprintf("service_name: shop, servers: [{publish: %q, request: %q}]", s.publish, s.request)))
+	var id string
+	testbed.Eventually(t, "the server is connected", func() (bool, string) {
+		a := awaitAgents(t, client, 1)[0]
+		id = a.ID
+		return a.State != "disconnected", a.State
+	})
+	agent, err := client.Agent(t.Context(), id)
+	require.NoError(t, err)
+	require.Len(t, agent.Descriptions, 9)
+	for _, command := range agent.Commands {
+		output, code := agentctl(t, client, "do", id[:8], command)
+		assert.Zero(t, code, output)
+		assert.Contains(t, output, "memory profile")
+		if command != "handshake" {
+			assert.Contains(t, played.output.String(), command)
+		}
+	}
+	output, code := agentctl(t, client, "do", id, "reboot")
+	assert.Equal(t, 2, code, output)
+	c.Stop(t)
+	records := ordersLogged(t, c)
+	require.Len(t, records, 10)
+	for i, r := range records {
+		assert.Equal(t, "shop", r.service)
+		assert.Contains(t, r.by, "127.0.0.1:")
+		if i < 9 {
+			assert.Equal(t, agent.Commands[i]+" done", r.command+" "+r.result)
+		}
+	}
+	assert.Equal(t, "unknown_command", records[9].result)
+}
+
+// A thousand programs are listed, and each can be told something.
+func TestAThousandAgentsAreShownAndTold(t *testing.T) {
+	const loggers = 5
+	endpoint := testbed.Address(t)
+	c, client := startControlled(t, "", controlledReceiver("lttng_jul", fmt.Sprintf("endpoint: %q, port_files: [], list_interval: 1h", endpoint)))
+	agents := playAgents(t, endpoint, manyAgents, loggers)
+	shown := awaitAgents(t, client, manyAgents)
+	for _, a := range shown[:50] {
+		answer, err := client.Order(t.Context(), a.ID, api.Order{Command: "list"})
+		require.NoError(t, err)
+		assert.Len(t, answer.Items, loggers)
+		_, err = client.Order(t.Context(), a.ID, api.Order{Command: "enable", Arguments: map[string]any{"logger": "*", "level": "INFO"}})
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 50, agents.enabled())
+	output, code := agentctl(t, client, "list", "--tracer", "lttng_jul")
+	assert.Zero(t, code)
+	assert.Len(t, strings.Split(strings.TrimSpace(output), "\n"), manyAgents+1)
+	_, err := client.Order(t.Context(), shown[0].ID, api.Order{Command: "disable", Arguments: map[string]any{"logger": "*"}})
+	require.NoError(t, err)
+	assert.Equal(t, 49, agents.enabled())
+	c.Stop(t)
+	assert.Zero(t, agents.enabled(), "agents are left as they were")
+	assert.Len(t, ordersLogged(t, c), 101)
+}
+
+// In a browser somebody sees the agents, suspends one and lets it go on; a page of another
+// site can't.
+func TestAnAgentIsSteeredInABrowser(t *testing.T) {
+	b := browser.Start(t)
+	endpoint := testbed.Address(t)
+	const evil = `<img src=x onerror=document.title=1>`
+	c, client := startControlled(t, "", controlledPipeline(endpoint, fmt.Sprintf("service_name: %q, agent: {heartbeat_interval: 100ms}", evil), "", "nop: {}"))
+	program, err := load.New(load.Options{Rate: 10_000})
+	require.NoError(t, err)
+	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience}, program)
+	results := make(chan bytefrogagent.Result, 1)
+	go func() { results <- agent.Run(t.Context()) }()
+	id := awaitAgents(t, client, 1)[0].ID
+	site := client.Endpoint
+
+	b.Do(t, chromedp.Navigate(site))
+	page := textOf(t, b, "body")
+	for _, want := range []string{id, "bytefrog", evil} {
+		assert.Contains(t, page, want)
+	}
+	b.Screenshot(t, "agents")
+	b.Leave(t, click("button", "suspend"))
+	assert.Equal(t, "tracing is suspended", textOf(t, b, "#message"))
+	follow(t, b, "The agent")
+	assert.Equal(t, "suspended", textOf(t, b, "#state"))
+	assert.True(t, evaluate[bool](t, b, `Array.from(document.querySelectorAll("button[disabled]")).map(e => e.value).join() == "pause,stop"`))
+	b.Screenshot(t, "agent")
+	b.Leave(t, click("button", "unsuspend"))
+	assert.Equal(t, "tracing goes on", textOf(t, b, "#message"))
+	assert.Empty(t, b.Errors())
+	assertAllFrom(t, site, b.Requests())
+
+	// The same form, and a script, on a page of another site.
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<form method=post action="%s/agents/%s/commands"><button name=command value=suspend>win</button></form><p id=done></p>
+<script>fetch(%q, {method: "POST", mode: "no-cors", body: "command=suspend", headers: {"Content-Type": "application/x-www-form-urlencoded"}}).finally(() => { done.textContent = "tried" })</script>`,
+			site, id, site+"/agents/"+id+"/commands")
+	}))
+	defer other.Close()
+	b.Do(t, chromedp.Navigate(strings.Replace(other.URL, "127.0.0.1", "localhost", 1)))
+	awaitScript(t, b, "the script has tried", `document.querySelector("#done").textContent == "tried"`)
+	b.Leave(t, click("button", "win"))
+	assert.Contains(t, textOf(t, b, "body"), "another site")
+	shown, err := client.Agent(t.Context(), id)
+	require.NoError(t, err)
+	assert.Equal(t, "tracing", shown.State)
+	assert.EqualValues(t, 2, c.Metric(t, "otelcol_extension_agent_control_commands"))
+	agent.Stop()
+	await(t, results)
+	c.Stop(t)
 }

@@ -8,6 +8,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
 // Agent is one that a receiver has. Its methods are for several goroutines, and none
@@ -84,6 +86,14 @@ type Answer struct {
 
 // Detail is a value with a name.
 type Detail struct{ Name, Value string }
+
+// TextOf is the value of an attribute as text; empty: there is none.
+func TextOf(attributes pcommon.Map, key string) string {
+	if v, ok := attributes.Get(key); ok {
+		return v.AsString()
+	}
+	return ""
+}
 
 // NewID makes an ID of 16 hexadecimal digits: always the same of the same words, which
 // are the receiver's ID and what tells the agent from others of the receiver.

@@ -49,13 +49,12 @@ func (s *steered) ID() string { return s.id }
 // Snapshot is what is known of the agent.
 func (s *steered) Snapshot() agentcontrol.Snapshot {
 	state := s.run.state()
-	service, _ := state.resource.Attributes().Get(attributeServiceName)
 	var breaks uint64
 	for _, n := range state.breaks {
 		breaks += n
 	}
 	return agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.receiver, Service: service.AsString(), Address: state.peer,
+		Tracer: metadata.Type.String(), Receiver: s.env.receiver, Service: agentcontrol.TextOf(state.resource.Attributes(), attributeServiceName), Address: state.peer,
 		State: s.word(), Since: state.opened, LastSeen: s.lastHeard(), Commands: commands,
 		Counters: []agentcontrol.Counter{
 			{Name: "events", Unit: "{event}", Value: int64(state.events)},

@@ -55,8 +55,8 @@ func (a *agent) show() {
 	if len(a.env.agents) == 0 || a.unshow != nil || a.origin == nil {
 		return
 	}
-	instance, _ := a.origin.resource.Attributes().Get(attributeServiceInstanceID)
-	id := agentcontrol.NewID(a.env.id, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance.AsString())
+	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
+	id := agentcontrol.NewID(a.env.id, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
 	a.unshow = a.env.agents.Register(&steered{agent: a, id: id})
 }
 
@@ -74,12 +74,10 @@ func (s *steered) ID() string { return s.id }
 // Snapshot is what is known of the agent. Its origin doesn't change once it is shown.
 func (s *steered) Snapshot() agentcontrol.Snapshot {
 	attributes := s.origin.resource.Attributes()
-	service, _ := attributes.Get(attributeServiceName)
-	name, _ := attributes.Get(attributeExecutableName)
 	return agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: service.AsString(),
+		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: agentcontrol.TextOf(attributes, attributeServiceName),
 		Address: s.conversation.conn.RemoteAddr().String(),
-		Process: agentcontrol.Process{PID: uint64(s.pid), Name: name.AsString()},
+		Process: agentcontrol.Process{PID: uint64(s.pid), Name: agentcontrol.TextOf(attributes, attributeExecutableName)},
 		State:   "registered (" + s.who.Domain.String() + ")",
 		Since:   s.registered, LastSeen: time.Unix(0, s.heard.Load()), Commands: steering,
 		Counters: []agentcontrol.Counter{{Name: "loggers", Unit: "{logger}", Value: s.loggers.Load()}},

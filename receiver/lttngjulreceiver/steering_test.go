@@ -157,6 +157,17 @@ func TestAnAgentThatIsSilentInTheMiddleOfAnOrder(t *testing.T) {
 	expectReason(t, beginOrder(t.Context(), a, "list", nil), agentcontrol.NoAnswer)
 }
 
+func TestAnAgentOfWhoseProcessNothingIsKnownIsShown(t *testing.T) {
+	b := steerableBed(t)
+	played := b.connect()
+	played.send(lttngagent.NewRegistration(lttngagent.Log4j, 1<<22+1).AppendTo(nil))
+	played.expect(lttngagent.RegistrationDone{})
+	b.await("an agent to be shown", func() bool { return len(b.host.(*agentcontroltest.Directory).Agents()) == 1 })
+	now := b.host.(*agentcontroltest.Directory).Agents()[0].Snapshot()
+	assert.Equal(t, "unknown_service:java", now.Service)
+	assert.Equal(t, agentcontrol.Process{PID: 1<<22 + 1}, now.Process)
+}
+
 func TestWhatIsKnownOfAnLTTngAgentIsShown(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.Python, "root")

@@ -71,9 +71,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	}
 	if p := s.process; p != nil {
 		now.Since = p.origin.begun
-		if service, ok := p.origin.resource.Attributes().Get(attributeServiceName); ok {
-			now.Service = service.AsString()
-		}
+		now.Service = agentcontrol.TextOf(p.origin.resource.Attributes(), attributeServiceName)
 		now.Counters = []agentcontrol.Counter{
 			{Name: "messages", Unit: "{message}", Value: p.messages},
 			{Name: "bytes", Unit: "By", Value: p.bytes},

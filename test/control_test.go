@@ -24,8 +24,10 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 	"github.com/callbraid/callbraid/internal/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/bytefrogagent/load"
+	protocol "github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/test/testbed"
 	"github.com/callbraid/callbraid/test/testbed/browser"
+	"github.com/callbraid/callbraid/test/testbed/lttng"
 )
 
 // withControl adds the extension to a configuration.
@@ -369,4 +371,50 @@ func TestAnAgentIsSteeredInABrowser(t *testing.T) {
 	agent.Stop()
 	await(t, results)
 	c.Stop(t)
+}
+
+// Real agents of LTTng, in Java and in Python.
+func TestRealLTTngAgentsAreTold(t *testing.T) {
+	lttng.RequireAgents(t)
+	for _, domain := range []string{"jul", "python"} {
+		t.Run(domain, func(t *testing.T) {
+			home := lttng.NewHome(t)
+			c, client := startControlled(t, "", controlledReceiver("lttng_jul",
+				fmt.Sprintf("endpoint: %q, port_files: [%q], list_interval: 1h", testbed.Address(t), home.SystemPortFile())))
+			p := launchLoggers(t, home, domain)
+			p.Ready(t)
+			const logger = "com.example.one"
+			require.Equal(t, "attached", p.Ask(t, "attach "+logger))
+			a := awaitAgents(t, client, 1)[0]
+			assert.EqualValues(t, p.PID, a.Process.PID)
+			order := func(command string, arguments map[string]any) api.Answer {
+				answer, err := client.Order(t.Context(), a.ID, api.Order{Command: command, Arguments: arguments})
+				require.NoError(t, err)
+				return answer
+			}
+			assert.Contains(t, order("list", nil).Items, logger)
+			assert.False(t, traced(t, p, logger))
+			order("enable", map[string]any{"logger": "com.example.*"})
+			assert.True(t, traced(t, p, logger))
+			order("disable", map[string]any{"logger": "com.example.*"})
+			assert.False(t, traced(t, p, logger))
+			order("enable", map[string]any{"logger": "com.example.*"})
+			c.Stop(t)
+			assert.False(t, traced(t, p, logger), "it is left as it was")
+			p.End(t)
+		})
+	}
+}
+
+// An Rbkit server with libzmq's own sockets.
+func TestAnRbkitServerWithLibzmqIsTold(t *testing.T) {
+	s := newRbkitServer(t)
+	played := s.start(t, openRbkit(t, "released-30s"))
+	_, client := startControlled(t, "", controlledReceiver("rbkit", fmt.Sprintf("servers: [{publish: %q, request: %q}]", s.publish, s.request)))
+	id := awaitAgents(t, client, 1)[0].ID
+	for _, command := range []string{"start_cpu_profiling", "stop_cpu_profiling", "start_memory_profile", "stop_memory_profile", "use_cpu_time",
+		"use_wall_time", "trigger_gc", "objectspace_snapshot", "handshake"} {
+		mustOrder(t, client, id, command)
+		assert.Contains(t, played.Commands(), protocol.Command(command))
+	}
 }

@@ -4,7 +4,6 @@
 package agentcontrolextension
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -384,12 +383,8 @@ func TestAThousandAgentsAreListedWhileTheyComeAndGoAndAreTold(t *testing.T) {
 	assert.Contains(t, b.get("/?page=5"), "801 to 1000 of 1000")
 }
 
-func TestAClientThatNeverReadsHoldsNobodyUp(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.CommandTimeout = time.Millisecond
-		c.WriteTimeout = 5 * time.Second
-		c.Limits.MaxRequests = 1
-	})
+func TestAClientThatNeverReadsHoldsNoAgentUp(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxRequests = 1 })
 	for i := range 3000 {
 		f := newFake(fmt.Sprint(i))
 		f.snapshot.Service, f.snapshot.State = strings.Repeat("x", maxText), strings.Repeat("y", maxText)
@@ -401,21 +396,22 @@ func TestAClientThatNeverReadsHoldsNobodyUp(t *testing.T) {
 	require.NoError(t, conn.(*net.TCPConn).SetReadBuffer(4096))
 	_, err = fmt.Fprintf(conn, "GET /v1/agents HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	require.NoError(t, err)
-	_, err = bufio.NewReader(conn).ReadByte()
-	require.NoError(t, err)
+	// The only place for requests is taken, until write_timeout is over or it is gone.
+	look := func(want int) func() bool {
+		return func() bool {
+			response, _ := b.do(b.request(http.MethodGet, "/v1/agents/"+newFake("0").id, "", ""))
+			return response.StatusCode == want
+		}
+	}
+	b.await("requests to be turned away", look(http.StatusServiceUnavailable))
+	assert.NotZero(t, b.counter("otelcol_extension_agent_control_requests_busy"))
 	// Agents and commands are none of its business.
 	b.extension.Register(newFake("more"))()
 	status, _, _ := b.order(newFake("0").id, `{"command":"suspend"}`)
 	assert.Equal(t, http.StatusOK, status)
-	// The only place for requests is taken until write_timeout is over.
-	busy := false
-	b.await("room for another request", func() bool {
-		response, _ := b.do(b.request(http.MethodGet, "/v1/agents/"+newFake("0").id, "", ""))
-		busy = busy || response.StatusCode == http.StatusServiceUnavailable
-		return response.StatusCode == http.StatusOK
-	})
-	assert.True(t, busy)
-	assert.NotZero(t, b.counter("otelcol_extension_agent_control_requests_busy"))
+	require.NoError(t, conn.Close())
+	b.await("room for another request", look(http.StatusOK))
+	assert.Equal(t, b.extension.config.WriteTimeout, b.extension.server.WriteTimeout)
 }
 
 func TestAnEndpointInUseIsAnError(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// Agent is one that a receiver has. Its methods are for several goroutines, and none
-// but Do waits for anything.
+// Agent is one that a receiver has. Its methods are for several goroutines. Do waits for
+// the agent, and Told for the pipeline for as long as the receiver does for others' records.
 type Agent interface {
 	// ID tells the agent from all others of the collector: see [NewID].
 	ID() string

@@ -140,21 +140,32 @@ func (s *steered) carryOut(ctx context.Context, command rbkit.Command) (agentcon
 	if command == rbkit.Handshake {
 		return agentcontrol.Answer{Message: "the server answers", Details: details(&h)}, nil
 	}
-	c.wanted.say(command)
+	// Said before: the receiver would else switch it back in between.
+	takeBack := c.wanted.say(command)
 	if is, switches := isSo(command, &h); is && switches {
 		return agentcontrol.Answer{Message: "that was so already", Details: details(&h)}, nil
 	}
-	c.switched.note(command)
-	if err := c.tell(ctx, command); err != nil {
-		return agentcontrol.Answer{}, s.failed(ctx, err)
-	}
-	if h, err = s.greet(ctx); err != nil {
+	if h, err = s.tell(ctx, command); err != nil {
+		takeBack()
 		return agentcontrol.Answer{}, err
 	}
-	if is, _ := isSo(command, &h); !is {
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "the server said ok to %s, and its state is what it was", command)
-	}
 	return agentcontrol.Answer{Message: "the server has done it", Details: details(&h)}, nil
+}
+
+// tell tells the server a command, and gives the state that it says it has then.
+func (s *steered) tell(ctx context.Context, command rbkit.Command) (rbkit.HandshakeReply, error) {
+	s.control.switched.note(command)
+	if err := s.control.tell(ctx, command); err != nil {
+		return rbkit.HandshakeReply{}, s.failed(ctx, err)
+	}
+	h, err := s.greet(ctx)
+	if err != nil {
+		return h, err
+	}
+	if is, _ := isSo(command, &h); !is {
+		return h, agentcontrol.Errorf(agentcontrol.Refused, "the server said ok to %s, and its state is what it was", command)
+	}
+	return h, nil
 }
 
 // greet asks the server for its state, and remembers it.

@@ -100,6 +100,8 @@ func TestAServerThatSaysOKAndDoesNothingRefuses(t *testing.T) {
 	b := newBed(t, following(server), steerable)
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
 	assert.Equal(t, agentcontrol.Refused, agentcontrol.ReasonOf(err), "%v", err)
+	wanted, _ := b.receiver.servers[0].control.wanted.now()
+	assert.Equal(t, switches{}, wanted, "it is not told again by the receiver")
 }
 
 func TestAServerThatDoesNotAnswerInTimeIsGivenUp(t *testing.T) {

@@ -28,10 +28,17 @@ func (w *wanted) now() (switches, Clock) {
 	return w.switches, w.clock
 }
 
-// say is told that somebody has the server told a command.
-func (w *wanted) say(command rbkit.Command) {
+// say is told that somebody has the server told a command. It gives what takes that back,
+// if nothing comes of it.
+func (w *wanted) say(command rbkit.Command) (takeBack func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	switches, clock := w.switches, w.clock
+	takeBack = func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.switches, w.clock = switches, clock
+	}
 	switch command {
 	case rbkit.StartMemoryProfile:
 		w.switches.tracing = true
@@ -46,4 +53,5 @@ func (w *wanted) say(command rbkit.Command) {
 	case rbkit.UseCPUTime:
 		w.clock = ClockCPU
 	}
+	return takeBack
 }

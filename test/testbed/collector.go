@@ -54,6 +54,10 @@ func Binary(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_COLLECTO
 // AgentSim is the simulator's binary, as Binary is the distribution's.
 func AgentSim(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTSIM") }
 
+// AgentCtl is the binary of the command line that steers agents, as Binary is the
+// distribution's.
+func AgentCtl(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTCTL") }
+
 func fromEnvironment(t testing.TB, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)

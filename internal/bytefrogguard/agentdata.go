@@ -41,6 +41,7 @@ func (s *session) serve(conn net.Conn, rest []byte) error {
 	}
 	f := &inflow{session: s, conn: conn, i: i, offset: 2, chunk: s.guard.chunks.take(len(rest))}
 	f.chunk.add(rest)
+	f.open()
 	// Before anything is waited for: the agent waits in front of its program's main.
 	err = writeMessage(conn, bytefrog.DataHelloReply{})
 	s.isReady()
@@ -49,6 +50,15 @@ func (s *session) serve(conn net.Conn, rest []byte) error {
 	}
 	f.ended(err)
 	return nil
+}
+
+// open has the connection's way to the collector opened.
+func (f *inflow) open() {
+	f.session.passing.RLock()
+	defer f.session.passing.RUnlock()
+	if l := f.session.link; l != nil {
+		f.outletOf(l)
+	}
 }
 
 // isReady says that the first data connection has come: now the agent takes orders.

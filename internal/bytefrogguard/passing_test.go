@@ -46,7 +46,7 @@ func TestTheReceiverSeesNoDifferenceBetweenAnAgentAndOneBehindAGuard(t *testing.
 			behind := newCollector(t, testbed.Address(t), oneConnection)
 			b := newBed(t, []string{behind.address})
 			got := replayed(t, behind, b.address, name)
-			require.Len(t, got.events, len(want.events))
+			require.Equal(t, len(want.events), len(got.events))
 			for number, e := range want.events {
 				require.Equal(t, e, got.events[number], number)
 				require.Equal(t, want.times[number]-want.times[0], got.times[number]-got.times[0], "time of %d", number)

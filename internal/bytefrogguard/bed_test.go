@@ -22,7 +22,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
-	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
@@ -32,8 +31,6 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what has to come, on however busy a machine.
 const patience = time.Minute

@@ -14,8 +14,8 @@ type Counts struct {
 	// Dropped those that came while there was none, or from before its run; Bytes what
 	// came on data connections.
 	Passed, Dropped, Bytes atomic.Uint64
-	// LostBytes waited for a collector that was lost.
-	LostBytes atomic.Uint64
+	// LostBytes waited for a collector that was lost. Forgotten are names that had to go.
+	LostBytes, Forgotten atomic.Uint64
 	// Suspensions is how often agents were told to suspend.
 	Suspensions atomic.Uint64
 	// Stalls is how often a collector took too little, so that the agent was told, Runs how many runs were
@@ -31,9 +31,8 @@ type State struct {
 	// suspended until it has taken what waits.
 	Agents, Connected, Stalled int
 	// Waiting is how many bytes wait for collectors; Names how many are remembered of
-	// names, of which Forgotten had to go.
+	// names.
 	Waiting, Names int
-	Forgotten      uint64
 }
 
 // Counts are the guard's.
@@ -44,9 +43,7 @@ func (g *Guard) State() State {
 	var state State
 	for _, s := range g.sessions() {
 		state.Agents++
-		bytes, forgotten := s.names.size()
-		state.Names += bytes
-		state.Forgotten += forgotten
+		state.Names += s.names.size()
 		if l := s.current(); l != nil {
 			state.Connected++
 			state.Waiting += int(l.waiting.Load())

@@ -24,9 +24,9 @@ type names struct {
 	known map[named]string
 	order []named
 	head  int
-	// bytes is what known holds, forgotten how many names had to go.
-	bytes     int
-	forgotten uint64
+	// bytes is what known holds. forgot is called for each name that has to go.
+	bytes  int
+	forgot func()
 	// since says from which time on a thread has its name, in milliseconds of the
 	// agent's clock, and elapsed where that is.
 	since   map[uint16]uint64
@@ -42,8 +42,8 @@ type named struct {
 // nameBytes is what a name costs beside its message, roughly.
 const nameBytes = 96
 
-func newNames(limit int, elapsed func() uint64) *names {
-	return &names{limit: limit, known: map[named]string{}, since: map[uint16]uint64{}, elapsed: elapsed}
+func newNames(limit int, elapsed func() uint64, forgot func()) *names {
+	return &names{forgot: forgot, limit: limit, known: map[named]string{}, since: map[uint16]uint64{}, elapsed: elapsed}
 }
 
 // remember takes a map message.
@@ -93,7 +93,7 @@ func (n *names) forgetOldest() {
 		n.head = 0
 	}
 	n.bytes -= len(n.known[oldest]) + nameBytes
-	n.forgotten++
+	n.forgot()
 	delete(n.known, oldest)
 }
 
@@ -110,9 +110,9 @@ func (n *names) each(t translation, give func(m []byte)) {
 	}
 }
 
-// size is how many bytes the names take, and how many had to be forgotten.
-func (n *names) size() (bytes int, forgotten uint64) {
+// size is how many bytes the names take.
+func (n *names) size() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.bytes, n.forgotten
+	return n.bytes
 }

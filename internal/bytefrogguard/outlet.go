@@ -31,9 +31,9 @@ type outlet struct {
 	ended chan struct{}
 }
 
-// pieceBytes is how much is written at once where much waits, so that what the collector
-// takes is seen soon.
-const pieceBytes = 16 * kib
+// pieceBytes is how much is written at once where pressureBytes wait, so that what the
+// collector takes is seen soon.
+const pieceBytes, pressureBytes = 16 * kib, 512 * kib
 
 func newOutlet(l *link, open func() (net.Conn, error)) *outlet {
 	o := &outlet{link: l, open: open, ended: make(chan struct{})}
@@ -193,7 +193,7 @@ func (o *outlet) next() *chunk {
 func (o *outlet) write(conn net.Conn, c *chunk) error {
 	for b := c.bytes(); len(b) > 0; {
 		piece := len(b)
-		if o.link.waiting.Load() > chunkBytes {
+		if o.link.waiting.Load() > pressureBytes {
 			piece = min(piece, pieceBytes)
 		}
 		n, err := conn.Write(b[:piece])

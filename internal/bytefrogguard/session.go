@@ -71,7 +71,7 @@ func newSession(g *Guard, version uint8, in *inlet) *session {
 		heard:     time.Now(),
 		heartbeat: bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing},
 	}
-	s.names = newNames(g.options.NamesMemory, s.elapsed)
+	s.names = newNames(g.options.NamesMemory, s.elapsed, func() { g.counts.Forgotten.Add(1) })
 	s.tracing.tell, s.tracing.patience, s.tracing.news = s.order, g.timing.answer, s.wake
 	return s
 }

@@ -117,40 +117,74 @@ func (w *walked) other(m []byte, n *names) {
 func walkTranslated(b []byte, next uint64, n *names, t translation) (w walked, err error) {
 	w.next = next
 	for {
-		rest := b[w.taken:]
-		size := 0
-		if len(rest) > 0 {
-			size = bytefrog.EventSize(bytefrog.MessageType(rest[0]))
+		w.translateEvents(b, t)
+		size, err := bytefrog.DataSize(b[w.taken:], bytefrog.MaxString)
+		if size == 0 || err != nil {
+			return w, err
 		}
-		if size == 0 || size > len(rest) {
-			if size, err = bytefrog.DataSize(rest, bytefrog.MaxString); size == 0 || err != nil {
-				return w, err
-			}
-		}
-		m := rest[:size]
-		w.taken += size
-		if w.translate(m, n, t) {
-			if w.kept < w.taken-size {
-				copy(b[w.kept:], m)
-			}
-			w.kept += size
-		}
+		m := b[w.taken : w.taken+size]
+		keep := w.translate(m, n, t)
+		w.pass(b, size, keep)
 	}
+}
+
+// pass goes behind a message, which is kept or taken out.
+func (w *walked) pass(b []byte, size int, keep bool) {
+	if keep {
+		if w.kept < w.taken {
+			copy(b[w.kept:], b[w.taken:w.taken+size])
+		}
+		w.kept += size
+	}
+	w.taken += size
+}
+
+// translateEvents makes the call events that come next the run's, but for the last few
+// bytes.
+func (w *walked) translateEvents(b []byte, t translation) {
+	for len(b)-w.taken >= bytefrog.MaxEventSize {
+		m := (*[bytefrog.MaxEventSize]byte)(b[w.taken:])
+		size := 0
+		switch bytefrog.MessageType(m[0]) {
+		case bytefrog.TypeMethodEntry:
+			size = bytefrog.MethodEntrySize
+		case bytefrog.TypeMethodExit:
+			size = bytefrog.MethodExitSize
+		case bytefrog.TypeException:
+			size = bytefrog.ExceptionSize
+		case bytefrog.TypeExceptionBubble:
+			size = bytefrog.ExceptionBubbleSize
+		}
+		if size == 0 {
+			return
+		}
+		keep := w.translateNumbered(m[:], t)
+		w.pass(b, size, keep)
+	}
+}
+
+// translateNumbered makes the number and the time of a call event or marker the run's, and
+// reports whether it is for the run.
+func (w *walked) translateNumbered(m []byte, t translation) bool {
+	// What stands in all of them, so that one comparison is enough.
+	_ = m[sequenceOffset+3]
+	number := unwrap(w.next, binary.BigEndian.Uint32(m[sequenceOffset:]))
+	w.next = max(w.next, number+1)
+	w.events++
+	if number < t.since {
+		w.dropped++
+		return false
+	}
+	binary.BigEndian.PutUint32(m[sequenceOffset:], uint32(number-t.since))
+	binary.BigEndian.PutUint32(m[timeOffset:], t.time(binary.BigEndian.Uint32(m[timeOffset:])))
+	return true
 }
 
 // translate makes one message the run's, and reports whether it is for the run.
 func (w *walked) translate(m []byte, n *names, t translation) bool {
 	switch kind := bytefrog.MessageType(m[0]); {
 	case kind.IsEvent(), kind == bytefrog.TypeMarker:
-		number := unwrap(w.next, binary.BigEndian.Uint32(m[sequenceOffset:]))
-		w.next = max(w.next, number+1)
-		w.events++
-		if number < t.since {
-			w.dropped++
-			return false
-		}
-		binary.BigEndian.PutUint32(m[sequenceOffset:], t.number(number))
-		binary.BigEndian.PutUint32(m[timeOffset:], t.time(binary.BigEndian.Uint32(m[timeOffset:])))
+		return w.translateNumbered(m, t)
 	case kind == bytefrog.TypeError:
 		w.reported = true
 	default:

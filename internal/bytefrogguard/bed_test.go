@@ -361,6 +361,13 @@ func (p *counting) Run(t *bytefrogagent.Tracer) error {
 	return nil
 }
 
+// said are its breaks.
+func (p *counting) said() []uint32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.breaks)
+}
+
 // fill sends a buffer of events.
 func (p *counting) fill(t *bytefrogagent.Tracer) error {
 	begin := time.Now()

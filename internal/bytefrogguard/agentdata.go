@@ -107,8 +107,10 @@ func (f *inflow) pass() error {
 	}
 	l := outlet.link
 	s.bound(l)
-	o := &s.guard.options
-	if !outlet.awaitRoom(o.Queue, o.MaxWait) && (time.Since(l.lastProgress()) >= o.Patience || l.waiting.Load() >= int64(o.Memory/4)) {
+	if !outlet.awaitRoom(s.guard.options.MaxWait) {
+		l.openFloodgates()
+	}
+	if l.waiting.Load() >= l.flood {
 		s.stall(l)
 	}
 	return nil

@@ -171,6 +171,7 @@ func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiv
 	config := factory.CreateDefaultConfig().(*bytefrogreceiver.Config)
 	config.Endpoint = address
 	config.Agent.HeartbeatInterval = 50 * time.Millisecond
+	config.NameWait = 4 * time.Second
 	for _, f := range change {
 		f(config)
 	}
@@ -180,6 +181,20 @@ func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiv
 	c.receiver = r
 	t.Cleanup(c.stop)
 	return c
+}
+
+// awaitEnds waits until so many runs have ended, and all that was sent has come.
+func (c *collector) awaitEnds(n int) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		ended := 0
+		for _, r := range c.runs() {
+			if r.ended {
+				ended++
+			}
+		}
+		return ended >= n
+	}, patience, 100*time.Millisecond, "waited for the end of %d runs", n)
 }
 
 func (c *collector) stop() {
@@ -327,6 +342,14 @@ type counting struct {
 
 const methods = 997 // a prime: method and line together are unique for 32 million events
 
+// methodNames are the names of its methods.
+var methodNames = func() (names [methods]string) {
+	for i := range names {
+		names[i] = fmt.Sprintf("demo.M.m%d", i)
+	}
+	return names
+}()
+
 func (p *counting) event() bytefrog.Event {
 	n := p.next
 	return bytefrog.Event{Type: bytefrog.TypeMethodExit, Sequence: n, Method: n % methods, Line: uint16(n & 0x7fff)}
@@ -336,7 +359,7 @@ func (p *counting) event() bytefrog.Event {
 func (p *counting) check(base, number uint64, e event) error {
 	n := base + number
 	want := event{
-		kind: callevent.KindExit, function: fmt.Sprintf("demo.M.m%d", n%methods), thread: "main", line: uint32(n & 0x7fff),
+		kind: callevent.KindExit, function: methodNames[n%methods], thread: "main", line: uint32(n & 0x7fff),
 	}
 	if e != want {
 		return fmt.Errorf("number %d of the run from %d: expected %+v, got %+v", number, base, want, e)

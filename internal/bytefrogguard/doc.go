@@ -31,9 +31,8 @@
 //	waiting for start   started by the guard      waits for start           -                      -
 //	started, not ready  waits for the first data  waits likewise            orders are kept until  -
 //	                    connection                                          it is ready
-//	tracing             told to suspend at once   told to suspend           passes on; nothing     told to suspend; all
-//	                                                                        taken for Patience:    that comes waits here
-//	                                                                        held
+//	tracing             told to suspend at once   told to suspend           passes on; too much    told to suspend; all
+//	                                                                        waits: held            that comes waits here
 //	suspending          what comes is dropped,    waits for its answer      as the collector has   all that comes waits;
 //	                    its answer is awaited     before a run begins       ordered                the break is passed on
 //	suspended           tries, with back-off      the run begins: names,    as the collector has   all taken: told to go
@@ -52,18 +51,22 @@
 //
 // Ordinary back-pressure of a collector is passed on as it is: when Queue bytes wait for a
 // connection the agent's is not read, its buffers fill, and its program goes as fast as the
-// collector takes. But never longer than MaxWait on end: then a chunk is read all the same,
-// so that a thread which waits for a buffer gets one. So a program is slow while the
-// collector doesn't get round to reading, as in a collection of garbage, but never stands.
+// collector takes.
 //
-// Only when a collector takes nothing at all, on any of its connections, for Patience, or
-// so little that a quarter of Memory waits, the agent is told to suspend. From then on
-// everything is read at once, and waits here: what an agent has collected is bounded by its
-// own buffers, so it fits into the rest of Memory. When the collector has taken all, the
-// agent may go on: nothing was lost but what happened meanwhile, and that is the agent's
-// own data break. A collector to which this happens again and again is waited for longer
-// each time (Retry), so that it gets some work done in between. One that takes nothing
-// while nothing is to be taken is not noticed, and does no harm.
+// When a collector takes nothing at all, on any of its connections, for MaxWait, while the
+// agent's is not read, the agent is read on all the same, into memory, until the collector
+// has caught up. So a collector that stands for a moment, as in a collection of garbage or
+// because its own exporter does, is not felt for longer than MaxWait; what happens
+// meanwhile is not lost, and nobody is suspended. That is for collectors which are faster
+// than the program on the average.
+//
+// When a quarter of Memory waits, the agent is told to suspend. From then on it has no
+// more than what it had collected, which is bounded by its own buffers and the system's, so
+// it fits into the rest. When the collector has taken all, the agent may go on: nothing was
+// lost but what happened meanwhile, and that is the agent's own data break. A collector to
+// which this happens again and again is waited for longer each time (Retry), so that it
+// gets some work done in between. One that takes nothing while nothing is to be taken is
+// not noticed, and does no harm.
 //
 // # A new run
 //

@@ -226,10 +226,10 @@ func (s *session) stall(l *link) {
 	if s.link != l || l.isLost() || !l.held.CompareAndSwap(false, true) {
 		return
 	}
-	l.release(true)
+	l.wakeAll()
 	s.guard.counts.Stalls.Add(1)
 	s.tracing.want(wantedForStall)
-	s.logger.Warn("The collector takes nothing, or too little: the agent is suspended until all that waits was taken",
+	s.logger.Warn("The collector takes too little: the agent is suspended until all that waits was taken",
 		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()))
 	s.wake()
 }
@@ -254,7 +254,6 @@ func (k *keeper) mayGoOn(l *link, now time.Time) {
 		return
 	}
 	k.resumed, k.resumeAt = now, time.Time{}
-	l.release(false)
 	l.held.Store(false)
 	s.logger.Info("The collector has taken all: the agent may go on", zap.String("collector", l.address))
 	s.tracing.unwant(wantedForStall | wantedForAbsence)
@@ -338,7 +337,6 @@ func (k *keeper) goOn(l *link) {
 	at, broken, _ := s.tracing.quiet()
 	l.begin(s.obey)
 	l.held.Store(true)
-	l.unbounded.Store(true)
 	s.passing.Lock()
 	if !broken {
 		at = s.next.Load()

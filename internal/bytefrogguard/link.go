@@ -46,8 +46,12 @@ type link struct {
 	unopened  atomic.Int32
 	lostBytes atomic.Int64
 	wakeUp    func()
-	// unbounded says that nobody is to wait for the collector.
-	unbounded atomic.Bool
+	// queue is how much may wait for a data connection before the agent's is not read,
+	// and flood at how much the agent has to be suspended.
+	queue, flood int64
+	// flooding says that the agent is read on all the same, because the collector took
+	// nothing for too long, until it has caught up.
+	flooding atomic.Bool
 	// held says that the agent is suspended until all that waits was taken.
 	held atomic.Bool
 	// progress is when the collector took something last, as time since made.
@@ -177,6 +181,7 @@ func (l *link) configure(conn net.Conn) error {
 		return fmt.Errorf("expected a configuration with 1 to %d data connections, got %d", maxDataConnections, n)
 	}
 	l.data = make([]*outlet, l.configuration.DataConnections)
+	l.queue = min(l.queue, l.flood/2/int64(len(l.data)))
 	return nil
 }
 
@@ -316,7 +321,6 @@ func (l *link) watch(in *inlet) {
 func (l *link) lose(why loss) {
 	l.losing.Do(func() {
 		l.loss = why
-		l.unbounded.Store(true)
 		close(l.lost)
 		l.cancel()
 		l.wakeUp()
@@ -352,9 +356,14 @@ func (l *link) outlets() []*outlet {
 	return all
 }
 
-// release has nobody wait for the collector, or lets them again.
-func (l *link) release(unbounded bool) {
-	l.unbounded.Store(unbounded)
+// openFloodgates has the agent read on though the collector takes nothing.
+func (l *link) openFloodgates() {
+	l.flooding.Store(true)
+	l.wakeAll()
+}
+
+// wakeAll has those look who wait for room.
+func (l *link) wakeAll() {
 	for _, o := range l.outlets() {
 		o.wake()
 	}

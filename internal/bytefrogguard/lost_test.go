@@ -71,7 +71,7 @@ func TestACollectorThatIsRestartedLosesNothing(t *testing.T) {
 	a.Stop()
 	result := ended(t, results)
 	require.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
-	b.await("the session's end", func() bool { return b.guard.State().Agents == 0 })
+	second.awaitEnds(1)
 	second.stop()
 	require.Equal(t, []uint64{0}, p.checkRuns(t, first.runs()))
 	require.Len(t, p.breaks, 1)
@@ -91,7 +91,7 @@ func TestTheProgramRunsOnWhenTheGuardEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCollector(t, testbed.Address(t))
-			b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Queue = chunkBytes })
+			b := newBed(t, []string{c.address}, narrow)
 			_, results := b.start(t.Context(), &counting{})
 			b.await("events", func() bool { return c.number() > 1000 })
 			before(b, c)

@@ -26,14 +26,12 @@ type Options struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 
 	// Queue is how many bytes wait for a data connection of the collector before the agent
-	// feels that it is slow.
+	// feels that it is slow: its connection is not read. An eighth of Memory is the most
+	// for all together.
 	Queue int
-	// MaxWait is how long a connection of an agent is not read at a time because more than
-	// that waits. Then some more is read.
+	// MaxWait is how long that may be so while the collector takes nothing at all. Then the
+	// agent is read on until the collector has caught up, or a quarter of Memory waits.
 	MaxWait time.Duration
-	// Patience is how long the collector may take nothing at all, on any connection, while
-	// that is so; then the agent is told to suspend, and is read on.
-	Patience time.Duration
 	// Memory is how many bytes of an agent may wait for a collector that takes nothing: at
 	// a quarter of it the agent is told to suspend, and what it had collected till then has
 	// to fit into the rest.
@@ -76,7 +74,6 @@ func DefaultOptions() Options {
 	return Options{
 		Queue:            mib,
 		MaxWait:          50 * time.Millisecond,
-		Patience:         500 * time.Millisecond,
 		Memory:           64 * mib,
 		NamesMemory:      16 * mib,
 		Silence:          30 * time.Second,
@@ -102,7 +99,6 @@ func (o Options) Validate() error {
 	}
 	for _, bounds := range []error{
 		setting.Within("max-wait", o.MaxWait, time.Millisecond, time.Hour),
-		setting.Within("patience", o.Patience, o.MaxWait, day),
 		setting.Between("queue", o.Queue, chunkBytes, 1024*mib),
 		setting.Between("memory", o.Memory, mib, 1024*mib),
 		setting.Between("names-memory", o.NamesMemory, 0, o.Memory/2),

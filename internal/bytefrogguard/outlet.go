@@ -77,30 +77,30 @@ func (o *outlet) send(b []byte) {
 	o.link.chunks.put(o.put(c))
 }
 
-// awaitRoom waits until no more than so many bytes wait, nobody is to wait for the
-// collector, or the time is over: then it reports false.
-func (o *outlet) awaitRoom(most int, patience time.Duration) bool {
+// awaitRoom waits until no more waits than may, or nobody is to wait for the collector. It
+// reports false when the collector has taken nothing at all for the time patience.
+func (o *outlet) awaitRoom(patience time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.hasRoom(most) {
-		return true
-	}
-	late := false
-	timer := time.AfterFunc(patience, func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		late = true
-		o.changed.Broadcast()
-	})
-	defer timer.Stop()
-	for !o.hasRoom(most) && !late {
+	from := time.Now()
+	for !o.hasRoom() {
+		since := o.link.lastProgress()
+		if since.Before(from) {
+			since = from
+		}
+		left := patience - time.Since(since)
+		if left <= 0 {
+			return false
+		}
+		timer := time.AfterFunc(left, o.wake)
 		o.changed.Wait()
+		timer.Stop()
 	}
-	return !late
+	return true
 }
 
-func (o *outlet) hasRoom(most int) bool {
-	return o.waiting <= most || o.over || o.link.unbounded.Load()
+func (o *outlet) hasRoom() bool {
+	return int64(o.waiting) <= o.link.queue || o.over || o.link.flooding.Load() || o.link.held.Load()
 }
 
 // wake has those look who wait.
@@ -215,8 +215,12 @@ func (o *outlet) took(n int) {
 		return
 	}
 	o.waiting -= n
-	if o.link.waiting.Add(-int64(n)) == 0 {
+	switch left := o.link.waiting.Add(-int64(n)); {
+	case left == 0:
 		o.link.news()
+		fallthrough
+	case left <= o.link.queue:
+		o.link.flooding.Store(false)
 	}
 	o.changed.Broadcast()
 }

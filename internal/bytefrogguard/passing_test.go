@@ -27,23 +27,17 @@ func replayed(t *testing.T, c *collector, address, name string) *run {
 	a := bytefrogagent.New(bytefrogagent.Options{Endpoint: address}, replay.New(recording, replay.Options{}))
 	result := a.Run(context.Background())
 	require.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
-	require.Eventually(t, func() bool {
-		runs := c.runs()
-		for _, r := range runs {
-			return len(runs) == 1 && r.ended
-		}
-		return false
-	}, patience, 10e6)
+	c.awaitEnds(1)
 	return c.only()
 }
 
 func TestTheReceiverSeesNoDifferenceBetweenAnAgentAndOneBehindAGuard(t *testing.T) {
 	for _, name := range []string{"shop", "suspend", "startsuspended", "maven"} {
 		t.Run(name, func(t *testing.T) {
-			oneConnection := func(c *bytefrogreceiver.Config) { c.Agent.DataConnections = 3 }
-			direct := newCollector(t, testbed.Address(t), oneConnection)
+			threeConnections := func(c *bytefrogreceiver.Config) { c.Agent.DataConnections = 3 }
+			direct := newCollector(t, testbed.Address(t), threeConnections)
 			want := replayed(t, direct, direct.address, name)
-			behind := newCollector(t, testbed.Address(t), oneConnection)
+			behind := newCollector(t, testbed.Address(t), threeConnections)
 			b := newBed(t, []string{behind.address})
 			got := replayed(t, behind, b.address, name)
 			require.Equal(t, len(want.events), len(got.events))
@@ -73,7 +67,7 @@ func TestManyAgentsAtOnce(t *testing.T) {
 		result := ended(t, r)
 		assert.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
 	}
-	b.await("the sessions' end", func() bool { return b.guard.State().Agents == 0 })
+	c.awaitEnds(len(programs))
 	c.stop()
 	require.Len(t, c.runs(), len(programs))
 	programs[0].checkRuns(t, c.runs())

@@ -204,7 +204,8 @@ func (s *session) newLink(ctx context.Context, address string) *link {
 	g := s.guard
 	l := &link{
 		address: address, version: s.version, timeout: g.options.ConnectTimeout, chunks: &g.chunks,
-		dial:   func(ctx context.Context) (net.Conn, error) { return g.dial(ctx, address) },
+		dial:  func(ctx context.Context) (net.Conn, error) { return g.dial(ctx, address) },
+		queue: int64(g.options.Queue), flood: int64(g.options.Memory / 4),
 		wakeUp: s.wake, made: time.Now(), lost: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(g.ctx)

@@ -216,6 +216,9 @@ func (c *Collector) kill() {
 	<-c.exited
 }
 
+// Kill ends the collector at once, as a crash does.
+func (c *Collector) Kill() { c.kill() }
+
 // Log is what the collector has logged so far.
 func (c *Collector) Log() string { return c.log.String() }
 

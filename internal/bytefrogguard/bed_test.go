@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.uber.org/zap"
@@ -183,18 +184,38 @@ func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiv
 	return c
 }
 
-// awaitEnds waits until so many runs have ended, and all that was sent has come.
+// awaitEnds waits until so many runs have ended, and all that was sent has come. An end
+// comes in a batch without events.
 func (c *collector) awaitEnds(n int) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
-		ended := 0
-		for _, r := range c.runs() {
-			if r.ended {
-				ended++
+		ended := map[callevent.StreamID]bool{}
+		for _, traces := range c.sink.AllTraces() {
+			span := traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+			if events, _ := span.Attributes().Get(callevent.AttributeEvents); events.Int() > 0 {
+				continue
+			}
+			batch := unpack(c.t, span)
+			for _, barrier := range batch.Barriers {
+				ended[batch.Stream] = ended[batch.Stream] || barrier.Kind == callevent.BarrierEnd
 			}
 		}
-		return ended >= n
-	}, patience, 100*time.Millisecond, "waited for the end of %d runs", n)
+		count := 0
+		for _, e := range ended {
+			if e {
+				count++
+			}
+		}
+		return count >= n
+	}, patience, 20*time.Millisecond, "waited for the end of %d runs", n)
+}
+
+func unpack(t testing.TB, span ptrace.Span) callevent.Batch {
+	data, err := callevent.Data(span)
+	require.NoError(t, err)
+	var batch callevent.Batch
+	require.NoError(t, batch.Unpack(data))
+	return batch
 }
 
 func (c *collector) stop() {
@@ -227,10 +248,7 @@ func (c *collector) runs() map[callevent.StreamID]*run {
 	c.t.Helper()
 	runs := map[callevent.StreamID]*run{}
 	for _, traces := range c.sink.AllTraces() {
-		data, err := callevent.Data(traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0))
-		require.NoError(c.t, err)
-		var batch callevent.Batch
-		require.NoError(c.t, batch.Unpack(data))
+		batch := unpack(c.t, traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0))
 		r := runs[batch.Stream]
 		if r == nil {
 			r = &run{events: map[uint64]event{}, times: map[uint64]int64{}, breaks: map[callevent.Barrier]bool{}}

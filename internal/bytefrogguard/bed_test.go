@@ -90,15 +90,22 @@ type network struct {
 	changed *sync.Cond
 	// stuck says that nothing is taken.
 	stuck bool
+	// moved says where an address leads now.
+	moved map[string]string
 }
 
 func newNetwork() *network {
-	n := &network{open: map[*wire]struct{}{}}
+	n := &network{open: map[*wire]struct{}{}, moved: map[string]string{}}
 	n.changed = sync.NewCond(&n.mu)
 	return n
 }
 
 func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
+	n.mu.Lock()
+	if to, moved := n.moved[address]; moved {
+		address = to
+	}
+	n.mu.Unlock()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -118,6 +125,13 @@ func (n *network) cut() {
 		_ = w.Conn.(*net.TCPConn).SetLinger(0)
 		_ = w.Conn.Close()
 	}
+}
+
+// move has an address lead to another.
+func (n *network) move(from, to string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.moved[from] = to
 }
 
 // stick has nothing taken of what is written, or heals that.

@@ -15,7 +15,7 @@ BENCH_ONLY ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./cmd/... ./internal/bytefrogagent/... ./internal/bytefrogguard/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
 	./internal/rbkitserver/... ./internal/zmtp/... ./internal/calltree/...
 
@@ -25,13 +25,14 @@ NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./int
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim
+GUARD := $(CURDIR)/bin/bytefrog-guard
 TOOLS := $(CURDIR)/bin/tools
 DEMO_DATA := $(CURDIR)/callbraid-data/demo
 # Where tests leave what they saw in a browser.
 SCREENSHOTS := $(CURDIR)/screenshots
 
 # What the end-to-end tests and the demo are told about the binaries.
-BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM)
+BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_GUARD=$(GUARD)
 
 # The race detector needs a C compiler.
 HAVE_CC := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
@@ -62,7 +63,7 @@ run: build ## Run the collector in the foreground, waiting for real agents (CONF
 	@exec $(COLLECTOR) --config $(CONFIG)
 
 .PHONY: build
-build: $(COLLECTOR) $(AGENTSIM) ## Build bin/otelcol-callbraid and bin/agentsim
+build: $(COLLECTOR) $(AGENTSIM) $(GUARD) ## Build bin/otelcol-callbraid, bin/agentsim and bin/bytefrog-guard
 
 .PHONY: test
 test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
@@ -142,6 +143,11 @@ $(COLLECTOR): build/.generated $(SOURCES)
 $(AGENTSIM): go.mod go.sum $(SOURCES)
 	@echo "Compiling bin/$(@F)"
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/agentsim
+	@touch $@
+
+$(GUARD): go.mod go.sum $(SOURCES)
+	@echo "Compiling bin/$(@F)"
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ ./cmd/bytefrog-guard
 	@touch $@
 
 # Tools, each at the version of internal/tools/go.mod.

@@ -4,22 +4,28 @@
 package test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/bytefrogguard"
+	"github.com/callbraid/callbraid/test/reference"
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
@@ -61,10 +67,10 @@ type tidal struct {
 	longest time.Duration
 }
 
-// depth is how deep it calls, and names how many sets of functions it has.
-const depth, tideNames = 8, 256
+// depth is how deep it calls.
+const depth = 8
 
-func tideName(epoch, k int) string { return fmt.Sprintf("demo.Tide%d.f%d", epoch%tideNames, k) }
+func tideName(epoch, k int) string { return fmt.Sprintf("demo.Tide%d.f%d", epoch, k) }
 
 func (p *tidal) Run(t *bytefrogagent.Tracer) error {
 	p.begins = []uint32{0}
@@ -97,7 +103,7 @@ func (p *tidal) fill(t *bytefrogagent.Tracer) error {
 	epoch := len(p.begins) - 1
 	if p.next == p.begins[epoch] {
 		for k := range depth {
-			b.Data = bytefrog.MapMethod{Method: uint32(epoch*depth + k), Signature: fmt.Sprintf("demo/Tide%d.f%d;1;()V", epoch%tideNames, k)}.AppendTo(b.Data)
+			b.Data = bytefrog.MapMethod{Method: uint32(epoch*depth + k), Signature: fmt.Sprintf("demo/Tide%d.f%d;1;()V", epoch, k)}.AppendTo(b.Data)
 		}
 		b.Data = bytefrog.MapThreadName{Name: "tide", Time: now}.AppendTo(b.Data)
 	}
@@ -125,12 +131,14 @@ type tides struct {
 
 	mu   sync.Mutex
 	runs map[string]map[int]int
+	// callers are those of spans that came, which themselves have not: callees come first.
+	callers map[pcommon.SpanID]string
 	// wrong are spans that tell what was not so.
 	wrong differences
 }
 
 func newTides(t testing.TB, p *tidal) *tides {
-	s := &tides{t: t, program: p, runs: map[string]map[int]int{}}
+	s := &tides{t: t, program: p, runs: map[string]map[int]int{}, callers: map[pcommon.SpanID]string{}}
 	s.endpoint, _ = testbed.ServeOTLP(t, s.take)
 	return s
 }
@@ -173,11 +181,15 @@ func (s *tides) see(run string, call span) {
 	if call.threadName != "tide" {
 		s.wrong.add("run %s, span %d: thread %q", run, call.sequence, call.threadName)
 	}
+	if caller, known := s.callers[call.id]; known && caller != call.function {
+		s.wrong.add("run %s, span %d, %s: calls what %s calls", run, call.sequence, call.function, caller)
+	}
+	delete(s.callers, call.id)
+	if !call.parent.IsEmpty() {
+		s.callers[call.parent] = tideName(epoch, k-1)
+	}
 	if !call.isTruncated {
 		s.runs[run][epoch]++
-		if k > 0 && call.parent.IsEmpty() && len(call.links) == 0 {
-			s.wrong.add("run %s, span %d, %s: nobody calls it", run, call.sequence, call.function)
-		}
 	}
 }
 
@@ -315,4 +327,39 @@ func TestBehindAGuardACollectorCanBeRestarted(t *testing.T) {
 	c.Stop(t)
 	s.check(g, result)
 	assert.Zero(t, g.Counts().LostBytes.Load())
+}
+
+// The guard as users have it: a program.
+func TestTheGuardPassesACaptureOnAndEndsInOrder(t *testing.T) {
+	endpoint, listen, metrics := testbed.Address(t), testbed.Address(t), testbed.Address(t)
+	c := testbed.Start(t, collector(endpoint, "", ""))
+	command := exec.CommandContext(t.Context(), testbed.Guard(t), "--listen", listen, "--collector", endpoint, "--metrics", metrics)
+	var log bytes.Buffer
+	command.Stdout, command.Stderr = &log, &log
+	require.NoError(t, command.Start())
+	agent{endpoint: listen, capture: "shop"}.complete(t)
+	c.AwaitMetric(t, 1, runsEnded)
+	response, err := http.Get("http://" + metrics + "/metrics")
+	require.NoError(t, err)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	assert.Contains(t, string(text), "\nbytefrog_guard_events_passed_total 9628\n")
+	assert.Contains(t, string(text), "\nbytefrog_guard_runs_total 1\n")
+
+	// An agent that is there when the guard ends lives.
+	a, results := startTidal(t, listen, &tidal{})
+	awaitEvents(t, a, 100_000)
+	require.NoError(t, command.Process.Signal(os.Interrupt))
+	result := await(t, results)
+	assert.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+	assert.NoError(t, command.Wait(), "%s", &log)
+	stopAfter(t, c, 2)
+	streams := readStreams(t, c, "spans.bin")
+	require.Len(t, streams, 2)
+	for _, e := range streams {
+		if isShop(e) {
+			checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), e)
+		}
+	}
 }

@@ -54,6 +54,9 @@ func Binary(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_COLLECTO
 // AgentSim is the simulator's binary, as Binary is the distribution's.
 func AgentSim(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTSIM") }
 
+// Guard is the guard's binary, as Binary is the distribution's.
+func Guard(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_GUARD") }
+
 func fromEnvironment(t testing.TB, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)

@@ -186,6 +186,7 @@ func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiv
 	config := factory.CreateDefaultConfig().(*bytefrogreceiver.Config)
 	config.Endpoint = address
 	config.Agent.HeartbeatInterval = 50 * time.Millisecond
+	config.MissedHeartbeats = 10_000 // a busy machine is not to lose agents
 	config.NameWait = 4 * time.Second
 	for _, f := range change {
 		f(config)

@@ -88,8 +88,9 @@ type network struct {
 	mu      sync.Mutex
 	open    map[*wire]struct{}
 	changed *sync.Cond
-	// stuck says that nothing is taken.
-	stuck bool
+	// stuck says that nothing is taken; stuckData that only on control connections
+	// something is.
+	stuck, stuckData bool
 	// moved says where an address leads now.
 	moved map[string]string
 }
@@ -138,8 +139,16 @@ func (n *network) move(from, to string) {
 func (n *network) stick(stuck bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.stuck = stuck
+	n.stuck, n.stuckData = stuck, stuck
 	n.changed.Broadcast()
+}
+
+// stickData is stick for data connections alone, as of a collector that is stopped: what
+// little comes on its control connection the system takes.
+func (n *network) stickData() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stuckData = true
 }
 
 func (n *network) healAll() { n.stick(false) }
@@ -149,11 +158,14 @@ type wire struct {
 	net.Conn
 	network *network
 	closed  bool
+	// control says that hello was said on it.
+	control bool
 }
 
 func (w *wire) Write(b []byte) (int, error) {
 	w.network.mu.Lock()
-	for w.network.stuck && !w.closed {
+	w.control = w.control || len(b) == 2 && b[0] == byte(bytefrog.TypeHello)
+	for (w.network.stuck || w.network.stuckData && !w.control) && !w.closed {
 		w.network.changed.Wait()
 	}
 	w.network.mu.Unlock()

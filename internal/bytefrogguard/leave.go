@@ -127,6 +127,10 @@ func (s *session) takeLeave(k *keeper) {
 	if s.tracing.is(stateWaiting) && !k.givenUp {
 		s.awaitGone(s.guard.ctx)
 		s.cut()
+		if l := s.current(); l != nil {
+			s.install(nil)
+			s.finish(l)
+		}
 		return
 	}
 	answered := s.suspendForGood()

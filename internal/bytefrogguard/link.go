@@ -54,7 +54,7 @@ type link struct {
 	flooding atomic.Bool
 	// held says that the agent is suspended until all that waits was taken.
 	held atomic.Bool
-	// progress is when the collector took something last, as time since made.
+	// progress is when the collector took data last, as time since made.
 	made     time.Time
 	progress atomic.Int64
 
@@ -228,7 +228,8 @@ func (l *link) awaitStart(obey func(m bytefrog.Message) error) error {
 func (l *link) begin(obey func(m bytefrog.Message) error) {
 	l.progressed()
 	l.unopened.Add(1)
-	l.control = newOutlet(l, func() (net.Conn, error) { return l.in.conn, l.in.conn.SetWriteDeadline(time.Time{}) })
+	l.control = newOutlet(l)
+	l.control.start(func() (net.Conn, error) { return l.in.conn, l.in.conn.SetWriteDeadline(time.Time{}) })
 	l.reading.Add(1)
 	go func() {
 		defer l.reading.Done()
@@ -255,7 +256,8 @@ func (l *link) openData(i int) *outlet {
 	defer l.opening.Unlock()
 	if l.data[i] == nil {
 		l.unopened.Add(1)
-		l.data[i] = newOutlet(l, l.joinRun)
+		l.data[i] = newOutlet(l)
+		l.data[i].start(l.joinRun)
 	}
 	return l.data[i]
 }
@@ -379,7 +381,7 @@ func (l *link) news() {
 	}
 }
 
-// progressed says that the collector took something, or that nothing waited till now.
+// progressed says that the collector took data, or that nothing waited till now.
 func (l *link) progressed() { l.progress.Store(int64(time.Since(l.made))) }
 
 func (l *link) lastProgress() time.Time { return l.made.Add(time.Duration(l.progress.Load())) }

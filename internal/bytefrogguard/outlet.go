@@ -14,8 +14,6 @@ import (
 // collector, unless it asks to.
 type outlet struct {
 	link *link
-	// open opens the connection.
-	open func() (net.Conn, error)
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -35,12 +33,16 @@ type outlet struct {
 // collector takes is seen soon.
 const pieceBytes, pressureBytes = 16 * kib, 512 * kib
 
-func newOutlet(l *link, open func() (net.Conn, error)) *outlet {
-	o := &outlet{link: l, open: open, ended: make(chan struct{})}
+func newOutlet(l *link) *outlet {
+	o := &outlet{link: l, ended: make(chan struct{})}
 	o.changed = sync.NewCond(&o.mu)
-	l.writing.Add(1)
-	go o.run()
 	return o
+}
+
+// start starts the goroutine, which opens the connection.
+func (o *outlet) start(open func() (net.Conn, error)) {
+	o.link.writing.Add(1)
+	go o.run(open)
 }
 
 // put gives a chunk to be written. It gives back one to go on with: the same, emptied,
@@ -54,11 +56,10 @@ func (o *outlet) put(c *chunk) *chunk {
 		c.end = 0
 		return c
 	}
-	if o.waiting == 0 {
-		o.link.progressed()
-	}
 	o.waiting += n
-	o.link.waiting.Add(int64(n))
+	if o.link.waiting.Add(int64(n)) == int64(n) {
+		o.link.progressed() // it can't have taken what was not there
+	}
 	// The first may be the one that is being written.
 	if last := len(o.queue) - 1; last > 0 && o.queue[last].room() >= n {
 		o.queue[last].add(c.bytes())
@@ -120,16 +121,16 @@ func (o *outlet) close() {
 
 // abandon closes the connection now; what waits is thrown away.
 func (o *outlet) abandon() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.abandonLocked()
+	if conn := o.empty(); conn != nil {
+		_ = conn.Close() // which may take its time
+	}
 }
 
-func (o *outlet) abandonLocked() {
+// empty throws away what waits, and gives the connection if it is open.
+func (o *outlet) empty() net.Conn {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.over = true
-	if o.conn != nil {
-		_ = o.conn.Close()
-	}
 	for _, c := range o.queue {
 		o.link.lostBytes.Add(int64(c.end))
 	}
@@ -137,13 +138,14 @@ func (o *outlet) abandonLocked() {
 	o.link.waiting.Add(-int64(o.waiting))
 	o.waiting = 0
 	o.changed.Broadcast()
+	return o.conn
 }
 
 // run is the goroutine.
-func (o *outlet) run() {
+func (o *outlet) run(open func() (net.Conn, error)) {
 	defer o.link.writing.Done()
 	defer close(o.ended)
-	conn, err := o.open()
+	conn, err := open()
 	if err == nil && !o.take(conn) {
 		_ = conn.Close()
 		return
@@ -208,7 +210,10 @@ func (o *outlet) write(conn net.Conn, c *chunk) error {
 
 // took says that the collector took n bytes.
 func (o *outlet) took(n int) {
-	o.link.progressed()
+	if o != o.link.control {
+		// The few bytes of heartbeats find room in the systems' buffers for days.
+		o.link.progressed()
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over {

@@ -68,6 +68,23 @@ func TestACollectorThatTakesNothingForTooLongIsLost(t *testing.T) {
 	p.checkRuns(t, c.runs())
 }
 
+// A collector that is stopped has a system that goes on taking heartbeats: they say nothing.
+func TestHeartbeatsDontHideThatNothingIsTaken(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Silence = 600 * time.Millisecond })
+	p := &counting{}
+	a, results := b.start(t.Context(), p)
+	b.await("events", func() bool { return c.number() > 1000 })
+	b.network.stickData()
+	b.await("a break", func() bool { return p.hasBroken() })
+	b.await("the loss", func() bool { return b.guard.counts.Losses.Load() == 1 })
+	b.network.stick(false)
+	b.await("another run", func() bool { return b.guard.counts.Runs.Load() > 1 && b.guard.State().Stalled == 0 })
+	a.Stop()
+	result := ended(t, results)
+	require.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+}
+
 func TestMoreThanMayWaitIsALoss(t *testing.T) {
 	c := newCollector(t, testbed.Address(t), func(c *bytefrogreceiver.Config) { c.Agent.BufferMemory = 16 * mib })
 	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Memory = 8 * mib })

@@ -16,7 +16,7 @@ BENCH_ONLY ?=
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector, which makes them many times slower, and so
 # with -short. What a test makes smaller or leaves out then, it does without the race detector too.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./extension/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./extension/... ./cmd/... ./internal/bytefrogagent/... ./internal/bytefrogguard/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
 	./internal/rbkitserver/... ./internal/greys/... ./internal/greysserver/... ./internal/zmtp/... ./internal/calltree/...
 
@@ -30,13 +30,14 @@ NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./int
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim
 AGENTCTL := $(CURDIR)/bin/agentctl
+GUARD := $(CURDIR)/bin/bytefrog-guard
 TOOLS := $(CURDIR)/bin/tools
 DEMO_DATA := $(CURDIR)/callbraid-data/demo
 # Where tests leave what they saw in a browser.
 SCREENSHOTS := $(CURDIR)/screenshots
 
 # What the end-to-end tests and the demo are told about the binaries.
-BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL)
+BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD)
 
 # Everything is pure Go: what is tested and checked is what is distributed, and it is compiled once.
 export CGO_ENABLED := 0
@@ -83,7 +84,7 @@ run: build ## Run the collector in the foreground, waiting for real agents (CONF
 	@exec $(COLLECTOR) --config $(CONFIG)
 
 .PHONY: build
-build: $(COLLECTOR) $(AGENTSIM) $(AGENTCTL) ## Build bin/otelcol-callbraid, bin/agentsim and bin/agentctl
+build: $(COLLECTOR) $(AGENTSIM) $(AGENTCTL) $(GUARD) ## Build bin/otelcol-callbraid, bin/agentsim, bin/agentctl and bin/bytefrog-guard
 
 .PHONY: test
 test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
@@ -168,6 +169,11 @@ $(AGENTSIM): go.mod go.sum $(SOURCES)
 $(AGENTCTL): go.mod go.sum $(SOURCES)
 	@echo "Compiling bin/$(@F)"
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/agentctl
+	@touch $@
+
+$(GUARD): go.mod go.sum $(SOURCES)
+	@echo "Compiling bin/$(@F)"
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ ./cmd/bytefrog-guard
 	@touch $@
 
 # Tools, each at the version of internal/tools/go.mod.

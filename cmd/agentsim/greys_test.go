@@ -86,9 +86,9 @@ func TestAGreysServerSpeaksBothProtocols(t *testing.T) {
 	stop()
 	require.Error(t, <-served)
 
-	console := console.Client{Dial: func(context.Context) (net.Conn, error) { return net.Dial("tcp", address) }}
+	text := console.Client{Dial: func(context.Context) (net.Conn, error) { return net.Dial("tcp", address) }}
 	trees := 0
-	require.NoError(t, console.Run(t.Context(), greys.TraceCommand{Target: greysTarget(t), Limit: 4}, func(r greys.Reply) {
+	require.NoError(t, text.Run(t.Context(), greys.TraceCommand{Target: greysTarget(t), Limit: 4}, func(r greys.Reply) {
 		if _, is := r.(*greys.Tree); is {
 			trees++
 		}
@@ -124,11 +124,19 @@ func TestAGreysServerIsRestarted(t *testing.T) {
 	assert.Regexp(t, `(?s)process \d+: .*process \d+: `, out.String())
 }
 
-func TestGreysFaultsAndCommandsAreSaid(t *testing.T) {
-	address, _ := playGreys(t, "--protocol", "console", "--fault", "failure", "--fault-every", "1", "--fault-times", "1", "--end-delay", "1ms", "--verbose")
-	console := console.Client{Dial: func(context.Context) (net.Conn, error) { return net.Dial("tcp", address) }}
-	// What fails is the silence of the session, which the client can do without.
-	require.NoError(t, console.Run(t.Context(), greys.VersionCommand{}, func(greys.Reply) {}))
+func TestGreysFaultsComeAsOftenAsWasAskedFor(t *testing.T) {
+	address, _ := playGreys(t, "--protocol", "gp", "--fault", "failure,unsupported", "--fault-every", "2", "--fault-times", "2", "--verbose")
+	conn, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	client := gp.NewClient(conn, gp.Config{})
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- client.Serve(ctx) }()
+	for _, want := range []error{nil, greys.ErrRefused, nil, greys.ErrUnsupported, nil, nil} {
+		require.ErrorIs(t, client.Run(ctx, greys.VersionCommand{}, func(greys.Reply) {}), want)
+	}
+	stop()
+	require.Error(t, <-served)
 }
 
 func TestGreysFlagsThatAreWrongAreSaid(t *testing.T) {

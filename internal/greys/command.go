@@ -72,6 +72,10 @@ type (
 	ClassesCommand struct {
 		Class  Pattern
 		Regexp bool
+		// Fields asks for their fields too. The server reads the values of static ones then,
+		// which initialises classes and runs toString of what is in them, in the program; and
+		// on Java 9 and newer it can't for classes of Java itself, and refuses.
+		Fields bool
 	}
 
 	// MethodsCommand asks for methods of loaded classes: a [Method] for each.

@@ -200,6 +200,8 @@ func (c *consoleConn) spoil(fault Fault, data []byte) ([]byte, outcome) {
 		return nil, ended
 	case Failure:
 		return []byte("Command execution failed.\n"), ended
+	case Lost:
+		return nil, ended
 	case EndInData:
 		return bytes.Join([][]byte{data[:half], data[half:]}, []byte{console.EndOfReply}), spoiled
 	case Half:

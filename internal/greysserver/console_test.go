@@ -183,6 +183,10 @@ func TestTreesAreThoseOfTheProgram(t *testing.T) {
 func TestFaultsOfTheConsoleDoWhatTheySay(t *testing.T) {
 	header := "| TIMESTAMP | CLASS | METHOD |"
 	for fault, check := range map[Fault]func(t *testing.T, c *terminal){
+		Lost: func(t *testing.T, c *terminal) {
+			assert.NotContains(t, c.until("|\n"), eot)
+			c.until(eot)
+		},
 		Failure:   func(t *testing.T, c *terminal) { assert.Contains(t, c.until(eot), "Command execution failed.\n"+eot) },
 		EndInData: func(t *testing.T, c *terminal) { assert.Contains(t, c.until(eot), header); c.until("+\n") },
 		Half:      func(_ *testing.T, c *terminal) { c.until("+\n\n+--") },

@@ -142,8 +142,7 @@ func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
 	ticker := time.NewTicker(r.options.cycle(command.Cycle))
 	defer ticker.Stop()
 	var table []byte
-	for at := time.Now(); ; {
-		cycle := r.life.takeCycle(w, at.In(r.options.Location))
+	for cycle := (cycleOf{}); ; {
 		table = console.AppendStatistics(table[:0], &cycle.Statistics)
 		switch r.say(table) {
 		case ended:
@@ -154,7 +153,8 @@ func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
 		select {
 		case <-r.aborted.Done():
 			return nil
-		case at = <-ticker.C:
+		case at := <-ticker.C:
+			cycle = r.life.takeCycle(w, at.In(r.options.Location))
 		}
 	}
 }

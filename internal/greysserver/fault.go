@@ -45,6 +45,9 @@ const (
 	EndInData Fault = "end-in-data"
 	// Half sends half of what is to be sent, and goes on with what follows (console).
 	Half Fault = "half"
+	// Lost ends a command without a word, as the released server does to one that comes just
+	// after another one has ended (console).
+	Lost Fault = "lost"
 	// LongLine sends a line of a megabyte before a reply (console).
 	LongLine Fault = "long-line"
 )
@@ -54,7 +57,7 @@ func Faults() []Fault {
 	return []Fault{
 		Close, Cut, Silence, Failure, Restart,
 		LongFrame, WrongLength, UnknownCode, Unsupported, WrongVersion, Unasked, BrokenData, Gap,
-		EndInData, Half, LongLine,
+		EndInData, Half, Lost, LongLine,
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
@@ -78,8 +79,17 @@ func (c *gpConn) request(r gp.Request) (do func()) {
 		c.fail(r.SendID, err)
 		return nil
 	}
-	c.options.Heard(fmt.Sprintf("%T%+v", command, command))
+	c.options.Heard(commandText(command))
 	return func() { c.obey(r.SendID, command) }
+}
+
+// commandText is a command as the console has it.
+func commandText(command greys.Command) string {
+	line, err := console.AppendLine(nil, command)
+	if err != nil {
+		return err.Error()
+	}
+	return string(line)
 }
 
 // fail says that a request failed.

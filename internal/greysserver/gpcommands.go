@@ -70,8 +70,7 @@ func (c *gpConn) monitor(sendID int32, command greys.MonitorCommand, writer gp.W
 	defer c.life.unwatch(w)
 	ticker := time.NewTicker(c.options.cycle(command.Cycle))
 	defer ticker.Stop()
-	for at := time.Now(); ; {
-		cycle := c.life.takeCycle(w, at)
+	for cycle := (cycleOf{}); ; {
 		switch c.reply(sendID, gp.Continued, writer.AppendMonitor(nil, &w.affected, &cycle.Statistics)) {
 		case ended:
 			return nil
@@ -81,7 +80,8 @@ func (c *gpConn) monitor(sendID int32, command greys.MonitorCommand, writer gp.W
 		select {
 		case <-c.over.Done():
 			return nil
-		case at = <-ticker.C:
+		case at := <-ticker.C:
+			cycle = c.life.takeCycle(w, at)
 		}
 	}
 }

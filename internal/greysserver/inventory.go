@@ -28,12 +28,15 @@ func (l *life) classes(command greys.ClassesCommand) (classes []greys.Class, err
 	}
 	for class := range l.options.Classes {
 		if name := className(class); m.MatchString(name) {
-			classes = append(classes, greys.Class{
+			c := greys.Class{
 				Name: name, CodeSource: "/opt/shop/lib/shop.jar", Modifier: "1", Super: "java.lang.Object",
 				Interfaces: []string{"java.io.Serializable"}, Annotations: []string{"com.example.shop.Served"},
 				Loaders: []string{"sun.misc.Launcher$AppClassLoader@58644d46", "sun.misc.Launcher$ExtClassLoader@7ea987ac"},
-				Fields:  []greys.Field{{Modifier: "26", Type: "java.lang.String", Name: "NAME", Value: simpleName(class)}},
-			})
+			}
+			if command.Fields {
+				c.Fields = []greys.Field{{Modifier: "26", Type: "java.lang.String", Name: "NAME", Value: simpleName(class)}}
+			}
+			classes = append(classes, c)
 		}
 	}
 	return classes, nil

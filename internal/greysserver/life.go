@@ -76,7 +76,7 @@ func (l *life) run() {
 				c, of := p.next()
 				l.happened(c, thread(of), now)
 			}
-			if p.made == l.options.Calls {
+			if l.options.Calls > 0 && p.made == l.options.Calls {
 				l.note(func(t *Truth) { t.Rests = true })
 				return
 			}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,8 +118,10 @@ type Server struct {
 	restart chan struct{}
 
 	mu sync.Mutex
-	// lives are those of the process, the last one the present.
-	lives []*life
+	// past are the lives of the process that have ended; present is the one that has not, or
+	// nil.
+	past    []Truth
+	present *life
 }
 
 // New makes a server. The error says which option cannot be.
@@ -138,31 +141,38 @@ func (s *Server) Restart() {
 	}
 }
 
-// Lives are what happened in each life of the process until now, the present one last.
+// Lives are what happened in each life of the process until now, the last one last.
 func (s *Server) Lives() (truths []Truth) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lives {
-		truths = append(truths, l.Truth())
+	truths = slices.Clone(s.past)
+	if s.present != nil {
+		truths = append(truths, s.present.Truth())
 	}
 	return truths
 }
 
-// Serve serves until ctx ends. It closes the listener, and no goroutine is left.
+// Serve serves until ctx ends, or the listener fails. It closes the listener, and no
+// goroutine is left.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	serving, end := context.WithCancel(ctx)
+	defer end()
+	stop := context.AfterFunc(serving, func() { _ = listener.Close() })
 	defer stop()
 	accepted := make(chan net.Conn)
 	failed := make(chan error, 1)
-	go func() { failed <- accept(ctx, listener, accepted) }()
-	for ctx.Err() == nil {
-		s.live(ctx, accepted, failed)
-		if err := ctx.Err(); err == nil && len(failed) > 0 {
-			return <-failed
-		}
+	go func() {
+		defer end()
+		failed <- accept(serving, listener, accepted)
+	}()
+	for serving.Err() == nil {
+		s.live(serving, accepted)
 	}
-	<-failed
-	return nil
+	err := <-failed
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // accept gives connections until the listener or ctx ends.
@@ -181,12 +191,10 @@ func accept(ctx context.Context, listener net.Listener, to chan<- net.Conn) erro
 }
 
 // live is one life of the process.
-func (s *Server) live(ctx context.Context, accepted <-chan net.Conn, failed chan error) {
+func (s *Server) live(ctx context.Context, accepted <-chan net.Conn) {
 	over, end := context.WithCancel(ctx)
-	s.mu.Lock()
-	l := newLife(over, s.options.Program, s.options.ProcessID+int64(len(s.lives)))
-	s.lives = append(s.lives, l)
-	s.mu.Unlock()
+	l := s.begin(over)
+	defer s.remember(l)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer end()
@@ -197,13 +205,26 @@ func (s *Server) live(ctx context.Context, accepted <-chan net.Conn, failed chan
 			return
 		case <-s.restart:
 			return
-		case err := <-failed:
-			failed <- err
-			return
 		case conn := <-accepted:
 			work.Go(func() { s.attend(l, conn) })
 		}
 	}
+}
+
+// begin begins a life.
+func (s *Server) begin(over context.Context) *life {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.present = newLife(over, s.options.Program, s.options.ProcessID+int64(len(s.past)))
+	return s.present
+}
+
+// remember keeps what is of interest of a life that has ended.
+func (s *Server) remember(l *life) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.past = append(s.past, l.Truth())
+	s.present = nil
 }
 
 // attend speaks with a client until either has enough.

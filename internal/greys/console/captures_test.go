@@ -25,16 +25,27 @@ var update = flag.Bool("update", false, "write the golden files anew, which a pe
 
 const testdata = "../../../testdata/greys/"
 
-// captures are what a real server said to a line.
+// archives are the captures: of the released server, and of one that was built from the source
+// of the same release, attached to a program with odd names, texts and calls.
+var archives = []string{"console.zip", "odd.zip"}
+
+// captures are what real servers said to a line.
 func captures(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	read := func(r io.ReaderAt, size int64) (*map[string][]byte, error) {
 		files, err := capturefile.Unpack(r, size, capturefile.Limits{File: 1 << 20, All: 8 << 20}, func(string) bool { return true })
 		return &files, err
 	}
-	files, err := capturefile.Open(testdata+"console.zip", read)
-	require.NoError(tb, err)
-	return *files
+	all := map[string][]byte{}
+	for _, archive := range archives {
+		files, err := capturefile.Open(testdata+archive, read)
+		require.NoError(tb, err)
+		for name, content := range *files {
+			require.NotContains(tb, all, name)
+			all[name] = content
+		}
+	}
+	return all
 }
 
 // captured says what each capture is the answer to. Those of sessions that are not silent
@@ -69,6 +80,25 @@ var captured = []struct {
 	{name: "ttl", command: greys.RecordsCommand{}},
 	{name: "version", command: greys.VersionCommand{}},
 	{name: "version_i", command: greys.VersionCommand{}, loud: true},
+
+	{name: "characters", command: greys.RecordCommand{}},
+	{name: "detail_nothing", command: greys.RecordDetailCommand{}},
+	{name: "detail_objects", command: greys.RecordDetailCommand{}},
+	{name: "detail_throwable", command: greys.RecordDetailCommand{}},
+	{name: "expression", command: greys.TraceCommand{}},
+	{name: "expression_i", command: greys.TraceCommand{}, loud: true},
+	{name: "fields", command: greys.ClassesCommand{}},
+	{name: "inherited", command: greys.MethodsCommand{}},
+	{name: "longnames", command: greys.RecordCommand{}},
+	{name: "monitor_aborted_i", command: greys.MonitorCommand{}, loud: true},
+	{name: "noclass", command: greys.ClassesCommand{}},
+	{name: "nomethod", command: greys.MethodsCommand{}},
+	{name: "norecord", command: greys.RecordDetailCommand{}},
+	{name: "recursion_i", command: greys.TraceCommand{}, loud: true},
+	{name: "threadname_stack", command: greys.StackCommand{}},
+	{name: "threadname_stack_i", command: greys.StackCommand{}, loud: true},
+	{name: "threadname_trace_i", command: greys.TraceCommand{}, loud: true},
+	{name: "throws_i", command: greys.TraceCommand{}, loud: true},
 }
 
 // notAsked are captures of commands that are never sent.
@@ -121,9 +151,10 @@ func golden(t *testing.T, name string, replies []greys.Reply, err error) {
 	var got bytes.Buffer
 	for _, r := range replies {
 		fmt.Fprintf(&got, "%s ", strings.TrimPrefix(fmt.Sprintf("%T", r), "*greys."))
-		text, err := json.MarshalIndent(r, "", "  ")
-		require.NoError(t, err)
-		got.Write(append(text, '\n'))
+		text := json.NewEncoder(&got)
+		text.SetEscapeHTML(false)
+		text.SetIndent("", "  ")
+		require.NoError(t, text.Encode(r))
 	}
 	if err != nil {
 		fmt.Fprintf(&got, "error: %v\n", err)

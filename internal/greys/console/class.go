@@ -101,14 +101,14 @@ func (b *classBlock) pair(key []byte, value *cell) error {
 	case classModifier:
 		r.Modifier = b.names.of(value.joined(nil))
 	case classAnnotations:
-		r.Annotations = b.listed(r.Annotations, value.joined(nil))
+		r.Annotations = b.names.listed(r.Annotations, value.joined(nil))
 	case classInterfaces:
-		r.Interfaces = b.listed(r.Interfaces, value.joined(nil))
+		r.Interfaces = b.names.listed(r.Interfaces, value.joined(nil))
 	case classSuper:
 		r.Super = b.names.of(firstLine(value.joined(isRung)))
 	case classLoader:
-		for line := range bytes.Lines(value.joined(isRung)) {
-			line = bytes.TrimSuffix(line, []byte("\n"))
+		text := value.joined(isRung)
+		for line, rest := nextLine(text); len(line)+len(rest) > 0; line, rest = nextLine(rest) {
 			r.Loaders = append(r.Loaders, b.names.of(bytes.TrimPrefix(bytes.TrimLeft(line, " "), []byte(rung))))
 		}
 	case classFields:
@@ -134,16 +134,6 @@ func (b *classBlock) kind(name string, text []byte) error {
 		}
 	}
 	return nil
-}
-
-// listed adds names with commas between them.
-func (b *classBlock) listed(to []string, text []byte) []string {
-	for name := range bytes.SplitSeq(text, []byte(",")) {
-		if len(name) > 0 {
-			to = append(to, b.names.of(name))
-		}
-	}
-	return to
 }
 
 // rung begins each line but the first of what is drawn as a ladder.
@@ -182,8 +172,7 @@ func (b *classBlock) fields(text []byte) error {
 	var value cell
 	var name string
 	width := 0
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSuffix(line, []byte("\n"))
+	for line, rest := nextLine(text); len(line)+len(rest) > 0; line, rest = nextLine(rest) {
 		switch {
 		case bytes.HasPrefix(line, []byte(first)):
 			width = len(fieldModifier)
@@ -196,7 +185,7 @@ func (b *classBlock) fields(text []byte) error {
 		}
 		if len(key) > 0 {
 			b.fieldValue(name, &value)
-			name = string(key)
+			name = b.names.of(key)
 			value.reset()
 			if name == fieldModifier {
 				b.reply.Fields = append(b.reply.Fields, greys.Field{})

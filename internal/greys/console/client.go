@@ -20,7 +20,7 @@ type Client struct {
 	Dial func(ctx context.Context) (net.Conn, error)
 	Config
 
-	malformed, unanswered atomic.Uint64
+	malformed, unanswered, repeated, lost atomic.Uint64
 }
 
 // Stats are what went wrong, since the client was made.
@@ -30,11 +30,17 @@ type Stats struct {
 	// Unanswered is how many commands were aborted, and the server did not say in time that
 	// they ended. It ends them when it sees that the connection is closed.
 	Unanswered uint64
+	// Repeated is how many trees were left out: the server tells one again when a method that
+	// is traced has called another one that is.
+	Repeated uint64
+	// Lost is how often the server lost a command, which was asked for again if nothing of
+	// it had been handed on.
+	Lost uint64
 }
 
 // Stats gives the numbers of now.
 func (c *Client) Stats() Stats {
-	return Stats{Malformed: c.malformed.Load(), Unanswered: c.unanswered.Load()}
+	return Stats{Malformed: c.malformed.Load(), Unanswered: c.unanswered.Load(), Repeated: c.repeated.Load(), Lost: c.lost.Load()}
 }
 
 // Run asks for a command, on a connection of its own, and calls each for every answer, in
@@ -51,30 +57,50 @@ func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys
 		return &Error{Command: string(line), Err: err}
 	}
 	config := c.withDefaults()
+	for try := 1; ; try++ {
+		peer, replies, err := c.try(ctx, config, line, command, each)
+		switch {
+		case err == nil || err == ctx.Err():
+			return err
+		case errors.Is(err, ErrLost):
+			c.lost.Add(1)
+			if replies == 0 && try < maxTries {
+				config.SettleTime *= 2
+				continue
+			}
+		case errors.As(err, new(*SyntaxError)):
+			c.malformed.Add(1)
+		}
+		return &Error{Peer: peer, Command: string(line), Err: err}
+	}
+}
+
+// maxTries is how often a command is asked for that the server loses.
+const maxTries = 3
+
+// try asks for a command on a new connection. It gives the address of the server and how many
+// answers were handed on.
+func (c *Client) try(ctx context.Context, config Config, line []byte, command greys.Command, each func(greys.Reply)) (peer string, replies int, err error) {
 	conn, err := c.dial(ctx, config)
 	if err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			err = ctx.Err()
 		}
-		return &Error{Command: string(line), Err: err}
+		return "", 0, err
 	}
 	defer conn.Close() // what was sent has been answered, or is of no interest
 	talk := &conversation{connection: newConnection(conn, config)}
 	forget := talk.interruptedBy(ctx)
 	err = talk.run(line, command, each)
 	forget()
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errInterrupted):
+	c.repeated.Add(uint64(talk.repeated))
+	if errors.Is(err, errInterrupted) {
 		if talk.running && !talk.abort() {
 			c.unanswered.Add(1)
 		}
-		return ctx.Err()
-	case errors.As(err, new(*SyntaxError)):
-		c.malformed.Add(1)
+		err = ctx.Err()
 	}
-	return &Error{Peer: peerOf(conn), Command: string(line), Err: err}
+	return peerOf(conn), talk.replies, err
 }
 
 func (c *Client) dial(ctx context.Context, config Config) (net.Conn, error) {

@@ -12,20 +12,26 @@ type Config struct {
 	// MaxReplyBytes is how long one answer may be: a table with all its rows, a tree;
 	// default 16 MiB. MaxLineBytes is how long a line may be; default 1 MiB.
 	MaxReplyBytes, MaxLineBytes int
-	// QuietTime is how long nothing may come after a byte 0x04 for it to be the end of what
-	// a server says that draws no prompt, and after a row of a table that may go on in the
-	// next line for it to be complete; default 500 ms.
+	// QuietTime is how long nothing may come after a byte 0x04 that can be part of a text for
+	// it to be the end of what the server says, and after a row of a table that may go on in
+	// the next line for it to be complete; default 500 ms.
 	QuietTime time.Duration
+	// SettleTime is how long is waited after the first command of a connection before the
+	// second one is sent. The server says that a command has ended a moment before it has: a
+	// command that it is sent in between is ended with the first one; default 100 ms.
+	SettleTime time.Duration
 	// ConnectTimeout is how long connecting may take; default 10 s.
 	ConnectTimeout time.Duration
 	// WriteTimeout is how long sending a command may take; default 10 s.
 	WriteTimeout time.Duration
-	// AnswerTimeout is how long the server may say nothing where something has to come: after
-	// a command, inside an answer, and, beyond a cycle, between the tables of a
-	// [greys.MonitorCommand]; default 30 s. A command that waits for calls may be silent
-	// for ever: whether the connection is alive is TCP's matter (keep-alive).
+	// AnswerTimeout is how long the server may take for what has to come: what the patterns
+	// of a command match, the rest of an answer, the next or the end, and, beyond a cycle, the
+	// next table of a [greys.MonitorCommand]; default 30 s. A command that waits for calls
+	// may be silent for ever: whether the connection is alive is TCP's matter (keep-alive).
 	AnswerTimeout time.Duration
-	// ListTimeout is how long a command that ends by itself may take; default 5 min.
+	// ListTimeout is how long a command may take that says what there is and ends, such as
+	// a [greys.MethodsCommand], of which nothing comes before the server has all; default
+	// 5 min.
 	ListTimeout time.Duration
 	// AbortTimeout is how long is waited for the end of a command that was aborted;
 	// default 5 s.
@@ -36,6 +42,7 @@ const (
 	defaultMaxReplyBytes  = 16 << 20
 	defaultMaxLineBytes   = 1 << 20
 	defaultQuietTime      = 500 * time.Millisecond
+	defaultSettleTime     = 100 * time.Millisecond
 	defaultConnectTimeout = 10 * time.Second
 	defaultWriteTimeout   = 10 * time.Second
 	defaultAnswerTimeout  = 30 * time.Second
@@ -58,6 +65,7 @@ func (c Config) withDefaults() Config {
 		standard time.Duration
 	}{
 		{&c.QuietTime, defaultQuietTime},
+		{&c.SettleTime, defaultSettleTime},
 		{&c.ConnectTimeout, defaultConnectTimeout},
 		{&c.WriteTimeout, defaultWriteTimeout},
 		{&c.AnswerTimeout, defaultAnswerTimeout},

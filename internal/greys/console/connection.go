@@ -189,25 +189,34 @@ const (
 )
 
 // ending looks at what stands behind the last line. A byte 0x04 at its end ends an answer
-// where the prompt stands before it, and perhaps where no prompt is drawn: it may be part of
-// a text whose rest comes. Rest is what stands there and belongs to the answer. Learn says
-// that the prompt is not known, and is what stands there if it looks like one.
-func (c *connection) ending(learn bool) (is ending, rest []byte) {
+// where the prompt stands before it, or, where no prompt is drawn, where it stands alone and
+// endsAlone. Otherwise it may be part of a text whose rest comes; where there is a prompt it
+// is. Rest is what stands there and belongs to the answer.
+func (c *connection) ending(endsAlone bool) (is ending, rest []byte) {
 	tail := c.buf[c.begin:c.end]
 	if len(tail) == 0 || tail[len(tail)-1] != EndOfReply {
 		return notEnded, nil
 	}
 	rest = tail[:len(tail)-1]
-	if learn && len(rest) > 1 && len(rest) < promptBytes && rest[0] == '\r' {
-		c.prompt = bytes.Clone(rest)
-	}
 	if len(c.prompt) == 0 {
+		if len(rest) == 0 && endsAlone {
+			return ended, rest
+		}
 		return maybeEnded, rest
 	}
 	if rest, isPrompt := bytes.CutSuffix(rest, c.prompt); isPrompt {
 		return ended, rest
 	}
 	return notEnded, nil
+}
+
+// learnPrompt takes what stands behind the last line for the prompt, if it looks like one: a
+// carriage return, a few characters, and the end of the answer.
+func (c *connection) learnPrompt() {
+	tail := c.buf[c.begin:c.end]
+	if n := len(tail) - 1; n > 1 && n < promptBytes && tail[0] == '\r' && tail[n] == EndOfReply {
+		c.prompt = bytes.Clone(tail[:n])
+	}
 }
 
 // promptBytes is how long a prompt may be, with what stands around it.

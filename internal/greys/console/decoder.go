@@ -29,10 +29,10 @@ type block interface {
 // output is where a block's answers go, with what all of them are made of.
 type output struct {
 	each func(greys.Reply)
-	// replies is how many were given.
-	replies int
-	names   names
-	clock   clock
+	// replies is how many were given, repeated how many were left out as repetitions.
+	replies, repeated int
+	names             names
+	clock             clock
 }
 
 func (o *output) reply(r greys.Reply) {
@@ -59,6 +59,8 @@ type decoder struct {
 	limit, begun int64
 	// affected says that the server has said what the command's patterns match.
 	affected bool
+	// lines is how many came.
+	lines int
 	// failed is why the server says that it does not do it, in words.
 	failed error
 	words  []byte
@@ -66,12 +68,14 @@ type decoder struct {
 
 // take reads a line, without its end, that stands at a place of the connection.
 func (d *decoder) take(text []byte, offset int64) error {
-	err := d.read(text, offset)
-	return at(offset, err)
+	return at(offset, d.read(text, offset))
 }
 
 // at is an error with the place of the line.
 func at(offset int64, err error) error {
+	if err == nil {
+		return nil // nothing is allocated for a line
+	}
 	var syntax *SyntaxError
 	if errors.As(err, &syntax) {
 		syntax.Offset = offset
@@ -80,6 +84,7 @@ func at(offset int64, err error) error {
 }
 
 func (d *decoder) read(text []byte, offset int64) error {
+	d.lines++
 	if d.failed != nil {
 		d.addWords(text)
 		return nil
@@ -101,6 +106,14 @@ func (d *decoder) finish(offset int64) error {
 		return fmt.Errorf("%w: %s", d.failed, validText(d.words))
 	}
 	return at(offset, d.end())
+}
+
+// endsAlone reports whether a byte 0x04 that is all that stands in a line ends the answer
+// for sure: lines of tables and trees begin otherwise, whatever they hold. A thread's name in
+// the title of a stack may have such a line, and so may the words for what went wrong.
+func (d *decoder) endsAlone() bool {
+	stack, is := d.block.(*stackBlock)
+	return d.failed == nil && !(is && stack.isOpen)
 }
 
 // quiet is told that nothing comes for now.
@@ -162,13 +175,12 @@ func (d *decoder) fail(why error, text []byte) {
 const maxWords = 1 << 10
 
 func (d *decoder) addWords(text []byte) {
-	if room := maxWords - len(d.words); len(text) > room {
-		text = text[:room]
-	}
+	text = bytes.TrimSpace(text)
 	if len(d.words) > 0 && len(text) > 0 {
 		d.words = append(d.words, ' ')
 	}
-	d.words = append(d.words, bytes.TrimSpace(text)...)
+	d.words = append(d.words, text[:min(len(text), max(0, maxWords-len(d.words)))]...)
+	d.words = d.words[:min(len(d.words), maxWords)]
 }
 
 // affects reads what a command's patterns match:

@@ -113,8 +113,8 @@ func isFrameLine(line []byte) bool {
 func (b *detailBlock) readStack(text []byte) error {
 	b.reply.HasStack = true
 	b.stack.begin(&b.reply.Stack)
-	for line := range bytes.Lines(text) {
-		if err := b.stack.line(bytes.TrimSuffix(line, []byte("\n")), &b.names, &b.reply.Stack); err != nil {
+	for line, rest := nextLine(text); len(line)+len(rest) > 0; line, rest = nextLine(rest) {
+		if err := b.stack.line(line, &b.names, &b.reply.Stack); err != nil {
 			return err
 		}
 	}

@@ -15,12 +15,16 @@ var (
 	// ErrTimeout says that the server said, or took, nothing for too long, or that a command
 	// took too long.
 	ErrTimeout = errors.New("time ran out")
+	// ErrLost says that the server ended a command for no reason: it does that to one that
+	// comes while it ends another. It can be asked for again.
+	ErrLost = errors.New("the server lost the command")
 )
 
 // Error is the error of a command. Err is
 //
 //   - a *[SyntaxError]: the server said what is not understood, or too much.
 //   - a *[TransferError]: bytes did not get through.
+//   - [ErrLost].
 //   - one that wraps [greys.ErrUnsupported], [greys.ErrRefused] or [greys.ErrSessionTimedOut],
 //     with the server's words.
 //   - that of Dial, or what is wrong with the command, which was not sent then.

@@ -56,7 +56,10 @@ func AppendLine(b []byte, command greys.Command) ([]byte, error) {
 		}
 		return fmt.Appendf(b, "%s %s %d", wordRecord, optionIndex, c.Index), nil
 	case greys.ClassesCommand:
-		b = append(b, wordClasses+" "+optionDetail+" "+optionFields...)
+		b = append(b, wordClasses+" "+optionDetail...)
+		if c.Fields {
+			b = append(b, " "+optionFields...)
+		}
 		return appendPatterns(b, c.Regexp, c.Class)
 	case greys.MethodsCommand:
 		return appendTarget(append(b, wordMethods+" "+optionDetail...), c.Target)
@@ -282,7 +285,9 @@ func (p *lineParser) command() (greys.Command, Silence) {
 	case wordRecord:
 		return p.record(), Unchanged
 	case wordClasses:
-		return greys.ClassesCommand{Class: p.pattern(0, "class-pattern"), Regexp: p.has(optionRegexp)}, Unchanged
+		return greys.ClassesCommand{
+			Class: p.pattern(0, "class-pattern"), Regexp: p.has(optionRegexp), Fields: p.has(optionFields),
+		}, Unchanged
 	case wordMethods:
 		if len(p.arguments) == 1 {
 			p.arguments = append(p.arguments, "*")

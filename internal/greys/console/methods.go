@@ -63,7 +63,7 @@ func (b *methodsBlock) end() error {
 
 // pair reads a method, or the names of the columns.
 func (b *methodsBlock) pair(_ []byte, value *cell) error {
-	text := value.joined(func(line []byte) bool { return beginsKeyed(line, len(methodClass)) })
+	text := value.joined(beginsMethodLine)
 	if !b.headed {
 		if b.headed = string(text) == methodsHeadRight; !b.headed {
 			return wrong("a table's column "+methodsHeadRight, text)
@@ -73,14 +73,13 @@ func (b *methodsBlock) pair(_ []byte, value *cell) error {
 	r := &b.reply
 	*r = greys.Method{Annotations: reused(r.Annotations), Parameters: reused(r.Parameters), Exceptions: reused(r.Exceptions)}
 	name := ""
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSuffix(line, []byte("\n"))
+	for line, rest := nextLine(text); len(line)+len(rest) > 0; line, rest = nextLine(rest) {
 		key, part, ok := keyed(line, len(methodClass))
 		if !ok {
 			return wrong("a line of what is said of a method", line)
 		}
 		if len(key) > 0 {
-			name = string(key)
+			name = b.names.of(key)
 		}
 		b.said(name, part)
 	}
@@ -90,6 +89,8 @@ func (b *methodsBlock) pair(_ []byte, value *cell) error {
 	b.output.reply(r)
 	return nil
 }
+
+func beginsMethodLine(line []byte) bool { return beginsKeyed(line, len(methodClass)) }
 
 // said takes a line of what is said of the method.
 func (b *methodsBlock) said(name string, text []byte) {
@@ -106,9 +107,7 @@ func (b *methodsBlock) said(name string, text []byte) {
 	case methodModifier:
 		r.Modifier = b.names.of(text)
 	case methodAnnotations:
-		for annotation := range bytes.SplitSeq(text, []byte(",")) {
-			r.Annotations = append(r.Annotations, b.names.of(annotation))
-		}
+		r.Annotations = b.names.listed(r.Annotations, text)
 	case methodParameters:
 		r.Parameters = append(r.Parameters, b.names.of(text))
 	case methodReturn:

@@ -13,7 +13,8 @@ import (
 
 // conversation is a connection on which one command runs:
 //
-//	made loud   the server was told to draw prompts, and has answered
+//	made loud   the server was told to draw prompts, and has; only for commands that put
+//	            something into classes, since only then it says what their patterns match
 //	running     the command was sent, and its answers come
 //	over        it has ended by itself, or is given up, and the connection with it
 //	aborted     the context has ended while it ran: 0x04 was sent, and what comes is thrown
@@ -22,28 +23,80 @@ type conversation struct {
 	*connection
 	// running says that the command was sent, or part of it.
 	running bool
+	// replies is how many answers were handed on, repeated how many left out as repetitions.
+	replies, repeated int
 }
 
 // run asks for a command. It gives errInterrupted where the context has ended.
 func (c *conversation) run(line []byte, command greys.Command, each func(greys.Reply)) error {
-	err := c.ask([]byte(setLoud), greys.SessionsCommand{}, func(greys.Reply) {})
-	if err != nil && !errors.Is(err, greys.ErrRefused) && !errors.Is(err, greys.ErrUnsupported) {
-		return fmt.Errorf("%q, which comes first: %w", setLoud, err)
+	if !endsByItself(command) {
+		if err := c.makeLoud(); err != nil {
+			return fmt.Errorf("%q, which comes first: %w", setLoud, err)
+		}
 	}
 	c.running = true
-	return c.ask(line, command, each)
+	d, err := c.ask(line, command, each)
+	c.replies, c.repeated = d.replies, d.repeated
+	if err == nil && isLost(command, d, len(c.prompt) > 0) {
+		return ErrLost
+	}
+	return err
+}
+
+// makeLoud has the server draw prompts and say what patterns match. One that can't goes on
+// without.
+func (c *conversation) makeLoud() error {
+	_, err := c.ask([]byte(setLoud), greys.SessionsCommand{}, func(greys.Reply) {})
+	if err != nil && !errors.Is(err, greys.ErrRefused) && !errors.Is(err, greys.ErrUnsupported) {
+		return err
+	}
+	switch err := c.read(c.config.SettleTime); {
+	case err == nil:
+		return at(c.offset(), wrong("nothing behind the end of an answer", c.buf[c.begin:c.end]))
+	case err != errNothing:
+		return err
+	}
+	return nil
+}
+
+// isLost reports whether a command that has ended can't have done so by itself: it never
+// does, or it has to say something first.
+func isLost(command greys.Command, d *decoder, loud bool) bool {
+	answers := d.replies + d.repeated
+	if d.affected {
+		answers--
+	}
+	limited := func(limit greys.Limit) bool { return limit == 0 || loud && !d.affected || answers == 0 }
+	switch c := command.(type) {
+	case greys.MonitorCommand:
+		return true
+	case greys.TraceCommand:
+		return limited(c.Limit)
+	case greys.StackCommand:
+		return limited(c.Limit)
+	case greys.RecordCommand:
+		return limited(c.Limit)
+	}
+	return false
 }
 
 // ask sends a line, and reads what the server says to it, to the end.
-func (c *conversation) ask(line []byte, command greys.Command, each func(greys.Reply)) error {
+func (c *conversation) ask(line []byte, command greys.Command, each func(greys.Reply)) (*decoder, error) {
 	d := &decoder{output: output{each: each, clock: clock{zone: c.config.Zone}}, limit: int64(c.config.MaxReplyBytes)}
 	d.block = newBlock(command, &d.output)
 	if err := c.send(append(line, '\n'), c.config.WriteTimeout); err != nil {
-		return err
+		return d, err
 	}
-	p := newPatience(command, c.config, len(c.prompt) > 0)
+	return d, c.listen(d, newPatience(command, c.config, len(c.prompt) > 0))
+}
+
+// listen reads what the server says to a command, to the end.
+func (c *conversation) listen(d *decoder, p *patience) error {
 	for {
-		is, rest := c.ending(!c.running)
+		if !c.running {
+			c.learnPrompt()
+		}
+		is, rest := c.ending(d.endsAlone())
 		if is == ended {
 			return c.finish(d, rest)
 		}
@@ -61,6 +114,7 @@ func (c *conversation) ask(line []byte, command greys.Command, each func(greys.R
 		case err == errNothing && p.over():
 			return &TransferError{Offset: c.received, What: p.expected.what, Err: ErrTimeout}
 		case err == errNothing && is == maybeEnded, errors.Is(err, ErrClosed) && (is == maybeEnded || d.failed != nil):
+			_, rest = c.ending(d.endsAlone()) // what is held has been moved
 			return c.finish(d, rest)
 		case err == errNothing && quiet:
 			if err := d.quiet(c.offset()); err != nil {
@@ -96,7 +150,7 @@ func (c *conversation) abort() bool {
 	}
 	for {
 		c.begin = max(c.begin, c.end-promptBytes)
-		is, _ := c.ending(false)
+		is, _ := c.ending(true)
 		wait := time.Until(over)
 		if is == maybeEnded {
 			wait = min(wait, c.config.QuietTime)
@@ -151,6 +205,15 @@ func endsByItself(command greys.Command) bool {
 	return true
 }
 
+// takesLong reports whether the server looks at all classes before it says anything.
+func takesLong(command greys.Command) bool {
+	switch command.(type) {
+	case greys.ClassesCommand, greys.MethodsCommand:
+		return true
+	}
+	return false
+}
+
 // wait is how long may be waited for more bytes; 0: for ever. Partly says that part of a line
 // has come. What takes longer than it may does not get more time because bytes of it come.
 func (p *patience) wait(d *decoder, partly bool) time.Duration {
@@ -171,10 +234,14 @@ func (p *patience) wait(d *decoder, partly bool) time.Duration {
 // next is what has to come, and within which time; 0: any.
 func (p *patience) next(d *decoder, partly bool) (what string, limit time.Duration) {
 	switch {
+	case d.failed != nil:
+		return "the end of why it is refused", p.config.AnswerTimeout
 	case partly || d.open():
 		return "the rest of an answer", p.config.AnswerTimeout
+	case d.lines == 0 && takesLong(p.command):
+		return "an answer", p.config.ListTimeout
 	case endsByItself(p.command):
-		return "an answer, or the end", p.config.AnswerTimeout
+		return "the next answer, or the end", p.config.AnswerTimeout
 	case p.loud && !d.affected:
 		return "what the patterns match", p.config.AnswerTimeout
 	}

@@ -48,7 +48,7 @@ func (p *pieces) SetWriteDeadline(time.Time) error { return nil }
 func answers(command greys.Command, prompt string, config Config, cut ...[]byte) (replies []greys.Reply, err error) {
 	c := &conversation{connection: newConnection(&pieces{left: cut}, config.withDefaults()), running: true}
 	c.prompt = []byte(prompt)
-	err = c.ask([]byte("?"), command, func(r greys.Reply) { replies = append(replies, clone(r)) })
+	_, err = c.ask([]byte("?"), command, func(r greys.Reply) { replies = append(replies, clone(r)) })
 	return replies, err
 }
 

@@ -183,3 +183,9 @@ func firstLine(text []byte) []byte {
 	}
 	return text
 }
+
+// nextLine cuts the first line off text.
+func nextLine(text []byte) (line, rest []byte) {
+	line, rest, _ = bytes.Cut(text, []byte("\n"))
+	return line, rest
+}

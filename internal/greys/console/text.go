@@ -13,9 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// wrong says what stands where something else is allowed. The decoder adds where.
+// wrong says what stands where something else is allowed, nil: the end. The decoder adds
+// where.
 func wrong(expected string, got []byte) error {
 	const shown = 80
+	if got == nil {
+		return &SyntaxError{Expected: expected, Got: "the end of the answer"}
+	}
 	if len(got) > shown {
 		return &SyntaxError{Expected: expected, Got: fmt.Sprintf("%q and %d bytes more", got[:shown], len(got)-shown)}
 	}
@@ -54,6 +58,17 @@ func (n *names) of(text []byte) string {
 	n.known[s] = s
 	n.bytes += len(s)
 	return s
+}
+
+// listed adds names with commas between them.
+func (n *names) listed(to []string, text []byte) []string {
+	for len(text) > 0 {
+		var name []byte
+		if name, text, _ = bytes.Cut(text, []byte(",")); len(name) > 0 {
+			to = append(to, n.of(name))
+		}
+	}
+	return to
 }
 
 // validText is text in which what is no UTF-8 is replaced.

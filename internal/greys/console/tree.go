@@ -19,6 +19,12 @@ import (
 //	        +---[3,3ms]demo.Shop:price(@10)
 //	        `---[11,8ms]demo.Pay:charge(@10)[throw java.io.IOException]
 //
+// The server keeps one tree for each thread. Where a method that is traced calls one that is
+// traced too, the inner one's tree takes the place of the outer one's, is told when the inner
+// call ends, and again when the outer one does, with what the outer one called in between
+// beside the inner call. Such a repetition is left out. Where nothing was called in between it
+// can't be told from another call.
+//
 // The first number is a call's end, the second how long it took, in milliseconds since the
 // tree's begin. A call "throw" is no call, but says what its caller threw. A call that did not
 // end before the tree was written has an end far before its begin.
@@ -27,8 +33,9 @@ type treeBlock struct {
 	definite
 	isOpen bool
 	title  title
-	// depth is that of the last line, 0: the title's.
-	depth int
+	// depth is that of the last line, 0: the title's; tops is how many calls stand right below
+	// the title.
+	depth, tops int
 	// path are the indexes of the calls above the next one, by their depth.
 	path  []int32
 	reply greys.Tree
@@ -84,18 +91,20 @@ func (b *treeBlock) begin(text []byte) error {
 	if !ok || !isTrace {
 		return wrong("the title of a tree of calls: `---+Tracing for : ...", text)
 	}
-	b.isOpen, b.depth = true, 0
+	b.isOpen, b.depth, b.tops = true, 0, 0
 	b.reply.Nodes, b.path = reused(b.reply.Nodes), b.path[:0]
 	b.title.reset()
 	return b.title.line(thread, &b.names, &b.reply.Thread)
 }
 
-// complete gives the calls that there are.
+// complete gives the tree, if there is one.
 func (b *treeBlock) complete() {
-	if len(b.reply.Nodes) > 0 {
+	switch {
+	case b.tops == 1:
 		b.output.reply(&b.reply)
+	case b.tops > 1:
+		b.repeated++
 	}
-	b.reply.Nodes = reused(b.reply.Nodes)
 }
 
 const expectedNode = "a call of a tree: [end,durationms]class:method(@line)"
@@ -122,8 +131,7 @@ func (b *treeBlock) node(text []byte) error {
 	}
 	b.depth = depth
 	if depth == 1 {
-		// A second call of the thread below one title is a tree of its own.
-		b.complete()
+		b.tops++
 	}
 	b.path = append(b.path, int32(len(b.reply.Nodes)))
 	b.reply.Nodes = append(b.reply.Nodes, greys.Node{
@@ -217,7 +225,8 @@ const maxLine = 1<<16 - 1
 // it; of others it stands behind them.
 func AppendTree(b []byte, t *greys.Tree) []byte {
 	b = append(b, stepLast+"+"+traceTitle...)
-	b = append(appendThread(b, &t.Thread), '\n')
+	title := appendThread(nil, &t.Thread)
+	b = append(append(b, bytes.ReplaceAll(title, []byte("\n"), []byte("\n"+titleGoesOn))...), '\n')
 	prefix := []byte(stepBlank)
 	for i := range t.Nodes {
 		n := &t.Nodes[i]

@@ -7,7 +7,6 @@ import "github.com/callbraid/callbraid/internal/greys"
 
 // readClasses reads the reply to sc ("搜索已加载类").
 func (d *decoder) readClasses() {
-	d.classes = reused(d.classes)
 	d.members(func(key []byte) {
 		if string(key) != "items" {
 			d.readOther(key)
@@ -15,8 +14,10 @@ func (d *decoder) readClasses() {
 		}
 		d.hasItems = d.peek() == '['
 		d.elements(func() {
-			d.classes = append(d.classes, greys.Class{})
-			d.readClass(&d.classes[len(d.classes)-1])
+			var c greys.Class
+			if d.readClass(&c); d.give != nil {
+				d.give(&c)
+			}
 		})
 	})
 }
@@ -30,7 +31,10 @@ func (d *decoder) readClass(c *greys.Class) {
 		case "detail":
 			d.members(func(key []byte) { d.readClassDetail(c, key) })
 		case "fields":
-			d.elements(func() { c.Fields = append(c.Fields, d.readField()) })
+			d.elements(func() {
+				d.room(len(c.Fields), maxMembers)
+				c.Fields = append(c.Fields, d.readField())
+			})
 		default:
 			d.skip()
 		}
@@ -98,7 +102,6 @@ func (d *decoder) readField() (f greys.Field) {
 
 // readMethods reads the reply to sm ("搜索已经加载类方法").
 func (d *decoder) readMethods() {
-	d.methods = reused(d.methods)
 	d.members(func(key []byte) {
 		if string(key) != "items" {
 			d.readOther(key)
@@ -111,20 +114,28 @@ func (d *decoder) readMethods() {
 
 // readMethodsOfClass reads the methods of one class, whose name may follow them.
 func (d *decoder) readMethodsOfClass() {
-	at, class, begin := d.at, "", len(d.methods)
+	at, class := d.at, ""
+	d.methods = reused(d.methods)
 	d.members(func(key []byte) {
 		switch string(key) {
 		case "classname":
 			class = d.name()
 		case "methods":
-			d.elements(func() { d.methods = append(d.methods, d.readMethod()) })
+			d.elements(func() {
+				d.room(len(d.methods), maxMembers)
+				d.methods = append(d.methods, d.readMethod())
+			})
 		default:
 			d.skip()
 		}
 	})
 	d.require(class != "", at, "classname")
-	for i := begin; i < len(d.methods); i++ {
+	if d.give == nil {
+		return
+	}
+	for i := range d.methods {
 		d.methods[i].Class = class
+		d.give(&d.methods[i])
 	}
 }
 

@@ -18,6 +18,9 @@ type Client struct {
 	writing sync.Mutex
 	out     []byte // reused
 
+	// tolerating is held while data are read tolerantly, for which there is memory once.
+	tolerating sync.Mutex
+
 	// ended is closed when the connection has ended.
 	ended chan struct{}
 

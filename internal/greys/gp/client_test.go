@@ -237,6 +237,24 @@ func TestALongReplyMayAlwaysWait(t *testing.T) {
 	require.NoError(t, watching.end())
 }
 
+func TestWhatALongReplyTookIsGivenBack(t *testing.T) {
+	q := newQueue()
+	for _, size := range []int{keptBuffer + 1, 1} {
+		require.True(t, q.add(Continued, make([]byte, size), 0))
+		replies, full := q.take(nil)
+		require.False(t, full)
+		_, data, rest := nextWaiting(replies)
+		require.Len(t, data, size)
+		require.Empty(t, rest)
+		empty, _ := q.take(replies)
+		require.Empty(t, empty)
+		q.mu.Lock()
+		require.LessOrEqual(t, cap(q.waiting), keptBuffer)
+		require.Equal(t, size == 1, cap(q.waiting) > 0, "a buffer of the usual size is used again")
+		q.mu.Unlock()
+	}
+}
+
 func TestRequestsUnderWayAreBounded(t *testing.T) {
 	c, p, _ := serving(t, Config{MaxRequests: 2})
 	ctx, end := context.WithCancel(t.Context())
@@ -251,6 +269,17 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	require.NoError(t, second.end())
 }
 
+func TestAFrameIsAsLongAsItMayBe(t *testing.T) {
+	c, p, served := serving(t, Config{MaxFrame: 100})
+	watching := run(t.Context(), t, c, monitor(t))
+	id := p.request(Monitor).SendID
+	p.answer(id, Continued, strings.Repeat(" ", 98)+"{}")
+	p.raw(string(AppendAnswer(nil, Answer{SendID: id, Data: make([]byte, 101)}))[:answerHeader])
+	require.ErrorContains(t, served(), "byte 128: expected a length of at most 100 bytes of data, got 101")
+	require.Error(t, watching.end())
+	assert.Zero(t, c.Stats().Dropped)
+}
+
 func TestTheEndOfAConnectionEndsAll(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(p *peer)
@@ -259,6 +288,7 @@ func TestTheEndOfAConnectionEndsAll(t *testing.T) {
 	}{
 		"closed between replies": {func(p *peer) {}, ErrClosed, "GP server pipe: byte 0: the connection was closed"},
 		"closed inside a header": {func(p *peer) { p.raw("\x00\x00\x00\x01") }, ErrClosed, "byte 0, inside a reply"},
+		"closed behind a header": {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08") }, ErrClosed, "byte 16, inside a reply"},
 		"closed inside data":     {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08{") }, ErrClosed, "byte 16, inside a reply"},
 		"a frame that is too long": {
 			func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff") },
@@ -305,6 +335,30 @@ func TestWhatCameBeforeTheEndIsGiven(t *testing.T) {
 	close(goOn)
 	require.ErrorIs(t, receive(t, over), ErrClosed)
 	assert.Len(t, given, 5)
+}
+
+func TestNothingIsGivenAfterAContextHasEnded(t *testing.T) {
+	c, p, _ := serving(t, Config{})
+	ctx, end := context.WithCancel(t.Context())
+	goOn, over := make(chan struct{}), make(chan error, 1)
+	given := 0
+	go func() {
+		over <- c.Run(ctx, monitor(t), func(greys.Reply) {
+			given++
+			<-goOn
+		})
+	}()
+	id := p.request(Monitor).SendID
+	for range 10 {
+		p.answer(id, Continued, cycleOf1)
+	}
+	asking := run(t.Context(), t, c, greys.VersionCommand{}) // all of that has come
+	p.answer(p.request(Version).SendID, Done, versionIs)
+	require.NoError(t, asking.end())
+	end()
+	close(goOn)
+	require.Equal(t, context.Canceled, receive(t, over))
+	assert.LessOrEqual(t, given, 2, "the rest of what is at hand")
 }
 
 func TestAContextThatEndsEndsServing(t *testing.T) {

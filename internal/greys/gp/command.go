@@ -4,8 +4,10 @@
 package gp
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,11 +18,15 @@ import (
 const nothing = "{}"
 
 // AppendCommand adds the data of the request for a command to bytes, and gives its type. The
-// error is greys.ErrUnsupported where GP has none, or codes none for it.
+// error is greys.ErrUnsupported where GP has none, or codes none for it; or it says what the
+// command lacks.
 func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, []byte, error) {
 	requestType := codes.of(command)
 	if requestType == 0 {
-		return 0, to, fmt.Errorf("%s: %w: GP has no request for it, or no code was configured", nameOf(command), greys.ErrUnsupported)
+		return 0, to, fmt.Errorf("%w: GP has no request for it, or no code was configured", greys.ErrUnsupported)
+	}
+	if err := check(command); err != nil {
+		return 0, to, err
 	}
 	w := object{to: append(to, '{')}
 	switch c := command.(type) {
@@ -34,11 +40,11 @@ func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, 
 		w.text("is-regex", strconv.FormatBool(c.Regexp))
 	case greys.ClassesCommand:
 		w.text("class-pattern", c.Class.String())
-		w.inventory(c.Regexp)
+		w.inventory(c.Regexp, c.Fields)
 	case greys.MethodsCommand:
 		w.text("class-pattern", c.Class.String())
 		w.text("method-pattern", c.Method.String())
-		w.inventory(c.Regexp)
+		w.inventory(c.Regexp, true) // as in the sample: methods have none
 	case greys.StackCommand:
 		w.text("class-pattern", c.Class.String())
 		w.text("method-pattern", c.Method.String())
@@ -55,13 +61,40 @@ func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, 
 	return requestType, append(w.to, '}'), nil
 }
 
+// check says what a command lacks.
+func check(command greys.Command) error {
+	switch c := command.(type) {
+	case greys.MonitorCommand:
+		if c.Cycle < time.Second || c.Cycle%time.Second != 0 {
+			return fmt.Errorf("cycle is %v: expected whole seconds, 1 at least", c.Cycle)
+		}
+		return checkPatterns(c.Class, c.Method)
+	case greys.StackCommand:
+		return checkPatterns(c.Class, c.Method)
+	case greys.MethodsCommand:
+		return checkPatterns(c.Class, c.Method)
+	case greys.ClassesCommand:
+		return checkPatterns(c.Class)
+	case greys.ResetCommand:
+		return checkPatterns(c.Class)
+	}
+	return nil
+}
+
+func checkPatterns(patterns ...greys.Pattern) error {
+	if slices.Contains(patterns, greys.Pattern{}) {
+		return errors.New("a pattern is missing")
+	}
+	return nil
+}
+
 // always is the condition under which all calls are meant: the only expression there is.
 const always = "true"
 
 // inventory adds what requests for classes and methods end with.
-func (o *object) inventory(regexp bool) {
+func (o *object) inventory(regexp, fields bool) {
 	o.text("is-regex", strconv.FormatBool(regexp))
-	o.text("is-display-fields", "true")
+	o.text("is-display-fields", strconv.FormatBool(fields))
 	o.text("is-display-detail", "true")
 }
 
@@ -137,7 +170,7 @@ func ParseCommand(r Request, codes Codes) (greys.Command, error) {
 	}
 	var a asked
 	err := a.read(r.Data)
-	if err != nil && !a.isJSON && len(r.Data) <= DefaultMaxTolerated {
+	if err != nil && len(r.Data) <= DefaultMaxTolerated && !isJSON(r.Data) {
 		if strict := tolerate(r.Data); strict != nil {
 			err = a.read(strict)
 		}
@@ -159,6 +192,7 @@ type asked struct {
 	scanner
 	class, method greys.Pattern
 	regexp        bool
+	fields        bool
 	cycle         time.Duration
 	limit         greys.Limit
 	index         int64
@@ -178,6 +212,8 @@ func (a *asked) read(data []byte) error {
 			a.method = a.pattern()
 		case "is-regex":
 			a.regexp = a.truth()
+		case "is-display-fields":
+			a.fields = a.truth()
 		case "cycle":
 			a.cycle = time.Duration(a.integer(1, math.MaxInt32)) * time.Second
 		case "limit":
@@ -214,7 +250,7 @@ func (a *asked) command(t RequestType, codes Codes) greys.Command {
 		return greys.ResetCommand{Class: a.class, Regexp: a.regexp}
 	case Classes:
 		a.need(a.class != greys.Pattern{}, "class-pattern")
-		return greys.ClassesCommand{Class: a.class, Regexp: a.regexp}
+		return greys.ClassesCommand{Class: a.class, Regexp: a.regexp, Fields: a.fields}
 	case Methods:
 		return greys.MethodsCommand{Target: a.target()}
 	case codes.Sessions:
@@ -237,6 +273,6 @@ func (a *asked) target() greys.Target {
 // need fails where a request doesn't say something.
 func (a *asked) need(said bool, what string) {
 	if !said {
-		a.fail(0, true, what, "a request without it")
+		a.fail(0, what, "a request without it")
 	}
 }

@@ -15,8 +15,9 @@ type Config struct {
 	// MaxFrame is how many bytes the data of a frame may have, at most [MaxMaxFrame];
 	// default 16 MiB.
 	MaxFrame int
-	// MaxTolerated is how many bytes of data that is no JSON are read once more, tolerantly,
-	// for which about 200 times as many are needed; default 1 MiB.
+	// MaxTolerated is how many bytes data that are no JSON may have to be read once more,
+	// tolerantly: one frame at a time, for which up to 130 times as many bytes are needed;
+	// default 1 MiB.
 	MaxTolerated int
 	// MaxWaiting is how many bytes of replies to one request may wait for whoever asked. A
 	// single one may always. Beyond it the request is given up, which is an error; default

@@ -5,6 +5,7 @@ package gp
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func BenchmarkDecodeGP(b *testing.B) {
 
 func benchmarkDecodeGP(b *testing.B, command greys.Command, data []byte, replies, events int) {
 	b.Helper()
-	d := newDecoder(time.UTC, DefaultMaxTolerated)
+	d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
 	given := 0
 	cputime.Bytes(b, len(data), events, func() {
 		given = 0

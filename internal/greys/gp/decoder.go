@@ -4,6 +4,8 @@
 package gp
 
 import (
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/greys"
@@ -15,6 +17,8 @@ type decoder struct {
 	names        names
 	times        localTimes
 	maxTolerated int
+	// tolerating is held while data are read tolerantly, which takes memory.
+	tolerating *sync.Mutex
 	// affected is what was said last; told, how many answers were given.
 	affected greys.Affected
 	said     bool
@@ -28,12 +32,14 @@ type decoder struct {
 	stack                 greys.CallStack
 	detail                greys.RecordDetail
 	records               []greys.Record
-	classes               []greys.Class
-	methods               []greys.Method
+	// methods are those of one class.
+	methods []greys.Method
+	// give takes classes and methods as they are read; nil: the data are only looked at.
+	give func(greys.Reply)
 }
 
-func newDecoder(place *time.Location, maxTolerated int) *decoder {
-	return &decoder{times: localTimes{place: place}, maxTolerated: maxTolerated}
+func newDecoder(place *time.Location, maxTolerated int, tolerating *sync.Mutex) *decoder {
+	return &decoder{times: localTimes{place: place}, maxTolerated: maxTolerated, tolerating: tolerating}
 }
 
 // decode reads data, and gives each answer that they hold; tolerated says that they are no
@@ -43,16 +49,25 @@ func (d *decoder) decode(command greys.Command, data []byte, each func(greys.Rep
 		return false, nil
 	}
 	err = d.read(command, data)
-	if err != nil && !d.isJSON && len(data) <= d.maxTolerated {
-		if strict := tolerate(data); strict != nil {
-			tolerated, err = true, d.read(command, strict)
+	if err != nil && len(data) <= d.maxTolerated && !isJSON(data) {
+		if strict := d.tolerate(data); strict != nil {
+			tolerated, data = true, strict
+			if err = d.read(command, data); err != nil {
+				err = fmt.Errorf("the data, read as YAML: %w", err)
+			}
 		}
 	}
 	if err != nil {
 		return false, err
 	}
-	d.tell(command, each)
+	d.tell(command, data, each)
 	return tolerated, nil
+}
+
+func (d *decoder) tolerate(data []byte) []byte {
+	d.tolerating.Lock()
+	defer d.tolerating.Unlock()
+	return tolerate(data)
 }
 
 func (d *decoder) read(command greys.Command, data []byte) error {
@@ -81,8 +96,9 @@ func (d *decoder) read(command greys.Command, data []byte) error {
 	return d.close()
 }
 
-// tell gives each what was read.
-func (d *decoder) tell(command greys.Command, each func(greys.Reply)) {
+// tell gives each what was read. Classes and methods, of which there may be very many, are
+// read a second time for it, since they would take ten times as much memory as the data.
+func (d *decoder) tell(command greys.Command, data []byte, each func(greys.Reply)) {
 	give := func(reply greys.Reply) {
 		d.told++
 		each(reply)
@@ -104,19 +120,15 @@ func (d *decoder) tell(command greys.Command, each func(greys.Reply)) {
 	case greys.StackCommand:
 		give(&d.stack)
 	case greys.RecordsCommand:
-		giveAll(d.records, func(r *greys.Record) { give(r) })
+		for i := range d.records {
+			give(&d.records[i])
+		}
 	case greys.RecordDetailCommand:
 		give(&d.detail)
-	case greys.ClassesCommand:
-		giveAll(d.classes, func(c *greys.Class) { give(c) })
-	case greys.MethodsCommand:
-		giveAll(d.methods, func(m *greys.Method) { give(m) })
-	}
-}
-
-func giveAll[T any](all []T, give func(*T)) {
-	for i := range all {
-		give(&all[i])
+	case greys.ClassesCommand, greys.MethodsCommand:
+		d.give = give
+		_ = d.read(command, data) // it was read before
+		d.give = nil
 	}
 }
 
@@ -161,13 +173,26 @@ func (d *decoder) name() string {
 // require fails where something was not said in the object that begins at a place.
 func (d *decoder) require(said bool, at int, what string) {
 	if !said && d.err == nil {
-		d.fail(at, true, what, "an object without it")
+		d.fail(at, what, "an object without it")
+	}
+}
+
+// maxMembers is how many of a kind a class file, and so a class, can have.
+const maxMembers = 1<<16 - 1
+
+// room fails where there are more of a kind than there can be.
+func (d *decoder) room(have, most int) {
+	if have >= most {
+		d.fail(d.at, fmt.Sprintf("at most %d of these", most), "another one")
 	}
 }
 
 // list reads an array of texts.
 func (d *decoder) list() (list []string) {
-	d.elements(func() { list = append(list, d.name()) })
+	d.elements(func() {
+		d.room(len(list), maxMembers)
+		list = append(list, d.name())
+	})
 	return list
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func allOfTheDocument(tb testing.TB) []documented {
 			}}}}, false,
 		},
 		{"reset", 0x04, greys.ResetCommand{Class: pattern(tb, "com.taobao.*")}, []greys.Reply{&greys.Affected{Rows: 100}}, false},
-		{"classes", 0x05, greys.ClassesCommand{Class: pattern(tb, "com.alibaba.AgentTest")}, []greys.Reply{&documentedClass}, true},
+		{"classes", 0x05, greys.ClassesCommand{Class: pattern(tb, "com.alibaba.AgentTest"), Fields: true}, []greys.Reply{&documentedClass}, true},
 		{"methods", 0x06, greys.MethodsCommand{Target: anyMethod(utils)}, []greys.Reply{
 			&greys.Method{Class: utils, Name: "tranModifier", Modifier: "5", Parameters: []string{"int"}, Return: "java.lang.String"},
 			&greys.Method{Class: utils, Name: "getLogo", Modifier: "5", Exceptions: []string{"java.io.IOException"}, Return: "java.lang.String"},
@@ -146,6 +147,58 @@ func TestRequestsAreThoseOfTheDocument(t *testing.T) {
 	}
 }
 
+func TestACommandThatLacksSomethingIsNotAsked(t *testing.T) {
+	whole := greys.Target{Class: pattern(t, "a"), Method: pattern(t, "b")}
+	for _, command := range []greys.Command{
+		greys.MonitorCommand{Target: whole},
+		greys.MonitorCommand{Target: whole, Cycle: 1500 * time.Millisecond},
+		greys.MonitorCommand{Target: greys.Target{Class: pattern(t, "a")}, Cycle: time.Second},
+		greys.StackCommand{Target: greys.Target{Method: pattern(t, "a")}},
+		greys.MethodsCommand{}, greys.ClassesCommand{}, greys.ResetCommand{},
+	} {
+		_, _, err := AppendCommand(nil, command, UsualCodes())
+		require.Error(t, err, "%#v", command)
+		assert.NotErrorIs(t, err, greys.ErrUnsupported)
+	}
+	_, data, err := AppendCommand(nil, greys.StackCommand{Target: whole, Limit: 17}, UsualCodes())
+	require.NoError(t, err)
+	assert.Contains(t, string(data), `"limit":"17"`)
+	_, data, err = AppendCommand(nil, greys.ClassesCommand{Class: pattern(t, "a")}, UsualCodes())
+	require.NoError(t, err)
+	assert.Contains(t, string(data), `"is-display-fields":"false"`, "values of fields are not read unasked")
+}
+
+func TestRequestsThatLackSomethingAreAnError(t *testing.T) {
+	for says, r := range map[string]Request{
+		"expected cycle, got a request without it":                          {Type: Monitor, Data: []byte(`{"class-pattern":"a","method-pattern":"b"}`)},
+		"expected class-pattern and method-pattern":                         {Type: Methods, Data: []byte(`{"class-pattern":"a"}`)},
+		"expected class-pattern, got a request without it":                  {Type: Reset},
+		"expected index, got a request without it":                          {Type: 10},
+		"expected a pattern: pattern is empty":                              {Type: Classes, Data: []byte(`{"class-pattern":""}`)},
+		`has ' ' at byte 1: the server would not take it as one argument, `: {Type: Classes, Data: []byte(`{"class-pattern":"a b"}`)},
+		"expected a whole number from 1 to 2147483647":                      {Type: Monitor, Data: []byte(`{"cycle":"0"}`)},
+		"expected a whole number from -1 to 2147483647":                     {Type: 8, Data: []byte(`{"limit":"-2"}`)},
+		"request type 0x000b: the server does not support it":               {Type: 11, Data: []byte("?")},
+	} {
+		_, err := ParseCommand(r, UsualCodes())
+		require.ErrorContains(t, err, says)
+	}
+	_, err := ParseCommand(Request{Type: 7}, Codes{})
+	require.ErrorIs(t, err, greys.ErrUnsupported, "there is no code for it")
+	command, err := ParseCommand(Request{Type: Reset, Data: []byte(`{'class-pattern':'a',}`)}, Codes{})
+	require.NoError(t, err, "what clients say may be sloppy, too")
+	assert.Equal(t, greys.ResetCommand{Class: pattern(t, "a")}, command)
+}
+
+func TestCodesAreOfOneRequestEach(t *testing.T) {
+	require.NoError(t, UsualCodes().Check())
+	require.NoError(t, Codes{}.Check())
+	require.NoError(t, Codes{Stack: 0xffff}.Check())
+	require.ErrorContains(t, Codes{Stack: Heartbeat}.Check(), "code 0x0001 of stack is that of the heartbeat: expected one of its own, or 0 for none")
+	require.ErrorContains(t, Codes{Sessions: Methods}.Check(), "of session is that of methods")
+	require.ErrorContains(t, Codes{Records: 9, RecordDetail: 9}.Check(), "code 0x0009 of tt_detail is that of tt_list")
+}
+
 func TestRepliesAreReadAsTheyStandInTheDocument(t *testing.T) {
 	for _, d := range allOfTheDocument(t) {
 		data := sample(t, d.sample+".reply")
@@ -159,7 +212,7 @@ func TestRepliesAreReadAsTheyStandInTheDocument(t *testing.T) {
 
 // decoded are the answers that data hold.
 func decoded(command greys.Command, data []byte) (replies []greys.Reply, tolerated bool, err error) {
-	d := newDecoder(time.UTC, DefaultMaxTolerated)
+	d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
 	tolerated, err = d.decode(command, data, func(r greys.Reply) { replies = append(replies, kept(r)) })
 	return replies, tolerated, err
 }

@@ -50,7 +50,7 @@ func (o *object) text(key, value string) {
 }
 
 func (o *object) value(text string) {
-	if o.style == Sloppy && strings.Contains(text, "\"") && !strings.ContainsFunc(text, func(r rune) bool { return r == '\'' || r < ' ' }) {
+	if o.style == Sloppy && strings.Contains(text, "\"") && !strings.ContainsFunc(text, func(r rune) bool { return r == '\'' || r < ' ' || r == 0x7f }) {
 		o.to = append(append(append(o.to, '\''), text...), '\'')
 		return
 	}

@@ -41,7 +41,10 @@ func (d *decoder) readRecordDetail() {
 		switch {
 		case d.readRecord(&d.detail.Record, key):
 		case string(key) == "parameters":
-			d.elements(func() { d.detail.Parameters = append(d.detail.Parameters, d.words()) })
+			d.elements(func() {
+				d.room(len(d.detail.Parameters), maxParameters)
+				d.detail.Parameters = append(d.detail.Parameters, d.words())
+			})
 		case string(key) == "return":
 			d.detail.Return = d.words()
 		case string(key) == "exception":
@@ -54,6 +57,9 @@ func (d *decoder) readRecordDetail() {
 		d.requireRecord(&d.detail.Record, at)
 	}
 }
+
+// maxParameters is how many a method can have.
+const maxParameters = 255
 
 // unread is a record of which nothing was read.
 var unread = greys.Record{Index: -1, Cost: -1}

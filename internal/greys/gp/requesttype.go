@@ -36,7 +36,7 @@ func (c Codes) Check() error {
 	for _, code := range []struct {
 		name string
 		code RequestType
-	}{{"sessions", c.Sessions}, {"stack", c.Stack}, {"records", c.Records}, {"record_detail", c.RecordDetail}} {
+	}{{"session", c.Sessions}, {"stack", c.Stack}, {"tt_list", c.Records}, {"tt_detail", c.RecordDetail}} {
 		if code.code == 0 {
 			continue
 		}

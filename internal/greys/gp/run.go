@@ -40,7 +40,7 @@ func (c *Client) run(ctx context.Context, command greys.Command, each func(greys
 	if err := c.write(Request{Version: c.config.Version, SendID: id, Type: requestType, Data: data}); err != nil {
 		return err
 	}
-	return c.receive(ctx, q, &reception{client: c, command: command, each: each, decoder: newDecoder(c.config.Location, c.config.MaxTolerated)})
+	return c.receive(ctx, q, &reception{client: c, command: command, each: each, decoder: newDecoder(c.config.Location, c.config.MaxTolerated, &c.tolerating)})
 }
 
 // begin has replies of a new request go to a queue.

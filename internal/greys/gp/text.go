@@ -12,7 +12,7 @@ func appendText(to []byte, text string) []byte {
 		switch c := text[i]; {
 		case c == '"' || c == '\\':
 			to = append(to, '\\', c)
-		case c < ' ':
+		case c < ' ' || c == 0x7f: // which YAML doesn't have as it is
 			to = fmt.Appendf(to, "\\u%04x", c)
 		default:
 			to = append(to, c)

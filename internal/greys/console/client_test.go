@@ -1,0 +1,452 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// played is a server that a test plays on one connection. Each of its methods fails where the
+// client has gone, which is no error of the test.
+type played struct {
+	net.Conn
+	lines *bufio.Reader
+	// got is what came, line by line.
+	got []string
+}
+
+// line reads one.
+func (p *played) line() bool {
+	line, err := p.lines.ReadString('\n')
+	if err == nil {
+		p.got = append(p.got, strings.TrimSuffix(line, "\n"))
+	}
+	return err == nil
+}
+
+func (p *played) say(text string) bool { _, err := p.Write([]byte(text)); return err == nil }
+
+// loud answers that the session is loud.
+func (p *played) loud() bool {
+	s := greys.Sessions{ProcessID: 4711, Sessions: []greys.Session{{Charset: "UTF-8"}}}
+	return p.line() && p.say(string(AppendSession(nil, &s, true))+end)
+}
+
+// byte reads one byte.
+func (p *played) byte() byte { b, _ := p.lines.ReadByte(); return b }
+
+// wait waits until the client closes the connection.
+func (p *played) wait() {
+	for {
+		if _, err := p.lines.ReadByte(); err != nil {
+			return
+		}
+	}
+}
+
+// end is the end of an answer in a loud session, matches what a loud one says of patterns.
+const (
+	end     = "\r" + DefaultPrompt + "\x04"
+	matches = abortNotice + "\nAffect(class-cnt:1 , method-cnt:1) cost in 1 ms.\n"
+)
+
+// outcome is what a client gave.
+type outcome struct {
+	replies []greys.Reply
+	err     error
+	stats   Stats
+	took    time.Duration
+	lines   [][]string // by connection
+}
+
+// ask has a client ask a server that is played, with a clock that stands still while nobody
+// waits.
+func ask(t *testing.T, config Config, command greys.Command, cancelAfter time.Duration, servers ...func(*played)) (o outcome) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var all sync.WaitGroup
+		o.lines = make([][]string, len(servers))
+		dialed := 0
+		c := &Client{Config: config, Dial: func(ctx context.Context) (net.Conn, error) {
+			if dialed == len(servers) {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			ours, theirs := net.Pipe()
+			i := dialed
+			dialed++
+			all.Go(func() {
+				p := &played{Conn: theirs, lines: bufio.NewReader(theirs)}
+				servers[i](p)
+				theirs.Close()
+				o.lines[i] = p.got
+			})
+			return ours, nil
+		}}
+		ctx := t.Context()
+		if cancelAfter > 0 {
+			var cancel func()
+			ctx, cancel = context.WithTimeout(ctx, cancelAfter)
+			defer cancel()
+		}
+		began := time.Now()
+		o.err = c.Run(ctx, command, func(r greys.Reply) { o.replies = append(o.replies, clone(r)) })
+		o.took, o.stats = time.Since(began), c.Stats()
+		all.Wait()
+		assert.Equal(t, len(servers), dialed, "connections")
+	})
+	return o
+}
+
+func traceAll(t *testing.T, limit greys.Limit) greys.Command {
+	return greys.TraceCommand{Target: target(t, "demo.*", "*", false), Limit: limit}
+}
+
+var aTree = string(AppendTree(nil, &greys.Tree{Thread: greys.Thread{Name: "main", ID: 1}, Nodes: []greys.Node{{Class: "demo.Shop", Method: "checkout"}}}))
+
+func TestACommandThatMatchesIsLoudAndEndsByItself(t *testing.T) {
+	o := ask(t, Config{}, traceAll(t, 2), 0, func(p *played) {
+		_ = p.loud() && p.line() && p.say(matches+aTree+aTree+end)
+		p.wait()
+	})
+	require.NoError(t, o.err)
+	require.Len(t, o.replies, 3)
+	assert.Equal(t, &greys.Affected{Classes: 1, Methods: 1}, o.replies[0])
+	assert.Equal(t, [][]string{{"session -s false", "trace -n 2 demo.* *"}}, o.lines)
+	assert.Zero(t, o.stats)
+}
+
+func TestOtherCommandsAreTheOnlyLine(t *testing.T) {
+	o := ask(t, Config{}, greys.VersionCommand{}, 0, func(p *played) {
+		_ = p.line() && p.say(string(AppendVersion(nil, &greys.Version{Text: "1.7.6.6"}))+"\x04")
+		p.wait()
+	})
+	require.NoError(t, o.err)
+	assert.Equal(t, []greys.Reply{&greys.Version{Text: "1.7.6.6"}}, o.replies)
+	assert.Equal(t, [][]string{{"version"}}, o.lines)
+	assert.Zero(t, o.took)
+}
+
+func TestTheSecondLineWaitsUntilTheServerHasEndedTheFirst(t *testing.T) {
+	o := ask(t, Config{SettleTime: time.Second}, traceAll(t, 1), 0, func(p *played) {
+		_ = p.loud() && p.line() && p.say(matches+aTree+end)
+	})
+	require.NoError(t, o.err)
+	assert.Equal(t, time.Second, o.took)
+}
+
+func TestAServerThatKnowsNoSilenceIsAskedAllTheSame(t *testing.T) {
+	o := ask(t, Config{}, traceAll(t, 1), 0, func(p *played) {
+		_ = p.line() && p.say("Command \"session\" preprocessor failed : s is not a recognized option.\n\x04")
+		_ = p.line() && p.say(aTree+"\x04")
+		p.wait()
+	})
+	require.NoError(t, o.err)
+	assert.Len(t, o.replies, 1)
+}
+
+func TestAnAnswerIsHandedOnAsSoonAsItIsComplete(t *testing.T) {
+	full := &greys.Record{Index: 1, Time: busySince, Class: "S", Method: strings.Repeat("m", 30), IsSimple: true}
+	texts := map[string]struct {
+		command greys.Command
+		text    string
+		within  time.Duration
+	}{
+		"a tree":    {traceAll(t, 0), aTree, 0},
+		"a stack":   {greys.StackCommand{Target: target(t, "*", "*", false)}, string(AppendCallStack(nil, &greys.CallStack{})), 0},
+		"a monitor": {greys.MonitorCommand{Target: target(t, "*", "*", false), Cycle: time.Hour}, string(AppendStatistics(nil, &greys.Statistics{})), 0},
+		"a record":  {greys.RecordCommand{Target: target(t, "*", "*", false)}, string(AppendRecord(nil, &greys.Record{Time: busySince}, true, false)), 0},
+		// It may go on in the next line.
+		"a record that fills its cell": {greys.RecordCommand{Target: target(t, "*", "*", false)}, string(AppendRecord(nil, full, true, false)), time.Second},
+	}
+	for name, tt := range texts {
+		t.Run(name, func(t *testing.T) {
+			o := ask(t, Config{QuietTime: time.Second}, tt.command, 2*time.Minute, func(p *played) {
+				_ = p.loud() && p.line() && p.say(matches+tt.text)
+				time.Sleep(tt.within + time.Millisecond) // in a clock of its own
+				assert.Equal(t, byte(EndOfReply), p.byte())
+				p.say(end)
+			})
+			require.ErrorIs(t, o.err, context.DeadlineExceeded)
+			assert.Len(t, o.replies, 2)
+		})
+	}
+}
+
+func TestACommandIsAbortedInOrder(t *testing.T) {
+	for name, answer := range map[string]string{"with a prompt": end, "in the middle of a tree": aTree[:40] + end} {
+		t.Run(name, func(t *testing.T) {
+			o := ask(t, Config{}, traceAll(t, 0), time.Minute, func(p *played) {
+				_ = p.loud() && p.line() && p.say(matches+aTree)
+				assert.Equal(t, byte(EndOfReply), p.byte())
+				time.Sleep(200 * time.Millisecond)
+				p.say(answer)
+				p.wait()
+			})
+			assert.Equal(t, context.DeadlineExceeded, o.err)
+			assert.Len(t, o.replies, 2)
+			assert.Zero(t, o.stats)
+			assert.Equal(t, time.Minute+200*time.Millisecond, o.took)
+		})
+	}
+}
+
+func TestASilentServerIsAbortedInOrder(t *testing.T) {
+	o := ask(t, Config{QuietTime: time.Second}, traceAll(t, 0), time.Minute, func(p *played) {
+		_ = p.line() && p.say("Command \"session\" not found.\n\x04")
+		_ = p.line() && p.say(aTree)
+		assert.Equal(t, byte(EndOfReply), p.byte())
+		p.say("\x04")
+		p.wait()
+	})
+	assert.Equal(t, context.DeadlineExceeded, o.err)
+	assert.Zero(t, o.stats)
+}
+
+func TestAnAbortThatIsNotAnsweredTakesABoundedTime(t *testing.T) {
+	for name, server := range map[string]func(*played){
+		"nothing is said": func(p *played) { p.wait() },
+		"it is flooded": func(p *played) {
+			for p.say(strings.Repeat(aTree, 100)) {
+				time.Sleep(10 * time.Millisecond)
+			}
+		},
+		"it drips": func(p *played) {
+			for p.say("x") {
+				time.Sleep(time.Second)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := ask(t, Config{AbortTimeout: 7 * time.Second}, traceAll(t, 0), time.Minute, func(p *played) {
+				_ = p.loud() && p.line() && p.say(matches)
+				p.byte()
+				server(p)
+			})
+			assert.Equal(t, context.DeadlineExceeded, o.err)
+			assert.Equal(t, Stats{Unanswered: 1}, o.stats)
+			assert.Equal(t, time.Minute+7*time.Second, o.took)
+		})
+	}
+}
+
+func TestTheContextEndsAFlood(t *testing.T) {
+	o := ask(t, Config{}, traceAll(t, 0), time.Minute, func(p *played) {
+		_ = p.loud() && p.line() && p.say(matches)
+		go p.wait()
+		for p.say(aTree) {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	assert.Equal(t, context.DeadlineExceeded, o.err)
+	assert.Greater(t, len(o.replies), 1000)
+}
+
+func TestTheContextEndsBeforeACommandWasSent(t *testing.T) {
+	o := ask(t, Config{}, traceAll(t, 0), time.Second, func(p *played) {
+		p.line()
+		p.wait()
+	})
+	assert.Equal(t, context.DeadlineExceeded, o.err)
+	assert.Equal(t, [][]string{{"session -s false"}}, o.lines)
+	assert.Equal(t, time.Second, o.took)
+	assert.Zero(t, o.stats)
+
+	o = ask(t, Config{}, traceAll(t, 0), time.Second)
+	assert.Equal(t, context.DeadlineExceeded, o.err)
+}
+
+func TestACommandThatTheServerLosesIsAskedForAgain(t *testing.T) {
+	lose := func(p *played) {
+		_ = p.loud() && p.line() && p.say(end)
+		p.wait()
+	}
+	o := ask(t, Config{}, traceAll(t, 1), 0, lose, lose, func(p *played) {
+		_ = p.loud() && p.line() && p.say(matches+aTree+end)
+		p.wait()
+	})
+	require.NoError(t, o.err)
+	assert.Len(t, o.replies, 2)
+	assert.Equal(t, Stats{Lost: 2}, o.stats)
+
+	o = ask(t, Config{}, greys.MonitorCommand{Target: target(t, "*", "*", false), Cycle: time.Second}, 0, lose, lose, lose)
+	require.ErrorIs(t, o.err, ErrLost)
+	require.EqualError(t, o.err, `Greys console pipe, command "monitor -c 1 * *": the server lost the command`)
+	assert.Equal(t, Stats{Lost: 3}, o.stats)
+}
+
+func TestACommandOfWhichAnswersCameIsNotAskedForAgain(t *testing.T) {
+	o := ask(t, Config{}, traceAll(t, 0), 0, func(p *played) {
+		_ = p.loud() && p.line() && p.say(matches+aTree+end)
+		p.wait()
+	})
+	require.ErrorIs(t, o.err, ErrLost)
+	assert.Len(t, o.replies, 2)
+}
+
+func TestRefusalsSayTheServersWords(t *testing.T) {
+	for text, want := range map[string]error{
+		"Command \"trace\" not found.\n": greys.ErrUnsupported,
+		"Command \"trace\" preprocessor failed : class-pattern argument was missing..\n": greys.ErrRefused,
+		"Command \"trace\" failed to initiate.\n":                                        greys.ErrRefused,
+		"Command execution failed. cause : Unclosed group near index 1\n(\n":             greys.ErrRefused,
+		"Command execution failed.\n":                                                    greys.ErrRefused,
+		"Session timed out.\n":                                                           greys.ErrSessionTimedOut,
+	} {
+		o := ask(t, Config{}, traceAll(t, 1), 0, func(p *played) {
+			_ = p.loud() && p.line() && p.say(text+end)
+			p.wait()
+		})
+		require.ErrorIs(t, o.err, want, text)
+		var e *Error
+		require.ErrorAs(t, o.err, &e)
+		assert.Equal(t, "trace -n 1 demo.* *", e.Command)
+		assert.ErrorContains(t, o.err, strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")))
+	}
+}
+
+func TestASessionThatTimesOutIsClosed(t *testing.T) {
+	o := ask(t, Config{}, traceAll(t, 0), 0, func(p *played) {
+		_ = p.loud() && p.line() && p.say(matches+SessionTimedOut+"\n")
+	})
+	require.ErrorIs(t, o.err, greys.ErrSessionTimedOut)
+}
+
+func TestPeersThatDieOrAreSlow(t *testing.T) {
+	monitor := greys.MonitorCommand{Target: target(t, "*", "*", false), Cycle: 10 * time.Second}
+	for name, tt := range map[string]struct {
+		command greys.Command
+		server  func(*played)
+		err     string
+		took    time.Duration
+	}{
+		"nobody answers": {traceAll(t, 0), func(p *played) { p.wait() },
+			`"session -s false", which comes first: byte 0: expected the next answer, or the end, got: time ran out`, 30 * time.Second},
+		"a list of which nothing comes": {greys.MethodsCommand{Target: target(t, "*", "*", false)}, func(p *played) { p.wait() },
+			`byte 0: expected an answer, got: time ran out`, 5 * time.Minute},
+		"the connection is closed at once": {traceAll(t, 0), func(p *played) {},
+			`"session -s false", which comes first: byte 0: expected the server to take a command, got: the connection was closed`, 0},
+		"the connection is closed": {traceAll(t, 0), func(p *played) { _ = p.loud() && p.line() && p.say(matches+aTree) },
+			`byte 586: expected an answer, got: the connection was closed`, 0},
+		"the connection is closed inside a tree": {traceAll(t, 0), func(p *played) { _ = p.loud() && p.line() && p.say(matches+aTree[:60]) },
+			`byte 529: expected the rest of an answer, got: the connection was closed`, 0},
+		"nothing is said of the patterns": {traceAll(t, 0), func(p *played) { _ = p.loud() && p.line(); p.wait() },
+			`byte 397: expected what the patterns match, got: time ran out`, 30 * time.Second},
+		"half a table, then silence": {monitor, func(p *played) {
+			_ = p.loud() && p.line() && p.say(matches+string(busyTables()[:5000]))
+			p.wait()
+		}, `byte 5469: expected the rest of an answer, got: time ran out`, 30 * time.Second},
+		"half a line, drop by drop": {monitor, func(p *played) {
+			_ = p.loud() && p.line() && p.say(matches)
+			for p.say("+") {
+				time.Sleep(700 * time.Millisecond)
+			}
+		}, `expected the rest of an answer, got: time ran out`, 30 * time.Second},
+		"a monitor without tables": {monitor, func(p *played) { _ = p.loud() && p.line() && p.say(matches); p.wait() },
+			`byte 469: expected the table of a cycle, got: time ran out`, 40 * time.Second},
+		"a list that never ends": {greys.ClassesCommand{Class: pattern(t, "*")}, func(p *played) {
+			p.line()
+			for p.say(string(AppendClass(nil, &greys.Class{Name: "demo.Shop"}))) {
+				time.Sleep(time.Second)
+			}
+		}, `expected the next answer, or the end, got: time ran out`, 5 * time.Minute},
+		"a refusal that never ends": {traceAll(t, 0), func(p *played) {
+			_ = p.loud() && p.line() && p.say(matches+"Command execution failed.\n")
+			for p.say("more\n") {
+				time.Sleep(time.Second)
+			}
+		}, `expected the end of why it is refused, got: time ran out`, 30 * time.Second},
+		"nobody reads": {greys.VersionCommand{}, func(p *played) { time.Sleep(time.Hour) },
+			`byte 0: expected the server to take a command, got: time ran out`, 10 * time.Second},
+		"something behind the end": {traceAll(t, 0), func(p *played) { _ = p.loud() && p.say("more"); p.wait() },
+			`"session -s false", which comes first: line at byte 397: expected nothing behind the end of an answer, got "more"`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := ask(t, Config{SettleTime: time.Nanosecond}, tt.command, 0, tt.server)
+			require.ErrorContains(t, o.err, tt.err)
+			assert.InDelta(t, tt.took.Seconds(), o.took.Seconds(), 1.5)
+		})
+	}
+}
+
+func TestFloodsAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 1000) + "\n"
+	for name, tt := range map[string]struct {
+		command greys.Command
+		first   string
+		more    string
+		err     string
+	}{
+		"a picture without a version": {greys.VersionCommand{}, "", long, "expected an answer of at most 100000 bytes"},
+		"a line without end":          {greys.VersionCommand{}, "", long[:1000], "expected a line of at most 50000 bytes"},
+		"a table without end":         {greys.MethodsCommand{Target: target(t, "*", "*", false)}, "+---+---+\n", "| a | b |\n", "expected an answer of at most 100000 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := ask(t, Config{MaxReplyBytes: 100_000, MaxLineBytes: 50_000}, tt.command, 0, func(p *played) {
+				p.line()
+				for p.say(tt.first); p.say(tt.more); {
+				}
+			})
+			require.ErrorContains(t, o.err, tt.err)
+			assert.Equal(t, Stats{Malformed: 1}, o.stats)
+		})
+	}
+}
+
+func TestAByte4InATextIsNoEnd(t *testing.T) {
+	detail := &greys.RecordDetail{Record: greys.Record{Index: 1, Time: busySince, Class: "C", Method: "m"}, Return: "one\x04", Parameters: []string{"\x04", "\x04two\n\x04"}}
+	text := string(AppendRecordDetail(nil, detail))
+	o := ask(t, Config{QuietTime: time.Second}, greys.RecordDetailCommand{Index: 1}, 0, func(p *played) {
+		p.line()
+		for part := range strings.SplitAfterSeq(text, "\x04") {
+			p.say(part)
+			time.Sleep(900 * time.Millisecond) // less than the quiet time
+		}
+		p.say("\x04")
+		p.wait()
+	})
+	require.NoError(t, o.err)
+	assert.Equal(t, []greys.Reply{detail}, o.replies)
+
+	name := "na\x04\n\x04\nme"
+	stack := &greys.CallStack{Thread: greys.Thread{Name: name}}
+	for _, prompt := range []string{"", end[:len(end)-1]} {
+		replies, err := answers(greys.StackCommand{}, prompt, Config{}, cutAt(string(AppendCallStack(nil, stack))+prompt+"\x04", "\x04")...)
+		require.NoError(t, err)
+		assert.Equal(t, []greys.Reply{stack}, replies)
+	}
+}
+
+// cutAt is text in pieces that end with a separator.
+func cutAt(text, separator string) (pieces [][]byte) {
+	for part := range strings.SplitAfterSeq(text, separator) {
+		pieces = append(pieces, []byte(part))
+	}
+	return pieces
+}
+
+func TestConnectingTakesABoundedTime(t *testing.T) {
+	o := ask(t, Config{}, greys.VersionCommand{}, 0)
+	require.ErrorIs(t, o.err, ErrTimeout)
+	require.EqualError(t, o.err, `Greys console, command "version": connect: time ran out`)
+	assert.Equal(t, 10*time.Second, o.took)
+}
+
+func TestACommandThatCantBeSentIsAnError(t *testing.T) {
+	err := (&Client{Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}).Run(t.Context(), greys.TraceCommand{}, nil)
+	require.EqualError(t, err, `Greys console, command "trace": a pattern is missing`)
+}

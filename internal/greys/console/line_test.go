@@ -1,0 +1,159 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+func target(tb testing.TB, class, method string, regexp bool) greys.Target {
+	tb.Helper()
+	return greys.Target{Class: pattern(tb, class), Method: pattern(tb, method), Regexp: regexp}
+}
+
+func TestCommandsAreLines(t *testing.T) {
+	for _, tt := range []struct {
+		command greys.Command
+		line    string
+	}{
+		{greys.VersionCommand{}, "version"},
+		{greys.SessionsCommand{}, "session"},
+		{greys.MonitorCommand{Target: target(t, "demo.*", "*", false), Cycle: 5 * time.Second}, "monitor -c 5 demo.* *"},
+		{greys.TraceCommand{Target: target(t, "demo.Shop", "check?ut", false)}, "trace demo.Shop check?ut"},
+		{greys.TraceCommand{Target: target(t, "demo.Shop", "*", false), Limit: 2}, "trace -n 2 demo.Shop *"},
+		{greys.StackCommand{Target: target(t, `demo\.(Shop|Pay)`, ".*", true), Limit: 1}, `stack -n 1 -E "demo\\.(Shop|Pay)" .*`},
+		{greys.RecordCommand{Target: target(t, "demo.Shop$Inner", "<init>", false), Limit: math.MaxInt32}, "tt -t -n 2147483647 demo.Shop$Inner <init>"},
+		{greys.RecordsCommand{}, "tt -l"},
+		{greys.RecordDetailCommand{Index: 1001}, "tt -i 1001"},
+		{greys.ClassesCommand{Class: pattern(t, "demo.*")}, "sc -d demo.*"},
+		{greys.ClassesCommand{Class: pattern(t, `demo\..*`), Regexp: true, Fields: true}, `sc -d -f -E "demo\\..*"`},
+		{greys.MethodsCommand{Target: target(t, "demo.Pay", "charge", false)}, "sm -d demo.Pay charge"},
+		{greys.ResetCommand{Class: pattern(t, "*")}, "reset"},
+	} {
+		line, err := AppendLine(nil, tt.command)
+		require.NoError(t, err)
+		assert.Equal(t, tt.line, string(line))
+		command, silence, err := ParseLine(tt.line)
+		require.NoError(t, err)
+		assert.Equal(t, tt.command, command)
+		assert.Equal(t, Unchanged, silence)
+	}
+}
+
+func TestCommandsThatCantBeLines(t *testing.T) {
+	all := target(t, "*", "*", false)
+	for _, tt := range []struct {
+		command greys.Command
+		err     string
+	}{
+		{greys.TraceCommand{}, "a pattern is missing"},
+		{greys.MethodsCommand{Target: greys.Target{Class: all.Class}}, "a pattern is missing"},
+		{greys.TraceCommand{Target: all, Limit: -1}, "limit is -1: expected at least 0"},
+		{greys.MonitorCommand{Target: all}, "cycle is 0s: expected whole seconds, from 1 to 2147483"},
+		{greys.MonitorCommand{Target: all, Cycle: 1500 * time.Millisecond}, "cycle is 1.5s: expected whole seconds, from 1 to 2147483"},
+		{greys.MonitorCommand{Target: all, Cycle: 600 * time.Hour}, "cycle is 600h0m0s: expected whole seconds, from 1 to 2147483"},
+		{greys.RecordDetailCommand{Index: -1}, "index of a recorded call is -1: expected 0 to 2147483647"},
+		{greys.RecordDetailCommand{Index: 1 << 31}, "index of a recorded call is 2147483648: expected 0 to 2147483647"},
+		{nil, "no command of a console: <nil>"},
+	} {
+		_, err := AppendLine(nil, tt.command)
+		require.EqualError(t, err, tt.err)
+	}
+}
+
+// TestPatternsStayOneArgument tries characters of every kind, where an argument begins, ends,
+// and between: what a pattern may hold can't make an option, a second argument, or an expression,
+// which would be a third one.
+func TestPatternsStayOneArgument(t *testing.T) {
+	allowed := 0
+	for c := rune(0); c < 0x2100; c++ {
+		if c == 0x200 {
+			c = 0x2000 // spaces and marks that are not seen
+		}
+		for _, text := range []string{string(c), string(c) + "E", "a" + string(c), "a" + string(c) + "b", string(c) + string(c), `\` + string(c)} {
+			p, err := greys.NewPattern(text)
+			if err != nil {
+				continue
+			}
+			allowed++
+			line, err := AppendLine(nil, greys.TraceCommand{Target: greys.Target{Class: p, Method: p}, Limit: 1})
+			require.NoError(t, err)
+			require.Equal(t, []string{"trace", "-n", "1", text, text}, arguments(string(line)))
+			require.NotContains(t, string(line), "\x04")
+			require.NotContains(t, string(line), "\n")
+			require.False(t, strings.HasPrefix(text, "-"))
+		}
+	}
+	assert.Greater(t, allowed, 2000)
+}
+
+// TestAServerCutsLines has what GaStringUtils.splitForArgument of a server gives.
+func TestAServerCutsLines(t *testing.T) {
+	for line, want := range map[string][]string{
+		"":                       nil,
+		"  ":                     nil,
+		"trace a b":              {"trace", "a", "b"},
+		"trace   a    b  ":       {"trace", "a", "b"},
+		`trace "a b" 'c d'`:      {"trace", "a b", "c d"},
+		`trace a"b c"d`:          {"trace", `a"b`, `c"d`},
+		`trace a\ b`:             {"trace", "a b"},
+		`trace \* *`:             {"trace", "**"},
+		`trace "\\" "\""`:        {"trace", `\`, `"`},
+		`trace a\`:               {"trace", "a"},
+		`trace "" ' ' a`:         {"trace", "a"},
+		`"trace" a`:              {`"trace"`, "a"},
+		`trace demo\\.Shop a\.b`: {"trace", `demo\.Shop`, "a.b"},
+	} {
+		assert.Equal(t, want, arguments(line), line)
+	}
+}
+
+func TestLinesThatAreNoCommands(t *testing.T) {
+	all := captures(t)
+	for line, want := range map[string]string{
+		"bogus":               string(all["notfound.raw"]),
+		"monitor":             string(all["badarg.raw"]),
+		"tt -da":              string(all["tt_da.raw"]),
+		"trace -n x a b":      `Command "trace" preprocessor failed : Cannot parse argument 'x' of option n.`,
+		"trace a b 1==1":      `Command "trace" preprocessor failed : expressions are not played.`,
+		"tt":                  `Command "tt" preprocessor failed : Argument(s) is/are expected, type 'help tt' to read usage.`,
+		`trace "a b" c`:       `Command "trace" preprocessor failed : pattern "a b" has ' ' at byte 1: the server would not take it as one argument.`,
+		"trace a":             `Command "trace" preprocessor failed : method-pattern argument was missing..`,
+		"version --x":         `Command "version" preprocessor failed : -x is not a recognized option.`,
+		"reset -E demo.*":     `Command "reset" preprocessor failed : E is not a recognized option.`,
+		"watch a b params[0]": `Command "watch" not found.`,
+		"":                    "",
+	} {
+		_, _, err := ParseLine(line)
+		var wrong *LineError
+		require.ErrorAs(t, err, &wrong, line)
+		assert.Equal(t, strings.TrimSuffix(want, "\n\x04"), wrong.Words, line)
+	}
+}
+
+func TestSessionsAreSilentOrLoud(t *testing.T) {
+	for line, want := range map[string]Silence{"session": Unchanged, setLoud: Loud, "session -s true": Silent} {
+		command, silence, err := ParseLine(line)
+		require.NoError(t, err)
+		assert.Equal(t, greys.SessionsCommand{}, command)
+		assert.Equal(t, want, silence, line)
+	}
+}
+
+func TestWhatIsNotSaidInALineIsUsual(t *testing.T) {
+	command, _, err := ParseLine("monitor a b")
+	require.NoError(t, err)
+	assert.Equal(t, greys.MonitorCommand{Target: target(t, "a", "b", false), Cycle: 2 * time.Minute}, command)
+	command, _, err = ParseLine("sm -d a")
+	require.NoError(t, err)
+	assert.Equal(t, greys.MethodsCommand{Target: target(t, "a", "*", false)}, command)
+}

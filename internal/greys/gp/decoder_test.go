@@ -1,0 +1,197 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gp
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+func TestNumbersMayBeTextsOrNumbers(t *testing.T) {
+	row := func(m greys.MethodStatistics) []greys.Reply {
+		m.Time, m.Class, m.Method = time.UnixMilli(1443108198994).UTC(), "a.B", "c"
+		return []greys.Reply{&greys.Statistics{Methods: []greys.MethodStatistics{m}}}
+	}
+	for name, tt := range map[string]struct {
+		members string
+		want    greys.MethodStatistics
+	}{
+		"texts":                  {`"total":"7","success":"5","fail":"2","rt":"500"`, greys.MethodStatistics{Calls: 7, Succeeded: 5, Failed: 2, Mean: 500 * time.Millisecond, HasMean: true}},
+		"numbers":                {`"total":7,"success":5,"fail":2,"rt":500`, greys.MethodStatistics{Calls: 7, Succeeded: 5, Failed: 2, Mean: 500 * time.Millisecond, HasMean: true}},
+		"both":                   {`"total":7,"success":"5","fail":2,"rt":"0.25"`, greys.MethodStatistics{Calls: 7, Succeeded: 5, Failed: 2, Mean: 250 * time.Microsecond, HasMean: true}},
+		"fractions as console's": {`"total":"07","success":"5","fail":"2","rt":"08.19"`, greys.MethodStatistics{Calls: 7, Succeeded: 5, Failed: 2, Mean: 8190 * time.Microsecond, HasMean: true}},
+		"no mean":                {`"total":7,"success":5,"fail":2`, greys.MethodStatistics{Calls: 7, Succeeded: 5, Failed: 2}},
+		"a mean of nothing":      {`"total":0,"success":0,"fail":0,"rt":"0"`, greys.MethodStatistics{}},
+		"NaN, as Java has it":    {`"total":1,"success":1,"fail":0,"rt":"NaN","fail-rate":"NaN"`, greys.MethodStatistics{Calls: 1, Succeeded: 1}},
+		"null":                   {`"total":1,"success":1,"fail":0,"rt":null`, greys.MethodStatistics{Calls: 1, Succeeded: 1}},
+		"unknown members":        {`"x":{"total":[9]},"total":1,"success":1,"fail":0`, greys.MethodStatistics{Calls: 1, Succeeded: 1}},
+		"keys with escapes":      {`"\u0074otal":1,"success":1,"fail":0`, greys.MethodStatistics{Calls: 1, Succeeded: 1}},
+		"the largest":            {`"total":9007199254740991,"success":0,"fail":9007199254740991,"rt":9223372036854`, greys.MethodStatistics{Calls: maxCount, Failed: maxCount, Mean: time.Duration(maxMillis) * time.Millisecond, HasMean: true}},
+	} {
+		got, tolerated, err := decoded(greys.MonitorCommand{}, []byte(`{"items":[{"timestamp":1443108198994,"class":"a.B","method":"c",`+tt.members+`}]}`))
+		require.NoError(t, err, name)
+		assert.False(t, tolerated, name)
+		assert.Equal(t, row(tt.want), got, name)
+	}
+}
+
+func TestTruthsMayBeTextsNumbersOrTruths(t *testing.T) {
+	for text, want := range map[string]bool{`"true"`: true, "true": true, "1": true, `"1"`: true, `"false"`: false, "false": false, "0": false} {
+		got, _, err := decoded(greys.StackCommand{}, []byte(`{"is-daemon":`+text+`,"items":[]}`))
+		require.NoError(t, err, text)
+		assert.Equal(t, []greys.Reply{&greys.CallStack{Thread: greys.Thread{Daemon: want}}}, got, text)
+	}
+}
+
+func TestDataThatSayWhatCannotBeAreAnError(t *testing.T) {
+	item := func(members string) string { return `{"items":[{` + members + `}]}` }
+	full := `"timestamp":"1","class":"a","method":"b","total":"1","success":"1","fail":"0"`
+	record := `"index":"1","timestamp":"2015-09-27 10:17:25","cost":"1","classname":"a","method-name":"b"`
+	for _, tt := range []struct {
+		command greys.Command
+		data    string
+		says    string
+	}{
+		{greys.VersionCommand{}, `{"version":{}}`, "byte 11: expected a text, a number or a truth, got '{'"},
+		{greys.MonitorCommand{}, item(strings.Replace(full, `"a"`, `""`, 1)), "byte 10: expected class and method, got an object without it"},
+		{greys.MonitorCommand{}, item(strings.Replace(full, "timestamp", "x", 1)), "expected timestamp"},
+		{greys.MonitorCommand{}, item(strings.Replace(full, "fail", "x", 1)), "expected total, success and fail"},
+		{greys.MonitorCommand{}, item(full + `,"total":-1`), `expected a whole number from 0 to 9007199254740991, got "-1"`},
+		{greys.MonitorCommand{}, item(full + `,"total":1.5`), `expected a whole number`},
+		{greys.MonitorCommand{}, item(full + `,"total":9007199254740992`), `expected a whole number`},
+		{greys.MonitorCommand{}, item(full + `,"total":true`), `expected a whole number from 0 to 9007199254740991, got "true"`},
+		{greys.MonitorCommand{}, item(full + `,"total":null`), `expected a whole number from 0 to 9007199254740991, got ""`},
+		{greys.MonitorCommand{}, item(full + `,"total":"` + strings.Repeat("1", 100) + `"`), `got "1111111111111111111111111111111111111111"...`},
+		{greys.MonitorCommand{}, item(full + `,"timestamp":9223372036855`), "expected a whole number from 0 to 9223372036854"},
+		{greys.MonitorCommand{}, item(full + `,"rt":-1`), `expected milliseconds, got "-1"`},
+		{greys.MonitorCommand{}, item(full + `,"rt":1e300`), "expected milliseconds"},
+		{greys.MonitorCommand{}, item(full + `,"rt":"Infinity"`), "expected milliseconds"},
+		{greys.MonitorCommand{}, item(full + `,"rt":"9223372036855.5"`), "expected milliseconds"},
+		{greys.SessionsCommand{}, `{"pid":"1","items":[{"session-id":"9999999999999999999"}]}`, "expected a whole number from -9223372036854775808 to 9223372036854775807"},
+		{greys.MonitorCommand{}, `{"items":[[]]}`, "byte 10: expected '{', got '['"},
+		{greys.ResetCommand{}, `{"affect":{"row-count":"x"}}`, `expected a whole number from 0 to 9007199254740991, got "x"`},
+		{greys.SessionsCommand{}, `{"items":[]}`, "byte 0: expected pid, got an object without it"},
+		{greys.SessionsCommand{}, `{"pid":"1","items":[{}]}`, "byte 20: expected session-id"},
+		{greys.StackCommand{}, `{"thread-id":"main"}`, `expected a whole number from 0`},
+		{greys.StackCommand{}, `{"thread-id":"0x8000000000000000"}`, `expected a whole number from 0`},
+		{greys.StackCommand{}, `{"is-daemon":"yes"}`, `expected true or false, got "yes"`},
+		{greys.StackCommand{}, item(`"classname":"a"`), "expected classname and method-name"},
+		{greys.StackCommand{}, item(`"line-number":"2147483648"`), "expected a whole number from -2147483648 to 2147483647"},
+		{greys.RecordsCommand{}, item(strings.Replace(record, "index", "x", 1)), "expected index, timestamp and cost"},
+		{greys.RecordsCommand{}, item(strings.Replace(record, "cost", "x", 1)), "expected index, timestamp and cost"},
+		{greys.RecordsCommand{}, item(strings.Replace(record, "classname", "x", 1)), "expected classname and method-name"},
+		{greys.RecordsCommand{}, item(record + `,"timestamp":"2015-09-27"`), `expected a time such as 2006-01-02 15:04:05, got "2015-09-27"`},
+		{greys.RecordsCommand{}, item(record + `,"timestamp":"1969-12-31 23:59:59"`), "expected a time"},
+		{greys.RecordsCommand{}, item(record + `,"timestamp":"2262-04-12 00:00:00"`), "expected a time"},
+		{greys.RecordDetailCommand{}, `{"index":"1"}`, "byte 0: expected index, timestamp and cost"},
+		{greys.ClassesCommand{}, item(`"detail":{}`), "expected classname"},
+		{greys.ClassesCommand{}, item(`"classname":"a","fields":[{}]`), "expected name"},
+		{greys.ClassesCommand{}, item(`"classname":"a","detail":{"is-enum":7}`), `expected true or false, got "7"`},
+		{greys.MethodsCommand{}, item(`"methods":[]`), "expected classname"},
+		{greys.MethodsCommand{}, item(`"classname":"a","methods":[{}]`), "expected method-name"},
+		{greys.RecordDetailCommand{}, `{"parameters":[` + strings.Repeat(`"",`, 256) + `""]}`, "expected at most 255 of these, got another one"},
+		{greys.ClassesCommand{}, item(`"classname":"a","detail":{"interfaces":[` + strings.Repeat(`"",`, 65535) + `""]}`), "expected at most 65535 of these"},
+		{greys.ClassesCommand{}, item(`"classname":"a","fields":[` + strings.Repeat(`{"name":"b"},`, 65535) + `{"name":"b"}]`), "expected at most 65535 of these"},
+		{greys.MethodsCommand{}, item(`"classname":"a","methods":[` + strings.Repeat(`{"method-name":"b"},`, 65535) + `{"method-name":"b"}]`), "expected at most 65535 of these"},
+	} {
+		replies, _, err := decoded(tt.command, []byte(tt.data))
+		var wrong *ProtocolError
+		require.ErrorAs(t, err, &wrong, tt.data)
+		assert.ErrorContains(t, err, tt.says, tt.data)
+		assert.NotContains(t, err.Error(), "YAML", "it is JSON")
+		assert.Empty(t, replies, "what is not understood says nothing")
+	}
+}
+
+func TestWhatIsReadTolerantlyIsBounded(t *testing.T) {
+	command := greys.MonitorCommand{}
+	sloppy := `{"items":[],}`
+	d := newDecoder(time.UTC, len(sloppy), new(sync.Mutex))
+	tolerated, err := d.decode(command, []byte(sloppy), func(greys.Reply) {})
+	require.NoError(t, err)
+	assert.True(t, tolerated)
+	_, err = d.decode(command, []byte(sloppy+" "), func(greys.Reply) {})
+	require.ErrorContains(t, err, "byte 12: expected an element behind the comma")
+}
+
+func TestWhatIsNoJSONMayBeYAML(t *testing.T) {
+	for text, want := range map[string]string{
+		`{'a':'b','c':[1,true,null,],}`:   `{"a":"b","c":[1,true,null]}`,
+		`{"a":'{"b":"\u003c","c":-2}'}`:   `{"a":"{\"b\":\"\\u003c\",\"c\":-2}"}`,
+		"{\n\t'a'\t:\n\t['b',\n\t],\n}":   `{"a":["b"]}`,
+		"{a: b, 1: 0x10, c: 012, d: .5}":  `{"a":"b","1":"0x10","c":"012","d":".5"}`,
+		"{a: &x [1], b: *x}":              `{"a":[1],"b":null}`,
+		`{a: 'it''s', b: "\x01", c: '\'}`: `{"a":"it's","b":"\u0001","c":"\\"}`,
+	} {
+		got := tolerate([]byte(text))
+		assert.Equal(t, want, string(got), text)
+		assert.NoError(t, scanned(got))
+	}
+	for _, text := range []string{"", " ", "# c", "{", "'", "\xff", "{'a':'b}", "\x00", "[" + strings.Repeat("[", 100_000), "a: b: c", "%", "!!binary x: ["} {
+		assert.Nil(t, tolerate([]byte(text)), "%.20q", text)
+	}
+}
+
+func TestWhatWasAffectedIsSaidWhenItChanges(t *testing.T) {
+	d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
+	var got []greys.Reply
+	for _, classes := range []string{"1", "1", "2", "2", "1"} {
+		_, err := d.decode(greys.MonitorCommand{}, []byte(`{"affect":{"class-count":`+classes+`}}`), func(r greys.Reply) { got = append(got, kept(r)) })
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []greys.Reply{&greys.Affected{Classes: 1}, &greys.Affected{Classes: 2}, &greys.Affected{Classes: 1}}, got)
+}
+
+func TestItemsAreReusedAndKeepNothing(t *testing.T) {
+	items := make([]string, 3, 10)
+	items[2] = "x"
+	again := reused(items)
+	assert.Empty(t, again)
+	assert.Equal(t, 10, cap(again))
+	assert.Empty(t, items[2], "what it was is given back")
+	assert.Zero(t, cap(reused(make([]string, keptItems+1))), "so are very many")
+}
+
+func TestHostileDataTakeNoMoreThanTheyAreWorth(t *testing.T) {
+	const size, most = 3 << 20, 6
+	for name, tt := range map[string]struct {
+		command greys.Command
+		begin   string
+		item    string
+	}{
+		"methods in a cycle": {greys.MonitorCommand{}, `{"items":[`, `{"timestamp":1,"class":"a","method":"b","total":0,"success":0,"fail":0},`},
+		"methods of nothing": {greys.MonitorCommand{}, `{"items":[`, `{},`},
+		"sessions":           {greys.SessionsCommand{}, `{"items":[`, `{"session-id":1},`},
+		"frames":             {greys.StackCommand{}, `{"items":[`, `{"classname":"a","method-name":"b"},`},
+		"records":            {greys.RecordsCommand{}, `{"items":[`, `{"index":1,"timestamp":"2015-09-27 10:17:25","cost":1,"classname":"a","method-name":"b"},`},
+		"parameters":         {greys.RecordDetailCommand{}, `{"parameters":[`, `"",`},
+		"classes":            {greys.ClassesCommand{}, `{"items":[`, `{"classname":"a"},`},
+		"fields":             {greys.ClassesCommand{}, `{"items":[{"classname":"a","fields":[`, `{"name":"a"},`},
+		"methods":            {greys.MethodsCommand{}, `{"items":[{"methods":[`, `{"method-name":"a"},`},
+		"what is skipped":    {greys.MonitorCommand{}, `{"x":[`, `{},`},
+	} {
+		data := []byte(tt.begin + strings.Repeat(tt.item, size/len(tt.item)))
+		d := newDecoder(time.UTC, 0, new(sync.Mutex))
+		runtime.GC()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := d.decode(tt.command, data, func(greys.Reply) {})
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		require.Error(t, err, name)
+		times := float64(int64(after.HeapAlloc)-int64(before.HeapAlloc)) / size
+		assert.Less(t, times, float64(most), name)
+		t.Logf("%s: %.1f times the data", name, times)
+		runtime.KeepAlive(d)
+		runtime.KeepAlive(data)
+	}
+}

@@ -222,7 +222,7 @@ func TestAnAbortThatIsNotAnsweredTakesABoundedTime(t *testing.T) {
 		"nothing is said": func(p *played) { p.wait() },
 		"it is flooded": func(p *played) {
 			for p.say(strings.Repeat(aTree, 100)) {
-				time.Sleep(time.Millisecond)
+				time.Sleep(10 * time.Millisecond)
 			}
 		},
 		"it drips": func(p *played) {
@@ -249,11 +249,11 @@ func TestTheContextEndsAFlood(t *testing.T) {
 		_ = p.loud() && p.line() && p.say(matches)
 		go p.wait()
 		for p.say(aTree) {
-			time.Sleep(time.Millisecond)
+			time.Sleep(10 * time.Millisecond)
 		}
 	})
 	assert.Equal(t, context.DeadlineExceeded, o.err)
-	assert.Greater(t, len(o.replies), 10_000)
+	assert.Greater(t, len(o.replies), 1000)
 }
 
 func TestTheContextEndsBeforeACommandWasSent(t *testing.T) {
@@ -353,9 +353,9 @@ func TestPeersThatDieOrAreSlow(t *testing.T) {
 		"half a line, drop by drop": {monitor, func(p *played) {
 			_ = p.loud() && p.line() && p.say(matches)
 			for p.say("+") {
-				time.Sleep(time.Second)
+				time.Sleep(700 * time.Millisecond)
 			}
-		}, `byte 500: expected the rest of an answer, got: time ran out`, 30 * time.Second},
+		}, `expected the rest of an answer, got: time ran out`, 30 * time.Second},
 		"a monitor without tables": {monitor, func(p *played) { _ = p.loud() && p.line() && p.say(matches); p.wait() },
 			`byte 469: expected the table of a cycle, got: time ran out`, 40 * time.Second},
 		"a list that never ends": {greys.ClassesCommand{Class: pattern(t, "*")}, func(p *played) {
@@ -364,6 +364,12 @@ func TestPeersThatDieOrAreSlow(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}, `expected the next answer, or the end, got: time ran out`, 5 * time.Minute},
+		"a refusal that never ends": {traceAll(t, 0), func(p *played) {
+			_ = p.loud() && p.line() && p.say(matches+"Command execution failed.\n")
+			for p.say("more\n") {
+				time.Sleep(time.Second)
+			}
+		}, `expected the end of why it is refused, got: time ran out`, 30 * time.Second},
 		"nobody reads": {greys.VersionCommand{}, func(p *played) { time.Sleep(time.Hour) },
 			`byte 0: expected the server to take a command, got: time ran out`, 10 * time.Second},
 		"something behind the end": {traceAll(t, 0), func(p *played) { _ = p.loud() && p.say("more"); p.wait() },

@@ -175,13 +175,12 @@ func (d *decoder) fail(why error, text []byte) {
 const maxWords = 1 << 10
 
 func (d *decoder) addWords(text []byte) {
-	if room := max(0, maxWords-len(d.words)); len(text) > room {
-		text = text[:room]
-	}
+	text = bytes.TrimSpace(text)
 	if len(d.words) > 0 && len(text) > 0 {
 		d.words = append(d.words, ' ')
 	}
-	d.words = append(d.words, bytes.TrimSpace(text)...)
+	d.words = append(d.words, text[:min(len(text), max(0, maxWords-len(d.words)))]...)
+	d.words = d.words[:min(len(d.words), maxWords)]
 }
 
 // affects reads what a command's patterns match:

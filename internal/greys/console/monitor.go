@@ -69,7 +69,7 @@ func (b *monitorBlock) line(text []byte) error {
 	}
 	if !b.headed {
 		b.headed = true
-		return b.head()
+		return b.head(text)
 	}
 	return b.row(text)
 }
@@ -92,7 +92,7 @@ func (b *monitorBlock) end() error {
 }
 
 // head reads the names of the columns.
-func (b *monitorBlock) head() error {
+func (b *monitorBlock) head(text []byte) error {
 	b.fields = b.fields[:0]
 	needed := 0
 	for i := range b.cells {
@@ -104,7 +104,7 @@ func (b *monitorBlock) head() error {
 	}
 	const all = 1<<(monitorFail+1) - 1<<monitorTime
 	if needed != all {
-		return wrong("the columns of a monitor: TIMESTAMP, CLASS, METHOD, TOTAL, SUCCESS, FAIL", nil)
+		return wrong("the columns of a monitor: TIMESTAMP, CLASS, METHOD, TOTAL, SUCCESS, FAIL", text)
 	}
 	return nil
 }

@@ -114,6 +114,7 @@ func (c *conversation) listen(d *decoder, p *patience) error {
 		case err == errNothing && p.over():
 			return &TransferError{Offset: c.received, What: p.expected.what, Err: ErrTimeout}
 		case err == errNothing && is == maybeEnded, errors.Is(err, ErrClosed) && (is == maybeEnded || d.failed != nil):
+			_, rest = c.ending(d.endsAlone()) // what is held has been moved
 			return c.finish(d, rest)
 		case err == errNothing && quiet:
 			if err := d.quiet(c.offset()); err != nil {
@@ -233,6 +234,8 @@ func (p *patience) wait(d *decoder, partly bool) time.Duration {
 // next is what has to come, and within which time; 0: any.
 func (p *patience) next(d *decoder, partly bool) (what string, limit time.Duration) {
 	switch {
+	case d.failed != nil:
+		return "the end of why it is refused", p.config.AnswerTimeout
 	case partly || d.open():
 		return "the rest of an answer", p.config.AnswerTimeout
 	case d.lines == 0 && takesLong(p.command):

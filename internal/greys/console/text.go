@@ -13,9 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// wrong says what stands where something else is allowed. The decoder adds where.
+// wrong says what stands where something else is allowed, nil: the end. The decoder adds
+// where.
 func wrong(expected string, got []byte) error {
 	const shown = 80
+	if got == nil {
+		return &SyntaxError{Expected: expected, Got: "the end of the answer"}
+	}
 	if len(got) > shown {
 		return &SyntaxError{Expected: expected, Got: fmt.Sprintf("%q and %d bytes more", got[:shown], len(got)-shown)}
 	}

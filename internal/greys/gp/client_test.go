@@ -237,6 +237,24 @@ func TestALongReplyMayAlwaysWait(t *testing.T) {
 	require.NoError(t, watching.end())
 }
 
+func TestWhatALongReplyTookIsGivenBack(t *testing.T) {
+	q := newQueue()
+	for _, size := range []int{keptBuffer + 1, 1} {
+		require.True(t, q.add(Continued, make([]byte, size), 0))
+		replies, full := q.take(nil)
+		require.False(t, full)
+		_, data, rest := nextWaiting(replies)
+		require.Len(t, data, size)
+		require.Empty(t, rest)
+		empty, _ := q.take(replies)
+		require.Empty(t, empty)
+		q.mu.Lock()
+		require.LessOrEqual(t, cap(q.waiting), keptBuffer)
+		require.Equal(t, size == 1, cap(q.waiting) > 0, "a buffer of the usual size is used again")
+		q.mu.Unlock()
+	}
+}
+
 func TestRequestsUnderWayAreBounded(t *testing.T) {
 	c, p, _ := serving(t, Config{MaxRequests: 2})
 	ctx, end := context.WithCancel(t.Context())
@@ -317,6 +335,30 @@ func TestWhatCameBeforeTheEndIsGiven(t *testing.T) {
 	close(goOn)
 	require.ErrorIs(t, receive(t, over), ErrClosed)
 	assert.Len(t, given, 5)
+}
+
+func TestNothingIsGivenAfterAContextHasEnded(t *testing.T) {
+	c, p, _ := serving(t, Config{})
+	ctx, end := context.WithCancel(t.Context())
+	goOn, over := make(chan struct{}), make(chan error, 1)
+	given := 0
+	go func() {
+		over <- c.Run(ctx, monitor(t), func(greys.Reply) {
+			given++
+			<-goOn
+		})
+	}()
+	id := p.request(Monitor).SendID
+	for range 10 {
+		p.answer(id, Continued, cycleOf1)
+	}
+	asking := run(t.Context(), t, c, greys.VersionCommand{}) // all of that has come
+	p.answer(p.request(Version).SendID, Done, versionIs)
+	require.NoError(t, asking.end())
+	end()
+	close(goOn)
+	require.Equal(t, context.Canceled, receive(t, over))
+	assert.LessOrEqual(t, given, 2, "the rest of what is at hand")
 }
 
 func TestAContextThatEndsEndsServing(t *testing.T) {

@@ -170,7 +170,7 @@ func ParseCommand(r Request, codes Codes) (greys.Command, error) {
 	}
 	var a asked
 	err := a.read(r.Data)
-	if err != nil && !a.isJSON && len(r.Data) <= DefaultMaxTolerated {
+	if err != nil && len(r.Data) <= DefaultMaxTolerated && !isJSON(r.Data) {
 		if strict := tolerate(r.Data); strict != nil {
 			err = a.read(strict)
 		}
@@ -273,6 +273,6 @@ func (a *asked) target() greys.Target {
 // need fails where a request doesn't say something.
 func (a *asked) need(said bool, what string) {
 	if !said {
-		a.fail(0, true, what, "a request without it")
+		a.fail(0, what, "a request without it")
 	}
 }

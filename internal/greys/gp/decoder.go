@@ -49,7 +49,7 @@ func (d *decoder) decode(command greys.Command, data []byte, each func(greys.Rep
 		return false, nil
 	}
 	err = d.read(command, data)
-	if err != nil && !d.isJSON && len(data) <= d.maxTolerated {
+	if err != nil && len(data) <= d.maxTolerated && !isJSON(data) {
 		if strict := d.tolerate(data); strict != nil {
 			tolerated, data = true, strict
 			if err = d.read(command, data); err != nil {
@@ -173,7 +173,7 @@ func (d *decoder) name() string {
 // require fails where something was not said in the object that begins at a place.
 func (d *decoder) require(said bool, at int, what string) {
 	if !said && d.err == nil {
-		d.fail(at, true, what, "an object without it")
+		d.fail(at, what, "an object without it")
 	}
 }
 
@@ -183,7 +183,7 @@ const maxMembers = 1<<16 - 1
 // room fails where there are more of a kind than there can be.
 func (d *decoder) room(have, most int) {
 	if have >= most {
-		d.fail(d.at, true, fmt.Sprintf("at most %d of these", most), "another one")
+		d.fail(d.at, fmt.Sprintf("at most %d of these", most), "another one")
 	}
 }
 

@@ -107,6 +107,7 @@ func TestDataThatSayWhatCannotBeAreAnError(t *testing.T) {
 		var wrong *ProtocolError
 		require.ErrorAs(t, err, &wrong, tt.data)
 		assert.ErrorContains(t, err, tt.says, tt.data)
+		assert.NotContains(t, err.Error(), "YAML", "it is JSON")
 		assert.Empty(t, replies, "what is not understood says nothing")
 	}
 }
@@ -140,8 +141,28 @@ func TestWhatIsNoJSONMayBeYAML(t *testing.T) {
 	}
 }
 
+func TestWhatWasAffectedIsSaidWhenItChanges(t *testing.T) {
+	d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
+	var got []greys.Reply
+	for _, classes := range []string{"1", "1", "2", "2", "1"} {
+		_, err := d.decode(greys.MonitorCommand{}, []byte(`{"affect":{"class-count":`+classes+`}}`), func(r greys.Reply) { got = append(got, kept(r)) })
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []greys.Reply{&greys.Affected{Classes: 1}, &greys.Affected{Classes: 2}, &greys.Affected{Classes: 1}}, got)
+}
+
+func TestItemsAreReusedAndKeepNothing(t *testing.T) {
+	items := make([]string, 3, 10)
+	items[2] = "x"
+	again := reused(items)
+	assert.Empty(t, again)
+	assert.Equal(t, 10, cap(again))
+	assert.Empty(t, items[2], "what it was is given back")
+	assert.Zero(t, cap(reused(make([]string, keptItems+1))), "so are very many")
+}
+
 func TestHostileDataTakeNoMoreThanTheyAreWorth(t *testing.T) {
-	const size, most = 4 << 20, 6
+	const size, most = 3 << 20, 6
 	for name, tt := range map[string]struct {
 		command greys.Command
 		begin   string
@@ -159,7 +180,7 @@ func TestHostileDataTakeNoMoreThanTheyAreWorth(t *testing.T) {
 		"what is skipped":    {greys.MonitorCommand{}, `{"x":[`, `{},`},
 	} {
 		data := []byte(tt.begin + strings.Repeat(tt.item, size/len(tt.item)))
-		d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
+		d := newDecoder(time.UTC, 0, new(sync.Mutex))
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

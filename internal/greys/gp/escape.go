@@ -19,7 +19,7 @@ func (s *scanner) escaped(begin, at int) []byte {
 			s.at = at + 1
 			s.unescaped = text
 			if !utf8.Valid(text) {
-				s.fail(begin, false, "UTF-8", "something else")
+				s.fail(begin, "UTF-8", "something else")
 				return nil
 			}
 			s.space()
@@ -35,7 +35,7 @@ func (s *scanner) escaped(begin, at int) []byte {
 			var n int
 			if text, n = appendEscape(text, s.data[at:]); n == 0 {
 				s.at = at
-				s.fail(at, false, "an escape", fmt.Sprintf("%.6q", s.data[at:]))
+				s.fail(at, "an escape", fmt.Sprintf("%.6q", s.data[at:]))
 				return nil
 			}
 			at += n

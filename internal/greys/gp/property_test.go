@@ -158,7 +158,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	require.NoError(t, err)
 	r := anything{rand.New(rand.NewPCG(7, 0))}
 	decoders := map[string]*decoder{}
-	for range 300 {
+	for range 100 {
 		w := Writer{Style: Style(r.IntN(3)), Location: place}
 		for _, s := range r.all(t, w) {
 			d := decoders[fmt.Sprintf("%T", s.command)]

@@ -22,8 +22,6 @@ type scanner struct {
 	// unescaped is the last text that had escapes.
 	unescaped []byte
 	err       *ProtocolError
-	// isJSON says of err that the data are JSON, and don't say what they have to.
-	isJSON bool
 }
 
 // maxDepth is how deep arrays and objects may lie in one another.
@@ -32,6 +30,14 @@ const maxDepth = 64
 func (s *scanner) open(data []byte) {
 	*s = scanner{data: data, unescaped: s.unescaped[:0]}
 	s.space()
+}
+
+// isJSON says that data are JSON, whatever they say.
+func isJSON(data []byte) bool {
+	var s scanner
+	s.open(data)
+	s.skip()
+	return s.close() == nil
 }
 
 // close says that all was read, and what was wrong.
@@ -46,10 +52,9 @@ func (s *scanner) close() error {
 }
 
 // fail ends reading at a place.
-func (s *scanner) fail(at int, isJSON bool, expected, got string) {
+func (s *scanner) fail(at int, expected, got string) {
 	if s.err == nil {
 		s.err = &ProtocolError{Offset: int64(at), Expected: expected, Got: got}
-		s.isJSON = isJSON
 		s.at = len(s.data)
 	}
 }
@@ -60,7 +65,7 @@ func (s *scanner) unexpected(expected string) {
 	if s.at < len(s.data) {
 		got = fmt.Sprintf("%q", s.data[s.at])
 	}
-	s.fail(s.at, false, expected, got)
+	s.fail(s.at, expected, got)
 }
 
 // peek is the next byte; 0 at the end.
@@ -148,7 +153,7 @@ func (s *scanner) text() []byte {
 		case c == '"':
 			text := s.data[begin:at]
 			if !ascii && !utf8.Valid(text) {
-				s.fail(begin, false, "UTF-8", "something else")
+				s.fail(begin, "UTF-8", "something else")
 				return nil
 			}
 			s.at = at + 1

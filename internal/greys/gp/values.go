@@ -23,7 +23,7 @@ const (
 // wrong fails with a value that is JSON and not what has to be there.
 func (s *scanner) wrong(at int, expected string, got []byte) {
 	if s.err == nil {
-		s.fail(at, true, expected, excerpt(got))
+		s.fail(at, expected, excerpt(got))
 	}
 }
 

@@ -191,6 +191,13 @@ func TestNamesThatComeAgainCostNothing(t *testing.T) {
 		require.LessOrEqual(t, len(n.known), maxNames)
 		require.LessOrEqual(t, n.bytes, maxNameBytes)
 	}
+	long := []byte(strings.Repeat("y", maxName))
+	for i := range 3 * maxNameBytes / maxName {
+		long[0], long[1] = byte('a'+i%26), byte('a'+i/26%26)
+		long[2], long[3] = byte('a'+i/26/26%26), 'z'
+		n.of(long)
+		require.LessOrEqual(t, n.bytes, maxNameBytes)
+	}
 	n.of([]byte(strings.Repeat("x", maxName+1)))
 	assert.NotContains(t, n.known, strings.Repeat("x", maxName+1))
 	assert.Equal(t, "a\ufffd", n.of([]byte("a\xff")))

@@ -25,7 +25,7 @@ NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest|pairing)$$
 
 # Decoders of what comes from outside: tested where int has 32 bits, too, in which a size of 32 bits may
 # have no room.
-NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./internal/lttngagent ./internal/rbkit ./internal/zmtp ./internal/greys/console
+NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./internal/lttngagent ./internal/rbkit ./internal/zmtp ./internal/greys/console ./internal/greys/gp
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim

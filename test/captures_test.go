@@ -32,8 +32,11 @@ var captures = []struct {
 // Each capture, through the real protocol and the built distribution, becomes
 // the spans of the reference, and the collector's own metrics say how many.
 func TestCapturesBecomeTheSpansOfTheReference(t *testing.T) {
+	t.Parallel()
 	for _, capture := range captures {
 		t.Run(capture.name, func(t *testing.T) {
+			t.Parallel()
+
 			endpoint := testbed.Address(t)
 			c := testbed.Start(t, collector(endpoint, "service_name: "+capture.name, ""))
 			network := &unhurried{t: t, collector: c, endpoint: endpoint}
@@ -100,6 +103,7 @@ func checkTraces(t testing.TB, e *exported, limit int) {
 // agents talk at once: one agent's run becomes one call stream, and always the
 // same one.
 func TestTheWayOfTheEventsDoesNotMatter(t *testing.T) {
+	t.Parallel()
 	agents := []agent{
 		{connections: 1},
 		{connections: 2, buffer: 200},

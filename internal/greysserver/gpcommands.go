@@ -15,50 +15,50 @@ import (
 // obey does what a request asks for, until it has ended.
 func (c *gpConn) obey(sendID int32, command greys.Command) {
 	w := gp.Writer{Style: c.options.Style, Location: c.options.Location}
-	var data []byte
 	var err error
 	switch command := command.(type) {
 	case greys.MonitorCommand:
 		err = c.monitor(sendID, command, w)
-		if err == nil {
-			return
-		}
 	case greys.StackCommand:
 		err = c.stack(sendID, command, w)
-		if err == nil {
-			return
-		}
-	case greys.VersionCommand:
-		data, err = w.Append(nil, &greys.Version{Text: c.options.Version})
-	case greys.SessionsCommand:
-		data, err = w.Append(nil, c.sessionsOf(c.life))
-	case greys.ResetCommand:
-		var rows int64
-		rows, err = c.life.resetAll(command)
-		data = w.AppendReset(nil, rows)
-	case greys.ClassesCommand:
-		var classes []greys.Class
-		classes, err = c.life.classes(command)
-		data = w.AppendClasses(nil, classes)
-	case greys.MethodsCommand:
-		var methods []greys.Method
-		methods, err = c.life.methods(command)
-		data = w.AppendMethods(nil, methods)
-	case greys.RecordsCommand:
-		data = w.AppendRecords(nil, recordsOf(c.life.recorded(-1)))
-	case greys.RecordDetailCommand:
-		var detail *greys.RecordDetail
-		if detail, err = c.life.detail(command.Index); err == nil {
-			data, err = w.Append(nil, detail)
-		}
 	default:
-		err = errors.ErrUnsupported
+		var data []byte
+		if data, err = c.answer(command, w); err == nil {
+			c.reply(sendID, gp.Done, data)
+		}
 	}
 	if err != nil {
 		c.fail(sendID, err)
-		return
 	}
-	c.reply(sendID, gp.Done, data)
+}
+
+// answer is what is said to a command that has one reply.
+func (c *gpConn) answer(command greys.Command, w gp.Writer) ([]byte, error) {
+	switch command := command.(type) {
+	case greys.VersionCommand:
+		return w.Append(nil, &greys.Version{Text: c.options.Version})
+	case greys.SessionsCommand:
+		return w.Append(nil, c.sessionsOf(c.life))
+	case greys.ResetCommand:
+		rows, err := c.life.resetAll(command)
+		return w.AppendReset(nil, rows), err
+	case greys.ClassesCommand:
+		classes, err := c.life.classes(command)
+		return w.AppendClasses(nil, classes), err
+	case greys.MethodsCommand:
+		methods, err := c.life.methods(command)
+		return w.AppendMethods(nil, methods), err
+	case greys.RecordsCommand:
+		return w.AppendRecords(nil, recordsOf(c.life.recorded(-1))), nil
+	case greys.RecordDetailCommand:
+		detail, err := c.life.detail(command.Index)
+		if err != nil {
+			return nil, err
+		}
+		return w.Append(nil, detail)
+	default:
+		return nil, errors.ErrUnsupported // it was not parsed then
+	}
 }
 
 // monitor tells of each cycle, without end: the first one at once, of which nothing is known.

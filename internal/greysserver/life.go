@@ -72,7 +72,7 @@ func (l *life) run() {
 			if l.options.Calls > 0 {
 				due = min(due, l.options.Calls)
 			}
-			for p.made < due {
+			for p.made < due && l.over.Err() == nil {
 				c, of := p.next()
 				l.happened(c, thread(of), now)
 			}

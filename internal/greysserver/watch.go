@@ -36,8 +36,8 @@ type event struct {
 	last bool
 }
 
-// maxEvents is how many may wait for a client.
-const maxEvents = 4096
+// maxEvents is how many may wait for a client, as in the released server.
+const maxEvents = 2048
 
 // watch begins to watch the methods of a target.
 func (l *life) watch(target greys.Target, w *watch) error {

@@ -116,8 +116,8 @@ func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {
 		"stacks[0].class: pattern is empty":                                            func(c *Config) { c.Stacks = []CallsConfig{some("", "b", 0)} },
 		"tt[0].method: pattern is empty":                                               func(c *Config) { c.Records = []CallsConfig{some("a", "", 0)} },
 		"classes[0].class: pattern is empty":                                           func(c *Config) { c.Classes = []ClassesConfig{{}} },
-		"methods[0].limit is 3000000000": func(c *Config) {
-			c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "a", Method: "b"}, Limit: 3_000_000_000}}
+		"methods[0].limit is -3": func(c *Config) {
+			c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "a", Method: "b"}, Limit: -3}}
 		},
 		"have 2 commands together: use patterns that match more, or raise limits.max_commands": func(c *Config) {
 			c.Limits.MaxCommands, c.Traces = 1, []CallsConfig{some("a", "b", 0)}

@@ -277,3 +277,14 @@ func TestWhatNoPipelineTakesIsNotAsked(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatWasSaidBeforeTheLinkWasLostIsHandled(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	s := script(t, b, ProtocolGP)
+	b.start()
+	s.next()
+	s.set(func() { s.late = table(row(1, "demo.Shop", "checkout", 7, 0, 0)) })
+	close(s.lost)
+	s.next()
+	assert.Equal(t, map[string]float64{"demo.Shop checkout": 7}, values(b.collect(), "java.method.calls"))
+}

@@ -33,6 +33,7 @@ type scripted struct {
 	said []string
 	// lost is closed when the link that is there now is lost.
 	lost   chan struct{}
+	late   greys.Reply
 	gone   error
 	links  int
 	asked  chan *asked
@@ -130,6 +131,7 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 			s.note("ended " + text)
 			return ctx.Err()
 		case <-lost:
+			s.last(ctx, each)
 			return errors.New("the script ends the link")
 		case err := <-a.end:
 			return err
@@ -138,6 +140,22 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 			a.handled <- struct{}{}
 		}
 	}
+}
+
+// last gives what was said before the link was lost, and is handled late.
+func (s *scripted) last(ctx context.Context, each func(greys.Reply)) {
+	s.mu.Lock()
+	late := s.late
+	s.late = nil
+	s.mu.Unlock()
+	if late == nil {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(100 * time.Millisecond):
+	}
+	each(late)
 }
 
 func (s *scripted) note(text string) {

@@ -4,6 +4,10 @@
 package gp
 
 import (
+	"io"
+	"net"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,12 +68,47 @@ func TestAReplyThatNeverEndsAnswersNoHeartbeat(t *testing.T) {
 	require.ErrorIs(t, served(), ErrSilent)
 }
 
+// stuck is a connection that ends, and on which what is written takes until it is let go.
+type stuck struct {
+	net.Conn
+	first        sync.Once
+	writes, goOn chan struct{}
+}
+
+func (s *stuck) Write(b []byte) (int, error) {
+	s.first.Do(func() { close(s.writes) })
+	<-s.goOn
+	return len(b), nil
+}
+
+func (s *stuck) Read([]byte) (int, error) {
+	<-s.writes
+	return 0, io.EOF
+}
+
+func (s *stuck) Close() error                     { return nil }
+func (s *stuck) SetWriteDeadline(time.Time) error { return nil }
+func (s *stuck) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+
+func TestServingIsOverWhenItsHeartbeatIs(t *testing.T) {
+	conn := &stuck{writes: make(chan struct{}), goOn: make(chan struct{})}
+	c := NewClient(conn, Config{Heartbeat: time.Millisecond})
+	served := make(chan error, 1)
+	go func() { served <- c.Serve(t.Context()) }()
+	receive(t, c.ended)
+	for range 10_000 {
+		runtime.Gosched()
+		require.Empty(t, served, "a heartbeat is being written")
+	}
+	close(conn.goOn)
+	require.ErrorIs(t, receive(t, served), ErrClosed)
+}
+
 func TestAnAnswerToOneHeartbeatIsOneToThoseBefore(t *testing.T) {
-	c, p := connected(t, Config{})
+	c, _ := connected(t, Config{})
 	c.beats = []int32{5, 6, 7}
 	require.NoError(t, c.pass(Answer{SendID: 6}))
 	assert.Equal(t, []int32{7}, c.beats)
 	require.NoError(t, c.pass(Answer{SendID: 5}))
 	assert.Equal(t, uint64(1), c.Stats().Unasked)
-	_ = p
 }

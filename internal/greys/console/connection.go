@@ -26,8 +26,8 @@ type connection struct {
 	begin, end int
 	// searched is how many of the bytes held have no line break.
 	searched int
-	received   int64
-	sent       int64
+	received int64
+	sent     int64
 	// prompt is what the server draws at the end of an answer, with the carriage return;
 	// empty: nothing, or it is not known yet.
 	prompt []byte

@@ -93,7 +93,7 @@ func TestSumsEndWithTheLargestNumber(t *testing.T) {
 		of := row(at, "a", "b", math.MaxInt64/2, 0, math.MaxInt64)
 		c.count(r, &of, receivedAt)
 	}
-	assert.EqualValues(t, math.MaxInt64, c.states(receivedAt)[0].calls)
+	assert.EqualValues(t, int64(math.MaxInt64), c.states(receivedAt)[0].calls)
 }
 
 // What metrics take must not grow with the square of the methods.

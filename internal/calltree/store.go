@@ -23,7 +23,7 @@ type Store struct {
 	trees    []*tree
 	used     usage
 	seen     seen
-	kept     ring
+	kept     keptSpans
 	counters Counters
 	// expired is the second in which was looked for what waits for too long.
 	expired uint32
@@ -47,7 +47,7 @@ func NewStore(settings Settings) *Store {
 		s.now = time.Now
 	}
 	s.start = s.now()
-	s.kept = newRing(settings.MaxKeptSpans, s.releaseKept)
+	s.kept = newKeptSpans(settings.MaxKeptSpans, s.releaseKept)
 	return s
 }
 

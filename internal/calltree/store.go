@@ -193,12 +193,12 @@ func (s *Store) reset(sv *service) {
 
 // clear takes all values from the nodes, and frees those that nothing needs.
 func (t *tree) clear(now time.Time, epoch uint32) {
-	t.epoch = epoch
+	t.epoch, t.lost = epoch, Lost{}
 	for i := range t.nodes {
 		t.nodes[i].values = values{}
 	}
 	for _, w := range t.windows {
-		*w = *newWindow(now, epoch)
+		*w = *newWindow(now, epoch, t.lost)
 	}
 	for i := range t.nodes {
 		t.prune(uint32(i))

@@ -204,6 +204,23 @@ func TestSpansAreKeptAsTheyCame(t *testing.T) {
 	assert.Empty(t, s.Traces("other"))
 }
 
+func TestAWindowBeginsAnewWithAReset(t *testing.T) {
+	set := settings()
+	c := newClock(&set)
+	s := NewStore(set)
+	script(t, s, "f a took 1")
+	_, window, err := s.open("s", Calls)
+	require.NoError(t, err)
+	script(t, s, "f b took 2")
+	c.pass(time.Minute)
+	s.Reset("s")
+	script(t, s, "f c took 4")
+	copied, _ := s.close(s.tree("s", Calls), window)
+	copied.show(window.values)
+	assert.Equal(t, "f: 1 calls, 0 errors, total 4, self 4\n", lines(paths(t, copied.tell())))
+	assert.Equal(t, c.now, window.from)
+}
+
 func TestSpansThatAreKeptKnowTheirInstance(t *testing.T) {
 	set := settings()
 	set.MaxKeptSpans = 3

@@ -14,10 +14,14 @@ BENCH_COUNT ?= 5
 BENCH_ONLY ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
-# Packages where goroutines meet: tested with the race detector.
+# Packages where goroutines meet: tested with the race detector, which makes them many times slower, and so
+# with -short. What a test makes smaller or leaves out then, it does without the race detector too.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
 	./internal/rbkitserver/... ./internal/greys/... ./internal/greysserver/... ./internal/zmtp/... ./internal/calltree/...
+
+# What of them has no goroutines: generated code, and the rules of pairing.
+NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest|pairing)$$
 
 # Decoders of what comes from outside: tested where int has 32 bits, too, in which a size of 32 bits may
 # have no room.
@@ -33,9 +37,17 @@ SCREENSHOTS := $(CURDIR)/screenshots
 # What the end-to-end tests and the demo are told about the binaries.
 BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM)
 
+# Everything is pure Go: what is tested and checked is what is distributed, and it is compiled once.
+export CGO_ENABLED := 0
+
+# `make lint` vets, with all that go vet knows.
+TEST := $(GO) test -vet=off
+# Tests wait for peers and for time more than they compute: packages at once, and tests of one at once.
+AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 # The race detector needs a C compiler.
 HAVE_CC := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
-RACE := $(if $(HAVE_CC),CGO_ENABLED=1 $(GO) test -race,$(GO) test)
+RACE := $(if $(HAVE_CC),CGO_ENABLED=1 $(TEST) -race -short,$(TEST))
 
 # Programs of 386 run where those of amd64 do, on Linux.
 RUNS_386 := $(filter linux/amd64 linux/386,$(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH))
@@ -47,6 +59,14 @@ SOURCES := $(shell find cmd exporter extension internal processor receiver \
 
 # Files of the project, new ones included, by pattern.
 files = git ls-files --cached --others --exclude-standard --deduplicate -- $(1)
+
+# Packages that are tested with the race detector, and those of which -short leaves something out.
+race = $(GO) list $(RACE_PACKAGES) | grep -vE '$(NO_RACE_PACKAGES)'
+shortened = $(call files,'*_test.go') | xargs grep -l 'testing[.]Short()' | xargs dirname | sort -u | sed 's|^|./|'
+
+# A recipe that says what runs, and how long it took, is $(call step,...); ...; $(took)
+step = set -e; echo "== $(1)"; began=$$(date +%s)
+took = echo "== took $$(($$(date +%s) - began)) s"
 
 .PHONY: help
 help: ## Print the targets
@@ -69,18 +89,18 @@ test: unit-test e2e-test ## Run all tests: units first, then the built distribut
 
 .PHONY: unit-test
 unit-test: ## Run the tests of the packages alone, with the race detector where goroutines meet
-	@echo "== unit tests"
-	@set -e; race="$$($(GO) list $(RACE_PACKAGES))"; \
-	$(GO) test -timeout 10m $$($(GO) list ./... | grep -vxF "$$race" | grep -v '/test\(/\|$$\)')
-	@echo "== unit tests where goroutines meet, $(if $(HAVE_CC),with the race detector,without the race detector: install gcc to have it)"
-	@$(RACE) -timeout 15m $(RACE_PACKAGES)
-	@echo "== unit tests of decoders where int has 32 bits$(if $(RUNS_386),,: left out, since this machine runs no programs of 386)"
-	@$(if $(RUNS_386),CGO_ENABLED=0 GOARCH=386 $(GO) test -timeout 10m $(NARROW_PACKAGES))
+	@$(call step,unit tests); race="$$($(race))"; \
+	$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(shortened)) \
+		$$($(GO) list ./... | grep -vxF "$$race" | grep -v '/test\(/\|$$\)'); $(took)
+	@$(call step,unit tests where goroutines meet $(if $(HAVE_CC),with,WITHOUT) the race detector$(if $(HAVE_CC),,: install gcc to have it)); \
+	$(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(race)); $(took)
+	@$(call step,unit tests of decoders where int has 32 bits$(if $(RUNS_386),,: left out since this machine runs no programs of 386)); \
+	$(if $(RUNS_386),GOARCH=386 $(TEST) -timeout 10m $(NARROW_PACKAGES)); $(took)
 
 .PHONY: e2e-test
 e2e-test: build ## Run the end-to-end tests alone, against the built distribution
-	@echo "== end-to-end tests"
-	@$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(GO) test -count=1 -timeout 15m ./test/...
+	@$(call step,end-to-end tests); \
+	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel $(AT_ONCE) -timeout 15m ./test/...; $(took)
 
 .PHONY: bench
 bench: build ## Measure what the project claims, and print it as a table (BENCH_COUNT=5, BENCH_ONLY=LTTng)

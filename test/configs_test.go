@@ -38,7 +38,7 @@ type pipelineConfig struct {
 }
 
 // spanReceivers are the receivers whose spans are no batches of call events.
-var spanReceivers = []string{"rbkit"}
+var spanReceivers = []string{"greys", "rbkit"}
 
 // carriesBatches reports whether a receiver of the pipeline may give batches.
 func (p pipelineConfig) carriesBatches() bool {

@@ -144,6 +144,11 @@ func zooms(t *testing.T, b *browser.Browser) {
 	assert.Greater(t, evaluate[float64](t, b, widest), before)
 	assert.Contains(t, evaluate[string](t, b, `document.URL`), "?p=")
 	b.Screenshot(t, "zoom")
+	b.Do(t, chromedp.Evaluate[chromedp.Void](
+		`Array.from(document.querySelectorAll('#stack-chart .boxbg')).find(e => e.innerText.trim() == 'root').id = 'whole'`),
+		chromedp.Click(chromedp.CSS("#whole")))
+	awaitScript(t, b, "the whole is there again", `document.querySelectorAll('#stack-chart .separator').length == 0`)
+	assert.Equal(t, before, evaluate[float64](t, b, widest))
 }
 
 func hides(t *testing.T, b *browser.Browser) {

@@ -25,6 +25,7 @@ func TestEachBoundIsSaidOnceForABurst(t *testing.T) {
 		func(c *calltree.Counters) *uint64 { return &c.OtherServices },
 		func(c *calltree.Counters) *uint64 { return &c.SilentServices },
 		func(c *calltree.Counters) *uint64 { return &c.DroppedSamples },
+		func(c *calltree.Counters) *uint64 { return &c.RefusedWindows },
 		func(c *calltree.Counters) *uint64 { return &c.ParentsNotSeen.Limit },
 	} {
 		core, said := observer.New(zapcore.DebugLevel)

@@ -44,6 +44,11 @@ type Config struct {
 	MaxNamesMiB  int `mapstructure:"max_names_mib"`
 	// MaxWindows is how many windows are collected at once.
 	MaxWindows int `mapstructure:"max_windows"`
+	// MaxKeptWindows is how many windows that were collected on a page are kept for the
+	// pages, and MaxKeptWindowNodes how many call paths they have together; the last one is
+	// kept however many it has.
+	MaxKeptWindows     int `mapstructure:"max_kept_windows"`
+	MaxKeptWindowNodes int `mapstructure:"max_kept_window_nodes"`
 	// Traces says what is kept of traces as they came.
 	Traces TracesConfig `mapstructure:"traces"`
 }
@@ -69,16 +74,18 @@ func createDefaultConfig() component.Config {
 	server.NetAddr.Endpoint = defaultEndpoint
 	server.ReadTimeout = defaultReadTimeout
 	return &Config{
-		ServerConfig:   server,
-		FollowLinks:    true,
-		PendingTimeout: time.Hour,
-		MaxPending:     500_000,
-		MaxNodes:       1_000_000,
-		MaxServices:    1000,
-		MaxNameBytes:   1024,
-		MaxNamesMiB:    64,
-		MaxWindows:     10,
-		Traces:         TracesConfig{MaxSpans: 100_000},
+		ServerConfig:       server,
+		FollowLinks:        true,
+		PendingTimeout:     time.Hour,
+		MaxPending:         500_000,
+		MaxNodes:           1_000_000,
+		MaxServices:        1000,
+		MaxNameBytes:       1024,
+		MaxNamesMiB:        64,
+		MaxWindows:         10,
+		MaxKeptWindows:     8,
+		MaxKeptWindowNodes: 500_000,
+		Traces:             TracesConfig{MaxSpans: 100_000},
 	}
 }
 
@@ -94,6 +101,8 @@ func (c *Config) Validate() error {
 		setting.Between("max_name_bytes", c.MaxNameBytes, 16, 1<<20),
 		setting.Between("max_names_mib", c.MaxNamesMiB, 1, maxNamesMiB),
 		setting.Between("max_windows", c.MaxWindows, 1, 1000),
+		setting.Between("max_kept_windows", c.MaxKeptWindows, 1, 1000),
+		setting.Between("max_kept_window_nodes", c.MaxKeptWindowNodes, 1, 100_000_000),
 		setting.Between("traces.max_spans", c.Traces.MaxSpans, 0, 10_000_000),
 	)
 	if c.NetAddr.Endpoint == "" {

@@ -38,6 +38,7 @@ func TestEachSettingIsRead(t *testing.T) {
 	want.PendingTimeout = 5 * time.Minute
 	want.MaxPending, want.MaxNodes, want.MaxServices = 1001, 1002, 10
 	want.MaxNameBytes, want.MaxNamesMiB, want.MaxWindows = 1004, 5, 6
+	want.MaxKeptWindows, want.MaxKeptWindowNodes = 7, 1008
 	want.Traces.MaxSpans = 1007
 	assert.Equal(t, want, cfg)
 	assert.Error(t, confmap.NewFromStringMap(map[string]any{"no_such_setting": 1}).Unmarshal(createDefaultConfig()))
@@ -60,6 +61,8 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		{"max_name_bytes", func(c *Config) { c.MaxNameBytes = 15 }},
 		{"max_names_mib", func(c *Config) { c.MaxNamesMiB = 0 }},
 		{"max_windows", func(c *Config) { c.MaxWindows = 0 }},
+		{"max_kept_windows", func(c *Config) { c.MaxKeptWindows = 0 }},
+		{"max_kept_window_nodes", func(c *Config) { c.MaxKeptWindowNodes = 0 }},
 		{"traces.max_spans", func(c *Config) { c.Traces.MaxSpans = -1 }},
 		{"max_names_mib is 1: set it to at least 16 times max_name_bytes, 65537", func(c *Config) { c.MaxNameBytes, c.MaxNamesMiB = 65_537, 1 }},
 	} {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -29,6 +30,7 @@ type server struct {
 	starting sync.Once
 	err      error // of the start
 	http     *http.Server
+	handler  atomic.Pointer[web.Handler]
 	address  net.Addr
 	// end lets requests end that wait for something, such as the end of a window.
 	end    context.CancelFunc
@@ -51,7 +53,11 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 		Address:      listener.Addr(),
 		AllowedHosts: g.config.AllowedHosts,
 		Logger:       g.set.Logger,
+
+		MaxKeptWindows:     g.config.MaxKeptWindows,
+		MaxKeptWindowNodes: g.config.MaxKeptWindowNodes,
 	})
+	g.server.handler.Store(handler)
 	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler, confighttp.WithErrorHandler(refuse))
 	if err != nil {
 		return errors.Join(err, listener.Close())

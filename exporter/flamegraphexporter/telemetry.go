@@ -46,6 +46,8 @@ func (g *flameGraph) observe() error {
 		t.RegisterExporterFlameGraphForgottenSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Forgotten })),
 		t.RegisterExporterFlameGraphFoldedPathsCallback(counted(func(c *calltree.Counters) uint64 { return c.FoldedPaths })),
 		t.RegisterExporterFlameGraphSilentServicesCallback(counted(func(c *calltree.Counters) uint64 { return c.SilentServices })),
+		t.RegisterExporterFlameGraphRefusedWindowsCallback(counted(func(c *calltree.Counters) uint64 { return c.RefusedWindows })),
+		t.RegisterExporterFlameGraphDroppedWindowsCallback(g.observeDroppedWindows),
 		t.RegisterExporterFlameGraphDroppedKeptSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedKept })),
 		t.RegisterExporterFlameGraphDroppedTracesCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedTraces })),
 		t.RegisterExporterFlameGraphParentsNotSeenCallback(g.observeParentsNotSeen),
@@ -56,6 +58,15 @@ func (g *flameGraph) observe() error {
 		t.RegisterExporterFlameGraphNameMemoryCallback(held(func(u *calltree.Usage) int { return u.NameBytes })),
 		t.RegisterExporterFlameGraphKeptSpansCallback(held(func(u *calltree.Usage) int { return u.Kept })),
 	)
+}
+
+func (g *flameGraph) observeDroppedWindows(_ context.Context, o metric.Int64Observer) error {
+	dropped := int64(0)
+	if handler := g.server.handler.Load(); handler != nil {
+		dropped = handler.DroppedWindows()
+	}
+	o.Observe(dropped)
+	return nil
 }
 
 func (g *flameGraph) observeParentsNotSeen(_ context.Context, o metric.Int64Observer) error {

@@ -36,7 +36,7 @@ const (
 
 // chunk is how many spans are folded at once: enough to make what it takes to begin small,
 // and few enough that nobody waits long for the store.
-const chunk = 128
+const chunk = 512
 
 // consumeTraces takes all spans. It never fails.
 func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
@@ -78,15 +78,14 @@ func originOf(resource pcommon.Resource) calltree.Origin {
 
 // read reads what a call tree needs of a span.
 func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) {
-	trace := calltree.TraceID(span.TraceID())
-	*to = calltree.Span{
-		Trace: trace, ID: calltree.SpanID(span.SpanID()),
-		ParentTrace: trace, Parent: calltree.SpanID(span.ParentSpanID()),
-		Remote:   isCalledRemotely(span),
-		Function: span.Name(),
-		Start:    uint64(span.StartTimestamp()), End: uint64(span.EndTimestamp()),
-		Error: span.Status().Code() == ptrace.StatusCodeError,
-	}
+	// A literal would be made elsewhere and copied, which takes as long as all the rest.
+	*to = calltree.Span{}
+	to.Trace, to.ID = calltree.TraceID(span.TraceID()), calltree.SpanID(span.SpanID())
+	to.ParentTrace, to.Parent = to.Trace, calltree.SpanID(span.ParentSpanID())
+	to.Remote = isCalledRemotely(span)
+	to.Function = span.Name()
+	to.Start, to.End = uint64(span.StartTimestamp()), uint64(span.EndTimestamp())
+	to.Error = span.Status().Code() == ptrace.StatusCodeError
 	if to.Parent == (calltree.SpanID{}) && g.config.FollowLinks {
 		follow(span.Links(), to)
 	}

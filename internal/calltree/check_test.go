@@ -57,21 +57,26 @@ func checkSeen(t testing.TB, s *Store, refs []map[uint32]uint32) {
 			require.Equal(t, last, span.prev)
 			last = n
 			count++
-			if seenState(state) == seenFree {
-				continue
-			}
 			total++
 			refs[span.tree][span.node]++
-			found, _ := s.seen.find(s.seen.hash(&span.spanKey), &span.spanKey, span.tree)
+			found, _ := s.seen.find(s.seen.hash(span.spanKey), span.spanKey, span.tree)
 			require.Equal(t, n, found)
-			node := s.trees[span.tree].nodes[span.node].state
-			require.Equal(t, seenState(state) == seenWaiting, node == stateWaiting, "node of state %d", node)
+			node := &s.trees[span.tree].nodes[span.node]
+			require.Equal(t, seenState(state) != seenFolded, node.state == stateWaiting, "node of state %d", node.state)
+			if node.state == stateWaiting {
+				require.Equal(t, map[seenState]label{seenWaiting: labelMissing, seenElsewhere: labelAtTop}[span.state], node.label)
+			}
 		}
 		require.Equal(t, last, l.last)
 		require.Equal(t, l.count, count)
 	}
 	require.Equal(t, total, s.seen.index.used)
-	require.LessOrEqual(t, total, s.settings.MaxPending)
+	for n := s.seen.free; n != 0; n = s.seen.spans[n].next {
+		require.Equal(t, seenSpan{next: s.seen.spans[n].next}, s.seen.spans[n])
+		total++
+	}
+	require.Len(t, s.seen.spans, total+1, "all that is free can be used")
+	require.LessOrEqual(t, s.seen.total(), s.settings.MaxPending)
 }
 
 func checkTree(t testing.TB, s *Store, tree *tree, refs map[uint32]uint32) {
@@ -121,12 +126,16 @@ func checkTree(t testing.TB, s *Store, tree *tree, refs map[uint32]uint32) {
 	for i := range s.kept.spans {
 		if span := &s.kept.spans[i]; span.tree == tree.number {
 			functions[span.function]++
+			functions[span.instance]++
 		}
+	}
+	if tree == tree.owner.calls {
+		functions[tree.owner.instance]++
 	}
 	for n, f := range tree.functions.all[1:] {
 		require.Equal(t, functions[uint32(n)+1], f.refs, "references to %q", f.name)
 		if f.refs > 0 {
-			require.Equal(t, uint32(n)+1, tree.functions.numbers[f.name])
+			require.Equal(t, uint32(n)+1, tree.functions.find(f.hash, f.name))
 		}
 	}
 	for _, w := range tree.windows {

@@ -40,6 +40,7 @@ func (s *Store) open(service string, kind Kind) (*tree, *window, error) {
 	case t == nil:
 		return nil, nil, ErrNotThere
 	case s.windows >= s.settings.MaxWindows:
+		s.counters.RefusedWindows++
 		return nil, nil, ErrBusy
 	}
 	s.epoch++

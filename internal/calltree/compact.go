@@ -28,9 +28,13 @@ func (s *Store) compactAll(which func(*tree) bool) {
 	nodes, functions := make([][]uint32, len(s.trees)), make([][]uint32, len(s.trees))
 	isMoved := false
 	for i, t := range s.trees {
-		if t != nil && which(t) {
-			nodes[i], functions[i] = t.compact()
-			isMoved = true
+		if t == nil || !which(t) {
+			continue
+		}
+		nodes[i], functions[i] = t.compact()
+		isMoved = true
+		if t == t.owner.calls {
+			t.owner.instance = functions[i][t.owner.instance]
 		}
 	}
 	if !isMoved {
@@ -44,6 +48,7 @@ func (s *Store) compactAll(which func(*tree) bool) {
 	for i := range s.kept.spans {
 		if span := &s.kept.spans[i]; functions[span.tree] != nil {
 			span.function = functions[span.tree][span.function]
+			span.instance = functions[span.tree][span.instance]
 		}
 	}
 }
@@ -65,7 +70,7 @@ func (t *tree) compact() (nodes, functions []uint32) {
 		at.parent, at.first, at.next, at.prev = nodes[at.parent], nodes[at.first], nodes[at.next], nodes[at.prev]
 		at.label = newLabel(functions[at.label.function()], at.label.mark())
 		if i != top && at.state == statePlaced {
-			t.children.add(t.hash(at.parent, at.label), uint32(i))
+			t.children.add(t.hashOf(uint32(i)), uint32(i), t)
 		}
 	}
 	for _, w := range t.windows {
@@ -82,15 +87,16 @@ func (t *tree) compact() (nodes, functions []uint32) {
 func (f *functions) compact() (numbers []uint32) {
 	numbers = make([]uint32, len(f.all))
 	used := make([]function, 1, len(f.all)-len(f.free))
-	byName := make(map[string]uint32, cap(used))
+	used[0] = f.all[0]
 	for i, fn := range f.all {
 		if i > 0 && fn.refs > 0 {
 			numbers[i] = uint32(len(used))
-			byName[fn.name] = numbers[i]
 			used = append(used, fn)
 		}
 	}
-	used[0] = f.all[0]
-	f.all, f.numbers, f.free = used, byName, nil
+	f.all, f.free, f.byName = used, nil, index{}
+	for n := range used[1:] {
+		f.byName.add(used[n+1].hash, uint32(n)+1, f)
+	}
 	return numbers
 }

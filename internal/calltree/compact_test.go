@@ -5,6 +5,7 @@ package calltree
 
 import (
 	"fmt"
+	"hash/maphash"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,4 +41,22 @@ func TestTreesGiveBackWhatTheyDoNotUse(t *testing.T) {
 		calls += n.Calls
 	}
 	assert.EqualValues(t, paths+1, calls)
+}
+
+func TestFunctionsAreFoundUnderTheirNewNumbers(t *testing.T) {
+	const all, gone = 1000, 500
+	f := newFunctions(&usage{})
+	for i := range all {
+		f.ref(f.number(fmt.Sprint("f", i), 10))
+	}
+	for i := range gone {
+		f.unref(f.number(fmt.Sprint("f", i), 10))
+	}
+	numbers := f.compact()
+	for i := range all {
+		name := fmt.Sprint("f", i)
+		want := uint32(max(0, i-gone+1))
+		assert.Equal(t, want, numbers[i+1], name)
+		assert.Equal(t, want, f.find(uint32(maphash.String(f.seed, name)), name), name)
+	}
 }

@@ -22,6 +22,9 @@ type Counters struct {
 	// Samples are those of profiles that were folded, and DroppedSamples those that were
 	// of more kinds than are allowed.
 	Samples, DroppedSamples uint64
+	// RefusedWindows are those that were asked for while as many as are allowed were
+	// collected.
+	RefusedWindows uint64
 	// DroppedKept are spans that were kept and made room for others, and DroppedTraces
 	// the traces of which none is kept any more.
 	DroppedKept, DroppedTraces uint64
@@ -65,7 +68,7 @@ func (s *Store) Usage() Usage {
 	defer s.mu.Unlock()
 	return Usage{
 		Services: len(s.services), Nodes: s.used.nodes, NameBytes: s.used.names,
-		Waiting: s.seen.count(seenWaiting), Remembered: s.seen.count(seenFolded),
+		Waiting: s.seen.count(seenWaiting), Remembered: s.seen.total() - s.seen.count(seenWaiting),
 		Kept: len(s.kept.spans), Windows: s.windows,
 	}
 }

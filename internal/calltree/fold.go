@@ -11,29 +11,57 @@ func (s *Store) Fold(from Origin, spans []Span) {
 	s.expire(now)
 	sv := s.service(from.Service, uint64(len(spans)))
 	sv.seenAt(s.now(), now, len(spans))
-	sv.threads.begin(from.Instance)
+	sv.begin(from.Instance)
 	for len(spans) > 0 {
 		n := min(len(spans), len(s.hashes))
-		for i := range n {
-			key := spans[i].key()
-			s.hashes[i] = s.seen.hash(&key)
-		}
-		s.seen.warm(s.hashes[:n], s.settings.MaxPending)
-		for i := range n {
+		s.foldSome(sv, spans[:n], now)
+		spans = spans[n:]
+	}
+}
+
+// foldSome folds spans of which the hashes have room. Where callees come first it begins
+// with the last, so that they have their place at once instead of in a fragment.
+func (s *Store) foldSome(sv *service, spans []Span, now uint32) {
+	s.forgetSome(len(spans))
+	for i := range spans {
+		s.hashes[i] = s.seen.hash(spans[i].key())
+	}
+	s.seen.warm(s.hashes[:len(spans)])
+	if areCalleesFirst(spans) {
+		for i := len(spans) - 1; i >= 0; i-- {
 			s.makeRoom()
 			s.fold(sv, &spans[i], s.hashes[i], now)
 		}
-		spans = spans[n:]
+		return
 	}
+	for i := range spans {
+		s.makeRoom()
+		s.fold(sv, &spans[i], s.hashes[i], now)
+	}
+}
+
+// areCalleesFirst reports whether spans come when their calls end: then most often a caller
+// follows its last callee; or when they begin, where its first callee follows a caller.
+func areCalleesFirst(spans []Span) bool {
+	ends := 0
+	for i := 1; i < len(spans); i++ {
+		if spans[i-1].Parent == spans[i].ID {
+			ends++
+		}
+		if spans[i].Parent == spans[i-1].ID {
+			ends--
+		}
+	}
+	return ends > 0
 }
 
 // fold folds a span:
 //
 //  1. What is seen of it is found: it came before, then it is ignored; or what it called
-//     did, and waits. What waits in trees of other services has its caller there: it goes
-//     to the top of its tree.
-//  2. So is its caller's node: the top where there is no caller, or it came in another
-//     service; a node that waits where the caller has not come.
+//     did, and waits. What waits for it in trees of other services is known to be at the
+//     top there, unless they have a span of that ID, too.
+//  2. So is its caller's node: the top where there is no caller; a node that waits where
+//     the caller has not come.
 //  3. What waited for the span is hung below its caller, under its name; or the node is
 //     there or made.
 //  4. The call is counted. Its own time is what it took without what it called, if that
@@ -73,18 +101,24 @@ func (s *Store) take(t *tree, span *Span, hash uint32) (own uint32, first bool) 
 		return 0, true
 	}
 	key := span.key()
-	own, elsewhere := s.seen.find(hash, &key, t.number)
+	own, elsewhere := s.seen.find(hash, key, t.number)
 	if own != 0 && s.seen.spans[own].state == seenFolded {
 		return own, false
 	}
-	for elsewhere {
-		w := s.seen.waitingElsewhere(hash, &key, t.number)
-		if w == 0 {
-			break
-		}
-		s.settle(w, top)
+	if elsewhere {
+		s.cameHere(t, key, hash)
 	}
 	return own, true
+}
+
+// cameHere tells those that wait in other trees for a span that it came here.
+func (s *Store) cameHere(t *tree, key spanKey, hash uint32) {
+	for n, at := s.seen.index.next(hash, 0); n != 0; n, at = s.seen.index.next(hash, at) {
+		if span := &s.seen.spans[n]; span.spanKey == key && span.tree != t.number && span.state == seenWaiting {
+			s.trees[span.tree].nodes[span.node].label = labelAtTop
+			s.seen.touch(n, seenElsewhere, span.at)
+		}
+	}
 }
 
 // place is the caller, or 0, and the node that the span's is below.
@@ -92,19 +126,10 @@ func (s *Store) place(t *tree, span *Span, own, now uint32) (caller, parent uint
 	if !span.hasCaller() {
 		return 0, top
 	}
-	caller = s.callerOf(t, span)
-	switch key := span.caller(); {
-	case caller != 0:
-	case s.seen.cameElsewhere(s.seen.hash(&key), &key, t.number):
-		return 0, top
-	case key != span.key():
-		caller = s.seen.add(&seenSpan{
-			spanKey: key, tree: t.number, node: t.wait(), at: now, state: seenWaiting, hash: s.seen.hash(&key),
-		})
-		t.ref(s.seen.spans[caller].node)
+	if key := span.caller(); key != span.key() {
+		caller = s.callerOf(t, key, now)
 	}
-	s.lastCaller = caller
-	if caller == own || own != 0 && s.seen.spans[caller].state == seenFolded && t.isBelow(s.nodeOf(t, caller), s.seen.spans[own].node) {
+	if caller == 0 || own != 0 && s.seen.spans[caller].state == seenFolded && t.isBelow(s.nodeOf(t, caller), s.seen.spans[own].node) {
 		// It calls itself, or what it was called by: there is no such thing.
 		s.counters.ParentsNotSeen.Cycle++
 		return 0, t.child(top, labelMissing)
@@ -112,15 +137,31 @@ func (s *Store) place(t *tree, span *Span, own, now uint32) (caller, parent uint
 	return caller, s.nodeOf(t, caller)
 }
 
-// callerOf is the caller if it came, or others wait for it. Often it is that of the span
-// before.
-func (s *Store) callerOf(t *tree, span *Span) uint32 {
-	key := span.caller()
+// callerOf is the caller, which came, or is waited for from now on. Often it is that of the
+// span before.
+func (s *Store) callerOf(t *tree, key spanKey, now uint32) uint32 {
 	if last := &s.seen.spans[s.lastCaller]; last.spanKey == key && last.tree == t.number && last.state != seenFree {
 		return s.lastCaller
 	}
-	caller, _ := s.seen.find(s.seen.hash(&key), &key, t.number)
+	hash := s.seen.hash(key)
+	caller, elsewhere := s.seen.find(hash, key, t.number)
+	if caller == 0 {
+		caller = s.wait(t, key, hash, now, elsewhere && s.seen.cameElsewhere(hash, key, t.number))
+	}
+	s.lastCaller = caller
 	return caller
+}
+
+// wait has a span waited for, which may have come in another service.
+func (s *Store) wait(t *tree, key spanKey, hash, now uint32, cameElsewhere bool) uint32 {
+	state, l := seenWaiting, labelMissing
+	if cameElsewhere {
+		state, l = seenElsewhere, labelAtTop
+	}
+	n := s.seen.add(key, hash, t.number, state, now)
+	s.seen.spans[n].node = t.wait(l)
+	t.ref(s.seen.spans[n].node)
+	return n
 }
 
 // nodeOf is the node of a span that was seen.
@@ -158,7 +199,7 @@ func (s *Store) count(t *tree, span *Span, own, parent, function uint32, took in
 	if t.nodes[n].label.mark() == Folded {
 		v.total = 0 // it is in that of the path that was folded
 	}
-	t.add(n, v)
+	t.add(n, &v)
 	return n
 }
 
@@ -167,8 +208,8 @@ func (s *Store) called(t *tree, caller, node uint32, took int64, now uint32) {
 	span := &s.seen.spans[caller]
 	before := max(0, span.own)
 	span.own = plus(span.own, -took)
-	if span.state == seenWaiting {
-		s.seen.touch(caller, seenWaiting, now)
+	if span.state != seenFolded {
+		s.seen.touch(caller, span.state, now)
 	} else if less := before - max(0, span.own); less > 0 {
 		t.lose(node, less, span.epoch)
 	}
@@ -189,29 +230,21 @@ func (s *Store) remember(t *tree, span *Span, own, n uint32, took int64, hash, n
 		s.seen.touch(own, seenFolded, now)
 	case span.ID != (SpanID{}):
 		t.ref(n)
-		s.seen.add(&seenSpan{spanKey: span.key(), own: took, tree: t.number, node: n, at: now, state: seenFolded, hash: hash, epoch: s.epoch})
+		seen := &s.seen.spans[s.seen.add(span.key(), hash, t.number, seenFolded, now)]
+		seen.own, seen.node, seen.epoch = took, n, s.epoch
 	}
 }
 
-// settle gives what waits for a span its place, without it.
-func (s *Store) settle(n, below uint32) {
-	span := &s.seen.spans[n]
-	t, node := s.trees[span.tree], span.node
-	t.merge(node, below)
-	t.unref(node)
-	t.prune(below)
-	s.seen.forget(n)
-}
-
-// giveUp settles what waits for a span that doesn't come.
-func (s *Store) giveUp(n uint32) {
-	s.settle(n, s.trees[s.seen.spans[n].tree].child(top, labelMissing))
-}
-
-// forget forgets a span that came.
+// forget forgets a span that was seen. What waits for it gets its place without it.
 func (s *Store) forget(n uint32) {
 	span := &s.seen.spans[n]
-	s.trees[span.tree].unref(span.node)
+	t, node := s.trees[span.tree], span.node
+	if span.state != seenFolded {
+		below := t.without(node)
+		t.merge(node, below)
+		t.prune(below)
+	}
+	t.unref(node)
 	s.seen.forget(n)
 }
 
@@ -223,12 +256,13 @@ func (s *Store) expire(now uint32) {
 	s.expired = now
 	patience := uint32(s.settings.PendingTimeout.Seconds())
 	old := func(n uint32) bool { return n != 0 && now-s.seen.spans[n].at > patience }
-	for n := s.seen.lists[seenWaiting].first; old(n); n = s.seen.lists[seenWaiting].first {
-		s.counters.ParentsNotSeen.Timeout++
-		s.giveUp(n)
-	}
-	for n := s.seen.lists[seenFolded].first; old(n); n = s.seen.lists[seenFolded].first {
-		s.forget(n)
+	for state := seenFolded; state < seenStates; state++ {
+		for n := s.seen.oldest(state); old(n); n = s.seen.oldest(state) {
+			if state == seenWaiting {
+				s.counters.ParentsNotSeen.Timeout++
+			}
+			s.forget(n)
+		}
 	}
 	s.compact()
 }

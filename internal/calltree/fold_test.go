@@ -5,6 +5,7 @@ package calltree
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,6 +69,28 @@ func treeOf(t *testing.T, s *Store, service string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(lines(paths(t, snapshot.Nodes)), "\n", "; "), "; ")
 }
 
+// However often a path is called, what comes together with its callers takes no nodes of its
+// own, in whatever order.
+func TestCalleesThatComeWithTheirCallersAreGivenTheirPlaceAtOnce(t *testing.T) {
+	const calls = 100
+	ends := make([]Span, 0, 2*calls)
+	for i := range calls {
+		trace, caller := traceID(i), spanID(1)
+		ends = append(ends,
+			Span{Trace: trace, ID: spanID(2), ParentTrace: trace, Parent: caller, Function: "callee"},
+			Span{Trace: trace, ID: caller, Function: "caller"})
+	}
+	starts := slices.Clone(ends)
+	slices.Reverse(starts)
+	for _, spans := range [][]Span{ends, starts} {
+		s := NewStore(settings())
+		s.Fold(Origin{Service: "s"}, spans)
+		check(t, s)
+		require.Equal(t, "caller: 100 calls, 0 errors, total 0, self 0; caller/callee: 100 calls, 0 errors, total 0, self 0", treeOf(t, s, "s"))
+		require.Len(t, s.tree("s", Calls).nodes, 3, "the top, and one of each path")
+	}
+}
+
 func TestWhatBecomesOfSpans(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -100,6 +123,12 @@ func TestWhatBecomesOfSpans(t *testing.T) {
 			"g: 1 calls, 0 errors, total 2, self 2"},
 		{"a caller that is said to be in another service", []string{"g b remote a took 2"},
 			"g: 1 calls, 0 errors, total 2, self 2"},
+		{"a span of one ID in two services, whose callee comes last", []string{"client/c a took 90", "f a took 80", "g b < a took 60"},
+			"f: 1 calls, 0 errors, total 80, self 20; f/g: 1 calls, 0 errors, total 60, self 60"},
+		{"a span of one ID in two services, whose callee comes between them", []string{"client/c a took 90", "g b < a took 60", "f a took 80"},
+			"f: 1 calls, 0 errors, total 80, self 20; f/g: 1 calls, 0 errors, total 60, self 60"},
+		{"a span of one ID in two services, whose callee comes first", []string{"g b < a took 60", "client/c a took 90", "f a took 80"},
+			"f: 1 calls, 0 errors, total 80, self 20; f/g: 1 calls, 0 errors, total 60, self 60"},
 		{"calls of two services wait for one of a third", []string{"g b < a took 2", "other/g c < a took 2", "third/f a took 9"},
 			"g: 1 calls, 0 errors, total 2, self 2"},
 		{"a call that calls itself", []string{"f a < a took 5"}, "(parent not seen)/f: 1 calls, 0 errors, total 5, self 5"},
@@ -167,6 +196,35 @@ func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
 	c.pass(2 * time.Hour)
 	s.Services()
 	assert.Zero(t, s.Usage().Remembered)
+}
+
+// What a call in another service called is at the top, also when it is not remembered any
+// longer, and nobody has waited for it in vain.
+func TestACallInAnotherServiceIsNotMissed(t *testing.T) {
+	forgotten := map[string]func(*Store, *clock){
+		"because the time was over": func(s *Store, c *clock) { c.pass(2 * time.Hour); s.Services() },
+		"because there was no room": func(s *Store, c *clock) {
+			c.pass(time.Second)
+			for i := range LeastPending {
+				s.Fold(Origin{Service: "s"}, []Span{{Trace: traceID(7), ID: spanID(i), Function: "f", Start: 1, End: 2}})
+			}
+		},
+	}
+	for name, forget := range forgotten {
+		set := settings()
+		set.MaxPending = LeastPending
+		c := newClock(&set)
+		s := NewStore(set)
+		script(t, s, "h e < a took 1", "other/c a took 5", "g b < a took 2")
+		assert.Equal(t, 4, s.Usage().Remembered, name) // and what g and h wait for
+		forget(s, c)
+		check(t, s)
+		text := treeOf(t, s, "s")
+		assert.Contains(t, text, "g: 1 calls, 0 errors, total 2, self 2", name)
+		assert.Contains(t, text, "h: 1 calls, 0 errors, total 1, self 1", name)
+		assert.NotContains(t, text, MissingParent.String(), name)
+		assert.Zero(t, s.Counters().ParentsNotSeen, name)
+	}
 }
 
 func TestTheOldestCallsAreForgottenFirstAndThoseThatWaitLast(t *testing.T) {

@@ -4,6 +4,7 @@
 package calltree
 
 import (
+	"hash/maphash"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,9 +12,11 @@ import (
 // functions are the functions of a tree, each once, by number. A function is there for as
 // long as something refers to it. Number 0 is that of nodes which are no function.
 type functions struct {
-	all     []function
-	numbers map[string]uint32
-	free    []uint32
+	all  []function
+	free []uint32
+	// byName finds those that something refers to, or will at once.
+	byName index
+	seed   maphash.Seed
 	// bytes is what they take, and used what those of all trees do.
 	bytes int
 	used  *usage
@@ -23,21 +26,23 @@ type function struct {
 	name, file string
 	line       int64
 	refs       uint32
+	hash       uint32 // of the name
 }
 
 // bytesOfFunction is what a function takes beside its name: its entry in the slice, and
-// that in the map.
-const bytesOfFunction = 96
+// that in the index.
+const bytesOfFunction = 72
 
 func newFunctions(used *usage) functions {
-	return functions{all: make([]function, 1), numbers: map[string]uint32{}, used: used}
+	return functions{all: make([]function, 1), seed: maphash.MakeSeed(), used: used}
 }
 
 // number is that of a function of a name of at most so many bytes, which is new if it
 // wasn't there; then nothing refers to it yet.
 func (f *functions) number(name string, most int) uint32 {
 	name = cut(name, most)
-	if n, ok := f.numbers[name]; ok {
+	hash := uint32(maphash.String(f.seed, name))
+	if n := f.find(hash, name); n != 0 {
 		return n
 	}
 	name = strings.Clone(name)
@@ -48,11 +53,22 @@ func (f *functions) number(name string, most int) uint32 {
 	} else {
 		f.all = append(f.all, function{})
 	}
-	f.all[n] = function{name: name}
-	f.numbers[name] = n
+	f.all[n] = function{name: name, hash: hash}
+	f.byName.add(hash, n, f)
 	f.take(bytesOfFunction + len(name))
 	return n
 }
+
+// find is the number of the function of a name, or 0.
+func (f *functions) find(hash uint32, name string) uint32 {
+	n, at := f.byName.next(hash, 0)
+	for n != 0 && f.all[n].name != name {
+		n, at = f.byName.next(hash, at)
+	}
+	return n
+}
+
+func (f *functions) hashOf(n uint32) uint32 { return f.all[n].hash }
 
 // place tells where a function is. What was told first stays.
 func (f *functions) place(n uint32, file string, line int64, most int) {
@@ -80,7 +96,7 @@ func (f *functions) unref(n uint32) {
 		return
 	}
 	f.take(-bytesOfFunction - len(fn.name) - len(fn.file))
-	delete(f.numbers, fn.name)
+	f.byName.remove(fn.hash, n, f)
 	*fn = function{}
 	f.free = append(f.free, n)
 }

@@ -27,6 +27,7 @@ type TraceSummary struct {
 type KeptSpan struct {
 	ID, Parent SpanID // Parent is zero for a root
 	Service    string
+	Instance   string // of the service; empty if not told
 	Function   string
 	File       string
 	Line       int64

@@ -16,8 +16,14 @@ import (
 // model is the slow and obvious way: all spans are kept, and the tree is built at the end.
 type model struct {
 	spans []modelSpan
-	// known are the spans by their key.
-	known map[spanKey]int
+	// known are the spans by their service and key, and seen their keys alone.
+	known map[modelKey]int
+	seen  map[spanKey]bool
+}
+
+type modelKey struct {
+	service string
+	spanKey
 }
 
 type modelSpan struct {
@@ -25,15 +31,16 @@ type modelSpan struct {
 	service string
 }
 
-func newModel() *model { return &model{known: map[spanKey]int{}} }
+func newModel() *model { return &model{known: map[modelKey]int{}, seen: map[spanKey]bool{}} }
 
 // add adds a span, if it comes for the first time.
 func (m *model) add(service string, span Span) {
 	if span.ID != (SpanID{}) {
-		if _, came := m.known[span.key()]; came {
+		key := modelKey{service, span.key()}
+		if _, came := m.known[key]; came {
 			return
 		}
-		m.known[span.key()] = len(m.spans)
+		m.known[key], m.seen[span.key()] = len(m.spans), true
 	}
 	m.spans = append(m.spans, modelSpan{Span: span, service: service})
 }
@@ -44,14 +51,10 @@ func (m *model) caller(i int) (caller int, missing bool) {
 	if span.Parent == (SpanID{}) || span.Remote {
 		return -1, false
 	}
-	caller, came := m.known[span.caller()]
-	switch {
-	case !came:
-		return -1, true
-	case m.spans[caller].service != span.service:
-		return -1, false
+	if caller, came := m.known[modelKey{span.service, span.caller()}]; came {
+		return caller, false
 	}
-	return caller, false
+	return -1, !m.seen[span.caller()]
 }
 
 // path is the functions from the top to the span.
@@ -102,7 +105,7 @@ func (m *model) tree(service string, from int) map[string]values {
 			v.errors = 1
 		}
 		sum := tree[m.path(i)]
-		sum.add(v)
+		sum.add(&v)
 		tree[m.path(i)] = sum
 	}
 	return tree

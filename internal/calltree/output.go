@@ -28,7 +28,7 @@ func (s *Store) Snapshot(service string, kind Kind) (Snapshot, bool) {
 func (t *tree) copy() *tree {
 	return &tree{
 		nodes: slices.Clone(t.nodes), free: t.free, seed: t.seed, used: &usage{},
-		children:  index{slots: slices.Clone(t.children.slots), used: t.children.used},
+		children:  index{buckets: slices.Clone(t.children.buckets), used: t.children.used},
 		functions: functions{all: slices.Clone(t.functions.all), used: &usage{}},
 	}
 }
@@ -62,13 +62,13 @@ func (t *tree) tell() []Node {
 	return teller.nodes
 }
 
-// settleAll puts all that waits below the node [MissingParent], which is as large as what
-// it has together.
+// settleAll puts all that waits where it is without what it waits for: most of it below the
+// node [MissingParent], which is as large as what it has together.
 func (t *tree) settleAll() {
 	missing := t.child(top, labelMissing)
 	for i := range t.nodes {
 		if t.nodes[i].state == stateWaiting {
-			t.merge(uint32(i), missing)
+			t.merge(uint32(i), t.without(uint32(i)))
 		}
 	}
 	at := &t.nodes[missing]

@@ -6,6 +6,7 @@ package calltree
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,6 +104,7 @@ func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	_, err := s.Collect(ctx, "s", Calls, time.Hour)
 	require.ErrorIs(t, err, ErrBusy)
+	assert.EqualValues(t, 1, s.Counters().RefusedWindows)
 	cancel()
 	for range 2 {
 		require.ErrorIs(t, <-done, context.Canceled)
@@ -155,6 +157,26 @@ func TestSpansAreKeptAsTheyCame(t *testing.T) {
 	assert.EqualValues(t, 2, s.Counters().DroppedTraces)
 	assert.EqualValues(t, 11, s.Counters().DroppedKept)
 	assert.Empty(t, s.Traces("other"))
+}
+
+func TestSpansThatAreKeptKnowTheirInstance(t *testing.T) {
+	set := settings()
+	set.MaxKeptSpans = 3
+	s := NewStore(set)
+	trace := traceID(1)
+	for i, instance := range []string{"gone", "pod-1", "pod-2", "", "pod-1", strings.Repeat("p", maxThreadName+1)} {
+		s.Fold(Origin{Service: "s", Instance: instance}, []Span{{Trace: trace, ID: spanID(i), Function: "f", HasThread: true, Thread: 1, Start: uint64(i)}})
+		s.compactAll(func(*tree) bool { return true })
+		check(t, s)
+	}
+	spans, _ := s.Trace(trace)
+	require.Len(t, spans, 3)
+	assert.Equal(t, []string{"", "pod-1", strings.Repeat("p", maxThreadName)}, []string{spans[0].Instance, spans[1].Instance, spans[2].Instance})
+	assert.Len(t, s.tree("s", Calls).functions.free, 0)
+	s.Fold(Origin{Service: "s"}, []Span{{Trace: trace, ID: spanID(10), Function: "f"}})
+	s.ResetAll()
+	check(t, s)
+	assert.Equal(t, 1, s.tree("s", Calls).functions.byName.used, "no instance is kept without its spans")
 }
 
 func TestSamplesAreFolded(t *testing.T) {

@@ -26,14 +26,15 @@ type ring struct {
 	release func(*keptSpan)
 }
 
-// keptSpan is a span in the ring. The tree is that of its service.
+// keptSpan is a span in the ring. The tree is that of its service; function and instance are
+// numbers of its functions.
 type keptSpan struct {
-	trace                        TraceID
-	id, parent                   SpanID
-	start, end                   int64
-	thread                       int64
-	tree, function, threadNumber uint32
-	failed, truncated            bool
+	trace                                  TraceID
+	id, parent                             SpanID
+	start, end                             int64
+	thread                                 int64
+	tree, function, instance, threadNumber uint32
+	failed, truncated                      bool
 }
 
 type keptTrace struct {
@@ -46,23 +47,27 @@ func newRing(most int, release func(*keptSpan)) ring {
 	return ring{most: most, traces: map[TraceID]*keptTrace{}, release: release}
 }
 
-// add keeps a span.
-func (r *ring) add(span keptSpan) {
+// add gives the place for a span of a trace, which may hold what was there before.
+func (r *ring) add(trace *TraceID) (span *keptSpan) {
 	if len(r.spans) < r.most {
-		r.spans = append(r.spans, span)
+		r.spans = append(r.spans, keptSpan{})
+		span = &r.spans[len(r.spans)-1]
 	} else {
-		r.drop(&r.spans[r.next])
-		r.spans[r.next] = span
-		r.next = (r.next + 1) % r.most
+		span = &r.spans[r.next]
+		r.drop(span)
+		if r.next++; r.next == r.most {
+			r.next = 0
+		}
 	}
-	if r.newest == nil || r.newest.id != span.trace {
-		r.newest = r.traces[span.trace]
+	if r.newest == nil || r.newest.id != *trace {
+		r.newest = r.traces[*trace]
 		if r.newest == nil {
-			r.newest = &keptTrace{id: span.trace}
-			r.traces[span.trace] = r.newest
+			r.newest = &keptTrace{id: *trace}
+			r.traces[*trace] = r.newest
 		}
 	}
 	r.newest.kept++
+	return span
 }
 
 func (r *ring) drop(span *keptSpan) {
@@ -110,21 +115,24 @@ func (s *Store) keep(sv *service, span *Span, function uint32) {
 	if s.settings.MaxKeptSpans == 0 {
 		return
 	}
-	kept := keptSpan{
-		trace: span.Trace, id: span.ID, start: clamp(span.Start), thread: span.Thread,
-		tree: sv.calls.number, function: function, threadNumber: thread,
-		failed: span.Error, truncated: span.Truncated,
-	}
-	kept.end = plus(kept.start, span.duration())
+	sv.calls.functions.ref(function)
+	sv.calls.functions.ref(sv.instance)
+	kept := s.kept.add(&span.Trace)
+	kept.trace, kept.id, kept.parent = span.Trace, span.ID, SpanID{}
 	if span.ParentTrace == span.Trace {
 		kept.parent = span.Parent
 	}
-	sv.calls.functions.ref(function)
-	s.kept.add(kept)
+	kept.start = clamp(span.Start)
+	kept.end = plus(kept.start, span.duration())
+	kept.thread, kept.threadNumber = span.Thread, thread
+	kept.tree, kept.function, kept.instance = sv.calls.number, function, sv.instance
+	kept.failed, kept.truncated = span.Error, span.Truncated
 }
 
 func (s *Store) releaseKept(span *keptSpan) {
-	s.trees[span.tree].functions.unref(span.function)
+	functions := &s.trees[span.tree].functions
+	functions.unref(span.function)
+	functions.unref(span.instance)
 }
 
 // Traces tells of the traces of which spans of the service are kept, the latest first.
@@ -205,7 +213,7 @@ func (s *Store) tellKept(span *keptSpan) KeptSpan {
 	t := s.trees[span.tree]
 	f := &t.functions.all[span.function]
 	return KeptSpan{
-		ID: span.id, Parent: span.parent, Service: t.owner.name,
+		ID: span.id, Parent: span.parent, Service: t.owner.name, Instance: t.functions.all[span.instance].name,
 		Function: f.name, File: f.file, Line: f.line,
 		Thread: span.thread, ThreadName: t.owner.threads.names[span.threadNumber],
 		Start: span.start, End: span.end, Error: span.failed, Truncated: span.truncated,

@@ -89,7 +89,7 @@ func (s *Store) foldSample(t *tree, sample *Sample) {
 		function := t.functions.number(f.Function, most)
 		t.functions.place(function, f.File, f.Line, most)
 		n = t.child(n, newLabel(function, Plain))
-		t.add(n, values{total: sample.Value})
+		t.add(n, &values{total: sample.Value})
 	}
-	t.add(n, values{calls: sample.Count, self: sample.Value})
+	t.add(n, &values{calls: sample.Count, self: sample.Value})
 }

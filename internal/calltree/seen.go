@@ -9,14 +9,18 @@ import (
 	"math/rand/v2"
 )
 
-// spanKey is what a span is known by.
-type spanKey struct {
-	trace TraceID
-	id    SpanID
+// spanKey is what a span is known by, as numbers, which the compiler keeps in registers.
+type spanKey struct{ high, low, id uint64 }
+
+func newSpanKey(trace *TraceID, id *SpanID) spanKey {
+	return spanKey{
+		high: binary.BigEndian.Uint64(trace[:8]), low: binary.BigEndian.Uint64(trace[8:]),
+		id: binary.BigEndian.Uint64(id[:]),
+	}
 }
 
-// seenSpan is a span that was seen: because it came, or because another says that it was
-// called by it. In the second case there is one for each tree that callees are in.
+// seenSpan is a span that was seen in a tree: because it came, or because another says that it
+// was called by it. Two services can have spans of one ID, as Zipkin's clients and servers do.
 type seenSpan struct {
 	spanKey
 	// own is the time of the call without its callees', which is negative where they took
@@ -25,7 +29,7 @@ type seenSpan struct {
 	// tree is the number of the tree, and node that of the node in it. One that has not
 	// come has a node that waits.
 	tree, node uint32
-	// next and prev are in one of the lists, or next is in that of the free.
+	// next and prev are in a list.
 	next, prev uint32
 	// at is the second in which it was touched last.
 	at    uint32
@@ -44,6 +48,9 @@ const (
 	seenFolded
 	// seenWaiting: callees came.
 	seenWaiting
+	// seenElsewhere: callees came, and it came in another service. Its own may have one of
+	// that ID, too; until it comes they are at the top.
+	seenElsewhere
 	seenStates
 )
 
@@ -51,9 +58,11 @@ const (
 // longest ago first. A span has a number above 0, which is used again.
 type seen struct {
 	spans []seenSpan
-	index index
+	index index // of those that are not free
 	seeds [3]uint64
-	lists [seenStates]list
+	lists [seenStates]list // but for the free
+	// free is a list by next; 0: none.
+	free uint32
 	// touched keeps the compiler from leaving out what warm reads.
 	touched uint32
 }
@@ -69,94 +78,88 @@ func newSeen() seen {
 }
 
 // hash mixes the IDs, which others choose, with numbers that they don't know.
-func (s *seen) hash(k *spanKey) uint32 {
-	a, b := binary.LittleEndian.Uint64(k.trace[:8]), binary.LittleEndian.Uint64(k.trace[8:])
-	high, low := bits.Mul64(a^s.seeds[0], b^s.seeds[1])
-	high, low = bits.Mul64(high^low^binary.LittleEndian.Uint64(k.id[:]), s.seeds[2]|1)
+func (s *seen) hash(k spanKey) uint32 {
+	high, low := bits.Mul64(k.high^s.seeds[0], k.low^s.seeds[1])
+	high, low = bits.Mul64(high^low^k.id, s.seeds[2]|1)
 	return uint32(high ^ low)
 }
 
-// warm reads where the next steps will look: the slots of these hashes, and those of as many
-// of the oldest spans that came as there is no room for. Each alone would be waited for,
-// since a large index isn't in the processor's caches; reads that don't depend on each
-// other are waited for together.
-func (s *seen) warm(hashes []uint32, most int) {
-	if len(s.index.slots) == 0 {
+func (s *seen) hashOf(n uint32) uint32 { return s.spans[n].hash }
+
+// warm reads where the next steps will look: the slots of these hashes. Each alone would be
+// waited for, since a large index isn't in the processor's caches; reads that don't depend
+// on each other are waited for together.
+func (s *seen) warm(hashes []uint32) {
+	if s.index.used == 0 {
 		return
 	}
-	mask := uint32(len(s.index.slots) - 1)
 	for _, h := range hashes {
-		s.touched += s.index.slots[h&mask].number
+		s.touched += s.index.read(h)
 	}
-	n := s.lists[seenFolded].first
-	for range min(s.total()+len(hashes)-most, len(hashes)) {
-		s.touched += s.index.slots[s.spans[n].hash&mask].number
+}
+
+// warmOldest is warm for so many of the oldest spans that came.
+func (s *seen) warmOldest(spans int) {
+	n := s.oldest(seenFolded)
+	for range spans {
+		if n == 0 {
+			return
+		}
+		s.touched += s.index.read(s.spans[n].hash)
 		n = s.spans[n].next
 	}
 }
 
 // find is the span that came, or waits in a tree, and whether there is one of that ID in
 // another tree.
-func (s *seen) find(hash uint32, k *spanKey, tree uint32) (n uint32, elsewhere bool) {
-	for p := s.index.of(hash); ; {
-		at := p.next()
-		if at == 0 {
-			return n, elsewhere
-		}
-		if span := &s.spans[at]; span.spanKey == *k {
+func (s *seen) find(hash uint32, k spanKey, tree uint32) (n uint32, elsewhere bool) {
+	for one, at := s.index.next(hash, 0); one != 0; one, at = s.index.next(hash, at) {
+		if span := &s.spans[one]; span.spanKey == k {
 			if span.tree == tree {
-				n = at
+				n = one
 			} else {
 				elsewhere = true
 			}
 		}
 	}
-}
-
-// waitingElsewhere is one that waits in another tree, or 0.
-func (s *seen) waitingElsewhere(hash uint32, k *spanKey, tree uint32) uint32 {
-	return s.elsewhere(hash, k, tree, seenWaiting)
+	return n, elsewhere
 }
 
 // cameElsewhere reports whether the span came in another tree.
-func (s *seen) cameElsewhere(hash uint32, k *spanKey, tree uint32) bool {
-	return s.elsewhere(hash, k, tree, seenFolded) != 0
-}
-
-func (s *seen) elsewhere(hash uint32, k *spanKey, tree uint32, state seenState) uint32 {
-	for p := s.index.of(hash); ; {
-		at := p.next()
-		if at == 0 {
-			return 0
-		}
-		if span := &s.spans[at]; span.spanKey == *k && span.tree != tree && span.state == state {
-			return at
+func (s *seen) cameElsewhere(hash uint32, k spanKey, tree uint32) bool {
+	for n, at := s.index.next(hash, 0); n != 0; n, at = s.index.next(hash, at) {
+		if span := &s.spans[n]; span.spanKey == k && span.tree != tree && span.state == seenFolded {
+			return true
 		}
 	}
+	return false
 }
 
-// add adds a span that isn't there.
-func (s *seen) add(span *seenSpan) uint32 {
-	n := s.lists[seenFree].first
+// add adds a span of a tree that isn't there, touched now, a second. Its node and its time are
+// not set.
+func (s *seen) add(k spanKey, hash, tree uint32, state seenState, now uint32) uint32 {
+	n := s.free
 	if n != 0 {
-		s.unlink(n)
+		s.free = s.spans[n].next
 	} else {
 		n = uint32(len(s.spans))
 		s.spans = append(s.spans, seenSpan{})
 	}
-	s.spans[n] = *span
+	span := &s.spans[n]
+	span.spanKey, span.hash, span.tree, span.state, span.at = k, hash, tree, state, now
 	s.link(n)
-	s.index.add(span.hash, n)
+	s.index.add(hash, n, s)
 	return n
 }
 
 // forget removes a span.
 func (s *seen) forget(n uint32) {
 	span := &s.spans[n]
-	s.index.remove(span.hash, n)
+	s.index.remove(span.hash, n, s)
 	s.unlink(n)
-	span.state = seenFree
-	s.linkFirst(n)
+	// It is used next, while it is in the processor's cache.
+	*span = seenSpan{next: s.free}
+	s.free = n
 }
 
 // touch says that the span was touched now, a second, and what it is now.
@@ -169,6 +172,9 @@ func (s *seen) touch(n uint32, state seenState, now uint32) {
 	span.state, span.at = state, now
 	s.link(n)
 }
+
+// oldest is the span in a state that was touched longest ago, or 0.
+func (s *seen) oldest(state seenState) uint32 { return s.lists[state].first }
 
 // count is how many spans are in a state.
 func (s *seen) count(state seenState) int { return s.lists[state].count }
@@ -188,20 +194,6 @@ func (s *seen) link(n uint32) {
 		l.first = n
 	}
 	l.last = n
-}
-
-// linkFirst puts a free one where it is used next: it is in the processor's cache.
-func (s *seen) linkFirst(n uint32) {
-	l := &s.lists[seenFree]
-	l.count++
-	span := &s.spans[n]
-	span.prev, span.next = 0, l.first
-	if l.first != 0 {
-		s.spans[l.first].prev = n
-	} else {
-		l.last = n
-	}
-	l.first = n
 }
 
 func (s *seen) unlink(n uint32) {

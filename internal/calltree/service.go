@@ -37,11 +37,29 @@ type service struct {
 	calls    *tree
 	profiles map[Kind]*tree
 	threads  threads
+	// instance is which one spans were of last: a number of the functions of calls.
+	instance uint32
 	// called: calls came, and not samples alone.
 	called        bool
 	count, errors uint64
 	from, last    time.Time
 	rate          rate
+}
+
+// begin says what instance the next spans are of. Its text is kept where that of functions
+// are, as long as a span is kept that is of it.
+func (sv *service) begin(instance string) {
+	sv.threads.begin(instance)
+	instance = cut(instance, maxThreadName)
+	f := &sv.calls.functions
+	if f.all[sv.instance].name == instance {
+		return
+	}
+	f.unref(sv.instance)
+	if sv.instance = 0; instance != "" {
+		sv.instance = f.number(instance, maxThreadName)
+	}
+	f.ref(sv.instance)
 }
 
 // seenAt says that so many calls or samples came.

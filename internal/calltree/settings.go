@@ -55,5 +55,6 @@ const (
 	maxThreadName = 128
 )
 
-// OtherServices is the service of what is of more services than are allowed.
+// OtherServices is the service of what is of more services than are allowed. Of spans of one
+// ID that two of them have it has the first that came.
 const OtherServices = "(other services)"

@@ -21,19 +21,42 @@ func (s *Store) makeRoom() {
 	}
 }
 
-// forgetOldest forgets what matters least: of the calls that came the one that did longest
-// ago, since most callees come before their callers; or else gives up what waits longest.
+// forgetOldest forgets what matters least: of the calls that came, here or elsewhere, the one
+// that was touched longest ago, since most callees come before their callers; or else gives
+// up what waits longest.
 func (s *Store) forgetOldest() {
-	if n := s.seen.lists[seenFolded].first; n != 0 {
-		s.counters.Forgotten++
-		s.forget(n)
+	n, elsewhere := s.seen.oldest(seenFolded), s.seen.oldest(seenElsewhere)
+	if n == 0 || elsewhere != 0 && s.seen.spans[elsewhere].at < s.seen.spans[n].at {
+		n = elsewhere
+	}
+	if n == 0 {
+		s.giveUpOldest()
 		return
 	}
+	s.counters.Forgotten++
+	s.forget(n)
+}
+
+// giveUpOldest gives up what waits longest.
+func (s *Store) giveUpOldest() {
 	s.counters.ParentsNotSeen.Limit++
-	s.giveUp(s.seen.lists[seenWaiting].first)
+	s.forget(s.seen.oldest(seenWaiting))
+}
+
+// forgetSome makes room for so many spans at once, but not for a large part of all: what it
+// takes to forget one is most often waiting for memory, which many can do together.
+func (s *Store) forgetSome(spans int) {
+	room := min(spans, s.settings.MaxPending/forgetPart)
+	least := s.settings.MaxPending - room
+	s.seen.warmOldest(s.seen.total() - least)
+	for s.seen.total() > least && s.seen.total() > s.seen.count(seenWaiting) {
+		s.forgetOldest()
+	}
 }
 
 const (
+	// forgetPart is what part of what is remembered may be forgotten at once.
+	forgetPart = 16
 	// shrinkBy is what part of a bound is made free at once, so that it is seldom done.
 	shrinkBy = 10
 	// waitingPart is what part of all nodes may be those that wait; half as many are left.
@@ -42,17 +65,22 @@ const (
 
 // shrinkNodes makes a tenth of the nodes free:
 //
-//  1. Where many nodes wait, those that wait longest are given up: in small trees there
-//     would be little to fold.
+//  1. Where many nodes wait, those that wait longest are given up, first those of which
+//     the caller came elsewhere: in small trees there would be little to fold.
 //  2. The smallest paths of all trees are folded, each measured by what part of its tree
 //     it is, whatever the tree counts in.
 //  3. Where that was too few, because each of them left a node "(folded)" behind, twice as
 //     many are.
 func (s *Store) shrinkNodes() {
-	if s.seen.count(seenWaiting) > s.settings.MaxNodes/waitingPart {
-		for s.seen.count(seenWaiting) > s.settings.MaxNodes/waitingPart/2 {
-			s.counters.ParentsNotSeen.Limit++
-			s.giveUp(s.seen.lists[seenWaiting].first)
+	waiting := func() int { return s.seen.count(seenWaiting) + s.seen.count(seenElsewhere) }
+	if waiting() > s.settings.MaxNodes/waitingPart {
+		for waiting() > s.settings.MaxNodes/waitingPart/2 {
+			if n := s.seen.oldest(seenElsewhere); n != 0 {
+				s.counters.Forgotten++
+				s.forget(n)
+			} else {
+				s.giveUpOldest()
+			}
 		}
 	}
 	enough := func() bool { return s.used.nodes <= s.settings.MaxNodes-s.settings.MaxNodes/shrinkBy }

@@ -6,7 +6,7 @@ package calltree
 // Origin is who made calls, or was sampled.
 type Origin struct {
 	Service string
-	// Instance tells threads of one ID apart, and is shown nowhere.
+	// Instance tells threads of one ID apart.
 	Instance string
 }
 
@@ -43,8 +43,8 @@ func (s *Span) duration() int64 {
 	return clamp(s.End - s.Start)
 }
 
-func (s *Span) key() spanKey    { return spanKey{s.Trace, s.ID} }
-func (s *Span) caller() spanKey { return spanKey{s.ParentTrace, s.Parent} }
+func (s *Span) key() spanKey    { return newSpanKey(&s.Trace, &s.ID) }
+func (s *Span) caller() spanKey { return newSpanKey(&s.ParentTrace, &s.Parent) }
 
 // hasCaller reports whether the caller can be in the span's own tree.
 func (s *Span) hasCaller() bool { return s.Parent != (SpanID{}) && !s.Remote }

@@ -35,8 +35,8 @@ type Store struct {
 	epoch uint32
 	// lastCaller is the span that was looked up last as a caller, if it is still seen.
 	lastCaller uint32
-	// hashes and order are memory that is used again.
-	hashes [128]uint32
+	// hashes, of spans that are folded together, and order are memory that is used again.
+	hashes [512]uint32
 	order  []uint32
 }
 
@@ -175,6 +175,7 @@ func (s *Store) reset(sv *service) {
 	sv.from, sv.count, sv.errors = s.now(), 0, 0
 	s.epoch++
 	s.kept.dropOf(sv.calls.number)
+	sv.begin("")
 	idle := true
 	for _, t := range sv.trees() {
 		t.clear(sv.from, s.epoch)
@@ -206,5 +207,5 @@ func (t *tree) clear(now time.Time, epoch uint32) {
 
 // isIdle reports whether nothing of the tree is needed.
 func (t *tree) isIdle() bool {
-	return t.live == 0 && len(t.functions.numbers) == 0 && len(t.windows) == 0
+	return t.live == 0 && t.functions.byName.used == 0 && len(t.windows) == 0
 }

@@ -70,6 +70,10 @@ var (
 	labelFolded  = newLabel(0, Folded)
 )
 
+// labelAtTop is that of a node that waits, and of which the children are at the top until
+// what it waits for comes. Those of others, labelMissing, are below the node of that label.
+const labelAtTop = label(0)
+
 // state is what a node is.
 type state uint32
 
@@ -102,18 +106,19 @@ func (t *tree) hash(parent uint32, l label) uint32 {
 	return uint32(high ^ low)
 }
 
+func (t *tree) hashOf(n uint32) uint32 { return t.hash(t.nodes[n].parent, t.nodes[n].label) }
+
 // find is the child of a node, or 0.
 func (t *tree) find(parent uint32, l label) uint32 {
 	return t.findHash(t.hash(parent, l), parent, l)
 }
 
 func (t *tree) findHash(hash, parent uint32, l label) uint32 {
-	for p := t.children.of(hash); ; {
-		n := p.next()
-		if n == 0 || t.nodes[n].parent == parent && t.nodes[n].label == l {
-			return n
-		}
+	n, at := t.children.next(hash, 0)
+	for n != 0 && (t.nodes[n].parent != parent || t.nodes[n].label != l) {
+		n, at = t.children.next(hash, at)
 	}
+	return n
 }
 
 // child is the child of a node, which is new if it wasn't there.
@@ -128,11 +133,20 @@ func (t *tree) child(parent uint32, l label) uint32 {
 	return n
 }
 
-// wait is a new node that waits.
-func (t *tree) wait() uint32 {
+// wait is a new node that waits, of labelMissing or labelAtTop.
+func (t *tree) wait(l label) uint32 {
 	n := t.newNode()
-	t.nodes[n].state = stateWaiting
+	t.nodes[n].state, t.nodes[n].label = stateWaiting, l
 	return n
+}
+
+// without is what the children of a node that waits are below as long as what it waits for
+// has not come.
+func (t *tree) without(waiting uint32) uint32 {
+	if t.nodes[waiting].label == labelAtTop {
+		return top
+	}
+	return t.child(top, labelMissing)
 }
 
 func (t *tree) newNode() uint32 {
@@ -157,13 +171,13 @@ func (t *tree) place(n, parent uint32, l label, hash uint32) {
 		t.nodes[at.next].prev = n
 	}
 	t.nodes[parent].first = n
-	t.children.add(hash, n)
+	t.children.add(hash, n, t)
 }
 
 // displace takes a node from its parent.
 func (t *tree) displace(n uint32) {
 	at := &t.nodes[n]
-	t.children.remove(t.hash(at.parent, at.label), n)
+	t.children.remove(t.hashOf(n), n, t)
 	if at.prev != 0 {
 		t.nodes[at.prev].next = at.next
 	} else {
@@ -176,7 +190,7 @@ func (t *tree) displace(n uint32) {
 }
 
 // add adds values to a node.
-func (t *tree) add(n uint32, v values) {
+func (t *tree) add(n uint32, v *values) {
 	t.nodes[n].values.add(v)
 	for _, w := range t.windows {
 		w.add(n, v)
@@ -188,11 +202,11 @@ func (t *tree) add(n uint32, v values) {
 func (t *tree) lose(n uint32, own int64, epoch uint32) {
 	less := values{self: -own}
 	if epoch >= t.epoch {
-		t.nodes[n].values.add(less)
+		t.nodes[n].values.add(&less)
 	}
 	for _, w := range t.windows {
 		if epoch >= w.epoch {
-			w.add(n, less)
+			w.add(n, &less)
 		}
 	}
 }
@@ -237,7 +251,7 @@ func (t *tree) merge(from, into uint32) {
 
 // give adds the values of a node to another's, and leaves it none.
 func (t *tree) give(from, into uint32) {
-	t.nodes[into].values.add(t.nodes[from].values)
+	t.nodes[into].values.add(&t.nodes[from].values)
 	t.nodes[from].values = values{}
 	for _, w := range t.windows {
 		w.give(from, into)

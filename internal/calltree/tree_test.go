@@ -15,7 +15,7 @@ func TestTheWayToAMergedNodeIsSoonShort(t *testing.T) {
 	tree := newTree(&usage{})
 	nodes := make([]uint32, merged+1)
 	for i := range nodes {
-		nodes[i] = tree.wait()
+		nodes[i] = tree.wait(labelMissing)
 		tree.ref(nodes[i])
 	}
 	for i := range merged {

@@ -11,7 +11,7 @@ type values struct {
 	total, self   int64
 }
 
-func (v *values) add(o values) {
+func (v *values) add(o *values) {
 	v.calls += o.calls
 	v.errors += o.errors
 	v.total = plus(v.total, o.total)

@@ -19,7 +19,7 @@ func newWindow(from time.Time, epoch uint32) *window {
 	return &window{from: from, epoch: epoch, values: map[uint32]values{}}
 }
 
-func (w *window) add(n uint32, v values) {
+func (w *window) add(n uint32, v *values) {
 	sum := w.values[n]
 	sum.add(v)
 	w.values[n] = sum
@@ -29,7 +29,7 @@ func (w *window) add(n uint32, v values) {
 func (w *window) give(from, into uint32) {
 	if v, ok := w.values[from]; ok {
 		delete(w.values, from)
-		w.add(into, v)
+		w.add(into, &v)
 	}
 }
 

@@ -5,6 +5,7 @@ package handover
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -33,16 +34,19 @@ func TestOneThatIsAcceptedWakesAllThatWereRefused(t *testing.T) {
 }
 
 func TestAPauseIsOneForAllAndEnds(t *testing.T) {
-	p := newPause(backoff.Config{InitialInterval: 2 * time.Millisecond, MaxInterval: 5 * time.Millisecond})
-	for range 3 {
-		again := p.refused()
-		assert.Equal(t, again, p.refused(), "all wait for the same")
-		select {
-		case <-again:
-		case <-time.After(patience):
-			t.Fatal("expected the pause to end")
+	// Time stands still between those who are refused.
+	synctest.Test(t, func(t *testing.T) {
+		p := newPause(backoff.Config{InitialInterval: 2 * time.Millisecond, MaxInterval: 5 * time.Millisecond})
+		for range 3 {
+			again := p.refused()
+			assert.Equal(t, again, p.refused(), "all wait for the same")
+			select {
+			case <-again:
+			case <-time.After(patience):
+				t.Fatal("expected the pause to end")
+			}
 		}
-	}
+	})
 }
 
 func TestPausesBecomeLongerUntilSomethingIsAccepted(t *testing.T) {

@@ -78,7 +78,11 @@ func TestALaterObjectTakesThePlaceOfThoseItOverlaps(t *testing.T) {
 // last over it, unless that one or what it overlapped is gone.
 func TestLookupIsThatOfAList(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
+	rounds := 200
+	if testing.Short() {
+		rounds = 10
+	}
+	for range rounds {
 		o := NewObjects(nil, DefaultMaxObjects)
 		var list []Mapping
 		for range 60 {

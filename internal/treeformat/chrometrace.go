@@ -18,7 +18,7 @@ import (
 
 // WriteChromeTrace writes a trace as Chrome's trace events (the "JSON Object Format" of
 // the "Trace Event Format"), which Perfetto and chrome://tracing read: a process for each
-// service, a thread for each of its threads, and a complete event for each span. The spans
+// instance of a service, a thread for each of its threads, and a complete event for each span. The spans
 // are put in another order.
 //
 // Viewers nest the events of a thread by their times. Spans that overlap and neither of
@@ -28,7 +28,7 @@ import (
 // Times are microseconds since the trace's start, which the file tells as "start".
 func WriteChromeTrace(w io.Writer, id calltree.TraceID, spans []calltree.KeptSpan) error {
 	sortForNesting(spans)
-	f := chromeFile{out: bufio.NewWriter(w), processes: map[string]int64{}, lanes: map[thread][]*lane{}}
+	f := chromeFile{out: bufio.NewWriter(w), processes: map[process]int64{}, lanes: map[thread][]*lane{}}
 	if len(spans) > 0 {
 		f.start = spans[0].Start
 	}
@@ -51,19 +51,23 @@ func sortForNesting(spans []calltree.KeptSpan) {
 	})
 }
 
-// thread is one of a service: by its ID, whatever names it has, or by its name where no
+// process is an instance of a service.
+type process struct{ service, instance string }
+
+// thread is one of a process: by its ID, whatever names it has, or by its name where no
 // ID was told.
 type thread struct {
-	service string
+	process process
 	id      int64
 	name    string
 }
 
 func threadOf(s *calltree.KeptSpan) thread {
+	of := process{s.Service, s.Instance}
 	if s.Thread != 0 {
-		return thread{service: s.Service, id: s.Thread}
+		return thread{process: of, id: s.Thread}
 	}
-	return thread{service: s.Service, name: s.ThreadName}
+	return thread{process: of, name: s.ThreadName}
 }
 
 // lane is a thread of the file: spans on it lie one inside or behind the other.
@@ -92,8 +96,8 @@ const mostLanes = 256
 type chromeFile struct {
 	out       *bufio.Writer
 	start     int64
-	events    bool             // there are some already
-	processes map[string]int64 // by service
+	events    bool // there are some already
+	processes map[process]int64
 	lanes     map[thread][]*lane
 	threads   int64 // how many threads the file has
 }
@@ -121,7 +125,7 @@ func (f *chromeFile) begin(phase string, process, thread int64) {
 }
 
 func (f *chromeFile) writeSpan(s *calltree.KeptSpan) {
-	process := f.process(s.Service)
+	process := f.process(process{s.Service, s.Instance})
 	end := max(s.End, s.Start)
 	lane := f.lane(process, s, end)
 	f.begin("X", process, lane.id)
@@ -151,13 +155,17 @@ func (f *chromeFile) writeSpan(s *calltree.KeptSpan) {
 	f.text("}}")
 }
 
-// process is the number of a service; its name is written where it is met first.
-func (f *chromeFile) process(service string) int64 {
-	id, ok := f.processes[service]
+// process is the number of a process; its name is written where it is met first.
+func (f *chromeFile) process(p process) int64 {
+	id, ok := f.processes[p]
 	if !ok {
 		id = int64(len(f.processes) + 1)
-		f.processes[service] = id
-		f.metadata("process_name", Name(service), id, 0)
+		f.processes[p] = id
+		name := Name(p.service)
+		if p.instance != "" {
+			name += " (" + Printable(p.instance) + ")"
+		}
+		f.metadata("process_name", name, id, 0)
 	}
 	return id
 }

@@ -61,6 +61,24 @@ func TestAChromeTrace(t *testing.T) {
 	assertGolden(t, "checkout.trace.json", document)
 }
 
+func TestInstancesOfAServiceAreProcessesOfTheirOwn(t *testing.T) {
+	span := calltree.KeptSpan{Service: "shop", Function: "f", Thread: 1, Start: 10, End: 20}
+	first, second := span, span
+	first.Instance, second.Instance = "pod-1", "pod-2"
+	_, events := chromeEvents(t, calltree.TraceID{}, []calltree.KeptSpan{first, second})
+	processes, threads := map[int64]any{}, map[int64]int64{}
+	for _, e := range events {
+		switch {
+		case e.Name == "process_name":
+			processes[e.Pid] = e.Args["name"]
+		case e.Ph == "X":
+			threads[e.Tid] = e.Pid
+		}
+	}
+	assert.Equal(t, map[int64]any{1: "shop (pod-1)", 2: "shop (pod-2)"}, processes)
+	assert.Equal(t, map[int64]int64{1: 1, 2: 2}, threads)
+}
+
 func TestAChromeTraceOfHostileNames(t *testing.T) {
 	_, events := chromeEvents(t, calltree.TraceID{}, []calltree.KeptSpan{
 		{Service: hostile, Function: hostile, File: hostile, Thread: 1, ThreadName: hostile},

@@ -80,7 +80,19 @@ func TestListsSumUpWhatTheyDoNotTell(t *testing.T) {
 
 func TestAListOfNothing(t *testing.T) {
 	require.NoError(t, ListProfile(calltree.Snapshot{}, Value{}).CheckValid())
-	assert.Empty(t, ListProfile(calltree.Snapshot{Nodes: tree("a\n")}, Value{}).Sample, "it took no time")
+	list := ListProfile(calltree.Snapshot{Nodes: tree("a\n")}, Value{})
+	assert.Empty(t, list.Sample, "it took no time")
+	assert.Empty(t, list.Location)
+}
+
+// The whole stays at the largest number, and what is small a small part of it.
+func TestAListOfTheLargestNumbers(t *testing.T) {
+	got := byFunction(ListProfile(calltree.Snapshot{Nodes: []calltree.Node{
+		{Parent: -1, Function: "a", Self: math.MaxInt64 - 1000}, {Parent: -1, Function: "b", Self: 900}, {Parent: -1, Function: "c", Self: 800},
+	}}, Value{}), 2)
+	assert.Equal(t, map[string]values{
+		"a": {math.MaxInt64 - 1000, math.MaxInt64 - 1000}, "(smaller paths) 1": {1000, 1000},
+	}, got)
 }
 
 func TestSampleValues(t *testing.T) {

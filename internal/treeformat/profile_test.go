@@ -47,6 +47,7 @@ func TestAProfileSurvivesItsFile(t *testing.T) {
 	require.NoError(t, WriteProfile(&file, s))
 	read, err := profile.Parse(&file)
 	require.NoError(t, err)
+	p.Comments = Notes(s)
 	assert.Equal(t, p.String(), read.String())
 	assert.Equal(t, Printable(hostile), read.Sample[0].Location[0].Line[0].Function.Name)
 	assert.Equal(t, "(no name)", read.Sample[1].Location[0].Line[0].Function.Name)

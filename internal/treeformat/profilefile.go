@@ -19,13 +19,15 @@ const (
 	fieldValue      = 2
 )
 
-// WriteProfile writes the file of [Profile], as go tool pprof and others read it.
+// WriteProfile writes the file of [Profile], as go tool pprof and others read it, with the
+// [Notes] as comments.
 //
 // In a file the parts of a message can stand one behind the other (Protocol Buffers,
 // "Last One Wins"): the tables come first, and then each sample as it is made. So there
 // need not be all of them at once, which with many paths takes longer than all else.
 func WriteProfile(w io.Writer, s calltree.Snapshot) error {
 	b := newProfileBuilder(s)
+	b.p.Comments = Notes(s)
 	locations := make([]uint64, len(s.Nodes)) // by node: the ID of its location
 	for i := range s.Nodes {
 		locations[i] = b.location(&s.Nodes[i]).ID

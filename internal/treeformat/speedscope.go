@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
-	"math"
 	"strconv"
 
 	"github.com/callbraid/callbraid/internal/calltree"
@@ -158,7 +157,7 @@ type openFrame struct {
 // writeEvents writes the opening and closing of each node that weighs something: its
 // children stand one after the other at its beginning.
 func (f *speedscopeFile) writeEvents(w []int64) {
-	open := []openFrame{{node: -1, end: math.MaxInt64}} // the first is for the top
+	open := []openFrame{{node: -1}} // the first is for the top
 	first := true
 	event := func(kind string, node int32, at int64) {
 		if !first {
@@ -186,7 +185,7 @@ func (f *speedscopeFile) writeEvents(w []int64) {
 		closeTo(f.nodes[i].Parent)
 		parent := &open[len(open)-1]
 		begin := parent.next
-		parent.next = min(add(begin, w[i]), parent.end)
+		parent.next = add(begin, w[i]) // not beyond its end, as weights are
 		open = append(open, openFrame{node: int32(i), next: begin, end: parent.next})
 		event("O", int32(i), begin)
 	}

@@ -60,6 +60,9 @@ var captures = []struct {
 // with the same IDs.
 func TestCapturesBecomeTheSpansOfTheReferenceHoweverTheyArePacked(t *testing.T) {
 	for _, capture := range captures {
+		if testing.Short() && capture.events > 10_000 {
+			continue
+		}
 		run, err := reference.Open("../../testdata/bytefrog/" + capture.name + ".zip")
 		require.NoError(t, err)
 		want := reference.Spans(run, reference.Rules{MaxSpansPerTrace: 20_000, End: "ended"})

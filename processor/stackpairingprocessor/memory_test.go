@@ -70,7 +70,10 @@ func TestWhatIsChargedIsWhatTheHeapGrowsBy(t *testing.T) {
 		"bytes": resource(func(m pcommon.Map) { m.PutEmptyBytes("bytes").FromRaw(make([]byte, 1<<20)) }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			const times = 20
+			times := 20
+			if testing.Short() {
+				times = 4
+			}
 			kept, charged := make([]ptrace.Traces, 0, times), 0
 			before := liveHeap()
 			for range times {

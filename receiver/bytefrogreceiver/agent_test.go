@@ -42,6 +42,12 @@ func dial(t testing.TB, address string) *peer {
 	return &peer{t: t, conn: conn, version: 1}
 }
 
+// bufferLittle has the agent's end keep little of what is written and not read.
+func (p *peer) bufferLittle() {
+	p.t.Helper()
+	require.NoError(p.t, p.conn.(*net.TCPConn).SetWriteBuffer(64<<10))
+}
+
 func (p *peer) write(b []byte) {
 	p.t.Helper()
 	_, err := p.conn.Write(b)

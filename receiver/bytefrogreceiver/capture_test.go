@@ -95,6 +95,9 @@ func withDataConnections(n int) option {
 
 func TestACaptureBecomesBatchesWithEveryEventOnceAndItsNames(t *testing.T) {
 	for name, want := range captures {
+		if testing.Short() && want.events > 100_000 {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			c := openCapture(t, name)
 			b := newBed(t, quickly, withDataConnections(len(c.Data)))

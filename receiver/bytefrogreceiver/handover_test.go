@@ -73,10 +73,11 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 	b.pipeline.refuseWith(errRefused)
 	a := connect(b, 1)
 	p := a.join()
+	p.bufferLittle()
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_, _ = p.conn.Write(append(namesOne(), calls(0, 400_000)...))
+		_, _ = p.conn.Write(append(namesOne(), calls(0, 100_000)...))
 	}()
 	run := b.receiver.env.registry.lookup(1)
 	b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
@@ -92,7 +93,7 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 	<-sent
 	a.finish()
 	b.awaitRuns(0)
-	assert.Len(t, b.pipeline.only(t).events, 800_000)
+	assert.Len(t, b.pipeline.only(t).events, 200_000)
 }
 
 func TestWhatIsRefusedForGoodIsDroppedAndCountedOnce(t *testing.T) {
@@ -166,10 +167,11 @@ func TestWhatIsHeldIsBoundedAndLeavesMemoryForNames(t *testing.T) {
 	b.pipeline.refuseWith(errRefused)
 	a := connect(b, 1)
 	p := a.join()
+	p.bufferLittle()
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_, _ = p.conn.Write(append(namesOne(), calls(0, 300_000)...))
+		_, _ = p.conn.Write(append(namesOne(), calls(0, 100_000)...))
 	}()
 	run := b.receiver.env.registry.lookup(1)
 	a.control.expectCommand(bytefrog.TypeSuspend)
@@ -189,7 +191,7 @@ func TestWhatIsHeldIsBoundedAndLeavesMemoryForNames(t *testing.T) {
 	<-sent
 	a.finish()
 	b.awaitRuns(0)
-	assert.Len(t, b.pipeline.only(t).events, 600_000)
+	assert.Len(t, b.pipeline.only(t).events, 200_000)
 }
 
 func TestAShutdownWhileBatchesAreHeldDropsAndCountsThem(t *testing.T) {

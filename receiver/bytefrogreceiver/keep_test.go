@@ -57,7 +57,10 @@ func TestAnEndpointThatOthersCanReachIsWarnedOf(t *testing.T) {
 }
 
 func TestBreaksThatComeInABurstAreAnnouncedTogether(t *testing.T) {
-	const breaks = 100_000
+	breaks := uint64(100_000)
+	if testing.Short() {
+		breaks /= 10
+	}
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	run := b.receiver.env.registry.lookup(1)

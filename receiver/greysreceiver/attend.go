@@ -98,6 +98,7 @@ func (a *attending) attend(ctx context.Context) error {
 			a.leave()
 			return errShutdown
 		case <-a.link.lost:
+			a.drain()
 			a.halt()
 			return a.link.why()
 		case r := <-a.ended:
@@ -139,6 +140,25 @@ func (a *attending) halt() {
 		a.take(<-a.ended)
 	}
 	a.details.close()
+}
+
+// drainTime is how long commands may take to handle what was said last, when their process
+// or the link is gone.
+const drainTime = time.Second
+
+// drain waits for the end of all runs, whose process or link is gone: their connections are
+// closed, and what was said on them before is still handled.
+func (a *attending) drain() {
+	over := time.NewTimer(drainTime)
+	defer over.Stop()
+	for a.running > 0 {
+		select {
+		case r := <-a.ended:
+			a.take(r)
+		case <-over.C:
+			return
+		}
+	}
 }
 
 // idle is how long nothing may happen until the link's counts are looked at.
@@ -195,6 +215,7 @@ func (a *attending) checkProcess(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.drain()
 	a.halt()
 	a.server.mu.Lock()
 	a.server.begin(who)

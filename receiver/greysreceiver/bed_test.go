@@ -43,6 +43,9 @@ type bed struct {
 	next      sharedreceiver.Signals
 	making    sync.Once
 	made      component.Component
+	// sumsNow are those of the metrics that were looked at, of which there are summed.
+	sumsNow map[int64][2]int64
+	summed  int
 }
 
 // newBed makes a receiver, which is not started. Its configuration is the default one with
@@ -52,7 +55,7 @@ func newBed(t testing.TB, set func(c *Config)) *bed {
 	core, said := observer.New(zapcore.DebugLevel)
 	b := &bed{
 		t: t, traces: new(consumertest.TracesSink), logs: new(consumertest.LogsSink), metrics: new(consumertest.MetricsSink),
-		said: said, telemetry: componenttest.NewTelemetry(),
+		said: said, telemetry: componenttest.NewTelemetry(), sumsNow: map[int64][2]int64{},
 	}
 	t.Cleanup(func() { assert.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	settings := receiver.Settings{

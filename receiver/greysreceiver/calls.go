@@ -92,7 +92,8 @@ func (c *calls) of(r *run, row *greys.MethodStatistics) *methodCalls {
 }
 
 // follows reports whether a row is another one than those that were counted. In one run all
-// are; a later run's are if they are later.
+// are. A later run's are if they are later; at the same time, too, where the clock says whole
+// seconds, since that is not the same row then.
 func (m *methodCalls) follows(r *run, row *greys.MethodStatistics) bool {
 	if m.run != r.number {
 		m.run, m.before = r.number, m.last
@@ -100,7 +101,7 @@ func (m *methodCalls) follows(r *run, row *greys.MethodStatistics) bool {
 	if m.before.Sub(row.Time) >= clockTolerance {
 		m.before = time.Time{} // the clock was set back
 	}
-	if !row.Time.After(m.before) && !m.before.IsZero() {
+	if row.Time.Before(m.before) || row.Time.Equal(m.before) && row.Time.Nanosecond() != 0 {
 		return false
 	}
 	m.last = row.Time

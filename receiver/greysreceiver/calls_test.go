@@ -44,31 +44,33 @@ func TestAMethodOfTwoMonitorsIsCountedOnce(t *testing.T) {
 	assert.EqualValues(t, 2, b.point("rows_ignored{reason=other_monitor}"))
 }
 
-// In one run rows of one time are others, since clocks say seconds; in the next they are
-// those that were counted, unless the clock was set back.
+// In one run rows of one time are others, since clocks say seconds; in the next those that
+// are earlier were counted, and those of the same time if it is said more finely, unless the
+// clock was set back.
 func TestRowsAreCountedOnce(t *testing.T) {
 	c := newCalls(10)
-	first, second := &run{task: &task{}, number: 1}, &run{task: &task{}, number: 2}
-	count := func(r *run, at int) int64 {
+	count := func(number int64, at int, part time.Duration) int64 {
 		of := row(at, "a", "b", 1, 0, 0)
-		c.count(r, &of, receivedAt)
+		of.Time = of.Time.Add(part)
+		c.count(&run{task: &task{}, number: number}, &of, receivedAt)
 		return c.methods[methodName{"a", "b"}].calls
 	}
-	assert.EqualValues(t, 1, count(first, 10))
-	assert.EqualValues(t, 2, count(first, 10))
-	assert.EqualValues(t, 3, count(first, 5))
-	assert.EqualValues(t, 4, count(first, 10))
-	assert.EqualValues(t, 4, count(second, 9))
-	assert.EqualValues(t, 4, count(second, 10))
-	assert.EqualValues(t, 5, count(second, 11))
-	assert.EqualValues(t, 6, count(second, 11))
-	assert.EqualValues(t, 2, c.repeated)
-	third := &run{task: &task{}, number: 3}
-	assert.EqualValues(t, 7, count(third, 11-60), "the clock was set back")
-	assert.EqualValues(t, 8, count(third, 12-60))
+	assert.EqualValues(t, 1, count(1, 10, 0))
+	assert.EqualValues(t, 2, count(1, 10, 0))
+	assert.EqualValues(t, 3, count(1, 5, 0))
+	assert.EqualValues(t, 4, count(1, 10, 0))
+	assert.EqualValues(t, 4, count(2, 9, 0))
+	assert.EqualValues(t, 5, count(2, 10, 0), "a second has many rows")
+	assert.EqualValues(t, 6, count(2, 11, ms(1)))
+	assert.EqualValues(t, 6, count(3, 11, 0))
+	assert.EqualValues(t, 6, count(3, 11, ms(1)))
+	assert.EqualValues(t, 7, count(3, 11, ms(2)))
+	assert.EqualValues(t, 3, c.repeated)
+	assert.EqualValues(t, 8, count(4, 11-60, 0), "the clock was set back")
+	assert.EqualValues(t, 9, count(4, 12-60, 0))
 	noTime := greys.MethodStatistics{Class: "a", Method: "b", Calls: 1}
-	c.count(&run{task: &task{}, number: 4}, &noTime, receivedAt)
-	assert.EqualValues(t, 9, c.methods[methodName{"a", "b"}].calls)
+	c.count(&run{task: &task{}, number: 5}, &noTime, receivedAt)
+	assert.EqualValues(t, 10, c.methods[methodName{"a", "b"}].calls)
 }
 
 func TestTheLastCycleIsSaidForTwoCycles(t *testing.T) {

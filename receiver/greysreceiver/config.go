@@ -117,6 +117,9 @@ type CallsConfig struct {
 type ClassesConfig struct {
 	Class  string `mapstructure:"class"`
 	Regexp bool   `mapstructure:"regexp"`
+	// Fields has their fields listed, for which the server initialises classes and runs code of
+	// the program.
+	Fields bool `mapstructure:"fields"`
 	// Limit is how many, each time; 0: 1000, -1: all.
 	Limit int `mapstructure:"limit"`
 }

@@ -34,7 +34,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Traces = []CallsConfig{{TargetConfig: target("com.example.Shop", "checkout"), Limit: 7}}
 	want.Stacks = []CallsConfig{{TargetConfig: TargetConfig{Class: `com\.example\..*`, Method: "get.*", Regexp: true}}}
 	want.Records = []CallsConfig{{TargetConfig: target("com.example.Pay", "charge"), Limit: -1}}
-	want.Classes = []ClassesConfig{{Class: "com.example.*", Limit: 8}}
+	want.Classes = []ClassesConfig{{Class: "com.example.*", Fields: true, Limit: 8}}
 	want.Methods = []MethodsConfig{{TargetConfig: target("com.example.*", "*"), Limit: 9}}
 	want.InventoryInterval, want.StateInterval, want.RecordDetails = time.Hour, 20*time.Second, false
 	want.GP = GPConfig{
@@ -90,7 +90,7 @@ func TestWhatIsSetBecomesCommands(t *testing.T) {
 		greys.StackCommand{Target: target(`com\.example\..*`, "get.*", true), Limit: defaultCalls},
 		greys.RecordCommand{Target: target("com.example.Pay", "charge", false)},
 		greys.RecordsCommand{},
-		greys.ClassesCommand{Class: patternOf(t, "com.example.*")},
+		greys.ClassesCommand{Class: patternOf(t, "com.example.*"), Fields: true},
 		greys.MethodsCommand{Target: target("com.example.*", "*", false)},
 	}, asked)
 	config.Monitors[0].Cycle = 0

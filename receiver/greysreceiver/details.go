@@ -47,9 +47,6 @@ func (d *details) close() {
 // held.
 func (d *details) add(of *greys.Record) {
 	env := d.process.env
-	if env.spans == nil {
-		return
-	}
 	waiting := waitingRecord{*of, env.now()}
 	if !of.IsSimple && !of.Threw {
 		d.handOn(&waiting, nil)

@@ -5,7 +5,6 @@ package greysreceiver
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"flag"
 	"io"
@@ -55,43 +54,46 @@ const affectedText = "Press Ctrl+D to abort.\nAffect(class-cnt:2 , method-cnt:4)
 func playCaptures(t *testing.T) string {
 	t.Helper()
 	files := captures(t)
-	text := func(name string) string { return string(bytes.TrimSuffix(files[name+".raw"], []byte{console.EndOfReply})) }
-	end := "\r" + console.DefaultPrompt + string(rune(console.EndOfReply))
+	const prompt = "\r" + console.DefaultPrompt
+	text := func(name string) string {
+		return strings.TrimSuffix(strings.TrimSuffix(string(files[name+".raw"]), string(rune(console.EndOfReply))), prompt)
+	}
 	// What goes on by itself has no end until it is aborted.
 	says := func(line string) (says string, goesOn bool) {
 		switch word := strings.Fields(line)[0]; {
-		case word == "session":
-			return text("session") + end, false
-		case word == "version":
-			return text("version") + end, false
+		case word == "session", word == "version", word == "sc", word == "sm":
+			return text(word), false
 		case word == "monitor":
 			return affectedText + text("monitor"), true
 		case word == "trace":
-			return string(files["trace_i.raw"]), false
+			return text("trace_i"), false
 		case word == "stack":
-			return string(files["stack_i.raw"]), false
+			return text("stack_i"), false
 		case strings.HasPrefix(line, "tt -t"):
-			return affectedText + text("tt") + end, false
+			return affectedText + text("tt"), false
 		case line == "tt -i 1001":
-			return text("tti") + end, false
+			return text("tti"), false
 		case strings.HasPrefix(line, "tt -i"):
-			return "Time fragment[" + strings.Fields(line)[2] + "] does not exist.\n" + end, false
-		case word == "sc", word == "sm":
-			return text(word) + end, false
+			return "Time fragment[" + strings.Fields(line)[2] + "] does not exist.\n", false
 		default:
-			return end, false
+			return "", false
 		}
 	}
 	return listen(t, func(conn net.Conn) {
-		lines := bufio.NewReader(conn)
+		lines, end := bufio.NewReader(conn), string(rune(console.EndOfReply))
 		for {
 			line, err := lines.ReadString('\n')
 			if err != nil {
 				return
 			}
-			answer, goesOn := says(strings.TrimSuffix(line, "\n"))
+			line = strings.TrimSuffix(line, "\n")
+			if line == "session -s false" {
+				end = prompt + string(rune(console.EndOfReply))
+			}
+			answer, goesOn := says(line)
 			_, _ = io.WriteString(conn, answer) // an error is that of the next line
 			if !goesOn {
+				_, _ = io.WriteString(conn, end)
 				continue
 			}
 			if _, err := lines.ReadByte(); err != nil { // it is aborted

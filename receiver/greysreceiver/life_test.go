@@ -5,6 +5,7 @@ package greysreceiver
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
 func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
@@ -36,7 +38,7 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 	a.end <- errors.New("the connection broke")
 	a = s.expect("Monitor demo.* * 1s")
 	// A row that was counted before the connection broke, and a new one.
-	a.answer(affectedOne, table(row(2, "demo.Shop", "checkout", 5, 0, 8*time.Millisecond)), table(row(3, "demo.Shop", "checkout", 1, 1, time.Millisecond)))
+	a.answer(affectedOne, table(row(1, "demo.Shop", "checkout", 10, 2, 4*time.Millisecond)), table(row(3, "demo.Shop", "checkout", 1, 1, time.Millisecond)))
 	metrics = b.collect()
 	assert.Equal(t, 16.0, values(metrics, "java.method.calls")["demo.Shop checkout"])
 	assert.Equal(t, 3.0, values(metrics, "java.method.failures")["demo.Shop checkout"])
@@ -241,4 +243,37 @@ func TestALinkCountsAreTold(t *testing.T) {
 	metrics := b.collect()
 	assert.GreaterOrEqual(t, values(metrics, "greys.replies.bad")[""], 3.0)
 	assert.GreaterOrEqual(t, values(metrics, "greys.replies.missing")[""], 5.0)
+}
+
+func TestWhatNoPipelineTakesIsNotAsked(t *testing.T) {
+	all := func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+		c.Traces = []CallsConfig{some("demo.*", "*", 0)}
+		c.Stacks = []CallsConfig{some("demo.*", "*", 0)}
+		c.Records = []CallsConfig{some("demo.*", "*", 0)}
+		c.Classes = []ClassesConfig{{Class: "demo.*"}}
+	}
+	for name, test := range map[string]struct {
+		next func(b *bed) sharedreceiver.Signals
+		want []string
+	}{
+		"metrics": {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Metrics: b.metrics} }, []string{"Monitor demo.* * 1s"}},
+		"traces":  {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Traces: b.traces} }, []string{"Record demo.* * 100", "Trace demo.* * 100"}},
+		"logs":    {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Logs: b.logs} }, []string{"Classes demo.*", "Stack demo.* * 100"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, all)
+			b.next = test.next(b)
+			s := script(t, b, ProtocolConsole)
+			b.start()
+			var asked []string
+			for range test.want {
+				asked = append(asked, describe(s.next().command))
+			}
+			slices.Sort(asked)
+			assert.Equal(t, test.want, asked)
+			b.shutdown()
+			assert.Empty(t, s.asked)
+		})
+	}
 }

@@ -55,6 +55,11 @@ func newProcess(env *environment, of *origin) *process {
 	if err != nil {
 		panic(err) // Validate has tried it
 	}
+	for _, t := range tasks {
+		if !env.wants(t.kind) {
+			t.state = taskOver
+		}
+	}
 	limits := &env.config.Limits
 	return &process{
 		env: env, origin: of, tasks: tasks,
@@ -98,9 +103,6 @@ func (p *process) wanted(of *greys.Record) bool {
 
 // tree hands on a call tree that was received. The lock is held.
 func (p *process) tree(of *greys.Tree, now time.Time) {
-	if p.env.spans == nil {
-		return
-	}
 	parcel, left := treeSpans(p.origin, of, now, p.env.config.Limits.MaxTreeNodes)
 	p.nodesDropped += int64(left)
 	p.env.spans.Add(parcel)

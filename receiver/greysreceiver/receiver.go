@@ -47,6 +47,8 @@ type environment struct {
 	spans   *handover.Spans[spanParcel]
 	logs    *handover.Logs[logParcel]
 	metrics *metricsLoop
+	// measured says that a pipeline takes metrics.
+	measured bool
 	// ctx is cancelled when the time of the shutdown is over.
 	ctx context.Context
 	hooks
@@ -128,10 +130,24 @@ func (r *greysReceiver) open(next sharedreceiver.Signals, secure []*tls.Config) 
 	if next.Logs != nil {
 		env.logs = newLogSink(env, next.Logs)
 	}
+	env.measured = next.Metrics != nil
 	for i := range env.config.Servers {
 		r.servers = append(r.servers, newServer(env, &env.config.Servers[i], secure[i]))
 	}
 	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.living)
+}
+
+// wants reports whether a pipeline takes what an asking gives: for nobody a program is left
+// alone.
+func (e *environment) wants(kind askKind) bool {
+	switch kind {
+	case askMonitor:
+		return e.measured
+	case askTrace, askRecords, askRecordList:
+		return e.spans != nil
+	default:
+		return e.logs != nil
+	}
 }
 
 // living are the states of the processes that are connected, or were since they were asked

@@ -175,7 +175,9 @@ func (c *ClassesConfig) ask(field string, every time.Duration) (ask, error) {
 	}
 	return ask{
 		kind: askClasses, pattern: text, limit: limit, every: every,
-		command: func(greys.Limit) greys.Command { return greys.ClassesCommand{Class: class, Regexp: c.Regexp} },
+		command: func(greys.Limit) greys.Command {
+			return greys.ClassesCommand{Class: class, Regexp: c.Regexp, Fields: c.Fields}
+		},
 	}, errors.Join(err, wrong)
 }
 

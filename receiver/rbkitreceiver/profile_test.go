@@ -158,6 +158,7 @@ func TestProfilesAreValid(t *testing.T) {
 
 // What checkValid looks for it finds.
 func TestWhatBreaksARuleForProfilesIsFound(t *testing.T) {
+	snapshot := only(openCapture(t, "samples"), "documented-watch-with-allocation_snapshot").Messages[0].Data
 	first := func(p pprofile.Profiles) pprofile.Profile {
 		return p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0)
 	}
@@ -223,7 +224,7 @@ func TestWhatBreaksARuleForProfilesIsFound(t *testing.T) {
 	} {
 		b, s := alone(t)
 		s.begin(identity{})
-		s.receive(zmtp.Message{only(openCapture(t, "samples"), "documented-watch-with-allocation_snapshot").Messages[0].Data})
+		s.receive(zmtp.Message{snapshot})
 		b.finish(s)
 		p := b.profiles.AllProfiles()[0]
 		require.Empty(t, brokenRules(p))

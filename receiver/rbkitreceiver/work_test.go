@@ -145,7 +145,11 @@ func TestTheWorkForEachByteIsBounded(t *testing.T) {
 
 // Whatever snapshots are made of, as long as it has few bytes.
 func TestTheWorkForEachByteOfAnySnapshotIsBounded(t *testing.T) {
-	for seed := range uint64(50) {
+	seeds := uint64(50)
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 0))
 		some := func(most int) int { return random.IntN(1 + random.IntN(most)) }
 		var w terse

@@ -118,6 +118,9 @@ func TestReplayDeliversExactlyTheMessagesOfTheCapture(t *testing.T) {
 		{capture: "maven", connections: 3, classes: 2365},
 		{capture: "maven", connections: 16, buffer: 3000, options: replay.Options{Shuffle: true, Seed: 3, Window: replay.DefaultWindow}, classes: 2365},
 	} {
+		if testing.Short() && test.capture == "maven" {
+			continue
+		}
 		t.Run(fmt.Sprintf("%s over %d connections in buffers of %d", test.capture, test.connections, test.buffer), func(t *testing.T) {
 			c, r := open(t, test.capture)
 			hq := hqtest.New(t)
@@ -245,6 +248,9 @@ func TestARepeatedReplayGoesOnWithNumbersAndTimes(t *testing.T) {
 
 func TestAtFullSpeedASuspendedReplayStandsStill(t *testing.T) {
 	for _, shuffle := range []bool{false, true} {
+		if testing.Short() && shuffle {
+			continue
+		}
 		t.Run(fmt.Sprintf("shuffled %v", shuffle), func(t *testing.T) {
 			c, r := open(t, "maven")
 			hq := hqtest.New(t)

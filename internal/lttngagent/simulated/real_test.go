@@ -104,8 +104,10 @@ func both(t *testing.T, domain lttngagent.Domain, do func(program, daemon, *link
 }
 
 func TestSimulatedAgentsAnswerAsRealOnes(t *testing.T) {
+	t.Parallel()
 	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Log4j, lttngagent.Python} {
 		t.Run(domain.String(), func(t *testing.T) {
+			t.Parallel()
 			both(t, domain, func(p program, d daemon, l *link) (said []string) {
 				say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 				listed := func() []string {
@@ -151,6 +153,7 @@ func TestSimulatedAgentsAnswerAsRealOnes(t *testing.T) {
 
 // TestSimulatedAgentsEndAsRealOnes: what no daemon may send.
 func TestSimulatedAgentsEndAsRealOnes(t *testing.T) {
+	t.Parallel()
 	java := lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL} // who has contexts
 	withContext, err := java.AppendCommand(nil, lttngagent.EnableContext{Context: appContext(t)})
 	require.NoError(t, err)
@@ -170,6 +173,7 @@ func TestSimulatedAgentsEndAsRealOnes(t *testing.T) {
 		{"half a header", lttngagent.Python, deadly[:8]},
 	} {
 		t.Run(c.domain.String()+": "+c.name, func(t *testing.T) {
+			t.Parallel()
 			both(t, c.domain, func(_ program, d daemon, l *link) []string {
 				l.write(c.bytes)
 				if c.domain == lttngagent.Python {
@@ -189,6 +193,7 @@ func TestSimulatedAgentsEndAsRealOnes(t *testing.T) {
 
 // TestRealAgentsTakeWhatCanBeSent: whatever can be written ends nobody.
 func TestRealAgentsTakeWhatCanBeSent(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", lttngagent.MaxPattern)
 	longest := lttngagent.Enable{
 		Logger: pattern(t, long), Levels: levels(t, lttngagent.LevelRange, -5),
@@ -196,6 +201,7 @@ func TestRealAgentsTakeWhatCanBeSent(t *testing.T) {
 	}
 	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Python} {
 		t.Run(domain.String(), func(t *testing.T) {
+			t.Parallel()
 			p, d := realAgent(t, domain)
 			l, _ := d.registered()
 			l.send(lttngagent.RegistrationDone{})
@@ -219,6 +225,7 @@ func TestRealAgentsTakeWhatCanBeSent(t *testing.T) {
 
 // TestTheEmptyNameIsTheRootLogger, which is switched but never listed.
 func TestTheEmptyNameIsTheRootLogger(t *testing.T) {
+	t.Parallel()
 	p, d := realAgent(t, lttngagent.JUL)
 	l, _ := d.registered()
 	l.send(lttngagent.RegistrationDone{})
@@ -232,6 +239,7 @@ func TestTheEmptyNameIsTheRootLogger(t *testing.T) {
 
 // TestAProgramsFirstHandlerWaitsForTheRegistration: what the captures say of waiting.
 func TestAProgramsFirstHandlerWaitsForTheRegistration(t *testing.T) {
+	t.Parallel()
 	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Python} {
 		p, d := realAgent(t, domain)
 		l, _ := d.registered()

@@ -76,7 +76,8 @@ func (h *Home) cCommand(t testing.TB, tracer, path string, arguments ...string) 
 // BuildJava compiles a Java program, and gives the path of its class.
 func (h *Home) BuildJava(t testing.TB, source string) string {
 	t.Helper()
-	run(t, exec.Command("javac", "-encoding", "UTF-8", "-cp", javaClasses(), "-d", h.Dir, source))
+	// A compiler that lives for a second gains nothing by compiling itself well.
+	run(t, exec.Command("javac", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-encoding", "UTF-8", "-cp", javaClasses(), "-d", h.Dir, source))
 	return filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".java"))
 }
 

@@ -31,6 +31,7 @@ type TelemetryBuilder struct {
 	ExporterFlameGraphDroppedKeptSpans metric.Int64ObservableCounter
 	ExporterFlameGraphDroppedSamples   metric.Int64ObservableCounter
 	ExporterFlameGraphDroppedTraces    metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedWindows   metric.Int64ObservableCounter
 	ExporterFlameGraphDuplicateSpans   metric.Int64ObservableCounter
 	ExporterFlameGraphFoldedPaths      metric.Int64ObservableCounter
 	ExporterFlameGraphForgottenSpans   metric.Int64ObservableCounter
@@ -40,6 +41,7 @@ type TelemetryBuilder struct {
 	ExporterFlameGraphOtherServices    metric.Int64ObservableCounter
 	ExporterFlameGraphParentsNotSeen   metric.Int64ObservableCounter
 	ExporterFlameGraphPendingSpans     metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphRefusedWindows   metric.Int64ObservableCounter
 	ExporterFlameGraphRememberedSpans  metric.Int64ObservableUpDownCounter
 	ExporterFlameGraphSamples          metric.Int64ObservableCounter
 	ExporterFlameGraphServices         metric.Int64ObservableUpDownCounter
@@ -94,6 +96,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphDroppedTracesCallback
 		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphDroppedTraces, obs: o})
 		return nil
 	}, builder.ExporterFlameGraphDroppedTraces)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterExporterFlameGraphDroppedWindowsCallback sets callback for observable ExporterFlameGraphDroppedWindows metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphDroppedWindowsCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphDroppedWindows, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphDroppedWindows)
 	if err != nil {
 		return err
 	}
@@ -238,6 +255,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphPendingSpansCallback(
 	return nil
 }
 
+// RegisterExporterFlameGraphRefusedWindowsCallback sets callback for observable ExporterFlameGraphRefusedWindows metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphRefusedWindowsCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphRefusedWindows, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphRefusedWindows)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterExporterFlameGraphRememberedSpansCallback sets callback for observable ExporterFlameGraphRememberedSpans metric.
 func (builder *TelemetryBuilder) RegisterExporterFlameGraphRememberedSpansCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -359,6 +391,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphDroppedWindows, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_dropped_windows",
+		metric.WithDescription("Windows that were collected on a page and made room for others, because of max_kept_windows or max_kept_window_nodes. [Alpha]"),
+		metric.WithUnit("{window}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDuplicateSpans, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_duplicate_spans",
 		metric.WithDescription("Spans that came before, and were not folded again. [Alpha]"),
@@ -411,6 +449,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_flame_graph_pending_spans",
 		metric.WithDescription("Spans that have not come, of which others say that they called them. [Alpha]"),
 		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphRefusedWindows, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_refused_windows",
+		metric.WithDescription("Windows that were asked for while max_windows of them were being collected. [Alpha]"),
+		metric.WithUnit("{window}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphRememberedSpans, err = builder.meter.Int64ObservableUpDownCounter(

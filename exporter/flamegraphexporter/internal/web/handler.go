@@ -6,6 +6,7 @@ package web
 import (
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,17 +20,22 @@ type Options struct {
 	// beside localhost and its addresses: see [hosts].
 	Address      net.Addr
 	AllowedHosts []string
-	Logger       *zap.Logger
+	// MaxKeptWindows is how many windows are kept for the pages, and MaxKeptWindowNodes how
+	// many paths all of them have. Both are above 0.
+	MaxKeptWindows, MaxKeptWindowNodes int
+	Logger                             *zap.Logger
 }
 
 // Handler serves trees.
 type Handler struct {
-	trees     Trees
-	options   Options
-	windows   windows
-	pages     turns
-	downloads turns
-	serve     http.Handler
+	trees   Trees
+	options Options
+	windows windows
+	// droppedWindows is how many windows were kept and made room for others.
+	droppedWindows atomic.Int64
+	pages          turns
+	downloads      turns
+	serve          http.Handler
 }
 
 // New is a handler of all pages.
@@ -38,6 +44,9 @@ func New(trees Trees, options Options) *Handler {
 	h.serve = guarded(newHosts(options.Address, options.AllowedHosts).guarded(h.routes()))
 	return h
 }
+
+// DroppedWindows is how many windows were kept and made room for others.
+func (h *Handler) DroppedWindows() int64 { return h.droppedWindows.Load() }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.serve.ServeHTTP(w, r) }
 

@@ -15,5 +15,6 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 		Root     string
 		Title    string
 		Services []calltree.Service
-	}{"./", "Services", h.trees.Services()}))
+		Notes    []string
+	}{"./", "Services", h.trees.Services(), notes(h.trees.Counters())}))
 }

@@ -83,6 +83,7 @@ func profileFor(ctx context.Context, name string, query url.Values, s calltree.S
 	if err != nil {
 		return nil, err
 	}
+	notes := treeformat.Notes(s)
 	s, comments, err := refined(ctx, s, expressions)
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func profileFor(ctx context.Context, name string, query url.Values, s calltree.S
 	} else {
 		p = treeformat.Profile(treeformat.Reduce(s, by, pageBounds[name]))
 	}
-	p.Comments = comments
+	p.Comments = append(comments, notes...)
 	for parameter, e := range expressions {
 		if parameter != queryIgnore && query.Has(parameter) {
 			if err := e.tryOut(ctx, p); err != nil {

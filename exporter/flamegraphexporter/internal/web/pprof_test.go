@@ -34,7 +34,7 @@ func topOf(t *testing.T, page string) (whole string, functions []map[string]any)
 
 // TestTopIsThatOfAllPaths compares with pprof's top of the profile of all paths.
 func TestTopIsThatOfAllPaths(t *testing.T) {
-	s := large(4_000)
+	s := large(2_000)
 	h := serve(&played{trees: map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: s}})
 	for _, query := range []string{
 		"", "si=calls", "sort=cum", "f=Class4[0-9]", "i=method1$&si=time", "f=Class[1-4]&i=method2", "n=5",
@@ -78,6 +78,22 @@ func TestPagesWhoseFramesAreAllHiddenShowNothing(t *testing.T) {
 			assert.NotContains(t, text, "Cart.add")
 			assert.NotContains(t, text, "(left out)")
 		}
+	}
+}
+
+// peeked are the functions that pprof's peek looks at: a line each, with their share of the whole.
+var peeked = regexp.MustCompile(`(?m)^ +[0-9.]+[a-z]* +[0-9.]+% +[0-9.]+% .*\| ([^ \n]+)`)
+
+func TestPeekLooksAtTheFunctionThatItIsAskedFor(t *testing.T) {
+	h := serve(playing("shop", "Cart.add"))
+	for function, want := range map[string][]string{"Cart": {"Cart.add"}, "main": {"Main.main"}, "Cart|main": {"Cart.add", "Main.main"}} {
+		text := textOf(t, page(t, h, "/services/shop/ui/peek?f="+url.QueryEscape(function)))
+		var got []string
+		for _, line := range peeked.FindAllStringSubmatch(text, -1) {
+			got = append(got, line[1])
+		}
+		assert.ElementsMatch(t, want, got, function)
+		assert.Contains(t, text, "Price.of", "what it calls")
 	}
 }
 

@@ -179,16 +179,20 @@ func TestWindowsAreBounded(t *testing.T) {
 	collect := func() {
 		require.Equal(t, http.StatusSeeOther, post(h, "/windows", url.Values{"service": {"shop"}, "seconds": {"5"}}, nil).Code)
 	}
-	for range mostWindows + 1 {
+	for range keptWindows {
 		collect()
 	}
-	assert.Len(t, h.windows.kept, mostWindows)
+	assert.Zero(t, h.DroppedWindows())
+	collect()
+	assert.Len(t, h.windows.kept, keptWindows)
+	assert.EqualValues(t, 1, h.DroppedWindows())
 	assert.Equal(t, http.StatusNotFound, get(t, h, "/windows/1/").Code)
 	page(t, h, "/windows/2/")
 
-	p.trees[treeKey{"shop", calltree.Calls}] = calltree.Snapshot{Service: "shop", Nodes: make([]calltree.Node, mostWindowNodes+1)}
+	p.trees[treeKey{"shop", calltree.Calls}] = calltree.Snapshot{Service: "shop", Nodes: make([]calltree.Node, keptWindowNodes+1)}
 	collect()
 	assert.Len(t, h.windows.kept, 1, "a large one is the only one")
+	assert.EqualValues(t, 1+keptWindows, h.DroppedWindows())
 }
 
 func TestWhatCannotBeCollected(t *testing.T) {

@@ -30,6 +30,7 @@ type treeView struct {
 	From, To    time.Time
 	Paths       int
 	Functions   []treeformat.Function
+	Notes       []string
 	Windows     []windowLink
 	Traces      []calltree.TraceSummary
 }
@@ -91,6 +92,7 @@ func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
 		To:        s.To,
 		Paths:     len(s.Nodes),
 		Functions: functions[:min(mostFunctions, len(functions))],
+		Notes:     treeformat.Notes(s),
 	}
 	if t.window == 0 {
 		h.addService(&view)

@@ -13,6 +13,8 @@ import (
 // Trees are what is shown. A [calltree.Store] has them.
 type Trees interface {
 	Services() []calltree.Service
+	// Counters say what of all that came has no place of its own.
+	Counters() calltree.Counters
 	Snapshot(service string, kind calltree.Kind) (calltree.Snapshot, bool)
 	// Collect gives what comes from now on, for so long. It fails with the errors of
 	// package calltree, or that of the context.

@@ -29,6 +29,7 @@ var started = time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 type played struct {
 	mu       sync.Mutex
 	services []calltree.Service
+	counters calltree.Counters
 	trees    map[treeKey]calltree.Snapshot
 	traces   map[calltree.TraceID][]calltree.KeptSpan
 	resets   []string
@@ -42,6 +43,8 @@ type treeKey struct {
 }
 
 func (p *played) Services() []calltree.Service { return p.services }
+
+func (p *played) Counters() calltree.Counters { return p.counters }
 
 func (p *played) Snapshot(service string, kind calltree.Kind) (calltree.Snapshot, bool) {
 	s, ok := p.trees[treeKey{service, kind}]
@@ -124,7 +127,14 @@ func shop(service string, kind calltree.Kind, function string) calltree.Snapshot
 }
 
 // serve is a handler of the trees.
-func serve(trees Trees) *Handler { return New(trees, Options{Logger: zap.NewNop()}) }
+const (
+	keptWindows     = 3
+	keptWindowNodes = 1000
+)
+
+func serve(trees Trees) *Handler {
+	return New(trees, Options{Logger: zap.NewNop(), MaxKeptWindows: keptWindows, MaxKeptWindowNodes: keptWindowNodes})
+}
 
 // get asks the handler.
 func get(t testing.TB, h http.Handler, target string) *httptest.ResponseRecorder {

@@ -13,14 +13,9 @@ import (
 	"github.com/callbraid/callbraid/internal/calltree"
 )
 
-// Bounds of windows that are kept: the oldest goes. One is kept however large it is.
-const (
-	mostWindows     = 8
-	mostWindowNodes = 500_000
-)
-
 // windows are those that were collected by the pages' form. They are kept, so that all
-// pages show the same.
+// pages show the same, as many as the options say: the oldest goes. One is kept however
+// large it is.
 type windows struct {
 	mu   sync.Mutex
 	last uint64 // number
@@ -32,8 +27,8 @@ type window struct {
 	snapshot calltree.Snapshot
 }
 
-// keep keeps a window and gives its number, which is above 0.
-func (ws *windows) keep(s calltree.Snapshot) uint64 {
+// keep keeps a window and gives its number, which is above 0, and how many made room for it.
+func (ws *windows) keep(s calltree.Snapshot, most, mostNodes int) (number uint64, dropped int) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.last++
@@ -42,11 +37,12 @@ func (ws *windows) keep(s calltree.Snapshot) uint64 {
 	for _, w := range ws.kept {
 		nodes += len(w.snapshot.Nodes)
 	}
-	for len(ws.kept) > mostWindows || (nodes > mostWindowNodes && len(ws.kept) > 1) {
+	for len(ws.kept) > 1 && (len(ws.kept) > most || nodes > mostNodes) {
 		nodes -= len(ws.kept[0].snapshot.Nodes)
 		ws.kept = slices.Delete(ws.kept, 0, 1)
+		dropped++
 	}
-	return ws.last
+	return ws.last, dropped
 }
 
 func (ws *windows) find(number uint64) (calltree.Snapshot, bool) {
@@ -103,7 +99,9 @@ func (h *Handler) newWindow(w http.ResponseWriter, r *http.Request) (uint64, err
 	if err != nil {
 		return 0, err
 	}
-	return h.windows.keep(s), nil
+	number, dropped := h.windows.keep(s, h.options.MaxKeptWindows, h.options.MaxKeptWindowNodes)
+	h.droppedWindows.Add(int64(dropped))
+	return number, nil
 }
 
 // formKind is the kind that a form has: calls where it has none.

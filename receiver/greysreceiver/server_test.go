@@ -1,0 +1,237 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/greysserver"
+)
+
+// played is a server that is played over sockets.
+type played struct {
+	*greysserver.Server
+	endpoint string
+}
+
+// play plays a server until the test ends. What is not set is quick.
+func play(t testing.TB, o greysserver.Options) *played {
+	t.Helper()
+	if o.Speed == 0 {
+		o.Speed = 50
+	}
+	o.EndDelay = time.Millisecond
+	o.Codes = gp.UsualCodes()
+	server, err := greysserver.New(o)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	ctx, end := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, listener) }()
+	p := &played{Server: server, endpoint: listener.Addr().String()}
+	t.Cleanup(func() {
+		end()
+		assert.NoError(t, <-served)
+	})
+	require.Eventually(t, func() bool { return len(p.Lives()) > 0 }, patience, time.Millisecond)
+	return p
+}
+
+// following makes a receiver of played servers, which has codes for all requests of GP.
+func following(t testing.TB, set func(*Config), servers ...*played) *bed {
+	t.Helper()
+	return newBed(t, func(c *Config) {
+		c.Servers = nil
+		for _, s := range servers {
+			c.Servers = append(c.Servers, ServerConfig{Endpoint: s.endpoint})
+		}
+		c.GP.Codes = GPCodesConfig{Session: 7, Stack: 8, TTList: 9, TTDetail: 10}
+		c.GP.RecordsInterval = 20 * time.Millisecond
+		c.Timeout, c.AnswerTimeout = 5*time.Second, 2*time.Second
+		c.CollectionInterval = 100 * time.Millisecond
+		set(c)
+	})
+}
+
+// sums are the calls and failures of all methods that were handed on last of each process.
+func (b *bed) sums() map[int64][2]int64 {
+	all := b.metrics.AllMetrics()
+	for _, metrics := range all[b.summed:] {
+		for _, resource := range metrics.ResourceMetrics().All() {
+			pid, _ := resource.Resource().Attributes().Get(attributeProcessID)
+			var sum [2]int64
+			for _, m := range resource.ScopeMetrics().At(0).Metrics().All() {
+				at := map[string]int{"java.method.calls": 0, "java.method.failures": 1}
+				if i, is := at[m.Name()]; is {
+					for _, p := range m.Sum().DataPoints().All() {
+						sum[i] += p.IntValue()
+					}
+				}
+			}
+			before := b.sumsNow[pid.Int()]
+			assert.GreaterOrEqual(b.t, sum[0], before[0], "sums never fall")
+			assert.GreaterOrEqual(b.t, sum[1], before[1])
+			b.sumsNow[pid.Int()] = sum
+		}
+	}
+	b.summed = len(all)
+	return b.sumsNow
+}
+
+// told are the same as the server has told them.
+func (p *played) told() map[int64][2]int64 {
+	sums := map[int64][2]int64{}
+	for _, life := range p.Lives() {
+		var sum [2]int64
+		for _, of := range life.Told {
+			sum[0], sum[1] = sum[0]+of.Calls, sum[1]+of.Failed
+		}
+		sums[life.ProcessID] = sum
+	}
+	return sums
+}
+
+func (p *played) life() greysserver.Truth {
+	lives := p.Lives()
+	return lives[len(lives)-1]
+}
+
+func eachProtocol(t *testing.T, test func(*testing.T, Protocol)) {
+	for _, protocol := range []Protocol{ProtocolGP, ProtocolConsole} {
+		t.Run(string(protocol), func(t *testing.T) {
+			t.Parallel()
+			test(t, protocol)
+		})
+	}
+}
+
+func TestSumsAreThoseOfTheServerOverLostConnectionsAndRestarts(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		p := play(t, greysserver.Options{
+			Program: greysserver.ProgramOptions{Rate: 2000, Calls: 1500, Failures: 0.1, Seed: 1}, ProcessID: 100,
+			Faults: []greysserver.Fault{greysserver.Close, greysserver.Cut}, FaultEvery: 15,
+		})
+		b := following(t, func(c *Config) {
+			c.Protocol = protocol
+			c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+		}, p).start()
+		for pid := int64(100); pid < 102; pid++ {
+			b.await("all that was told to be handed on", func() bool {
+				sums, told := b.sums(), p.told()
+				return p.life().ProcessID == pid && p.life().Rests && told[pid][0] > 0 && sums[pid] == told[pid]
+			})
+			p.Restart()
+		}
+		b.await("the connections to be lost", func() bool { return b.point("restarts") >= 2 })
+		told := p.told()
+		sums := b.sums()
+		assert.Equal(t, told[100], sums[100])
+		assert.Equal(t, told[101], sums[101])
+		b.shutdown()
+	})
+}
+
+func TestAServerIsLeftAsItWasFound(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		p := play(t, greysserver.Options{Program: greysserver.ProgramOptions{Rate: 500}})
+		b := following(t, func(c *Config) {
+			c.Protocol = protocol
+			c.Monitors = []MonitorConfig{monitor("com.example.shop.Service1", "*")}
+			c.Stacks = []CallsConfig{some("com.example.shop.Service?", "*", 3)}
+		}, p).start()
+		b.await("the stacks", func() bool { return len(b.records(eventStack)) == 3 })
+		before := b.sums()[p.life().ProcessID][0]
+		b.await("the monitor to go on", func() bool { return b.sums()[p.life().ProcessID][0] > before+20 })
+		assert.Zero(t, p.life().Resets, "the monitor needs what is in a class that both name")
+		assert.Positive(t, p.life().Enhanced)
+		b.shutdown()
+		assert.Zero(t, p.life().Enhanced)
+		assert.Positive(t, p.life().Resets)
+	})
+}
+
+func TestAutoFindsOutWhatAServerSpeaks(t *testing.T) {
+	for of, want := range map[greysserver.Protocol]Protocol{greysserver.GP: ProtocolGP, greysserver.Console: ProtocolConsole, greysserver.Both: ProtocolGP} {
+		t.Run(string(of), func(t *testing.T) {
+			t.Parallel()
+			p := play(t, greysserver.Options{Protocol: of})
+			b := following(t, func(c *Config) {
+				c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+				c.GP.ProbeTimeout = 200 * time.Millisecond
+			}, p).start()
+			line := b.awaitSaid("Connected to the server")
+			assert.Equal(t, string(want), line.ContextMap()["protocol"])
+			b.await("calls", func() bool { return b.sums()[p.life().ProcessID][0] > 0 })
+		})
+	}
+}
+
+func TestAServerThatSpeaksTheOtherProtocolIsSaidToDoSo(t *testing.T) {
+	p := play(t, greysserver.Options{Protocol: greysserver.Console})
+	b := following(t, func(c *Config) {
+		c.Protocol = ProtocolGP
+		c.GP.ProbeTimeout = 100 * time.Millisecond
+		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+	}, p).start()
+	line := b.awaitSaid("The server cannot be reached")
+	assert.Contains(t, fmt.Sprint(line.ContextMap()["error"]), "this is the Greys text console, not GP: set protocol to console or auto")
+}
+
+// faults are those that a server of a protocol can have.
+var faults = map[Protocol][]greysserver.Fault{
+	ProtocolGP: {
+		greysserver.Close, greysserver.Cut, greysserver.Silence, greysserver.Failure, greysserver.Restart,
+		greysserver.LongFrame, greysserver.WrongLength, greysserver.UnknownCode, greysserver.Unsupported,
+		greysserver.WrongVersion, greysserver.Unasked, greysserver.BrokenData, greysserver.Gap,
+	},
+	ProtocolConsole: {
+		greysserver.Close, greysserver.Cut, greysserver.Silence, greysserver.Failure, greysserver.Restart,
+		greysserver.EndInData, greysserver.Half, greysserver.LongLine,
+	},
+}
+
+// Whatever a server does wrong, it is asked again, and another server is not disturbed.
+func TestFaultsCostNothingElse(t *testing.T) {
+	for protocol, faults := range faults {
+		for _, fault := range faults {
+			t.Run(string(protocol)+" "+string(fault), func(t *testing.T) {
+				t.Parallel()
+				bad := play(t, greysserver.Options{
+					Program: greysserver.ProgramOptions{Rate: 300, RecordEvery: 20, Classes: 3, Methods: 3},
+					Faults:  []greysserver.Fault{fault}, FaultEvery: 30,
+				})
+				good := play(t, greysserver.Options{Program: greysserver.ProgramOptions{Rate: 500, Calls: 300, Classes: 3}, ProcessID: 1000})
+				b := following(t, func(c *Config) {
+					c.Protocol = protocol
+					c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+					c.Stacks = []CallsConfig{some("com.example.*", "*", -1)}
+					c.Traces = []CallsConfig{some("com.example.shop.Service1", "*", -1)}
+					c.Records = []CallsConfig{some("com.example.shop.Service2", "*", -1)}
+					c.Classes = []ClassesConfig{{Class: "com.example.*"}}
+					c.InventoryInterval = time.Second
+					c.AnswerTimeout = 500 * time.Millisecond
+					c.GP.Heartbeat = 300 * time.Millisecond
+				}, bad, good).start()
+				b.await("the good one's calls", func() bool {
+					told := good.told()[1000]
+					return good.life().Rests && told[0] > 0 && b.sums()[1000] == told
+				})
+				replies := b.point("replies")
+				b.await("the bad one's answers to go on", func() bool {
+					return b.point("replies") > replies+100 || b.phase() == phaseGivenUp
+				})
+				assert.Equal(t, fault == greysserver.WrongVersion, b.phase() == phaseGivenUp)
+			})
+		}
+	}
+}

@@ -1,0 +1,348 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/testbed/prometheus"
+)
+
+// Greys: servers that agentsim plays, in both protocols, through the built distribution.
+
+// greysProtocols are what a server can speak.
+var greysProtocols = []string{"gp", "console"}
+
+// greysServer is where a server is played, and what the collector shows of it.
+type greysServer struct{ endpoint, metrics string }
+
+func newGreysServer(t testing.TB) greysServer {
+	return greysServer{testbed.Address(t), testbed.Address(t)}
+}
+
+// client configures a collector that asks the server, with pipelines for all signals.
+func (s greysServer) client(receiver string) string {
+	return fmt.Sprintf(`
+receivers:
+  greys:
+    servers: [{endpoint: %q}]
+    gp: {codes: {session: 7, stack: 8, tt_list: 9, tt_detail: 10}, tt_interval: 1s, probe_timeout: 500ms}
+    reconnect: {initial_interval: 10ms, max_interval: 100ms}
+    collection_interval: 200ms
+    %s
+exporters:
+  file/spans: %s
+  file/logs: {path: "${env:DIR}/logs.json"}
+  file/metrics: {path: "${env:DIR}/metrics.json"}
+  prometheus: {endpoint: %q, metric_expiration: 1h}
+service:
+  pipelines:
+    traces: {receivers: [greys], exporters: [file/spans]}
+    logs: {receivers: [greys], exporters: [file/logs]}
+    metrics: {receivers: [greys], exporters: [prometheus, file/metrics]}
+`, s.endpoint, receiver, testbed.FileExporter("spans.bin"), s.metrics)
+}
+
+// greysLife is what happened in a life of a server, as agentsim writes it.
+type greysLife struct {
+	ProcessID int64 `json:"process_id"`
+	Told      map[string]struct{ Calls, Failed int64 }
+	// Enhanced is how many classes have something in them that a command put there, and Resets
+	// how many were reset.
+	Enhanced, Resets int64
+}
+
+// playedGreys is a server that agentsim plays.
+type playedGreys struct {
+	t          *testing.T
+	truth      string
+	stop, wait func()
+}
+
+// play plays a server until it is stopped, or the test ends.
+func (s greysServer) play(t *testing.T, arguments ...string) *playedGreys {
+	t.Helper()
+	p := &playedGreys{t: t, truth: filepath.Join(t.TempDir(), "truth.json")}
+	arguments = append([]string{"greys", "--listen", s.endpoint, "--truth", p.truth}, arguments...)
+	command := exec.Command(testbed.AgentSim(t), arguments...)
+	output := &syncText{}
+	command.Stdout, command.Stderr = output, output
+	require.NoError(t, command.Start())
+	p.wait = sync.OnceFunc(func() { _ = command.Wait() }) // what it has written says how it ended
+	p.stop = sync.OnceFunc(func() {
+		_ = command.Process.Signal(os.Interrupt) // it may have ended by itself
+		p.wait()
+	})
+	t.Cleanup(func() {
+		p.stop()
+		if t.Failed() {
+			t.Logf("agentsim said:\n%s", output)
+		}
+	})
+	return p
+}
+
+// lives are what happened, when the server has ended.
+func (p *playedGreys) lives() (lives []greysLife) {
+	p.t.Helper()
+	text, err := os.ReadFile(p.truth)
+	require.NoError(p.t, err)
+	require.NoError(p.t, json.Unmarshal(text, &lives))
+	return lives
+}
+
+// greysCounts are calls and failures by process and method.
+type greysCounts map[int64]map[string][2]int64
+
+// toldOf are those that the server has told of.
+func toldOf(lives []greysLife) greysCounts {
+	counts := greysCounts{}
+	for _, life := range lives {
+		for name, of := range life.Told {
+			counts.add(life.ProcessID, name, 0, of.Calls)
+			counts.add(life.ProcessID, name, 1, of.Failed)
+		}
+	}
+	return counts
+}
+
+func (c greysCounts) add(process int64, name string, at int, n int64) {
+	if c[process] == nil {
+		c[process] = map[string][2]int64{}
+	}
+	of := c[process][name]
+	of[at] += n
+	c[process][name] = of
+}
+
+// countsOf are those that the collector has written last. Sums that fall are an error.
+func countsOf(t *testing.T, c *testbed.Collector) greysCounts {
+	t.Helper()
+	counts := greysCounts{}
+	eachLine(t, filepath.Join(c.Dir, "metrics.json"), func(line json.RawMessage) {
+		metrics, err := new(pmetric.JSONUnmarshaler).UnmarshalMetrics(line)
+		require.NoError(t, err)
+		for _, resource := range metrics.ResourceMetrics().All() {
+			pid, _ := resource.Resource().Attributes().Get("process.pid")
+			for _, m := range resource.ScopeMetrics().At(0).Metrics().All() {
+				at, is := map[string]int{"java.method.calls": 0, "java.method.failures": 1}[m.Name()]
+				if !is {
+					continue
+				}
+				for _, p := range m.Sum().DataPoints().All() {
+					class, _ := p.Attributes().Get("java.class")
+					method, _ := p.Attributes().Get("java.method")
+					name := class.Str() + "." + method.Str()
+					more := p.IntValue() - counts[pid.Int()][name][at]
+					require.GreaterOrEqual(t, more, int64(0), "%v fell", name)
+					counts.add(pid.Int(), name, at, more)
+				}
+			}
+		}
+	})
+	return counts
+}
+
+// sum is that of all calls of all processes.
+func (c greysCounts) sum() (calls int64) {
+	for _, methods := range c {
+		for _, of := range methods {
+			calls += of[0]
+		}
+	}
+	return calls
+}
+
+// greysSeconds is how long servers are played that make load: short in `make test`, a minute
+// where CALLBRAID_GREYS_SECONDS=60 asks for it.
+func greysSeconds(t testing.TB) int {
+	t.Helper()
+	text := os.Getenv("CALLBRAID_GREYS_SECONDS")
+	if text == "" {
+		return 10
+	}
+	seconds, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return seconds
+}
+
+// 500 methods, each cycle of a second, and 50 call trees a second, or recorded calls by GP,
+// which has no trees. Connections are lost, and the server is restarted half-way.
+func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
+	for _, protocol := range greysProtocols {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			seconds := greysSeconds(t)
+			server := newGreysServer(t)
+			c := testbed.Start(t, server.client(`
+    protocol: `+protocol+`
+    monitors: [{class: "com.example.*", method: "*", cycle: 1s}]
+    traces: [{class: "com.example.shop.Service1*", method: "*", limit: -1}]
+    tt: [{class: "com.example.*", method: "*", limit: -1}]
+    tt_details: false`))
+			played := server.play(t, "--protocol", protocol, "--codes", "--classes", "50", "--methods", "10", "--rate", "200",
+				"--record-every", "10", "--fault", "close,cut", "--fault-every", "40", "--fault-times", "4",
+				"--restart-every", fmt.Sprintf("%ds", (seconds+1)/2), "--duration", fmt.Sprintf("%ds", seconds), "--end-delay", "20ms")
+			played.wait()
+			lives := played.lives()
+			told := toldOf(lives)
+			require.GreaterOrEqual(t, len(lives), 2)
+			require.GreaterOrEqual(t, len(told), 2, "each life has told of calls")
+			testbed.Eventually(t, "all that was told to be written", func() (bool, string) {
+				got := countsOf(t, c)
+				return got.sum() >= told.sum(), fmt.Sprint(got.sum(), " of ", told.sum())
+			})
+			assert.Equal(t, told, countsOf(t, c))
+			c.Stop(t)
+			methods := map[string]bool{}
+			for _, of := range told {
+				for name := range of {
+					methods[name] = true
+				}
+			}
+			assert.Greater(t, len(methods), 400, "nearly all of 500 were called")
+			checkGreysSpans(t, readSpans(t, c))
+			t.Logf("%d calls in %d lives, %d spans", told.sum(), len(lives), len(readSpans(t, c)))
+		})
+	}
+}
+
+// checkGreysSpans checks that there are some, none is empty, and all are inside their
+// parents and after one another.
+func checkGreysSpans(t *testing.T, spans []ptrace.Span) {
+	t.Helper()
+	require.NotEmpty(t, spans)
+	type key struct {
+		trace pcommon.TraceID
+		span  pcommon.SpanID
+	}
+	byID, last := map[key]ptrace.Span{}, map[key]pcommon.Timestamp{}
+	for _, s := range spans {
+		of := key{s.TraceID(), s.SpanID()}
+		require.NotContains(t, byID, of, "each was handed on once")
+		byID[of] = s
+		require.Less(t, s.StartTimestamp(), s.EndTimestamp())
+		name, _ := s.Attributes().Get("code.function.name")
+		require.Contains(t, name.Str(), s.Name())
+		if s.ParentSpanID().IsEmpty() {
+			continue
+		}
+		above := key{s.TraceID(), s.ParentSpanID()}
+		parent, ok := byID[above]
+		require.True(t, ok, "callers come first")
+		require.Less(t, parent.StartTimestamp(), s.StartTimestamp())
+		require.Less(t, s.EndTimestamp(), parent.EndTimestamp())
+		require.Less(t, last[above], s.StartTimestamp())
+		last[above] = s.EndTimestamp()
+	}
+}
+
+func TestGreysServersAreLeftAsTheyWere(t *testing.T) {
+	for _, protocol := range greysProtocols {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			server := newGreysServer(t)
+			played := server.play(t, "--protocol", protocol, "--codes", "--end-delay", "20ms")
+			c := testbed.Start(t, server.client(`
+    monitors: [{class: "com.example.*", method: "*", cycle: 1s}]
+    stacks: [{class: "com.example.shop.Service1", method: "*", limit: 5}]
+    classes: [{class: "com.example.*"}]
+    methods: [{class: "com.example.shop.Service3", method: "*"}, {class: "com.nowhere.*", method: "*"}]`))
+			c.AwaitMetric(t, 4, "otelcol_receiver_greys_commands", `outcome="ended"`)
+			testbed.Eventually(t, "calls to be counted", func() (bool, string) {
+				got := countsOf(t, c)
+				return got.sum() > 0, fmt.Sprint(got)
+			})
+			c.Stop(t)
+			played.stop()
+			lives := played.lives()
+			require.Len(t, lives, 1)
+			assert.Zero(t, lives[0].Enhanced)
+			assert.Positive(t, lives[0].Resets)
+			said := map[string]int{}
+			eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
+				said[r.EventName()]++
+				version, _ := resource.Attributes().Get("greys.server.version")
+				assert.Equal(t, "1.7.6.6", version.Str())
+			})
+			assert.Equal(t, map[string]int{
+				"greys.server.connected": 1, "greys.server.gone": 1, "greys.stack": 5, "greys.class": 10, "greys.method": 10, "greys.pattern.unmatched": 1,
+			}, said)
+		})
+	}
+}
+
+// greysMetrics are all metrics as users of Prometheus see them, and their types.
+var greysMetrics = map[string]string{
+	"greys_matched_classes": "gauge", "greys_matched_methods": "gauge", "greys_reconnects_total": "counter",
+	"greys_replies_total": "counter", "greys_replies_bad_total": "counter", "greys_replies_missing_total": "counter", "greys_sessions": "gauge",
+	"java_method_calls_total": "counter", "java_method_failures_total": "counter", "java_method_time_seconds_total": "counter",
+	"java_method_duration_max_seconds": "gauge", "java_method_duration_mean_seconds": "gauge", "java_method_duration_min_seconds": "gauge",
+	"java_method_failure_ratio": "gauge",
+	"target_info":               "gauge", // the exporter's, of resources
+}
+
+// greysOnly are those that one protocol has: GP tells of no shortest and longest call, and the
+// console of no sessions.
+var greysOnly = map[string]string{
+	"greys_sessions": "gp", "java_method_duration_max_seconds": "console", "java_method_duration_min_seconds": "console",
+}
+
+func TestPrometheusHasTheNumbersOfGreysServers(t *testing.T) {
+	for _, protocol := range greysProtocols {
+		t.Run(protocol, func(t *testing.T) {
+			server := newGreysServer(t)
+			c := testbed.Start(t, server.client("protocol: "+protocol+`
+    monitors: [{class: "com.example.*", method: "*", cycle: 1s}]`))
+			p := prometheus.Start(t, server.metrics)
+			played := server.play(t, "--protocol", protocol, "--codes", "--rate", "500", "--classes", "3", "--methods", "2", "--failures", "0.2", "--end-delay", "20ms")
+			p.Await(t, "count(java_method_calls_total > 50)", 6)
+			p.Await(t, "count(java_method_failure_ratio > 0)", 6)
+			p.Await(t, `greys_matched_classes{greys_pattern="com.example.* *"}`, 3)
+			p.Await(t, `greys_matched_methods{greys_command="monitor"}`, 6)
+			want := map[string]string{}
+			for name, kind := range greysMetrics {
+				if only, is := greysOnly[name]; !is || only == protocol {
+					want[name] = kind
+				}
+			}
+			testbed.Eventually(t, "all metrics to be known", func() (bool, string) {
+				got := map[string]string{}
+				for name, m := range p.Metadata(t) {
+					got[name] = m.Type
+				}
+				return assert.ObjectsAreEqual(want, got), fmt.Sprint(got)
+			})
+			played.stop()
+			told := toldOf(played.lives())
+			for process, methods := range told {
+				for name, of := range methods {
+					dot := strings.LastIndexByte(name, '.')
+					here := fmt.Sprintf("{java_class=%q,java_method=%q}", name[:dot], name[dot+1:])
+					p.Await(t, "java_method_calls_total"+here, float64(of[0]))
+					p.Await(t, "java_method_failures_total"+here, float64(of[1]))
+				}
+				p.Await(t, fmt.Sprintf(`count(target_info{process_pid="%d"})`, process), 1)
+			}
+			c.Stop(t)
+			assert.NotContains(t, strings.ToLower(c.Log()), "panic")
+		})
+	}
+}

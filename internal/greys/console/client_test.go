@@ -407,6 +407,26 @@ func TestFloodsAreBounded(t *testing.T) {
 	}
 }
 
+func TestTheBoundIsThatOfOneAnswer(t *testing.T) {
+	_, err := answers(traceAll(t, 0), end[:len(end)-1], Config{MaxReplyBytes: len(aTree)}, []byte(strings.Repeat(matches+aTree, 100)+end))
+	require.NoError(t, err)
+	_, err = answers(greys.MethodsCommand{}, "", Config{MaxReplyBytes: 3000}, append(busyMethods(), EndOfReply))
+	require.NoError(t, err)
+	_, err = answers(traceAll(t, 0), end[:len(end)-1], Config{MaxReplyBytes: 100}, []byte(aTree+end))
+	require.ErrorContains(t, err, "expected an answer of at most 100 bytes")
+}
+
+func TestRepetitionsAreCounted(t *testing.T) {
+	text := string(captures(t)["recursion_i.raw"])
+	o := ask(t, Config{}, traceAll(t, 9), 0, func(p *played) {
+		_ = p.loud() && p.line() && p.say(text)
+		p.wait()
+	})
+	require.NoError(t, o.err)
+	assert.Len(t, o.replies, 4)
+	assert.Equal(t, Stats{Repeated: 6}, o.stats)
+}
+
 func TestAByte4InATextIsNoEnd(t *testing.T) {
 	detail := &greys.RecordDetail{Record: greys.Record{Index: 1, Time: busySince, Class: "C", Method: "m"}, Return: "one\x04", Parameters: []string{"\x04", "\x04two\n\x04"}}
 	text := string(AppendRecordDetail(nil, detail))
@@ -449,4 +469,29 @@ func TestConnectingTakesABoundedTime(t *testing.T) {
 func TestACommandThatCantBeSentIsAnError(t *testing.T) {
 	err := (&Client{Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}).Run(t.Context(), greys.TraceCommand{}, nil)
 	require.EqualError(t, err, `Greys console, command "trace": a pattern is missing`)
+}
+
+func TestCommandsThatEndBeforeTheirTimeAreLost(t *testing.T) {
+	limited, unlimited := traceAll(t, 2), traceAll(t, 0)
+	for _, tt := range []struct {
+		name    string
+		command greys.Command
+		d       decoder
+		loud    bool
+		lost    bool
+	}{
+		{"a limit, of which something came", limited, decoder{output: output{replies: 2}, affected: true}, true, false},
+		{"a limit, of which only repetitions came", limited, decoder{output: output{replies: 1, repeated: 2}, affected: true}, true, false},
+		{"a limit, of which nothing came", limited, decoder{output: output{replies: 1}, affected: true}, true, true},
+		{"a limit, without what the patterns match", limited, decoder{output: output{replies: 2}}, true, true},
+		{"a limit, of a silent server", limited, decoder{output: output{replies: 2}}, false, false},
+		{"a limit, of a silent server that says nothing", limited, decoder{}, false, true},
+		{"no limit", unlimited, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"stacks without a limit", greys.StackCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"records without a limit", greys.RecordCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"a monitor", greys.MonitorCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"a list of nothing", greys.ClassesCommand{}, decoder{}, false, false},
+	} {
+		assert.Equal(t, tt.lost, isLost(tt.command, &tt.d, tt.loud), tt.name)
+	}
 }

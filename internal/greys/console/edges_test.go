@@ -150,7 +150,7 @@ func TestTextsThatFillTheirColumnGoOn(t *testing.T) {
 	assert.Equal(t, []greys.Reply{&method}, replies)
 
 	detail := greys.RecordDetail{Record: greys.Record{Time: busySince, Class: "C", Method: "m", Threw: true}, Exception: strings.Repeat("e", 150) + "\n    at a.b(C.java:1)\n    ... 3 more\nCaused by: x", HasStack: true}
-	detail.Stack = greys.CallStack{Frames: []greys.Frame{{Class: "a", Method: strings.Repeat("m", 140), File: "F", Line: 1}, {Class: "a", Method: strings.Repeat("n", 131), File: "Fi", Line: 1}}}
+	detail.Stack = greys.CallStack{Frames: []greys.Frame{{Class: "a", Method: strings.Repeat("m", 138), File: "F", Line: 1}, {Class: "a", Method: strings.Repeat("n", 131), File: "Fi", Line: 1}}}
 	replies, err = said(greys.RecordDetailCommand{}, string(AppendRecordDetail(nil, &detail)))
 	require.NoError(t, err)
 	assert.Equal(t, []greys.Reply{&detail}, replies)
@@ -189,6 +189,13 @@ func TestNamesThatComeAgainCostNothing(t *testing.T) {
 	for i := range 3 * maxNames {
 		n.of([]byte{'a', byte(i), byte(i >> 8), byte(i >> 16)})
 		require.LessOrEqual(t, len(n.known), maxNames)
+		require.LessOrEqual(t, n.bytes, maxNameBytes)
+	}
+	long := []byte(strings.Repeat("y", maxName))
+	for i := range 3 * maxNameBytes / maxName {
+		long[0], long[1] = byte('a'+i%26), byte('a'+i/26%26)
+		long[2], long[3] = byte('a'+i/26/26%26), 'z'
+		n.of(long)
 		require.LessOrEqual(t, n.bytes, maxNameBytes)
 	}
 	n.of([]byte(strings.Repeat("x", maxName+1)))

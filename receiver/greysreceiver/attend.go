@@ -69,7 +69,7 @@ func (a *attending) meet(ctx context.Context) (identity, error) {
 func (a *attending) askSessions(ctx context.Context, who *identity) error {
 	err := a.control(ctx, greys.SessionsCommand{}, func(reply greys.Reply) {
 		if sessions, is := reply.(*greys.Sessions); is {
-			who.pid = sessions.ProcessID
+			who.pid = max(0, sessions.ProcessID)
 			who.sessions, who.hasSessions = len(sessions.Sessions), a.link.protocol == ProtocolGP
 		}
 	})

@@ -155,7 +155,7 @@ func (b *bed) spans() (spans []ptrace.Span) {
 	return spans
 }
 
-// collect collects metrics of what lives now.
+// collect collects metrics of what lives now. Nobody else may at the time.
 func (b *bed) collect() pmetric.Metrics {
 	b.t.Helper()
 	states := b.receiver.living()

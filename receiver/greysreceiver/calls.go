@@ -66,13 +66,14 @@ func (c *calls) count(r *run, row *greys.MethodStatistics, now time.Time) {
 	m.calls, m.failures = sumOf(m.calls, row.Calls), sumOf(m.failures, row.Failed)
 	m.seconds += row.Mean.Seconds() * float64(row.Calls)
 	m.cycle = *row
+	m.cycle.Class, m.cycle.Method = "", "" // they are known, and may be long
 	// A method that is idle may be in no further table.
 	m.until = now.Add(2 * r.task.cycle)
 }
 
 // of are the calls of a row's method; nil: another monitor counts them.
 func (c *calls) of(r *run, row *greys.MethodStatistics) *methodCalls {
-	name := methodName{row.Class, row.Method}
+	name := methodName{text(row.Class), text(row.Method)}
 	m, known := c.methods[name]
 	switch {
 	case known && m.monitor != r.task.number:
@@ -86,7 +87,7 @@ func (c *calls) of(r *run, row *greys.MethodStatistics) *methodCalls {
 	default:
 		m = &methodCalls{monitor: r.task.number, run: r.number}
 		// The names may be parts of a longer text.
-		c.methods[methodName{strings.Clone(row.Class), strings.Clone(row.Method)}] = m
+		c.methods[methodName{strings.Clone(name.class), strings.Clone(name.method)}] = m
 		return m
 	}
 }
@@ -131,7 +132,7 @@ func (c *calls) states(now time.Time) []methodState {
 	states := make([]methodState, 0, len(c.methods)+1)
 	for name, m := range c.methods {
 		states = append(states, methodState{
-			class: own(name.class), method: text(name.method), calls: m.calls, failures: m.failures, seconds: m.seconds,
+			class: own(name.class), method: name.method, calls: m.calls, failures: m.failures, seconds: m.seconds,
 			cycle: m.cycle, hasCycle: now.Before(m.until) && m.cycle.Calls > 0,
 		})
 	}
@@ -147,5 +148,5 @@ func own(name string) string {
 	if strings.Trim(name, `"`) == otherName {
 		return `"` + name + `"`
 	}
-	return text(name)
+	return name
 }

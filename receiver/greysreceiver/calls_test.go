@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,7 +94,22 @@ func TestSumsEndWithTheLargestNumber(t *testing.T) {
 		of := row(at, "a", "b", math.MaxInt64/2, 0, math.MaxInt64)
 		c.count(r, &of, receivedAt)
 	}
-	assert.EqualValues(t, int64(math.MaxInt64), c.states(receivedAt)[0].calls)
+	assert.Equal(t, int64(math.MaxInt64), c.states(receivedAt)[0].calls)
+}
+
+func TestNamesThatAreKeptAreNotLong(t *testing.T) {
+	c, long := newCalls(10), strings.Repeat("x", 1<<20)
+	of := row(1, long, long, 1, 0, 0)
+	c.count(&run{task: &task{}, number: 1}, &of, receivedAt)
+	for name, m := range c.methods {
+		assert.Len(t, name.class+name.method, 2*maxTextBytes)
+		assert.Empty(t, m.cycle.Class+m.cycle.Method)
+	}
+	n := newInventory(10)
+	n.see(&run{task: &task{}, number: 1}, long, long, "")
+	for _, f := range n.entries {
+		assert.Len(t, f.name, maxTextBytes)
+	}
 }
 
 // What metrics take must not grow with the square of the methods.

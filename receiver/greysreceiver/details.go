@@ -48,6 +48,7 @@ func (d *details) close() {
 func (d *details) add(of *greys.Record) {
 	env := d.process.env
 	waiting := waitingRecord{*of, env.now()}
+	waiting.Class, waiting.Method, waiting.Object = text(of.Class), text(of.Method), text(of.Object)
 	if !of.IsSimple && !of.Threw {
 		d.handOn(&waiting, nil)
 		return

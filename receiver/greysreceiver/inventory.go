@@ -12,9 +12,10 @@ import (
 
 // inventory is what is known of classes and methods, so that only what changed is said.
 type inventory struct {
-	max     int
-	seed    maphash.Seed
-	entries map[string]found
+	max  int
+	seed maphash.Seed
+	// entries are by a hash of what tells one from others.
+	entries map[uint64]found
 	// dropped counts those that there was no room for, which are not said.
 	dropped int64
 }
@@ -30,7 +31,7 @@ type found struct {
 }
 
 func newInventory(most int) inventory {
-	return inventory{max: most, seed: maphash.MakeSeed(), entries: map[string]found{}}
+	return inventory{max: most, seed: maphash.MakeSeed(), entries: map[uint64]found{}}
 }
 
 // change is what is new of a class or a method.
@@ -46,22 +47,23 @@ func (c change) String() string { return [...]string{"none", "found", "changed"}
 
 // see is told of a class or a method that a run has found, with all that is said of it.
 func (n *inventory) see(r *run, key, name, content string) change {
-	now := found{content: maphash.String(n.seed, content), task: r.task.number, run: r.number, name: name}
-	before, known := n.entries[key]
+	now := found{content: maphash.String(n.seed, content), task: r.task.number, run: r.number}
+	id := maphash.String(n.seed, key)
+	before, known := n.entries[id]
 	switch {
 	case !known && len(n.entries) >= n.max:
 		n.dropped++
 		return changeNone
 	case !known:
-		now.name = strings.Clone(name)
-		n.entries[strings.Clone(key)] = now
+		now.name = strings.Clone(text(name))
+		n.entries[id] = now
 		return changeFound
 	case before.task != now.task || before.run == now.run:
 		// Another task says it, or there are two that can't be told apart.
 		return changeNone
 	}
 	now.name = before.name
-	n.entries[key] = now
+	n.entries[id] = now
 	if before.content != now.content {
 		return changeChanged
 	}
@@ -70,10 +72,10 @@ func (n *inventory) see(r *run, key, name, content string) change {
 
 // gone forgets what a run has not found that was complete, and gives the names.
 func (n *inventory) gone(r *run) (names []string) {
-	for key, f := range n.entries {
+	for id, f := range n.entries {
 		if f.task == r.task.number && f.run != r.number {
 			names = append(names, f.name)
-			delete(n.entries, key)
+			delete(n.entries, id)
 		}
 	}
 	return names

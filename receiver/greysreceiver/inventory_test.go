@@ -98,7 +98,7 @@ func TestInventoriesAreAskedForOneAfterTheOther(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	first := s.next()
-	assert.Empty(t, s.asked)
+	s.expectNothing()
 	first.end <- nil
 	second := s.next()
 	assert.NotEqual(t, describe(first.command), describe(second.command))

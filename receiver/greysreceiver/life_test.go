@@ -135,6 +135,12 @@ func TestWhatIsNotSupportedIsSaidOnce(t *testing.T) {
 func TestWhatTheServerRefusesIsAskedAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Shop", "*", 0)} })
 	s := script(t, b, ProtocolConsole)
+	s.refuse = func(c greys.Command) error {
+		if _, is := c.(greys.VersionCommand); is {
+			return greys.ErrUnsupported // it stays unknown
+		}
+		return nil
+	}
 	b.start()
 	s.next().end <- greys.ErrRefused
 	s.next().end <- greys.ErrRefused

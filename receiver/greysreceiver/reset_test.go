@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -150,18 +151,22 @@ func TestLayersAreTakenOutNowAndThen(t *testing.T) {
 	all := s.byPattern(2)
 	all["demo.Pay"].answer(affectedOne)
 	all["demo.Pay"].end <- errors.New("the connection broke")
+	s.set(func() { s.slow = make(chan struct{}) })
 	lost := 1
-	for again := s.next(); ; again = s.next() {
-		if _, is := again.command.(greys.MonitorCommand); is {
-			break // it was ended, too, and is asked again
+	for ; !s.was("ended Monitor demo.Shop * 1s"); lost++ {
+		select {
+		case again := <-s.asked:
+			again.end <- errors.New("the connection broke")
+		case <-time.After(10 * time.Millisecond):
 		}
-		again.end <- errors.New("the connection broke")
-		lost++
-		if lost > 10*maxLayers {
+		if lost > 100*maxLayers {
 			t.Fatal("nothing is ever taken out")
 		}
 	}
+	s.expectNothing()
+	close(s.slow)
 	<-all["demo.Shop"].over
+	s.next()
 	heard := s.heard()
 	assert.Equal(t, []string{"Reset demo.Pay", "Reset demo.Shop"}, resets(heard))
 	assert.Less(t, slices.Index(heard, "ended Monitor demo.Shop * 1s"), slices.Index(heard, "Reset demo.Shop"))

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,8 +33,10 @@ type scripted struct {
 	// said are the commands that came, and how those ended that the test answers.
 	said []string
 	// lost is closed when the link that is there now is lost.
-	lost   chan struct{}
-	late   greys.Reply
+	lost chan struct{}
+	late greys.Reply
+	// slow holds up commands that are ended until it is closed; nil: nothing does.
+	slow   chan struct{}
 	gone   error
 	links  int
 	asked  chan *asked
@@ -129,6 +132,7 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 		select {
 		case <-ctx.Done():
 			s.note("ended " + text)
+			s.hold()
 			return ctx.Err()
 		case <-lost:
 			s.last(ctx, each)
@@ -158,6 +162,16 @@ func (s *scripted) last(ctx context.Context, each func(greys.Reply)) {
 	each(late)
 }
 
+// hold waits where commands are slow to end.
+func (s *scripted) hold() {
+	s.mu.Lock()
+	slow := s.slow
+	s.mu.Unlock()
+	if slow != nil {
+		<-slow
+	}
+}
+
 func (s *scripted) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,6 +196,23 @@ func (s *scripted) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
+}
+
+// was reports whether the server was told something since it was asked last what it heard.
+func (s *scripted) was(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.said, text)
+}
+
+// expectNothing gives what may come by mistake the time to come.
+func (s *scripted) expectNothing() {
+	s.t.Helper()
+	select {
+	case a := <-s.asked:
+		require.Fail(s.t, "nothing may be asked", describe(a.command))
+	case <-time.After(100 * time.Millisecond):
+	}
 }
 
 // next is the next command that the test answers.

@@ -36,7 +36,6 @@ func TestCapturesBecomeTheSpansOfTheReference(t *testing.T) {
 	for _, capture := range captures {
 		t.Run(capture.name, func(t *testing.T) {
 			t.Parallel()
-
 			endpoint := testbed.Address(t)
 			c := testbed.Start(t, collector(endpoint, "service_name: "+capture.name, ""))
 			network := &unhurried{t: t, collector: c, endpoint: endpoint}
@@ -103,7 +102,6 @@ func checkTraces(t testing.TB, e *exported, limit int) {
 // agents talk at once: one agent's run becomes one call stream, and always the
 // same one.
 func TestTheWayOfTheEventsDoesNotMatter(t *testing.T) {
-	t.Parallel()
 	agents := []agent{
 		{connections: 1},
 		{connections: 2, buffer: 200},

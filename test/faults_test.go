@@ -141,7 +141,6 @@ func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-
 			released := make(chan struct{})
 			b := newBackend(t, func() int { return test.answer(released) })
 			endpoint := testbed.Address(t)
@@ -345,7 +344,6 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 	for _, sent := range []uint64{1, 100_000, 400_000} {
 		t.Run(fmt.Sprintf("after %d events", sent), func(t *testing.T) {
 			t.Parallel()
-
 			endpoint := testbed.Address(t)
 			configuration := collector(endpoint, "", "")
 			c := testbed.Start(t, configuration)

@@ -140,7 +140,6 @@ func TestLTTngAgentsAreSwitched(t *testing.T) {
 	for _, domain := range []string{"jul", "log4j", "python"} {
 		t.Run(domain, func(t *testing.T) {
 			t.Parallel()
-
 			home, endpoint := lttng.NewHome(t), testbed.Address(t)
 			configuration := switcher(endpoint, home.SystemPortFile(), "")
 			c := testbed.Start(t, configuration)

@@ -167,7 +167,6 @@ func TestSessionsOfARelayDaemonAreRead(t *testing.T) {
 	for _, capture := range lttngCaptures {
 		t.Run(capture.name, func(t *testing.T) {
 			t.Parallel()
-
 			endpoint := testbed.Address(t)
 			relayDaemon(t, endpoint, lttngCapture(capture.name))
 			c := testbed.Start(t, viewer(endpoint, ""))
@@ -249,7 +248,6 @@ func TestFaultsOfARelayDaemonLoseNothing(t *testing.T) {
 	for _, fault := range []string{"hangup:20", "stall:20", "announce:20"} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-
 			endpoint := testbed.Address(t)
 			relayDaemon(t, endpoint, "--fault", fault, "--fault-times", "3", lttngCapture("cyg1"))
 			c := testbed.Start(t, viewer(endpoint, "request_timeout: 300ms"))

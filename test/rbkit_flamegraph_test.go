@@ -122,7 +122,6 @@ func TestFlameGraphsShowTheFramesOfRubyPrograms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-
 			server, played := newRbkitServer(t), openRbkit(t, name)
 			c, site := flameGraphsOfRbkit(t, server)
 			server.play(t, "replay", rbkitCapture(name))

@@ -84,7 +84,6 @@ func TestRbkitMessagesOfLibzmqArriveWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-
 			server, played := newRbkitServer(t), openRbkit(t, name)
 			c := testbed.Start(t, server.client("", ""))
 			s := server.start(t, played)
@@ -170,7 +169,6 @@ func TestARbkitDumpThatIsNotCompleteIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-
 			server, played := newRbkitServer(t), openRbkit(t, name)
 			at := slices.IndexFunc(played.Messages, func(m capture.Message) bool { return m.Events[test.dump] > 0 })
 			whole := played.Messages[at].Data
@@ -396,7 +394,6 @@ func TestACollectorThatIsSlowLosesWhatLibzmqDoesNotKeep(t *testing.T) {
 	for name, keeps := range map[string]int{"the server keeps it": 0, "the server keeps little": 5} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-
 			server, played := newRbkitServer(t), openRbkit(t, "released-30s")
 			c := testbed.Start(t, server.client("timeout: 1m", "")) // in which it is frozen
 			options := server.options(played)

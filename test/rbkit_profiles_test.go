@@ -128,7 +128,6 @@ func TestRbkitProfilesArriveByOTLP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-
 			var mu sync.Mutex
 			got, want := profiled{}, profiled{}
 			endpoint, stop := testbed.ServeOTLPProfiles(t, func(p pprofile.Profiles) int {

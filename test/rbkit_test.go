@@ -179,7 +179,6 @@ func TestRbkitServersOfBothDialectsAreReceived(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-
 			server := newRbkitServer(t)
 			c := testbed.Start(t, server.client("memory_profile: true", ""))
 			server.play(t, "replay", rbkitCapture(name))

@@ -141,7 +141,6 @@ func TestBatchesInAnyOrderBecomeTheSameSpans(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
 
 			address := testbed.Address(t)
 			c := testbed.Start(t, pairingTier(address))

@@ -22,9 +22,10 @@ import (
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
-// soon has a new agent wait for a collector for a moment only.
+// soon has a new agent wait for a collector for a moment only. Agents say when they take
+// error.
 func soon(g *Guard) {
-	g.options.StartTimeout, g.timing.ready = 50*time.Millisecond, 50*time.Millisecond
+	g.options.StartTimeout, g.timing.ready = 50*time.Millisecond, patience
 }
 
 func TestAnAgentThatNoCollectorTakesRunsUntraced(t *testing.T) {

@@ -47,6 +47,30 @@ func TestACollectorThatIsStoppedLosesNothing(t *testing.T) {
 	t.Logf("the program waited %v at most", p.longest)
 }
 
+// A collector that stands for a moment is not felt for longer than may be: what comes is
+// read, and nobody is suspended.
+func TestAMomentInWhichNothingIsTakenIsNotFelt(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Queue = chunkBytes })
+	p := &counting{slow: true}
+	a, results := b.start(t.Context(), p)
+	b.await("events", func() bool { return c.number() > 1000 })
+	l := b.guard.sessions()[0].current()
+	for range 3 {
+		b.network.stick(true)
+		b.await("the agent to be read on", func() bool { return l.flooding.Load() && l.waiting.Load() > 4*chunkBytes })
+		b.network.stick(false)
+		b.await("the collector to catch up", func() bool { return !l.flooding.Load() })
+	}
+	a.Stop()
+	result := ended(t, results)
+	require.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+	c.awaitEnds(1)
+	c.stop()
+	assert.EqualValues(t, p.next, len(c.only().events), "every event that has a number")
+	assert.Zero(t, b.guard.counts.Suspensions.Load())
+}
+
 func TestACollectorThatTakesNothingForTooLongIsLost(t *testing.T) {
 	c := newCollector(t, testbed.Address(t))
 	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Silence = 600 * time.Millisecond })

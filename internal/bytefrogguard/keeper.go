@@ -6,6 +6,7 @@ package bytefrogguard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -85,11 +86,13 @@ func (k *keeper) first() (*link, error) {
 	defer cancel()
 	taken := func(*link) error { return nil }
 	l, err := k.reach(ctx, taken)
-	for err != nil {
+	for why := err; err != nil; {
 		if s.guard.pause(ctx, k.retry.Pause()); ctx.Err() != nil {
-			return nil, noCollector(k.ctx, err)
+			return nil, k.noCollector(why)
 		}
-		l, err = k.reach(ctx, taken)
+		if l, err = k.reach(ctx, taken); err != nil && ctx.Err() == nil {
+			why = err // and not that the time was over
+		}
 	}
 	s.run = s.guard.register(s, l.configuration.RunID)
 	s.logger = s.logger.With(zap.Uint8("run", s.run))
@@ -114,11 +117,11 @@ func (k *keeper) first() (*link, error) {
 }
 
 // noCollector says why there is no collector for a new agent.
-func noCollector(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+func (k *keeper) noCollector(err error) error {
+	if k.ctx.Err() != nil {
 		return errors.New("the guard is ending")
 	}
-	return err
+	return fmt.Errorf("no collector takes the agent within %v (--start-timeout): %w", k.session.guard.options.StartTimeout, err)
 }
 
 // found notes that a collector was reached.

@@ -50,8 +50,10 @@ type link struct {
 	// and flood at how much the agent has to be suspended.
 	queue, flood int64
 	// flooding says that the agent is read on all the same, because the collector took
-	// nothing for too long, until it has caught up.
+	// nothing for too long, until it does again. level is how much waited then, and may
+	// wait since: it goes down as the collector takes.
 	flooding atomic.Bool
+	level    atomic.Int64
 	// held says that the agent is suspended until all that waits was taken.
 	held atomic.Bool
 	// progress is when the collector took data last, as time since made.
@@ -357,6 +359,22 @@ func (l *link) outlets() []*outlet {
 	}
 	return all
 }
+
+// recede says that the collector took n bytes of data, and so many are left. What more was
+// read in a flood than otherwise goes down by recession of what is taken: so the agent is
+// read nearly as fast as the collector takes, and not held up until it has caught up.
+func (l *link) recede(n, left int64) {
+	l.progressed()
+	if l.flooding.CompareAndSwap(true, false) {
+		l.level.Store(left)
+		return
+	}
+	if l.level.Load() > 0 {
+		l.level.Add(-n / recession)
+	}
+}
+
+const recession = 8
 
 // openFloodgates has the agent read on though the collector takes nothing.
 func (l *link) openFloodgates() {

@@ -24,19 +24,22 @@ func TestAfterACutTheTraceGoesOnAsANewRunWithABreak(t *testing.T) {
 	b := newBed(t, []string{c.address})
 	p := &counting{}
 	a, results := b.start(t.Context(), p)
-	for i := range cuts {
-		b.await("events in a run", func() bool {
+	filled := func(runs int) func() bool {
+		return func() bool {
 			seen := c.seen()
 			for _, events := range seen {
 				if events < 1000 {
 					return false
 				}
 			}
-			return len(seen) == i+1
-		})
+			return len(seen) == runs
+		}
+	}
+	for i := range cuts {
+		b.await("events in another run", filled(i+1))
 		b.network.cut()
 	}
-	b.await("the last run", func() bool { return len(c.seen()) == cuts+1 && b.guard.State().Stalled == 0 })
+	b.await("events in the last run", filled(cuts+1))
 	a.Stop()
 	result := ended(t, results)
 	require.Equal(t, "the program was ended early by its user", result.Reason)

@@ -30,7 +30,7 @@ type Options struct {
 	// for all together.
 	Queue int
 	// MaxWait is how long that may be so while the collector takes nothing at all. Then the
-	// agent is read on until the collector has caught up, or a quarter of Memory waits.
+	// agent is read on until the collector takes something, or a quarter of Memory waits.
 	MaxWait time.Duration
 	// Memory is how many bytes of an agent may wait for a collector that takes nothing: at
 	// a quarter of it the agent is told to suspend, and what it had collected till then has

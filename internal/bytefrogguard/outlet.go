@@ -101,7 +101,8 @@ func (o *outlet) awaitRoom(patience time.Duration) bool {
 }
 
 func (o *outlet) hasRoom() bool {
-	return int64(o.waiting) <= o.link.queue || o.over || o.link.flooding.Load() || o.link.held.Load()
+	l := o.link
+	return int64(o.waiting) <= l.queue || l.waiting.Load() <= l.level.Load() || o.over || l.flooding.Load() || l.held.Load()
 }
 
 // wake has those look who wait.
@@ -210,22 +211,19 @@ func (o *outlet) write(conn net.Conn, c *chunk) error {
 
 // took says that the collector took n bytes.
 func (o *outlet) took(n int) {
-	if o != o.link.control {
-		// The few bytes of heartbeats find room in the systems' buffers for days.
-		o.link.progressed()
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over {
 		return
 	}
 	o.waiting -= n
-	switch left := o.link.waiting.Add(-int64(n)); {
-	case left == 0:
+	left := o.link.waiting.Add(-int64(n))
+	if o != o.link.control {
+		// The few bytes of heartbeats find room in the systems' buffers for days.
+		o.link.recede(int64(n), left)
+	}
+	if left == 0 {
 		o.link.news()
-		fallthrough
-	case left <= o.link.queue:
-		o.link.flooding.Store(false)
 	}
 	o.changed.Broadcast()
 }

@@ -16,7 +16,7 @@ BENCH_ONLY ?=
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector, which makes them many times slower, and so
 # with -short. What a test makes smaller or leaves out then, it does without the race detector too.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./cmd/... ./internal/bytefrogagent/... ./internal/symbols/... \
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/internal/... ./extension/... ./cmd/... ./internal/bytefrogagent/... ./internal/bytefrogguard/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
 	./internal/rbkitserver/... ./internal/greys/... ./internal/greysserver/... ./internal/zmtp/... ./internal/calltree/...
 
@@ -29,13 +29,15 @@ NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./int
 
 COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim
+AGENTCTL := $(CURDIR)/bin/agentctl
+GUARD := $(CURDIR)/bin/bytefrog-guard
 TOOLS := $(CURDIR)/bin/tools
 DEMO_DATA := $(CURDIR)/callbraid-data/demo
 # Where tests leave what they saw in a browser.
 SCREENSHOTS := $(CURDIR)/screenshots
 
 # What the end-to-end tests and the demo are told about the binaries.
-BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM)
+BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD)
 
 # Everything is pure Go: what is tested and checked is what is distributed, and it is compiled once.
 export CGO_ENABLED := 0
@@ -62,7 +64,7 @@ files = git ls-files --cached --others --exclude-standard --deduplicate -- $(1)
 
 # Packages that are tested with the race detector, and those of which -short leaves something out.
 race = $(GO) list $(RACE_PACKAGES) | grep -vE '$(NO_RACE_PACKAGES)'
-shortened = $(call files,'*_test.go') | xargs grep -l 'testing[.]Short()' | xargs dirname | sort -u | sed 's|^|./|'
+shortened = $(call files,'*_test.go' ':!test') | xargs grep -l 'testing[.]Short()' | xargs dirname | sort -u | sed 's|^|./|'
 
 # A recipe that says what runs, and how long it took, is $(call step,...); ...; $(took)
 step = set -e; echo "== $(1)"; began=$$(date +%s)
@@ -82,7 +84,7 @@ run: build ## Run the collector in the foreground, waiting for real agents (CONF
 	@exec $(COLLECTOR) --config $(CONFIG)
 
 .PHONY: build
-build: $(COLLECTOR) $(AGENTSIM) ## Build bin/otelcol-callbraid and bin/agentsim
+build: $(COLLECTOR) $(AGENTSIM) $(AGENTCTL) $(GUARD) ## Build bin/otelcol-callbraid, bin/agentsim, bin/agentctl and bin/bytefrog-guard
 
 .PHONY: test
 test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
@@ -162,6 +164,16 @@ $(COLLECTOR): build/.generated $(SOURCES)
 $(AGENTSIM): go.mod go.sum $(SOURCES)
 	@echo "Compiling bin/$(@F)"
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/agentsim
+	@touch $@
+
+$(AGENTCTL): go.mod go.sum $(SOURCES)
+	@echo "Compiling bin/$(@F)"
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/agentctl
+	@touch $@
+
+$(GUARD): go.mod go.sum $(SOURCES)
+	@echo "Compiling bin/$(@F)"
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ ./cmd/bytefrog-guard
 	@touch $@
 
 # Tools, each at the version of internal/tools/go.mod.

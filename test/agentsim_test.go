@@ -26,6 +26,7 @@ func agentsim(t *testing.T, arguments ...string) {
 }
 
 func TestTheSimulatorReplaysACapture(t *testing.T) {
+	t.Parallel()
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, collector(endpoint, "", ""))
 	agentsim(t, "replay", "--endpoint", endpoint, "--speed", "20x", "--protocol", "2", capturePath("shop"))
@@ -35,6 +36,7 @@ func TestTheSimulatorReplaysACapture(t *testing.T) {
 
 // LTTng's log agents find the collector by its port file, and end when they are told to.
 func TestTheSimulatorPlaysLogAgents(t *testing.T) {
+	t.Parallel()
 	portFile := filepath.Join(t.TempDir(), "agent.port")
 	c := testbed.Start(t, switcher(testbed.Address(t), portFile, ""))
 	command := exec.CommandContext(t.Context(), testbed.AgentSim(t), "lttng-agent", "--port-file", portFile, "--agents", "3", "--loggers", "5")
@@ -53,6 +55,7 @@ func TestTheSimulatorPlaysLogAgents(t *testing.T) {
 // Programs that never were, with everything that can happen to a call: whatever
 // they do, the spans fit together, and each program has its own.
 func TestGeneratedCallsFitTogether(t *testing.T) {
+	t.Parallel()
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, collector(endpoint, sevenConnections, "max_spans_per_trace: 500, reorder: {max_wait: 2s}"))
 	agentsim(t, "load", "--endpoint", endpoint, "--agents", "3", "--events", "50000", "--threads", "8", "--depth", "40",

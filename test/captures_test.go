@@ -32,8 +32,10 @@ var captures = []struct {
 // Each capture, through the real protocol and the built distribution, becomes
 // the spans of the reference, and the collector's own metrics say how many.
 func TestCapturesBecomeTheSpansOfTheReference(t *testing.T) {
+	t.Parallel()
 	for _, capture := range captures {
 		t.Run(capture.name, func(t *testing.T) {
+			t.Parallel()
 			endpoint := testbed.Address(t)
 			c := testbed.Start(t, collector(endpoint, "service_name: "+capture.name, ""))
 			network := &unhurried{t: t, collector: c, endpoint: endpoint}

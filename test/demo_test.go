@@ -56,6 +56,7 @@ func demo(t *testing.T, capture, chromium string) (said string, picture []byte, 
 }
 
 func TestTheDemoLeavesAPictureOfAMavenBuild(t *testing.T) {
+	t.Parallel()
 	browser.Path(t)
 	said, picture, err := demo(t, "maven", "")
 	require.NoError(t, err, "%s", said)
@@ -88,6 +89,7 @@ func TestTheDemoLeavesAPictureOfAMavenBuild(t *testing.T) {
 }
 
 func TestADemoWhoseBrowserFailsSaysAllElse(t *testing.T) {
+	t.Parallel()
 	said, picture, err := demo(t, "shop", "echo no display; exit 1")
 	assert.Error(t, err, "the picture was asked for")
 	assert.Empty(t, picture)

@@ -126,7 +126,7 @@ func isTraceOf(t *testing.T, capture, path string) {
 		}
 		got[tracedCall{e.Name, nanos(e.Ts), nanos(e.Dur), e.Args.Error}]++
 	}
-	assert.Regexp(t, "^"+capture+`\b`, called["process_name"])
+	assert.Regexp(t, "^"+capture+` \(.+\)$`, called["process_name"], "with its instance")
 	assert.Equal(t, "main", called["thread_name"])
 	require.Greater(t, len(got), 1_000)
 

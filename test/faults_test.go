@@ -129,6 +129,7 @@ const smallAgents = "agent: {buffer_memory: 131072}"
 // While the pipeline is slow, or refuses, the agent waits; when it goes on,
 // everything arrives, once.
 func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		// answer is what the backend does until released is closed.
@@ -139,6 +140,7 @@ func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
 		{"too busy", func(<-chan struct{}) int { return http.StatusTooManyRequests }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			released := make(chan struct{})
 			b := newBackend(t, func() int { return test.answer(released) })
 			endpoint := testbed.Address(t)
@@ -159,6 +161,7 @@ func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
 // A pipeline that refuses for good costs its spans, which are counted, and
 // nothing else.
 func TestAPipelineThatFailsForGoodDropsAndGoesOn(t *testing.T) {
+	t.Parallel()
 	b := newBackend(t, condemn)
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, pipeline(endpoint, "", "", toBackend(b.endpoint)))
@@ -176,6 +179,7 @@ func TestAPipelineThatFailsForGoodDropsAndGoesOn(t *testing.T) {
 // With on_overload: suspend the agent is told to suspend while the pipeline
 // refuses; what was seen before and after is exported, with a break between.
 func TestOverloadCanSuspendTheAgent(t *testing.T) {
+	t.Parallel()
 	b := newBackend(t, refuse)
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, pipeline(endpoint, "on_overload: suspend, retry: {max_interval: 200ms}",
@@ -296,6 +300,7 @@ func isNumbered(s *span) bool {
 // An agent that is killed ends its run, and nobody else's. All that came from
 // it is exported.
 func TestAKilledAgentCostsOnlyWhatItDidNotSend(t *testing.T) {
+	t.Parallel()
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, collector(endpoint, smallAgents, "reorder: {max_wait: 2s}"))
 	ctx, kill := context.WithCancel(t.Context())
@@ -406,6 +411,7 @@ const busyMachine = time.Second
 // Neither does a shutdown hang the traced program while the pipeline refuses;
 // what cannot be delivered is given up in time.
 func TestShutdownWhileThePipelineRefuses(t *testing.T) {
+	t.Parallel()
 	b := newBackend(t, refuse)
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, pipeline(endpoint, smallAgents+", shutdown_timeout: 2s", "shutdown_timeout: 1s", toBackend(b.endpoint)))
@@ -421,6 +427,7 @@ func TestShutdownWhileThePipelineRefuses(t *testing.T) {
 // An agent whose process is stopped for longer than is waited for costs the rest of
 // its run, and not its program.
 func TestAnAgentThatIsStoppedForLongLetsItsProgramLive(t *testing.T) {
+	t.Parallel()
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, collector(endpoint, "agent: {heartbeat_interval: 100ms, buffer_memory: 131072}, missed_heartbeats: 10", ""))
 	const aQuarter = 4 << 20
@@ -444,6 +451,7 @@ func TestAnAgentThatIsStoppedForLongLetsItsProgramLive(t *testing.T) {
 
 // An agent that is one too many runs its program untraced.
 func TestAnAgentThatIsOneTooManyLetsItsProgramLive(t *testing.T) {
+	t.Parallel()
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, collector(endpoint, "limits: {max_connections: 3}", ""))
 	const aQuarter = 4 << 20
@@ -460,6 +468,7 @@ func TestAnAgentThatIsOneTooManyLetsItsProgramLive(t *testing.T) {
 }
 
 func TestAPortInUseIsAClearError(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", testbed.Address(t))
 	require.NoError(t, err)
 	defer listener.Close()
@@ -473,6 +482,7 @@ func TestAPortInUseIsAClearError(t *testing.T) {
 // Connections that are opened and dropped, whatever they say first, leave
 // nothing behind.
 func TestDroppedConnectionsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, collector(endpoint, "", ""))
 	agent{endpoint: endpoint, capture: "shop"}.complete(t)

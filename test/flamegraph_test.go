@@ -36,6 +36,7 @@ const (
 )
 
 func TestTheFlameGraphOfAMavenBuild(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	pages, endpoint := testbed.Address(t), testbed.Address(t)
 	c := testbed.Start(t, pipeline(endpoint, "service_name: maven", "", fmt.Sprintf("flame_graph: {endpoint: %q}", pages)))
@@ -298,6 +299,7 @@ var hostileNames = []string{
 }
 
 func TestHostileNamesAreTextInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	pages, otlp := testbed.Address(t), testbed.Address(t)
 	c := testbed.Start(t, fmt.Sprintf(`

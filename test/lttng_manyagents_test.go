@@ -149,6 +149,7 @@ func lastPoint(t testing.TB, c *testbed.Collector, name string) (sum int64) {
 // A thousand agents with 500 loggers each are registered, let go on, switched and listed,
 // over and over, in memory that doesn't grow; and left as they were.
 func TestAThousandAgentsAreListedAndLeftAsTheyWere(t *testing.T) {
+	t.Parallel()
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, manySwitcher(endpoint))
 	before := c.Goroutines(t)

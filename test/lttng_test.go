@@ -163,8 +163,10 @@ var lttngCaptures = []struct {
 }
 
 func TestSessionsOfARelayDaemonAreRead(t *testing.T) {
+	t.Parallel()
 	for _, capture := range lttngCaptures {
 		t.Run(capture.name, func(t *testing.T) {
+			t.Parallel()
 			endpoint := testbed.Address(t)
 			relayDaemon(t, endpoint, lttngCapture(capture.name))
 			c := testbed.Start(t, viewer(endpoint, ""))
@@ -182,6 +184,7 @@ func TestSessionsOfARelayDaemonAreRead(t *testing.T) {
 // The program that the capture was made of isn't here. What nm said of it is, and its
 // build ID is in the capture: enough for an object file to name its functions by.
 func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
+	t.Parallel()
 	events, err := printed.Events(fromCapture(t, "cygok", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
 	// event is the one of a name that has this field.
@@ -241,8 +244,10 @@ func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 }
 
 func TestFaultsOfARelayDaemonLoseNothing(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []string{"hangup:20", "stall:20", "announce:20"} {
 		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
 			endpoint := testbed.Address(t)
 			relayDaemon(t, endpoint, "--fault", fault, "--fault-times", "3", lttngCapture("cyg1"))
 			c := testbed.Start(t, viewer(endpoint, "request_timeout: 300ms"))
@@ -257,6 +262,7 @@ func TestFaultsOfARelayDaemonLoseNothing(t *testing.T) {
 }
 
 func TestACollectorThatIsStartedAgainReadsOn(t *testing.T) {
+	t.Parallel()
 	endpoint := testbed.Address(t)
 	relayDaemon(t, endpoint, "--speed", "4x", "--linger", "20s", lttngCapture("cyg1"))
 	storage := t.TempDir()

@@ -109,6 +109,7 @@ func topOfStacks(stacks map[string]int64) map[string]flatCum {
 var flameGraphOf = regexp.MustCompile(`href="(services/[^"]+/profiles/samples/count/)ui/flamegraph"`)
 
 func TestFlameGraphsShowTheFramesOfRubyPrograms(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		sample uint64
 		// undecoded is how many samples are in messages that the reference hasn't decoded.
@@ -120,6 +121,7 @@ func TestFlameGraphsShowTheFramesOfRubyPrograms(t *testing.T) {
 		"documented-30s": {sample: 8, tree: "profiles/alloc_space/bytes/profile.folded", frame: "rbkit/rbkit_gc.rb:33 "},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server, played := newRbkitServer(t), openRbkit(t, name)
 			c, site := flameGraphsOfRbkit(t, server)
 			server.play(t, "replay", rbkitCapture(name))

@@ -76,12 +76,14 @@ func eventsOf(messages ...capture.Message) (all float64, byType map[uint64]float
 // Each message counts with all its events when it has come, and the exporters have all of
 // them.
 func TestRbkitMessagesOfLibzmqArriveWhole(t *testing.T) {
+	t.Parallel()
 	for name, types := range map[string]struct{ created, destroyed, mark, sweep, sample, dump uint64 }{
 		"released-30s": {created: 0, destroyed: 1, mark: 3, sweep: 4, sample: 9, dump: 5},
 		// This dialect has no objects that are created and destroyed.
 		"documented-30s": {created: 100, destroyed: 100, mark: 2, sweep: 3, sample: 8, dump: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server, played := newRbkitServer(t), openRbkit(t, name)
 			c := testbed.Start(t, server.client("", ""))
 			s := server.start(t, played)
@@ -155,6 +157,7 @@ func dumpsOf(t *testing.T, c *testbed.Collector) (dumps []rbkitDump) {
 
 // A part of a dump that is missing is said, and what was known of live objects stays.
 func TestARbkitDumpThatIsNotCompleteIsSaid(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		dump uint64 // its type
 		left int    // which part is left out
@@ -165,6 +168,7 @@ func TestARbkitDumpThatIsNotCompleteIsSaid(t *testing.T) {
 		"documented-30s": {dump: 4, left: 17, announced: 17_120, missing: 120},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server, played := newRbkitServer(t), openRbkit(t, name)
 			at := slices.IndexFunc(played.Messages, func(m capture.Message) bool { return m.Events[test.dump] > 0 })
 			whole := played.Messages[at].Data
@@ -237,6 +241,7 @@ func withoutPart(t *testing.T, message []byte, eventType uint64, part int) []byt
 // What was switched on is switched on again in a server that comes back, and confirmed;
 // what it sends is a life of its own.
 func TestALibzmqServerThatIsRestartedIsSetUpAgain(t *testing.T) {
+	t.Parallel()
 	server, played := newRbkitServer(t), openRbkit(t, "released-30s")
 	c := testbed.Start(t, server.client("memory_profile: true\n    cpu_profile: true\n    clock: cpu", ""))
 	all, _ := eventsOf(played.Messages...)
@@ -336,6 +341,7 @@ func eachMetric(t *testing.T, c *testbed.Collector, f func(pcommon.Resource, pme
 
 // A server may be gone for long, and come back as often as it likes.
 func TestALibzmqServerIsFollowedThroughOutagesAndRestarts(t *testing.T) {
+	t.Parallel()
 	const restarts, fewMessages, manyTries = 5, 5, 20
 	server, played := newRbkitServer(t), openRbkit(t, "released-30s")
 	began := time.Now()
@@ -382,10 +388,12 @@ func TestALibzmqServerIsFollowedThroughOutagesAndRestarts(t *testing.T) {
 // A collector that doesn't run for a while gets what the server keeps for it, and knows
 // what it didn't keep.
 func TestACollectorThatIsSlowLosesWhatLibzmqDoesNotKeep(t *testing.T) {
+	t.Parallel()
 	// More than the buffers of the system have room for, less than real servers keep.
 	const messages, eventsOfMessage = 250, 4000
 	for name, keeps := range map[string]int{"the server keeps it": 0, "the server keeps little": 5} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server, played := newRbkitServer(t), openRbkit(t, "released-30s")
 			c := testbed.Start(t, server.client("timeout: 1m", "")) // in which it is frozen
 			options := server.options(played)
@@ -429,6 +437,7 @@ func TestACollectorThatIsSlowLosesWhatLibzmqDoesNotKeep(t *testing.T) {
 // A pipeline that refuses holds up nobody: the server is read all the same, and what the
 // pipeline didn't take it gets when it does.
 func TestAPipelineThatRefusesDoesNotHoldUpALibzmqServer(t *testing.T) {
+	t.Parallel()
 	var accepts atomic.Bool
 	var spans, refused atomic.Int64
 	endpoint, _ := testbed.ServeOTLP(t, func(traces ptrace.Traces) int {

@@ -118,6 +118,7 @@ func (p profiled) decodeAllocations(t *testing.T, m capture.Message) {
 // The samples of captures, as a backend of OTLP gets them from a server with libzmq: each
 // stack as often as the reference has it.
 func TestRbkitProfilesArriveByOTLP(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		sample uint64
 		clock  string
@@ -126,6 +127,7 @@ func TestRbkitProfilesArriveByOTLP(t *testing.T) {
 		"documented-30s": {sample: 8, clock: "wall"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var mu sync.Mutex
 			got, want := profiled{}, profiled{}
 			endpoint, stop := testbed.ServeOTLPProfiles(t, func(p pprofile.Profiles) int {

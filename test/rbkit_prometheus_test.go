@@ -67,6 +67,7 @@ var rbkitMetrics = map[string]string{
 }
 
 func TestPrometheusHasTheNumbersOfRbkitCaptures(t *testing.T) {
+	t.Parallel()
 	released, documented := newRbkitServer(t), newRbkitServer(t)
 	c := testbed.Start(t, rbkitClient{servers: []rbkitServer{released, documented}}.config())
 	p := prometheus.Start(t, released.metrics)

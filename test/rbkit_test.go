@@ -169,6 +169,7 @@ func rbkitCapture(name string) string {
 }
 
 func TestRbkitServersOfBothDialectsAreReceived(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]struct {
 		messages, events, spans  int
 		created, live, allocated float64
@@ -177,6 +178,7 @@ func TestRbkitServersOfBothDialectsAreReceived(t *testing.T) {
 		"documented-30s": {messages: 24, events: 6_193, spans: 21, live: 17_120, allocated: 56_274},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := newRbkitServer(t)
 			c := testbed.Start(t, server.client("memory_profile: true", ""))
 			server.play(t, "replay", rbkitCapture(name))
@@ -199,6 +201,7 @@ func TestRbkitServersOfBothDialectsAreReceived(t *testing.T) {
 }
 
 func TestRbkitProfilesNeedTheFeatureGate(t *testing.T) {
+	t.Parallel()
 	const pipeline = "profiles: {receivers: [rbkit], exporters: [file/profiles]}"
 	server := newRbkitServer(t)
 	assert.Contains(t, testbed.StartFails(t, server.client("", pipeline)), "service.profilesSupport")
@@ -220,6 +223,7 @@ func TestRbkitProfilesNeedTheFeatureGate(t *testing.T) {
 }
 
 func TestRbkitServersAreToldWhatToSwitchOnAndLeftAsTheyWere(t *testing.T) {
+	t.Parallel()
 	server := newRbkitServer(t)
 	c := testbed.Start(t, server.client("memory_profile: true\n    cpu_profile: true\n    clock: cpu\n    objectspace_snapshot_interval: 100ms", ""))
 	played := server.play(t, "load", "--rate", "50", "--events", "100", "--dump-objects", "1500")
@@ -242,6 +246,7 @@ func TestRbkitServersAreToldWhatToSwitchOnAndLeftAsTheyWere(t *testing.T) {
 }
 
 func TestRbkitGarbageCostsNothingElse(t *testing.T) {
+	t.Parallel()
 	server := newRbkitServer(t)
 	c := testbed.Start(t, server.client("timeout: 200ms", ""))
 	server.play(t, "replay", "--garbage", "10", "--mute", rbkitCapture("released-30s"))

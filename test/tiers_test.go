@@ -122,6 +122,7 @@ func (p *runPacker) flush(packer *callevent.Packer, end *callevent.Barrier) {
 // In whatever order batches come, and however often: the same spans, with the
 // same IDs, from every collector.
 func TestBatchesInAnyOrderBecomeTheSameSpans(t *testing.T) {
+	t.Parallel()
 	run := openCapture(t, "suspend")
 	want := reference.Spans(run, defaultRules)
 	first := map[int64]span{}
@@ -140,6 +141,7 @@ func TestBatchesInAnyOrderBecomeTheSameSpans(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+
 			address := testbed.Address(t)
 			c := testbed.Start(t, pairingTier(address))
 			batches := test.order(batchesOf(t, run, callevent.StreamID{1, 15: 9}, test.connections))
@@ -162,6 +164,7 @@ func TestBatchesInAnyOrderBecomeTheSameSpans(t *testing.T) {
 // One collector receives, and passes batches on with two senders; half of them
 // are delayed until all others have come; a second collector pairs: the same spans.
 func TestTwoTiersMakeTheSameSpans(t *testing.T) {
+	t.Parallel()
 	pairing := testbed.Address(t)
 	second := testbed.Start(t, pairingTier(pairing))
 	forward := &forwarder{to: pairing}

@@ -20,13 +20,21 @@ const (
 	// location: a message can name one location as often as it has bytes.
 	maxInlined = 32
 
+	// A message can name one stack as often as it has services and kinds, and each location
+	// of it by a byte. So how many frames are read of a message is bounded by its size:
+	// framesOfByte for each byte, and someFrames that each message may have. Of stacks beyond
+	// leastFrames are read, the innermost.
+	framesOfByte = 4
+	someFrames   = 100_000
+	leastFrames  = 8
+
 	// noFunction is the name of a frame of which nothing is known.
 	noFunction = "(unknown)"
 )
 
 // consumeProfiles takes all samples. It never fails.
 func (g *flameGraph) consumeProfiles(_ context.Context, pd pprofile.Profiles) error {
-	r := newProfileReader(pd.Dictionary())
+	r := newProfileReader(pd)
 	r.read(g.store, pd)
 	r.fold(g.store)
 	g.sayBounds()
@@ -44,10 +52,15 @@ type profileReader struct {
 	found []sampled
 	// stack is memory that is used again.
 	stack []calltree.Frame
+	// left is how many frames of stacks may be read.
+	left int
 }
 
-func newProfileReader(tables pprofile.ProfilesDictionary) *profileReader {
-	return &profileReader{tables: tables, frames: map[int32][]calltree.Frame{}, sums: map[sampled]*sum{}}
+func newProfileReader(pd pprofile.Profiles) *profileReader {
+	return &profileReader{
+		tables: pd.Dictionary(), frames: map[int32][]calltree.Frame{}, sums: map[sampled]*sum{},
+		left: someFrames + framesOfByte*new(pprofile.ProtoMarshaler).ProfilesSize(pd),
+	}
 }
 
 // sampled is a stack that was sampled in a service, and what for.
@@ -125,21 +138,23 @@ func (s *sum) add(sample pprofile.Sample) {
 }
 
 // frameStack is the frames of a stack, the outermost first, of which those beyond
-// [calltree.MaxDepth] are cut. They are valid until the next call.
+// [calltree.MaxDepth] are cut, or beyond what may be read. They are valid until the next call.
 func (r *profileReader) frameStack(index int32) (frames []calltree.Frame, isCut bool) {
 	r.stack = r.stack[:0]
 	stacks := r.tables.StackTable()
 	if !within(index, stacks.Len()) {
 		return r.stack, true
 	}
+	most := min(calltree.MaxDepth, max(leastFrames, r.left))
 	for _, location := range stacks.At(int(index)).LocationIndices().All() {
-		if len(r.stack) > calltree.MaxDepth {
+		if len(r.stack) > most {
 			break
 		}
 		r.stack = append(r.stack, r.location(location)...)
 	}
-	if isCut = len(r.stack) > calltree.MaxDepth; isCut {
-		r.stack = r.stack[:calltree.MaxDepth]
+	r.left -= len(r.stack)
+	if isCut = len(r.stack) > most; isCut {
+		r.stack = r.stack[:most]
 	}
 	slices.Reverse(r.stack)
 	return r.stack, isCut

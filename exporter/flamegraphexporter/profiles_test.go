@@ -96,6 +96,53 @@ func TestFunctionsThatWereInlinedAreFrames(t *testing.T) {
 	}, folded(t, w, calltree.Kind{Type: "cpu"}))
 }
 
+// However a message names one location, or one stack, over and over: what is read of it, and
+// so what it takes to fold it, is in proportion to its size.
+func TestHowMuchIsReadOfAMessageIsBoundedByItsSize(t *testing.T) {
+	w := newWritten("s", "main", "work")
+	inlined := w.Dictionary().LocationTable().AppendEmpty()
+	for range maxInlined {
+		inlined.Lines().AppendEmpty().SetFunctionIndex(1)
+	}
+	deep := slices.Repeat([]int32{1}, calltree.MaxDepth)
+	w.sample(1, deep...)
+	for i := range 3000 {
+		w.sample(1, slices.Repeat([]int32{3}, 20+i%20)...) // of 1,000 frames and less
+		// The deep stack in one more service.
+		rp := w.ResourceProfiles().AppendEmpty()
+		rp.Resource().Attributes().PutStr(attributeService, numbered(i).String())
+		rp.ScopeProfiles().AppendEmpty().Profiles().AppendEmpty().Samples().AppendEmpty().SetStackIndex(1)
+	}
+	size := new(pprofile.ProtoMarshaler).ProfilesSize(w.Profiles)
+	g, r := newBed(t), newProfileReader(w.Profiles)
+	r.read(g.store, w.Profiles)
+	require.Len(t, r.found, 6001)
+	frames, cut := 0, 0
+	for _, at := range r.found {
+		stack, isCut := r.frameStack(at.stack)
+		frames += len(stack)
+		require.NotEmpty(t, stack)
+		if isCut {
+			cut++
+		}
+	}
+	assert.LessOrEqual(t, frames, someFrames+framesOfByte*size+calltree.MaxDepth+leastFrames*len(r.found))
+	assert.Greater(t, frames, someFrames+framesOfByte*size-calltree.MaxDepth-maxInlined)
+	assert.Positive(t, cut)
+	stack, isCut := r.frameStack(1)
+	assert.True(t, isCut)
+	assert.Len(t, stack, leastFrames)
+
+	// An honest message is read as a whole.
+	honest := newWritten("s", "main", "work", "cpu")
+	honest.kind(3, 0)
+	for range 1000 {
+		honest.sample(1, slices.Repeat([]int32{2, 1}, 100)...)
+	}
+	require.NoError(t, g.consumeProfiles(t.Context(), honest.Profiles))
+	assert.Zero(t, g.store.Counters().CutSamples)
+}
+
 func TestFramesOfWhichLittleIsKnownHaveNames(t *testing.T) {
 	w := newWritten("s", "system", "/usr/lib/libc.so.6", "cpu")
 	w.kind(3, 0)
@@ -213,7 +260,7 @@ func TestAStackIsWalkedOnceInAMessage(t *testing.T) {
 		w.ResourceProfiles().At(0).CopyTo(w.ResourceProfiles().AppendEmpty())
 	}
 	g := newBed(t)
-	r := newProfileReader(w.Dictionary())
+	r := newProfileReader(w.Profiles)
 	r.read(g.store, w.Profiles)
 	assert.Len(t, r.found, 1, "stacks to walk")
 	r.fold(g.store)

@@ -42,6 +42,7 @@ func (g *flameGraph) observe() error {
 		t.RegisterExporterFlameGraphDuplicateSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Duplicates })),
 		t.RegisterExporterFlameGraphSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.Samples })),
 		t.RegisterExporterFlameGraphDroppedSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedSamples })),
+		t.RegisterExporterFlameGraphCutSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.CutSamples })),
 		t.RegisterExporterFlameGraphOtherServicesCallback(counted(func(c *calltree.Counters) uint64 { return c.OtherServices })),
 		t.RegisterExporterFlameGraphForgottenSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Forgotten })),
 		t.RegisterExporterFlameGraphFoldedPathsCallback(counted(func(c *calltree.Counters) uint64 { return c.FoldedPaths })),

@@ -56,8 +56,9 @@ func eventful(t *testing.T) *bed {
 	now = now.Add(time.Hour)
 	fold("four", 1, func(*calltree.Span) {}) // takes the place of a silent one
 	for i := range 19 {
-		b.store.FoldSamples(calltree.Origin{Service: "four"}, calltree.Kind{Type: fmt.Sprint(i)}, calltree.Sample{Count: 10, Value: 1})
+		b.store.FoldSamples(calltree.Origin{Service: "four"}, calltree.Kind{Type: fmt.Sprint(i)}, calltree.Sample{Frames: []calltree.Frame{{Function: "f"}}, Count: 10, Value: 1})
 	}
+	b.store.FoldSamples(calltree.Origin{Service: "four"}, calltree.Kind{Type: "1"}, calltree.Sample{IsCut: true, Count: 17, Value: 1})
 	refuseWindows(t, b.store, 11)
 	b.server.handler.Store(dropWindows(t, b.store, 6))
 	return b
@@ -107,7 +108,7 @@ func TestEachMetricIsOfItsOwnCounter(t *testing.T) {
 	c := b.store.Counters()
 	names := map[uint64]string{}
 	for name, want := range map[string]uint64{
-		"spans": c.Spans, "duplicate_spans": c.Duplicates, "samples": c.Samples, "dropped_samples": c.DroppedSamples,
+		"spans": c.Spans, "duplicate_spans": c.Duplicates, "samples": c.Samples, "dropped_samples": c.DroppedSamples, "cut_samples": 17,
 		"other_services": c.OtherServices, "silent_services": c.SilentServices, "forgotten_spans": c.Forgotten,
 		"folded_paths": c.FoldedPaths, "dropped_kept_spans": c.DroppedKept, "dropped_traces": c.DroppedTraces,
 		"refused_windows": 11, "dropped_windows": 6,

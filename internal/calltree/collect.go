@@ -26,9 +26,12 @@ func (s *Store) Collect(ctx context.Context, service string, kind Kind, length t
 		s.close(t, w)
 		return Snapshot{}, ctx.Err()
 	}
-	copied, values, to := s.close(t, w)
-	copied.show(values)
-	return Snapshot{Service: service, Kind: kind, From: w.from, To: to, Nodes: copied.tell()}, nil
+	copied, to := s.close(t, w)
+	copied.show(w.values)
+	return Snapshot{
+		Service: service, Kind: kind, From: w.from, To: to,
+		Lost: copied.lost.since(w.lost), Nodes: copied.tell(),
+	}, nil
 }
 
 // open opens a window.
@@ -44,17 +47,17 @@ func (s *Store) open(service string, kind Kind) (*tree, *window, error) {
 		return nil, nil, ErrBusy
 	}
 	s.epoch++
-	w := newWindow(s.now(), s.epoch)
+	w := newWindow(s.now(), s.epoch, t.lost)
 	s.windows++
 	t.windows = append(t.windows, w)
 	return t, w, nil
 }
 
-// close closes a window, and gives the tree as it is with what the window has.
-func (s *Store) close(t *tree, w *window) (*tree, map[uint32]values, time.Time) {
+// close closes a window, and gives the tree as it is, and the time.
+func (s *Store) close(t *tree, w *window) (*tree, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.windows--
 	t.windows = slices.DeleteFunc(t.windows, func(other *window) bool { return other == w })
-	return t.copy(), w.values, s.now()
+	return t.copy(), s.now()
 }

@@ -22,6 +22,9 @@ type Counters struct {
 	// Samples are those of profiles that were folded, and DroppedSamples those that were
 	// of more kinds than are allowed.
 	Samples, DroppedSamples uint64
+	// CutSamples are those that were folded below [MissingParent]: their stacks have no
+	// frames, or were cut.
+	CutSamples uint64
 	// RefusedWindows are those that were asked for while as many as are allowed were
 	// collected.
 	RefusedWindows uint64

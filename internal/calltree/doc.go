@@ -11,10 +11,11 @@
 // for each kind of its profiles (tree.go). A span is folded in the steps above Store.fold
 // (fold.go). What is known of single spans is in seen: those that came and are remembered,
 // and those that have not come and are waited for (seen.go). Where there is too little room
-// shrink.go makes some, and compact.go gives memory back. Spans that came last are kept in a ring (ring.go).
+// shrink.go makes some, and compact.go gives memory back. Spans that came last are kept as
+// they came (keptspans.go), and told trace by trace (traces.go).
 //
-// Whoever reads copies the tree, and makes a [Snapshot] of the copy (output.go). A window
-// has values of its own at the nodes of the tree (window.go, collect.go).
+// Whoever reads copies the tree, and makes a [Snapshot] of the copy (snapshot.go, tell.go). A
+// window has values of its own at the nodes of the tree (window.go, collect.go).
 //
 // # Why it is done so
 //

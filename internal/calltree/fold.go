@@ -235,6 +235,9 @@ func (s *Store) remember(t *tree, span *Span, own, n uint32, took int64, hash, n
 	}
 }
 
+// treeOf is the tree of a span that was seen.
+func (s *Store) treeOf(n uint32) *tree { return s.trees[s.seen.spans[n].tree] }
+
 // forget forgets a span that was seen. What waits for it gets its place without it.
 func (s *Store) forget(n uint32) {
 	span := &s.seen.spans[n]
@@ -260,6 +263,7 @@ func (s *Store) expire(now uint32) {
 		for n := s.seen.oldest(state); old(n); n = s.seen.oldest(state) {
 			if state == seenWaiting {
 				s.counters.ParentsNotSeen.Timeout++
+				s.treeOf(n).lost.GivenUp++
 			}
 			s.forget(n)
 		}

@@ -5,6 +5,7 @@ package calltree
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,6 +146,16 @@ func TestWhatBecomesOfSpans(t *testing.T) {
 			script(t, s, test.script...)
 			assert.Equal(t, test.want, treeOf(t, s, "s"))
 		})
+	}
+}
+
+func TestWhatIsBeyondAllNumbersIsTheLastOfThem(t *testing.T) {
+	for _, test := range []struct{ a, b, want int64 }{
+		{1, 2, 3}, {math.MaxInt64, 1, math.MaxInt64}, {math.MaxInt64, math.MaxInt64, math.MaxInt64},
+		{math.MinInt64, -1, math.MinInt64}, {math.MinInt64, math.MinInt64, math.MinInt64},
+		{math.MinInt64, math.MaxInt64, -1}, {math.MinInt64, 0, math.MinInt64}, {-1, -2, -3},
+	} {
+		assert.Equal(t, test.want, plus(test.a, test.b), "%d + %d", test.a, test.b)
 	}
 }
 
@@ -362,6 +373,34 @@ func TestServicesTell(t *testing.T) {
 	assert.Equal(t, first.Add(time.Second), snapshot.From)
 	assert.Equal(t, c.now, snapshot.To)
 	assert.NotEqual(t, begin, snapshot.From)
+}
+
+// A thread is known by its instance and ID: it keeps the name that it was called last.
+func TestAThreadIsKnownAgainInItsInstance(t *testing.T) {
+	s := NewStore(settings())
+	trace := traceID(1)
+	for i, span := range []struct {
+		instance, name string
+		thread         int64
+	}{{"pod-1", "main", 1}, {"pod-1", "worker", 2}, {"pod-2", "other", 1}, {"pod-1", "", 1}, {"pod-1", "", 2}, {"pod-2", "", 1}} {
+		s.Fold(Origin{Service: "s", Instance: span.instance}, []Span{
+			{Trace: trace, ID: spanID(i), Function: "f", Start: uint64(i), HasThread: true, Thread: span.thread, ThreadName: span.name},
+		})
+	}
+	var names []string
+	spans, _ := s.Trace(trace)
+	for _, span := range spans {
+		names = append(names, span.ThreadName)
+	}
+	assert.Equal(t, []string{"main", "worker", "other", "main", "worker", "other"}, names)
+	assert.Equal(t, 3, s.Services()[0].Threads)
+	for range 2 {
+		s.SeeThreads(Origin{Service: "s", Instance: "pod-2"}, Thread{ID: 2}, Thread{ID: 1})
+		s.SeeThreads(Origin{Service: "s", Instance: "pod-3"}, Thread{ID: 1})
+		s.SeeThreads(Origin{Service: "s", Instance: "pod-4"}, Thread{ID: 1})
+	}
+	assert.Equal(t, 6, s.Services()[0].Threads)
+	assert.Len(t, s.services["s"].threads.names, 7, "and one that is not known")
 }
 
 func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {

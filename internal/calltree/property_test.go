@@ -160,8 +160,8 @@ func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 				st.take()
 			}
 		}
-		copied, values, _ := st.store.close(tree, window)
-		copied.show(values)
+		copied, _ := st.store.close(tree, window)
+		copied.show(window.values)
 		want := lines(st.model.tree(service, from))
 		require.Equal(t, want, lines(paths(t, copied.tell())), "seed %d", seed)
 		if isReset {

@@ -84,6 +84,7 @@ func (s *Store) foldSample(t *tree, sample *Sample) {
 	n := uint32(top)
 	if isCut || len(frames) == 0 {
 		n = t.child(top, labelMissing)
+		s.counters.CutSamples += sample.Count
 	}
 	for _, f := range frames {
 		function := t.functions.number(f.Function, most)

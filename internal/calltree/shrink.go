@@ -33,14 +33,22 @@ func (s *Store) forgetOldest() {
 		s.giveUpOldest()
 		return
 	}
+	s.forgetEarly(n)
+}
+
+// forgetEarly forgets a call that came, for want of room.
+func (s *Store) forgetEarly(n uint32) {
 	s.counters.Forgotten++
+	s.treeOf(n).lost.Forgotten++
 	s.forget(n)
 }
 
 // giveUpOldest gives up what waits longest.
 func (s *Store) giveUpOldest() {
+	n := s.seen.oldest(seenWaiting)
 	s.counters.ParentsNotSeen.Limit++
-	s.forget(s.seen.oldest(seenWaiting))
+	s.treeOf(n).lost.GivenUp++
+	s.forget(n)
 }
 
 // forgetSome makes room for so many spans at once, but not for a large part of all: what it
@@ -76,8 +84,7 @@ func (s *Store) shrinkNodes() {
 	if waiting() > s.settings.MaxNodes/waitingPart {
 		for waiting() > s.settings.MaxNodes/waitingPart/2 {
 			if n := s.seen.oldest(seenElsewhere); n != 0 {
-				s.counters.Forgotten++
-				s.forget(n)
+				s.forgetEarly(n)
 			} else {
 				s.giveUpOldest()
 			}
@@ -126,7 +133,9 @@ func (s *Store) foldSmallest(trees []*tree, number, most int, enough func() bool
 		for _, t := range trees {
 			if t != nil {
 				s.order = t.preOrder(s.order[:0])
-				s.counters.FoldedPaths += t.foldUpTo(limit, s.order)
+				folded := t.foldUpTo(limit, s.order)
+				s.counters.FoldedPaths += folded
+				t.lost.FoldedPaths += folded
 			}
 		}
 	}

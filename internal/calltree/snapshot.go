@@ -4,6 +4,7 @@
 package calltree
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,9 +24,54 @@ type Snapshot struct {
 	Kind    Kind
 	// From and To are the times between which came what was folded.
 	From, To time.Time
+	// Lost is what happened between them that the numbers lack.
+	Lost Lost
 	// Nodes are in pre-order: a parent stands before its children, and a node's
 	// subtree follows it without a gap. Several can stand at the top.
 	Nodes []Node
+}
+
+// Snapshot gives the tree of a service and kind, or false if there is none. What waits for
+// its callers is shown below a node [MissingParent].
+func (s *Store) Snapshot(service string, kind Kind) (Snapshot, bool) {
+	s.mu.Lock()
+	t := s.tree(service, kind)
+	if t == nil {
+		s.mu.Unlock()
+		return Snapshot{}, false
+	}
+	snapshot := Snapshot{Service: service, Kind: kind, From: t.owner.from, To: s.now(), Lost: t.lost}
+	copied := t.copy()
+	s.mu.Unlock()
+	snapshot.Nodes = copied.tell()
+	return snapshot, true
+}
+
+// copy is what a snapshot needs of the tree.
+func (t *tree) copy() *tree {
+	return &tree{
+		nodes: slices.Clone(t.nodes), free: t.free, seed: t.seed, used: &usage{}, lost: t.lost,
+		children:  index{buckets: slices.Clone(t.children.buckets), used: t.children.used},
+		functions: functions{all: slices.Clone(t.functions.all), used: &usage{}},
+	}
+}
+
+// Lost is what the numbers of a tree lack, for want of room or time.
+type Lost struct {
+	// Forgotten are calls that were not remembered any more before PendingTimeout. What they
+	// called and came later is below [MissingParent], and part of their own time; most often
+	// nothing did.
+	Forgotten uint64
+	// GivenUp are calls that were waited for in vain, because there was no more room or time
+	// to wait: what they called is below [MissingParent].
+	GivenUp uint64
+	// FoldedPaths are paths that were folded to make room: they are in nodes [Folded].
+	FoldedPaths uint64
+}
+
+// since is what was lost since another one was.
+func (l Lost) since(then Lost) Lost {
+	return Lost{l.Forgotten - then.Forgotten, l.GivenUp - then.GivenUp, l.FoldedPaths - then.FoldedPaths}
 }
 
 // Node is a path of calls: the function, below what its parent is.

@@ -23,7 +23,7 @@ type Store struct {
 	trees    []*tree
 	used     usage
 	seen     seen
-	kept     ring
+	kept     keptSpans
 	counters Counters
 	// expired is the second in which was looked for what waits for too long.
 	expired uint32
@@ -47,7 +47,7 @@ func NewStore(settings Settings) *Store {
 		s.now = time.Now
 	}
 	s.start = s.now()
-	s.kept = newRing(settings.MaxKeptSpans, s.releaseKept)
+	s.kept = newKeptSpans(settings.MaxKeptSpans, s.releaseKept)
 	return s
 }
 
@@ -193,12 +193,12 @@ func (s *Store) reset(sv *service) {
 
 // clear takes all values from the nodes, and frees those that nothing needs.
 func (t *tree) clear(now time.Time, epoch uint32) {
-	t.epoch = epoch
+	t.epoch, t.lost = epoch, Lost{}
 	for i := range t.nodes {
 		t.nodes[i].values = values{}
 	}
 	for _, w := range t.windows {
-		*w = *newWindow(now, epoch)
+		*w = *newWindow(now, epoch, t.lost)
 	}
 	for i := range t.nodes {
 		t.prune(uint32(i))

@@ -29,8 +29,9 @@ type tree struct {
 	children  index
 	functions functions
 	windows   []*window
-	// epoch is the store's since which is counted.
+	// epoch is the store's since which is counted, and lost what was lost since.
 	epoch uint32
+	lost  Lost
 	seed  uint64
 	// pairs is memory of merge that is used again.
 	pairs []pair

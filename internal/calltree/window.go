@@ -13,10 +13,12 @@ type window struct {
 	// epoch is the store's since which it counts.
 	epoch  uint32
 	values map[uint32]values
+	// lost is what its tree had lost before.
+	lost Lost
 }
 
-func newWindow(from time.Time, epoch uint32) *window {
-	return &window{from: from, epoch: epoch, values: map[uint32]values{}}
+func newWindow(from time.Time, epoch uint32, lost Lost) *window {
+	return &window{from: from, epoch: epoch, values: map[uint32]values{}, lost: lost}
 }
 
 func (w *window) add(n uint32, v *values) {

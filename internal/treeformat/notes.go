@@ -27,7 +27,7 @@ func Notes(s calltree.Snapshot) []string {
 			deep += n.Calls
 		}
 	}
-	what, missed := "Calls", "what called them has not ended, or did not come"
+	what, missed := "Calls", "what called them has not ended, did not come, or was forgotten by then"
 	if s.Kind != calltree.Calls {
 		what, missed = "Samples", "their stacks are cut"
 	}
@@ -38,7 +38,12 @@ func Notes(s calltree.Snapshot) []string {
 		}
 	}
 	say(missing, calltree.MissingParent, missed)
-	say(folded, calltree.Folded, "there were more paths, or longer names, than there is room for")
+	if lost := s.Lost; lost.GivenUp > 0 || (lost.Forgotten > 0 && missing > 0) {
+		notes = append(notes, fmt.Sprintf("Callers that were given up: %s, and calls that were forgotten: %s, for want of room or time; "+
+			"what these called and came later is in %s, and part of their own time.",
+			figures.Count(lost.GivenUp), figures.Count(lost.Forgotten), calltree.MissingParent))
+	}
+	say(folded, calltree.Folded, fmt.Sprintf("%s paths were folded, since there was no room for so many, or for their names", figures.Count(s.Lost.FoldedPaths)))
 	say(deep, calltree.Deep, fmt.Sprintf("%d levels are shown", calltree.MaxDepth))
 	return notes
 }

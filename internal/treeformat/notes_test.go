@@ -32,12 +32,21 @@ func TestNotesSayWhatHasNoPlaceOfItsOwn(t *testing.T) {
 		// What pages make of nodes is none of it.
 		{Parent: -1, Function: smaller, Mark: calltree.Folded, Calls: 9},
 		{Parent: -1, Function: LeftOut, Mark: calltree.Folded, Calls: 10},
-	}}
+	}, Lost: calltree.Lost{FoldedPaths: 1_000_000}}
 	assert.Equal(t, []string{
-		"Calls in (parent not seen): 22; what called them has not ended, or did not come.",
-		"Calls in (folded: small paths): 1,207; there were more paths, or longer names, than there is room for.",
+		"Calls in (parent not seen): 22; what called them has not ended, did not come, or was forgotten by then.",
+		"Calls in (folded: small paths): 1,207; 1,000,000 paths were folded, since there was no room for so many, or for their names.",
 		"Calls in (deeper calls): 30; 1000 levels are shown.",
 	}, Notes(s))
+	const lost = "Callers that were given up: 1,001, and calls that were forgotten: 1,002, for want of room or time; " +
+		"what these called and came later is in (parent not seen), and part of their own time."
+	s.Lost.GivenUp, s.Lost.Forgotten = 1001, 1002
+	assert.Equal(t, lost, Notes(s)[1])
+	s.Lost.GivenUp = 0
+	assert.Len(t, Notes(s), 4, "calls are missing that some may have called that were forgotten")
+	assert.Empty(t, Notes(calltree.Snapshot{Nodes: tree("main 1\n"), Lost: calltree.Lost{Forgotten: 1}}), "that does no harm by itself")
+	assert.Len(t, Notes(calltree.Snapshot{Nodes: tree("main 1\n"), Lost: calltree.Lost{GivenUp: 1}}), 1)
+	s.Lost = calltree.Lost{}
 	s.Kind = calltree.Kind{Type: "samples", Unit: "count"}
 	assert.Equal(t, "Samples in (parent not seen): 22; their stacks are cut.", Notes(s)[0])
 	assert.Empty(t, Notes(calltree.Snapshot{Nodes: tree("main 1\n  add 2\n")}))

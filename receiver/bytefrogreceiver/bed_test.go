@@ -48,6 +48,8 @@ type bed struct {
 	metrics   *consumertest.MetricsSink
 	said      *observer.ObservedLogs
 	telemetry *componenttest.Telemetry
+	// host is what the receiver is started with.
+	host component.Host
 	// timing replaces the times of leaving, if it is set.
 	timing *timing
 	// next has what the receiver hands on to, as it is when component is first called.
@@ -90,7 +92,7 @@ func newBed(t testing.TB, options ...option) *bed {
 // start starts the receiver, and ends it with the test.
 func (b *bed) start() {
 	b.t.Helper()
-	require.NoError(b.t, b.component().Start(context.Background(), componenttest.NewNopHost()))
+	require.NoError(b.t, b.component().Start(context.Background(), b.host))
 	b.t.Cleanup(b.shutdown)
 }
 
@@ -99,7 +101,7 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	core, said := observer.New(zapcore.DebugLevel)
 	b := &bed{
 		t: t, pipeline: &pipeline{}, logs: new(consumertest.LogsSink), metrics: new(consumertest.MetricsSink),
-		said: said, telemetry: componenttest.NewTelemetry(),
+		said: said, telemetry: componenttest.NewTelemetry(), host: componenttest.NewNopHost(),
 	}
 	t.Cleanup(func() { assert.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	settings := receiver.Settings{

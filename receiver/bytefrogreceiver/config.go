@@ -30,6 +30,8 @@ type Config struct {
 
 	// Agent is what agents are told.
 	Agent AgentConfig `mapstructure:"agent"`
+	// Start is whether agents trace from their start on.
+	Start StartPolicy `mapstructure:"start"`
 	// MissedHeartbeats is after how many heartbeat intervals of silence an agent
 	// counts as lost.
 	MissedHeartbeats int `mapstructure:"missed_heartbeats"`
@@ -80,6 +82,16 @@ type AgentConfig struct {
 	// DataConnections is how many connections the agent spreads its events over.
 	DataConnections int `mapstructure:"data_connections"`
 }
+
+// StartPolicy is what agents do when they are started.
+type StartPolicy string
+
+const (
+	// StartTracing: they trace.
+	StartTracing StartPolicy = "tracing"
+	// StartSuspended: they trace when somebody says so, with the extension agent_control.
+	StartSuspended StartPolicy = "suspended"
+)
 
 // OverloadPolicy is what happens while the pipeline refuses.
 type OverloadPolicy string
@@ -178,6 +190,7 @@ func createDefaultConfig() *Config {
 			QueueRetryCount:   10,
 			DataConnections:   2,
 		},
+		Start:             StartTracing,
 		MissedHeartbeats:  30,
 		OnOverload:        OverloadBlock,
 		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},

@@ -54,6 +54,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 		Inclusions: []string{"^com/example/"}, Exclusions: []string{""}, HeartbeatInterval: 2 * time.Second,
 		BufferMemory: 8 * mib, QueueRetryCount: 4, DataConnections: 3,
 	}
+	want.Start = StartSuspended
 	want.MissedHeartbeats = 5
 	want.OnOverload = OverloadSuspend
 	want.Batch = BatchConfig{MaxBytes: 512 * kib, MaxDelay: time.Second}
@@ -107,6 +108,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"data connections":    {func(c *Config) { c.Agent.DataConnections = 65 }, "agent.data_connections is 65: set it to 1 to 64"},
 		"patterns":            {func(c *Config) { c.Agent.Inclusions = []string{strings.Repeat("x", 70_000)} }, "make inclusions and exclusions shorter"},
 		"missed heartbeats":   {func(c *Config) { c.MissedHeartbeats = 1 }, "missed_heartbeats is 1: set it to 2 to"},
+		"start":               {func(c *Config) { c.Start = "paused" }, `start is "paused": set it to tracing`},
 		"overload":            {func(c *Config) { c.OnOverload = "drop" }, `on_overload is "drop": set it to block`},
 		"batch size":          {func(c *Config) { c.Batch.MaxBytes = 1 }, "batch.max_bytes is 1: set it to 163840 to 1048576"},
 		"batch delay":         {func(c *Config) { c.Batch.MaxDelay = time.Hour }, "batch.max_delay is 1h0m0s: set it to"},

@@ -28,8 +28,10 @@ type control struct {
 	// mode and sendBuffers are what the last heartbeat said.
 	mode        atomic.Uint32
 	sendBuffers atomic.Uint32
-	// heartbeats counts them.
+	// heartbeats counts them, and heard is when the last came, as time since the run was
+	// opened.
 	heartbeats atomic.Uint64
+	heard      atomic.Int64
 }
 
 // writeTimeout is how long an agent has to take a message: it reads its control
@@ -185,7 +187,9 @@ func (r *run) handleControl(m bytefrog.Message) error {
 func (r *run) heartbeat(m bytefrog.Heartbeat) {
 	r.control.sendBuffers.Store(uint32(m.SendBuffers))
 	before := bytefrog.Mode(r.control.mode.Swap(uint32(m.Mode)))
+	r.control.heard.Store(int64(r.env.now().Sub(r.opened)))
 	r.control.heartbeats.Add(1)
+	r.signs.give()
 	if before != m.Mode {
 		r.logger.Debug("The agent changed its mode", zap.Stringer("from", before), zap.Stringer("to", m.Mode))
 		r.logs.mode(before, m.Mode)
@@ -202,6 +206,7 @@ func (r *run) dataBreak(m bytefrog.DataBreak) error {
 	}
 	r.breakAt(callevent.Point(at, r.causeOfBreak()))
 	r.tracing.answer(at)
+	r.signs.give()
 	r.wake()
 	return nil
 }

@@ -31,7 +31,8 @@
 // carry, pacing.go (in numbers), lead.go (in time) and caughtup.go, with unread_unix.go
 // and unread_other.go, see that no connection gets too far ahead. tracing.go, by what
 // suspension.go remembers, suspends an agent while the pipeline refuses, and keep.go says
-// that a run is alive.
+// that a run is alive. steering.go, where the extension agent_control is, has an agent do
+// what somebody wants, of which the agent gives signs (signs.go).
 //
 // Every end of a run (ending.go) goes through leave.go, in the steps of farewell.go;
 // what an agent has open then lingers (linger.go). One that is not wanted is turned

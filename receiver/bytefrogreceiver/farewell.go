@@ -51,11 +51,19 @@ func (f *farewell) isReady() bool {
 	return true
 }
 
+// unpause lets the program go on, if somebody had it paused: it was running when it was
+// found.
+func (f *farewell) unpause() {
+	if err := f.run.unpauseForGood(); err != nil {
+		f.run.logger.Warn("The paused program could not be told to go on", zap.Error(err))
+	}
+}
+
 // suspend is step 2. An agent that is shutting down traces no more, and would take
 // suspend for an error, at which it throws away what it has still to send.
 func (f *farewell) suspend() {
 	r := f.run
-	if r.control.lastMode() == bytefrog.ModeShuttingDown {
+	if r.isEnding() {
 		return
 	}
 	answered, err := r.suspendForGood()

@@ -133,6 +133,8 @@ func (r *bytefrogReceiver) startAndRead(run *run) {
 		run.leave(startFailed(err))
 	}
 	if run.isStarted() {
+		end := r.env.agents.Register(newSteered(run, r.env.receiver))
+		defer end()
 		run.readControl()
 		return
 	}
@@ -248,6 +250,7 @@ func (r *run) join(in *input) error {
 	if err := writeMessage(in.conn, bytefrog.DataHelloReply{}); err != nil {
 		d.lost = err
 	}
+	r.suspendAtFirst()
 	d.serve()
 	return nil
 }

@@ -70,9 +70,7 @@ func (r *run) keep() {
 			}
 			k.watchRate(now)
 		}
-		if r.handover != nil {
-			r.resumeAfterOverload()
-		}
+		r.resume()
 	}
 }
 

@@ -29,6 +29,7 @@ func (r *run) leave(e ending) {
 //
 //  1. Ready: an agent that has not opened a data connection is told nothing. A shutdown
 //     waits until it has, or has ended.
+//     A program that somebody had paused is let go on.
 //  2. Suspend: it is told to trace no more, and its answer is waited for.
 //  3. Read: what it had sent till then is read and handed on; when the time of the
 //     shutdown is over, read and dropped.
@@ -56,6 +57,7 @@ func (r *run) takeLeave() {
 	if !f.isReady() {
 		return
 	}
+	f.unpause()
 	switch r.ending.how {
 	case mannerSuspend:
 		f.suspend()

@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
@@ -58,6 +59,10 @@ type environment struct {
 	traces  consumer.Traces
 	logs    *logSink
 	metrics *metricsLoop
+	// agents is where agents are shown and steered, if it is anywhere; receiver is the
+	// receiver's ID.
+	agents   agentcontrol.Directories
+	receiver string
 	// ctx is cancelled when the time of the shutdown is over.
 	ctx context.Context
 	hooks
@@ -100,6 +105,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver,
 			telemetry: telemetry,
 			observer:  observer,
 			registry:  &registry{max: config.Limits.MaxRuns},
+			receiver:  settings.ID.String(),
 			hooks:     defaultHooks(),
 		},
 	}
@@ -108,7 +114,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver,
 }
 
 // Start listens.
-func (r *bytefrogReceiver) Start(ctx context.Context, _ component.Host, next sharedreceiver.Signals) error {
+func (r *bytefrogReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
 	config := r.env.config
 	listener, err := r.listen(ctx)
 	if err != nil {
@@ -118,6 +124,7 @@ func (r *bytefrogReceiver) Start(ctx context.Context, _ component.Host, next sha
 	// The context of Start is over before the receiver is.
 	r.env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.env.lingering.ctx = r.env.ctx
+	r.env.agents = agentcontrol.Of(host)
 	r.env.traces = next.Traces
 	if next.Logs != nil {
 		r.env.logs = newLogSink(r.env, next.Logs)

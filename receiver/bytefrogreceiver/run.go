@@ -38,6 +38,7 @@ type run struct {
 	pacing   pacing
 	tracing  tracing
 	owed     owedBreak
+	signs    signs
 
 	// started is closed when the agent was told to start.
 	started chan struct{}
@@ -114,6 +115,11 @@ func (r *run) tellToStart() (bool, error) {
 	}
 	if err := r.control.send(configuration); err != nil {
 		return false, err
+	}
+	if r.env.config.Start == StartSuspended {
+		if err := r.suspendEarly(); err != nil {
+			return false, err
+		}
 	}
 	r.stream.clock.zero = r.env.now()
 	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeStart}); err != nil {

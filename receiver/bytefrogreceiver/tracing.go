@@ -19,8 +19,13 @@ import (
 type tracing struct {
 	mu sync.Mutex
 	suspension
-	// overloaded: it was asked to suspend because the pipeline refuses.
-	overloaded bool
+	// overloaded: it was asked to suspend because the pipeline refuses. ordered: somebody
+	// wants it suspended.
+	overloaded, ordered bool
+	// beats and events are how many heartbeats and events had come when it was released last.
+	beats, events uint64
+	// paused: its program was told to pause. stopped: it was told to end tracing.
+	paused, stopped bool
 	// over: the agent is being left, and told nothing more for overload. farewell: it
 	// was tracing when it was told to suspend for good.
 	over, farewell bool
@@ -39,7 +44,7 @@ func (r *run) suspendForOverload() {
 	t := &r.tracing
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over || t.overloaded || r.control.lastMode() == bytefrog.ModeShuttingDown {
+	if t.over || t.overloaded || r.tracesNoMore() {
 		return
 	}
 	t.overloaded = true
@@ -53,31 +58,87 @@ func (r *run) suspendForOverload() {
 	}
 }
 
-// resumeAfterOverload tells the agent to trace again, when all that was held was
-// accepted and the agent has answered suspend with its data break. Where none
-// comes, the break is owed: from the first number that is missing to the first
-// that comes.
-func (r *run) resumeAfterOverload() {
+// tracesNoMore reports whether the agent ends its run. The lock is held.
+func (r *run) tracesNoMore() bool {
+	return r.tracing.stopped || r.control.lastMode() == bytefrog.ModeShuttingDown
+}
+
+// isEnding is tracesNoMore for those who don't hold the lock.
+func (r *run) isEnding() bool {
+	r.tracing.mu.Lock()
+	defer r.tracing.mu.Unlock()
+	return r.tracesNoMore()
+}
+
+// resume tells the agent to trace again, when nobody wants it suspended any more, all that
+// was held was accepted, and the agent has answered suspend with its data break. Where none
+// comes, the break is owed: from the first number that is missing to the first that comes.
+func (r *run) resume() {
 	t := &r.tracing
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over || !t.overloaded || r.handover.Holds() {
+	if t.over || r.tracesNoMore() || !t.isSuspended() || t.overloaded && r.handover.Holds() {
+		return
+	}
+	t.overloaded = false
+	if t.ordered {
 		return
 	}
 	released, answered := t.release(r.env.now(), r.env.timing.answer)
 	if !released {
 		return
 	}
-	t.overloaded = false
 	if !answered {
 		r.owed.owe(r.stream.next.Load())
 		r.logger.Warn("The agent did not answer suspend: what was missed is not known until it sends events again")
 	}
+	t.beats, t.events = r.control.heartbeats.Load(), r.stream.received.Load()
 	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeUnsuspend}); err != nil {
 		r.logger.Warn("The agent could not be told to go on tracing", zap.Error(err))
 		return
 	}
+	r.signs.give()
 	r.logger.Info("The agent is told to go on tracing")
+}
+
+// suspendEarly tells the agent, before it is started, to begin suspended. By the protocol's
+// document that is enough; Java's agent forgets it, and is told again by suspendAtFirst.
+func (r *run) suspendEarly() error {
+	t := &r.tracing
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ordered = true
+	t.askEarly(r.env.now())
+	return r.control.send(bytefrog.Command{Of: bytefrog.TypeSuspend})
+}
+
+// suspendAtFirst tells an agent that was to begin suspended once more, when its first data
+// connection is there: not before, because it would hang its program.
+func (r *run) suspendAtFirst() {
+	t := &r.tracing
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.early || t.over || r.tracesNoMore() {
+		return
+	}
+	if _, again := t.ask(r.env.now()); !again {
+		return
+	}
+	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeSuspend}); err != nil {
+		r.logger.Warn("The agent could not be told to begin suspended", zap.Error(err))
+	}
+}
+
+// unpauseForGood lets a program that was paused go on, because its agent will be left.
+func (r *run) unpauseForGood() error {
+	t := &r.tracing
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.paused {
+		return nil
+	}
+	t.paused = false
+	return r.control.send(bytefrog.Command{Of: bytefrog.TypeUnpause})
 }
 
 // suspendForGood tells the agent to suspend, because it will be left. It gives a

@@ -25,6 +25,7 @@ func (c *Config) Validate() error {
 		setting.ListenAddress("endpoint", c.Endpoint, defaultEndpoint),
 		c.validateResource(),
 		c.Agent.validate(),
+		c.validateStart(),
 		setting.Between("missed_heartbeats", c.MissedHeartbeats, 2, 100_000),
 		c.validateOverload(),
 		setting.Between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
@@ -44,6 +45,15 @@ func (c *Config) validateResource() error {
 		return fmt.Errorf("service_name is empty: set it, or leave it out for %s", defaultServiceName)
 	}
 	return setting.ResourceAttributes(c.ResourceAttributes)
+}
+
+func (c *Config) validateStart() error {
+	switch c.Start {
+	case StartTracing, StartSuspended:
+		return nil
+	default:
+		return fmt.Errorf("start is %q: set it to %s, or to %s and let agents trace with the extension agent_control", c.Start, StartTracing, StartSuspended)
+	}
 }
 
 func (c *Config) validateOverload() error {

@@ -20,13 +20,17 @@ type agent struct {
 	pid        uint32
 	registered time.Time
 	orders     orders
-	// loggers is how many it has.
-	loggers atomic.Int64
+	// loggers is how many it has, and heard when it answered last, in Unix nanoseconds.
+	loggers, heard atomic.Int64
 
+	// last is what came of the last command.
+	last answer
+	// unshow ends that the agent is shown; nil: it isn't.
+	unshow func()
 	// released says that the application was let go on.
 	released bool
 	// origin is whose its log records are; nil where the agent is not introduced yet, or no
-	// pipeline takes them. held are those that wait for it: what the agent refused of its
+	// pipeline takes them and nobody steers it. held are those that wait for it: what the agent refused of its
 	// first commands.
 	origin *origin
 	held   []logEntry
@@ -40,18 +44,29 @@ type agent struct {
 }
 
 func newAgent(env *environment, c *conversation, pid uint32) *agent {
-	return &agent{
+	a := &agent{
 		env: env, conversation: c, who: c.with, pid: pid, registered: env.now(),
 		pace: pace{first: env.firstPause, interval: env.config.ListInterval},
 	}
+	a.heard.Store(a.registered.UnixNano())
+	return a
 }
 
 // tell has the agent told commands, as soon as those before are answered. It reports
 // whether it will be, which it isn't once the receiver leaves it.
 func (a *agent) tell(commands ...lttngagent.Command) bool {
-	given := a.orders.give(commands...)
+	given := make([]order, len(commands))
+	for i, command := range commands {
+		given[i] = order{command: command}
+	}
+	return a.give(given...)
+}
+
+// give is tell for orders whose answers somebody waits for.
+func (a *agent) give(given ...order) bool {
+	taken := a.orders.give(given...)
 	a.conversation.wake()
-	return given
+	return taken
 }
 
 // leave has the agent left as it was, which has to be over at the time latest.
@@ -67,8 +82,10 @@ func (a *agent) run() {
 	if a.who.Dialect == lttngagent.RFC {
 		// Nobody waits for it.
 		a.introduce()
+		a.show()
 	}
 	e := endingOf(a.work())
+	a.hide()
 	a.gone(e)
 	if e.cause != causeShutdown && !e.forgets(a.who.Domain) {
 		a.part(e)
@@ -88,13 +105,13 @@ func (a *agent) part(e ending) {
 // to do. It returns nil when the agent was left as it was.
 func (a *agent) work() error {
 	for {
-		command, over := a.orders.next()
+		next, over := a.orders.next()
 		var err error
 		switch {
 		case over:
 			return a.restore()
-		case command != nil:
-			err = a.carryOut(command)
+		case next.command != nil:
+			err = a.carryOutOrder(next)
 		case a.pace.isDue(time.Now()):
 			err = a.list()
 		default:

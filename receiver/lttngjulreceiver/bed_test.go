@@ -42,6 +42,8 @@ type bed struct {
 	said      *observer.ObservedLogs
 	telemetry *componenttest.Telemetry
 	component component.Component
+	// host is what the receiver is started with.
+	host component.Host
 }
 
 // newBed makes a receiver and starts it; it ends with the test.
@@ -57,7 +59,7 @@ func unstartedBed(t testing.TB, change func(c *Config)) *bed {
 	core, said := observer.New(zapcore.DebugLevel)
 	b := &bed{
 		t: t, logs: &logPipeline{}, metrics: new(consumertest.MetricsSink),
-		said: said, telemetry: componenttest.NewTelemetry(),
+		said: said, telemetry: componenttest.NewTelemetry(), host: componenttest.NewNopHost(),
 	}
 	t.Cleanup(func() { assert.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	settings := receiver.Settings{
@@ -88,7 +90,7 @@ func unstartedBed(t testing.TB, change func(c *Config)) *bed {
 
 func (b *bed) start() {
 	b.t.Helper()
-	require.NoError(b.t, b.component.Start(context.Background(), componenttest.NewNopHost()))
+	require.NoError(b.t, b.component.Start(context.Background(), b.host))
 	b.t.Cleanup(b.shutdown)
 }
 

@@ -55,6 +55,7 @@ func (a *agent) carryOut(command lttngagent.Command) error {
 		a.introduce()
 		// It cannot be found out any more once the agent has closed its connection.
 		a.lookUp(a.env.stopping)
+		a.show()
 		return err
 	}
 	code, err := a.conversation.order(command, a.env.config.CommandTimeout)
@@ -95,6 +96,7 @@ func (a *agent) list() error {
 func (a *agent) keepUnlisted(large *lttngagent.TooLargeError) error {
 	a.env.counts.command(a.who.Domain, lttngagent.CommandList, resultTooLarge)
 	a.env.telemetry.command(lttngagent.CommandList, resultTooLarge)
+	a.last = answer{result: resultTooLarge, err: large}
 	if since, say := a.env.lines.unlisted.Say(a.env.now()); say {
 		a.env.logger.Warn("The loggers of an LTTng agent are not listed: there are more than limits.max_loggers or limits.max_list_bytes",
 			a.fields(zap.Error(large), zap.Int("since_last_line", since))...)
@@ -133,6 +135,10 @@ func (a *agent) outcome(command lttngagent.Command, code lttngagent.Code, err er
 	}
 	a.env.counts.command(a.who.Domain, command.Type(), result)
 	a.env.telemetry.command(command.Type(), result)
+	a.last = answer{result: result, code: code, err: err}
+	if result != resultNoAnswer {
+		a.heard.Store(a.env.now().UnixNano())
+	}
 	switch result {
 	case resultSuccess:
 		return nil

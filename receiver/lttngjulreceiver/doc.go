@@ -39,7 +39,8 @@
 // registration.go finds out who they are, and agent.go is the life of an agent: one
 // goroutine, which owns the connection. conversation.go is that connection, with one
 // command at a time; commands.go is what becomes of each; orders.go is how others have the
-// agent told something; inventory.go, pace.go and budget.go are about its loggers.
+// agent told something, and steering.go how those who do with the extension agent_control;
+// inventory.go, pace.go and budget.go are about its loggers.
 // ending.go is why an agent has gone, parting.go what it is told before its connection is
 // closed, and leftovers.go remembers what it was not told. registry.go knows all agents.
 //

@@ -25,7 +25,7 @@ func (a *agent) sayRegistered() {
 // find out and so comes when nobody waits for the agent, and with those that had to wait
 // for it.
 func (a *agent) introduce() {
-	if a.env.logs == nil || a.origin != nil {
+	if a.origin != nil || a.env.logs == nil && len(a.env.agents) == 0 {
 		return
 	}
 	a.origin = &origin{resource: a.env.resourceOf(a), domain: a.who.Domain.String()}

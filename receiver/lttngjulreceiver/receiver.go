@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
@@ -52,7 +53,10 @@ type environment struct {
 	// logs is nil where no pipeline takes them.
 	logs    *logSink
 	metrics *metricsLoop
-	lines   lines
+	// agents is where agents are shown and steered, if it is anywhere; id is the receiver's.
+	agents agentcontrol.Directories
+	id     string
+	lines  lines
 	// stopping is closed when the shutdown begins; ctx is cancelled when its time is
 	// over.
 	stopping chan struct{}
@@ -95,6 +99,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 		env: &environment{
 			config:    config,
 			plan:      plan,
+			id:        settings.ID.String(),
 			build:     settings.BuildInfo,
 			logger:    settings.Logger,
 			telemetry: telemetry,
@@ -111,7 +116,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 }
 
 // Start listens, and tells agents the port.
-func (r *julReceiver) Start(ctx context.Context, _ component.Host, next sharedreceiver.Signals) error {
+func (r *julReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
 	env := r.env
 	listener, err := env.config.TCPAddrConfig.Listen(ctx)
 	if err != nil {
@@ -124,6 +129,7 @@ func (r *julReceiver) Start(ctx context.Context, _ component.Host, next sharedre
 	r.listener = listener
 	// The context of Start is over before the receiver is.
 	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	env.agents = agentcontrol.Of(host)
 	if next.Logs != nil {
 		env.logs = newLogSink(env, next.Logs)
 	}

@@ -204,9 +204,6 @@ func TestEveryEventOfACaptureBecomesALogRecordWithAllThatTheReferenceReaderPrint
 		"tp1":    {152, "unknown_service:tpdemo"},
 		"meta1":  {656, "unknown_service"},
 	} {
-		if testing.Short() && c.events > 1_000 {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			var want, got []comparedRecord
 			for _, e := range written(t, name, "") {

@@ -41,13 +41,10 @@ func TestNothingIsReadTwiceWhenTheConnectionIsLost(t *testing.T) {
 	var clock handClock
 	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read})
 	b := newBed(t, reading(r.address()))
-	parts := 20
-	if testing.Short() {
-		parts = 10
-	}
+	const parts = 20
 	b.awaitSaid("The session is attached")
 	for part := range parts {
-		clock.move(end * time.Duration(part+1) / time.Duration(parts))
+		clock.move(end * time.Duration(part+1) / parts)
 		attached := b.said.FilterMessage("The session is attached again").Len()
 		r.hangUp()
 		b.await("another connection", func() bool { return b.said.FilterMessage("The session is attached again").Len() > attached })

@@ -102,10 +102,7 @@ func TestACollectorGoesOnWhereTheOneBeforeStopped(t *testing.T) {
 	kept := &memory{values: map[string][]byte{}}
 	all := &pipeline{}
 	records := 0
-	parts := 8
-	if testing.Short() {
-		parts = 3
-	}
+	const parts = 8
 	for part := range parts {
 		b := newBed(t, reading(r.address()), storing(kept), func(b *bed, _ *Config) { b.pipeline = all })
 		// A recording's time begins when it is attached for the first time.

@@ -109,8 +109,7 @@ func every(interval time.Duration) (ticks <-chan time.Time, stop func()) {
 // false where the server doesn't answer.
 func (s *server) correct(ctx context.Context) (ok bool) {
 	return s.control.correct(ctx, func(h *rbkit.HandshakeReply) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.process.samples.state(h)
+		said := *h
+		s.says(&said)
 	})
 }

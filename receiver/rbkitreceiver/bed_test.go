@@ -57,6 +57,8 @@ type bed struct {
 	prepare func(*environment)
 	making  sync.Once
 	made    component.Component
+	// host is what the receiver is started with.
+	host component.Host
 }
 
 // option changes what a receiver is made with.
@@ -75,7 +77,7 @@ func following(servers ...*played) option {
 func newBed(t testing.TB, options ...option) *bed {
 	t.Helper()
 	b := unstartedBed(t, options...)
-	require.NoError(t, b.component().Start(context.Background(), componenttest.NewNopHost()))
+	require.NoError(t, b.component().Start(context.Background(), b.host))
 	t.Cleanup(b.shutdown)
 	return b
 }
@@ -86,7 +88,7 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	b := &bed{
 		t: t, traces: new(consumertest.TracesSink), logs: new(consumertest.LogsSink),
 		metrics: new(consumertest.MetricsSink), profiles: new(consumertest.ProfilesSink),
-		said: said, telemetry: componenttest.NewTelemetry(),
+		said: said, telemetry: componenttest.NewTelemetry(), host: componenttest.NewNopHost(),
 	}
 	t.Cleanup(func() { assert.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	settings := receiver.Settings{

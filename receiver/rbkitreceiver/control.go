@@ -29,35 +29,51 @@ type control struct {
 	// changed nothing.
 	silent, ignored logline.Burst
 
-	// switched is what may have been switched on.
+	// switched is what may have been switched on, wanted what is to be.
 	switched switched
+	wanted   wanted
+
+	// steering is held while somebody who steers the server has it do something.
+	steering sync.Mutex
 
 	mu        sync.Mutex // held while something is asked
 	requester *zmtp.Requester
 }
 
 func newControl(env *environment, config *ServerConfig, logger *zap.Logger) *control {
-	return &control{env: env, config: config, logger: logger, soon: make(chan struct{}, 1)}
+	return &control{env: env, config: config, logger: logger, soon: make(chan struct{}, 1), wanted: newWanted(env.config)}
 }
 
 // handshake asks the server for its state. That it doesn't answer is counted and said.
 func (c *control) handshake(ctx context.Context) (h rbkit.HandshakeReply, ok bool) {
-	reply, err := c.ask(ctx, rbkit.Handshake)
-	if err == nil {
-		h, err = rbkit.DecodeHandshake(reply)
-	}
+	h, err := c.greet(ctx)
 	return h, c.answered(ctx, err)
+}
+
+// greet asks the server for its state.
+func (c *control) greet(ctx context.Context) (rbkit.HandshakeReply, error) {
+	reply, err := c.ask(ctx, rbkit.Handshake)
+	if err != nil {
+		return rbkit.HandshakeReply{}, err
+	}
+	return rbkit.DecodeHandshake(reply)
 }
 
 // order gives an order, and reports whether the server says that it has it.
 func (c *control) order(ctx context.Context, command rbkit.Command) bool {
+	return c.answered(ctx, c.tell(ctx, command))
+}
+
+// tell gives an order, and waits until the server says that it has it.
+func (c *control) tell(ctx context.Context, command rbkit.Command) error {
 	reply, err := c.ask(ctx, command)
-	if err == nil {
-		if err = rbkit.CheckOK(reply); err != nil {
-			err = fmt.Errorf("the reply to %s: %w", command, err)
-		}
+	if err != nil {
+		return err
 	}
-	return c.answered(ctx, err)
+	if err := rbkit.CheckOK(reply); err != nil {
+		return fmt.Errorf("the reply to %s: %w", command, err)
+	}
+	return nil
 }
 
 // answered counts and says what came of a request.
@@ -172,11 +188,12 @@ func (c *control) isRight(h rbkit.HandshakeReply) bool { return len(c.missing(h)
 // missing are the commands that make the state what is wanted. What others switched on
 // stays on, by their clock: it takes effect at a start.
 func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
-	if c.env.config.MemoryProfile && !h.ObjectTraceEnabled {
+	wanted, clock := c.wanted.now()
+	if wanted.tracing && !h.ObjectTraceEnabled {
 		commands = append(commands, rbkit.StartMemoryProfile)
 	}
-	if c.env.config.CPUProfile && !h.CPUProfiling {
-		switch c.env.config.Clock {
+	if wanted.profiling && !h.CPUProfiling {
+		switch clock {
 		case ClockWall:
 			commands = append(commands, rbkit.UseWallTime)
 		case ClockCPU:
@@ -194,6 +211,8 @@ var errFarewell = errors.New("the time for it at a shutdown is over")
 
 // leave switches off what the receiver switched on, and closes the connection.
 func (c *control) leave(ctx context.Context) {
+	c.steering.Lock() // whoever had it do something gives up
+	defer c.steering.Unlock()
 	ctx, end := context.WithTimeoutCause(ctx, min(farewell, c.env.config.ShutdownTimeout), errFarewell)
 	defer end()
 	defer c.hangUp()

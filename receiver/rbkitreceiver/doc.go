@@ -15,7 +15,8 @@
 //
 // A server (server.go) is one that is configured: it is followed, whatever happens to its
 // connections. Its requests have a connection of their own (control.go), on which it is
-// told what to switch on (and off again, switched.go), and says who it is (meeting.go);
+// told what to switch on (wanted.go; and off again, switched.go), and says who it is
+// (meeting.go), and what somebody wants who steers it (steering.go);
 // where nobody answers there, what is published is received all the same.
 //
 // A process (process.go) is one life of a server, with a resource (resource.go) that says

@@ -136,6 +136,9 @@ func (s *server) settle(who identity) {
 		s.process.samples.state(who.hello)
 	}
 	s.met = who
+	if who.hello != nil {
+		s.said = who.hello
+	}
 	if s.control != nil {
 		s.control.switched.connected(other)
 	}

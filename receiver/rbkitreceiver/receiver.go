@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
@@ -29,13 +30,17 @@ type rbkitReceiver struct {
 	started   bool
 	servers   []*server
 	following sync.WaitGroup
+	// unsteer ends that servers are shown.
+	unsteer []func()
 	// stop ends the following of servers, cancel the time of the shutdown.
 	stop, cancel context.CancelFunc
 }
 
 // environment is what all servers share.
 type environment struct {
-	config    *Config
+	config *Config
+	// id is the receiver's.
+	id        string
 	build     component.BuildInfo
 	logger    *zap.Logger
 	telemetry *telemetry
@@ -76,6 +81,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*rbkitReceiver, er
 		settings: settings,
 		env: &environment{
 			config:    config,
+			id:        settings.ID.String(),
 			build:     settings.BuildInfo,
 			logger:    settings.Logger,
 			telemetry: telemetry,
@@ -92,7 +98,7 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 
 // Start begins to follow the servers. That one can't be reached is no error: it is tried
 // again.
-func (r *rbkitReceiver) Start(ctx context.Context, _ component.Host, next sharedreceiver.Signals) error {
+func (r *rbkitReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
 	env := r.env
 	// The context of Start is over before the receiver is.
 	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -100,6 +106,7 @@ func (r *rbkitReceiver) Start(ctx context.Context, _ component.Host, next shared
 	r.stop = stop
 	r.open(next)
 	r.started = true
+	r.steer(following, agentcontrol.Of(host))
 	for _, s := range r.servers {
 		env.logger.Info("Following an Rbkit server", zap.String("publish", s.config.Publish), zap.String("request", s.config.Request))
 		r.following.Go(func() { s.follow(following) })
@@ -149,6 +156,9 @@ func (r *rbkitReceiver) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	r.stop()
+	for _, end := range r.unsteer {
+		end()
+	}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

@@ -43,6 +43,10 @@ type server struct {
 	// it, and met what was said of it when the last connection was made.
 	process  *process
 	who, met identity
+	// said is what it said of itself last; nil: it was not asked, or didn't answer. heard is
+	// when a message came last.
+	said  *rbkit.HandshakeReply
+	heard time.Time
 	// first is when it was seen first, in Unix milliseconds: no two lives have the same.
 	first int64
 	// connected says that the process can be heard of, and untold that no collection of
@@ -138,7 +142,7 @@ func (s *server) begin(who identity) {
 	}
 	now := s.env.now()
 	s.first = max(s.first+1, now.UnixMilli())
-	s.who = who
+	s.who, s.said = who, who.hello
 	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, s.env.host, who.hello, who.local, now, s.first))
 	if who.hello != nil {
 		s.process.samples.state(who.hello)
@@ -205,6 +209,7 @@ func (s *server) receive(m zmtp.Message) {
 	now := s.env.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.heard = now
 	for s.meeting.goesOn || !s.handle(m[0], now) {
 		if s.meeting.keep(m[0], now, s.env.config.Limits.MaxMessageBytes) {
 			return

@@ -14,6 +14,7 @@ type suite struct {
 
 var suites = []suite{
 	{pkg: "./internal/bytefrog", pattern: "^BenchmarkDecodeEvents$", time: "0.5s"},
+	{pkg: "./internal/bytefrogguard", pattern: "^Benchmark(Pass|Walk)$", time: "1s"},
 	{pkg: "./internal/callevent", pattern: "^BenchmarkPackUnpack$", time: "0.5s"},
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
@@ -99,6 +100,9 @@ var claims = []claim{
 	{what: "the distribution, over loopback, nop exporter", bound: 4, unit: "M events per CPU-second", benchmark: "BenchmarkReplay", metric: eventsPerCPU},
 	{what: "  the same with GOGC=200 in its environment", bound: 4, unit: "M events per CPU-second", benchmark: "BenchmarkReplayWithLazyCollection", metric: eventsPerCPU},
 	{what: "  peak memory at 10 times the events", bound: 1.2, atMost: true, unit: "times", benchmark: "BenchmarkReplay", metric: peakAtTen, over: "BenchmarkReplay", overMetric: peak},
+	{what: "bytefrog-guard: pass an event on", bound: 15, atMost: true, unit: "ns of CPU time", benchmark: "BenchmarkPass/guard", metric: cpuPerEvent},
+	{what: "  against only reading and writing it", unit: "times", benchmark: "BenchmarkPass/guard", metric: cpuPerEvent, over: "BenchmarkPass/copy", overMetric: cpuPerEvent},
+	{what: "  allocations per event", bound: 0.001, atMost: true, unit: "per event", benchmark: "BenchmarkWalk/first", metric: allocationsPerEvent},
 	timesBabeltrace("LTTng: every field of every event, against babeltrace2 -o dummy", 5, "contexts", "fields", "babeltrace2Dummy"),
 	timesBabeltrace("  without contexts", 5, "bare", "fields", "babeltrace2Dummy"),
 	{what: "  allocations per event, those of the start included", bound: 0.01, atMost: true, unit: "per event", benchmark: "BenchmarkReadLTTng/contexts/fields", metric: allocationsPerEvent},

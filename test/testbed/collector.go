@@ -54,6 +54,13 @@ func Binary(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_COLLECTO
 // AgentSim is the simulator's binary, as Binary is the distribution's.
 func AgentSim(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTSIM") }
 
+// AgentCtl is the binary of the command line that steers agents, as Binary is the
+// distribution's.
+func AgentCtl(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTCTL") }
+
+// Guard is the guard's binary, as Binary is the distribution's.
+func Guard(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_GUARD") }
+
 func fromEnvironment(t testing.TB, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
@@ -215,6 +222,9 @@ func (c *Collector) kill() {
 	_ = c.command.Process.Kill() // an error says that it has ended
 	<-c.exited
 }
+
+// Kill ends the collector at once, as a crash does.
+func (c *Collector) Kill() { c.kill() }
 
 // Log is what the collector has logged so far.
 func (c *Collector) Log() string { return c.log.String() }

@@ -61,22 +61,32 @@ func (p *parser) expect(text string) error {
 	return nil
 }
 
+// What names, and numbers behind "0x" and others, consist of.
+const (
+	ofNames       = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:"
+	ofHexadecimal = "0123456789ABCDEF"
+	ofNumbers     = "-+.0123456789abcdefghijklmnopqrstuvwxyz"
+)
+
+// leading is what a text begins with that consists of certain bytes alone. A regular
+// expression takes many times as long, and there are many names and numbers.
+func leading(text, of string) string { return text[:len(text)-len(strings.TrimLeft(text, of))] }
+
 var (
-	nameStart   = regexp.MustCompile(`^([\w.:]+) = `)
-	numberStart = regexp.MustCompile(`^(0x[0-9A-F]+|[-+.0-9a-z]+)`)
-	labelStart  = regexp.MustCompile(`^\( (?:"([^"]*)"|<unknown>) : container = ([-0-9a-zA-FxX]+) \)`)
+	labelStart = regexp.MustCompile(`^\( (?:"([^"]*)"|<unknown>) : container = ([-0-9a-zA-FxX]+) \)`)
 	// textEnd is a quotation mark and what can be behind a value.
 	textEnd = regexp.MustCompile(`"(?:, [\w.:\[\]]+ = | [}\]]|$)`)
 )
 
 // name reads the name of an assignment.
 func (p *parser) name() (string, error) {
-	m := nameStart.FindStringSubmatch(p.rest())
-	if m == nil {
-		return "", fmt.Errorf("expected a name and \" = \", got %.20q", p.rest())
+	const assigned = " = "
+	name := leading(p.rest(), ofNames)
+	if name == "" || !strings.HasPrefix(p.rest()[len(name):], assigned) {
+		return "", fmt.Errorf("expected a name and %q, got %.20q", assigned, p.rest())
 	}
-	p.at += len(m[0])
-	return m[1], nil
+	p.at += len(name) + len(assigned)
+	return name, nil
 }
 
 // word reads up to the next comma.
@@ -103,13 +113,22 @@ func (p *parser) value() (Value, error) {
 		p.at += len(m[0])
 		return Label{Name: m[1], Number: Number(m[2])}, nil
 	default:
-		m := numberStart.FindString(rest)
-		if m == "" {
+		n := number(rest)
+		if n == "" {
 			return nil, fmt.Errorf("expected a value, got %.20q", rest)
 		}
-		p.at += len(m)
-		return Number(m), nil
+		p.at += len(n)
+		return n, nil
 	}
+}
+
+// number is the number that a text begins with; empty: none.
+func number(text string) Number {
+	const hexadecimal = "0x"
+	if digits, ok := strings.CutPrefix(text, hexadecimal); ok && leading(digits, ofHexadecimal) != "" {
+		return Number(hexadecimal + leading(digits, ofHexadecimal))
+	}
+	return Number(leading(text, ofNumbers))
 }
 
 func (p *parser) quoted() (Value, error) {

@@ -410,6 +410,8 @@ func TestFloodsAreBounded(t *testing.T) {
 func TestTheBoundIsThatOfOneAnswer(t *testing.T) {
 	_, err := answers(traceAll(t, 0), end[:len(end)-1], Config{MaxReplyBytes: len(aTree)}, []byte(strings.Repeat(matches+aTree, 100)+end))
 	require.NoError(t, err)
+	_, err = answers(greys.MethodsCommand{}, "", Config{MaxReplyBytes: 3000}, append(busyMethods(), EndOfReply))
+	require.NoError(t, err)
 	_, err = answers(traceAll(t, 0), end[:len(end)-1], Config{MaxReplyBytes: 100}, []byte(aTree+end))
 	require.ErrorContains(t, err, "expected an answer of at most 100 bytes")
 }

@@ -24,8 +24,10 @@ type connection struct {
 	// buf holds what was received and is not done with, from begin to end.
 	buf        []byte
 	begin, end int
-	received   int64
-	sent       int64
+	// searched is how many of the bytes held have no line break.
+	searched int
+	received int64
+	sent     int64
 	// prompt is what the server draws at the end of an answer, with the carriage return;
 	// empty: nothing, or it is not known yet.
 	prompt []byte
@@ -68,7 +70,7 @@ func (c *connection) deadline(set func(time.Time) error, wait time.Duration) err
 	defer c.mu.Unlock()
 	switch {
 	case c.interrupted:
-		return set(time.Now())
+		return nil // it has passed
 	case wait == 0:
 		return set(time.Time{})
 	}
@@ -167,12 +169,15 @@ func (c *connection) makeRoom() error {
 // lines hands on each line that is complete, without its end, with its offset.
 func (c *connection) lines(each func(line []byte, offset int64) error) error {
 	for {
-		length := bytes.IndexByte(c.buf[c.begin:c.end], '\n')
+		held := c.buf[c.begin:c.end]
+		length := bytes.IndexByte(held[c.searched:], '\n')
 		if length < 0 {
+			c.searched = len(held)
 			return nil
 		}
-		line, offset := c.buf[c.begin:c.begin+length], c.offset()
-		c.begin += length + 1
+		length += c.searched
+		line, offset := held[:length], c.offset()
+		c.begin, c.searched = c.begin+length+1, 0
 		if err := each(line, offset); err != nil {
 			return err
 		}
@@ -223,4 +228,4 @@ func (c *connection) learnPrompt() {
 const promptBytes = 64
 
 // forget is done with all that is held.
-func (c *connection) forget() { c.begin, c.end = 0, 0 }
+func (c *connection) forget() { c.begin, c.end, c.searched = 0, 0, 0 }

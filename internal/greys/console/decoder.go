@@ -97,7 +97,12 @@ func (d *decoder) read(text []byte, offset int64) error {
 	if offset+int64(len(text))-d.begun > d.limit {
 		return wrong(fmt.Sprintf("an answer of at most %d bytes", d.limit), text)
 	}
-	return d.block.line(text)
+	before := d.replies
+	err := d.block.line(text)
+	if d.replies > before {
+		d.begun = offset // what follows in the same table is another answer
+	}
+	return err
 }
 
 // finish reads the end, which stands at a place of the connection.

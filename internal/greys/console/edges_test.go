@@ -150,7 +150,7 @@ func TestTextsThatFillTheirColumnGoOn(t *testing.T) {
 	assert.Equal(t, []greys.Reply{&method}, replies)
 
 	detail := greys.RecordDetail{Record: greys.Record{Time: busySince, Class: "C", Method: "m", Threw: true}, Exception: strings.Repeat("e", 150) + "\n    at a.b(C.java:1)\n    ... 3 more\nCaused by: x", HasStack: true}
-	detail.Stack = greys.CallStack{Frames: []greys.Frame{{Class: "a", Method: strings.Repeat("m", 140), File: "F", Line: 1}, {Class: "a", Method: strings.Repeat("n", 131), File: "Fi", Line: 1}}}
+	detail.Stack = greys.CallStack{Frames: []greys.Frame{{Class: "a", Method: strings.Repeat("m", 138), File: "F", Line: 1}, {Class: "a", Method: strings.Repeat("n", 131), File: "Fi", Line: 1}}}
 	replies, err = said(greys.RecordDetailCommand{}, string(AppendRecordDetail(nil, &detail)))
 	require.NoError(t, err)
 	assert.Equal(t, []greys.Reply{&detail}, replies)

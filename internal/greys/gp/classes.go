@@ -15,7 +15,7 @@ func (d *decoder) readClasses() {
 		d.hasItems = d.peek() == '['
 		d.elements(func() {
 			var c greys.Class
-			if d.readClass(&c); d.give != nil {
+			if d.readClass(&c); d.giving {
 				d.give(&c)
 			}
 		})
@@ -130,7 +130,7 @@ func (d *decoder) readMethodsOfClass() {
 		}
 	})
 	d.require(class != "", at, "classname")
-	if d.give == nil {
+	if !d.giving {
 		return
 	}
 	for i := range d.methods {

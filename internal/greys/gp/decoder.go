@@ -34,8 +34,9 @@ type decoder struct {
 	records               []greys.Record
 	// methods are those of one class.
 	methods []greys.Method
-	// give takes classes and methods as they are read; nil: the data are only looked at.
-	give func(greys.Reply)
+	// each takes answers. Classes and methods are given while they are read where giving.
+	each   func(greys.Reply)
+	giving bool
 }
 
 func newDecoder(place *time.Location, maxTolerated int, tolerating *sync.Mutex) *decoder {
@@ -60,7 +61,9 @@ func (d *decoder) decode(command greys.Command, data []byte, each func(greys.Rep
 	if err != nil {
 		return false, err
 	}
-	d.tell(command, data, each)
+	d.each = each
+	d.tell(command, data)
+	d.each = nil
 	return tolerated, nil
 }
 
@@ -96,40 +99,42 @@ func (d *decoder) read(command greys.Command, data []byte) error {
 	return d.close()
 }
 
-// tell gives each what was read. Classes and methods, of which there may be very many, are
+// tell gives what was read. Classes and methods, of which there may be very many, are
 // read a second time for it, since they would take ten times as much memory as the data.
-func (d *decoder) tell(command greys.Command, data []byte, each func(greys.Reply)) {
-	give := func(reply greys.Reply) {
-		d.told++
-		each(reply)
-	}
+func (d *decoder) tell(command greys.Command, data []byte) {
 	if d.hasAffected && (!d.said || d.now != d.affected) {
 		d.said, d.affected = true, d.now
-		give(&d.now)
+		d.give(&d.now)
 	}
 	if !d.hasItems {
 		return
 	}
 	switch command.(type) {
 	case greys.VersionCommand:
-		give(&d.version)
+		d.give(&d.version)
 	case greys.SessionsCommand:
-		give(&d.sessions)
+		d.give(&d.sessions)
 	case greys.MonitorCommand:
-		give(&d.statistics)
+		d.give(&d.statistics)
 	case greys.StackCommand:
-		give(&d.stack)
+		d.give(&d.stack)
 	case greys.RecordsCommand:
 		for i := range d.records {
-			give(&d.records[i])
+			d.give(&d.records[i])
 		}
 	case greys.RecordDetailCommand:
-		give(&d.detail)
+		d.give(&d.detail)
 	case greys.ClassesCommand, greys.MethodsCommand:
-		d.give = give
+		d.giving = true
 		_ = d.read(command, data) // it was read before
-		d.give = nil
+		d.giving = false
 	}
+}
+
+// give gives one answer.
+func (d *decoder) give(reply greys.Reply) {
+	d.told++
+	d.each(reply)
 }
 
 // finish says that a command that gives one answer, and has ended, gave it.

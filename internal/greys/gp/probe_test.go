@@ -82,6 +82,30 @@ func TestAProbeEndsWithItsContext(t *testing.T) {
 	assert.Equal(t, SpeaksNeither, speaks)
 }
 
+// dated remembers the deadline of a connection.
+type dated struct {
+	net.Conn
+	deadline time.Time
+}
+
+func (d *dated) SetDeadline(at time.Time) error {
+	d.deadline = at
+	return d.Conn.SetDeadline(at)
+}
+
+func TestAProbeLeavesNoDeadline(t *testing.T) {
+	c, p := connected(t, Config{})
+	conn := &dated{Conn: c.conn}
+	go func() {
+		if r, err := p.requests.Next(); assert.NoError(t, err) {
+			p.answer(r.SendID, Done, versionIs)
+		}
+	}()
+	_, err := Probe(t.Context(), conn, Config{})
+	require.NoError(t, err)
+	assert.Zero(t, conn.deadline)
+}
+
 func TestAProbedConnectionGoesOn(t *testing.T) {
 	conn, p, _, err := probed(t.Context(), t, Config{}, func(p *peer, r Request) { p.answer(r.SendID, Done, versionIs) })
 	require.NoError(t, err)

@@ -28,6 +28,7 @@ type TelemetryBuilder struct {
 	meter                              metric.Meter
 	mu                                 sync.Mutex
 	registrations                      []metric.Registration
+	ExporterFlameGraphCutSamples       metric.Int64ObservableCounter
 	ExporterFlameGraphDroppedKeptSpans metric.Int64ObservableCounter
 	ExporterFlameGraphDroppedSamples   metric.Int64ObservableCounter
 	ExporterFlameGraphDroppedTraces    metric.Int64ObservableCounter
@@ -58,6 +59,21 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterExporterFlameGraphCutSamplesCallback sets callback for observable ExporterFlameGraphCutSamples metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphCutSamplesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphCutSamples, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphCutSamples)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
 }
 
 // RegisterExporterFlameGraphDroppedKeptSpansCallback sets callback for observable ExporterFlameGraphDroppedKeptSpans metric.
@@ -373,6 +389,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ExporterFlameGraphCutSamples, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_cut_samples",
+		metric.WithDescription("Samples of profiles of which the outermost frames are not known. Their stacks came without frames, were deeper than is shown, or more than the size of their message allows. [Alpha]"),
+		metric.WithUnit("{sample}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDroppedKeptSpans, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_dropped_kept_spans",
 		metric.WithDescription("Spans that are not kept as they came any more, because of traces.max_spans, max_names_mib or a reset. They are in the call trees all the same. [Alpha]"),

@@ -60,6 +60,10 @@ func TestPagesSayWhatHasNoPlaceOfItsOwn(t *testing.T) {
 	}
 	assert.Regexp(t, `Callers that were given up: [1-9]`, page(t, h, "/"))
 
+	call(3, 1, "late") // main came, and was forgotten
+	assert.Contains(t, page(t, h, "/services/shop/"), "Calls in (parent not seen): 102;")
+	assert.Regexp(t, `and calls that were forgotten: [1-9]`, page(t, h, "/services/shop/"))
+
 	for i := range 2 * calltree.LeastNodes {
 		call(30_000+i, 0, segment(string(rune('a'+i))))
 	}

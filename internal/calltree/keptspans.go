@@ -3,14 +3,10 @@
 
 package calltree
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "slices"
 
-// ring keeps the spans that came last, as they came.
-type ring struct {
+// keptSpans are the spans that came last, as they came, in a ring.
+type keptSpans struct {
 	spans []keptSpan
 	most  int
 	// next is where the next one goes, once the ring is full.
@@ -26,7 +22,7 @@ type ring struct {
 	release func(*keptSpan)
 }
 
-// keptSpan is a span in the ring. The tree is that of its service; function and instance are
+// keptSpan is one of them. The tree is that of its service; function and instance are
 // numbers of its functions.
 type keptSpan struct {
 	trace                                  TraceID
@@ -43,12 +39,12 @@ type keptTrace struct {
 	kept, dropped int
 }
 
-func newRing(most int, release func(*keptSpan)) ring {
-	return ring{most: most, traces: map[TraceID]*keptTrace{}, release: release}
+func newKeptSpans(most int, release func(*keptSpan)) keptSpans {
+	return keptSpans{most: most, traces: map[TraceID]*keptTrace{}, release: release}
 }
 
 // add gives the place for a span of a trace, which may hold what was there before.
-func (r *ring) add(trace *TraceID) (span *keptSpan) {
+func (r *keptSpans) add(trace *TraceID) (span *keptSpan) {
 	if len(r.spans) < r.most {
 		r.spans = append(r.spans, keptSpan{})
 		span = &r.spans[len(r.spans)-1]
@@ -70,7 +66,7 @@ func (r *ring) add(trace *TraceID) (span *keptSpan) {
 	return span
 }
 
-func (r *ring) drop(span *keptSpan) {
+func (r *keptSpans) drop(span *keptSpan) {
 	r.release(span)
 	r.dropped++
 	if r.oldest == nil || r.oldest.id != span.trace {
@@ -90,7 +86,7 @@ func (r *ring) drop(span *keptSpan) {
 }
 
 // dropOf drops all spans of a tree.
-func (r *ring) dropOf(tree uint32) {
+func (r *keptSpans) dropOf(tree uint32) {
 	if !slices.ContainsFunc(r.spans, func(span keptSpan) bool { return span.tree == tree }) {
 		return
 	}
@@ -133,89 +129,4 @@ func (s *Store) releaseKept(span *keptSpan) {
 	functions := &s.trees[span.tree].functions
 	functions.unref(span.function)
 	functions.unref(span.instance)
-}
-
-// Traces tells of the traces of which spans of the service are kept, the latest first.
-func (s *Store) Traces(service string) []TraceSummary {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sv, ok := s.services[service]
-	if !ok {
-		return nil
-	}
-	found := s.summaries(sv)
-	all := make([]TraceSummary, 0, len(found))
-	for _, f := range found {
-		if f.isOfService {
-			all = append(all, f.TraceSummary)
-		}
-	}
-	slices.SortFunc(all, func(a, b TraceSummary) int {
-		return cmp.Or(b.End.Compare(a.End), slices.Compare(a.ID[:], b.ID[:]))
-	})
-	return all
-}
-
-// summary is a trace that is being summed up.
-type summary struct {
-	TraceSummary
-	first, last int64
-	isOfService bool
-}
-
-func (s *Store) summaries(sv *service) map[TraceID]*summary {
-	found := map[TraceID]*summary{}
-	var at *summary
-	for i := range s.kept.spans {
-		span := &s.kept.spans[i]
-		if at == nil || at.ID != span.trace {
-			if at = found[span.trace]; at == nil {
-				at = &summary{TraceSummary: TraceSummary{ID: span.trace, Dropped: s.kept.traces[span.trace].dropped}}
-				found[span.trace] = at
-			}
-		}
-		at.Spans++
-		if span.failed {
-			at.Errors++
-		}
-		at.isOfService = at.isOfService || span.tree == sv.calls.number
-		if at.Spans == 1 || span.start < at.first {
-			at.first = span.start
-			at.Root = s.trees[span.tree].functions.all[span.function].name
-			at.Start = time.Unix(0, span.start)
-		}
-		if at.Spans == 1 || span.end > at.last {
-			at.last = span.end
-			at.End = time.Unix(0, span.end)
-		}
-	}
-	return found
-}
-
-// Trace gives the spans of a trace that are kept, in the order of their starts; callers
-// before what they call, where both start at once and the caller took longer.
-func (s *Store) Trace(id TraceID) ([]KeptSpan, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var spans []KeptSpan
-	for i := range s.kept.spans {
-		if span := &s.kept.spans[i]; span.trace == id {
-			spans = append(spans, s.tellKept(span))
-		}
-	}
-	slices.SortStableFunc(spans, func(a, b KeptSpan) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
-	})
-	return spans, len(spans) > 0
-}
-
-func (s *Store) tellKept(span *keptSpan) KeptSpan {
-	t := s.trees[span.tree]
-	f := &t.functions.all[span.function]
-	return KeptSpan{
-		ID: span.id, Parent: span.parent, Service: t.owner.name, Instance: t.functions.all[span.instance].name,
-		Function: f.name, File: f.file, Line: f.line,
-		Thread: span.thread, ThreadName: t.owner.threads.names[span.threadNumber],
-		Start: span.start, End: span.end, Error: span.failed, Truncated: span.truncated,
-	}
 }

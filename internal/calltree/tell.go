@@ -8,31 +8,6 @@ import (
 	"slices"
 )
 
-// Snapshot gives the tree of a service and kind, or false if there is none. What waits for
-// its callers is shown below a node [MissingParent].
-func (s *Store) Snapshot(service string, kind Kind) (Snapshot, bool) {
-	s.mu.Lock()
-	t := s.tree(service, kind)
-	if t == nil {
-		s.mu.Unlock()
-		return Snapshot{}, false
-	}
-	snapshot := Snapshot{Service: service, Kind: kind, From: t.owner.from, To: s.now()}
-	copied := t.copy()
-	s.mu.Unlock()
-	snapshot.Nodes = copied.tell()
-	return snapshot, true
-}
-
-// copy is what a snapshot needs of the tree.
-func (t *tree) copy() *tree {
-	return &tree{
-		nodes: slices.Clone(t.nodes), free: t.free, seed: t.seed, used: &usage{},
-		children:  index{buckets: slices.Clone(t.children.buckets), used: t.children.used},
-		functions: functions{all: slices.Clone(t.functions.all), used: &usage{}},
-	}
-}
-
 // show replaces the values by those of a window.
 func (t *tree) show(w map[uint32]values) {
 	for i := range t.nodes {

@@ -113,6 +113,51 @@ func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// What a tree lost is its own, and that of the time that is shown.
+func TestASnapshotSaysWhatItsNumbersLack(t *testing.T) {
+	set := settings()
+	c := newClock(&set)
+	set.MaxPending, set.MaxNodes = LeastPending, LeastNodes
+	s := NewStore(set)
+	lost := func(service string) Lost {
+		snapshot, ok := s.Snapshot(service, Calls)
+		require.True(t, ok)
+		return snapshot.Lost
+	}
+	id := 0
+	fold := func(service string, number int, waits bool) {
+		for range number {
+			span := Span{Trace: traceID(1), ID: spanID(id), Function: fmt.Sprint("f", id), Start: 1, End: 2}
+			if waits {
+				span.ParentTrace, span.Parent = traceID(2), spanID(id)
+			}
+			s.Fold(Origin{Service: service}, []Span{span})
+			id++
+		}
+	}
+	fold("late", 7, true)
+	c.pass(2 * time.Hour)
+	fold("other", 1, false)
+	assert.Equal(t, Lost{GivenUp: 7}, lost("late"))
+	assert.Zero(t, lost("other"))
+	fold("waits", LeastPending+3, true)
+	counters := s.Counters()
+	assert.Positive(t, counters.ParentsNotSeen.Limit)
+	assert.Equal(t, counters.ParentsNotSeen.Limit, lost("waits").GivenUp)
+	assert.Equal(t, counters.Forgotten, lost("waits").Forgotten+lost("other").Forgotten)
+	before := lost("waits")
+	tree, window, err := s.open("waits", Calls)
+	require.NoError(t, err)
+	fold("waits", LeastNodes, false)
+	copied, _ := s.close(tree, window)
+	assert.Positive(t, lost("waits").FoldedPaths)
+	assert.Equal(t, lost("waits").since(before), copied.lost.since(window.lost))
+	assert.Equal(t, s.Counters().FoldedPaths, lost("waits").FoldedPaths+lost("late").FoldedPaths+lost("other").FoldedPaths)
+	s.Reset("waits")
+	assert.Zero(t, lost("waits"))
+	check(t, s)
+}
+
 func TestSpansAreKeptAsTheyCame(t *testing.T) {
 	set := settings()
 	set.MaxKeptSpans = 4
@@ -157,6 +202,23 @@ func TestSpansAreKeptAsTheyCame(t *testing.T) {
 	assert.EqualValues(t, 2, s.Counters().DroppedTraces)
 	assert.EqualValues(t, 11, s.Counters().DroppedKept)
 	assert.Empty(t, s.Traces("other"))
+}
+
+func TestAWindowBeginsAnewWithAReset(t *testing.T) {
+	set := settings()
+	c := newClock(&set)
+	s := NewStore(set)
+	script(t, s, "f a took 1")
+	_, window, err := s.open("s", Calls)
+	require.NoError(t, err)
+	script(t, s, "f b took 2")
+	c.pass(time.Minute)
+	s.Reset("s")
+	script(t, s, "f c took 4")
+	copied, _ := s.close(s.tree("s", Calls), window)
+	copied.show(window.values)
+	assert.Equal(t, "f: 1 calls, 0 errors, total 4, self 4\n", lines(paths(t, copied.tell())))
+	assert.Equal(t, c.now, window.from)
 }
 
 func TestSpansThatAreKeptKnowTheirInstance(t *testing.T) {

@@ -1,0 +1,273 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/extension/extensiontest"
+
+	"github.com/callbraid/callbraid/extension/agentcontrolextension"
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+)
+
+// played is an agent that does what it is told and says so.
+type played struct {
+	id       string
+	snapshot agentcontrol.Snapshot
+}
+
+func (p *played) ID() string                      { return p.id }
+func (p *played) Snapshot() agentcontrol.Snapshot { return p.snapshot }
+func (*played) Told(agentcontrol.Record)          {}
+func (*played) Do(_ context.Context, o agentcontrol.Order) (agentcontrol.Answer, error) {
+	if o.Command == "stop" {
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "not today")
+	}
+	return agentcontrol.Answer{
+		Message: o.Command + " " + o.Arguments.String(),
+		Details: []agentcontrol.Detail{{Name: "state", Value: "suspended"}}, Items: []string{"com.example", "evil\x1b[2J"},
+	}, nil
+}
+
+// serve has the extension show agents, and gives its address.
+func serve(t *testing.T, agents ...*played) (endpoint string) {
+	t.Helper()
+	free, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	address := free.Addr().String()
+	require.NoError(t, free.Close())
+	factory := agentcontrolextension.NewFactory()
+	config := factory.CreateDefaultConfig().(*agentcontrolextension.Config)
+	config.NetAddr.Endpoint, config.AllowDisruptive = address, true
+	x, err := factory.Create(t.Context(), extensiontest.NewNopSettings(factory.Type()), config)
+	require.NoError(t, err)
+	require.NoError(t, x.Start(t.Context(), componenttest.NewNopHost()))
+	t.Cleanup(func() { assert.NoError(t, x.Shutdown(context.Background())) })
+	for _, a := range agents {
+		x.(agentcontrol.Directory).Register(a)
+	}
+	return "http://" + address
+}
+
+func agentOf(service string) *played {
+	return &played{id: agentcontrol.NewID(service), snapshot: agentcontrol.Snapshot{
+		Tracer: "bytefrog", Receiver: "bytefrog", Service: service, Address: "127.0.0.1:1", State: "tracing", LastSeen: time.Now(),
+		Process: agentcontrol.Process{PID: 42, Name: "java"},
+		Commands: []agentcontrol.Command{
+			{Name: "suspend", Summary: "Stop tracing."},
+			{Name: "stop", Summary: "Stop the program.", Disruptive: true},
+			{Name: "enable", Summary: "Enable a logger.", Parameters: []agentcontrol.Parameter{
+				{Name: "logger", Summary: "Its name.", Kind: agentcontrol.Text, Required: true},
+				{Name: "level", Summary: "A level.", Kind: agentcontrol.Text, OneOf: []string{"FINE", "INFO"}},
+			}},
+		},
+	}}
+}
+
+// run runs agentctl, and gives what it prints.
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	root := rootCommand()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := run(t, args...)
+	require.NoError(t, err, strings.Join(args, " "))
+	return out
+}
+
+func TestAgentsAreListed(t *testing.T) {
+	shop, evil := agentOf("shop"), agentOf("evil\x1b[31m\nname")
+	endpoint := serve(t, shop, evil)
+	out := mustRun(t, "list", "--endpoint", endpoint)
+	rows := strings.Split(strings.TrimSpace(out), "\n")
+	require.Len(t, rows, 3, "a name is one line")
+	assert.Equal(t, []string{"ID", "TRACER", "SERVICE", "ADDRESS", "PROCESS", "STATE", "LAST", "SEEN"}, strings.Fields(rows[0]))
+	assert.Equal(t, []string{shop.id, "bytefrog", "shop", "127.0.0.1:1", "42", "java", "tracing"}, strings.Fields(rows[2])[:7])
+	assert.NotContains(t, out, "\x1b")
+
+	var agents []api.Agent
+	require.NoError(t, json.Unmarshal([]byte(mustRun(t, "list", "-o", "json", "--service", "shop", "--endpoint", endpoint)), &agents))
+	require.Len(t, agents, 1)
+	assert.Equal(t, shop.id, agents[0].ID)
+	assert.Len(t, strings.Split(mustRun(t, "list", "--state", "paused", "--endpoint", endpoint), "\n"), 2)
+}
+
+func TestAnAgentIsToldWhatItCanBeTold(t *testing.T) {
+	shop := agentOf("shop")
+	endpoint := serve(t, shop, agentOf("other"))
+	out := mustRun(t, "commands", shop.id[:6], "--endpoint", endpoint)
+	for _, want := range []string{"suspend", "Stop the program. (needs allow_disruptive)", "logger=text", "[level=FINE|INFO]"} {
+		assert.Contains(t, out, want)
+	}
+	out = mustRun(t, "do", shop.id[:6], "enable", "logger=com.example=1", "level=FINE", "--endpoint", endpoint)
+	assert.Contains(t, out, "enable level=FINE logger=com.example=1")
+	assert.Contains(t, out, "suspended")
+	assert.NotContains(t, out, "\x1b")
+	var answer api.Answer
+	require.NoError(t, json.Unmarshal([]byte(mustRun(t, "do", shop.id, "suspend", "-o", "json", "--endpoint", endpoint)), &answer))
+	assert.Equal(t, []string{"com.example", "evil\x1b[2J"}, answer.Items)
+}
+
+func TestWhatIsWrongIsSaid(t *testing.T) {
+	shop := agentOf("shop")
+	endpoint := serve(t, shop, agentOf("other"))
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"do", shop.id, "stop"}, "not today"},
+		{[]string{"do", shop.id, "reboot"}, "expected suspend or stop or enable"},
+		{[]string{"do", shop.id, "enable", "logger"}, "expected name=value"},
+		{[]string{"do", shop.id, "enable", "logger=a", "logger=b"}, "expected logger once"},
+		{[]string{"do", "", "suspend"}, "with which 2 begin"},
+		{[]string{"do", "zz", "suspend"}, "which none of 2 agents has"},
+		{[]string{"do", shop.id}, "requires at least 2 arg"},
+		{[]string{"list", "-o", "xml"}, "--output: expected table or json"},
+		{[]string{"list", "--timeout", "0s"}, "--timeout: expected more than 0"},
+		{[]string{"watch", "--interval", "1ms"}, "--interval: expected at least 100ms"},
+		{[]string{"list", "--token-file", "/nowhere/token"}, "--token-file"},
+		{[]string{"list", "--tls-ca", "/nowhere/ca"}, "--tls-ca"},
+	} {
+		_, err := run(t, append(c.args, "--endpoint", endpoint)...)
+		assert.ErrorContains(t, err, c.want)
+	}
+	_, err := run(t, "list", "--endpoint", "localhost:8766")
+	assert.ErrorContains(t, err, "--endpoint: expected http://host:port")
+	_, err = run(t, "do", shop.id, "stop", "--endpoint", endpoint)
+	assert.ErrorAs(t, err, new(*api.Problem))
+}
+
+func TestAServerThatIsNoneIsSaid(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "Unauthorized", http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	_, err := run(t, "list", "--endpoint", server.URL)
+	assert.ErrorContains(t, err, "401 Unauthorized")
+	assert.False(t, errors.As(err, new(*api.Problem)))
+}
+
+func TestATokenIsSentAndNotGivenAway(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { assert.Fail(t, "it followed") }))
+	defer other.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, r.Header.Get("Authorization"))
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte("secret\n"), 0o600))
+	_, err := run(t, "list", "--endpoint", server.URL, "--token-file", file)
+	assert.ErrorContains(t, err, "307")
+	t.Setenv(tokenVariable, "other")
+	_, err = run(t, "list", "--endpoint", server.URL)
+	assert.ErrorContains(t, err, "307")
+	assert.Equal(t, []string{"Bearer secret", "Bearer other"}, got)
+}
+
+func TestAgentsAndCommandsAreCompleted(t *testing.T) {
+	shop := agentOf("shop")
+	endpoint := serve(t, shop)
+	complete := func(args ...string) string {
+		return mustRun(t, append([]string{"__complete", "--endpoint", endpoint}, args...)...)
+	}
+	assert.Contains(t, complete("do", ""), shop.id+"\tbytefrog shop 127.0.0.1:1")
+	assert.Contains(t, complete("do", shop.id, ""), "suspend\tStop tracing.")
+	assert.Contains(t, complete("do", shop.id, "enable", ""), "logger=\tIts name.")
+	assert.Contains(t, complete("commands", shop.id[:2]), shop.id)
+	assert.Contains(t, complete("list", "--output", ""), "json")
+	assert.Contains(t, mustRun(t, "completion", "bash"), "agentctl")
+}
+
+func TestWatchPrintsWhatChanges(t *testing.T) {
+	var out bytes.Buffer
+	l := &lines{out: &out, known: map[string]api.Agent{}}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	one, two := api.Agent{ID: "1", State: "tracing"}, api.Agent{ID: "2", State: "tracing"}
+	l.show([]api.Agent{one, two}, nil, at)
+	one.State = "suspended"
+	l.show([]api.Agent{one, two}, nil, at)
+	l.show(nil, errors.New("refused\n"), at)
+	l.show(nil, errors.New("refused\n"), at)
+	l.show([]api.Agent{one}, nil, at)
+	const when = "2026-01-02T03:04:05Z "
+	assert.Equal(t, []string{
+		when + "came 1 - - - - tracing", when + "came 2 - - - - tracing", when + "changed 1 - - - - suspended",
+		when + "cannot be asked refused�", when + "went 2 - - - - tracing", "",
+	}, strings.Split(out.String(), "\n"))
+}
+
+func TestWatchFitsTheScreen(t *testing.T) {
+	var out bytes.Buffer
+	s := &screen{out: &out, size: func() (int, int, error) { return 20, 4, nil }}
+	s.show(make([]api.Agent, 10), nil, time.Now())
+	shown := strings.Split(strings.TrimSuffix(strings.TrimPrefix(out.String(), toCorner), clearBelow), clearLine+"\r\n")
+	require.Len(t, shown, 4)
+	assert.Contains(t, shown[0], "10 agents at ")
+	for _, line := range shown {
+		assert.LessOrEqual(t, len([]rune(line)), 20)
+	}
+}
+
+// buffer is for several goroutines.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func TestWatchGoesOnUntilItIsInterrupted(t *testing.T) {
+	shop := agentOf("shop")
+	endpoint := serve(t, shop)
+	ctx, interrupt := context.WithCancel(t.Context())
+	root := rootCommand()
+	out := &buffer{}
+	root.SetOut(out)
+	root.SetArgs([]string{"watch", "--interval", "100ms", "--endpoint", endpoint})
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "came "+shop.id) }, time.Minute, time.Millisecond)
+	interrupt()
+	assert.NoError(t, <-ended)
+}

@@ -1,0 +1,96 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+)
+
+// connectFlags say where the collector is, and who asks.
+type connectFlags struct {
+	endpoint, tokenFile string
+	timeout             time.Duration
+	ca, cert, key       string
+}
+
+func (f *connectFlags) add(c *cobra.Command) {
+	flags := c.PersistentFlags()
+	flags.SortFlags = false
+	flags.StringVar(&f.endpoint, "endpoint", fromEnvironment(endpointVariable, defaultEndpoint), "address of agent_control (also: "+endpointVariable+")")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait for an answer")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with a bearer token (or "+tokenVariable+", the token)")
+	flags.StringVar(&f.ca, "tls-ca", "", "file with the certificates (PEM) that the collector's is checked against (default: the system's)")
+	flags.StringVar(&f.cert, "tls-cert", "", "file with a certificate (PEM) of your own")
+	flags.StringVar(&f.key, "tls-key", "", "file with the key (PEM) of your certificate")
+	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
+}
+
+// client is what asks.
+func (f *connectFlags) client() (*api.Client, error) {
+	address, err := url.Parse(f.endpoint)
+	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
+		return nil, fmt.Errorf("--endpoint: expected http://host:port or https://host:port, got %q", f.endpoint)
+	}
+	if f.timeout <= 0 {
+		return nil, fmt.Errorf("--timeout: expected more than 0, got %v", f.timeout)
+	}
+	token, err := f.token()
+	if err != nil {
+		return nil, err
+	}
+	secure, err := f.secure()
+	if err != nil {
+		return nil, err
+	}
+	return &api.Client{Endpoint: f.endpoint, Token: token, HTTP: &http.Client{
+		Timeout: f.timeout, Transport: &http.Transport{TLSClientConfig: secure, Proxy: http.ProxyFromEnvironment},
+		// Commands are told to whom they were meant for, and tokens too.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+func (f *connectFlags) token() (string, error) {
+	if f.tokenFile == "" {
+		return os.Getenv(tokenVariable), nil
+	}
+	b, err := os.ReadFile(f.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+func (f *connectFlags) secure() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New("--tls-ca: expected certificates in PEM, got none")
+		}
+	}
+	if f.cert != "" {
+		own, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert: %w", err)
+		}
+		c.Certificates = []tls.Certificate{own}
+	}
+	return c, nil
+}

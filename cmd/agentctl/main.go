@@ -1,0 +1,36 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command agentctl lists the agents of a collector that has the extension agent_control,
+// and has them do what somebody wants.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+)
+
+// Exit codes, beside 0.
+const (
+	exitError = 1
+	// exitProblem: the collector answered, and it was not done.
+	exitProblem = 2
+)
+
+func main() {
+	ctx, end := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer end()
+	if err := rootCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "agentctl:", printable(err.Error()))
+		if errors.As(err, new(*api.Problem)) {
+			os.Exit(exitProblem)
+		}
+		os.Exit(exitError)
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+)
+
+const defaultEndpoint = "http://localhost:8766"
+
+// Environment variables that stand for flags.
+const (
+	endpointVariable = "AGENTCTL_ENDPOINT"
+	tokenVariable    = "AGENTCTL_TOKEN"
+)
+
+// Kinds of output.
+const (
+	outputTable = "table"
+	outputJSON  = "json"
+)
+
+func rootCommand() *cobra.Command {
+	var connect connectFlags
+	root := &cobra.Command{
+		Use:   "agentctl",
+		Short: "See and steer the traced programs of a collector",
+		Long: `agentctl lists the agents of a collector that has the extension agent_control, and
+has them do what you want. The first digits of an agent's ID are enough.
+
+It exits with 0 if what was wanted was done, 2 if the collector says why it was
+not, and 1 for any other error.`,
+		Example: `  agentctl list
+  agentctl watch --service shop
+  agentctl commands 3f2a
+  agentctl do 3f2a suspend
+  agentctl do 77b0 enable logger=com.example.Shop level=FINE`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	connect.add(root)
+	root.AddCommand(listCommand(&connect), watchCommand(&connect), commandsCommand(&connect), doCommand(&connect))
+	return root
+}
+
+// filter says which agents are listed.
+type filter struct{ tracer, service, state string }
+
+func (f *filter) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.tracer, "tracer", "", "only agents of this tracer, such as bytefrog")
+	flags.StringVar(&f.service, "service", "", "only agents of this service")
+	flags.StringVar(&f.state, "state", "", "only agents in this state, such as suspended")
+}
+
+func (f *filter) apply(all []api.Agent) []api.Agent {
+	return slices.DeleteFunc(all, func(a api.Agent) bool {
+		return f.tracer != "" && a.Tracer != f.tracer || f.service != "" && a.Service != f.service || f.state != "" && a.State != f.state
+	})
+}
+
+// addOutput adds the flag that says how something is printed.
+func addOutput(c *cobra.Command, output *string) {
+	c.Flags().StringVarP(output, "output", "o", outputTable, "table or json")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if *output != outputTable && *output != outputJSON {
+			return fmt.Errorf("--output: expected table or json, got %q", *output)
+		}
+		return nil
+	}
+	// It fails where there is no such flag.
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputTable, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// fromEnvironment is the value of a variable, or another where it is not set.
+func fromEnvironment(name, otherwise string) string { return cmp.Or(os.Getenv(name), otherwise) }
+
+// resolve finds the agent whose ID begins with some digits.
+func resolve(all []api.Agent, digits string) (api.Agent, error) {
+	var found []api.Agent
+	for _, a := range all {
+		if a.ID == digits {
+			return a, nil
+		}
+		if strings.HasPrefix(a.ID, digits) {
+			found = append(found, a)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return api.Agent{}, fmt.Errorf("expected the ID of an agent, or how it begins, got %q, which none of %d agents has", digits, len(all))
+	default:
+		return api.Agent{}, fmt.Errorf("expected an ID that one agent has, got %q, with which %d begin", digits, len(found))
+	}
+}

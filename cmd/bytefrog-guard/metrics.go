@@ -1,0 +1,92 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/callbraid/callbraid/internal/bytefrogguard"
+)
+
+// metric is one metric: its value is looked up when it is asked for.
+type metric struct {
+	name, help string
+	kind       prometheus.ValueType
+	value      func(c *bytefrogguard.Counts, s bytefrogguard.State) float64
+}
+
+type (
+	counts = bytefrogguard.Counts
+	state  = bytefrogguard.State
+)
+
+// all metrics, but for those of the process.
+func all() []metric {
+	const gauge, sum = prometheus.GaugeValue, prometheus.CounterValue
+	return []metric{
+		{"agents", "Agents that are there.", gauge, func(_ *counts, s state) float64 { return float64(s.Agents) }},
+		{"agents_connected", "Agents that have a collector.", gauge, func(_ *counts, s state) float64 { return float64(s.Connected) }},
+		{"agents_held", "Agents that are suspended until their collector has taken what waits.", gauge, func(_ *counts, s state) float64 { return float64(s.Stalled) }},
+		{"waiting_bytes", "Bytes that wait for collectors.", gauge, func(_ *counts, s state) float64 { return float64(s.Waiting) }},
+		{"names_bytes", "Bytes of names that are remembered.", gauge, func(_ *counts, s state) float64 { return float64(s.Names) }},
+		{"agents_taken_total", "Agents that said hello and were taken.", sum, func(c *counts, _ state) float64 { return float64(c.Agents.Load()) }},
+		{"agents_turned_away_total", "Agents that were started to run untraced.", sum, func(c *counts, _ state) float64 { return float64(c.TurnedAway.Load()) }},
+		{"connections_refused_total", "Connections that were none of an agent, or not wanted.", sum, func(c *counts, _ state) float64 { return float64(c.Refused.Load()) }},
+		{"received_bytes_total", "Bytes that came on data connections.", sum, func(c *counts, _ state) float64 { return float64(c.Bytes.Load()) }},
+		{"events_passed_total", "Call events and markers that were passed on, or wait for that.", sum, func(c *counts, _ state) float64 { return float64(c.Passed.Load()) }},
+		{"events_dropped_total", "Call events and markers that came while there was no collector, or from before its run.", sum, func(c *counts, _ state) float64 { return float64(c.Dropped.Load()) }},
+		{"lost_bytes_total", "Bytes that waited for a collector that was lost.", sum, func(c *counts, _ state) float64 { return float64(c.LostBytes.Load()) }},
+		{"suspensions_total", "Times that agents were told to suspend.", sum, func(c *counts, _ state) float64 { return float64(c.Suspensions.Load()) }},
+		{"stalls_total", "Times that a collector took nothing, or too little, so that the agent was told to suspend.", sum, func(c *counts, _ state) float64 { return float64(c.Stalls.Load()) }},
+		{"runs_total", "Runs that were begun at collectors.", sum, func(c *counts, _ state) float64 { return float64(c.Runs.Load()) }},
+		{"losses_total", "Runs whose collector was lost.", sum, func(c *counts, _ state) float64 { return float64(c.Losses.Load()) }},
+		{"names_forgotten_total", "Names that had to go because there were too many.", sum, func(c *counts, _ state) float64 { return float64(c.Forgotten.Load()) }},
+		{"bad_data_total", "Times that an agent sent what can't be read.", sum, func(c *counts, _ state) float64 { return float64(c.BadData.Load()) }},
+	}
+}
+
+const namespace = "bytefrog_guard"
+
+// observer tells a registry what a guard has counted.
+type observer struct {
+	guard        *bytefrogguard.Guard
+	metrics      []metric
+	descriptions []*prometheus.Desc
+}
+
+func newObserver(guard *bytefrogguard.Guard) *observer {
+	o := &observer{guard: guard, metrics: all()}
+	for _, m := range o.metrics {
+		o.descriptions = append(o.descriptions, prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help, nil, nil))
+	}
+	return o
+}
+
+// Describe gives what there is.
+func (o *observer) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range o.descriptions {
+		to <- d
+	}
+}
+
+// Collect gives the values.
+func (o *observer) Collect(to chan<- prometheus.Metric) {
+	state := o.guard.State()
+	for i, m := range o.metrics {
+		to <- prometheus.MustNewConstMetric(o.descriptions[i], m.kind, m.value(o.guard.Counts(), state))
+	}
+}
+
+// metricsHandler serves the metrics of a guard, and of the process.
+func metricsHandler(guard *bytefrogguard.Guard) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newObserver(guard), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	return mux
+}

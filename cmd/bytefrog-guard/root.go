@@ -1,0 +1,197 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.opentelemetry.io/collector/config/configtls"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/bytefrogguard"
+	"github.com/callbraid/callbraid/internal/setting"
+)
+
+// settings are what the flags say.
+type settings struct {
+	options         bytefrogguard.Options
+	listen, metrics string
+	shutdownTimeout time.Duration
+	useTLS          bool
+	tls             configtls.ClientConfig
+	verbose         bool
+}
+
+func rootCommand() *cobra.Command {
+	s := &settings{options: bytefrogguard.DefaultOptions(), tls: configtls.NewDefaultClientConfig()}
+	command := &cobra.Command{
+		Use:   "bytefrog-guard",
+		Short: "Let traced programs survive their collector",
+		Long: `bytefrog-guard runs beside programs that the Bytefrog tracer traces: their agents
+connect to it, and it connects to the collector. An agent that loses its collector
+hangs its program for ever; the guard suspends it instead, tries to reach that
+collector or another, and lets the trace go on there as a new run.
+
+It ends in order when it is interrupted or told to terminate: programs run on
+untraced. A second signal ends it at once, at which programs can hang.`,
+		Example: `  bytefrog-guard --collector collector:8765
+  bytefrog-guard --listen localhost:8764 --collector a:8765 --collector b:8765 --tls
+  bytefrog-guard --collector collector:8765 --give-up 10m --metrics localhost:9464`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(c *cobra.Command, _ []string) error { return s.run(c) },
+	}
+	command.CompletionOptions.HiddenDefaultCmd = true
+	s.add(command)
+	return command
+}
+
+func (s *settings) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false
+	o := &s.options
+	flags.StringVar(&s.listen, "listen", "localhost:8764", "address that agents connect to, host:port")
+	flags.StringSliceVar(&o.Collectors, "collector", nil, "address of a collector, host:port; several are tried in turn")
+	flags.DurationVar(&o.GiveUp, "give-up", o.GiveUp, "tell agents that tracing is over when no collector could be reached for so long (0: never)")
+	flags.DurationVar(&o.StartTimeout, "start-timeout", o.StartTimeout, "how long a program waits in front of its main for a collector, before it runs untraced")
+	flags.IntVar(&o.Queue, "queue", o.Queue, "bytes that wait for a data connection before the program feels that the collector is slow")
+	flags.DurationVar(&o.MaxWait, "max-wait", o.MaxWait, "how long the collector may take nothing at all while the program feels that")
+	flags.IntVar(&o.Memory, "memory", o.Memory, "bytes of an agent that may wait for a collector that takes nothing; at a quarter of it tracing is suspended")
+	flags.IntVar(&o.NamesMemory, "names-memory", o.NamesMemory, "bytes of names of an agent that are remembered for the next collector")
+	flags.DurationVar(&o.Silence, "silence", o.Silence, "give a collector up that takes nothing of what waits for so long")
+	flags.DurationVar(&o.Retry.InitialInterval, "retry-initial", o.Retry.InitialInterval, "first pause before collectors are tried again")
+	flags.DurationVar(&o.Retry.MaxInterval, "retry-max", o.Retry.MaxInterval, "longest pause before collectors are tried again")
+	flags.DurationVar(&o.ConnectTimeout, "connect-timeout", o.ConnectTimeout, "how long a collector may take to accept a connection, and to answer on it")
+	flags.DurationVar(&o.HandshakeTimeout, "handshake-timeout", o.HandshakeTimeout, "how long a new connection has to say what it is")
+	flags.IntVar(&o.MaxAgents, "max-agents", o.MaxAgents, "agents at once; others are turned away")
+	flags.IntVar(&o.MaxConnections, "max-connections", o.MaxConnections, "connections of agents at once; others wait")
+	flags.DurationVar(&s.shutdownTimeout, "shutdown-timeout", 15*time.Second, "how long an orderly end may take")
+	flags.StringVar(&s.metrics, "metrics", "", "address, host:port, that serves metrics for Prometheus at /metrics (default: none)")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what agents and collectors are told")
+	flags.BoolVar(&s.useTLS, "tls", false, "connect to collectors with TLS")
+	flags.StringVar(&s.tls.CAFile, "tls-ca", "", "file with the certificates (PEM) that the collector's is checked against (default: the system's)")
+	flags.StringVar(&s.tls.CertFile, "tls-cert", "", "file with the guard's own certificate (PEM)")
+	flags.StringVar(&s.tls.KeyFile, "tls-key", "", "file with the key (PEM) of the guard's own certificate")
+	flags.StringVar(&s.tls.ServerName, "tls-server-name", "", "name that the collector's certificate must have (default: its host)")
+	flags.BoolVar(&s.tls.InsecureSkipVerify, "tls-insecure-skip-verify", false, "take any certificate of the collector: for tests only")
+	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
+}
+
+// check checks the flags, and completes the options.
+func (s *settings) check(ctx context.Context) error {
+	if err := setting.ListenAddress("listen", s.listen, "localhost:8764"); err != nil {
+		return err
+	}
+	if err := setting.Within("shutdown-timeout", s.shutdownTimeout, time.Second, time.Hour); err != nil {
+		return err
+	}
+	if s.metrics != "" {
+		if err := setting.ListenAddress("metrics", s.metrics, "localhost:9464"); err != nil {
+			return err
+		}
+	}
+	t := s.tls
+	if !s.useTLS {
+		if t.CAFile != "" || t.CertFile != "" || t.ServerName != "" || t.InsecureSkipVerify {
+			return errors.New("--tls-…: expected --tls too")
+		}
+		return nil
+	}
+	config, err := t.LoadTLSConfig(ctx)
+	if err != nil {
+		return fmt.Errorf("--tls-…: %w", err)
+	}
+	s.options.TLS = config
+	return nil
+}
+
+func (s *settings) logger() (*zap.Logger, error) {
+	c := zap.NewProductionConfig()
+	c.Encoding, c.DisableStacktrace, c.DisableCaller, c.Sampling = "console", true, true, nil
+	c.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
+	if s.verbose {
+		c.Level.SetLevel(zap.DebugLevel)
+	}
+	return c.Build()
+}
+
+// run is the command.
+func (s *settings) run(c *cobra.Command) error {
+	if err := s.check(c.Context()); err != nil {
+		return err
+	}
+	logger, err := s.logger()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = logger.Sync() }()
+	s.options.Logger = logger
+	guard, err := bytefrogguard.New(s.options)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if s.metrics != "" {
+		server, err := serveMetrics(s.metrics, guard)
+		if err != nil {
+			_ = listener.Close()
+			return fmt.Errorf("--metrics: %w", err)
+		}
+		defer server.Close()
+	}
+	logger.Info("Agents may connect", zap.Stringer("listen", listener.Addr()), zap.Strings("collectors", s.options.Collectors))
+	return s.serve(guard, listener, logger)
+}
+
+// serve serves until the first signal, and then ends in order until the second, or until
+// the time for that is over.
+func (s *settings) serve(guard *bytefrogguard.Guard, listener net.Listener, logger *zap.Logger) error {
+	first, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- guard.Serve(listener) }()
+	var failed error
+	select {
+	case <-first.Done():
+	case failed = <-served:
+	}
+	stop()
+	second, stopSecond := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stopSecond()
+	logger.Info("Ending: agents are left in order, and their programs run on untraced; another signal ends at once")
+	ctx, cancel := context.WithTimeout(second, s.shutdownTimeout)
+	defer cancel()
+	if err := guard.Shutdown(ctx); err != nil {
+		return errors.Join(failed, fmt.Errorf("agents were not left in order: %w", err))
+	}
+	return failed
+}
+
+// metricsTimeout is how long a request for metrics may take to come.
+const metricsTimeout = 10 * time.Second
+
+// serveMetrics serves metrics until it is closed.
+func serveMetrics(address string, guard *bytefrogguard.Guard) (*http.Server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: metricsHandler(guard), ReadHeaderTimeout: metricsTimeout, ReadTimeout: metricsTimeout}
+	go func() { _ = server.Serve(listener) }()
+	return server, nil
+}

@@ -1,0 +1,436 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcontrolextension
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+)
+
+// sumOf is the sum of a metric's points that have all of the values of attributes.
+func sumOf(m metricdata.Metrics, values ...string) (sum int64) {
+	for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
+		has := map[string]bool{}
+		for _, kv := range point.Attributes.ToSlice() {
+			has[kv.Value.AsString()] = true
+		}
+		if !slices.ContainsFunc(values, func(v string) bool { return !has[v] }) {
+			sum += point.Value
+		}
+	}
+	return sum
+}
+
+func TestTheDocumentIsValidAndServed(t *testing.T) {
+	b := newBed(t)
+	assert.NoError(t, b.document.Validate(context.Background()))
+	assert.Equal(t, string(api.Document), b.get("/v1/openapi.yaml"))
+	assert.ElementsMatch(t, []string{"/v1/agents", "/v1/agents/{id}", "/v1/agents/{id}/commands", "/v1/openapi.yaml"}, b.document.Paths.InMatchingOrder())
+	reasons := b.document.Components.Schemas["Problem"].Value.Properties["reason"].Value.Enum
+	assert.Len(t, reasons, len(problems))
+	for reason := range problems {
+		assert.Contains(t, reasons, any(string(reason)))
+	}
+}
+
+func TestTheDocumentIsWhatAnswersAreCheckedBy(t *testing.T) {
+	b := newBed(t)
+	agent := b.document.Components.Schemas["Agent"].Value
+	assert.Error(t, agent.VisitJSON(map[string]any{"id": "x"}, openapi3.MultiErrors()))
+}
+
+func TestAgentsAreShownWhileTheyAreRegistered(t *testing.T) {
+	b := newBed(t)
+	assert.Empty(t, b.list())
+	f := newFake("one")
+	end := b.extension.Register(f)
+	want := api.Agent{
+		ID: f.id, Tracer: "bytefrog", Receiver: "bytefrog/shop", Service: "shop", Address: "127.0.0.1:1234",
+		Process: &api.Process{PID: 42, Name: "java"}, State: "tracing",
+		Since: timeOf(f.snapshot.Since), LastSeen: timeOf(f.snapshot.LastSeen),
+		Commands: []string{"suspend", "stop", "enable"}, Counters: []api.Counter{{Name: "events", Unit: "{event}", Value: 12}},
+	}
+	assert.Equal(t, []api.Agent{want}, b.list())
+	detail := decode[api.AgentDetail](t, b.get("/v1/agents/"+f.id))
+	assert.Equal(t, want, detail.Agent)
+	assert.Len(t, detail.Descriptions, 3)
+	assert.EqualValues(t, 10, *detail.Descriptions[2].Parameters[2].Most)
+	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_agents", "bytefrog"))
+	end()
+	end()
+	assert.Empty(t, b.list())
+	assert.Zero(t, b.counter("otelcol_extension_agent_control_agents", "bytefrog"))
+	response, _ := b.do(b.request(http.MethodGet, "/v1/agents/"+f.id, "", ""))
+	assert.Equal(t, http.StatusNotFound, response.StatusCode)
+}
+
+func TestWhatIsNotKnownOfAnAgentIsLeftOut(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	f.snapshot = agentcontrol.Snapshot{Tracer: "rbkit"}
+	b.extension.Register(f)
+	assert.Equal(t, []api.Agent{{ID: f.id, Tracer: "rbkit", Commands: []string{}, Counters: []api.Counter{}}}, b.list())
+	status, _, p := b.order(f.id, `{"command":"suspend"}`)
+	assert.Equal(t, http.StatusUnprocessableEntity, status)
+	assert.Equal(t, "the agent can be told nothing", p.Detail)
+}
+
+func TestAnAgentDoesWhatItIsOrdered(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	status, a, _ := b.order(f.id, `{"command":"enable","arguments":{"logger":"com.example","limit":5,"all":true}}`)
+	assert.Equal(t, http.StatusOK, status)
+	assert.Equal(t, "enable all=true limit=5 logger=com.example", a.Message)
+	assert.Equal(t, f.id, a.Agent)
+	require.Len(t, f.told(), 1)
+	r := f.told()[0]
+	assert.Equal(t, "done", r.Outcome())
+	assert.Equal(t, "all=true limit=5 logger=com.example", r.Written)
+	assert.Contains(t, r.Order.By, "127.0.0.1:")
+	assert.Equal(t, f.id, r.Agent)
+	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_commands", "bytefrog", "enable", "done"))
+	assert.Equal(t, 1, b.said.FilterMessage("A command for an agent").Len())
+}
+
+func TestOrdersThatCannotBeUnderstoodAreRefused(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
+		assert.Fail(t, "the agent was told")
+		return agentcontrol.Answer{}, nil
+	}
+	for _, c := range []struct {
+		name, body string
+		status     int
+		reason     string
+	}{
+		{"nothing", "", 400, "bad_request"},
+		{"no JSON", "command=suspend", 400, "bad_request"},
+		{"half", `{"command":"suspend"`, 400, "bad_request"},
+		{"more than one", `{"command":"suspend"}{}`, 400, "bad_request"},
+		{"no command", `{"arguments":{}}`, 400, "bad_request"},
+		{"another field", `{"command":"suspend","agent":"x"}`, 400, "bad_request"},
+		{"an argument that is a list", `{"command":"enable","arguments":{"logger":["x"]}}`, 400, "bad_request"},
+		{"too large", `{"command":"` + strings.Repeat("x", 64<<10) + `"}`, 413, "bad_request"},
+		{"an unknown command", `{"command":"reboot"}`, 422, "unknown_command"},
+		{"a missing argument", `{"command":"enable"}`, 422, "bad_argument"},
+		{"an unknown argument", `{"command":"suspend","arguments":{"now":true}}`, 422, "bad_argument"},
+		{"an argument that is too long", `{"command":"enable","arguments":{"logger":"` + strings.Repeat("x", 1025) + `"}}`, 422, "bad_argument"},
+		{"an argument with NUL", `{"command":"enable","arguments":{"logger":"a\u0000b"}}`, 422, "bad_argument"},
+		{"none of the texts", `{"command":"enable","arguments":{"logger":"a","level":"LOUD"}}`, 422, "bad_argument"},
+		{"a number out of bounds", `{"command":"enable","arguments":{"logger":"a","limit":11}}`, 422, "bad_argument"},
+		{"no whole number", `{"command":"enable","arguments":{"logger":"a","limit":1.5}}`, 422, "bad_argument"},
+		{"neither true nor false", `{"command":"enable","arguments":{"logger":"a","all":"perhaps"}}`, 422, "bad_argument"},
+		{"what stops programs", `{"command":"stop"}`, 403, "not_allowed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, reason := b.orderInVain(f.id, c.body)
+			assert.Equal(t, c.status, status)
+			assert.Equal(t, c.reason, reason)
+		})
+	}
+	status, reason := b.orderInVain("0123456789abcdef", `{"command":"suspend"}`)
+	assert.Equal(t, 404, status)
+	assert.Equal(t, "not_found", reason)
+	assert.Len(t, f.told(), 10, "orders for an agent are told, what is none isn't")
+	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_commands", "unknown", "unknown_command"))
+	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_commands", "stop", "not_allowed"))
+}
+
+func TestWhatStopsProgramsIsCarriedOutWhereThatIsAllowed(t *testing.T) {
+	b := newBed(t, disruptive)
+	f := newFake("one")
+	b.extension.Register(f)
+	status, _, _ := b.order(f.id, `{"command":"stop"}`)
+	assert.Equal(t, http.StatusOK, status)
+}
+
+func TestWhatBecomesOfOrdersIsSaid(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	for reason, status := range map[agentcontrol.Reason]int{
+		agentcontrol.NotNow: 409, agentcontrol.Refused: 409, agentcontrol.Lost: 502, agentcontrol.NoAnswer: 504,
+	} {
+		f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
+			return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "it said %q", "<b>no</b>")
+		}
+		got, _, p := b.order(f.id, `{"command":"suspend"}`)
+		assert.Equal(t, status, got)
+		assert.Equal(t, string(reason), p.Reason)
+		assert.Contains(t, p.Detail, "no</b>")
+		assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_commands", "suspend", string(reason)))
+	}
+}
+
+func TestOtherAddressesAndMethodsAreProblems(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct {
+		method, path, contentType string
+		status                    int
+	}{
+		{http.MethodGet, "/v2/agents", "", 404},
+		{http.MethodPost, "/v1/agents", api.TypeJSON, 405},
+		{http.MethodDelete, "/v1/agents/x", "", 405},
+		{http.MethodGet, "/v1/agents/x/commands", "", 405},
+		{http.MethodGet, "/agents/x/commands", "", 405},
+		{http.MethodGet, "/v1/agents?" + strings.Repeat("x", 2000), "", 414},
+	} {
+		response, _ := b.do(b.request(c.method, c.path, c.contentType, ""))
+		assert.Equal(t, c.status, response.StatusCode, c.path)
+		assert.Equal(t, api.TypeProblem, response.Header.Get("Content-Type"))
+	}
+}
+
+// slow is an agent whose orders wait until they are let go, or given up.
+type slow struct {
+	*fake
+	mu          sync.Mutex
+	atOnce, top int
+	begun       chan struct{}
+	release     chan struct{}
+}
+
+func newSlow(b *bed) *slow {
+	s := &slow{fake: newFake("slow"), begun: make(chan struct{}, 100), release: make(chan struct{})}
+	s.do = func(ctx context.Context, _ agentcontrol.Order) (agentcontrol.Answer, error) {
+		s.count(1)
+		defer s.count(-1)
+		s.begun <- struct{}{}
+		select {
+		case <-s.release:
+			return agentcontrol.Answer{Message: "at last"}, nil
+		case <-ctx.Done():
+			return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "no answer: %w", context.Cause(ctx))
+		}
+	}
+	return s
+}
+
+func (s *slow) count(change int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.atOnce += change
+	s.top = max(s.top, s.atOnce)
+}
+
+func TestAnAgentHasOneOrderAtATime(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.CommandTimeout = 25 * time.Second; c.Limits.MaxWaiting = 3 })
+	s := newSlow(b)
+	b.extension.Register(s)
+	e := b.extension.find(s.id)
+	var orders sync.WaitGroup
+	for range 3 {
+		orders.Go(func() {
+			status, _, _ := b.order(s.id, `{"command":"suspend"}`)
+			assert.Equal(t, http.StatusOK, status)
+		})
+	}
+	<-s.begun
+	b.await("all three to wait", func() bool { return e.turns.waiting.Load() == 3 })
+	status, reason := b.orderInVain(s.id, `{"command":"suspend"}`)
+	assert.Equal(t, http.StatusServiceUnavailable, status)
+	assert.Equal(t, "busy", reason)
+	// Others are not held up.
+	other := newFake("other")
+	b.extension.Register(other)
+	status, _, _ = b.order(other.id, `{"command":"suspend"}`)
+	assert.Equal(t, http.StatusOK, status)
+	close(s.release)
+	orders.Wait()
+	assert.Equal(t, 1, s.top)
+	assert.Zero(t, e.turns.waiting.Load())
+}
+
+func TestAnOrderThatTakesTooLongIsGivenUp(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.CommandTimeout = 20 * time.Millisecond })
+	s := newSlow(b)
+	b.extension.Register(s)
+	status, _, p := b.order(s.id, `{"command":"suspend"}`)
+	assert.Equal(t, http.StatusGatewayTimeout, status)
+	assert.Contains(t, p.Detail, "command_timeout (20ms) is over")
+	assert.Equal(t, "no_answer", s.told()[0].Outcome())
+}
+
+func TestAnOrderThatWaitsForOthersIsNotToldWhenItsTimeIsOver(t *testing.T) {
+	turns := newTurns()
+	require.NoError(t, turns.take(context.Background(), 2, nil))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := turns.take(ctx, 2, nil)
+	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err))
+	assert.ErrorContains(t, err, "it was not told")
+	gone := make(chan struct{})
+	close(gone)
+	err = turns.take(context.Background(), 2, gone)
+	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
+	turns.give()
+	require.NoError(t, turns.take(context.Background(), 1, nil))
+}
+
+func TestWhoeverLeavesGivesUpWaiting(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.CommandTimeout = 25 * time.Second })
+	s := newSlow(b)
+	b.extension.Register(s)
+	ctx, leave := context.WithCancel(context.Background())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, err := b.client.Do(b.request(http.MethodPost, "/v1/agents/"+s.id+"/commands", api.TypeJSON, `{"command":"suspend"}`).WithContext(ctx))
+		assert.Error(t, err)
+	}()
+	<-s.begun
+	leave()
+	<-gone
+	b.await("the record of it", func() bool { return len(s.told()) == 1 })
+	assert.Equal(t, "no_answer", s.told()[0].Outcome())
+}
+
+func TestAShutdownEndsWhatRuns(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.CommandTimeout = 25 * time.Second })
+	s := newSlow(b)
+	end := b.extension.Register(s)
+	answered := make(chan string)
+	go func() {
+		_, _, p := b.order(s.id, `{"command":"suspend"}`)
+		answered <- p.Reason + ": " + p.Detail
+	}()
+	<-s.begun
+	b.shutdown()
+	assert.Equal(t, "no_answer: no answer: the collector is shut down", <-answered)
+	// Receivers may end later, and begin.
+	b.extension.Register(newFake("late"))()
+	end()
+	b.shutdown()
+}
+
+func TestTwoAgentsWithOneIDAreAMistake(t *testing.T) {
+	b := newBed(t)
+	first, second := newFake("one"), newFake("one")
+	second.snapshot.Service = "other"
+	b.extension.Register(first)
+	end := b.extension.Register(second)
+	require.Len(t, b.list(), 1)
+	assert.Equal(t, "shop", b.list()[0].Service)
+	end()
+	assert.Len(t, b.list(), 1, "the first is still there")
+	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_agents_not_shown", notShownDuplicate))
+	assert.Equal(t, 1, b.said.FilterMessage("An agent is not shown").Len())
+}
+
+func TestThereAreOnlySoManyAgents(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxAgents = 2 })
+	var ends []func()
+	for i := range 4 {
+		ends = append(ends, b.extension.Register(newFake(fmt.Sprint(i))))
+	}
+	assert.Len(t, b.list(), 2)
+	assert.EqualValues(t, 2, b.counter("otelcol_extension_agent_control_agents_not_shown", notShownMaxAgents))
+	for _, end := range ends {
+		end()
+	}
+	b.extension.Register(newFake("more"))
+	assert.Len(t, b.list(), 1)
+}
+
+func TestAThousandAgentsAreListedWhileTheyComeAndGoAndAreTold(t *testing.T) {
+	b := newBed(t)
+	var work sync.WaitGroup
+	for i := range 1000 {
+		f := newFake(fmt.Sprint(i))
+		f.snapshot.Address = fmt.Sprintf("127.0.0.1:%d", i)
+		end := b.extension.Register(f)
+		if i%10 == 0 {
+			work.Go(func() {
+				end()
+				b.extension.Register(f)
+			})
+		}
+		if i%20 == 1 {
+			work.Go(func() {
+				status, _, _ := b.order(f.id, `{"command":"suspend"}`)
+				assert.Contains(t, []int{http.StatusOK, http.StatusServiceUnavailable}, status)
+			})
+		}
+	}
+	for range 5 {
+		work.Go(func() { b.list() })
+	}
+	work.Wait()
+	all := b.list()
+	assert.Len(t, all, 1000)
+	assert.True(t, slices.IsSortedFunc(all, func(x, y api.Agent) int { return strings.Compare(x.Address, y.Address) }))
+	assert.Contains(t, b.get("/"), "1 to 200 of 1000")
+	assert.Contains(t, b.get("/?page=5"), "801 to 1000 of 1000")
+}
+
+func TestAClientThatNeverReadsHoldsNoAgentUp(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxRequests = 1 })
+	for i := range 3000 {
+		f := newFake(fmt.Sprint(i))
+		f.snapshot.Service, f.snapshot.State = strings.Repeat("x", maxText), strings.Repeat("y", maxText)
+		b.extension.Register(f)
+	}
+	conn, err := net.Dial("tcp", b.extension.address.String())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.(*net.TCPConn).SetReadBuffer(4096))
+	_, err = fmt.Fprintf(conn, "GET /v1/agents HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	require.NoError(t, err)
+	// The only place for requests is taken, until write_timeout is over or it is gone.
+	look := func(want int) func() bool {
+		return func() bool {
+			response, _ := b.do(b.request(http.MethodGet, "/v1/agents/"+newFake("0").id, "", ""))
+			return response.StatusCode == want
+		}
+	}
+	b.await("requests to be turned away", look(http.StatusServiceUnavailable))
+	assert.NotZero(t, b.counter("otelcol_extension_agent_control_requests_busy"))
+	// Agents and commands are none of its business.
+	b.extension.Register(newFake("more"))()
+	status, _, _ := b.order(newFake("0").id, `{"command":"suspend"}`)
+	assert.Equal(t, http.StatusOK, status)
+	require.NoError(t, conn.Close())
+	b.await("room for another request", look(http.StatusOK))
+	assert.Equal(t, b.extension.config.WriteTimeout, b.extension.server.WriteTimeout)
+}
+
+func TestAnEndpointInUseIsAnError(t *testing.T) {
+	b := newBed(t)
+	other := unstartedBed(t, func(c *Config) { c.NetAddr.Endpoint = b.extension.address.String() })
+	err := other.extension.Start(context.Background(), componenttest.NewNopHost())
+	assert.ErrorContains(t, err, "serve agent_control on endpoint "+b.extension.address.String())
+	other.shutdown()
+}
+
+func TestAnswersHaveSoManyItems(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxItems = 2 })
+	f := newFake("one")
+	b.extension.Register(f)
+	f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
+		return agentcontrol.Answer{Items: []string{"a", strings.Repeat("b", 2*maxText), "c"}, Details: []agentcontrol.Detail{{Name: "n", Value: "\xff"}}}, nil
+	}
+	_, a, _ := b.order(f.id, `{"command":"suspend"}`)
+	assert.Equal(t, []string{"a", strings.Repeat("b", maxText)}, a.Items)
+	assert.Equal(t, 1, a.MoreItems)
+	assert.Equal(t, []api.Detail{{Name: "n", Value: ""}}, a.Details)
+}

@@ -1,0 +1,67 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcontrolextension
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+)
+
+func loadConfig(t *testing.T, name string) (*Config, error) {
+	t.Helper()
+	conf, err := confmaptest.LoadConf(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	config := createDefaultConfig().(*Config)
+	require.NoError(t, conf.Unmarshal(config))
+	return config, confmap.Validate(config)
+}
+
+func TestTheDefaultsAreSafe(t *testing.T) {
+	config := createDefaultConfig().(*Config)
+	require.NoError(t, confmap.Validate(config))
+	assert.Equal(t, "localhost:8766", config.NetAddr.Endpoint)
+	assert.False(t, config.AllowDisruptive)
+}
+
+func TestAllSettingsAreRead(t *testing.T) {
+	config, err := loadConfig(t, "all.yaml")
+	require.NoError(t, err)
+	want := createDefaultConfig().(*Config)
+	want.NetAddr.Endpoint = "0.0.0.0:9000"
+	want.AllowedHosts = []string{"collector.example"}
+	want.AllowDisruptive = true
+	want.CommandTimeout = 5 * time.Second
+	want.WriteTimeout = 20 * time.Second
+	want.Limits = LimitsConfig{MaxAgents: 1, MaxRequests: 2, MaxWaiting: 3, MaxRequestBytes: 4096, MaxItems: 5}
+	assert.Equal(t, want, config)
+}
+
+func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
+	_, err := loadConfig(t, "wrong.yaml")
+	require.Error(t, err)
+	for _, want := range []string{
+		"endpoint is \"nowhere\": set it to host:port",
+		"command_timeout is 1h0m0s: set it to",
+		"write_timeout is 30s: set it to at least 1h0m1s",
+		"limits.max_agents is 0", "limits.max_requests is 0", "limits.max_waiting is 0",
+		"limits.max_request_bytes is 0", "limits.max_items is 0",
+		"allowed_hosts has \"http://x\"",
+	} {
+		assert.ErrorContains(t, err, want)
+	}
+	assert.Equal(t, 9, len(strings.Split(err.Error(), "\n")), err.Error())
+}
+
+func TestAnEndpointForAllIsWarnedOf(t *testing.T) {
+	const warning = "The endpoint can be reached from other machines, and nobody is asked who they are: set auth, or tls with a client_ca_file, or listen on localhost"
+	assert.Equal(t, 1, newBed(t, func(c *Config) { c.NetAddr.Endpoint = ":0" }).said.FilterMessage(warning).Len())
+	assert.Zero(t, newBed(t).said.FilterMessage(warning).Len())
+}

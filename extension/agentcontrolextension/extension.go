@@ -1,0 +1,109 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcontrolextension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/extension"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+)
+
+// stopTimeout is how long requests that are served have when the extension is shut down.
+const stopTimeout = 5 * time.Second
+
+// agentControl is the extension.
+type agentControl struct {
+	config    *Config
+	settings  component.TelemetrySettings
+	logger    *zap.Logger
+	telemetry *telemetry
+	*directory
+
+	server  *http.Server
+	address net.Addr
+	// end ends requests that wait for agents.
+	end    context.CancelFunc
+	served sync.WaitGroup
+}
+
+var (
+	_ extension.Extension    = (*agentControl)(nil)
+	_ agentcontrol.Directory = (*agentControl)(nil)
+)
+
+func newAgentControl(settings extension.Settings, config *Config) (*agentControl, error) {
+	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	return &agentControl{
+		config: config, settings: settings.TelemetrySettings, logger: settings.Logger, telemetry: telemetry,
+		directory: newDirectory(config, telemetry, settings.Logger),
+	}, nil
+}
+
+// Start serves the API and the page.
+func (x *agentControl) Start(ctx context.Context, host component.Host) error {
+	listener, err := x.config.ToListener(ctx)
+	if err != nil {
+		return fmt.Errorf("serve agent_control on endpoint %s: %w", x.config.NetAddr.Endpoint, err)
+	}
+	server, err := x.config.ToServer(ctx, host.GetExtensions(), x.settings, newSite(x, listener.Addr()))
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	requests, end := context.WithCancelCause(context.Background())
+	server.BaseContext = func(net.Listener) context.Context { return requests }
+	x.server, x.address = server, listener.Addr()
+	x.end = func() { end(errShutdown) }
+	x.warnIfOpen(listener.Addr())
+	x.logger.Info("Agents are shown and steered", zap.Stringer("endpoint", x.address), zap.Bool("allow_disruptive", x.config.AllowDisruptive))
+	x.served.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(err))
+		}
+	})
+	return nil
+}
+
+var errShutdown = errors.New("the collector is shut down")
+
+// warnIfOpen warns where everyone on the network can steer agents.
+func (x *agentControl) warnIfOpen(address net.Addr) {
+	tcp, ok := address.(*net.TCPAddr)
+	asks := x.config.Auth.HasValue() || x.config.TLS.HasValue() && x.config.TLS.Get().ClientCAFile != ""
+	if ok && !tcp.IP.IsLoopback() && !asks {
+		x.logger.Warn("The endpoint can be reached from other machines, and nobody is asked who they are: set auth, or tls with a client_ca_file, or listen on localhost",
+			zap.Stringer("address", address))
+	}
+}
+
+// Shutdown ends what is served. Agents that are registered afterwards are not shown.
+func (x *agentControl) Shutdown(ctx context.Context) error {
+	defer x.telemetry.shutdown()
+	x.directory.close()
+	if x.server == nil {
+		return nil // it was not started
+	}
+	x.end()
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	err := x.server.Shutdown(ctx)
+	if err != nil { // somebody takes too long to read
+		err = x.server.Close()
+	}
+	x.served.Wait()
+	return err
+}

@@ -1,0 +1,81 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcontrolextension
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+)
+
+// wish is what somebody wants of an agent, as it was written.
+type wish struct {
+	command   string
+	arguments map[string]string
+	by        string
+}
+
+// maxWritten is how much of a wish that may be no command is told to others, in bytes.
+const maxWritten = 1024
+
+// written is the arguments for a person.
+func (w *wish) written() string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(w.arguments)) {
+		if w.arguments[name] != "" {
+			words = append(words, name+"="+w.arguments[name])
+		}
+	}
+	return clip(strings.Join(words, " "), maxWritten)
+}
+
+// carryOut has an agent do what somebody wants. Whatever comes of it is counted, logged,
+// and told to the agent's receiver. The error is an *agentcontrol.Error.
+func (x *agentControl) carryOut(ctx context.Context, e *entry, w wish) (agentcontrol.Answer, time.Duration, error) {
+	begun := time.Now()
+	ctx, end := context.WithTimeoutCause(ctx, x.config.CommandTimeout,
+		agentcontrol.Errorf(agentcontrol.NoAnswer, "command_timeout (%v) is over", x.config.CommandTimeout))
+	defer end()
+	name := commandUnknown
+	command, err := agentcontrol.Find(e.agent.Snapshot().Commands, w.command)
+	var answer agentcontrol.Answer
+	if err == nil {
+		name = command.Name
+		answer, err = x.allowed(ctx, e, command, w)
+	}
+	took := time.Since(begun)
+	record := agentcontrol.Record{
+		Agent: e.agent.ID(), Order: agentcontrol.Order{Command: clip(w.command, maxWritten), By: w.by},
+		Written: w.written(), Err: err, Message: answer.Message, Took: took,
+	}
+	x.telemetry.command(e.tracer, name, record.Outcome())
+	x.logger.Info("A command for an agent", zap.String("command", record.Order.Command), zap.String("arguments", record.Written),
+		zap.String("agent", record.Agent), zap.String("by", w.by), zap.String("result", record.Outcome()), zap.Duration("took", took), zap.Error(err))
+	e.agent.Told(record)
+	return answer, took, err
+}
+
+// allowed has an agent do what it has a command for, if that is allowed and well written,
+// and if it is its turn.
+func (x *agentControl) allowed(ctx context.Context, e *entry, command *agentcontrol.Command, w wish) (agentcontrol.Answer, error) {
+	if command.Disruptive && !x.config.AllowDisruptive {
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NotAllowed,
+			"%s stops or pauses the traced program, or may: it is carried out where allow_disruptive of the extension agent_control is true", command.Name)
+	}
+	arguments, err := command.Parse(w.arguments)
+	if err != nil {
+		return agentcontrol.Answer{}, err
+	}
+	if err := e.turns.take(ctx, x.config.Limits.MaxWaiting, e.gone); err != nil {
+		return agentcontrol.Answer{}, err
+	}
+	defer e.turns.give()
+	return e.agent.Do(ctx, agentcontrol.Order{Command: command.Name, Arguments: arguments, By: w.by})
+}

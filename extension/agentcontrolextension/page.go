@@ -1,0 +1,188 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcontrolextension
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+	"github.com/callbraid/callbraid/internal/figures"
+)
+
+//go:embed pages
+var files embed.FS
+
+// pages are by their file names.
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"count": func(n int64) string { return figures.Count(uint64(max(n, 0))) },
+	"time":  shownTime,
+	"ago":   shownAgo,
+}).ParseFS(files, "pages/*.html"))
+
+func shownTime(t *time.Time) string {
+	if t == nil {
+		return "–"
+	}
+	return t.Local().Format("2006-01-02 15:04:05 MST")
+}
+
+func shownAgo(t *time.Time) string {
+	if t == nil {
+		return "–"
+	}
+	return time.Since(*t).Round(time.Second).String() + " ago"
+}
+
+// agentsOnPage is how many agents a page has.
+const agentsOnPage = 200
+
+// overview is the page of all agents.
+type overview struct {
+	Title, Root string
+	Agents      []pageAgent
+	// First is the number of the first on the page, of All; Before and After are the
+	// numbers of other pages, 0: there is none.
+	First, Last, All, Before, After int
+}
+
+// pageAgent is an agent on a page.
+type pageAgent struct {
+	api.AgentDetail
+	// Buttons are the commands that need no argument and are allowed.
+	Buttons []string
+}
+
+// agentsPage lists the agents.
+func (s *site) agentsPage(w http.ResponseWriter, r *http.Request) {
+	all := s.list()
+	number := 1
+	if text := r.URL.Query().Get("page"); text != "" {
+		var err error
+		if number, err = strconv.Atoi(text); err != nil || number < 1 || number > len(all)/agentsOnPage+1 {
+			s.failedPage(w, "", problemOf(notFound, 0, fmt.Sprintf("there is no page %.20q of agents", text)))
+			return
+		}
+	}
+	from := (number - 1) * agentsOnPage
+	to := min(from+agentsOnPage, len(all))
+	o := overview{Title: "Agents", First: from + 1, Last: to, All: len(all), Before: number - 1}
+	if to < len(all) {
+		o.After = number + 1
+	}
+	for i := from; i < to; i++ {
+		o.Agents = append(o.Agents, s.onPage(&all[i]))
+	}
+	s.render(w, http.StatusOK, "agents.html", o)
+}
+
+func (s *site) onPage(now *shown) pageAgent {
+	a := pageAgent{AgentDetail: detailOf(now)}
+	for _, c := range a.Descriptions {
+		needs := false
+		for _, p := range c.Parameters {
+			needs = needs || p.Required
+		}
+		if !needs && (!c.Disruptive || s.config.AllowDisruptive) {
+			a.Buttons = append(a.Buttons, c.Name)
+		}
+	}
+	return a
+}
+
+// agentPage shows an agent, with a form for each of its commands.
+func (s *site) agentPage(w http.ResponseWriter, r *http.Request) {
+	e, missing := s.named(r)
+	if e == nil {
+		s.failedPage(w, "../", missing)
+		return
+	}
+	now := e.show()
+	s.render(w, http.StatusOK, "agent.html", struct {
+		Title, Root     string
+		Agent           pageAgent
+		AllowDisruptive bool
+	}{"Agent " + now.ID, "../", s.onPage(&now), s.config.AllowDisruptive})
+}
+
+// orderByForm has an agent do what a form says, and shows what came of it.
+func (s *site) orderByForm(w http.ResponseWriter, r *http.Request) {
+	const root = "../../"
+	e, missing := s.named(r)
+	if e == nil {
+		s.failedPage(w, root, missing)
+		return
+	}
+	wanted, status, err := readForm(r)
+	if err != nil {
+		s.failedPage(w, root, problemOf(badRequest, status, err.Error()))
+		return
+	}
+	said, took, err := s.carryOut(r.Context(), e, wanted)
+	if err != nil {
+		s.failedPage(w, root, problemOf(agentcontrol.ReasonOf(err), 0, err.Error()))
+		return
+	}
+	s.render(w, http.StatusOK, "answer.html", struct {
+		Title, Root string
+		Answer      api.Answer
+	}{"Done: " + wanted.command, root, answerOf(e, wanted.command, said, took, s.config.Limits.MaxItems)})
+}
+
+// argumentPrefix is what fields of forms begin with that are arguments.
+const argumentPrefix = "argument."
+
+// readForm reads what somebody wants, of a form.
+func readForm(r *http.Request) (w wish, status int, err error) {
+	const formType = "application/x-www-form-urlencoded"
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != formType {
+		return wish{}, http.StatusUnsupportedMediaType, fmt.Errorf("expected the content type %s, got %.100q", formType, r.Header.Get("Content-Type"))
+	}
+	if err := r.ParseForm(); err != nil {
+		return wish{}, statusOf(err), err
+	}
+	w = wish{command: r.PostForm.Get("command"), arguments: map[string]string{}, by: whoAsks(r)}
+	for name, values := range r.PostForm {
+		if argument, ok := strings.CutPrefix(name, argumentPrefix); ok {
+			w.arguments[argument] = values[0]
+		}
+	}
+	return w, 0, nil
+}
+
+// failedPage shows a problem.
+func (s *site) failedPage(w http.ResponseWriter, root string, p api.Problem) {
+	s.render(w, p.Status, "problem.html", struct {
+		Title, Root string
+		Problem     api.Problem
+	}{p.Title, root, p})
+}
+
+// render answers with a page.
+func (s *site) render(w http.ResponseWriter, status int, page string, data any) {
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, page, data); err != nil {
+		s.logger.Error("A page could not be made", zap.Error(err))
+		http.Error(w, "the page could not be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // whoever asked is gone, or too slow
+}
+
+func serveStyle(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	http.ServeFileFS(w, r, files, "pages/style.css")
+}

@@ -1,0 +1,213 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcontrolextension
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+)
+
+const formType = "application/x-www-form-urlencoded"
+
+// elements are all of a name in a page.
+func elements(t *testing.T, page, name string) (found []*html.Node) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	require.NoError(t, err)
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode && n.Data == name {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+func attributeOf(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// submit sends a form as a browser does that shows the server's own page.
+func (b *bed) submit(path string, form url.Values) (int, string) {
+	b.t.Helper()
+	r := b.request(http.MethodPost, path, formType, form.Encode())
+	r.Header.Set("Origin", "http://"+r.Host)
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	r.Header.Set("Sec-Fetch-Mode", "navigate")
+	response, body := b.do(r)
+	return response.StatusCode, string(body)
+}
+
+func TestThePageListsAgentsWithButtons(t *testing.T) {
+	b := newBed(t)
+	assert.Contains(t, b.get("/"), "No agent is there now")
+	f := newFake("one")
+	b.extension.Register(f)
+	page := b.get("/")
+	for _, want := range []string{f.id, "shop", "127.0.0.1:1234", "42 java", "tracing"} {
+		assert.Contains(t, page, want)
+	}
+	require.Len(t, elements(t, page, "form"), 1)
+	form := elements(t, page, "form")[0]
+	assert.Equal(t, "post", attributeOf(form, "method"))
+	buttons := elements(t, page, "button")
+	require.Len(t, buttons, 1, "one that needs no argument and stops nothing")
+	assert.Equal(t, "suspend", attributeOf(buttons[0], "value"))
+	status, body := b.submit("/"+attributeOf(form, "action"), url.Values{"command": {"suspend"}})
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, body, "Done: suspend")
+	assert.Equal(t, "done", f.told()[0].Outcome())
+	assert.Contains(t, b.get("/style.css"), "font")
+}
+
+func TestThePageOfAnAgentHasAFormForEachCommand(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	page := b.get("/agents/" + f.id)
+	assert.Len(t, elements(t, page, "form"), 3)
+	for _, button := range elements(t, page, "button") {
+		_, off := map[string]bool{"stop": true}[attributeOf(button, "value")]
+		has := false
+		for _, a := range button.Attr {
+			has = has || a.Key == "disabled"
+		}
+		assert.Equal(t, off, has, attributeOf(button, "value"))
+	}
+	status, body := b.submit("/agents/"+f.id+"/commands", url.Values{
+		"command": {"enable"}, "argument.logger": {"com.example"}, "argument.level": {""}, "argument.limit": {"3"},
+	})
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, body, "enable limit=3 logger=com.example")
+	status, body = b.submit("/agents/"+f.id+"/commands", url.Values{"command": {"stop"}})
+	assert.Equal(t, http.StatusForbidden, status)
+	assert.Contains(t, body, "allow_disruptive")
+	status, body = b.submit("/agents/0123/commands", url.Values{"command": {"suspend"}})
+	assert.Equal(t, http.StatusNotFound, status)
+	assert.Contains(t, body, "no agent has the ID")
+}
+
+func TestNamesAreTextWhateverStandsInThem(t *testing.T) {
+	const evil = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
+	b := newBed(t, disruptive)
+	f := newFake("one")
+	f.snapshot.Service, f.snapshot.Address, f.snapshot.State, f.snapshot.Receiver = evil, evil, evil, evil
+	f.snapshot.Process.Name = evil
+	f.snapshot.Counters = []agentcontrol.Counter{{Name: evil, Value: -1}}
+	f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
+		return agentcontrol.Answer{Message: evil, Details: []agentcontrol.Detail{{Name: evil, Value: evil}}, Items: []string{evil}}, nil
+	}
+	b.extension.Register(f)
+	_, done := b.submit("/agents/"+f.id+"/commands", url.Values{"command": {"suspend"}})
+	_, wrong := b.submit("/agents/"+f.id+"/commands", url.Values{"command": {evil}})
+	for _, page := range []string{b.get("/"), b.get("/agents/" + f.id), done, wrong} {
+		assert.Contains(t, page, "alert(1)", "the text is shown")
+		for _, name := range []string{"script", "img", "iframe", "object"} {
+			assert.Empty(t, elements(t, page, name), page)
+		}
+	}
+	assert.Equal(t, evil, b.list()[0].Service, "JSON says it as it is")
+}
+
+func TestPagesLeadNowhereElseAndNeedNoScript(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	for _, path := range []string{"/", "/agents/" + f.id} {
+		page := b.get(path)
+		assert.Empty(t, elements(t, page, "script"))
+		for _, name := range []string{"a", "link", "form", "img"} {
+			for _, n := range elements(t, page, name) {
+				to := attributeOf(n, "href") + attributeOf(n, "src") + attributeOf(n, "action")
+				assert.False(t, strings.Contains(to, "//"), to)
+			}
+		}
+	}
+}
+
+func TestRequestsOfOtherSitesDoNothing(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
+		assert.Fail(t, "the agent was told")
+		return agentcontrol.Answer{}, nil
+	}
+	form := url.Values{"command": {"suspend"}}.Encode()
+	const order = `{"command":"suspend"}`
+	for _, c := range []struct {
+		name, method, path, contentType, body string
+		headers                               map[string]string
+		host                                  string
+		status                                int
+	}{
+		{name: "a form of another site", method: "POST", path: "/agents/", contentType: formType, body: form,
+			headers: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Origin": "https://evil.example"}, status: 403},
+		{name: "a form of another port", method: "POST", path: "/agents/", contentType: formType, body: form,
+			headers: map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:1"}, status: 403},
+		{name: "a form of an old browser", method: "POST", path: "/agents/", contentType: formType, body: form,
+			headers: map[string]string{"Origin": "https://evil.example"}, status: 403},
+		{name: "a form of nowhere", method: "POST", path: "/agents/", contentType: formType, body: form,
+			headers: map[string]string{"Origin": "null"}, status: 403},
+		{name: "JSON of another site", method: "POST", path: "/v1/agents/", contentType: api.TypeJSON, body: order,
+			headers: map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, status: 403},
+		{name: "JSON that is said to be text", method: "POST", path: "/v1/agents/", contentType: "text/plain", body: order, status: 415},
+		{name: "a form to the API", method: "POST", path: "/v1/agents/", contentType: formType, body: form, status: 415},
+		{name: "JSON to the page", method: "POST", path: "/agents/", contentType: api.TypeJSON, body: order, status: 415},
+		{name: "a name that leads here", method: "POST", path: "/v1/agents/", contentType: api.TypeJSON, body: order, host: "evil.example", status: 403},
+		{name: "a link", method: "GET", path: "/v1/agents/", status: 405},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := b.request(c.method, c.path+f.id+"/commands", c.contentType, c.body)
+			for name, value := range c.headers {
+				r.Header.Set(name, value)
+			}
+			r.Host = c.host
+			response, body := b.do(r)
+			assert.Equal(t, c.status, response.StatusCode, "%s", body)
+		})
+	}
+	assert.Empty(t, f.told())
+}
+
+func TestPagesOfOtherSitesCannotReadAgents(t *testing.T) {
+	b := newBed(t)
+	for path, status := range map[string]int{"/v1/agents": 403, "/": 403} {
+		r := b.request(http.MethodGet, path, "", "")
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		r.Header.Set("Sec-Fetch-Mode", "no-cors")
+		response, _ := b.do(r)
+		assert.Equal(t, status, response.StatusCode)
+		r = b.request(http.MethodGet, path, "", "")
+		r.Host = "evil.example"
+		response, _ = b.do(r)
+		assert.Equal(t, status, response.StatusCode)
+	}
+	r := b.request(http.MethodGet, "/", "", "")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	r.Header.Set("Sec-Fetch-Mode", "navigate")
+	response, _ := b.do(r)
+	assert.Equal(t, http.StatusOK, response.StatusCode, "whoever follows a link wants to see it")
+	for name, value := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin", "Cache-Control": "no-store",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+	} {
+		assert.Equal(t, value, response.Header.Get(name), name)
+	}
+	assert.Contains(t, response.Header.Get("Content-Security-Policy"), "default-src 'none'")
+}

@@ -1,0 +1,141 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcontrolextension
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/configauth"
+	"go.opentelemetry.io/collector/config/confighttp"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/config/configtls"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+)
+
+// bearer is an authenticator that knows one token, which is alice's.
+type bearer struct{}
+
+func (bearer) Start(context.Context, component.Host) error { return nil }
+func (bearer) Shutdown(context.Context) error              { return nil }
+func (bearer) Authenticate(ctx context.Context, headers map[string][]string) (context.Context, error) {
+	if got := headers["Authorization"]; len(got) != 1 || got[0] != "Bearer secret" {
+		return ctx, errors.New("expected a token")
+	}
+	info := client.FromContext(ctx)
+	info.Auth = subject{}
+	return client.NewContext(ctx, info), nil
+}
+
+type subject struct{}
+
+func (subject) GetAttribute(name string) any {
+	if name == "subject" {
+		return "alice"
+	}
+	return nil
+}
+func (subject) GetAttributeNames() []string { return []string{"subject"} }
+
+var bearerID = component.MustNewID("bearer")
+
+func (bearer) GetExtensions() map[component.ID]component.Component {
+	return map[component.ID]component.Component{bearerID: bearer{}}
+}
+
+func TestAnAuthenticatorGuardsEverythingAndItIsSaidWhoAsked(t *testing.T) {
+	b := unstartedBed(t, func(c *Config) {
+		c.Auth = configoptional.Some(confighttp.AuthConfig{Config: configauth.Config{AuthenticatorID: bearerID}})
+	})
+	require.NoError(t, b.extension.Start(t.Context(), bearer{}))
+	t.Cleanup(b.shutdown)
+	f := newFake("one")
+	b.extension.Register(f)
+	order := func() *http.Request {
+		return b.request(http.MethodPost, "/v1/agents/"+f.id+"/commands", api.TypeJSON, `{"command":"suspend"}`)
+	}
+	for _, r := range []*http.Request{
+		order(), b.request(http.MethodGet, "/", "", ""), b.request(http.MethodGet, "/v1/agents", "", ""), b.request(http.MethodGet, "/v1/openapi.yaml", "", ""),
+		b.request(http.MethodGet, "/style.css", "", ""), b.request(http.MethodGet, "/agents/"+f.id, "", ""),
+		b.request(http.MethodPost, "/agents/"+f.id+"/commands", formType, "command=suspend"),
+	} {
+		response, err := b.client.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, http.StatusUnauthorized, response.StatusCode, r.URL.Path)
+	}
+	assert.Empty(t, f.told())
+	r := order()
+	r.Header.Set("Authorization", "Bearer secret")
+	response, _ := b.do(r)
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	assert.True(t, strings.HasPrefix(f.told()[0].Order.By, "alice at 127.0.0.1:"), f.told()[0].Order.By)
+}
+
+// certificate is one of its own for localhost, in files of dir.
+func certificate(t *testing.T, dir string) (file, key string, pool *x509.CertPool, pair tls.Certificate) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "alice"}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	require.NoError(t, err)
+	secret, err := x509.MarshalECPrivateKey(private)
+	require.NoError(t, err)
+	certificatePEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})
+	file, key = filepath.Join(dir, "own.crt"), filepath.Join(dir, "own.key")
+	require.NoError(t, os.WriteFile(file, certificatePEM, 0o600))
+	require.NoError(t, os.WriteFile(key, keyPEM, 0o600))
+	pool = x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(certificatePEM))
+	pair, err = tls.X509KeyPair(certificatePEM, keyPEM)
+	require.NoError(t, err)
+	return file, key, pool, pair
+}
+
+func TestClientsCanHaveToShowACertificateWhichSaysWhoAsked(t *testing.T) {
+	file, key, pool, pair := certificate(t, t.TempDir())
+	b := newBed(t, func(c *Config) {
+		c.TLS = configoptional.Some(configtls.ServerConfig{Config: configtls.Config{CertFile: file, KeyFile: key}, ClientCAFile: file})
+	})
+	f := newFake("one")
+	b.extension.Register(f)
+	ask := func(own ...tls.Certificate) error {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: own}}
+		defer transport.CloseIdleConnections()
+		asker := &api.Client{Endpoint: "https://" + b.extension.address.String(), HTTP: &http.Client{Transport: transport, Timeout: patience}}
+		_, err := asker.Order(t.Context(), f.id, api.Order{Command: "suspend"})
+		return err
+	}
+	assert.Error(t, ask())
+	assert.Empty(t, f.told())
+	require.NoError(t, ask(pair))
+	assert.True(t, strings.HasPrefix(f.told()[0].Order.By, "CN=alice at 127.0.0.1:"), f.told()[0].Order.By)
+}

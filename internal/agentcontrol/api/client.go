@@ -1,0 +1,99 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Client asks a server of the API.
+type Client struct {
+	// Endpoint is the address of the server, such as http://localhost:8766. What stands
+	// before all paths may follow it.
+	Endpoint string
+	// HTTP sends requests.
+	HTTP *http.Client
+	// Token, if it is not empty, is sent as a bearer token.
+	Token string
+}
+
+// maxAnswer bounds what a server may answer, in bytes.
+const maxAnswer = 1 << 30
+
+// Error makes a problem an error.
+func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
+
+// Agents asks for all agents.
+func (c *Client) Agents(ctx context.Context) (list AgentList, err error) {
+	return list, c.ask(ctx, http.MethodGet, "/v1/agents", nil, &list)
+}
+
+// Agent asks for an agent.
+func (c *Client) Agent(ctx context.Context, id string) (agent AgentDetail, err error) {
+	return agent, c.ask(ctx, http.MethodGet, "/v1/agents/"+url.PathEscape(id), nil, &agent)
+}
+
+// Order has an agent do something, and waits until it has answered. The error is a *Problem
+// where the server says what is wrong.
+func (c *Client) Order(ctx context.Context, id string, order Order) (answer Answer, err error) {
+	return answer, c.ask(ctx, http.MethodPost, "/v1/agents/"+url.PathEscape(id)+"/commands", order, &answer)
+}
+
+func (c *Client) ask(ctx context.Context, method, path string, body, answer any) error {
+	var b []byte
+	if body != nil {
+		var err error
+		if b, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Endpoint, "/")+path, bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", TypeJSON)
+	}
+	if c.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	response, err := c.HTTP.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	return read(response, answer)
+}
+
+// read reads an answer, or the problem that it is.
+func read(response *http.Response, answer any) error {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return err
+	}
+	mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch {
+	case mediaType == TypeProblem:
+		p := &Problem{}
+		if err := json.Unmarshal(body, p); err != nil {
+			return fmt.Errorf("the server's problem: %w", err)
+		}
+		return p
+	case response.StatusCode == http.StatusOK && mediaType == TypeJSON:
+		if err := json.Unmarshal(body, answer); err != nil {
+			return fmt.Errorf("the server's answer: %w", err)
+		}
+		return nil
+	default:
+		return fmt.Errorf("expected %s from agent_control, got %s, %q: %.200q", TypeJSON, response.Status, mediaType, body)
+	}
+}

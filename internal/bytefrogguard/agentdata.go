@@ -1,0 +1,247 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import (
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// inflow is one data connection of an agent. It is for the goroutine that reads it.
+type inflow struct {
+	session *session
+	conn    net.Conn
+	// i is the how-manieth of the agent's it is, from 0.
+	i int
+	// chunk is what is being filled; its beginning is what has come of a message that has
+	// not come whole. offset is that of the chunk from the first byte of the connection.
+	chunk  *chunk
+	offset int64
+	// link and outlet are where it was passed to last.
+	link   *link
+	outlet *outlet
+}
+
+// serve takes a data connection that has said hello into the session, and reads it to its
+// end. rest is what came with the hello. The error says why it is refused.
+func (s *session) serve(conn net.Conn, rest []byte) error {
+	select {
+	case <-s.started:
+	case <-s.gone:
+		return errRunOver
+	}
+	i, err := s.attach(conn)
+	if err != nil {
+		return err
+	}
+	f := &inflow{session: s, conn: conn, i: i, offset: 2, chunk: s.guard.chunks.take(len(rest))}
+	f.chunk.add(rest)
+	f.open()
+	// Before anything is waited for: the agent waits in front of its program's main.
+	err = writeMessage(conn, bytefrog.DataHelloReply{})
+	s.isReady()
+	if err == nil {
+		err = f.read()
+	}
+	f.ended(err)
+	return nil
+}
+
+// open has the connection's way to the collector opened.
+func (f *inflow) open() {
+	f.session.passing.RLock()
+	defer f.session.passing.RUnlock()
+	if l := f.session.link; l != nil {
+		f.outletOf(l)
+	}
+}
+
+// isReady says that the first data connection has come: now the agent takes orders.
+func (s *session) isReady() {
+	s.mu.Lock()
+	first := !isClosed(s.joined)
+	if first {
+		close(s.joined)
+	}
+	s.mu.Unlock()
+	if first {
+		s.tracing.ready()
+		s.wake()
+	}
+}
+
+// read reads the connection to its end, of which the error says how it was.
+func (f *inflow) read() error {
+	if err := f.conn.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	for {
+		if f.chunk.end > 0 {
+			if err := f.pass(); err != nil {
+				return err
+			}
+		}
+		n, err := f.conn.Read(f.chunk.buf[f.chunk.end:])
+		f.chunk.end += n
+		if n == 0 && err != nil {
+			return err
+		}
+	}
+}
+
+// pass passes on all messages that are whole, and waits for the collector where that is
+// what the agent has to feel.
+func (f *inflow) pass() error {
+	outlet, err := f.passOn()
+	s := f.session
+	if err != nil {
+		return badAt(f.conn, f.offset, err)
+	}
+	if outlet == nil {
+		return nil
+	}
+	l := outlet.link
+	s.bound(l)
+	if !outlet.awaitRoom(s.guard.options.MaxWait) {
+		l.rise()
+	}
+	if l.waiting.Load() >= l.flood {
+		s.stall(l)
+	}
+	return nil
+}
+
+// passOn puts what is whole into the outlet, which it gives; nil where there is none.
+func (f *inflow) passOn() (*outlet, error) {
+	s := f.session
+	s.passing.RLock()
+	defer s.passing.RUnlock()
+	b := f.chunk.bytes()
+	l := s.link
+	var w walked
+	var err error
+	if l != nil && l.needed {
+		w, err = walkTranslated(b, s.next.Load(), s.names, l.translation)
+	} else {
+		w, err = walk(b, s.next.Load(), s.names)
+	}
+	s.advance(w.next, uint64(w.events))
+	s.guard.counts.Bytes.Add(uint64(w.taken))
+	if w.reported {
+		s.tracing.end()
+	}
+	rest := b[w.taken:]
+	f.offset += int64(w.taken)
+	if l == nil {
+		s.guard.counts.Dropped.Add(uint64(w.events))
+		f.keep(f.chunk, rest)
+		return nil, err
+	}
+	s.guard.counts.Dropped.Add(uint64(w.dropped))
+	s.guard.counts.Passed.Add(uint64(w.events - w.dropped))
+	o := f.outletOf(l)
+	if w.kept > 0 {
+		whole := f.chunk
+		whole.end = w.kept
+		f.keepBehind(o, whole, rest)
+	} else {
+		f.keep(f.chunk, rest)
+	}
+	return o, err
+}
+
+// keepBehind puts the whole messages of a chunk into an outlet, and goes on with the rest
+// of it.
+func (f *inflow) keepBehind(o *outlet, whole *chunk, rest []byte) {
+	var few [bytefrog.MaxEventSize]byte
+	if len(rest) > len(few) {
+		next := f.session.guard.chunks.take(roomFor(rest))
+		next.add(rest)
+		f.session.guard.chunks.put(o.put(whole))
+		f.chunk = next
+		return
+	}
+	n := copy(few[:], rest)
+	f.chunk = o.put(whole)
+	f.chunk.end = copy(f.chunk.buf, few[:n])
+}
+
+// keep goes on with the rest of a chunk, of which all else was thrown away.
+func (f *inflow) keep(c *chunk, rest []byte) {
+	if size := roomFor(rest); size > len(c.buf) {
+		bigger := f.session.guard.chunks.take(size)
+		bigger.add(rest)
+		f.chunk = bigger
+		return
+	}
+	c.end = copy(c.buf, rest)
+	f.chunk = c
+}
+
+// roomFor is how large a chunk has to be that begins with a part of a message.
+func roomFor(rest []byte) int {
+	if len(rest) < chunkBytes {
+		return chunkBytes
+	}
+	return bytefrog.MaxMessageSize(bytefrog.MaxString) + 1
+}
+
+// outletOf is where the connection goes in a link: the collector may have another number
+// of connections than the agent.
+func (f *inflow) outletOf(l *link) *outlet {
+	if f.link != l {
+		f.link, f.outlet = l, l.openData(f.i%len(l.data))
+	}
+	return f.outlet
+}
+
+// ended says that the connection has ended, so that those to the collector end that
+// nothing more goes to.
+func (f *inflow) ended(err error) {
+	s := f.session
+	defer s.reading.Done()
+	defer s.wake()
+	var bad *badData
+	switch {
+	case errors.As(err, &bad):
+		s.giveUpBadData("data", err)
+		discard(f.conn, maxDiscarded)
+	case f.chunk.end > 0 || !errors.Is(err, io.EOF):
+		f.passCut()
+	}
+	none := s.detach(f.conn)
+	s.guard.chunks.put(f.chunk)
+	s.passing.RLock()
+	defer s.passing.RUnlock()
+	switch l := s.link; {
+	case l == nil:
+	case !l.needed:
+		f.outletOf(l).close() // each has its own
+	case none:
+		for _, o := range l.outlets()[1:] {
+			o.close()
+		}
+	}
+}
+
+// passCut has the collector see that the connection was cut off, as it would without us:
+// it ends inside a message. That is what has come of the last one, or else the first byte
+// of one.
+func (f *inflow) passCut() {
+	s := f.session
+	s.passing.RLock()
+	defer s.passing.RUnlock()
+	if s.link == nil {
+		return
+	}
+	if f.chunk.end == 0 {
+		f.chunk.add([]byte{byte(bytefrog.TypeMethodEntry)})
+	}
+	f.outletOf(s.link).send(f.chunk.bytes())
+	f.chunk.end = 0
+}

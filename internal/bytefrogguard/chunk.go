@@ -1,0 +1,44 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import "sync"
+
+// chunkBytes is how much of a connection is read at once.
+const chunkBytes = 64 * kib
+
+// chunk is a piece of what came on a connection. Who reads fills one, and gives it to who
+// writes: nothing is copied on the way.
+type chunk struct {
+	buf []byte
+	end int // of what is filled
+}
+
+func (c *chunk) bytes() []byte { return c.buf[:c.end] }
+
+func (c *chunk) room() int { return len(c.buf) - c.end }
+
+// add copies bytes, for which there is room, behind what is there.
+func (c *chunk) add(b []byte) { c.end += copy(c.buf[c.end:], b) }
+
+// chunks are those that nobody uses.
+type chunks struct{ pool sync.Pool }
+
+// take gives an empty chunk of at least so many bytes.
+func (c *chunks) take(size int) *chunk {
+	if size > chunkBytes {
+		return &chunk{buf: make([]byte, size)}
+	}
+	if free, ok := c.pool.Get().(*chunk); ok {
+		return free
+	}
+	return &chunk{buf: make([]byte, chunkBytes)}
+}
+
+func (c *chunks) put(used *chunk) {
+	if len(used.buf) == chunkBytes {
+		used.end = 0
+		c.pool.Put(used)
+	}
+}

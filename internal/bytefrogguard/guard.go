@@ -1,0 +1,270 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// Guard stands between agents and collectors.
+type Guard struct {
+	options Options
+	logger  *zap.Logger
+	timing  timing
+	dial    func(ctx context.Context, address string) (net.Conn, error)
+	chunks  chunks
+	counts  Counts
+
+	// stopping ends when the guard is to end, ctx when its time for that is over.
+	stopping, ctx context.Context
+	stop, cancel  context.CancelFunc
+	serving       sync.WaitGroup
+	// places has one for each connection that may be open.
+	places chan struct{}
+	// best is which collector was reached last.
+	best atomic.Int32
+
+	mu     sync.Mutex
+	agents map[*session]struct{}
+	// runs has nil where an ID is free; lastRun was given out last.
+	runs    [maxRunID + 1]*session
+	lastRun int
+}
+
+// New returns a guard. The error names the option that is out of its bounds.
+func New(o Options) (*Guard, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	g := &Guard{
+		options: o, logger: o.Logger, timing: defaultTiming(), dial: o.dialer(),
+		places: make(chan struct{}, o.MaxConnections),
+		agents: map[*session]struct{}{},
+	}
+	if g.logger == nil {
+		g.logger = zap.NewNop()
+	}
+	g.stopping, g.stop = context.WithCancel(context.Background())
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	return g, nil
+}
+
+// acceptPause is how long to wait when a connection could not be accepted, as when the
+// process has too many open files.
+const acceptPause = 100 * time.Millisecond
+
+// Serve takes agents that connect to a listener, which it closes, until Shutdown. The
+// error is the listener's.
+func (g *Guard) Serve(listener net.Listener) error {
+	defer context.AfterFunc(g.stopping, func() { _ = listener.Close() })()
+	for {
+		select {
+		case g.places <- struct{}{}:
+		case <-g.stopping.Done():
+			return nil
+		}
+		conn, err := listener.Accept()
+		if err == nil {
+			g.serving.Add(1)
+			go g.serve(conn)
+			continue
+		}
+		<-g.places
+		if g.stopping.Err() != nil {
+			return nil
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		g.logger.Warn("A connection could not be accepted", zap.Error(err))
+		g.pause(g.stopping, acceptPause)
+	}
+}
+
+// pause waits, at most until the context is over.
+func (g *Guard) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Shutdown leaves all agents in the order that lets their programs live, and passes on
+// what they had sent. It returns when all have closed their connections. When the context
+// is over connections are cut, and the error says so.
+func (g *Guard) Shutdown(ctx context.Context) error {
+	g.stop()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		g.serving.Wait()
+	}()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+	}
+	g.cancel()
+	<-over
+	return ctx.Err()
+}
+
+// serve finds out what a new connection is, and is its reader from then on.
+func (g *Guard) serve(conn net.Conn) {
+	defer g.serving.Done()
+	defer func() { <-g.places }()
+	defer conn.Close()
+	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
+	first, err := g.first(in)
+	if err != nil {
+		g.counts.Refused.Add(1)
+		g.logger.Debug("A connection is closed that didn't begin as an agent's does", zap.Error(err))
+		return
+	}
+	switch m := first.(type) {
+	case bytefrog.Hello:
+		g.greet(in, m)
+	case bytefrog.DataHello:
+		g.join(in, m)
+	}
+}
+
+// first reads the first message.
+func (g *Guard) first(in *inlet) (bytefrog.Message, error) {
+	until := time.Now().Add(g.options.HandshakeTimeout)
+	stop := context.AfterFunc(g.stopping, func() { _ = in.conn.SetReadDeadline(time.Now().Add(g.timing.hello)) })
+	defer stop()
+	m, _, err := in.next(func(b []byte) (bytefrog.Message, int, error) {
+		return bytefrog.DecodeFirst(b, bytefrog.MaxString)
+	}, until)
+	return m, err
+}
+
+// greet takes an agent that has said hello.
+func (g *Guard) greet(in *inlet, m bytefrog.Hello) {
+	s := newSession(g, m.Version, in)
+	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
+		g.refuse(in.conn, "this guard speaks protocol versions 1 and 2")
+		return
+	}
+	if !g.enter(s) {
+		s.turnAway("the guard has as many agents as it may (--max-agents)")
+		return
+	}
+	defer g.leave(s)
+	s.keep()
+}
+
+// join takes a data connection.
+func (g *Guard) join(in *inlet, m bytefrog.DataHello) {
+	s := g.lookup(m.Run)
+	err := errUnknownRun
+	if s != nil && hostOf(s.in.conn) != hostOf(in.conn) {
+		// Run IDs are small numbers, and who guesses one could end the run.
+		s, err = nil, errOtherHost
+	}
+	if s != nil {
+		err = s.serve(in.conn, in.buf[in.begin:in.end])
+	}
+	if err != nil {
+		g.logger.Warn("A data connection is refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
+		g.refuse(in.conn, err.Error())
+	}
+}
+
+var (
+	errUnknownRun = errors.New("the run is unknown")
+	errOtherHost  = errors.New("expected data connections from the host of the control connection")
+)
+
+func hostOf(conn net.Conn) string {
+	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+	if err != nil {
+		return conn.RemoteAddr().String()
+	}
+	return host
+}
+
+// refuseTimeout is how long a refused peer has to read why.
+const refuseTimeout = time.Second
+
+// refuse tells a peer why it is refused. What it still sends is read for a moment:
+// closing before would take the text from it.
+func (g *Guard) refuse(conn net.Conn, text string) {
+	g.counts.Refused.Add(1)
+	if writeMessage(conn, bytefrog.ErrorMessage{Text: text}) != nil {
+		return
+	}
+	half, ok := conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(refuseTimeout)) != nil {
+		return
+	}
+	discard(conn, chunkBytes)
+}
+
+// enter counts an agent, unless it is one too many.
+func (g *Guard) enter(s *session) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.agents) >= g.options.MaxAgents {
+		return false
+	}
+	g.agents[s] = struct{}{}
+	g.counts.Agents.Add(1)
+	return true
+}
+
+func (g *Guard) leave(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.agents, s)
+	if g.runs[s.run] == s {
+		g.runs[s.run] = nil
+	}
+}
+
+// register gives a session a run ID: the one that is wanted if no other agent has it, or
+// else the one that is free for the longest time.
+func (g *Guard) register(s *session, wanted uint8) uint8 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if wanted != 0 && g.runs[wanted] == nil {
+		g.runs[wanted] = s
+		return wanted
+	}
+	// There are fewer agents than IDs.
+	for g.runs[g.lastRun] != nil || g.lastRun == 0 {
+		g.lastRun = (g.lastRun + 1) % len(g.runs)
+	}
+	g.runs[g.lastRun] = s
+	return uint8(g.lastRun)
+}
+
+func (g *Guard) lookup(run uint8) *session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.runs[run]
+}
+
+// sessions are all agents that are there.
+func (g *Guard) sessions() []*session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []*session
+	for s := range g.agents {
+		all = append(all, s)
+	}
+	return all
+}

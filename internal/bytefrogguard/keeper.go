@@ -1,0 +1,367 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/logline"
+)
+
+// keep is the life of an agent that has said hello.
+func (s *session) keep() {
+	ctx, cancel := context.WithCancel(s.guard.stopping)
+	defer cancel()
+	context.AfterFunc(ctx, s.wake)
+	k := &keeper{session: s, ctx: ctx, retry: backoff.New(s.guard.options.Retry), resume: backoff.New(s.guard.options.Retry)}
+	l, err := k.first()
+	if err != nil {
+		s.turnAway(err.Error())
+		return
+	}
+	s.guard.serving.Add(1)
+	go func() {
+		defer s.guard.serving.Done()
+		defer cancel()
+		s.readControl()
+	}()
+	k.run(l)
+}
+
+// keeper keeps a link to a collector. It is for one goroutine.
+type keeper struct {
+	session *session
+	// ctx is over when the agent has gone or the guard ends.
+	ctx context.Context
+	// retry has the pauses between tries to reach a collector, resume those before an
+	// agent is told to trace again for which a collector was too slow.
+	retry, resume *backoff.Backoff
+	// resumeAt is when that pause is over, resumed when the agent was told last.
+	resumeAt, resumed time.Time
+	// lostAt is when the last link was lost, if one was.
+	lostAt  time.Time
+	failing logline.Burst
+	// givenUp says that no collector could be reached for too long.
+	givenUp bool
+}
+
+// run keeps a link until the agent goes, or is to be left. l is the first link, nil if it
+// was lost.
+func (k *keeper) run(l *link) {
+	s := k.session
+	for {
+		if l != nil {
+			k.attend(l)
+			if k.ctx.Err() != nil {
+				break
+			}
+			k.lost(l)
+		}
+		if l = k.again(); l == nil {
+			break
+		}
+	}
+	if !isClosed(s.gone) {
+		s.takeLeave(k)
+		return
+	}
+	s.agentGone()
+}
+
+// first finds a collector for a new agent, passes its configuration on, and start. The
+// error says why the agent has to be turned away; a link that was lost when the agent was
+// configured is nil.
+func (k *keeper) first() (*link, error) {
+	s := k.session
+	ctx, cancel := context.WithTimeout(k.ctx, s.guard.options.StartTimeout)
+	defer cancel()
+	taken := func(*link) error { return nil }
+	l, err := k.reach(ctx, taken)
+	for why := err; err != nil; {
+		if s.guard.pause(ctx, k.retry.Pause()); ctx.Err() != nil {
+			return nil, k.noCollector(why)
+		}
+		if l, err = k.reach(ctx, taken); err != nil && ctx.Err() == nil {
+			why = err // and not that the time was over
+		}
+	}
+	s.run = s.guard.register(s, l.configuration.RunID)
+	s.logger = s.logger.With(zap.Uint8("run", s.run))
+	if err := s.configure(l); err != nil {
+		l.discard()
+		return nil, err
+	}
+	err = l.awaitStart(s.obey)
+	if told := s.start(); told != nil {
+		s.logger.Debug("The agent could not be told to start", zap.Error(told))
+	}
+	if err != nil {
+		s.logger.Warn("The collector was lost before it started the agent, which is started all the same", zap.Error(err))
+		l.discard()
+		s.tracing.want(wantedForAbsence)
+		return nil, nil
+	}
+	l.begin(s.obey)
+	s.install(l)
+	k.found(l)
+	return l, nil
+}
+
+// noCollector says why there is no collector for a new agent.
+func (k *keeper) noCollector(err error) error {
+	if k.ctx.Err() != nil {
+		return errors.New("the guard is ending")
+	}
+	return fmt.Errorf("no collector takes the agent within %v (--start-timeout): %w", k.session.guard.options.StartTimeout, err)
+}
+
+// found notes that a collector was reached.
+func (k *keeper) found(l *link) {
+	s := k.session
+	s.guard.counts.Runs.Add(1)
+	k.failing.Over()
+	s.logger.Info("A run begins at a collector", zap.String("collector", l.address), zap.Uint8("collector_run", l.configuration.RunID))
+}
+
+// install makes a link the one that things are passed to.
+func (s *session) install(l *link) {
+	s.passing.Lock()
+	defer s.passing.Unlock()
+	s.link = l
+}
+
+// reach tries the collectors one after the other, and gives a link to the first that
+// takes the agent, for which then has to succeed too.
+func (k *keeper) reach(ctx context.Context, then func(l *link) error) (*link, error) {
+	s := k.session
+	g := s.guard
+	addresses := g.options.Collectors
+	var failed []error
+	from := int(g.best.Load())
+	for i := range addresses {
+		at := (from + i) % len(addresses)
+		l := s.newLink(ctx, addresses[at])
+		err := l.hello()
+		if err == nil {
+			err = then(l)
+		}
+		if err == nil {
+			l.stayAfter()
+			g.best.Store(int32(at))
+			return l, nil
+		}
+		l.discard()
+		failed = append(failed, &unreachable{addresses[at], err})
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	err := errors.Join(failed...)
+	if since, say := k.failing.Say(time.Now()); say {
+		s.logger.Warn("No collector takes the agent", zap.Error(err), zap.Int("since_last_line", since))
+	}
+	return nil, err
+}
+
+// unreachable: a collector could not be reached, or doesn't take the agent.
+type unreachable struct {
+	address string
+	err     error
+}
+
+func (u *unreachable) Error() string { return u.address + ": " + u.err.Error() }
+func (u *unreachable) Unwrap() error { return u.err }
+
+// attend sees to a link until it is lost, the agent has gone, or the guard ends.
+func (k *keeper) attend(l *link) {
+	began := time.Now()
+	for k.ctx.Err() == nil && !l.isLost() {
+		now := time.Now()
+		k.mayGoOn(l, now)
+		if l.isSilent(k.session.guard.options.Silence) {
+			l.lose(loss{lostSilence, errors.New("the collector takes nothing (--silence)")})
+			break
+		}
+		k.beat(l, now)
+		k.wait(k.untilNext(l))
+	}
+	if time.Since(began) >= k.session.guard.timing.steady {
+		k.retry.Reset()
+	}
+}
+
+// untilNext is how long there is nothing to do if nothing happens.
+func (k *keeper) untilNext(l *link) time.Duration {
+	tick := k.session.guard.timing.tick
+	if interval := l.configuration.HeartbeatInterval; interval > 0 {
+		tick = min(tick, interval)
+	}
+	if l.held.Load() {
+		tick = min(tick, max(time.Until(k.resumeAt), time.Millisecond))
+	}
+	return tick
+}
+
+// wait waits for something to happen, or for the time to pass.
+func (k *keeper) wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-k.session.awake:
+	case <-timer.C:
+	}
+}
+
+// stall says that a collector takes nothing, or too little: the agent is suspended, and what it sends
+// waits here.
+func (s *session) stall(l *link) {
+	s.passing.RLock()
+	defer s.passing.RUnlock()
+	if s.link != l || l.isLost() || !l.held.CompareAndSwap(false, true) {
+		return
+	}
+	l.wakeAll()
+	s.guard.counts.Stalls.Add(1)
+	s.tracing.want(wantedForStall)
+	s.logger.Warn("The collector takes too little: the agent is suspended until all that waits was taken",
+		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()))
+	s.wake()
+}
+
+// mayGoOn tells the agent to trace again when the collector has taken all that waited,
+// and the pause after that is over.
+func (k *keeper) mayGoOn(l *link, now time.Time) {
+	s := k.session
+	if !l.held.Load() {
+		return
+	}
+	if !l.drained() {
+		return
+	}
+	if k.resumeAt.IsZero() && s.tracing.wanted(wantedForStall) {
+		if now.Sub(k.resumed) >= s.guard.timing.steady {
+			k.resume.Reset()
+		}
+		k.resumeAt = now.Add(k.resume.Pause())
+	}
+	if now.Before(k.resumeAt) {
+		return
+	}
+	k.resumed, k.resumeAt = now, time.Time{}
+	l.held.Store(false)
+	s.logger.Info("The collector has taken all: the agent may go on", zap.String("collector", l.address))
+	s.tracing.unwant(wantedForStall | wantedForAbsence)
+}
+
+// missedBeats is after how many of its heartbeats that didn't come an agent is not said to
+// be alive.
+const missedBeats = 3
+
+// beat says for an agent that lives that it does, where the collector was promised that
+// sooner than the agent was.
+func (k *keeper) beat(l *link, now time.Time) {
+	s := k.session
+	promised, told := l.configuration.HeartbeatInterval, s.configuration.HeartbeatInterval
+	if promised <= 0 || told > 0 && told <= promised {
+		return
+	}
+	s.mu.Lock()
+	due := now.Sub(s.beaten) >= promised
+	alive := told <= 0 || now.Sub(s.heard) <= missedBeats*told
+	last := s.heartbeat
+	s.mu.Unlock()
+	if due && alive {
+		s.tell(last.AppendTo(nil))
+	}
+}
+
+// lost ends a link that was lost. The agent is suspended first.
+func (k *keeper) lost(l *link) {
+	s := k.session
+	k.lostAt, k.resumeAt = time.Now(), time.Time{}
+	s.tracing.want(wantedForAbsence)
+	s.install(nil)
+	s.guard.counts.Losses.Add(1)
+	s.logger.Warn("The collector is lost: the agent is suspended until there is one", zap.String("collector", l.address),
+		zap.String("cause", string(l.loss.cause)), zap.Error(l.loss.err))
+	l.discard()
+	s.guard.counts.LostBytes.Add(uint64(l.lostBytes.Load()))
+	s.tracing.pause(false)
+	s.tracing.unwant(wantedByCollector | wantedForStall)
+}
+
+// again finds a collector for an agent that runs. It gives nil when the agent has gone, is
+// to be left, or no collector could be reached for too long.
+func (k *keeper) again() *link {
+	s := k.session
+	since := time.Now()
+	for k.ctx.Err() == nil {
+		if most := s.guard.options.GiveUp; most > 0 && time.Since(since) >= most && isClosed(s.joined) {
+			k.givenUp = true
+			return nil
+		}
+		if !s.isReadyForCollector(k.lostAt) {
+			k.wait(s.guard.timing.tick)
+			continue
+		}
+		l, err := k.reach(k.ctx, func(l *link) error { return l.awaitStart(s.obey) })
+		if err == nil {
+			k.goOn(l)
+			return l
+		}
+		s.guard.pause(k.ctx, k.retry.Pause())
+	}
+	return nil
+}
+
+// isReadyForCollector reports whether an agent is worth a new run: it has been heard since
+// it lost the last, will trace, and what it had collected before stands before a number
+// that is known.
+func (s *session) isReadyForCollector(since time.Time) bool {
+	_, _, quiet := s.tracing.quiet()
+	return quiet && (s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(since))
+}
+
+// goOn lets a run of an agent that has been traced before begin at another collector, or
+// another life of it. The agent is suspended. The run has what it has to know first: that
+// the agent lives, that the data breaks, and all names. Only when that was taken the agent
+// is told to trace again.
+func (k *keeper) goOn(l *link) {
+	s := k.session
+	at, broken, _ := s.tracing.quiet()
+	l.begin(s.obey)
+	l.held.Store(true)
+	s.passing.Lock()
+	if !broken {
+		at = s.next.Load()
+	}
+	l.translation = translation{since: at, ticks: uint32(l.began.Sub(s.startedAt).Milliseconds()), needed: true}
+	for i := range l.data {
+		l.openData(i)
+	}
+	s.names.each(l.translation, l.data[0].send)
+	s.link = l
+	s.passing.Unlock()
+	s.mu.Lock()
+	heartbeat := s.heartbeat
+	s.mu.Unlock()
+	s.tell(heartbeat.AppendTo(nil))
+	s.tellBreak(at)
+	k.found(l)
+	if l.configuration.HeartbeatInterval != s.configuration.HeartbeatInterval || !sameFilters(l.configuration, s.configuration) {
+		s.logger.Info("The agent keeps the configuration that it was started with, which this collector would not have given")
+	}
+}
+
+func sameFilters(a, b bytefrog.AgentConfiguration) bool {
+	return slices.Equal(a.Inclusions, b.Inclusions) && slices.Equal(a.Exclusions, b.Exclusions)
+}

@@ -1,0 +1,243 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// outlet is the writing side of one connection to a collector: what is put in waits until
+// it is written, by a goroutine of the outlet's own. So who puts in never waits for the
+// collector, unless it asks to.
+type outlet struct {
+	link *link
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	queue   []*chunk
+	// waiting is how many bytes are in the queue or being written.
+	waiting int
+	// opened says that the connection is open; closing that it is to be closed when all
+	// was written; over that nothing is written any more.
+	opened, closing, over bool
+	// conn is the connection once it is open.
+	conn net.Conn
+	// ended is closed with the goroutine.
+	ended chan struct{}
+}
+
+// pieceBytes is how much is written at once where pressureBytes wait, so that what the
+// collector takes is seen soon.
+const pieceBytes, pressureBytes = 16 * kib, 512 * kib
+
+func newOutlet(l *link) *outlet {
+	o := &outlet{link: l, ended: make(chan struct{})}
+	o.changed = sync.NewCond(&o.mu)
+	return o
+}
+
+// start starts the goroutine, which opens the connection.
+func (o *outlet) start(open func() (net.Conn, error)) {
+	o.link.writing.Add(1)
+	go o.run(open)
+}
+
+// put gives a chunk to be written. It gives back one to go on with: the same, emptied,
+// where what waits has room for what is in it.
+func (o *outlet) put(c *chunk) *chunk {
+	n := c.end
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over || o.closing {
+		o.link.lostBytes.Add(int64(n))
+		c.end = 0
+		return c
+	}
+	o.waiting += n
+	if o.link.waiting.Add(int64(n)) == int64(n) {
+		o.link.progressed() // it can't have taken what was not there
+	}
+	// The first may be the one that is being written.
+	if last := len(o.queue) - 1; last > 0 && o.queue[last].room() >= n {
+		o.queue[last].add(c.bytes())
+		c.end = 0
+		return c
+	}
+	o.queue = append(o.queue, c)
+	o.changed.Broadcast()
+	return o.link.chunks.take(chunkBytes)
+}
+
+// send gives bytes, which are copied, to be written.
+func (o *outlet) send(b []byte) {
+	c := o.link.chunks.take(len(b))
+	c.add(b)
+	o.link.chunks.put(o.put(c))
+}
+
+// awaitRoom waits until no more waits than may, or nobody is to wait for the collector. It
+// reports false when the collector has taken nothing at all for the time patience.
+func (o *outlet) awaitRoom(patience time.Duration) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	from := time.Now()
+	for !o.hasRoom() {
+		since := o.link.lastProgress()
+		if since.Before(from) {
+			since = from
+		}
+		left := patience - time.Since(since)
+		if left <= 0 {
+			return false
+		}
+		timer := time.AfterFunc(left, o.wake)
+		o.changed.Wait()
+		timer.Stop()
+	}
+	return true
+}
+
+func (o *outlet) hasRoom() bool {
+	l := o.link
+	return int64(o.waiting) <= l.queue || l.waiting.Load() <= l.level.Load() || o.over || l.held.Load()
+}
+
+// wake has those look who wait.
+func (o *outlet) wake() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.changed.Broadcast()
+}
+
+// close closes the connection when all was written. It doesn't wait.
+func (o *outlet) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closing = true
+	o.changed.Broadcast()
+}
+
+// abandon closes the connection now; what waits is thrown away.
+func (o *outlet) abandon() {
+	if conn := o.empty(); conn != nil {
+		_ = conn.Close() // which may take its time
+	}
+}
+
+// empty throws away what waits, and gives the connection if it is open.
+func (o *outlet) empty() net.Conn {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	for _, c := range o.queue {
+		o.link.lostBytes.Add(int64(c.end))
+	}
+	o.queue = nil
+	o.link.waiting.Add(-int64(o.waiting))
+	o.waiting = 0
+	o.changed.Broadcast()
+	return o.conn
+}
+
+// run is the goroutine.
+func (o *outlet) run(open func() (net.Conn, error)) {
+	defer o.link.writing.Done()
+	defer close(o.ended)
+	conn, err := open()
+	if err == nil && !o.take(conn) {
+		_ = conn.Close()
+		return
+	}
+	for err == nil {
+		c := o.next()
+		if c == nil {
+			_ = conn.Close()
+			return
+		}
+		if err = o.write(conn, c); err == nil {
+			o.written(c)
+		}
+	}
+	o.link.lose(lossOf(lostConnection, err))
+	o.abandon()
+}
+
+// take takes the connection, and reports false when it isn't wanted any more.
+func (o *outlet) take(conn net.Conn) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return false
+	}
+	o.conn, o.opened = conn, true
+	o.link.unopened.Add(-1)
+	o.link.news()
+	return true
+}
+
+// next waits for something to write, and gives nil when nothing will come.
+func (o *outlet) next() *chunk {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.queue) == 0 && !o.closing && !o.over {
+		o.changed.Wait()
+	}
+	if len(o.queue) == 0 {
+		o.over = true
+		return nil
+	}
+	return o.queue[0]
+}
+
+// write writes a chunk, which stays the first of the queue meanwhile.
+func (o *outlet) write(conn net.Conn, c *chunk) error {
+	for b := c.bytes(); len(b) > 0; {
+		piece := len(b)
+		if o.link.waiting.Load() > pressureBytes {
+			piece = min(piece, pieceBytes)
+		}
+		n, err := conn.Write(b[:piece])
+		b = b[n:]
+		o.took(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// took says that the collector took n bytes.
+func (o *outlet) took(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return
+	}
+	o.waiting -= n
+	left := o.link.waiting.Add(-int64(n))
+	if o != o.link.control {
+		// The few bytes of heartbeats find room in the systems' buffers for days.
+		o.link.recede(int64(n))
+	}
+	if left == 0 {
+		o.link.news()
+	}
+	o.changed.Broadcast()
+}
+
+// written takes a chunk out of the queue.
+func (o *outlet) written(c *chunk) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) > 0 && o.queue[0] == c {
+		o.queue[0] = nil
+		o.queue = o.queue[1:]
+		if len(o.queue) == 0 {
+			o.queue = nil
+		}
+		o.link.chunks.put(c)
+	}
+}

@@ -1,0 +1,309 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/capture"
+	"github.com/callbraid/callbraid/internal/cputime"
+)
+
+// childCollector names the variable that has the test's binary be a guard, with the address
+// of its collector: so the processor time of a guard alone is measured. childCopies has it
+// do nothing but read and write.
+const childCollector, childCopies = "CALLBRAID_GUARD_COLLECTOR", "CALLBRAID_GUARD_COPIES"
+
+func TestMain(m *testing.M) {
+	if address := os.Getenv(childCollector); address != "" {
+		if os.Getenv(childCopies) != "" {
+			copyTo(address)
+			return
+		}
+		beGuard(address)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// beGuard is a guard until its input ends.
+func beGuard(collector string) {
+	o := DefaultOptions()
+	o.Collectors = []string{collector}
+	g, err := New(o)
+	if err != nil {
+		panic(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(listener.Addr())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = g.Shutdown(context.Background())
+	}()
+	if err := g.Serve(listener); err != nil {
+		panic(err)
+	}
+}
+
+// copyTo copies what comes on connections to connections of its own, both ways, until its
+// input ends: the least that passing on can cost.
+func copyTo(collector string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(listener.Addr())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = listener.Close()
+	}()
+	var copying sync.WaitGroup
+	defer copying.Wait()
+	for {
+		from, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		to, err := net.Dial("tcp", collector)
+		if err != nil {
+			panic(err)
+		}
+		copying.Go(func() { copyBytes(to, from) })
+		copying.Go(func() { copyBytes(from, to) })
+	}
+}
+
+// copyBytes copies to the end, and closes both.
+func copyBytes(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, chunkBytes)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// sink is a collector that takes everything and looks at nothing.
+func sink(b *testing.B, connections int32) net.Listener {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go swallow(conn, connections)
+		}
+	}()
+	return listener
+}
+
+func swallow(conn net.Conn, connections int32) {
+	defer conn.Close()
+	buffer := make([]byte, chunkBytes)
+	if _, err := io.ReadFull(conn, buffer[:2]); err != nil {
+		return
+	}
+	switch bytefrog.MessageType(buffer[0]) {
+	case bytefrog.TypeHello:
+		m, _ := bytefrog.AgentConfiguration{
+			RunID: 1, HeartbeatInterval: time.Second, BufferMemoryBudget: mib, QueueRetryCount: 1, DataConnections: connections,
+		}.Message(1)
+		_, _ = conn.Write(bytefrog.Command{Of: bytefrog.TypeStart}.AppendTo(m.AppendTo(nil)))
+	default:
+		_, _ = conn.Write(bytefrog.DataHelloReply{}.AppendTo(nil))
+	}
+	for {
+		if _, err := conn.Read(buffer); err != nil {
+			return
+		}
+	}
+}
+
+// feeder is an agent that sends what it is told to.
+type feeder struct {
+	control net.Conn
+	data    []net.Conn
+}
+
+func feed(b *testing.B, address string, connections int) *feeder {
+	f := &feeder{control: say(b, address, bytefrog.Hello{Version: 1})}
+	in := newInlet(f.control, controlBytes, maxConfiguration)
+	for range 2 { // configuration, start
+		if _, _, err := in.next(fromCollector(1), time.Time{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range connections {
+		conn := say(b, address, bytefrog.DataHello{Run: 1})
+		if _, _, err := newInlet(conn, controlBytes, controlBytes).next(fromCollector(1), time.Time{}); err != nil {
+			b.Fatal(err)
+		}
+		f.data = append(f.data, conn)
+	}
+	return f
+}
+
+func say(b *testing.B, address string, m bytefrog.Message) net.Conn {
+	conn, err := net.Dial("tcp", address)
+	if err == nil {
+		_, err = conn.Write(m.AppendTo(nil))
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return conn
+}
+
+// send sends each connection's bytes so many times, in buffers as an agent has them.
+func (f *feeder) send(data [][]byte, times int) {
+	const buffer = 8 * kib
+	var sending sync.WaitGroup
+	for i, conn := range f.data {
+		sending.Go(func() {
+			for range times {
+				for rest := data[i]; len(rest) > 0; {
+					n, err := conn.Write(rest[:min(buffer, len(rest))])
+					if rest = rest[n:]; err != nil {
+						return
+					}
+				}
+			}
+		})
+	}
+	sending.Wait()
+}
+
+// end closes everything as an agent does.
+func (f *feeder) end() {
+	for _, conn := range f.data {
+		_ = conn.Close()
+	}
+	_, _ = f.control.Write(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown}.AppendTo(nil))
+	_ = f.control.Close()
+}
+
+// BenchmarkPass measures the processor time, in user and in system mode, that a process
+// with a guard takes for each event that it passes from an agent to a collector, and that
+// of one which only reads and writes.
+func BenchmarkPass(b *testing.B) {
+	const rounds = 20
+	recorded, err := capture.Open("../../testdata/bytefrog/maven.zip")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var data [][]byte
+	events := 0
+	for _, connection := range recorded.Data {
+		data = append(data, connection[2:])
+		events += countEvents(b, connection[2:])
+	}
+	collector := sink(b, int32(len(data)))
+	defer collector.Close()
+	for _, child := range []struct{ name, variable string }{{"guard", ""}, {"copy", childCopies + "=yes"}} {
+		b.Run(child.name, func(b *testing.B) {
+			var used time.Duration
+			for b.Loop() {
+				used += passThroughChild(b, child.variable, collector.Addr().String(), data, rounds)
+			}
+			b.ReportMetric(float64(used.Nanoseconds())/float64(events*rounds*b.N), "cpu-ns/event")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func countEvents(b *testing.B, data []byte) int {
+	w, err := walk(data, 0, newNames(0, func() uint64 { return 0 }, func() {}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return w.events
+}
+
+// passThroughChild passes data through a guard of its own and gives its processor time.
+func passThroughChild(b *testing.B, variable, collector string, data [][]byte, rounds int) time.Duration {
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), childCollector+"="+collector, variable)
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := feed(b, strings.TrimSpace(address), len(data))
+	f.send(data, rounds)
+	f.end()
+	_ = in.Close()
+	if err := c.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	return c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+}
+
+// BenchmarkWalk measures going over messages alone, as for the first run of an agent and
+// as for a later one.
+func BenchmarkWalk(b *testing.B) {
+	recorded, err := capture.Open("../../testdata/bytefrog/maven.zip")
+	if err != nil {
+		b.Fatal(err)
+	}
+	data := recorded.Data[0][2:]
+	events := countEvents(b, data)
+	n := newNames(16*mib, func() uint64 { return 0 }, func() {})
+	for name, t := range map[string]translation{"first": {}, "later": {needed: true}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			cputime.Events(b, events, func() {
+				for rest := data; len(rest) > 0; {
+					piece := rest[:min(len(rest), chunkBytes)]
+					var w walked
+					if t.needed {
+						w, err = walkTranslated(piece, 0, n, t)
+					} else {
+						w, err = walk(piece, 0, n)
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+					rest = rest[w.taken:]
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog/capture"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// replayed is what a collector is given of a capture that is played to an address.
+func replayed(t *testing.T, c *collector, address, name string) *run {
+	t.Helper()
+	recorded, err := capture.Open("../../testdata/bytefrog/" + name + ".zip")
+	require.NoError(t, err)
+	recording, err := replay.Load(recorded)
+	require.NoError(t, err)
+	a := bytefrogagent.New(bytefrogagent.Options{Endpoint: address}, replay.New(recording, replay.Options{}))
+	result := a.Run(context.Background())
+	require.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
+	c.awaitEnds(1)
+	return c.only()
+}
+
+func TestTheReceiverSeesNoDifferenceBetweenAnAgentAndOneBehindAGuard(t *testing.T) {
+	for _, name := range []string{"shop", "suspend", "startsuspended", "maven"} {
+		t.Run(name, func(t *testing.T) {
+			threeConnections := func(c *bytefrogreceiver.Config) { c.Agent.DataConnections = 3 }
+			direct := newCollector(t, testbed.Address(t), threeConnections)
+			want := replayed(t, direct, direct.address, name)
+			behind := newCollector(t, testbed.Address(t), threeConnections)
+			b := newBed(t, []string{behind.address})
+			got := replayed(t, behind, b.address, name)
+			require.Equal(t, len(want.events), len(got.events))
+			for number, e := range want.events {
+				require.Equal(t, e, got.events[number], number)
+				require.Equal(t, want.times[number]-want.times[0], got.times[number]-got.times[0], "time of %d", number)
+			}
+			assert.Equal(t, want.breaks, got.breaks)
+			assert.Zero(t, b.guard.counts.Suspensions.Load())
+			assert.Zero(t, b.guard.counts.Dropped.Load())
+			assert.EqualValues(t, len(want.events), b.guard.counts.Passed.Load())
+		})
+	}
+}
+
+func TestManyAgentsAtOnce(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address})
+	var results []<-chan bytefrogagent.Result
+	programs := make([]*counting, 5)
+	for i := range programs {
+		programs[i] = &counting{until: 20_000}
+		_, result := b.start(t.Context(), programs[i])
+		results = append(results, result)
+	}
+	for _, r := range results {
+		result := ended(t, r)
+		assert.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
+	}
+	c.awaitEnds(len(programs))
+	c.stop()
+	require.Len(t, c.runs(), len(programs))
+	programs[0].checkRuns(t, c.runs())
+	assert.Equal(t, len(programs)*20_000, c.number())
+}

@@ -1,0 +1,342 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import (
+	"crypto/tls"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// soon has a new agent wait for a collector for a moment only. Agents say when they take
+// error.
+func soon(g *Guard) {
+	g.options.StartTimeout, g.timing.ready = 50*time.Millisecond, patience
+}
+
+func TestAnAgentThatNoCollectorTakesRunsUntraced(t *testing.T) {
+	for name, collectors := range map[string]func(t *testing.T) []string{
+		"there is none": func(t *testing.T) []string { return []string{testbed.Address(t), testbed.Address(t)} },
+		"it has as many as it may": func(t *testing.T) []string {
+			c := newCollector(t, testbed.Address(t), func(c *bytefrogreceiver.Config) { c.Limits.MaxRuns = 1 })
+			other := bytefrogagent.New(bytefrogagent.Options{Endpoint: c.address}, &counting{slow: true})
+			ended := make(chan struct{})
+			go func() { defer close(ended); other.Run(t.Context()) }()
+			t.Cleanup(func() { other.Stop(); <-ended })
+			require.Eventually(t, func() bool { return c.number() > 0 }, patience, time.Millisecond)
+			return []string{c.address}
+		},
+		"it says something else":      func(t *testing.T) []string { return []string{fake(t, []byte{77, 1, 2, 3})} },
+		"it closes":                   func(t *testing.T) []string { return []string{fake(t, nil)} },
+		"it says error":               func(t *testing.T) []string { return []string{fake(t, bytefrog.ErrorMessage{Text: "no"}.AppendTo(nil))} },
+		"its configuration can't be":  func(t *testing.T) []string { return []string{fake(t, configuring(t, 1_000_000))} },
+		"its configuration is no end": func(t *testing.T) []string { return []string{fake(t, []byte{1, 255, 255, 255, 255})} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, collectors(t), soon)
+			_, results := b.start(t.Context(), &counting{})
+			result := ended(t, results)
+			assert.Equal(t, bytefrogagent.Refused, result.Outcome, result.Reason)
+			assert.EqualValues(t, 1, b.guard.counts.TurnedAway.Load())
+		})
+	}
+}
+
+func configuring(t *testing.T, connections int32) []byte {
+	m, err := bytefrog.AgentConfiguration{
+		RunID: 1, HeartbeatInterval: time.Second, BufferMemoryBudget: mib, QueueRetryCount: 1, DataConnections: connections,
+	}.Message(1)
+	require.NoError(t, err)
+	return m.AppendTo(nil)
+}
+
+// fake is a collector that answers each connection with some bytes, then closes it.
+func fake(t *testing.T, answer []byte) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	t.Cleanup(func() { _ = listener.Close(); <-ended })
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(conn, make([]byte, 2))
+			_, _ = conn.Write(answer)
+			_ = conn.Close()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// A collector that starts agents and does what it shouldn't then: the program runs on, and
+// is suspended until there is a better one.
+func TestACollectorThatMisbehavesIsLost(t *testing.T) {
+	start := bytefrog.Command{Of: bytefrog.TypeStart}.AppendTo(configuring(t, 2))
+	for name, answer := range map[string][]byte{
+		"it closes without start":     configuring(t, 2),
+		"it closes after start":       start,
+		"it sends what can't be":      append(append([]byte(nil), start...), 200, 1),
+		"it says error":               bytefrog.ErrorMessage{Text: "no"}.AppendTo(append([]byte(nil), start...)),
+		"it suspends, pauses, closes": append(append([]byte(nil), start...), byte(bytefrog.TypeSuspend), byte(bytefrog.TypePause)),
+		"it says configuration again": append(append([]byte(nil), start...), configuring(t, 2)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := testbed.Address(t)
+			bad := fake(t, answer)
+			b := newBed(t, []string{bad, address})
+			p := &counting{slow: true}
+			a, results := b.start(t.Context(), p)
+			b.await("the agent's data connections", func() bool { return b.guard.counts.Bytes.Load() > 0 || p.hasBroken() })
+			b.network.move(bad, testbed.Address(t)) // it goes
+			good := newCollector(t, address)
+			b.await("events at a good one", func() bool { return good.number() > 1000 })
+			a.Stop()
+			result := ended(t, results)
+			assert.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+			b.await("the session's end", func() bool { return b.guard.State().Agents == 0 })
+			good.stop()
+			p.checkRuns(t, good.runs())
+		})
+	}
+}
+
+func (p *counting) hasBroken() bool { return len(p.said()) > 0 }
+
+func TestTheNextCollectorOfTheListIsTried(t *testing.T) {
+	addresses := []string{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
+	b := newBed(t, addresses)
+	p := &counting{slow: true}
+	var a *bytefrogagent.Agent
+	var results <-chan bytefrogagent.Result
+	for _, i := range []int{2, 0, 1} {
+		c := newCollector(t, addresses[i])
+		if a == nil {
+			a, results = b.start(t.Context(), p)
+		}
+		b.await("events", func() bool { return c.number() > 500 })
+		if i != 1 {
+			c.stop()
+		}
+	}
+	a.Stop()
+	result := ended(t, results)
+	assert.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+	assert.EqualValues(t, 3, b.guard.counts.Runs.Load())
+}
+
+func TestWithoutACollectorForTooLongTheProgramRunsOnUntraced(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.GiveUp = 50 * time.Millisecond })
+	_, results := b.start(t.Context(), &counting{})
+	b.await("events", func() bool { return c.number() > 1000 })
+	c.stop()
+	result := ended(t, results)
+	assert.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+	assert.Contains(t, result.Reason, "could reach no collector")
+	b.await("the session's end", func() bool { return b.guard.State().Agents == 0 })
+}
+
+func TestAnAgentThatIsOneTooManyRunsUntraced(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, soon, func(g *Guard) { g.options.MaxAgents = 1 })
+	first, results := b.start(t.Context(), &counting{slow: true})
+	b.await("events", func() bool { return c.number() > 0 })
+	_, others := b.start(t.Context(), &counting{})
+	assert.Equal(t, bytefrogagent.Refused, ended(t, others).Outcome)
+	first.Stop()
+	assert.Equal(t, bytefrogagent.Untraced, ended(t, results).Outcome)
+}
+
+// Agents of collectors that have each given out run 1 are two to the guard.
+func TestTwoAgentsOfOneRunIDAreKeptApart(t *testing.T) {
+	first := newCollector(t, testbed.Address(t))
+	second := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{first.address})
+	programs := []*counting{{slow: true}, {slow: true}}
+	a, results := b.start(t.Context(), programs[0])
+	b.await("events", func() bool { return first.number() > 0 })
+	b.network.move(first.address, second.address)
+	other, others := b.start(t.Context(), programs[1])
+	b.await("events", func() bool { return second.number() > 0 })
+	a.Stop()
+	other.Stop()
+	assert.EqualValues(t, 1, ended(t, results).Configuration.RunID)
+	assert.EqualValues(t, 2, ended(t, others).Configuration.RunID)
+	first.awaitEnds(1)
+	second.awaitEnds(1)
+	assert.EqualValues(t, programs[0].next, len(first.only().events))
+	assert.EqualValues(t, programs[1].next, len(second.only().events))
+}
+
+// What isn't an agent costs its own connection.
+func TestHostileAgentsHarmNobodyElse(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, soon, func(g *Guard) { g.options.HandshakeTimeout = 50 * time.Millisecond })
+	p := &counting{slow: true}
+	a, results := b.start(t.Context(), p)
+	b.await("events", func() bool { return c.number() > 0 })
+	hello := bytefrog.Hello{Version: 1}.AppendTo(nil)
+	for name, sent := range map[string][]byte{
+		"nothing":                 nil,
+		"half a hello":            hello[:1],
+		"another version":         {0, 9},
+		"another protocol":        []byte("GET / HTTP/1.1\r\n\r\n"),
+		"an unknown run":          {byte(bytefrog.TypeDataHello), 77},
+		"a connection too many":   {byte(bytefrog.TypeDataHello), 1},
+		"hello, and no heartbeat": append(hello[:2:2], 77, 77, 77),
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", b.address)
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = conn.Write(sent)
+			require.NoError(t, err)
+			require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+			if name == "hello, and no heartbeat" {
+				// It is told error, and has to close the connection itself.
+				b.await("bad data", func() bool { return b.guard.counts.BadData.Load() == 1 })
+				return
+			}
+			_, err = io.Copy(io.Discard, conn)
+			require.NoError(t, err, "the connection is closed")
+		})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		conn, err := net.Dial("tcp", b.address)
+		require.NoError(t, err)
+		noise := make([]byte, 1+random.IntN(100))
+		for i := range noise {
+			noise[i] = byte(random.Uint32())
+		}
+		_, _ = conn.Write(append(hello[:2:2], noise...))
+		_ = conn.Close()
+	}
+	before := c.number()
+	b.await("events of the good one", func() bool { return c.number() > before+1000 })
+	a.Stop()
+	result := ended(t, results)
+	assert.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+	assert.Zero(t, p.hasBroken())
+}
+
+// Garbage on a data connection ends the run, at both sides.
+func TestGarbageOnADataConnectionEndsTheRun(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address})
+	control, err := net.Dial("tcp", b.address)
+	require.NoError(t, err)
+	defer control.Close()
+	_, err = control.Write(bytefrog.Hello{Version: 1}.AppendTo(nil))
+	require.NoError(t, err)
+	in := newInlet(control, controlBytes, maxConfiguration)
+	m, _, err := in.next(fromCollector(1), time.Now().Add(patience))
+	require.NoError(t, err)
+	configuration, err := bytefrog.ParseAgentConfiguration(m)
+	require.NoError(t, err)
+	_, _, err = in.next(fromCollector(1), time.Now().Add(patience))
+	require.NoError(t, err)
+	data, err := net.Dial("tcp", b.address)
+	require.NoError(t, err)
+	defer data.Close()
+	_, err = data.Write(append(bytefrog.DataHello{Run: configuration.RunID}.AppendTo(nil), append(everything(0, 1), 255, 255)...))
+	require.NoError(t, err)
+	m, _, err = in.next(fromCollector(1), time.Now().Add(patience))
+	require.NoError(t, err)
+	require.IsType(t, bytefrog.ErrorMessage{}, m)
+	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "expected a message of a data connection")
+	_ = data.Close()
+	_ = control.Close()
+	c.awaitEnds(1)
+	assert.Equal(t, inEverything, len(c.only().events), "what came before")
+}
+
+func TestCollectorsAreSpokenToWithTLS(t *testing.T) {
+	// A server of net/http's tests has a certificate for 127.0.0.1.
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	behind := newCollector(t, testbed.Address(t))
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: server.TLS.Certificates})
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			plain, err := net.Dial("tcp", behind.address)
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(plain, conn); _ = plain.(*net.TCPConn).CloseWrite() }()
+			go func() { _, _ = io.Copy(conn, plain); _ = conn.Close() }()
+		}
+	}()
+	defer func() { _ = listener.Close(); <-done }()
+	trusted := server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	for name, c := range map[string]struct {
+		config *tls.Config
+		want   bytefrogagent.Outcome
+	}{
+		"trusted":     {&tls.Config{RootCAs: trusted}, bytefrogagent.Completed},
+		"not trusted": {&tls.Config{}, bytefrogagent.Refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			o.TLS = c.config
+			b := newBed(t, []string{listener.Addr().String()}, func(g *Guard) {
+				g.dial = o.dialer()
+				if c.want == bytefrogagent.Refused {
+					soon(g)
+				}
+			})
+			_, results := b.start(t.Context(), &counting{until: 20_000})
+			result := ended(t, results)
+			assert.Equal(t, c.want, result.Outcome, result.Reason)
+		})
+	}
+	behind.awaitEnds(1)
+	assert.Equal(t, 20_000, len(behind.only().events))
+}
+
+func TestWhatIsOutOfItsBoundsIsNamed(t *testing.T) {
+	for want, change := range map[string]func(o *Options){
+		"collector is not set": func(o *Options) { o.Collectors = nil },
+		`collector is "x"`:     func(o *Options) { o.Collectors = []string{"x"} },
+		"queue is 0":           func(o *Options) { o.Queue = 0 },
+		"memory is 1":          func(o *Options) { o.Memory = 1 },
+		"names-memory is":      func(o *Options) { o.NamesMemory = o.Memory },
+		"max-wait is 0s":       func(o *Options) { o.MaxWait = 0 },
+		"silence is 0s":        func(o *Options) { o.Silence = 0 },
+		"give-up is -1s":       func(o *Options) { o.GiveUp = -time.Second },
+		"retry.max_interval":   func(o *Options) { o.Retry.MaxInterval = 0 },
+		"max-agents is 256":    func(o *Options) { o.MaxAgents = 256 },
+		"max-connections is 1": func(o *Options) { o.MaxConnections = 1 },
+	} {
+		o := DefaultOptions()
+		o.Collectors = []string{"localhost:8765"}
+		require.NoError(t, o.Validate())
+		change(&o)
+		_, err := New(o)
+		assert.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,175 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import (
+	"sync"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// tracing is what an agent was made to do:
+//
+//	waiting ──ready──► tracing ──want──► suspending ──answer──► suspended
+//	                      ▲                  │                      │
+//	                      └──── no want ─────┴─── (after 5 s) ──────┘
+//	any of them ──end──► ending
+//
+// Reasons to suspend are wanted and unwanted; the agent is told when the first comes and
+// when the last has gone. It must not be told to trace again before it has answered with
+// its data break, unless it never does; and nothing before it has its buffers, or when its
+// tracing ends. The lock is held while it is told, so that orders leave in the order in
+// which they were decided.
+type tracing struct {
+	// tell sends an order to the agent.
+	tell func(of bytefrog.MessageType)
+	// patience is how long the answer is waited for, and news is called when something
+	// has changed.
+	patience time.Duration
+	news     func()
+
+	mu      sync.Mutex
+	state   tracingState
+	wants   reason
+	askedAt time.Time
+	// at is the number before which the data broke last.
+	at     uint64
+	paused bool
+}
+
+type tracingState uint8
+
+const (
+	stateWaiting    tracingState = iota // it has no data connection yet, and takes no orders
+	stateTracing                        // it traces, or is on its way to
+	stateSuspending                     // it was told to suspend
+	stateSuspended                      // it has answered
+	stateEnding                         // it was told, or has said, that tracing is over
+)
+
+// reason is a set of reasons to suspend an agent.
+type reason uint8
+
+const (
+	wantedByCollector reason = 1 << iota // the collector has said so
+	wantedForStall                       // the collector takes nothing
+	wantedForAbsence                     // there is no collector
+	wantedForLeave                       // the agent is being left
+)
+
+// ready says that the agent takes orders.
+func (t *tracing) ready() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == stateWaiting {
+		t.state = stateTracing
+		t.settle()
+	}
+}
+
+// want adds a reason. It reports whether the agent had been suspended before, and the
+// number before which the data broke then.
+func (t *tracing) want(r reason) (at uint64, suspended bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	suspended = t.state == stateSuspended
+	t.wants |= r
+	t.settle()
+	return t.at, suspended
+}
+
+// unwant takes reasons away.
+func (t *tracing) unwant(r reason) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wants &^= r
+	t.settle()
+}
+
+// wanted reports whether there is one of some reasons.
+func (t *tracing) wanted(r reason) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.wants&r != 0
+}
+
+// answer says that a data break before a number has come.
+func (t *tracing) answer(at uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at = at
+	if t.state == stateSuspending {
+		t.state = stateSuspended
+		t.settle()
+		t.news()
+	}
+}
+
+// pause and unpause are what the collector ordered.
+func (t *tracing) pause(paused bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == stateEnding || t.state == stateWaiting || t.paused == paused {
+		return
+	}
+	t.paused = paused
+	if paused {
+		t.tell(bytefrog.TypePause)
+		return
+	}
+	t.tell(bytefrog.TypeUnpause)
+}
+
+// end says that the agent is told nothing more.
+func (t *tracing) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state != stateEnding {
+		t.state = stateEnding
+		t.news()
+	}
+}
+
+// settle tells the agent what it has to be told.
+func (t *tracing) settle() {
+	switch {
+	case t.state == stateTracing && t.wants != 0:
+		t.state, t.askedAt = stateSuspending, time.Now()
+		t.tell(bytefrog.TypeSuspend)
+		time.AfterFunc(t.patience, t.overdue)
+	case t.wants != 0:
+	case t.state == stateSuspended, t.state == stateSuspending && time.Since(t.askedAt) >= t.patience:
+		t.state = stateTracing
+		t.tell(bytefrog.TypeUnsuspend)
+	}
+}
+
+// overdue says that the time to answer is over.
+func (t *tracing) overdue() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == stateSuspending && time.Since(t.askedAt) >= t.patience {
+		t.settle()
+		t.news()
+	}
+}
+
+// quiet reports whether the agent traces nothing that a collector could miss: it has
+// answered suspend, or not for too long. broken says that it has said before which number
+// the data breaks, which is at.
+func (t *tracing) quiet() (at uint64, broken, quiet bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	answered := t.state == stateSuspended
+	late := t.state == stateSuspending && time.Since(t.askedAt) >= t.patience
+	return t.at, answered, answered || late
+}
+
+// is reports whether the agent is in a state.
+func (t *tracing) is(s tracingState) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state == s
+}

@@ -1,0 +1,55 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+func TestWhatAnAgentIsTold(t *testing.T) {
+	events := map[string]func(r *tracing){
+		"ready":        func(r *tracing) { r.ready() },
+		"want":         func(r *tracing) { r.want(wantedForStall) },
+		"want other":   func(r *tracing) { r.want(wantedByCollector) },
+		"unwant":       func(r *tracing) { r.unwant(wantedForStall) },
+		"unwant other": func(r *tracing) { r.unwant(wantedByCollector) },
+		"answer":       func(r *tracing) { r.answer(7) },
+		"time":         func(r *tracing) { r.askedAt = time.Now().Add(-2 * time.Hour); r.overdue() },
+		"pause":        func(r *tracing) { r.pause(true) },
+		"unpause":      func(r *tracing) { r.pause(false) },
+		"end":          func(r *tracing) { r.end() },
+	}
+	for _, c := range []struct{ name, events, told string }{
+		{"an agent that is suspended and goes on", "ready, want, answer, unwant", "suspend unsuspend"},
+		{"nothing before it takes orders", "want, pause, time", ""},
+		{"what is wanted before it takes orders", "want, ready", "suspend"},
+		{"it goes on when the last reason has gone", "ready, want, want other, answer, unwant, unwant other", "suspend unsuspend"},
+		{"not before it has answered", "ready, want, unwant", "suspend"},
+		{"when it answers though nobody wants it any more", "ready, want, unwant, answer", "suspend unsuspend"},
+		{"one that never answers goes on after its time", "ready, want, unwant, time", "suspend unsuspend"},
+		{"its time is over while it is wanted", "ready, want, time, unwant", "suspend unsuspend"},
+		{"again", "ready, want, answer, unwant, want", "suspend unsuspend suspend"},
+		{"a break that nobody asked for", "ready, answer, want, unwant", "suspend"},
+		{"nothing when tracing ends", "ready, end, want, unwant, pause", ""},
+		{"paused once", "ready, pause, pause, unpause, unpause", "pause unpause"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var told []string
+			r := &tracing{
+				tell: func(of bytefrog.MessageType) { told = append(told, of.String()) },
+				news: func() {}, patience: time.Hour,
+			}
+			for event := range strings.SplitSeq(c.events, ", ") {
+				events[event](r)
+			}
+			assert.Equal(t, c.told, strings.Join(told, " "))
+		})
+	}
+}

@@ -1,0 +1,456 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// steering is an agent that is steered while the test plays it.
+type steering struct {
+	t testing.TB
+	*bed
+	agent  *agent
+	data   *peer
+	theirs agentcontrol.Agent
+}
+
+// steerable makes the receiver one whose agents are shown, with one data connection.
+func steerable(b *bed, c *Config) {
+	b.host = &agentcontroltest.Directory{}
+	c.Agent.DataConnections = 1
+	c.Agent.HeartbeatInterval = time.Hour // a test says when
+}
+
+func (b *bed) steered() []agentcontrol.Agent { return b.host.(*agentcontroltest.Directory).Agents() }
+
+func (b *bed) onlySteered() agentcontrol.Agent {
+	b.t.Helper()
+	b.await("an agent to be steered", func() bool { return len(b.steered()) == 1 })
+	return b.steered()[0]
+}
+
+// steer begins with an agent that traces.
+func steer(t *testing.T, options ...option) *steering {
+	t.Helper()
+	b := newBed(t, append([]option{patiently, steerable}, options...)...)
+	s := &steering{t: t, bed: b, agent: connect(b, 1)}
+	s.data = s.agent.join()
+	s.data.write(namesOne())
+	s.theirs = b.onlySteered()
+	s.beat(bytefrog.ModeTracing)
+	b.await("a heartbeat", func() bool { return s.theirs.Snapshot().State == "tracing" })
+	return s
+}
+
+func (s *steering) beat(mode bytefrog.Mode) {
+	s.t.Helper()
+	s.agent.control.send(bytefrog.Heartbeat{Mode: mode})
+}
+
+// outcome is what became of an order.
+type outcome struct {
+	answer agentcontrol.Answer
+	err    error
+}
+
+// order begins an order, and gives what becomes of it.
+func order(ctx context.Context, a agentcontrol.Agent, command string) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		answer, err := agentcontroltest.Order(ctx, a, command, nil)
+		done <- outcome{answer, err}
+	}()
+	return done
+}
+
+func (s *steering) order(command string) <-chan outcome {
+	return order(context.Background(), s.theirs, command)
+}
+
+func (s *steering) expectDone(done <-chan outcome, message string) {
+	s.t.Helper()
+	o := <-done
+	require.NoError(s.t, o.err)
+	assert.Equal(s.t, message, o.answer.Message)
+}
+
+func expectReason(t testing.TB, done <-chan outcome, reason agentcontrol.Reason) {
+	t.Helper()
+	o := <-done
+	require.Error(t, o.err)
+	assert.Equal(t, reason, agentcontrol.ReasonOf(o.err), o.err.Error())
+}
+
+func (s *steering) expectTold(of ...bytefrog.MessageType) {
+	s.t.Helper()
+	for _, m := range of {
+		s.agent.control.expectCommand(m)
+	}
+}
+
+// leave ends the run as the agent does.
+func (s *steering) leave() {
+	s.t.Helper()
+	s.agent.finish()
+	s.awaitRuns(0)
+	s.await("nobody to be steered", func() bool { return len(s.steered()) == 0 })
+}
+
+func TestAnAgentIsSuspendedAndGoesOn(t *testing.T) {
+	s := steer(t)
+	s.data.write(calls(0, 5))
+	suspending := s.order("suspend")
+	s.expectTold(bytefrog.TypeSuspend)
+	assert.Empty(t, suspending, "it has not answered")
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 10})
+	s.expectDone(suspending, "tracing is suspended")
+	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "before a heartbeat says so")
+	s.expectDone(s.order("suspend"), "tracing was suspended already")
+	going := s.order("unsuspend")
+	s.expectTold(bytefrog.TypeUnsuspend)
+	s.beat(bytefrog.ModeTracing)
+	s.expectDone(going, "tracing goes on")
+	s.data.write(calls(10, 5))
+	s.expectDone(s.order("unsuspend"), "tracing was not suspended")
+	s.leave()
+	seen := s.pipeline.only(t)
+	assert.Len(t, seen.events, 20)
+	assert.Equal(t, []callevent.Barrier{callevent.Point(10, callevent.CauseSuspended)}, seen.breaks())
+}
+
+func TestUnsuspendWaitsForTheAnswerToSuspend(t *testing.T) {
+	s := steer(t)
+	suspending := s.order("suspend")
+	s.expectTold(bytefrog.TypeSuspend)
+	going := s.order("unsuspend")
+	run := s.receiver.env.registry.lookup(1)
+	s.await("the order to be there", func() bool {
+		run.tracing.mu.Lock()
+		defer run.tracing.mu.Unlock()
+		return !run.tracing.ordered
+	})
+	// Nothing is told until the break is there: pause would come after it.
+	pausing := s.order("pause")
+	s.expectTold(bytefrog.TypePause)
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+	s.expectTold(bytefrog.TypeUnsuspend)
+	s.beat(bytefrog.ModePaused)
+	s.expectDone(pausing, "the program is paused")
+	s.expectDone(going, "tracing goes on")
+	<-suspending // it was suspended, or was not any more when that was looked at
+}
+
+func TestAnAgentThatNeverAnswersSuspendGoesOnAfterAWhile(t *testing.T) {
+	s := steer(t, func(b *bed, _ *Config) { b.timing.answer = time.Millisecond })
+	s.data.write(calls(0, 5))
+	s.await("events", func() bool { return s.metric("receiver_bytefrog_events") == 10 })
+	ctx, giveUp := context.WithCancel(context.Background())
+	suspending := order(ctx, s.theirs, "suspend")
+	s.expectTold(bytefrog.TypeSuspend)
+	giveUp()
+	expectReason(t, suspending, agentcontrol.NoAnswer)
+	going := s.order("unsuspend")
+	s.expectTold(bytefrog.TypeUnsuspend)
+	s.beat(bytefrog.ModeTracing)
+	s.expectDone(going, "tracing goes on")
+	s.data.write(calls(20, 5))
+	s.leave()
+	assert.Contains(t, s.pipeline.only(t).breaks(), callevent.Interval(10, 20, callevent.CauseSuspended))
+}
+
+func TestTwoOrdersAtOnceAreOneSuspend(t *testing.T) {
+	s := steer(t)
+	one, two := s.order("suspend"), s.order("suspend")
+	s.expectTold(bytefrog.TypeSuspend)
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+	for _, done := range []<-chan outcome{one, two} {
+		o := <-done
+		require.NoError(t, o.err)
+	}
+	going := s.order("unsuspend")
+	s.expectTold(bytefrog.TypeUnsuspend) // and no suspend before it
+	s.beat(bytefrog.ModeTracing)
+	s.expectDone(going, "tracing goes on")
+}
+
+func TestTheProgramIsPausedAndGoesOn(t *testing.T) {
+	s := steer(t)
+	pausing := s.order("pause")
+	s.expectTold(bytefrog.TypePause)
+	s.beat(bytefrog.ModePaused)
+	s.expectDone(pausing, "the program is paused")
+	assert.Equal(t, "paused", s.theirs.Snapshot().State)
+	s.expectDone(s.order("pause"), "the program was paused already")
+	going := s.order("unpause")
+	s.expectTold(bytefrog.TypeUnpause)
+	s.beat(bytefrog.ModeTracing)
+	s.expectDone(going, "the program goes on")
+}
+
+func TestAStoppedAgentEndsItsRun(t *testing.T) {
+	s := steer(t)
+	s.data.write(calls(0, 5))
+	pausing := s.order("pause")
+	s.expectTold(bytefrog.TypePause)
+	s.beat(bytefrog.ModePaused)
+	s.expectDone(pausing, "the program is paused")
+	stopping := s.order("stop")
+	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeStop)
+	expectReason(t, s.order("suspend"), agentcontrol.NotNow)
+	s.beat(bytefrog.ModeShuttingDown)
+	s.expectDone(stopping, "tracing is over")
+	s.leave()
+	assert.Equal(t, callevent.End(10, callevent.CauseEnded), s.pipeline.only(t).end(t))
+}
+
+func TestAnAgentThatIsStoppedIsNotToldToSuspendAtAShutdown(t *testing.T) {
+	s := steer(t)
+	stopping := s.order("stop")
+	s.expectTold(bytefrog.TypeStop)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.shutdown()
+	}()
+	s.expectDone(stopping, "tracing is over")
+	s.data.close()
+	assert.Contains(t, s.agent.control.expectError(), "shutting down")
+	s.agent.control.close()
+	<-ended
+}
+
+func TestAnAgentThatDiesInTheMiddleIsLost(t *testing.T) {
+	s := steer(t)
+	suspending := s.order("suspend")
+	s.expectTold(bytefrog.TypeSuspend)
+	s.data.close()
+	s.agent.control.close()
+	expectReason(t, suspending, agentcontrol.Lost)
+	s.awaitRuns(0)
+	expectReason(t, s.order("suspend"), agentcontrol.Lost)
+	expectReason(t, s.order("unpause"), agentcontrol.Lost)
+}
+
+func TestAReceiverThatShutsDownEndsOrdersAndLetsThePausedProgramGoOn(t *testing.T) {
+	s := steer(t)
+	pausing := s.order("pause")
+	s.expectTold(bytefrog.TypePause)
+	s.beat(bytefrog.ModePaused)
+	s.expectDone(pausing, "the program is paused")
+	going := s.order("unsuspend")
+	s.expectDone(going, "tracing was not suspended")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.shutdown()
+	}()
+	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeSuspend)
+	expectReason(t, s.order("pause"), agentcontrol.Lost)
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+	assert.Contains(t, s.agent.control.expectError(), "shutting down")
+	s.data.close()
+	s.agent.control.close()
+	<-ended
+}
+
+func TestAnOrderThatWaitsEndsWithTheReceiver(t *testing.T) {
+	s := steer(t)
+	pausing := s.order("pause")
+	s.expectTold(bytefrog.TypePause)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.shutdown()
+	}()
+	expectReason(t, pausing, agentcontrol.Lost)
+	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeSuspend)
+	s.data.close()
+	s.agent.control.close()
+	<-ended
+}
+
+func TestAnAgentIsToldNothingBeforeItHasItsBuffers(t *testing.T) {
+	b := newBed(t, patiently, steerable)
+	a := connect(b, 1)
+	theirs := b.onlySteered()
+	ctx, giveUp := context.WithCancel(context.Background())
+	early := order(ctx, theirs, "suspend")
+	giveUp()
+	expectReason(t, early, agentcontrol.NotNow)
+	suspending := order(context.Background(), theirs, "suspend")
+	a.join()
+	a.answerSuspend(0)
+	require.NoError(t, (<-suspending).err)
+	a.finish()
+	b.awaitRuns(0)
+}
+
+func TestAnAgentThatIsShuttingDownIsToldNothing(t *testing.T) {
+	s := steer(t)
+	s.beat(bytefrog.ModeShuttingDown)
+	s.await("the last heartbeat", func() bool { return s.theirs.Snapshot().State == "shutting_down" })
+	for _, command := range []string{"suspend", "unsuspend", "pause", "unpause", "stop"} {
+		expectReason(t, s.order(command), agentcontrol.NotNow)
+	}
+	s.leave()
+}
+
+func TestOverloadAndOrdersAreSuspendedForTogether(t *testing.T) {
+	s := steer(t, func(_ *bed, c *Config) {
+		c.OnOverload = OverloadSuspend
+		c.Retry = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond}
+	})
+	s.pipeline.refuseWith(errRefused)
+	s.data.write(calls(0, 5))
+	s.agent.answerSuspend(10) // for overload
+	s.expectDone(s.order("suspend"), "tracing is suspended")
+	s.expectDone(s.order("unsuspend"), "tracing goes on when the pipeline has accepted what is held")
+	s.expectDone(s.order("suspend"), "tracing is suspended")
+	s.pipeline.refuseWith(nil)
+	s.await("what was held", func() bool { return s.pipeline.events() == 10 })
+	run := s.receiver.env.registry.lookup(1)
+	s.await("the overload to be over", func() bool {
+		run.tracing.mu.Lock()
+		defer run.tracing.mu.Unlock()
+		return !run.tracing.overloaded
+	})
+	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "somebody wants it so")
+	going := s.order("unsuspend")
+	s.expectTold(bytefrog.TypeUnsuspend)
+	s.beat(bytefrog.ModeTracing)
+	s.expectDone(going, "tracing goes on")
+}
+
+func suspendedAtStart(_ *bed, c *Config) { c.Start = StartSuspended }
+
+// connectSuspended says hello and is told to begin suspended.
+func connectSuspended(b *bed) *agent {
+	a := &agent{t: b.t, address: b.address(), version: 1, control: dial(b.t, b.address())}
+	a.control.send(bytefrog.Hello{Version: 1})
+	m, err := a.control.receive()
+	require.NoError(b.t, err)
+	a.configuration, err = bytefrog.ParseAgentConfiguration(m)
+	require.NoError(b.t, err)
+	a.control.expectCommand(bytefrog.TypeSuspend)
+	a.control.expectCommand(bytefrog.TypeStart)
+	return a
+}
+
+func TestAnAgentThatForgetsToBeginSuspendedIsToldAgain(t *testing.T) {
+	b := newBed(t, patiently, steerable, suspendedAtStart)
+	a := connectSuspended(b)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 2)...))
+	a.answerSuspend(4)
+	theirs := b.onlySteered()
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
+	b.await("it to be suspended", func() bool { return theirs.Snapshot().State == "suspended" })
+	going := order(context.Background(), theirs, "unsuspend")
+	a.control.expectCommand(bytefrog.TypeUnsuspend)
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
+	require.NoError(t, (<-going).err)
+	p.write(calls(4, 3))
+	a.finish()
+	b.awaitRuns(0)
+	seen := b.pipeline.only(t)
+	assert.Len(t, seen.events, 10)
+	assert.Equal(t, []callevent.Barrier{callevent.Point(4, callevent.CauseSuspended)}, seen.breaks())
+}
+
+func TestAnAgentThatBeginsSuspendedIsToldOnce(t *testing.T) {
+	b := newBed(t, patiently, steerable, suspendedAtStart)
+	a := connectSuspended(b)
+	a.control.send(bytefrog.DataBreak{Sequence: 0})
+	theirs := b.onlySteered()
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the break", func() bool { _, ok := run.tracing.brokenAt(); return ok })
+	p := a.join()
+	going := order(context.Background(), theirs, "unsuspend")
+	a.control.expectCommand(bytefrog.TypeUnsuspend) // and no suspend before it
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
+	require.NoError(t, (<-going).err)
+	p.write(append(namesOne(), calls(0, 3)...))
+	a.finish()
+	b.awaitRuns(0)
+	assert.Len(t, b.pipeline.only(t).events, 6)
+}
+
+func TestAnAgentThatIsToBeginSuspendedIsLeftSuspended(t *testing.T) {
+	b := newBed(t, patiently, steerable, suspendedAtStart)
+	a := connectSuspended(b)
+	a.join()
+	a.answerSuspend(0)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.shutdown()
+	}()
+	assert.Contains(t, a.control.expectError(), "shutting down")
+	for _, p := range append(a.data, a.control) {
+		p.close()
+	}
+	<-ended
+}
+
+func TestAnOrderIsALogRecord(t *testing.T) {
+	s := steer(t)
+	s.theirs.Told(agentcontrol.Record{
+		Agent: s.theirs.ID(), Order: agentcontrol.Order{Command: "pause", By: "alice at 127.0.0.1:1"}, Took: 1500 * time.Millisecond,
+		Err: agentcontrol.Errorf(agentcontrol.NotAllowed, "it pauses"),
+	})
+	s.leave()
+	s.await("the record", func() bool { return s.logEvents()[agentcontrol.EventName] == 1 })
+	s.eachLog(func(of plog.ResourceLogs, r plog.LogRecord) {
+		if r.EventName() != agentcontrol.EventName {
+			return
+		}
+		assert.Equal(t, "Command pause: not_allowed: it pauses", r.Body().Str())
+		assert.Equal(t, plog.SeverityNumberWarn, r.SeverityNumber())
+		assert.Equal(t, map[string]any{
+			"agent_control.agent.id": s.theirs.ID(), "agent_control.command.name": "pause", "agent_control.command.result": "not_allowed",
+			"agent_control.command.by": "alice at 127.0.0.1:1", "agent_control.command.duration": "1.500", "bytefrog.run.id": int64(1),
+		}, r.Attributes().AsRaw())
+		service, _ := of.Resource().Attributes().Get("service.name")
+		assert.Equal(t, "unknown_service:java", service.Str())
+	})
+}
+
+func TestWhatIsKnownOfAnAgentIsShown(t *testing.T) {
+	s := steer(t)
+	s.data.write(calls(0, 5))
+	s.await("events", func() bool { return s.metric("receiver_bytefrog_events") == 10 })
+	now := s.theirs.Snapshot()
+	assert.Equal(t, "bytefrog", now.Tracer)
+	assert.Equal(t, "unknown_service:java", now.Service)
+	assert.Equal(t, s.agent.control.conn.LocalAddr().String(), now.Address)
+	assert.EqualValues(t, 10, now.Counters[0].Value)
+	assert.False(t, now.LastSeen.Before(now.Since))
+	assert.Len(t, now.Commands, 5)
+	s.leave()
+}
+
+func TestWithoutTheExtensionNothingIsShownAndNothingAllocated(t *testing.T) {
+	b := newBed(t, patiently, func(_ *bed, c *Config) { c.Agent.DataConnections = 1; c.Agent.HeartbeatInterval = time.Hour })
+	assert.Empty(t, agentcontrol.Of(componenttest.NewNopHost()))
+	a := connect(b, 1)
+	a.join()
+	run := b.receiver.env.registry.lookup(1)
+	assert.Empty(t, b.receiver.env.agents)
+	assert.Zero(t, testing.AllocsPerRun(100, run.signs.give))
+	a.finish()
+	b.awaitRuns(0)
+}

@@ -1,0 +1,178 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+)
+
+// Names of commands, and of their arguments.
+const (
+	orderList         = "list"
+	orderEnable       = "enable"
+	orderDisable      = "disable"
+	argumentLogger    = "logger"
+	argumentLevel     = "level"
+	argumentLevelType = "level_type"
+	argumentFilter    = "filter"
+)
+
+// steering are the commands that agents can be told. What is enabled is disabled when the
+// receiver is shut down.
+var steering = []agentcontrol.Command{
+	{Name: orderList, Summary: "The names of its loggers."},
+	{Name: orderEnable, Summary: "Have records of a logger recorded by LTTng, until disable or the end of the collector.", Parameters: []agentcontrol.Parameter{
+		{Name: argumentLogger, Summary: "Its name, or * for all.", Kind: agentcontrol.Text, Required: true},
+		{Name: argumentLevel, Summary: "A level of the logger's kind, by name or number: this and more severe.", Kind: agentcontrol.Text},
+		{Name: argumentLevelType, Summary: "range: the level and more severe; single: the level alone.", Kind: agentcontrol.Text, OneOf: []string{"range", "single", "all"}},
+		{Name: argumentFilter, Summary: "Which records, in LTTng's words.", Kind: agentcontrol.Text, MaxBytes: 4096},
+	}},
+	{Name: orderDisable, Summary: "Have records of a logger recorded no more. Agents count: what was enabled twice is disabled twice.", Parameters: []agentcontrol.Parameter{
+		{Name: argumentLogger, Summary: "Its name as it was enabled.", Kind: agentcontrol.Text, Required: true},
+	}},
+}
+
+// errNotTold: the agent is left, or has gone, before it was its turn.
+var errNotTold = errors.New("it was not told")
+
+// steered is an agent as the extension agent_control has it.
+type steered struct {
+	*agent
+	id string
+}
+
+// show shows the agent to whoever steers it, if it is not shown yet. Nobody waits for it
+// any more.
+func (a *agent) show() {
+	if len(a.env.agents) == 0 || a.unshow != nil || a.origin == nil {
+		return
+	}
+	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
+	id := agentcontrol.NewID(a.env.id, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
+	a.unshow = a.env.agents.Register(&steered{agent: a, id: id})
+}
+
+// hide ends what show began, and answers all orders that will not be carried out.
+func (a *agent) hide() {
+	a.orders.end()
+	if a.unshow != nil {
+		a.unshow()
+	}
+}
+
+// ID is that of the registration.
+func (s *steered) ID() string { return s.id }
+
+// Snapshot is what is known of the agent. Its origin doesn't change once it is shown.
+func (s *steered) Snapshot() agentcontrol.Snapshot {
+	attributes := s.origin.resource.Attributes()
+	return agentcontrol.Snapshot{
+		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: agentcontrol.TextOf(attributes, attributeServiceName),
+		Address: s.conversation.conn.RemoteAddr().String(),
+		Process: agentcontrol.Process{PID: uint64(s.pid), Name: agentcontrol.TextOf(attributes, attributeExecutableName)},
+		State:   "registered (" + s.who.Domain.String() + ")",
+		Since:   s.registered, LastSeen: time.Unix(0, s.heard.Load()), Commands: steering,
+		Counters: []agentcontrol.Counter{{Name: "loggers", Unit: "{logger}", Value: s.loggers.Load()}},
+	}
+}
+
+// Told hands on a log record of an order.
+func (s *steered) Told(r agentcontrol.Record) {
+	if s.env.logs == nil {
+		return
+	}
+	entry := logEntry{origin: s.origin, event: agentcontrol.EventName, severity: r.Severity(), time: s.env.now(), body: r.Body()}
+	for _, a := range r.Attributes() {
+		entry.attributes = append(entry.attributes, text(a.Key, a.Value))
+	}
+	s.env.logs.Add(entry)
+}
+
+// Do has the agent told something, when those before were told.
+func (s *steered) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.Answer, error) {
+	command, err := s.commandOf(o)
+	if err != nil {
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.BadArgument, "%w", err)
+	}
+	answered := make(chan answer, 1)
+	if !s.give(order{command: command, by: ctx, answered: answered}) {
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or is being left: %w", errNotTold)
+	}
+	select {
+	case a := <-answered:
+		return answerOf(command, a)
+	case <-ctx.Done():
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the agent has not answered: %w", context.Cause(ctx))
+	}
+}
+
+// commandOf is the command that an order means.
+func (s *steered) commandOf(o agentcontrol.Order) (lttngagent.Command, error) {
+	switch o.Command {
+	case orderEnable:
+		rule := EnableRule{
+			Domain: s.who.Domain.String(), Logger: o.Arguments.Text(argumentLogger),
+			LevelType: o.Arguments.Text(argumentLevelType), Filter: o.Arguments.Text(argumentFilter),
+		}
+		if level := o.Arguments.Text(argumentLevel); level != "" {
+			rule.Level = level
+		}
+		p := plan{}
+		if err := p.addEnable(&rule, s.who.Dialect); err != nil {
+			return nil, err
+		}
+		return p[s.who.Domain][0], nil
+	case orderDisable:
+		logger, err := lttngagent.ParsePattern(o.Arguments.Text(argumentLogger))
+		return lttngagent.Disable{Logger: logger}, err
+	default:
+		return lttngagent.List{}, nil
+	}
+}
+
+// answerOf says what came of a command.
+func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error) {
+	switch a.result {
+	case resultSuccess:
+	case resultUnsupported:
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.BadArgument, "%w", a.err)
+	case resultTooLarge:
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "the agent has more loggers than limits.max_loggers or limits.max_list_bytes allow: %w", a.err)
+	case resultNoAnswer:
+		reason := agentcontrol.Lost
+		if errors.As(a.err, new(*silentError)) {
+			reason = agentcontrol.NoAnswer
+		}
+		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "%w", a.err)
+	default:
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "the agent answers: %s", a.code)
+	}
+	if _, isList := command.(lttngagent.List); isList {
+		return agentcontrol.Answer{Message: "the agent's loggers", Items: a.loggers}, nil
+	}
+	return agentcontrol.Answer{Message: "the agent has done it"}, nil
+}
+
+// carryOutOrder tells the agent what it is ordered, and says what came of it.
+func (a *agent) carryOutOrder(o order) error {
+	a.last = answer{}
+	err := a.carryOut(o.command)
+	done := a.last
+	if err != nil && done.err == nil {
+		done.result, done.err = resultNoAnswer, err
+	}
+	if _, isList := o.command.(lttngagent.List); isList && done.result == resultSuccess && o.answered != nil {
+		// The inventory puts others in their place.
+		done.loggers = slices.Clone(a.inventory.names)
+	}
+	o.done(done)
+	return err
+}

@@ -1,0 +1,185 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
+	"github.com/callbraid/callbraid/internal/lttngagent"
+)
+
+// steerableBed is a bed whose agents are shown, and asked for loggers once and after changes.
+func steerableBed(t *testing.T) *bed {
+	t.Helper()
+	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour })
+	b.receiver.env.firstPause = time.Hour
+	b.host = &agentcontroltest.Directory{}
+	b.start()
+	return b
+}
+
+// steered is an agent of a domain that is played, and as it is shown.
+func (b *bed) steered(domain lttngagent.Domain, loggers ...string) (*testAgent, agentcontrol.Agent) {
+	b.t.Helper()
+	played, _ := b.registered(domain, loggers...)
+	var all []agentcontrol.Agent
+	b.await("an agent to be shown", func() bool {
+		all = b.host.(*agentcontroltest.Directory).Agents()
+		return len(all) == 1
+	})
+	return played, all[0]
+}
+
+// outcome is what became of an order.
+type outcome struct {
+	answer agentcontrol.Answer
+	err    error
+}
+
+func beginOrder(ctx context.Context, a agentcontrol.Agent, name string, arguments map[string]string) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		answer, err := agentcontroltest.Order(ctx, a, name, arguments)
+		done <- outcome{answer, err}
+	}()
+	return done
+}
+
+func expectReason(t *testing.T, done <-chan outcome, reason agentcontrol.Reason) {
+	t.Helper()
+	o := <-done
+	require.Error(t, o.err)
+	assert.Equal(t, reason, agentcontrol.ReasonOf(o.err), o.err.Error())
+}
+
+func TestLoggersAreListedEnabledAndDisabledForWhoSteers(t *testing.T) {
+	b := steerableBed(t)
+	played, a := b.steered(lttngagent.JUL, "com.example")
+	listing := beginOrder(t.Context(), a, "list", nil)
+	require.Equal(t, lttngagent.List{}, played.next())
+	played.list("com.example", "com.other")
+	o := <-listing
+	require.NoError(t, o.err)
+	assert.Equal(t, []string{"com.example", "com.other"}, o.answer.Items)
+
+	enabling := beginOrder(t.Context(), a, "enable", map[string]string{"logger": "com.example", "level": "FINE"})
+	command := enable(t, lttngagent.JUL, "com.example", "FINE")
+	played.expect(command, lttngagent.List{})
+	require.NoError(t, (<-enabling).err)
+
+	disabling := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "com.example"})
+	played.expect(lttngagent.Disable{Logger: command.Logger}, lttngagent.List{})
+	require.NoError(t, (<-disabling).err)
+
+	// What is enabled is disabled at the end, and nothing else is.
+	enabling = beginOrder(t.Context(), a, "enable", map[string]string{"logger": "*"})
+	all := enable(t, lttngagent.JUL, "*", "")
+	played.expect(all, lttngagent.List{})
+	require.NoError(t, (<-enabling).err)
+	go b.shutdown()
+	played.expect(lttngagent.Disable{Logger: all.Logger})
+	played.awaitClosed()
+	b.await("nobody to be shown", func() bool { return len(b.host.(*agentcontroltest.Directory).Agents()) == 0 })
+	expectReason(t, beginOrder(t.Context(), a, "list", nil), agentcontrol.Lost)
+}
+
+func TestWhatAnAgentRefusesIsSaid(t *testing.T) {
+	b := steerableBed(t)
+	played, a := b.steered(lttngagent.JUL)
+	disabling := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "nobody"})
+	played.next()
+	played.answer(lttngagent.UnknownName)
+	expectReason(t, disabling, agentcontrol.Refused)
+}
+
+func TestOrdersThatMakeNoCommandAreNotSent(t *testing.T) {
+	b := steerableBed(t)
+	played, a := b.steered(lttngagent.JUL)
+	for _, arguments := range []map[string]string{
+		{"logger": "x", "level": "LOUD"},
+		{"logger": "x", "level_type": "single"},
+		{"logger": "x", "level": "FINE", "level_type": "all"},
+		{},
+	} {
+		expectReason(t, beginOrder(t.Context(), a, "enable", arguments), agentcontrol.BadArgument)
+	}
+	listing := beginOrder(t.Context(), a, "list", nil)
+	require.Equal(t, lttngagent.List{}, played.next(), "nothing came before")
+	played.list()
+	require.NoError(t, (<-listing).err)
+}
+
+func TestAnAgentThatDiesInTheMiddleOfAnOrderIsLost(t *testing.T) {
+	b := steerableBed(t)
+	played, a := b.steered(lttngagent.JUL)
+	listing, waiting := beginOrder(t.Context(), a, "list", nil), beginOrder(t.Context(), a, "disable", map[string]string{"logger": "x"})
+	played.next()
+	require.NoError(t, played.conn.Close())
+	expectReason(t, listing, agentcontrol.Lost)
+	expectReason(t, waiting, agentcontrol.Lost)
+}
+
+func TestAnOrderThatNobodyWaitsForIsNotCarriedOut(t *testing.T) {
+	b := steerableBed(t)
+	played, a := b.steered(lttngagent.JUL)
+	first := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "first"})
+	require.IsType(t, lttngagent.Disable{}, played.next())
+	ctx, giveUp := context.WithCancel(t.Context())
+	second := beginOrder(ctx, a, "disable", map[string]string{"logger": "second"})
+	b.await("the second to wait", func() bool {
+		o := &a.(*steered).orders
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.waiting) == 1
+	})
+	giveUp()
+	expectReason(t, second, agentcontrol.NoAnswer)
+	played.answer(lttngagent.Success)
+	require.NoError(t, (<-first).err)
+	require.Equal(t, lttngagent.List{}, played.next(), "and no second")
+	played.list()
+}
+
+func TestAnAgentThatIsSilentInTheMiddleOfAnOrder(t *testing.T) {
+	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour; c.CommandTimeout = 2 * time.Second })
+	b.receiver.env.firstPause = time.Hour
+	b.host = &agentcontroltest.Directory{}
+	b.start()
+	_, a := b.steered(lttngagent.JUL)
+	expectReason(t, beginOrder(t.Context(), a, "list", nil), agentcontrol.NoAnswer)
+}
+
+func TestAnAgentOfWhoseProcessNothingIsKnownIsShown(t *testing.T) {
+	b := steerableBed(t)
+	played := b.connect()
+	played.send(lttngagent.NewRegistration(lttngagent.Log4j, 1<<22+1).AppendTo(nil))
+	played.expect(lttngagent.RegistrationDone{})
+	b.await("an agent to be shown", func() bool { return len(b.host.(*agentcontroltest.Directory).Agents()) == 1 })
+	now := b.host.(*agentcontroltest.Directory).Agents()[0].Snapshot()
+	assert.Equal(t, "unknown_service:java", now.Service)
+	assert.Equal(t, agentcontrol.Process{PID: 1<<22 + 1}, now.Process)
+}
+
+func TestWhatIsKnownOfAnLTTngAgentIsShown(t *testing.T) {
+	b := steerableBed(t)
+	played, a := b.steered(lttngagent.Python, "root")
+	b.await("its loggers", func() bool { return a.Snapshot().Counters[0].Value == 1 })
+	now := a.Snapshot()
+	assert.Equal(t, "lttng_jul", now.Tracer)
+	assert.Equal(t, "registered (python)", now.State)
+	assert.Equal(t, played.conn.LocalAddr().String(), now.Address)
+	assert.NotEmpty(t, now.Service)
+	assert.NotZero(t, now.Process.PID)
+	assert.False(t, now.LastSeen.Before(now.Since))
+	a.Told(agentcontrol.Record{Agent: a.ID(), Order: agentcontrol.Order{Command: "list", By: "alice"}, Message: "done"})
+	r := b.awaitRecords(agentcontrol.EventName, 1)[0]
+	assert.Equal(t, "alice", r.attributes[agentcontrol.AttributeBy])
+}

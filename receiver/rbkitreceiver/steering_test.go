@@ -1,0 +1,206 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+)
+
+// steerable is an option: servers are shown.
+func steerable(b *bed, _ *Config) { b.host = &agentcontroltest.Directory{} }
+
+// steered is the server that is shown, when it is connected.
+func (b *bed) steered() agentcontrol.Agent {
+	b.t.Helper()
+	all := b.host.(*agentcontroltest.Directory).Agents()
+	require.Len(b.t, all, 1)
+	b.await("the server to be connected", func() bool { return all[0].Snapshot().State != "disconnected" })
+	return all[0]
+}
+
+func detail(a agentcontrol.Answer, name string) string {
+	for _, d := range a.Details {
+		if d.Name == name {
+			return d.Value
+		}
+	}
+	return ""
+}
+
+func TestAServerHasNineCommands(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), steerable)
+	a := b.steered()
+	var told []rbkit.Command
+	for _, c := range a.Snapshot().Commands {
+		answer, err := agentcontroltest.Order(t.Context(), a, c.Name, nil)
+		require.NoError(t, err, c.Name)
+		assert.NotEmpty(t, answer.Message)
+		assert.Equal(t, map[bool]string{true: "on", false: "off"}[server.State().ObjectTraceEnabled], detail(answer, "memory profile"))
+		assert.Equal(t, map[bool]string{true: "on", false: "off"}[server.State().CPUProfiling], detail(answer, "CPU profile"))
+		if c.Name != string(rbkit.Handshake) {
+			told = append(told, rbkit.Command(c.Name))
+		}
+		assert.False(t, c.Disruptive)
+	}
+	assert.Len(t, told, 8)
+	assert.Equal(t, told, server.orders())
+}
+
+func TestWhatSomebodySwitchesStaysSoUntilTheEnd(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.MemoryProfile = true })
+	a := b.steered()
+	b.await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
+	order := func(command rbkit.Command) {
+		t.Helper()
+		_, err := agentcontroltest.Order(t.Context(), a, string(command), nil)
+		require.NoError(t, err)
+	}
+	order(rbkit.StopMemoryProfile)
+	order(rbkit.UseCPUTime)
+	order(rbkit.StartCPUProfiling)
+	assert.Equal(t, "connected, CPU profile", a.Snapshot().State)
+	again := released
+	again.PID++
+	server.restart(rbkitserver.Options{Hello: again})
+	b.await("the CPU profile of the next life", func() bool { return server.State().CPUProfiling })
+	assert.Equal(t, []rbkit.Command{rbkit.UseCPUTime, rbkit.StartCPUProfiling}, server.orders())
+	b.shutdown()
+	assert.False(t, server.State().CPUProfiling, "it is left as it was found")
+	assert.NotContains(t, server.orders(), rbkit.StartMemoryProfile)
+}
+
+func TestWhatSomebodySwitchesOnIsSwitchedOffAtTheEnd(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), steerable)
+	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
+	require.NoError(t, err)
+	assert.True(t, server.State().CPUProfiling)
+	b.shutdown()
+	assert.False(t, server.State().CPUProfiling)
+}
+
+func TestWhatOthersSwitchedOnIsNotSwitchedOffForSomebodyWhoWantsItToo(t *testing.T) {
+	on := released
+	on.ObjectTraceEnabled = true
+	server := play(t, rbkitserver.Options{Hello: on})
+	b := newBed(t, following(server), steerable)
+	answer, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartMemoryProfile), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "that was so already", answer.Message)
+	b.shutdown()
+	assert.Empty(t, server.orders())
+	assert.True(t, server.State().ObjectTraceEnabled)
+}
+
+func TestAServerThatSaysOKAndDoesNothingRefuses(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
+	b := newBed(t, following(server), steerable)
+	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
+	assert.Equal(t, agentcontrol.Refused, agentcontrol.ReasonOf(err), "%v", err)
+	wanted, _ := b.receiver.servers[0].control.wanted.now()
+	assert.Equal(t, switches{}, wanted, "it is not told again by the receiver")
+}
+
+func TestAServerThatDoesNotAnswerInTimeIsGivenUp(t *testing.T) {
+	begun := make(chan struct{}, 10)
+	until := make(chan struct{})
+	server := play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
+		if c == rbkit.TriggerGC {
+			begun <- struct{}{}
+			<-until
+		}
+	}})
+	defer close(until)
+	b := newBed(t, following(server), steerable, patiently)
+	a := b.steered()
+	ctx, giveUp := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := agentcontroltest.Order(ctx, a, string(rbkit.TriggerGC), nil)
+		done <- err
+	}()
+	<-begun
+	giveUp()
+	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(<-done))
+}
+
+func TestAShutdownEndsOrders(t *testing.T) {
+	begun, until := make(chan struct{}, 10), make(chan struct{})
+	server := play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
+		if c == rbkit.ObjectSpaceSnapshot {
+			begun <- struct{}{}
+			<-until
+		}
+	}})
+	defer close(until)
+	b := newBed(t, following(server), steerable, patiently)
+	a := b.steered()
+	done := make(chan error, 1)
+	go func() {
+		_, err := agentcontroltest.Order(t.Context(), a, string(rbkit.ObjectSpaceSnapshot), nil)
+		done <- err
+	}()
+	<-begun
+	b.shutdown()
+	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(<-done))
+	assert.Empty(t, b.host.(*agentcontroltest.Directory).Agents())
+	_, err := agentcontroltest.Order(t.Context(), a, string(rbkit.TriggerGC), nil)
+	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
+	assert.NotContains(t, server.orders(), rbkit.TriggerGC)
+}
+
+func TestAServerThatIsGoneIsLost(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), steerable)
+	a := b.steered()
+	server.stop()
+	b.await("the loss", func() bool { return a.Snapshot().State == "disconnected" })
+	_, err := agentcontroltest.Order(t.Context(), a, string(rbkit.Handshake), nil)
+	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err), "%v", err)
+}
+
+func TestAServerWithoutASocketForRequestsCanBeToldNothing(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, func(_ *bed, c *Config) {
+		one := server.config()
+		one.Request = ""
+		c.Servers = []ServerConfig{one}
+	}, steerable)
+	assert.Empty(t, b.steered().Snapshot().Commands)
+}
+
+func TestWhatIsKnownOfAServerIsShown(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.ServiceName = "shop" })
+	a := b.steered()
+	server.publishObject(1, "String")
+	b.await("a message", func() bool {
+		counters := a.Snapshot().Counters
+		return len(counters) > 0 && counters[0].Value == 1
+	})
+	now := a.Snapshot()
+	assert.Equal(t, "shop", now.Service)
+	assert.Equal(t, released.PID, now.Process.PID)
+	assert.Equal(t, released.ProcessName, now.Process.Name)
+	assert.False(t, now.LastSeen.IsZero())
+	assert.True(t, slices.ContainsFunc(now.Counters, func(c agentcontrol.Counter) bool { return c.Name == "lost messages" }))
+	a.Told(agentcontrol.Record{Agent: a.ID(), Order: agentcontrol.Order{Command: "trigger_gc", By: "alice"}, Message: "done"})
+	b.await("the record", func() bool { return len(b.records(agentcontrol.EventName)) == 1 })
+	r := b.records(agentcontrol.EventName)[0]
+	assert.Equal(t, "Command trigger_gc: done", r.Body().Str())
+	by, _ := r.Attributes().Get(agentcontrol.AttributeBy)
+	assert.Equal(t, "alice", by.Str())
+}

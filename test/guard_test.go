@@ -1,0 +1,368 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrogguard"
+	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// What becomes of a traced program, and of its spans, when it runs behind a guard and
+// collectors come and go.
+
+// startGuard runs a guard before a collector, and gives its address.
+func startGuard(t *testing.T, collector string, change ...func(o *bytefrogguard.Options)) (*bytefrogguard.Guard, string) {
+	t.Helper()
+	o := bytefrogguard.DefaultOptions()
+	o.Collectors = []string{collector}
+	for _, c := range change {
+		c(&o)
+	}
+	g, err := bytefrogguard.New(o)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(listener) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testbed.Patience)
+		defer cancel()
+		assert.NoError(t, g.Shutdown(ctx))
+		assert.NoError(t, <-served)
+	})
+	return g, listener.Addr().String()
+}
+
+// tidal is a program that calls down to its deepest call and returns from all, again and
+// again, as fast as it can. Each time that it was suspended it calls other functions, and
+// begins from the top: what is open then never returns.
+type tidal struct {
+	mu sync.Mutex
+	// begins are the numbers at which the functions changed.
+	begins []uint32
+	next   uint32
+	// longest is how long it waited for a buffer at most.
+	longest time.Duration
+}
+
+// depth is how deep it calls.
+const depth = 8
+
+func tideName(epoch, k int) string { return fmt.Sprintf("demo.Tide%d.f%d", epoch, k) }
+
+func (p *tidal) Run(t *bytefrogagent.Tracer) error {
+	p.begins = []uint32{0}
+	for {
+		err := p.fill(t)
+		for errors.Is(err, bytefrogagent.ErrSuspended) {
+			p.mu.Lock()
+			p.begins = append(p.begins, p.next)
+			p.mu.Unlock()
+			t.Break(p.next)
+			err = t.AwaitUnsuspend()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// fill sends a buffer of calls.
+func (p *tidal) fill(t *bytefrogagent.Tracer) error {
+	asked := time.Now()
+	b, err := t.Acquire()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.longest = max(p.longest, time.Since(asked))
+	if err != nil {
+		return err
+	}
+	now := uint32(t.Elapsed().Milliseconds())
+	epoch := len(p.begins) - 1
+	if p.next == p.begins[epoch] {
+		for k := range depth {
+			b.Data = bytefrog.MapMethod{Method: uint32(epoch*depth + k), Signature: fmt.Sprintf("demo/Tide%d.f%d;1;()V", epoch, k)}.AppendTo(b.Data)
+		}
+		b.Data = bytefrog.MapThreadName{Name: "tide", Time: now}.AppendTo(b.Data)
+	}
+	for b.Room() > 2*bytefrog.MaxEventSize {
+		e := bytefrog.Event{Type: bytefrog.TypeMethodEntry, Sequence: p.next, Time: now}
+		k := int(p.next-p.begins[epoch]) % (2 * depth)
+		if k >= depth {
+			e.Type, k = bytefrog.TypeMethodExit, 2*depth-1-k
+		}
+		e.Method = uint32(epoch*depth + k)
+		b.Data = bytefrog.AppendEvent(b.Data, e)
+		b.Events++
+		p.next++
+	}
+	t.Send(b)
+	return t.Proceed()
+}
+
+// tides are what became of a tidal's calls: by run, how many spans of each of its epochs
+// are whole. What else is known of them is checked when it comes.
+type tides struct {
+	t        testing.TB
+	endpoint string
+	program  *tidal
+
+	mu   sync.Mutex
+	runs map[string]map[int]int
+	// callers are those of spans that came, which themselves have not: callees come first.
+	callers map[pcommon.SpanID]string
+	// wrong are spans that tell what was not so.
+	wrong differences
+}
+
+func newTides(t testing.TB, p *tidal) *tides {
+	s := &tides{t: t, program: p, runs: map[string]map[int]int{}, callers: map[pcommon.SpanID]string{}}
+	s.endpoint, _ = testbed.ServeOTLP(t, s.take)
+	return s
+}
+
+func (s *tides) take(traces ptrace.Traces) int {
+	for _, rs := range traces.ResourceSpans().All() {
+		instance, _ := rs.Resource().Attributes().Get("service.instance.id")
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, from := range ss.Spans().All() {
+				s.see(instance.Str(), flatten(from))
+			}
+		}
+	}
+	return http.StatusOK
+}
+
+func (s *tides) see(run string, call span) {
+	s.program.mu.Lock()
+	begins := s.program.begins
+	s.program.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runs[run] == nil {
+		s.runs[run] = map[int]int{}
+	}
+	var epoch, k int
+	if _, err := fmt.Sscanf(call.function, "demo.Tide%d.f%d", &epoch, &k); err != nil || epoch >= len(begins) {
+		s.wrong.add("run %s: a span of %s", run, call.function)
+		return
+	}
+	// The run began where one of the epochs up to this one did.
+	fits := false
+	for _, base := range begins[:epoch+1] {
+		n := int64(base) + call.sequence - int64(begins[epoch])
+		fits = fits || n >= 0 && n%(2*depth) == int64(k)
+	}
+	if !fits {
+		s.wrong.add("run %s, span %d: no call of %s begins there", run, call.sequence, call.function)
+	}
+	if call.threadName != "tide" {
+		s.wrong.add("run %s, span %d: thread %q", run, call.sequence, call.threadName)
+	}
+	if caller, known := s.callers[call.id]; known && caller != call.function {
+		s.wrong.add("run %s, span %d, %s: calls what %s calls", run, call.sequence, call.function, caller)
+	}
+	delete(s.callers, call.id)
+	if !call.parent.IsEmpty() {
+		s.callers[call.parent] = tideName(epoch, k-1)
+	}
+	if !call.isTruncated {
+		s.runs[run][epoch]++
+	}
+}
+
+// whole is how many runs have whole spans.
+func (s *tides) whole() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, epochs := range s.runs {
+		if len(epochs) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// check checks that nothing untrue was told, and says how it went.
+func (s *tides) check(g *bytefrogguard.Guard, result bytefrogagent.Result) {
+	s.t.Helper()
+	require.Equal(s.t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+	assert.Equal(s.t, "the program was ended early by its user", result.Reason)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrong.report(s.t, "spans tell what was not so")
+	c := g.Counts()
+	s.t.Logf("%d events; the program waited %v at most; %d runs, %d losses, %d stalls, %d suspensions, %d breaks",
+		result.Stats.Events, s.program.longest, c.Runs.Load(), c.Losses.Load(), c.Stalls.Load(), c.Suspensions.Load(), result.Stats.Breaks)
+	assert.Equal(s.t, c.Suspensions.Load(), result.Stats.Breaks, "each interruption is one break")
+}
+
+// stop ends the program, and waits until the guard has passed on all of it.
+func stop(t *testing.T, g *bytefrogguard.Guard, a *bytefrogagent.Agent, results <-chan bytefrogagent.Result) bytefrogagent.Result {
+	t.Helper()
+	a.Stop()
+	result := await(t, results)
+	testbed.Eventually(t, "the agent's session ends", func() (bool, string) { return g.State().Agents == 0, fmt.Sprintf("%+v", g.State()) })
+	return result
+}
+
+func startTidal(t *testing.T, address string, p *tidal) (*bytefrogagent.Agent, <-chan bytefrogagent.Result) {
+	a := bytefrogagent.New(bytefrogagent.Options{Endpoint: address, Settle: time.Second}, p)
+	results := make(chan bytefrogagent.Result, 1)
+	go func() { results <- a.Run(t.Context()) }()
+	return a, results
+}
+
+// A collector that is killed again and again under full load doesn't hang the program, and
+// the trace goes on each time.
+func TestBehindAGuardACollectorCanBeKilled(t *testing.T) {
+	const kills = 20
+	endpoint := testbed.Address(t)
+	p := &tidal{}
+	s := newTides(t, p)
+	configuration := pipeline(endpoint, "", "", toBackend(s.endpoint))
+	c := testbed.Start(t, configuration)
+	g, address := startGuard(t, endpoint)
+	a, results := startTidal(t, address, p)
+	for i := range kills {
+		testbed.Eventually(t, "spans of another run", func() (bool, string) { return s.whole() > i, fmt.Sprint(s.whole()) })
+		c.Kill()
+		c = testbed.Start(t, configuration)
+	}
+	testbed.Eventually(t, "spans of the last run", func() (bool, string) { return s.whole() > kills, fmt.Sprint(s.whole()) })
+	result := stop(t, g, a, results)
+	c.Stop(t)
+	s.check(g, result)
+	assert.EqualValues(t, kills+1, g.Counts().Runs.Load())
+}
+
+// A collector that is stopped, and goes on, costs what happened meanwhile, and its run
+// goes on too.
+func TestBehindAGuardACollectorCanBeStopped(t *testing.T) {
+	const stops = 3
+	endpoint := testbed.Address(t)
+	p := &tidal{}
+	s := newTides(t, p)
+	// However busy the machine is, no number is given up.
+	c := testbed.Start(t, pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint)))
+	g, address := startGuard(t, endpoint)
+	a, results := startTidal(t, address, p)
+	testbed.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
+	for range stops {
+		stalls := g.Counts().Stalls.Load()
+		c.Freeze(t)
+		testbed.Eventually(t, "the agent is suspended", func() (bool, string) { return g.Counts().Stalls.Load() > stalls && g.State().Stalled == 1, "" })
+		c.Thaw(t)
+		testbed.Eventually(t, "the agent goes on", func() (bool, string) { return g.State().Stalled == 0, fmt.Sprintf("%+v", g.State()) })
+	}
+	result := stop(t, g, a, results)
+	c.AwaitMetric(t, 1, runsEnded)
+	t.Logf("breaks that the collector has made: %v", c.Metric(t, stackBreaks))
+	c.Stop(t)
+	s.check(g, result)
+	assert.EqualValues(t, 1, g.Counts().Runs.Load())
+	assert.EqualValues(t, p.next, g.Counts().Passed.Load(), "every event was passed on")
+	// Whole calls of an epoch are those that returned before it ended.
+	want := 0
+	for i, begin := range p.begins {
+		end := p.next
+		if i+1 < len(p.begins) {
+			end = p.begins[i+1]
+		}
+		n := int(end - begin)
+		want += n/(2*depth)*depth + max(0, n%(2*depth)-depth)
+	}
+	got := 0
+	for _, n := range s.runs[one(s.runs)] {
+		got += n
+	}
+	assert.Equal(t, want, got, "whole calls")
+}
+
+// one is the only key of a map.
+func one(m map[string]map[int]int) string {
+	for k := range m {
+		return k
+	}
+	return ""
+}
+
+// A collector that is restarted in order has taken all till then, and gets all from then on.
+func TestBehindAGuardACollectorCanBeRestarted(t *testing.T) {
+	const restarts = 3
+	endpoint := testbed.Address(t)
+	p := &tidal{}
+	s := newTides(t, p)
+	configuration := pipeline(endpoint, "", "", toBackend(s.endpoint))
+	c := testbed.Start(t, configuration)
+	g, address := startGuard(t, endpoint)
+	a, results := startTidal(t, address, p)
+	for i := range restarts {
+		testbed.Eventually(t, "spans of another run", func() (bool, string) { return s.whole() > i, fmt.Sprint(s.whole()) })
+		c.Stop(t)
+		c = testbed.Start(t, configuration)
+	}
+	testbed.Eventually(t, "spans of the last run", func() (bool, string) { return s.whole() > restarts, fmt.Sprint(s.whole()) })
+	result := stop(t, g, a, results)
+	c.Stop(t)
+	s.check(g, result)
+	assert.Zero(t, g.Counts().LostBytes.Load())
+}
+
+// The guard as users have it: a program.
+func TestTheGuardPassesACaptureOnAndEndsInOrder(t *testing.T) {
+	endpoint, listen, metrics := testbed.Address(t), testbed.Address(t), testbed.Address(t)
+	c := testbed.Start(t, collector(endpoint, "", ""))
+	command := exec.CommandContext(t.Context(), testbed.Guard(t), "--listen", listen, "--collector", endpoint, "--metrics", metrics)
+	var log bytes.Buffer
+	command.Stdout, command.Stderr = &log, &log
+	require.NoError(t, command.Start())
+	agent{endpoint: listen, capture: "shop"}.complete(t)
+	c.AwaitMetric(t, 1, runsEnded)
+	response, err := http.Get("http://" + metrics + "/metrics")
+	require.NoError(t, err)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	assert.Contains(t, string(text), "\nbytefrog_guard_events_passed_total 9628\n")
+	assert.Contains(t, string(text), "\nbytefrog_guard_runs_total 1\n")
+
+	// An agent that is there when the guard ends lives.
+	a, results := startTidal(t, listen, &tidal{})
+	awaitEvents(t, a, 100_000)
+	require.NoError(t, command.Process.Signal(os.Interrupt))
+	result := await(t, results)
+	assert.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+	assert.NoError(t, command.Wait(), "%s", &log)
+	stopAfter(t, c, 2)
+	streams := readStreams(t, c, "spans.bin")
+	require.Len(t, streams, 2)
+	for _, e := range streams {
+		if isShop(e) {
+			checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), e)
+		}
+	}
+}

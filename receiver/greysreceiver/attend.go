@@ -267,6 +267,9 @@ func (a *attending) take(r *run) {
 	if now.Sub(began) > a.server.env.config.Reconnect.MaxInterval {
 		t.pauses.Reset()
 	}
+	if t.kind == askRecordList {
+		a.process.recordsListed(how == outcomeEnded)
+	}
 	a.server.env.telemetry.commandEnded(how)
 	a.next(r, how, now)
 }

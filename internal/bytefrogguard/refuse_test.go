@@ -155,7 +155,7 @@ func TestWithoutACollectorForTooLongTheProgramRunsOnUntraced(t *testing.T) {
 
 func TestAnAgentThatIsOneTooManyRunsUntraced(t *testing.T) {
 	c := newCollector(t, testbed.Address(t))
-	b := newBed(t, []string{c.address}, soon, func(g *Guard) { g.options.MaxAgents = 1 })
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.MaxAgents, g.timing.ready = 1, patience })
 	first, results := b.start(t.Context(), &counting{slow: true})
 	b.await("events", func() bool { return c.number() > 0 })
 	_, others := b.start(t.Context(), &counting{})
@@ -188,7 +188,7 @@ func TestTwoAgentsOfOneRunIDAreKeptApart(t *testing.T) {
 // What isn't an agent costs its own connection.
 func TestHostileAgentsHarmNobodyElse(t *testing.T) {
 	c := newCollector(t, testbed.Address(t))
-	b := newBed(t, []string{c.address}, soon, func(g *Guard) { g.options.HandshakeTimeout = 50 * time.Millisecond })
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.HandshakeTimeout = time.Second })
 	p := &counting{slow: true}
 	a, results := b.start(t.Context(), p)
 	b.await("events", func() bool { return c.number() > 0 })
@@ -256,7 +256,10 @@ func TestGarbageOnADataConnectionEndsTheRun(t *testing.T) {
 	data, err := net.Dial("tcp", b.address)
 	require.NoError(t, err)
 	defer data.Close()
-	_, err = data.Write(append(bytefrog.DataHello{Run: configuration.RunID}.AppendTo(nil), append(everything(0, 1), 255, 255)...))
+	_, err = data.Write(append(bytefrog.DataHello{Run: configuration.RunID}.AppendTo(nil), everything(0, 1)...))
+	require.NoError(t, err)
+	b.await("what can be read", func() bool { return c.number() == inEverything })
+	_, err = data.Write([]byte{255, 255})
 	require.NoError(t, err)
 	m, _, err = in.next(fromCollector(1), time.Now().Add(patience))
 	require.NoError(t, err)

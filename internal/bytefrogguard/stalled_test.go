@@ -111,7 +111,7 @@ func TestHeartbeatsDontHideThatNothingIsTaken(t *testing.T) {
 
 func TestMoreThanMayWaitIsALoss(t *testing.T) {
 	c := newCollector(t, testbed.Address(t), func(c *bytefrogreceiver.Config) { c.Agent.BufferMemory = 16 * mib })
-	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Memory, g.options.Silence = 8*mib, time.Hour })
+	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Memory, g.options.Silence = mib, time.Hour })
 	p := &counting{}
 	a, results := b.start(t.Context(), p)
 	b.await("events", func() bool { return c.number() > 1000 })

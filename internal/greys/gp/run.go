@@ -96,7 +96,7 @@ func (c *Client) receive(ctx context.Context, q *queue, r *reception) error {
 		case <-c.ended:
 			over = true
 		}
-		replies, full := q.take(buffer)
+		replies, why := q.take(buffer)
 		buffer = replies
 		for len(replies) > 0 && ctx.Err() == nil {
 			var code ReturnCode
@@ -108,8 +108,8 @@ func (c *Client) receive(ctx context.Context, q *queue, r *reception) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case full:
-			return fmt.Errorf("%w: more than %d bytes wait", ErrTooSlow, c.config.MaxWaiting)
+		case why != nil:
+			return why
 		case over:
 			return c.whyEnded()
 		}

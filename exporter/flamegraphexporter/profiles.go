@@ -30,11 +30,14 @@ const (
 
 	// noFunction is the name of a frame of which nothing is known.
 	noFunction = "(unknown)"
+
+	// threadsAtOnce is of how many samples the threads are told at once.
+	threadsAtOnce = 512
 )
 
 // consumeProfiles takes all samples. It never fails.
 func (g *flameGraph) consumeProfiles(_ context.Context, pd pprofile.Profiles) error {
-	r := newProfileReader(pd)
+	r := newProfileReader(pd, g.config.MaxNameBytes)
 	r.read(g.store, pd)
 	r.fold(g.store)
 	g.sayBounds()
@@ -45,6 +48,16 @@ func (g *flameGraph) consumeProfiles(_ context.Context, pd pprofile.Profiles) er
 // nowhere.
 type profileReader struct {
 	tables pprofile.ProfilesDictionary
+	// mostName is how many bytes of a text are looked at. A message can name one often, and
+	// with few bytes.
+	mostName int
+	// sources are of what there are samples, and numbers their numbers.
+	sources []source
+	numbers map[source]int32
+	// threads are those of samples that were not told yet.
+	threads []calltree.Thread
+	// objects are the names of mappings that were read.
+	objects map[int32]string
 	// frames are those of locations that were read, the innermost first.
 	frames map[int32][]calltree.Frame
 	// sums are what was found of stacks, and found the order in which they were.
@@ -56,19 +69,22 @@ type profileReader struct {
 	left int
 }
 
-func newProfileReader(pd pprofile.Profiles) *profileReader {
+func newProfileReader(pd pprofile.Profiles, mostName int) *profileReader {
 	return &profileReader{
-		tables: pd.Dictionary(), frames: map[int32][]calltree.Frame{}, sums: map[sampled]*sum{},
+		tables: pd.Dictionary(), mostName: mostName, numbers: map[source]int32{}, objects: map[int32]string{},
+		frames: map[int32][]calltree.Frame{}, sums: map[sampled]*sum{},
 		left: someFrames + framesOfByte*new(pprofile.ProtoMarshaler).ProfilesSize(pd),
 	}
 }
 
-// sampled is a stack that was sampled in a service, and what for.
-type sampled struct {
+// source is a service in which stacks were sampled, and what for.
+type source struct {
 	service string
 	kind    calltree.Kind
-	stack   int32
 }
+
+// sampled is a stack that was sampled, and the number of its source.
+type sampled struct{ source, stack int32 }
 
 // sum is what was found of a stack.
 type sum struct {
@@ -81,6 +97,7 @@ type sum struct {
 func (r *profileReader) read(store *calltree.Store, pd pprofile.Profiles) {
 	for _, rp := range pd.ResourceProfiles().All() {
 		from := originOf(rp.Resource())
+		from.Service = calltree.Cut(from.Service, r.mostName)
 		for _, sp := range rp.ScopeProfiles().All() {
 			for _, profile := range sp.Profiles().All() {
 				r.readProfile(store, from, profile)
@@ -90,10 +107,12 @@ func (r *profileReader) read(store *calltree.Store, pd pprofile.Profiles) {
 }
 
 func (r *profileReader) readProfile(store *calltree.Store, from calltree.Origin, profile pprofile.Profile) {
-	at := sampled{service: from.Service, kind: r.kind(profile.SampleType())}
+	at := sampled{source: r.number(source{service: from.Service, kind: r.kind(profile.SampleType())})}
 	for _, sample := range profile.Samples().All() {
 		if thread, ok := r.thread(sample.AttributeIndices()); ok {
-			store.SeeThreads(from, thread)
+			if r.threads = append(r.threads, thread); len(r.threads) == threadsAtOnce {
+				r.tellThreads(store, from)
+			}
 		}
 		at.stack = sample.StackIndex()
 		if r.sums[at] == nil {
@@ -102,20 +121,43 @@ func (r *profileReader) readProfile(store *calltree.Store, from calltree.Origin,
 		}
 		r.sums[at].add(sample)
 	}
+	r.tellThreads(store, from)
+}
+
+// tellThreads tells the store of threads.
+func (r *profileReader) tellThreads(store *calltree.Store, from calltree.Origin) {
+	if len(r.threads) > 0 {
+		store.SeeThreads(from, r.threads...)
+		r.threads = r.threads[:0]
+	}
+}
+
+// number is the number of a source.
+func (r *profileReader) number(of source) int32 {
+	n, ok := r.numbers[of]
+	if !ok {
+		n = int32(len(r.sources))
+		r.numbers[of] = n
+		r.sources = append(r.sources, of)
+	}
+	return n
 }
 
 // fold folds what was read.
 func (r *profileReader) fold(store *calltree.Store) {
 	for _, at := range r.found {
 		frames, isCut := r.frameStack(at.stack)
-		store.FoldSamples(calltree.Origin{Service: at.service}, at.kind, calltree.Sample{
+		from := &r.sources[at.source]
+		store.FoldSamples(calltree.Origin{Service: from.service}, from.kind, calltree.Sample{
 			Frames: frames, IsCut: isCut, Count: r.sums[at].count, Value: r.sums[at].value,
 		})
 	}
 }
 
 func (r *profileReader) kind(of pprofile.ValueType) calltree.Kind {
-	kind := calltree.Kind{Type: r.text(of.TypeStrindex()), Unit: r.text(of.UnitStrindex())}
+	kind := calltree.Kind{
+		Type: calltree.Cut(r.text(of.TypeStrindex()), r.mostName), Unit: calltree.Cut(r.text(of.UnitStrindex()), r.mostName),
+	}
 	if kind == calltree.Calls {
 		kind.Type = noFunction
 	}
@@ -210,16 +252,29 @@ func (r *profileReader) line(line pprofile.Line) calltree.Frame {
 // address is the name of a frame of which only the address is known: the object that it is
 // in, and the address in it.
 func (r *profileReader) address(location pprofile.Location) string {
-	mappings := r.tables.MappingTable()
 	if location.Address() == 0 {
 		return noFunction
 	}
-	if at := location.MappingIndex(); within(at, mappings.Len()) {
-		if file := r.text(mappings.At(int(at)).FilenameStrindex()); file != "" {
-			return fmt.Sprintf("%s+0x%x", path.Base(file), location.Address())
-		}
+	if object := r.object(location.MappingIndex()); object != "" {
+		return fmt.Sprintf("%s+0x%x", object, location.Address())
 	}
 	return fmt.Sprintf("0x%x", location.Address())
+}
+
+// object is the name of a mapping, without its directory; empty: it has none.
+func (r *profileReader) object(mapping int32) string {
+	mappings := r.tables.MappingTable()
+	if !within(mapping, mappings.Len()) {
+		return ""
+	}
+	name, ok := r.objects[mapping]
+	if !ok {
+		if file := r.text(mappings.At(int(mapping)).FilenameStrindex()); file != "" {
+			name = calltree.Cut(path.Base(file), r.mostName)
+		}
+		r.objects[mapping] = name
+	}
+	return name
 }
 
 // thread is what attributes say of the thread.

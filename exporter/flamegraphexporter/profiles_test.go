@@ -4,7 +4,9 @@
 package flamegraphexporter
 
 import (
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -114,7 +116,7 @@ func TestHowMuchIsReadOfAMessageIsBoundedByItsSize(t *testing.T) {
 		rp.ScopeProfiles().AppendEmpty().Profiles().AppendEmpty().Samples().AppendEmpty().SetStackIndex(1)
 	}
 	size := new(pprofile.ProtoMarshaler).ProfilesSize(w.Profiles)
-	g, r := newBed(t), newProfileReader(w.Profiles)
+	g, r := newBed(t), newProfileReader(w.Profiles, 1024)
 	r.read(g.store, w.Profiles)
 	require.Len(t, r.found, 6001)
 	frames, cut := 0, 0
@@ -260,7 +262,7 @@ func TestAStackIsWalkedOnceInAMessage(t *testing.T) {
 		w.ResourceProfiles().At(0).CopyTo(w.ResourceProfiles().AppendEmpty())
 	}
 	g := newBed(t)
-	r := newProfileReader(w.Profiles)
+	r := newProfileReader(w.Profiles, 1024)
 	r.read(g.store, w.Profiles)
 	assert.Len(t, r.found, 1, "stacks to walk")
 	r.fold(g.store)
@@ -269,4 +271,55 @@ func TestAStackIsWalkedOnceInAMessage(t *testing.T) {
 	assert.EqualValues(t, sum, snapshot.Nodes[0].Total)
 	assert.EqualValues(t, sum, g.store.Counters().Samples)
 	assert.Equal(t, samples, g.store.Services()[0].Threads)
+}
+
+// A message names a text with a few bytes, as often as it has locations: what is made of one
+// is cut before.
+func TestLongNamesOfObjectsTakeNoMoreThanTheyAreWorth(t *testing.T) {
+	const locations, stacks = 990, 5
+	pd := pprofile.NewProfiles()
+	d := pd.Dictionary()
+	d.StringTable().Append("", "/lib/"+strings.Repeat("m", 300_000))
+	d.MappingTable().AppendEmpty().SetFilenameStrindex(1)
+	profile := pd.ResourceProfiles().AppendEmpty().ScopeProfiles().AppendEmpty().Profiles().AppendEmpty()
+	for s := range stacks {
+		stack := d.StackTable().AppendEmpty()
+		for i := range locations {
+			d.LocationTable().AppendEmpty().SetAddress(uint64(1 + s*locations + i))
+			stack.LocationIndices().Append(int32(s*locations + i))
+		}
+		sample := profile.Samples().AppendEmpty()
+		sample.SetStackIndex(int32(s))
+		sample.Values().Append(1)
+	}
+	g := newBed(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.NoError(t, g.consumeProfiles(t.Context(), pd))
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20), "bytes")
+	assert.EqualValues(t, stacks, g.store.Counters().Samples)
+}
+
+// What samples are of is looked up for each of them, so it is short.
+func TestLongNamesOfServicesAndKindsAreCutOnce(t *testing.T) {
+	pd := pprofile.NewProfiles()
+	pd.Dictionary().StringTable().Append("", strings.Repeat("k", 100_000))
+	pd.Dictionary().StackTable().AppendEmpty()
+	rp := pd.ResourceProfiles().AppendEmpty()
+	rp.Resource().Attributes().PutStr(attributeService, strings.Repeat("s", 100_000))
+	profile := rp.ScopeProfiles().AppendEmpty().Profiles().AppendEmpty()
+	profile.SampleType().SetTypeStrindex(1)
+	profile.SampleType().SetUnitStrindex(1)
+	for range 1000 {
+		profile.Samples().AppendEmpty().Values().Append(1)
+	}
+	g := newBed(t)
+	r := newProfileReader(pd, g.config.MaxNameBytes)
+	r.read(g.store, pd)
+	name := func(letter string) string { return strings.Repeat(letter, g.config.MaxNameBytes) }
+	assert.Equal(t, []source{{service: name("s"), kind: calltree.Kind{Type: name("k"), Unit: name("k")}}}, r.sources)
+	r.fold(g.store)
+	assert.EqualValues(t, 1000, g.store.Counters().Samples)
+	assert.Len(t, g.store.Services(), 1)
 }

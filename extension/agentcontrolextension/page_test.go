@@ -201,7 +201,11 @@ func TestPagesOfOtherSitesCannotReadAgents(t *testing.T) {
 	r := b.request(http.MethodGet, "/", "", "")
 	r.Header.Set("Sec-Fetch-Site", "cross-site")
 	r.Header.Set("Sec-Fetch-Mode", "navigate")
+	r.Header.Set("Sec-Fetch-Dest", "document")
 	response, _ := b.do(r)
+	assert.Equal(t, http.StatusForbidden, response.StatusCode, "a page opened it")
+	r.Header.Set("Sec-Fetch-User", "?1")
+	response, _ = b.do(r)
 	assert.Equal(t, http.StatusOK, response.StatusCode, "whoever follows a link wants to see it")
 	for name, value := range map[string]string{
 		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin", "Cache-Control": "no-store",

@@ -40,7 +40,7 @@ func newFunctions(used *usage) functions {
 // number is that of a function of a name of at most so many bytes, which is new if it
 // wasn't there; then nothing refers to it yet.
 func (f *functions) number(name string, most int) uint32 {
-	name = cut(name, most)
+	name = Cut(name, most)
 	hash := uint32(maphash.String(f.seed, name))
 	if n := f.find(hash, name); n != 0 {
 		return n
@@ -74,7 +74,7 @@ func (f *functions) hashOf(n uint32) uint32 { return f.all[n].hash }
 func (f *functions) place(n uint32, file string, line int64, most int) {
 	fn := &f.all[n]
 	if file != "" && fn.file == "" {
-		fn.file = strings.Clone(cut(file, most))
+		fn.file = strings.Clone(Cut(file, most))
 		f.take(len(fn.file))
 	}
 	if line != 0 && fn.line == 0 {
@@ -101,8 +101,8 @@ func (f *functions) unref(n uint32) {
 	f.free = append(f.free, n)
 }
 
-// cut shortens a text to so many bytes, and not inside a letter where it is UTF-8.
-func cut(text string, most int) string {
+// Cut shortens a text to so many bytes, and not inside a letter where it is UTF-8.
+func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -66,7 +66,7 @@ func (s *Store) SeeThreads(from Origin, threads ...Thread) {
 // too many.
 func (s *Store) profile(sv *service, kind Kind) *tree {
 	most := s.settings.MaxNameBytes
-	kind = Kind{Type: cut(kind.Type, most), Unit: cut(kind.Unit, most)}
+	kind = Kind{Type: Cut(kind.Type, most), Unit: Cut(kind.Unit, most)}
 	t := sv.profiles[kind]
 	if t == nil && len(sv.profiles) < maxKinds {
 		t = s.plant(sv)

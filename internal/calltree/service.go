@@ -50,7 +50,7 @@ type service struct {
 // are, as long as a span is kept that is of it.
 func (sv *service) begin(instance string) {
 	sv.threads.begin(instance)
-	instance = cut(instance, maxThreadName)
+	instance = Cut(instance, maxThreadName)
 	f := &sv.calls.functions
 	if f.all[sv.instance].name == instance {
 		return

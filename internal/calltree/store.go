@@ -59,7 +59,7 @@ func (s *Store) service(name string, came uint64) *service {
 	if sv, ok := s.services[name]; ok {
 		return sv
 	}
-	name = cut(name, s.settings.MaxNameBytes)
+	name = Cut(name, s.settings.MaxNameBytes)
 	if sv, ok := s.services[name]; ok {
 		return sv
 	}

@@ -33,7 +33,7 @@ func newThreads(all *int) threads {
 
 // begin says what instance the next threads are of.
 func (t *threads) begin(instance string) {
-	t.instance, t.lastNumber = cut(instance, maxThreadName), 0
+	t.instance, t.lastNumber = Cut(instance, maxThreadName), 0
 }
 
 // number is that of a thread which is called so now.
@@ -42,7 +42,7 @@ func (t *threads) number(id int64, name string) uint32 {
 		t.last, t.lastNumber = id, t.find(id)
 	}
 	if n := t.lastNumber; n != 0 && t.names[n] != name && name != "" {
-		if name = cut(name, maxThreadName); t.names[n] != name {
+		if name = Cut(name, maxThreadName); t.names[n] != name {
 			t.names[n] = strings.Clone(name)
 		}
 	}

@@ -56,13 +56,20 @@ func (g *Guard) refuseOtherSite(w http.ResponseWriter, r *http.Request) {
 }
 
 // isOfOtherSite says whether a page of another site lets a browser ask. It could not read
-// the answer, but each costs time. To follow a link is no such thing: a person did it.
+// the answer, but each costs time.
 func isOfOtherSite(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
 		return false
 	}
-	return r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate"
+	return r.Method != http.MethodGet || !isFollowedLink(r)
+}
+
+// isFollowedLink reports whether a person followed a link, which then fills the window: frames
+// and windows that pages open by themselves are none.
+func isFollowedLink(r *http.Request) bool {
+	h := r.Header
+	return h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Fetch-User") == "?1"
 }
 
 // setHeaders says what browsers may do with a response: not guess its type, show it in

@@ -24,7 +24,7 @@ func guarded(next http.Handler) http.Handler {
 			http.Error(w, "the query is too long", http.StatusRequestURITooLong)
 			return
 		}
-		if isOfOtherSite(r) && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		if isOfOtherSite(r) && !isFollowedLink(r) {
 			answerText(w, errOtherSite.Error(), http.StatusForbidden)
 			return
 		}
@@ -35,13 +35,20 @@ func guarded(next http.Handler) http.Handler {
 }
 
 // isOfOtherSite says whether a page of another site lets a browser ask. It cannot read the
-// answer, but each costs time. To follow a link is no such thing: a person did it.
+// answer, but each costs time.
 func isOfOtherSite(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
 		return false
 	}
 	return true
+}
+
+// isFollowedLink reports whether a person followed a link, which then fills the window: frames
+// and windows that pages open by themselves are none.
+func isFollowedLink(r *http.Request) bool {
+	h := r.Header
+	return h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Fetch-User") == "?1"
 }
 
 // setHeaders says what browsers may do with a response: not guess its type, show it in

@@ -338,16 +338,20 @@ func TestOtherSitesTakeNoTime(t *testing.T) {
 	}
 	h := serve(p)
 	for _, test := range []struct {
-		site, mode      string
-		page, ofSeconds int
+		site, mode, dest, user string
+		page, ofSeconds        int
 	}{
-		{"cross-site", "no-cors", http.StatusForbidden, http.StatusForbidden},
-		{"same-site", "no-cors", http.StatusForbidden, http.StatusForbidden},
-		{"cross-site", "cors", http.StatusForbidden, http.StatusForbidden},
-		{"cross-site", "navigate", http.StatusOK, http.StatusForbidden},
-		{"same-origin", "no-cors", http.StatusOK, http.StatusOK},
-		{"none", "navigate", http.StatusOK, http.StatusOK},
-		{"", "", http.StatusOK, http.StatusOK},
+		{"cross-site", "no-cors", "image", "", http.StatusForbidden, http.StatusForbidden},
+		{"same-site", "no-cors", "image", "", http.StatusForbidden, http.StatusForbidden},
+		{"cross-site", "cors", "empty", "", http.StatusForbidden, http.StatusForbidden},
+		{"cross-site", "navigate", "iframe", "", http.StatusForbidden, http.StatusForbidden},
+		{"cross-site", "navigate", "iframe", "?1", http.StatusForbidden, http.StatusForbidden},
+		{"cross-site", "navigate", "document", "", http.StatusForbidden, http.StatusForbidden},
+		{"cross-site", "navigate", "document", "?1", http.StatusOK, http.StatusForbidden},
+		{"same-origin", "no-cors", "image", "", http.StatusOK, http.StatusOK},
+		{"same-origin", "navigate", "document", "", http.StatusOK, http.StatusOK},
+		{"none", "navigate", "document", "?1", http.StatusOK, http.StatusOK},
+		{"", "", "", "", http.StatusOK, http.StatusOK},
 	} {
 		collected = 0
 		for target, want := range map[string]int{
@@ -357,9 +361,11 @@ func TestOtherSitesTakeNoTime(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, target, nil)
 			r.Header.Set("Sec-Fetch-Site", test.site)
 			r.Header.Set("Sec-Fetch-Mode", test.mode)
+			r.Header.Set("Sec-Fetch-Dest", test.dest)
+			r.Header.Set("Sec-Fetch-User", test.user)
 			w := httptest.NewRecorder()
 			h.ServeHTTP(connection{w}, r)
-			assert.Equal(t, want, w.Code, "%s %s %s", test.site, test.mode, target)
+			assert.Equal(t, want, w.Code, "%v %s", test, target)
 		}
 		assert.Equal(t, test.ofSeconds == http.StatusOK, collected == 1, test)
 	}

@@ -93,7 +93,8 @@ func TestAProxyBeforeAServerSpeaksTLS(t *testing.T) {
 			})
 		}
 		b := following(string(certificate)).start()
-		b.await("calls", func() bool { return b.sums()[7][0] > 0 })
+		pid := map[Protocol]int64{ProtocolConsole: 7}[protocol] // GP says none by its defaults
+		b.await("calls", func() bool { return b.sums()[pid][0] > 0 })
 		b.shutdown()
 
 		b = following("").start()

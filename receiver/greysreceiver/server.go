@@ -37,6 +37,9 @@ type server struct {
 	// connects and restarts are what a server can make happen very often.
 	connects, restarts logline.Seldom
 
+	// restarting are the pauses after restarts that follow each other.
+	restarting *backoff.Backoff
+
 	// remote is the other side of the last connection; nil: there was none.
 	remote atomic.Pointer[net.Addr]
 
@@ -71,7 +74,10 @@ func (p phase) String() string {
 }
 
 func newServer(env *environment, config *ServerConfig, secure *tls.Config) *server {
-	return &server{env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint))}
+	return &server{
+		env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint)),
+		restarting: backoff.New(env.config.Reconnect),
+	}
 }
 
 // follow asks the server what is wanted until the context ends, whatever happens to
@@ -235,6 +241,15 @@ func (s *server) begin(who identity) {
 		s.logger.Warn("The server was restarted", append(who.fields(), zap.Int("times_since_last_line", since))...)
 	}
 	s.env.saidRestarted(s.process.origin)
+}
+
+// restartPause is how long to wait before a process is asked that is found instead of the
+// last one: a server may say at each question that it is another.
+func (s *server) restartPause() time.Duration {
+	if s.env.now().Sub(s.process.origin.begun) > s.env.config.Reconnect.MaxInterval {
+		s.restarting.Reset()
+	}
+	return s.restarting.Pause()
 }
 
 // last is what the process was like when it was asked last.

@@ -340,10 +340,8 @@ func TestAKilledAgentCostsOnlyWhatItDidNotSend(t *testing.T) {
 // program live, reads what the agent had sent by then, and exports exactly that.
 // The next collector at the same address serves the next agent.
 func TestShutdownUnderLoadLosesNothing(t *testing.T) {
-	t.Parallel()
 	for _, sent := range []uint64{1, 100_000, 400_000} {
 		t.Run(fmt.Sprintf("after %d events", sent), func(t *testing.T) {
-			t.Parallel()
 			endpoint := testbed.Address(t)
 			configuration := collector(endpoint, "", "")
 			c := testbed.Start(t, configuration)
@@ -365,7 +363,6 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 
 // So does one that is told to reload its configuration, and goes on.
 func TestReloadUnderLoadLosesNothing(t *testing.T) {
-	t.Parallel()
 	endpoint := testbed.Address(t)
 	c := testbed.Start(t, collector(endpoint, "", ""))
 	a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)

@@ -54,11 +54,11 @@
 // collector takes.
 //
 // When a collector takes no data at all, on any of its connections, for MaxWait, while the
-// agent's is not read, the agent is read on all the same, into memory, until the collector
-// takes something again. So a collector that stands for a moment, as in a collection of
-// garbage or because its own exporter does, is not felt for longer than MaxWait; what
-// happens meanwhile is not lost, and nobody is suspended. From then on the agent is read a
-// little slower than the collector takes, so that what waits goes down to Queue.
+// agent's is not read, two queues more are read all the same, and again after MaxWait. So a
+// collector that stands for a moment, as in a collection of garbage or because its own
+// exporter does, slows the program but is never felt for longer than MaxWait on end; what
+// happens meanwhile is not lost, and nobody is suspended. When it takes again, the agent is
+// read a little slower than that, so that what waits goes down to Queue.
 //
 // When a quarter of Memory waits, the agent is told to suspend. From then on it has no
 // more than what it had collected, which is bounded by its own buffers and the system's, so

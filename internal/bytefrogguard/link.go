@@ -49,11 +49,9 @@ type link struct {
 	// queue is how much may wait for a data connection before the agent's is not read,
 	// and flood at how much the agent has to be suspended.
 	queue, flood int64
-	// flooding says that the agent is read on all the same, because the collector took
-	// nothing for too long, until it does again. level is how much waited then, and may
-	// wait since: it goes down as the collector takes.
-	flooding atomic.Bool
-	level    atomic.Int64
+	// level is how much may wait for all connections beyond that, because the collector
+	// took nothing for too long. It goes down as the collector takes.
+	level atomic.Int64
 	// held says that the agent is suspended until all that waits was taken.
 	held atomic.Bool
 	// progress is when the collector took data last, as time since made.
@@ -360,27 +358,24 @@ func (l *link) outlets() []*outlet {
 	return all
 }
 
-// recede says that the collector took n bytes of data, and so many are left. What more was
-// read in a flood than otherwise goes down by recession of what is taken: so the agent is
-// read nearly as fast as the collector takes, and not held up until it has caught up.
-func (l *link) recede(n, left int64) {
+// rise has some more read from the agent, though the collector takes nothing: enough for
+// the system to notice on the agent's side, which it does by the megabyte.
+func (l *link) rise() {
+	l.level.Store(l.waiting.Load() + riseQueues*l.queue)
+	l.wakeAll()
+}
+
+// recede says that the collector took n bytes of data. What was read beyond the queues goes
+// down by a part of that: so the agent is read nearly as fast as the collector takes, and
+// not held up until it has caught up.
+func (l *link) recede(n int64) {
 	l.progressed()
-	if l.flooding.CompareAndSwap(true, false) {
-		l.level.Store(left)
-		return
-	}
 	if l.level.Load() > 0 {
 		l.level.Add(-n / recession)
 	}
 }
 
-const recession = 8
-
-// openFloodgates has the agent read on though the collector takes nothing.
-func (l *link) openFloodgates() {
-	l.flooding.Store(true)
-	l.wakeAll()
-}
+const riseQueues, recession = 2, 8
 
 // wakeAll has those look who wait for room.
 func (l *link) wakeAll() {

@@ -29,8 +29,8 @@ type Options struct {
 	// feels that it is slow: its connection is not read. An eighth of Memory is the most
 	// for all together.
 	Queue int
-	// MaxWait is how long that may be so while the collector takes nothing at all. Then the
-	// agent is read on until the collector takes something, or a quarter of Memory waits.
+	// MaxWait is how long that may be so while the collector takes nothing at all. Then
+	// two queues more are read, and so on, until a quarter of Memory waits.
 	MaxWait time.Duration
 	// Memory is how many bytes of an agent may wait for a collector that takes nothing: at
 	// a quarter of it the agent is told to suspend, and what it had collected till then has
@@ -73,7 +73,7 @@ const maxRunID = 255
 func DefaultOptions() Options {
 	return Options{
 		Queue:            mib,
-		MaxWait:          50 * time.Millisecond,
+		MaxWait:          30 * time.Millisecond,
 		Memory:           64 * mib,
 		NamesMemory:      16 * mib,
 		Silence:          30 * time.Second,

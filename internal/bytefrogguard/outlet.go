@@ -102,7 +102,7 @@ func (o *outlet) awaitRoom(patience time.Duration) bool {
 
 func (o *outlet) hasRoom() bool {
 	l := o.link
-	return int64(o.waiting) <= l.queue || l.waiting.Load() <= l.level.Load() || o.over || l.flooding.Load() || l.held.Load()
+	return int64(o.waiting) <= l.queue || l.waiting.Load() <= l.level.Load() || o.over || l.held.Load()
 }
 
 // wake has those look who wait.
@@ -220,7 +220,7 @@ func (o *outlet) took(n int) {
 	left := o.link.waiting.Add(-int64(n))
 	if o != o.link.control {
 		// The few bytes of heartbeats find room in the systems' buffers for days.
-		o.link.recede(int64(n), left)
+		o.link.recede(int64(n))
 	}
 	if left == 0 {
 		o.link.news()

@@ -58,6 +58,8 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 	b.await("the record", func() bool { return len(b.records(eventRestarted)) == 1 })
 	assert.EqualValues(t, 1, b.point("restarts"))
 	assert.EqualValues(t, 2, b.point("commands{outcome=lost}"))
+	b.shutdown()
+	assert.Equal(t, map[int64][2]int64{4711: {17, 3}, 4712: {7, 0}}, b.sums(), "the last of the first process are handed on, too")
 }
 
 func TestALimitIsForTheLifeOfTheProcess(t *testing.T) {

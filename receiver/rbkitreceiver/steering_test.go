@@ -82,6 +82,16 @@ func TestWhatSomebodySwitchesStaysSoUntilTheEnd(t *testing.T) {
 	assert.NotContains(t, server.orders(), rbkit.StartMemoryProfile)
 }
 
+func TestWhatSomebodySwitchesOnIsSwitchedOffAtTheEnd(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), steerable)
+	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
+	require.NoError(t, err)
+	assert.True(t, server.State().CPUProfiling)
+	b.shutdown()
+	assert.False(t, server.State().CPUProfiling)
+}
+
 func TestWhatOthersSwitchedOnIsNotSwitchedOffForSomebodyWhoWantsItToo(t *testing.T) {
 	on := released
 	on.ObjectTraceEnabled = true

@@ -110,13 +110,13 @@ var errFarewell = errors.New("the time for it at a shutdown is over")
 
 // leaving is the time that leaving a server as it was found may take at a shutdown: half of
 // what there is.
-func (e *environment) leaving() (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(e.ctx, e.config.ShutdownTimeout/2, errFarewell)
+func (e *environment) leaving(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, e.config.ShutdownTimeout/2, errFarewell)
 }
 
 // leave ends all commands at a shutdown, and leaves the server as it was found.
 func (a *attending) leave() {
-	ctx, end := a.server.env.leaving()
+	ctx, end := a.server.env.leaving(a.server.env.ctx)
 	defer end()
 	a.halt()
 	a.resetAtLast(ctx)

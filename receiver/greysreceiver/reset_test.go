@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
 // byPattern gives commands that the test answers, by the pattern of their class.
@@ -243,4 +244,25 @@ func TestAShutdownInAPauseLeavesAnotherProcessAlone(t *testing.T) {
 	s.set(func() { s.gone, s.pid = nil, s.pid+1 })
 	b.shutdown()
 	assert.Empty(t, resets(s.heard()))
+}
+
+// One that is given up, by one answer, is left as it was found at once.
+func TestAServerThatIsGivenUpIsLeftAsItWasFound(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		c.StateInterval = time.Second
+	})
+	s := script(t, b, ProtocolGP)
+	b.start()
+	s.next().answer(affectedOne)
+	s.set(func() {
+		s.refuse = func(c greys.Command) error {
+			if _, is := c.(greys.SessionsCommand); is {
+				return &gp.VersionError{Ours: 1}
+			}
+			return nil
+		}
+	})
+	b.awaitSaid("is not asked any more")
+	b.await("the reset", func() bool { return s.was("Reset demo.Shop") })
 }

@@ -90,7 +90,7 @@ func (s *server) follow(ctx context.Context) {
 		err := s.serve(ctx)
 		if version := (*gp.VersionError)(nil); errors.As(err, &version) && ctx.Err() == nil {
 			s.giveUp(ctx, err)
-			s.farewell()
+			s.farewell(s.env.ctx)
 			return
 		}
 		s.enter(phaseUnreached)
@@ -101,7 +101,7 @@ func (s *server) follow(ctx context.Context) {
 			pauses.Reset()
 		}
 		if ctx.Err() != nil || !s.rest(ctx, pauses.Pause(), err) {
-			s.farewell()
+			s.farewell(s.env.ctx)
 			return
 		}
 	}
@@ -113,21 +113,23 @@ func (s *server) enter(p phase) {
 	s.phase = p
 }
 
-// giveUp waits for the end: there is nothing that another try could change.
+// giveUp leaves the server as it was found, if that can be, and waits for the end: there is
+// nothing that another try could change.
 func (s *server) giveUp(ctx context.Context, err error) {
 	s.enter(phaseGivenUp)
 	s.env.telemetry.connectionFailed()
 	s.logger.Error("The server does not know the version of the protocol, and is not asked any more: set gp.version, and restart the collector", zap.Error(err))
+	s.farewell(ctx)
 	<-ctx.Done()
 }
 
-// farewell leaves a server as it was found that no link is to at the shutdown, where it can
-// be connected to once more, in half of the time that there is.
-func (s *server) farewell() {
+// farewell leaves a server as it was found that no link is to at the end, where it can be
+// connected to once more.
+func (s *server) farewell(ctx context.Context) {
 	if s.process == nil || len(s.process.owed) == 0 {
 		return
 	}
-	ctx, end := s.env.leaving()
+	ctx, end := s.env.leaving(ctx)
 	defer end()
 	link, err := s.env.connect(ctx, s, s.who.protocol)
 	if err != nil {
@@ -146,7 +148,7 @@ func (s *server) farewell() {
 	a.resetAtLast(ctx)
 }
 
-// stays says at a shutdown what is left in classes.
+// stays says at the end what is left in classes.
 func (s *server) stays(of []classes, why error) {
 	patterns := make([]string, 0, len(of))
 	for _, c := range of {

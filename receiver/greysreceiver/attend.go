@@ -29,8 +29,10 @@ type attending struct {
 	// running is how many runs there are, and listing how many of them are of tasks that are
 	// asked again and again.
 	running, listing int
-	// check is when the server is asked next who it is.
-	check time.Time
+	// check is when the server is asked next who it is, checked when it was asked last, and
+	// doubted says that a command was lost since: none is asked before it has said it.
+	check, checked time.Time
+	doubted        bool
 	// resetAt is when a reset is tried at the earliest, after one that failed.
 	resetAt     time.Time
 	resetPauses *backoff.Backoff
@@ -88,7 +90,7 @@ func isAnswer(err error) bool {
 // attend asks what is wanted until the link is lost or the context ends. Then it has ended
 // all commands, and has left the server as it was found where that could be.
 func (a *attending) attend(ctx context.Context) error {
-	a.begin(ctx)
+	a.begin(ctx, 0)
 	defer func() { a.count() }()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -120,16 +122,16 @@ func (a *attending) attend(ctx context.Context) error {
 
 var errShutdown = errors.New("the collector is shut down")
 
-// begin makes what the runs of a process share.
-func (a *attending) begin(ctx context.Context) {
+// begin makes what the runs of a process share. None is begun before a pause.
+func (a *attending) begin(ctx context.Context, pause time.Duration) {
 	a.process = a.server.process
 	a.ctx, a.end = context.WithCancel(ctx)
 	a.details = newDetails(a.ctx, a.process, a.link)
 	now := a.server.env.now()
 	a.check = now.Add(a.server.env.config.StateInterval)
 	for _, t := range a.process.tasks {
-		if t.state == taskDue && t.every == 0 {
-			t.due = now
+		if t.state == taskDue && (t.every == 0 || t.due.IsZero()) {
+			t.due = now.Add(pause)
 		}
 	}
 }
@@ -182,12 +184,12 @@ func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 			return now, err
 		}
 		now = a.server.env.now()
-		a.check = now.Add(a.server.env.config.StateInterval)
+		a.checked, a.check, a.doubted = now, now.Add(a.server.env.config.StateInterval), false
 	}
 	a.clean(ctx, now)
 	next = now.Add(idle)
 	for _, t := range a.process.tasks {
-		if t.state != taskDue || t.only != "" && t.only != a.link.protocol || a.cleaning || ctx.Err() != nil {
+		if t.state != taskDue || t.only != "" && t.only != a.link.protocol || a.cleaning || a.doubted || ctx.Err() != nil {
 			continue
 		}
 		if t.due.After(now) {
@@ -225,10 +227,11 @@ func (a *attending) checkProcess(ctx context.Context) error {
 	}
 	a.drain()
 	a.halt()
+	pause := a.server.restartPause()
 	a.server.mu.Lock()
 	a.server.begin(who)
 	a.server.mu.Unlock()
-	a.begin(ctx)
+	a.begin(ctx, pause)
 	return nil
 }
 
@@ -329,7 +332,8 @@ func (a *attending) lost(r *run, how outcome, now time.Time) {
 	t, env := r.task, a.server.env
 	pause := t.pauses.Pause()
 	t.due = now.Add(pause)
-	a.check = now
+	a.doubted = true
+	a.check = earlier(a.check, a.checked.Add(env.config.Reconnect.InitialInterval))
 	a.process.mu.Lock()
 	a.process.reconnects++
 	a.process.mu.Unlock()

@@ -5,6 +5,7 @@ package greysreceiver
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -295,4 +296,53 @@ func TestWhatWasSaidBeforeTheLinkWasLostIsHandled(t *testing.T) {
 	close(s.lost)
 	s.next()
 	assert.Equal(t, map[string]float64{"demo.Shop checkout": 7}, values(b.collect(), "java.method.calls"))
+}
+
+// A server that loses each command and says each time that it is another process is not asked
+// without a pause.
+func TestAServerThatIsAnotherProcessEachTimeIsAskedWithPauses(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
+		t.Run(string(protocol), func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+				c.Classes = []ClassesConfig{{Class: "demo.*"}}
+				c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+			})
+			s := script(t, b, protocol)
+			b.start()
+			for range 2 {
+				a := s.next()
+				if _, is := a.command.(greys.ClassesCommand); is {
+					a.end <- nil
+					continue
+				}
+				s.set(func() { s.pid++ })
+				a.end <- errors.New("the connection broke")
+			}
+			b.awaitSaid("The server was restarted")
+			s.expectNothing()
+			assert.EqualValues(t, 1, b.point("restarts"))
+		})
+	}
+}
+
+// Commands that are lost together are asked again when the server has said once who it is.
+func TestCommandsThatAreLostTogetherAreOneQuestionWhoItIs(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		for i := range 20 {
+			c.Stacks = append(c.Stacks, some(fmt.Sprint("demo.C", i), "*", 0))
+		}
+		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	for range 20 {
+		s.next().end <- errUnsent
+	}
+	b.await("all to be lost", func() bool { return b.point("commands{outcome=lost}") == 20 })
+	s.expectNothing()
+	s.set(func() {
+		asked := slices.DeleteFunc(s.said, func(text string) bool { return text != "Sessions" })
+		assert.Len(t, asked, 2, "at first, and after the first that was lost")
+	})
 }

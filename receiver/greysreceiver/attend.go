@@ -95,12 +95,13 @@ func (a *attending) attend(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			if a.link.isLost() {
+				return a.abandon()
+			}
 			a.leave()
 			return errShutdown
 		case <-a.link.lost:
-			a.drain()
-			a.halt()
-			return a.link.why()
+			return a.abandon()
 		case r := <-a.ended:
 			a.take(r)
 		case <-timer.C:
@@ -140,6 +141,13 @@ func (a *attending) halt() {
 		a.take(<-a.ended)
 	}
 	a.details.close()
+}
+
+// abandon ends all runs of a link that is lost, and says why it is.
+func (a *attending) abandon() error {
+	a.drain()
+	a.halt()
+	return a.link.why()
 }
 
 // drainTime is how long commands may take to handle what was said last, when their process
@@ -258,6 +266,9 @@ func (a *attending) take(r *run) {
 	}
 	if now.Sub(began) > a.server.env.config.Reconnect.MaxInterval {
 		t.pauses.Reset()
+	}
+	if t.kind == askRecordList {
+		a.process.recordsListed(how == outcomeEnded)
 	}
 	a.server.env.telemetry.commandEnded(how)
 	a.next(r, how, now)

@@ -7,9 +7,11 @@ import (
 	"crypto/tls"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 
@@ -110,6 +112,33 @@ func TestNamesThatAreKeptAreNotLong(t *testing.T) {
 	for _, f := range n.entries {
 		assert.Len(t, f.name, maxTextBytes)
 	}
+}
+
+// However long names are, an inventory takes no more memory than as many common ones.
+func TestTheNamesOfAnInventoryAreBoundedTogether(t *testing.T) {
+	n := newInventory(100)
+	list := func(number int64) {
+		for i := range 100 {
+			name := strings.Repeat(string(rune('a'+number)), 2*maxTextBytes)
+			n.see(&run{task: &task{}, number: number}, name+strconv.Itoa(i), name, "")
+		}
+	}
+	list(1)
+	assert.Len(t, n.entries, 26)
+	assert.EqualValues(t, 74, n.dropped)
+	// There is room again where they are gone.
+	assert.Len(t, n.gone(&run{task: &task{}, number: 2}), 26)
+	list(2)
+	assert.Len(t, n.entries, 26)
+	assert.EqualValues(t, 148, n.dropped)
+}
+
+// What was cut doesn't hold the text that it was cut of.
+func TestATextThatIsCutIsACopy(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	short := text(long)
+	assert.Len(t, short, maxTextBytes)
+	assert.NotSame(t, unsafe.StringData(long), unsafe.StringData(short))
 }
 
 // What metrics take must not grow with the square of the methods.

@@ -16,9 +16,15 @@ type inventory struct {
 	seed maphash.Seed
 	// entries are by a hash of what tells one from others.
 	entries map[uint64]found
+	// bytes are those of all names.
+	bytes int
 	// dropped counts those that there was no room for, which are not said.
 	dropped int64
 }
+
+// meanNameBytes is how long names of classes and methods may be in the mean: where there are
+// as many as may be, they take no more memory.
+const meanNameBytes = 256
 
 // found is a class or a method that a task found.
 type found struct {
@@ -47,15 +53,16 @@ func (c change) String() string { return [...]string{"none", "found", "changed"}
 
 // see is told of a class or a method that a run has found, with all that is said of it.
 func (n *inventory) see(r *run, key, name, content string) change {
-	now := found{content: maphash.String(n.seed, content), task: r.task.number, run: r.number}
+	now := found{content: maphash.String(n.seed, content), task: r.task.number, run: r.number, name: text(name)}
 	id := maphash.String(n.seed, key)
 	before, known := n.entries[id]
 	switch {
-	case !known && len(n.entries) >= n.max:
+	case !known && (len(n.entries) >= n.max || n.bytes+len(now.name) > n.max*meanNameBytes+maxTextBytes):
 		n.dropped++
 		return changeNone
 	case !known:
-		now.name = strings.Clone(text(name))
+		now.name = strings.Clone(now.name) // it may be a part of a longer text
+		n.bytes += len(now.name)
 		n.entries[id] = now
 		return changeFound
 	case before.task != now.task || before.run == now.run:
@@ -75,6 +82,7 @@ func (n *inventory) gone(r *run) (names []string) {
 	for id, f := range n.entries {
 		if f.task == r.task.number && f.run != r.number {
 			names = append(names, f.name)
+			n.bytes -= len(f.name)
 			delete(n.entries, id)
 		}
 	}

@@ -42,6 +42,16 @@ type link struct {
 	ends bool
 }
 
+// isLost reports whether nothing can be asked any more.
+func (l *link) isLost() bool {
+	select {
+	case <-l.lost:
+		return true
+	default:
+		return false
+	}
+}
+
 // linkStats are counts of a link: answers that were not understood, and gaps in their
 // numbers.
 type linkStats struct{ bad, missing uint64 }

@@ -101,6 +101,13 @@ func (p *process) wanted(of *greys.Record) bool {
 	return false
 }
 
+// recordsListed is told that a list of recorded calls has ended, and whether it was whole.
+func (p *process) recordsListed(whole bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.records.listed(whole)
+}
+
 // tree hands on a call tree that was received. The lock is held.
 func (p *process) tree(of *greys.Tree, now time.Time) {
 	parcel, left := treeSpans(p.origin, of, now, p.env.config.Limits.MaxTreeNodes)

@@ -144,7 +144,8 @@ func TestByGPRecordedCallsAreListedAndOnlyNewOnesTaken(t *testing.T) {
 	list(record(1001, 1, "demo.Shop"), record(1002, 1, "demo.Other"), record(1003, 2, "demo.Pay"), record(1004, 2, "demo.Shop"))
 	b.await("three spans", func() bool { return len(b.spans()) == 3 })
 	assert.EqualValues(t, 3, b.point("records_repeated"))
-	// The server was restarted: it counts anew.
+	// The server was restarted: it counts anew, which the first list tells.
+	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))
 	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))
 	s.expect("Records")
 	b.shutdown()
@@ -156,6 +157,47 @@ func TestByGPRecordedCallsAreListedAndOnlyNewOnesTaken(t *testing.T) {
 	}
 	assert.Len(t, ids, 4)
 	assert.EqualValues(t, 0, b.point("records_simple"), "the class is known, and nothing was thrown")
+}
+
+// A server says times of its place in whole seconds: they are in no order, and are set back
+// when summer ends.
+func TestRecordedCallsAreNewOnceInWhateverOrderTheyAreListed(t *testing.T) {
+	for name, list := range map[string][]*greys.Record{
+		"two threads":    {recorded(1001, 5, false), recorded(1002, 4, false)},
+		"newest first":   {recorded(1003, 3, false), recorded(1002, 2, false), recorded(1001, 1, false)},
+		"no order":       {recorded(1002, 9, false), recorded(1001, 1, false), recorded(1003, 1, false)},
+		"clock put back": {recorded(1001, 3599, false), recorded(1002, 0, false), recorded(1003, 1, false)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r records
+			seen := func(list []*greys.Record) (seen int) {
+				for _, of := range list {
+					if r.isNew(of) {
+						seen++
+					}
+				}
+				return seen
+			}
+			assert.Equal(t, len(list), seen(list))
+			r.listed(true)
+			for _, whole := range []bool{true, false, true} {
+				assert.Zero(t, seen(list))
+				r.listed(whole)
+			}
+			assert.Equal(t, 1, seen(append(list, recorded(1004, 0, false))))
+			r.listed(true)
+			// Somebody deleted some: that is no server that counts anew.
+			assert.Zero(t, seen(list[:1]))
+			r.listed(true)
+			assert.Zero(t, seen(list))
+			r.listed(true)
+			// A list that was cut short doesn't tell, either.
+			later := []*greys.Record{recorded(1, 7200, false)}
+			assert.Zero(t, seen(later))
+			r.listed(false)
+			assert.Zero(t, seen(later))
+		})
+	}
 }
 
 func TestTheSameRecordedCallHasTheSameIDs(t *testing.T) {

@@ -42,10 +42,15 @@ func (a *attending) clean(ctx context.Context, now time.Time) {
 			}
 		}
 	}
-	if a.reset(ctx, a.resettable()) {
+	if _, err := a.reset(ctx, a.resettable()); err == nil {
+		a.server.resetting.Over()
 		a.resetPauses.Reset()
 	} else {
 		a.resetAt = now.Add(a.resetPauses.Pause())
+		if since, say := a.server.resetting.Say(now); say && ctx.Err() == nil {
+			a.server.logger.Warn("What commands have put into classes could not be taken out",
+				zap.Error(err), zap.Int("times_since_last_line", since))
+		}
 	}
 	if len(p.owed) == 0 {
 		p.layers, a.cleaning = 0, false
@@ -73,9 +78,9 @@ func (a *attending) resettable() []classes {
 // resetsAtOnce is how many resets are asked for at once.
 const resetsAtOnce = 4
 
-// reset asks for resets, and waits for them. What was done is no longer owed; ok is false
-// where something could not be.
-func (a *attending) reset(ctx context.Context, of []classes) (ok bool) {
+// reset asks for resets, and waits for them. What was done is no longer owed. What could not
+// be stays in the classes, and the error says why.
+func (a *attending) reset(ctx context.Context, of []classes) (stays []classes, err error) {
 	failed := make([]error, len(of))
 	var resetting sync.WaitGroup
 	places := make(chan struct{}, resetsAtOnce)
@@ -90,7 +95,7 @@ func (a *attending) reset(ctx context.Context, of []classes) (ok bool) {
 	for i, c := range of {
 		outcome := resetDone
 		if failed[i] != nil {
-			outcome = resetFailed
+			outcome, stays = resetFailed, append(stays, c)
 		}
 		a.server.env.telemetry.reset(outcome)
 		// A server that says that it can't is not asked again.
@@ -98,27 +103,28 @@ func (a *attending) reset(ctx context.Context, of []classes) (ok bool) {
 			a.process.owed = slices.DeleteFunc(a.process.owed, func(owed classes) bool { return owed == c })
 		}
 	}
-	err := errors.Join(failed...)
-	if err == nil {
-		a.server.resetting.Over()
-		return true
-	}
-	if since, say := a.server.resetting.Say(a.server.env.now()); say {
-		a.server.logger.Warn("What commands have put into classes could not be taken out", zap.Error(err), zap.Int("times_since_last_line", since))
-	}
-	return false
+	return stays, errors.Join(failed...)
 }
 
 var errFarewell = errors.New("the time for it at a shutdown is over")
 
-// leave ends all commands at a shutdown, and leaves the server as it was found, in half of
-// the time that there is.
+// leaving is the time that leaving a server as it was found may take at a shutdown: half of
+// what there is.
+func (e *environment) leaving() (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(e.ctx, e.config.ShutdownTimeout/2, errFarewell)
+}
+
+// leave ends all commands at a shutdown, and leaves the server as it was found.
 func (a *attending) leave() {
-	env := a.server.env
-	ctx, end := context.WithTimeoutCause(env.ctx, env.config.ShutdownTimeout/2, errFarewell)
+	ctx, end := a.server.env.leaving()
 	defer end()
 	a.halt()
-	if len(a.process.owed) > 0 {
-		a.reset(ctx, a.resettable())
+	a.resetAtLast(ctx)
+}
+
+// resetAtLast asks for all resets that are owed, once, when no command runs any more.
+func (a *attending) resetAtLast(ctx context.Context) {
+	if stays, err := a.reset(ctx, a.resettable()); err != nil {
+		a.server.stays(stays, err)
 	}
 }

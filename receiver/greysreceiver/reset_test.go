@@ -172,3 +172,75 @@ func TestLayersAreTakenOutNowAndThen(t *testing.T) {
 	assert.Less(t, slices.Index(heard, "ended Monitor demo.Shop * 1s"), slices.Index(heard, "Reset demo.Shop"))
 	assert.Greater(t, lost, maxLayers)
 }
+
+// unreachable has a link be lost with what ran on it, and the server not be reached again:
+// the receiver pauses then.
+func (s *scripted) unreachable(b *bed, a *asked) {
+	s.t.Helper()
+	s.set(func() {
+		s.gone = errors.New("connection refused")
+		if s.protocol == ProtocolGP {
+			close(s.lost)
+		}
+	})
+	if s.protocol == ProtocolConsole {
+		a.end <- errors.New("the connection broke")
+	}
+	b.awaitSaid("The server cannot be reached, or was lost")
+	s.heard()
+}
+
+// A server that is not connected to when the collector is stopped is left as it was found, too.
+func TestAShutdownInAPauseAsksForTheResets(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
+		t.Run(string(protocol), func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+				c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+			})
+			s := script(t, b, protocol)
+			b.start()
+			a := s.next()
+			a.answer(affectedOne)
+			s.unreachable(b, a)
+			s.set(func() { s.gone = nil })
+			b.shutdown()
+			assert.Len(t, resets(s.heard()), 1)
+			assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
+			assert.Zero(t, b.said.FilterMessageSnippet("stays there").Len())
+		})
+	}
+}
+
+func TestAShutdownInAPauseSaysWhatStays(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	})
+	s := script(t, b, ProtocolGP)
+	b.start()
+	a := s.next()
+	a.answer(affectedOne)
+	s.unreachable(b, a)
+	b.shutdown()
+	line := b.awaitSaid("stays there").ContextMap()
+	assert.Equal(t, []any{"demo.Shop"}, line["patterns"])
+	assert.Contains(t, line["error"], "connection refused")
+	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
+}
+
+// Nothing is taken out of another process than the one that it was put into.
+func TestAShutdownInAPauseLeavesAnotherProcessAlone(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	})
+	s := script(t, b, ProtocolGP)
+	b.start()
+	a := s.next()
+	a.answer(affectedOne)
+	s.unreachable(b, a)
+	s.set(func() { s.gone, s.pid = nil, s.pid+1 })
+	b.shutdown()
+	assert.Empty(t, resets(s.heard()))
+}

@@ -117,7 +117,7 @@ func cut(of string, most int) string {
 		for at > most-utf8.UTFMax && !utf8.RuneStart(of[at]) {
 			at--
 		}
-		of = of[:at]
+		of = strings.Clone(of[:at]) // what is kept must not hold the whole
 	}
 	return strings.ToValidUTF8(of, "\uFFFD")
 }

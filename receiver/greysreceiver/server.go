@@ -82,19 +82,20 @@ func (s *server) follow(ctx context.Context) {
 		began := s.env.now()
 		s.enter(phaseProbing)
 		err := s.serve(ctx)
-		if ctx.Err() != nil {
-			s.enter(phaseUnreached)
-			return
-		}
-		if version := (*gp.VersionError)(nil); errors.As(err, &version) {
+		if version := (*gp.VersionError)(nil); errors.As(err, &version) && ctx.Err() == nil {
 			s.giveUp(ctx, err)
+			s.farewell()
 			return
 		}
 		s.enter(phaseUnreached)
+		if errors.Is(err, errShutdown) {
+			return
+		}
 		if s.env.now().Sub(began) > s.env.config.Reconnect.MaxInterval {
 			pauses.Reset()
 		}
-		if !s.rest(ctx, pauses.Pause(), err) {
+		if ctx.Err() != nil || !s.rest(ctx, pauses.Pause(), err) {
+			s.farewell()
 			return
 		}
 	}
@@ -112,6 +113,40 @@ func (s *server) giveUp(ctx context.Context, err error) {
 	s.env.telemetry.connectionFailed()
 	s.logger.Error("The server does not know the version of the protocol, and is not asked any more: set gp.version, and restart the collector", zap.Error(err))
 	<-ctx.Done()
+}
+
+// farewell leaves a server as it was found that no link is to at the shutdown, where it can
+// be connected to once more, in half of the time that there is.
+func (s *server) farewell() {
+	if s.process == nil || len(s.process.owed) == 0 {
+		return
+	}
+	ctx, end := s.env.leaving()
+	defer end()
+	link, err := s.env.connect(ctx, s, s.who.protocol)
+	if err != nil {
+		s.env.telemetry.reset(resetFailed)
+		s.stays(s.process.owed, err)
+		return
+	}
+	defer link.close()
+	a := newAttending(s, link)
+	a.process = s.process
+	who := identity{protocol: link.protocol}
+	// Where it doesn't say who it is, it is taken for the same.
+	if err := a.askSessions(ctx, &who); err == nil && s.who.isOther(who) {
+		return // nothing of ours is in another process
+	}
+	a.resetAtLast(ctx)
+}
+
+// stays says at a shutdown what is left in classes.
+func (s *server) stays(of []classes, why error) {
+	patterns := make([]string, 0, len(of))
+	for _, c := range of {
+		patterns = append(patterns, c.pattern.String())
+	}
+	s.logger.Warn("What commands have put into classes stays there", zap.Strings("patterns", patterns), zap.Error(why))
 }
 
 // rest pauses before the server is tried again; ok is false where the context has ended.

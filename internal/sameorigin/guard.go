@@ -43,7 +43,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			g.Refuse(w, r, http.StatusForbidden, fmt.Sprintf("expected a request to localhost or one of allowed_hosts, got one to %.100q", r.Host))
 		case len(r.URL.RawQuery) > g.MaxQuery:
 			g.Refuse(w, r, http.StatusRequestURITooLong, fmt.Sprintf("expected a query of at most %d bytes, got %d", g.MaxQuery, len(r.URL.RawQuery)))
-		case isOfOtherSite(r):
+		case IsOfOtherSite(r) && !isFollowedLink(r):
 			g.refuseOtherSite(w, r)
 		default:
 			protected.ServeHTTP(w, r)
@@ -55,21 +55,21 @@ func (g *Guard) refuseOtherSite(w http.ResponseWriter, r *http.Request) {
 	g.Refuse(w, r, http.StatusForbidden, "the request is of another site's page")
 }
 
-// isOfOtherSite says whether a page of another site lets a browser ask. It could not read
+// IsOfOtherSite says whether a page of another site lets a browser ask. It could not read
 // the answer, but each costs time.
-func isOfOtherSite(r *http.Request) bool {
+func IsOfOtherSite(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
 		return false
 	}
-	return r.Method != http.MethodGet || !isFollowedLink(r)
+	return true
 }
 
 // isFollowedLink reports whether a person followed a link, which then fills the window: frames
 // and windows that pages open by themselves are none.
 func isFollowedLink(r *http.Request) bool {
 	h := r.Header
-	return h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Fetch-User") == "?1"
+	return r.Method == http.MethodGet && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Fetch-User") == "?1"
 }
 
 // setHeaders says what browsers may do with a response: not guess its type, show it in

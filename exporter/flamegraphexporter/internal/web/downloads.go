@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/sameorigin"
 	"github.com/callbraid/callbraid/internal/treeformat"
 )
 
@@ -68,7 +69,7 @@ func (h *Handler) collectAsked(w http.ResponseWriter, r *http.Request, t tree) (
 	if seconds == "" {
 		return t, nil
 	}
-	if isOfOtherSite(r) { // it could take all windows that there are
+	if sameorigin.IsOfOtherSite(r) { // it could take all windows that there are
 		return t, errOtherSite
 	}
 	if t.window != 0 {

@@ -17,7 +17,7 @@ type Options struct {
 	// WriteTimeout is how long the server lets a response take; 0: as long as it wants.
 	WriteTimeout time.Duration
 	// Address is where the server listens, and AllowedHosts what it may be called there
-	// beside localhost and its addresses: see [hosts].
+	// beside localhost and its addresses: see [sameorigin.Guard].
 	Address      net.Addr
 	AllowedHosts []string
 	// MaxKeptWindows is how many windows are kept for the pages, and MaxKeptWindowNodes how
@@ -41,7 +41,7 @@ type Handler struct {
 // New is a handler of all pages.
 func New(trees Trees, options Options) *Handler {
 	h := &Handler{trees: trees, options: options, pages: make(turns, mostPages), downloads: make(turns, mostDownloads)}
-	h.serve = guarded(newHosts(options.Address, options.AllowedHosts).guarded(h.routes()))
+	h.serve = guarded(&h.options, h.routes())
 	return h
 }
 

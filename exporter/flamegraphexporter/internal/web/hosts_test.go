@@ -13,45 +13,6 @@ import (
 	"go.uber.org/zap"
 )
 
-func TestHosts(t *testing.T) {
-	tcp := func(address string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(address), Port: 4040} }
-	for _, test := range []struct {
-		what    string
-		address net.Addr
-		names   []string
-		allowed []string
-		refused []string
-	}{
-		{
-			"on loopback", tcp("127.0.0.1"), nil,
-			[]string{"localhost", "localhost:4040", "LocalHost.:80", "127.0.0.1:4040", "127.9.9.9", "[::1]:4040", "[::1]"},
-			[]string{"", "evil.example", "evil.example:4040", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1:4040", "[::2]:4040", "0.0.0.0", ":4040"},
-		},
-		{"on loopback of IPv6", tcp("::1"), nil, []string{"localhost:4040", "[::1]:4040"}, []string{"evil.example:4040"}},
-		{
-			"on loopback behind a proxy", tcp("127.0.0.1"), []string{"Flames.example", "10.0.0.1"},
-			[]string{"localhost:4040", "flames.example", "FLAMES.example:443", "flames.example.", "10.0.0.1:80"},
-			[]string{"evil.example", "a.flames.example", "10.0.0.2"},
-		},
-		{"on all addresses", tcp("::"), nil, []string{"collector:4040", "10.0.0.1:4040", "[fe80::1%25eth0]:4040"}, nil},
-		{
-			"on all addresses, with names", tcp("0.0.0.0"), []string{"flames.example"},
-			[]string{"flames.example:4040", "10.0.0.1:4040", "[fd00::1]", "localhost"}, []string{"evil.example", ""},
-		},
-		{"on a socket", &net.UnixAddr{Name: "/run/flames"}, nil, []string{"anything", ""}, nil},
-	} {
-		t.Run(test.what, func(t *testing.T) {
-			hs := newHosts(test.address, test.names)
-			for _, host := range test.allowed {
-				assert.True(t, hs.allow(host), host)
-			}
-			for _, host := range test.refused {
-				assert.False(t, hs.allow(host), host)
-			}
-		})
-	}
-}
-
 // TestANameThatLeadsHereReadsAndChangesNothing is what a browser sends that was led to
 // this machine by a name of another site: for it, all is of the same origin.
 func TestANameThatLeadsHereReadsAndChangesNothing(t *testing.T) {

@@ -346,3 +346,58 @@ func TestCommandsThatAreLostTogetherAreOneQuestionWhoItIs(t *testing.T) {
 		assert.Len(t, asked, 2, "at first, and after the first that was lost")
 	})
 }
+
+// A question who the server is that is not answered so that it can be understood disturbs
+// nothing else, unless it is one of many.
+func TestAnAnswerWhoItIsThatIsNotUnderstoodDisturbsNoCommand(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
+		t.Run(string(protocol), func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+				c.StateInterval = time.Second
+			})
+			s := script(t, b, protocol)
+			asked, unclear := 0, 0
+			s.refuse = func(c greys.Command) error {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if _, is := c.(greys.SessionsCommand); !is {
+					return nil
+				}
+				if asked++; asked > 1 && unclear > 0 {
+					unclear--
+					return errors.New("expected a number as the session's JAVA_PID")
+				}
+				return nil
+			}
+			s.set(func() { unclear = maxUnsaid - 1 })
+			b.start()
+			a := s.next()
+			a.answer(affectedOne)
+			b.await("an answer that is understood again", func() bool {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				return asked > maxUnsaid
+			})
+			a.answer(table())
+			assert.Zero(t, b.point("connection_failures"))
+			s.set(func() { unclear = maxUnsaid })
+			b.awaitSaid("The server cannot be reached, or was lost")
+			<-a.over
+		})
+	}
+}
+
+func TestAVersionThatIsNotUnderstoodStaysUnknown(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")} })
+	s := script(t, b, ProtocolConsole)
+	s.refuse = func(c greys.Command) error {
+		if _, is := c.(greys.VersionCommand); is {
+			return errors.New("expected a drawing")
+		}
+		return nil
+	}
+	b.start()
+	s.next()
+	assert.Empty(t, b.awaitSaid("Connected to the server").ContextMap()["version"])
+}

@@ -5,6 +5,7 @@ package greysreceiver
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -181,7 +182,7 @@ func TestLayersAreTakenOutNowAndThen(t *testing.T) {
 func (s *scripted) unreachable(b *bed, a *asked) {
 	s.t.Helper()
 	s.set(func() {
-		s.gone = errors.New("connection refused")
+		s.gone = fmt.Errorf("connection refused: %w", errUnsent)
 		if s.protocol == ProtocolGP {
 			close(s.lost)
 		}

@@ -63,8 +63,8 @@ type tidal struct {
 	// begins are the numbers at which the functions changed.
 	begins []uint32
 	next   uint32
-	// longest is how long it waited for a buffer at most.
-	longest time.Duration
+	// longest is how long it waited for a buffer at most, recently since somebody asked.
+	longest, recently time.Duration
 }
 
 // depth is how deep it calls.
@@ -89,13 +89,22 @@ func (p *tidal) Run(t *bytefrogagent.Tracer) error {
 	}
 }
 
+// waited is the longest wait for a buffer since it was asked last.
+func (p *tidal) waited() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	longest := p.recently
+	p.recently = 0
+	return longest
+}
+
 // fill sends a buffer of calls.
 func (p *tidal) fill(t *bytefrogagent.Tracer) error {
 	asked := time.Now()
 	b, err := t.Acquire()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.longest = max(p.longest, time.Since(asked))
+	p.longest, p.recently = max(p.longest, time.Since(asked)), max(p.recently, time.Since(asked))
 	if err != nil {
 		return err
 	}
@@ -273,8 +282,10 @@ func TestBehindAGuardACollectorCanBeStopped(t *testing.T) {
 	testbed.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
 	for range stops {
 		stalls := g.Counts().Stalls.Load()
+		before := p.waited()
 		c.Freeze(t)
 		testbed.Eventually(t, "the agent is suspended", func() (bool, string) { return g.Counts().Stalls.Load() > stalls && g.State().Stalled == 1, "" })
+		t.Logf("waits for a buffer: %v at most before the collector was stopped, %v until the agent was suspended", before, p.waited())
 		c.Thaw(t)
 		testbed.Eventually(t, "the agent goes on", func() (bool, string) { return g.State().Stalled == 0, fmt.Sprintf("%+v", g.State()) })
 	}

@@ -116,6 +116,9 @@ func (c *Config) Validate() error {
 	if all == nil && c.MaxNodes < calltree.NodesOfService*c.MaxServices {
 		all = fmt.Errorf("max_nodes is %d: set it to at least %d times max_services, %d", c.MaxNodes, calltree.NodesOfService, c.MaxServices)
 	}
+	if all == nil && c.MaxNamesMiB*mib < calltree.NamesOfService*c.MaxServices {
+		all = fmt.Errorf("max_names_mib is %d: set it to at least %d bytes times max_services, %d", c.MaxNamesMiB, calltree.NamesOfService, c.MaxServices)
+	}
 	if all == nil && c.MaxNamesMiB*mib < calltree.LeastNames*c.MaxNameBytes {
 		all = fmt.Errorf("max_names_mib is %d: set it to at least %d times max_name_bytes, %d", c.MaxNamesMiB, calltree.LeastNames, c.MaxNameBytes)
 	}

@@ -57,6 +57,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		{"max_pending", func(c *Config) { c.MaxPending = 1 }},
 		{"max_nodes", func(c *Config) { c.MaxNodes = 10 }},
 		{"max_services", func(c *Config) { c.MaxServices = 0 }},
+		{"max_names_mib is 1: set it to at least 1024 bytes times max_services, 1025", func(c *Config) { c.MaxNamesMiB, c.MaxServices = 1, 1025 }},
 		{"max_nodes is 100000: set it to at least 100 times max_services, 1001", func(c *Config) { c.MaxNodes, c.MaxServices = 100_000, 1001 }},
 		{"max_name_bytes", func(c *Config) { c.MaxNameBytes = 15 }},
 		{"max_names_mib", func(c *Config) { c.MaxNamesMiB = 0 }},

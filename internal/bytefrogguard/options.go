@@ -73,7 +73,7 @@ const maxRunID = 255
 func DefaultOptions() Options {
 	return Options{
 		Queue:            mib,
-		MaxWait:          50 * time.Millisecond,
+		MaxWait:          30 * time.Millisecond,
 		Memory:           64 * mib,
 		NamesMemory:      16 * mib,
 		Silence:          30 * time.Second,

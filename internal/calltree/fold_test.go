@@ -452,3 +452,29 @@ func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
 	script(t, s, "new/f e took 1")
 	assert.Equal(t, "f: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "new"))
 }
+
+// A service of which a window is collected stays, and keeps none of the others.
+func TestASilentServiceThatIsWatchedStays(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	set := settings()
+	set.MaxServices, set.Now = 3, func() time.Time { return now }
+	s := NewStore(set)
+	fold := func(service string, id int) {
+		s.Fold(Origin{Service: service}, []Span{{Trace: traceID(id), ID: spanID(id), Function: "f", Start: 1, End: 2}})
+		now = now.Add(2 * time.Second)
+	}
+	for i, service := range []string{"watched", "silent", "other"} {
+		fold(service, i)
+	}
+	tree := s.tree("watched", Calls)
+	tree.windows = append(tree.windows, newWindow(now, s.epoch, tree.lost))
+	now = now.Add(2 * set.PendingTimeout)
+	fold("new", 3)
+	names := []string{}
+	for _, service := range s.Services() {
+		names = append(names, service.Name)
+		assert.EqualValues(t, 1, service.Calls, service.Name)
+	}
+	assert.Equal(t, []string{"new", "other", "watched"}, names)
+	assert.EqualValues(t, 1, s.Counters().SilentServices)
+}

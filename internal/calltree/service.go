@@ -86,6 +86,11 @@ func (sv *service) trees() []*tree {
 	return all
 }
 
+// isWatched reports whether a window is being collected of a tree of the service.
+func (sv *service) isWatched() bool {
+	return slices.ContainsFunc(sv.trees(), func(t *tree) bool { return len(t.windows) > 0 })
+}
+
 func (sv *service) tell(second uint32) Service {
 	return Service{
 		Name: sv.name, Threads: sv.threads.count(), ThreadsMore: sv.threads.more,

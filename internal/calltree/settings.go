@@ -20,7 +20,8 @@ type Settings struct {
 	// MaxPending is how many calls are waited for or remembered: at least [LeastPending].
 	MaxPending int
 	// MaxNameBytes is how long a name may be, and MaxNamesBytes what all take. The second
-	// has to be so many times the first: [LeastNames].
+	// has to be so many times the first, and so many bytes for each service: [LeastNames]
+	// and [NamesOfService].
 	MaxNameBytes, MaxNamesBytes int
 	// MaxKeptSpans is how many spans are kept as they came, for [Store.Trace]; 0: none.
 	MaxKeptSpans int
@@ -36,6 +37,7 @@ const (
 	NodesOfService = 100
 	LeastPending   = 100
 	LeastNames     = 16
+	NamesOfService = 1024
 )
 
 // MaxDepth is how deep the trees of snapshots are. What is deeper is in a node [Deep]. Of

@@ -99,20 +99,31 @@ func (s *Store) shrinkNodes() {
 //
 //  1. Spans that are kept of such a tree go: they hold their names.
 //  2. Then its smallest paths are folded.
+//  3. Where that frees nothing, the next tree is looked at. What is left then is bounded by the
+//     number of services: what their instances are called.
 func (s *Store) shrinkNames() {
 	enough := func() bool { return s.used.names <= s.settings.MaxNamesBytes-s.settings.MaxNamesBytes/shrinkBy }
+	exhausted := map[*tree]bool{}
 	for !enough() {
-		t := s.longestNames()
+		t := s.longestNames(exhausted)
+		if t == nil {
+			return
+		}
+		before := s.used.names
 		if s.kept.dropOf(t.number); !enough() {
 			s.foldSmallest([]*tree{t}, max(1, t.live/shrinkBy), 4*t.live, enough)
+		}
+		if s.used.names == before {
+			exhausted[t] = true
 		}
 	}
 }
 
-// longestNames is the tree whose names take most.
-func (s *Store) longestNames() (longest *tree) {
+// longestNames is the tree whose names take most, of those that are not exhausted; nil: there
+// is none.
+func (s *Store) longestNames(exhausted map[*tree]bool) (longest *tree) {
 	for _, t := range s.trees {
-		if t != nil && (longest == nil || t.functions.bytes > longest.functions.bytes) {
+		if t != nil && !exhausted[t] && (longest == nil || t.functions.bytes > longest.functions.bytes) {
 			longest = t
 		}
 	}

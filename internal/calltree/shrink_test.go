@@ -176,3 +176,34 @@ func TestLongNamesOfAServiceFoldNoOther(t *testing.T) {
 	assert.Len(t, kept, len(good))
 	assert.Contains(t, treeOf(t, s, "sql"), "(folded: small paths): ")
 }
+
+// What waits for its caller is folded as all else is.
+func TestNamesOfWhatWaitsTakeNoMoreThanAllowed(t *testing.T) {
+	set := settings()
+	set.MaxNamesBytes = 64 << 10
+	s := NewStore(set)
+	for i := range 300 {
+		s.Fold(Origin{Service: "sql"}, []Span{{
+			Trace: traceID(1), ParentTrace: traceID(1), ID: spanID(2 * i), Parent: spanID(2*i + 1),
+			Function: fmt.Sprint(i, strings.Repeat("x", 700)), Start: 1, End: 2,
+		}})
+		require.LessOrEqual(t, s.Usage().NameBytes, set.MaxNamesBytes+1000)
+	}
+	check(t, s)
+	assert.Contains(t, treeOf(t, s, "sql"), "(parent not seen)/(folded: small paths): ")
+}
+
+// Services hold what their instances are called: nothing frees that, and nothing goes on
+// trying to.
+func TestNamesOfInstancesAreLeft(t *testing.T) {
+	set := settings()
+	set.MaxServices, set.MaxNamesBytes = 1000, 32<<10
+	s := NewStore(set)
+	for i := range 300 {
+		s.Fold(Origin{Service: fmt.Sprint("s", i), Instance: fmt.Sprint(strings.Repeat("x", 120), i)},
+			[]Span{{Trace: traceID(i), ID: spanID(1), Function: "f", Start: 1, End: 2}})
+	}
+	check(t, s)
+	assert.Len(t, s.Services(), 300)
+	assert.LessOrEqual(t, s.Usage().NameBytes, 300*NamesOfService)
+}

@@ -77,8 +77,9 @@ func (s *Store) service(name string, came uint64) *service {
 	return sv
 }
 
-// forgetSilent forgets the service that is silent for longest, if that is for longer than
-// PendingTimeout: nothing of it waits or is remembered then. It looks for one once a second.
+// forgetSilent forgets the service that is silent for longest of those without a window, if
+// that is for longer than PendingTimeout: nothing of it waits or is remembered then. It looks
+// for one once a second.
 func (s *Store) forgetSilent() bool {
 	now := s.second()
 	s.expire(now)
@@ -87,12 +88,12 @@ func (s *Store) forgetSilent() bool {
 	}
 	var silent *service
 	for _, sv := range s.services {
-		if silent == nil || sv.last.Before(silent.last) {
+		if !sv.isWatched() && (silent == nil || sv.last.Before(silent.last)) {
 			silent = sv
 		}
 	}
 	// Seconds are whole ones.
-	if s.now().Sub(silent.last) > s.settings.PendingTimeout+2*time.Second {
+	if silent != nil && s.now().Sub(silent.last) > s.settings.PendingTimeout+2*time.Second {
 		if s.reset(silent); s.services[silent.name] == nil {
 			s.counters.SilentServices++
 			return true

@@ -12,6 +12,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
 // attending asks a connected server what is wanted, over one link. One goroutine owns it;
@@ -29,8 +30,13 @@ type attending struct {
 	// running is how many runs there are, and listing how many of them are of tasks that are
 	// asked again and again.
 	running, listing int
-	// check is when the server is asked next who it is.
-	check time.Time
+	// check is when the server is asked next who it is, checked when it was asked last, and
+	// doubted says that a command was lost since: none is asked before it has said it.
+	check, checked time.Time
+	doubted        bool
+	// unsaid is how often it did not say it, one time after the other.
+	unsaid      int
+	checkPauses *backoff.Backoff
 	// resetAt is when a reset is tried at the earliest, after one that failed.
 	resetAt     time.Time
 	resetPauses *backoff.Backoff
@@ -42,10 +48,14 @@ type attending struct {
 }
 
 func newAttending(s *server, l *link) *attending {
-	return &attending{server: s, link: l, ended: make(chan *run), resetPauses: backoff.New(s.env.config.Reconnect)}
+	return &attending{
+		server: s, link: l, ended: make(chan *run),
+		checkPauses: backoff.New(s.env.config.Reconnect), resetPauses: backoff.New(s.env.config.Reconnect),
+	}
 }
 
-// meet asks the server who it is. What it doesn't support, or refuses to say, stays unknown.
+// meet asks the server who it is. What it doesn't support, or refuses to say, stays unknown,
+// and so does a version that is not understood.
 func (a *attending) meet(ctx context.Context) (identity, error) {
 	who := identity{protocol: a.link.protocol}
 	err := a.control(ctx, greys.VersionCommand{}, func(reply greys.Reply) {
@@ -53,7 +63,7 @@ func (a *attending) meet(ctx context.Context) (identity, error) {
 			who.version = version.Text
 		}
 	})
-	if err != nil && !isAnswer(err) {
+	if err != nil && !isAnswer(err) && (ctx.Err() != nil || a.loses(err)) {
 		return who, err
 	}
 	if err = a.askSessions(ctx, &who); err != nil {
@@ -79,6 +89,13 @@ func (a *attending) askSessions(ctx context.Context, who *identity) error {
 	return nil
 }
 
+// loses reports whether an error of asking who the server is says that it can't be asked any
+// more. Others are of what it said to this question, and of its taking too long.
+func (a *attending) loses(err error) bool {
+	version := (*gp.VersionError)(nil)
+	return a.link.isLost() || a.link.unsent(err) || errors.As(err, &version)
+}
+
 // isAnswer reports whether an error is what the server says to a command that it has
 // understood.
 func isAnswer(err error) bool {
@@ -88,7 +105,7 @@ func isAnswer(err error) bool {
 // attend asks what is wanted until the link is lost or the context ends. Then it has ended
 // all commands, and has left the server as it was found where that could be.
 func (a *attending) attend(ctx context.Context) error {
-	a.begin(ctx)
+	a.begin(ctx, 0)
 	defer func() { a.count() }()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -120,16 +137,16 @@ func (a *attending) attend(ctx context.Context) error {
 
 var errShutdown = errors.New("the collector is shut down")
 
-// begin makes what the runs of a process share.
-func (a *attending) begin(ctx context.Context) {
+// begin makes what the runs of a process share. None is begun before a pause.
+func (a *attending) begin(ctx context.Context, pause time.Duration) {
 	a.process = a.server.process
 	a.ctx, a.end = context.WithCancel(ctx)
 	a.details = newDetails(a.ctx, a.process, a.link)
 	now := a.server.env.now()
 	a.check = now.Add(a.server.env.config.StateInterval)
 	for _, t := range a.process.tasks {
-		if t.state == taskDue && t.every == 0 {
-			t.due = now
+		if t.state == taskDue && (t.every == 0 || t.due.IsZero()) {
+			t.due = now.Add(pause)
 		}
 	}
 }
@@ -182,12 +199,11 @@ func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 			return now, err
 		}
 		now = a.server.env.now()
-		a.check = now.Add(a.server.env.config.StateInterval)
 	}
 	a.clean(ctx, now)
 	next = now.Add(idle)
 	for _, t := range a.process.tasks {
-		if t.state != taskDue || t.only != "" && t.only != a.link.protocol || a.cleaning || ctx.Err() != nil {
+		if t.state != taskDue || t.only != "" && t.only != a.link.protocol || a.cleaning || a.doubted || ctx.Err() != nil {
 			continue
 		}
 		if t.due.After(now) {
@@ -206,8 +222,30 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// checkProcess asks the server who it is, and begins anew if it is another one.
+// maxUnsaid is how often a server may not say who it is, one time after the other, until it is
+// taken for lost.
+const maxUnsaid = 3
+
+// checkProcess asks the server who it is, and says when it is asked again. Where it doesn't
+// say it that is soon, and the commands that run are not disturbed.
 func (a *attending) checkProcess(ctx context.Context) error {
+	err := a.compare(ctx)
+	a.checked = a.server.env.now()
+	if err == nil {
+		a.unsaid, a.doubted = 0, false
+		a.checkPauses.Reset()
+		a.check = a.checked.Add(a.server.env.config.StateInterval)
+		return nil
+	}
+	if a.unsaid++; a.unsaid >= maxUnsaid || a.loses(err) {
+		return err
+	}
+	a.check = a.checked.Add(a.checkPauses.Pause())
+	return nil
+}
+
+// compare asks the server who it is, and begins anew if it is another one.
+func (a *attending) compare(ctx context.Context) error {
 	if a.link.lost != nil && a.server.who.pid == 0 {
 		return nil // it doesn't say it, and a link that is lost is heard of
 	}
@@ -225,10 +263,11 @@ func (a *attending) checkProcess(ctx context.Context) error {
 	}
 	a.drain()
 	a.halt()
+	pause := a.server.restartPause()
 	a.server.mu.Lock()
 	a.server.begin(who)
 	a.server.mu.Unlock()
-	a.begin(ctx)
+	a.begin(ctx, pause)
 	return nil
 }
 
@@ -329,7 +368,8 @@ func (a *attending) lost(r *run, how outcome, now time.Time) {
 	t, env := r.task, a.server.env
 	pause := t.pauses.Pause()
 	t.due = now.Add(pause)
-	a.check = now
+	a.doubted = true
+	a.check = earlier(a.check, a.checked.Add(env.config.Reconnect.InitialInterval))
 	a.process.mu.Lock()
 	a.process.reconnects++
 	a.process.mu.Unlock()

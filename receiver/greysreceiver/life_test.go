@@ -5,6 +5,7 @@ package greysreceiver
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -59,6 +60,8 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 	b.await("the record", func() bool { return len(b.records(eventRestarted)) == 1 })
 	assert.EqualValues(t, 1, b.point("restarts"))
 	assert.EqualValues(t, 2, b.point("commands{outcome=lost}"))
+	b.shutdown()
+	assert.Equal(t, map[int64][2]int64{4711: {17, 3}, 4712: {7, 0}}, b.sums(), "the last of the first process are handed on, too")
 }
 
 func TestALimitIsForTheLifeOfTheProcess(t *testing.T) {
@@ -328,4 +331,108 @@ func TestWhatWasSaidBeforeTheLinkWasLostIsHandled(t *testing.T) {
 	close(s.lost)
 	s.next()
 	assert.Equal(t, map[string]float64{"demo.Shop checkout": 7}, values(b.collect(), "java.method.calls"))
+}
+
+// A server that loses each command and says each time that it is another process is not asked
+// without a pause.
+func TestAServerThatIsAnotherProcessEachTimeIsAskedWithPauses(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
+		t.Run(string(protocol), func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+				c.Classes = []ClassesConfig{{Class: "demo.*"}}
+				c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+			})
+			s := script(t, b, protocol)
+			b.start()
+			for range 2 {
+				a := s.next()
+				if _, is := a.command.(greys.ClassesCommand); is {
+					a.end <- nil
+					continue
+				}
+				s.set(func() { s.pid++ })
+				a.end <- errors.New("the connection broke")
+			}
+			b.awaitSaid("The server was restarted")
+			s.expectNothing()
+			assert.EqualValues(t, 1, b.point("restarts"))
+		})
+	}
+}
+
+// Commands that are lost together are asked again when the server has said once who it is.
+func TestCommandsThatAreLostTogetherAreOneQuestionWhoItIs(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		for i := range 20 {
+			c.Stacks = append(c.Stacks, some(fmt.Sprint("demo.C", i), "*", 0))
+		}
+		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	for range 20 {
+		s.next().end <- errUnsent
+	}
+	b.await("all to be lost", func() bool { return b.point("commands{outcome=lost}") == 20 })
+	s.expectNothing()
+	s.set(func() {
+		asked := slices.DeleteFunc(s.said, func(text string) bool { return text != "Sessions" })
+		assert.Len(t, asked, 2, "at first, and after the first that was lost")
+	})
+}
+
+// A question who the server is that is not answered so that it can be understood disturbs
+// nothing else, unless it is one of many.
+func TestAnAnswerWhoItIsThatIsNotUnderstoodDisturbsNoCommand(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
+		t.Run(string(protocol), func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+				c.StateInterval = time.Second
+			})
+			s := script(t, b, protocol)
+			asked, unclear := 0, 0
+			s.refuse = func(c greys.Command) error {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if _, is := c.(greys.SessionsCommand); !is {
+					return nil
+				}
+				if asked++; asked > 1 && unclear > 0 {
+					unclear--
+					return errors.New("expected a number as the session's JAVA_PID")
+				}
+				return nil
+			}
+			s.set(func() { unclear = maxUnsaid - 1 })
+			b.start()
+			a := s.next()
+			a.answer(affectedOne)
+			b.await("an answer that is understood again", func() bool {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				return asked > maxUnsaid
+			})
+			a.answer(table())
+			assert.Zero(t, b.point("connection_failures"))
+			s.set(func() { unclear = maxUnsaid })
+			b.awaitSaid("The server cannot be reached, or was lost")
+			<-a.over
+		})
+	}
+}
+
+func TestAVersionThatIsNotUnderstoodStaysUnknown(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")} })
+	s := script(t, b, ProtocolConsole)
+	s.refuse = func(c greys.Command) error {
+		if _, is := c.(greys.VersionCommand); is {
+			return errors.New("expected a drawing")
+		}
+		return nil
+	}
+	b.start()
+	s.next()
+	assert.Empty(t, b.awaitSaid("Connected to the server").ContextMap()["version"])
 }

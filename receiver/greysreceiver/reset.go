@@ -78,10 +78,30 @@ func (a *attending) resettable() []classes {
 // resetsAtOnce is how many resets are asked for at once.
 const resetsAtOnce = 4
 
-// reset asks for resets, and waits for them. What was done is no longer owed. What could not
+// reset takes out what is owed of classes. What was done is no longer owed. What could not
 // be stays in the classes, and the error says why.
 func (a *attending) reset(ctx context.Context, of []classes) (stays []classes, err error) {
-	failed := make([]error, len(of))
+	asked := of
+	if a.link.resetsAll && len(of) > 1 {
+		asked = of[:1] // one is for all
+	}
+	failed := a.askResets(ctx, asked)
+	for i, c := range of {
+		why := failed[min(i, len(failed)-1)]
+		if why != nil {
+			stays = append(stays, c)
+		}
+		// A server that says that it can't is not asked again.
+		if why == nil || isAnswer(why) {
+			a.process.owed = slices.DeleteFunc(a.process.owed, func(owed classes) bool { return owed == c })
+		}
+	}
+	return stays, errors.Join(failed...)
+}
+
+// askResets asks for resets, counts them, and waits for them: each has an error or none.
+func (a *attending) askResets(ctx context.Context, of []classes) (failed []error) {
+	failed = make([]error, len(of))
 	var resetting sync.WaitGroup
 	places := make(chan struct{}, resetsAtOnce)
 	for i, c := range of {
@@ -92,31 +112,27 @@ func (a *attending) reset(ctx context.Context, of []classes) (stays []classes, e
 		})
 	}
 	resetting.Wait()
-	for i, c := range of {
+	for _, err := range failed {
 		outcome := resetDone
-		if failed[i] != nil {
-			outcome, stays = resetFailed, append(stays, c)
+		if err != nil {
+			outcome = resetFailed
 		}
 		a.server.env.telemetry.reset(outcome)
-		// A server that says that it can't is not asked again.
-		if failed[i] == nil || isAnswer(failed[i]) {
-			a.process.owed = slices.DeleteFunc(a.process.owed, func(owed classes) bool { return owed == c })
-		}
 	}
-	return stays, errors.Join(failed...)
+	return failed
 }
 
 var errFarewell = errors.New("the time for it at a shutdown is over")
 
 // leaving is the time that leaving a server as it was found may take at a shutdown: half of
 // what there is.
-func (e *environment) leaving() (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(e.ctx, e.config.ShutdownTimeout/2, errFarewell)
+func (e *environment) leaving(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, e.config.ShutdownTimeout/2, errFarewell)
 }
 
 // leave ends all commands at a shutdown, and leaves the server as it was found.
 func (a *attending) leave() {
-	ctx, end := a.server.env.leaving()
+	ctx, end := a.server.env.leaving(a.server.env.ctx)
 	defer end()
 	a.halt()
 	a.resetAtLast(ctx)

@@ -5,13 +5,16 @@ package greysreceiver
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
 // byPattern gives commands that the test answers, by the pattern of their class.
@@ -81,7 +84,7 @@ func TestOnTheConsoleAResetIsAskedForWhereNoCommandRuns(t *testing.T) {
 	all["demo.Shop"].end <- errors.New("the connection broke")
 	s.expect("Monitor demo.Shop * 1s")
 	heard := s.heard()
-	assert.Equal(t, []string{"Reset demo.Shop", "Reset other.Pay"}, resets(heard))
+	assert.Len(t, resets(heard), 1, "one is for all")
 	assert.Equal(t, "Monitor demo.Shop * 1s", heard[len(heard)-1])
 	b.shutdown()
 	assert.Equal(t, []string{"Reset demo.Shop"}, resets(s.heard()))
@@ -168,8 +171,9 @@ func TestLayersAreTakenOutNowAndThen(t *testing.T) {
 	<-all["demo.Shop"].over
 	s.next()
 	heard := s.heard()
-	assert.Equal(t, []string{"Reset demo.Pay", "Reset demo.Shop"}, resets(heard))
-	assert.Less(t, slices.Index(heard, "ended Monitor demo.Shop * 1s"), slices.Index(heard, "Reset demo.Shop"))
+	reset := resets(heard)
+	require.Len(t, reset, 1, "one is for all")
+	assert.Less(t, slices.Index(heard, "ended Monitor demo.Shop * 1s"), slices.Index(heard, reset[0]))
 	assert.Greater(t, lost, maxLayers)
 }
 
@@ -178,7 +182,7 @@ func TestLayersAreTakenOutNowAndThen(t *testing.T) {
 func (s *scripted) unreachable(b *bed, a *asked) {
 	s.t.Helper()
 	s.set(func() {
-		s.gone = errors.New("connection refused")
+		s.gone = fmt.Errorf("connection refused: %w", errUnsent)
 		if s.protocol == ProtocolGP {
 			close(s.lost)
 		}
@@ -243,4 +247,46 @@ func TestAShutdownInAPauseLeavesAnotherProcessAlone(t *testing.T) {
 	s.set(func() { s.gone, s.pid = nil, s.pid+1 })
 	b.shutdown()
 	assert.Empty(t, resets(s.heard()))
+}
+
+// One that is given up, by one answer, is left as it was found at once.
+func TestAServerThatIsGivenUpIsLeftAsItWasFound(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		c.StateInterval = time.Second
+	})
+	s := script(t, b, ProtocolGP)
+	b.start()
+	s.next().answer(affectedOne)
+	s.set(func() {
+		s.refuse = func(c greys.Command) error {
+			if _, is := c.(greys.SessionsCommand); is {
+				return &gp.VersionError{Ours: 1}
+			}
+			return nil
+		}
+	})
+	b.awaitSaid("is not asked any more")
+	b.await("the reset", func() bool { return s.was("Reset demo.Shop") })
+}
+
+// On the console it is the same line for all patterns, and one failure stays with all.
+func TestOnTheConsoleOneResetIsForAllPatterns(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		for _, class := range []string{"demo.A", "demo.B", "demo.C"} {
+			c.Stacks = append(c.Stacks, some(class, "*", 0))
+		}
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	for range 3 {
+		s.next().answer(affectedOne)
+	}
+	s.set(func() {
+		s.refuse = func(greys.Command) error { return errors.New("the connection broke") }
+	})
+	b.shutdown()
+	assert.Len(t, resets(s.heard()), 1)
+	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
+	assert.ElementsMatch(t, []any{"demo.A", "demo.B", "demo.C"}, b.awaitSaid("stays there").ContextMap()["patterns"])
 }

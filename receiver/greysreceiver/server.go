@@ -37,6 +37,9 @@ type server struct {
 	// connects and restarts are what a server can make happen very often.
 	connects, restarts logline.Seldom
 
+	// restarting are the pauses after restarts that follow each other.
+	restarting *backoff.Backoff
+
 	// remote is the other side of the last connection; nil: there was none.
 	remote atomic.Pointer[net.Addr]
 
@@ -71,7 +74,10 @@ func (p phase) String() string {
 }
 
 func newServer(env *environment, config *ServerConfig, secure *tls.Config) *server {
-	return &server{env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint))}
+	return &server{
+		env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint)),
+		restarting: backoff.New(env.config.Reconnect),
+	}
 }
 
 // follow asks the server what is wanted until the context ends, whatever happens to
@@ -84,7 +90,7 @@ func (s *server) follow(ctx context.Context) {
 		err := s.serve(ctx)
 		if version := (*gp.VersionError)(nil); errors.As(err, &version) && ctx.Err() == nil {
 			s.giveUp(ctx, err)
-			s.farewell()
+			s.farewell(s.env.ctx)
 			return
 		}
 		s.enter(phaseUnreached)
@@ -95,7 +101,7 @@ func (s *server) follow(ctx context.Context) {
 			pauses.Reset()
 		}
 		if ctx.Err() != nil || !s.rest(ctx, pauses.Pause(), err) {
-			s.farewell()
+			s.farewell(s.env.ctx)
 			return
 		}
 	}
@@ -107,21 +113,23 @@ func (s *server) enter(p phase) {
 	s.phase = p
 }
 
-// giveUp waits for the end: there is nothing that another try could change.
+// giveUp leaves the server as it was found, if that can be, and waits for the end: there is
+// nothing that another try could change.
 func (s *server) giveUp(ctx context.Context, err error) {
 	s.enter(phaseGivenUp)
 	s.env.telemetry.connectionFailed()
 	s.logger.Error("The server does not know the version of the protocol, and is not asked any more: set gp.version, and restart the collector", zap.Error(err))
+	s.farewell(ctx)
 	<-ctx.Done()
 }
 
-// farewell leaves a server as it was found that no link is to at the shutdown, where it can
-// be connected to once more, in half of the time that there is.
-func (s *server) farewell() {
+// farewell leaves a server as it was found that no link is to at the end, where it can be
+// connected to once more.
+func (s *server) farewell(ctx context.Context) {
 	if s.process == nil || len(s.process.owed) == 0 {
 		return
 	}
-	ctx, end := s.env.leaving()
+	ctx, end := s.env.leaving(ctx)
 	defer end()
 	link, err := s.env.connect(ctx, s, s.who.protocol)
 	if err != nil {
@@ -140,7 +148,7 @@ func (s *server) farewell() {
 	a.resetAtLast(ctx)
 }
 
-// stays says at a shutdown what is left in classes.
+// stays says at the end what is left in classes.
 func (s *server) stays(of []classes, why error) {
 	patterns := make([]string, 0, len(of))
 	for _, c := range of {
@@ -235,6 +243,15 @@ func (s *server) begin(who identity) {
 		s.logger.Warn("The server was restarted", append(who.fields(), zap.Int("times_since_last_line", since))...)
 	}
 	s.env.saidRestarted(s.process.origin)
+}
+
+// restartPause is how long to wait before a process is asked that is found instead of the
+// last one: a server may say at each question that it is another.
+func (s *server) restartPause() time.Duration {
+	if s.env.now().Sub(s.process.origin.begun) > s.env.config.Reconnect.MaxInterval {
+		s.restarting.Reset()
+	}
+	return s.restarting.Pause()
 }
 
 // last is what the process was like when it was asked last.

@@ -349,8 +349,8 @@ func TestTheEndOfAConnectionEndsAll(t *testing.T) {
 		"closed inside a header": {func(p *peer) { p.raw("\x00\x00\x00\x01") }, ErrClosed, "byte 0, inside a reply"},
 		"closed behind a header": {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08") }, ErrClosed, "byte 16, inside a reply"},
 		"closed inside data":     {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08{") }, ErrClosed, "byte 16, inside a reply"},
-		"a frame that is too long, and a reply to nothing": {
-			func(p *peer) { p.raw("\x00\x00\x00\x09\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff") },
+		"a length that no frame has": {
+			func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff") },
 			nil, "GP server pipe: byte 12: expected a length of at most 16777216 bytes of data, got 4294967295",
 		},
 		"the text console's prompt": {func(p *peer) { p.raw("\rga?>") }, ErrConsole, `this is the Greys text console, not GP: it begins with "\rga?>"`},

@@ -134,7 +134,7 @@ func (r *reception) reply(code ReturnCode, data []byte) (last bool) {
 	}
 	tolerated, err := r.decoder.decode(r.command, data, r.each)
 	if err != nil {
-		r.client.count(func(s *Stats) { s.Dropped++; s.LastDropped = err })
+		r.client.count(func(s *Stats) { s.Dropped++; s.LastDropped = fmt.Errorf("%s: %w", nameOf(r.command), err) })
 	} else if tolerated {
 		r.client.count(func(s *Stats) { s.Tolerated++ })
 	}

@@ -99,7 +99,7 @@ func (c *Client) pass(a Answer, long *longError) error {
 		return failure(a.Code, a.Data, c.config.Version)
 	}
 	if long != nil {
-		return c.giveUp(a, long.err)
+		return c.giveUp(a, long)
 	}
 	c.give(a)
 	return nil
@@ -107,16 +107,18 @@ func (c *Client) pass(a Answer, long *longError) error {
 
 // giveUp ends the request of a reply that is too long, alone: its header says where the next
 // one begins. Heartbeats, whose answers come behind it, bound how long that takes. An error
-// is that nothing was asked that it could be a reply to: then its header is none. The lock is
-// held.
-func (c *Client) giveUp(a Answer, why *ProtocolError) error {
+// is that its header is none: nothing was asked that it could be a reply to, or no frame is
+// so long. The lock is held.
+func (c *Client) giveUp(a Answer, long *longError) error {
 	q, running := c.running[a.SendID]
 	_, left := c.left[a.SendID]
 	switch {
+	case long.length > MaxMaxFrame:
+		return long.err
 	case running:
 		c.stats.Dropped++
-		c.stats.LastDropped = why
-		q.end(why)
+		c.stats.LastDropped = long.err
+		q.end(long.err)
 		delete(c.running, a.SendID)
 		if !a.Code.ends() {
 			c.left[a.SendID] = struct{}{}
@@ -124,7 +126,7 @@ func (c *Client) giveUp(a Answer, why *ProtocolError) error {
 	case left, slices.Contains(c.beats, a.SendID):
 		c.give(a)
 	default:
-		return why
+		return long.err
 	}
 	return nil
 }

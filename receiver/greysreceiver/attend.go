@@ -83,7 +83,11 @@ func (a *attending) askSessions(ctx context.Context, who *identity) error {
 	err := a.control(ctx, greys.SessionsCommand{}, func(reply greys.Reply) {
 		if sessions, is := reply.(*greys.Sessions); is {
 			who.pid = max(0, sessions.ProcessID)
-			who.sessions, who.hasSessions = len(sessions.Sessions), a.link.protocol == ProtocolGP
+			if a.link.protocol == ProtocolGP {
+				who.sessions, who.hasSessions = len(sessions.Sessions), true
+			} else if len(sessions.Sessions) == 1 {
+				who.session = sessions.Sessions[0].ID
+			}
 		}
 	})
 	if err != nil && !isAnswer(err) {
@@ -267,6 +271,7 @@ func (a *attending) compare(ctx context.Context) error {
 	}
 	a.process.setSessions(who)
 	if !a.server.who.isOther(who) {
+		a.server.saw(who)
 		return nil
 	}
 	who, err := a.meet(ctx)

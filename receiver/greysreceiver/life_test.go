@@ -422,3 +422,51 @@ func TestByGPManyCommandsThatAreLeftEndTheConnection(t *testing.T) {
 	s.set(func() { assert.Equal(t, 2, s.links) })
 	assert.Less(t, maxLeft+len(b.receiver.env.config.Monitors), gp.DefaultMaxRequests)
 }
+
+// A container's program always has process ID 1.
+func TestAProcessThatIsStartedAnewWithTheSameIDIsAnother(t *testing.T) {
+	for name, lose := range map[string]func(s *scripted, a *asked){
+		"when it is connected to again": func(s *scripted, a *asked) {
+			s.gone = errUnsent
+			a.end <- errUnsent
+		},
+		"when a command is lost": func(_ *scripted, a *asked) { a.end <- errors.New("the connection broke") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Traces = []CallsConfig{some("demo.Shop", "checkout", 1)}
+				c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+			})
+			s := script(t, b, ProtocolConsole)
+			s.pid = 1
+			b.start()
+			all := map[string]*asked{}
+			for range 2 {
+				a := s.next()
+				all[describe(a.command)] = a
+			}
+			all["Trace demo.Shop checkout 1"].answer(affectedOne, callTree())
+			all["Trace demo.Shop checkout 1"].end <- nil
+			b.awaitSaid("A command has reached its limit")
+			all["Monitor demo.Shop * 1s"].answer(affectedOne)
+			// Lost without a restart it is the same.
+			all["Monitor demo.Shop * 1s"].end <- errors.New("the connection broke")
+			monitor := s.expect("Monitor demo.Shop * 1s")
+			assert.Zero(t, b.point("restarts"))
+			monitor.answer(affectedOne)
+			s.heard()
+			s.set(func() {
+				s.session = 0
+				lose(s, monitor)
+			})
+			if name == "when it is connected to again" {
+				b.awaitSaid("The server cannot be reached, or was lost")
+				s.set(func() { s.gone, s.session = nil, 0 })
+			}
+			again := []string{describe(s.next().command), describe(s.next().command)}
+			assert.ElementsMatch(t, []string{"Trace demo.Shop checkout 1", "Monitor demo.Shop * 1s"}, again)
+			assert.EqualValues(t, 1, b.point("restarts"))
+			assert.Empty(t, resets(s.heard()), "nothing of ours is in a new process")
+		})
+	}
+}

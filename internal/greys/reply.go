@@ -49,7 +49,7 @@ type (
 		Time          time.Time
 		Class, Method string
 		// Calls are those that ended in the cycle: Succeeded ones, and Failed ones, which
-		// threw. All are at least 0.
+		// threw. All are at least 0, and those two together at most Calls.
 		Calls, Succeeded, Failed int64
 		// Mean is the calls' mean time, at least 0, where HasMean; Min and Max are the
 		// shortest and the longest, where HasRange.

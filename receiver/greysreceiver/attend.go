@@ -422,14 +422,32 @@ func (t *task) fields() []zap.Field {
 	return []zap.Field{zap.Stringer("command", t.kind), zap.String("pattern", t.pattern)}
 }
 
-// count tells the process what the link has counted.
+// count tells the process, and the operator, what the link has counted.
 func (a *attending) count() {
-	now := a.link.stats()
+	all := a.link.stats()
+	since := all.since(a.counted)
+	a.counted = all
 	p := a.process
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.bad += int64(now.bad - a.counted.bad)
-	p.missing += int64(now.missing - a.counted.missing)
-	a.counted = now
+	p.bad += int64(since.bad)
+	p.missing += int64(since.missing)
 	p.env.telemetry.tell(p)
+	p.mu.Unlock()
+	p.env.telemetry.linkCounted(since)
+	a.sayBad(since, all.bad)
+}
+
+// sayBad says that answers were not understood, if that is said by nothing else.
+func (a *attending) sayBad(since linkStats, all uint64) {
+	if since.bad == 0 {
+		a.server.garbled.Over()
+		return
+	}
+	if since.lastBad == nil {
+		return // its command is over, which is said
+	}
+	if times, say := a.server.garbled.Say(a.server.env.now()); say {
+		a.server.logger.Warn("An answer was not understood, and is left out", zap.Error(since.lastBad),
+			zap.Uint64("bad_replies_of_connection", all), zap.Int("times_since_last_line", times))
+	}
 }

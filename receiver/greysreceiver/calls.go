@@ -38,8 +38,9 @@ type methodCalls struct {
 	last, before time.Time
 
 	calls, failures int64
-	// seconds is the time of all calls.
+	// seconds is the time of all calls; untimed says that there were some without one.
 	seconds float64
+	untimed bool
 	// cycle is the last row, and until is how long it is the last cycle's.
 	cycle greys.MethodStatistics
 	until time.Time
@@ -65,6 +66,7 @@ func (c *calls) count(r *run, row *greys.MethodStatistics, now time.Time) {
 	}
 	m.calls, m.failures = sumOf(m.calls, row.Calls), sumOf(m.failures, row.Failed)
 	m.seconds += row.Mean.Seconds() * float64(row.Calls)
+	m.untimed = m.untimed || row.Calls > 0 && !row.HasMean
 	m.cycle = *row
 	m.cycle.Class, m.cycle.Method = "", "" // they are known, and may be long
 	// A method that is idle may be in no further table.
@@ -122,6 +124,7 @@ type methodState struct {
 	class, method   string
 	calls, failures int64
 	seconds         float64
+	untimed         bool
 	// cycle is the last one, where it is known.
 	cycle    greys.MethodStatistics
 	hasCycle bool
@@ -132,12 +135,12 @@ func (c *calls) states(now time.Time) []methodState {
 	states := make([]methodState, 0, len(c.methods)+1)
 	for name, m := range c.methods {
 		states = append(states, methodState{
-			class: own(name.class), method: name.method, calls: m.calls, failures: m.failures, seconds: m.seconds,
+			class: own(name.class), method: name.method, calls: m.calls, failures: m.failures, seconds: m.seconds, untimed: m.untimed,
 			cycle: m.cycle, hasCycle: now.Before(m.until) && m.cycle.Calls > 0,
 		})
 	}
 	if c.folded > 0 {
-		states = append(states, methodState{class: otherName, method: otherName, calls: c.other.calls, failures: c.other.failures, seconds: c.other.seconds})
+		states = append(states, methodState{class: otherName, method: otherName, calls: c.other.calls, failures: c.other.failures, seconds: c.other.seconds, untimed: c.other.untimed})
 	}
 	return states
 }

@@ -159,3 +159,21 @@ func BenchmarkMetrics(b *testing.B) {
 	}
 	bed.receiver.env.close()
 }
+
+func TestCallsWithoutTheirTimeHaveNone(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+		c.Limits.MaxMethods = 2
+	})
+	s := script(t, b, ProtocolGP)
+	b.start()
+	untimed := row(1, "demo.B", "b", 1000, 0, 0)
+	untimed.HasMean = false
+	beyond := untimed
+	beyond.Class = "demo.C"
+	s.next().answer(affectedOne, table(row(1, "demo.A", "a", 2, 0, ms(3)), untimed, beyond),
+		table(row(2, "demo.A", "a", 0, 0, 0), row(2, "demo.B", "b", 1, 0, ms(3))))
+	metrics := b.collect()
+	assert.Equal(t, map[string]float64{"demo.A a": 2, "demo.B b": 1001, "other other": 1000}, values(metrics, "java.method.calls"))
+	assert.Equal(t, map[string]float64{"demo.A a": 0.006}, values(metrics, "java.method.time"), "that of some calls is not the time of all")
+}

@@ -137,7 +137,8 @@ type GPConfig struct {
 	Version int `mapstructure:"version"`
 	// Codes are those of requests that have none in the document; 0: they are not asked for.
 	Codes GPCodesConfig `mapstructure:"codes"`
-	// MaxFrameBytes bounds the data of an answer.
+	// MaxFrameBytes bounds the data of an answer. A longer one is read past, and ends its
+	// command, which is asked again.
 	MaxFrameBytes int `mapstructure:"max_frame_bytes"`
 	// Heartbeat is how often the server is told that we are there, and MaxUnanswered after
 	// how many without an answer it is lost.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/greysserver"
+	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
@@ -246,15 +248,48 @@ func TestALinkCountsAreTold(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 	s := script(t, b, ProtocolGP)
 	b.start()
-	s.set(func() { s.stats = linkStats{bad: 3, missing: 5} })
 	s.next()
+	s.set(func() {
+		s.stats = linkStats{
+			bad: 3, lastBad: errors.New("monitor demo.* *: byte 7: what it is"), missing: 5,
+			repeated: 11, unasked: 12, late: 13, lost: 14, unanswered: 15,
+		}
+	})
 	close(s.lost)
 	s.next()
-	b.await("the counts", func() bool { return b.point("bad_replies") >= 3 })
-	s.set(func() { s.stats = linkStats{} })
+	b.await("the counts", func() bool { return b.point("bad_replies") > 0 })
 	metrics := b.collect()
 	assert.GreaterOrEqual(t, values(metrics, "greys.replies.bad")[""], 3.0)
 	assert.GreaterOrEqual(t, values(metrics, "greys.replies.missing")[""], 5.0)
+	points := b.points()
+	for name, at := range map[string]int64{
+		"replies_ignored{reason=repeated}": 11, "replies_ignored{reason=unasked}": 12, "replies_ignored{reason=late}": 13,
+		"console_faults{kind=lost}": 14, "console_faults{kind=unanswered}": 15,
+	} {
+		assert.GreaterOrEqual(t, points[name], at, name)
+	}
+	line := b.awaitSaid("An answer was not understood")
+	assert.Equal(t, "monitor demo.* *: byte 7: what it is", line.ContextMap()["error"])
+	assert.EqualValues(t, 3, line.ContextMap()["bad_replies_of_connection"])
+}
+
+// A burst of answers that are not understood has one line, with the place in the last one.
+func TestAnAnswerThatIsNotUnderstoodHasALine(t *testing.T) {
+	server := play(t, greysserver.Options{
+		Program: greysserver.ProgramOptions{Rate: 300, Classes: 3, Methods: 3},
+		Faults:  []greysserver.Fault{greysserver.BrokenData}, FaultEvery: 5,
+	})
+	b := following(t, func(c *Config) {
+		c.Protocol = ProtocolGP
+		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+	}, server).start()
+	line := b.awaitSaid("An answer was not understood")
+	assert.Regexp(t, `^\w+( com\.example\.\* \*)?: (the data, read as YAML: )?byte \d+: expected .+, got `, line.ContextMap()["error"])
+	assert.Equal(t, server.endpoint, line.ContextMap()["server"])
+	bad := b.point("bad_replies")
+	b.await("more of them", func() bool { return b.point("bad_replies") > bad+10 })
+	since := time.Since(line.Time)
+	assert.LessOrEqual(t, b.said.FilterMessageSnippet("An answer was not understood").Len(), 2+int(since/logline.Pause))
 }
 
 func TestWhatNoPipelineTakesIsNotAsked(t *testing.T) {

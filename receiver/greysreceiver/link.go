@@ -52,9 +52,28 @@ func (l *link) isLost() bool {
 	}
 }
 
-// linkStats are counts of a link: answers that were not understood, and gaps in their
-// numbers.
-type linkStats struct{ bad, missing uint64 }
+// linkStats are counts of a link.
+type linkStats struct {
+	// bad are answers that were not understood, and lastBad is why the last of them was not
+	// where nothing else says it; missing are gaps in their numbers.
+	bad, missing uint64
+	lastBad      error
+	// repeated, unasked and late are answers that were left out: told again by the server, to
+	// what was not asked, and to what nobody waits for any more.
+	repeated, unasked, late uint64
+	// lost are commands that the server ended for no reason, unanswered those that were
+	// aborted, of which it did not say in time that they ended.
+	lost, unanswered uint64
+}
+
+// since is what was counted after before was.
+func (s linkStats) since(before linkStats) linkStats {
+	return linkStats{
+		bad: s.bad - before.bad, missing: s.missing - before.missing, lastBad: s.lastBad,
+		repeated: s.repeated - before.repeated, unasked: s.unasked - before.unasked, late: s.late - before.late,
+		lost: s.lost - before.lost, unanswered: s.unanswered - before.unanswered,
+	}
+}
 
 // connect makes a link to a server.
 func connect(ctx context.Context, s *server, spoke Protocol) (*link, error) {
@@ -140,7 +159,9 @@ func (s *server) gp(conn net.Conn) *link {
 		},
 		stats: func() linkStats {
 			stats := client.Stats()
-			return linkStats{bad: stats.Dropped, missing: stats.Gaps}
+			return linkStats{
+				bad: stats.Dropped, lastBad: stats.LastDropped, missing: stats.Gaps, unasked: stats.Unasked, late: stats.Late,
+			}
 		},
 		unsent: func(error) bool { return false },
 	}
@@ -160,7 +181,10 @@ func (s *server) console() *link {
 	return &link{
 		asker: client, protocol: ProtocolConsole,
 		close: func() {},
-		stats: func() linkStats { return linkStats{bad: client.Stats().Malformed} },
+		stats: func() linkStats {
+			stats := client.Stats()
+			return linkStats{bad: stats.Malformed, repeated: stats.Repeated, lost: stats.Lost, unanswered: stats.Unanswered}
+		},
 		unsent: func(err error) bool {
 			failed := (*console.Error)(nil)
 			return errors.As(err, &failed) && failed.Peer == ""

@@ -160,7 +160,9 @@ func (m *metricsLoop) recordMethods(s *processState, now pcommon.Timestamp) []fu
 		of := &s.methods[i]
 		calls.Add(of.calls, of.class, of.method)
 		failures.Add(of.failures, of.class, of.method)
-		seconds.Add(of.seconds, of.class, of.method)
+		if !of.untimed {
+			seconds.Add(of.seconds, of.class, of.method)
+		}
 		if s.over || !of.hasCycle {
 			continue
 		}

@@ -41,7 +41,10 @@ type process struct {
 	// taken is how many recorded calls were handed on for each pattern of tt, where they are
 	// listed.
 	taken []int64
-	told  told
+	// unwanted are recorded calls of others that no pattern of tt, or none whose limit is not
+	// reached, has taken.
+	unwanted int64
+	told     told
 }
 
 // matched is what the patterns of a command matched when it was asked last.
@@ -98,6 +101,7 @@ func (p *process) wanted(of *greys.Record) bool {
 			return true
 		}
 	}
+	p.unwanted++
 	return false
 }
 

@@ -144,6 +144,7 @@ func TestByGPRecordedCallsAreListedAndOnlyNewOnesTaken(t *testing.T) {
 	list(record(1001, 1, "demo.Shop"), record(1002, 1, "demo.Other"), record(1003, 2, "demo.Pay"), record(1004, 2, "demo.Shop"))
 	b.await("three spans", func() bool { return len(b.spans()) == 3 })
 	assert.EqualValues(t, 3, b.point("records_repeated"))
+	assert.EqualValues(t, 1, b.point("replies_ignored{reason=unwanted}"), "that of demo.Other")
 	// The server was restarted: it counts anew, which the first list tells.
 	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))
 	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))

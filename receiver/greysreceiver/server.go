@@ -32,8 +32,8 @@ type server struct {
 	spoke       Protocol
 	connectedAt time.Time
 	// failing is a burst of links that can't be made or were lost, resetting one of resets
-	// that failed.
-	failing, resetting logline.Burst
+	// that failed, garbled one of answers that were not understood.
+	failing, resetting, garbled logline.Burst
 	// connects and restarts are what a server can make happen very often.
 	connects, restarts logline.Seldom
 

@@ -54,6 +54,16 @@ func (t *telemetry) reset(outcome string) {
 	t.builder.ReceiverGreysResets.Add(background, 1, withAttribute("outcome", outcome))
 }
 
+// linkCounted is told what is new of a link's counts that processes have no part in.
+func (t *telemetry) linkCounted(new linkStats) {
+	b := t.builder
+	add(b.ReceiverGreysRepliesIgnored, int64(new.repeated), withAttribute("reason", "repeated"))
+	add(b.ReceiverGreysRepliesIgnored, int64(new.unasked), withAttribute("reason", "unasked"))
+	add(b.ReceiverGreysRepliesIgnored, int64(new.late), withAttribute("reason", "late"))
+	add(b.ReceiverGreysConsoleFaults, int64(new.lost), withAttribute("kind", "lost"))
+	add(b.ReceiverGreysConsoleFaults, int64(new.unanswered), withAttribute("kind", "unanswered"))
+}
+
 func (t *telemetry) recordSimple() { t.builder.ReceiverGreysRecordsSimple.Add(background, 1) }
 
 func (t *telemetry) spansDropped(n int, reason string) {
@@ -72,6 +82,7 @@ func (t *telemetry) metricPointsDropped(n int, reason string) {
 type told struct {
 	replies, bad, missing                  int64
 	folded, otherMonitor, repeated         int64
+	unwanted                               int64
 	recordsRepeated, nodesDropped, dropped int64
 }
 
@@ -81,6 +92,7 @@ func (t *telemetry) tell(p *process) {
 		replies: p.replies, bad: p.bad, missing: p.missing,
 		folded: p.calls.folded, otherMonitor: p.calls.otherMonitor, repeated: p.calls.repeated,
 		recordsRepeated: p.records.repeated, nodesDropped: p.nodesDropped, dropped: p.inventory.dropped,
+		unwanted: p.unwanted,
 	}
 	before := p.told
 	p.told = now
@@ -91,6 +103,7 @@ func (t *telemetry) tell(p *process) {
 	add(b.ReceiverGreysFolded, now.folded-before.folded)
 	add(b.ReceiverGreysRowsIgnored, now.otherMonitor-before.otherMonitor, withAttribute("reason", "other_monitor"))
 	add(b.ReceiverGreysRowsIgnored, now.repeated-before.repeated, withAttribute("reason", "repeated"))
+	add(b.ReceiverGreysRepliesIgnored, now.unwanted-before.unwanted, withAttribute("reason", "unwanted"))
 	add(b.ReceiverGreysRecordsRepeated, now.recordsRepeated-before.recordsRepeated)
 	add(b.ReceiverGreysNodesDropped, now.nodesDropped-before.nodesDropped)
 	add(b.ReceiverGreysInventoryDropped, now.dropped-before.dropped)

@@ -32,6 +32,7 @@ func TestWhatIsNotUnderstoodIsAnErrorWithItsPlace(t *testing.T) {
 	records := string(AppendRecords(nil, []greys.Record{{Index: 1, Time: busySince, Class: "C", Method: "m"}}))
 	detail := string(AppendRecordDetail(nil, &greys.RecordDetail{Record: greys.Record{Index: 1, Time: busySince, Class: "C", Method: "m"}}))
 	methods := string(AppendMethods(nil, []greys.Method{{Class: "C", Name: "m"}}))
+	cycle := string(AppendStatistics(nil, &greys.Statistics{Methods: []greys.MethodStatistics{{Time: busySince, Class: "C", Method: "m", Calls: 2, Failed: 2}}}))
 	for _, tt := range []struct {
 		name    string
 		command greys.Command
@@ -56,6 +57,8 @@ func TestWhatIsNotUnderstoodIsAnErrorWithItsPlace(t *testing.T) {
 		{"a monitor of other columns", greys.MonitorCommand{}, "+-----------+\n| TIMESTAMP |\n", `line at byte 14: expected the columns of a monitor: TIMESTAMP, CLASS, METHOD, TOTAL, SUCCESS, FAIL, got "| TIMESTAMP |"`},
 		{"a monitor cut in a row", greys.MonitorCommand{}, monitorTop + "| 2026-1", `line at byte 168: expected a row, with a bar below`},
 		{"a monitor without a time", greys.MonitorCommand{}, monitorTop + "| yesterday | C     | m      | 1     | 1       | 0    |\n", `line at byte 168: expected a row of a monitor with a value of its kind in column 1, got`},
+		{"a monitor with more failures than calls", greys.MonitorCommand{}, strings.Replace(cycle, "| 2     | 0  ", "| 1     | 0  ", 1), `expected a row of a monitor with SUCCESS and FAIL that are at most TOTAL together, got`},
+		{"a monitor with more successes than calls", greys.MonitorCommand{}, strings.Replace(cycle, "| 2     | 0       | 2 ", "| 2     | 9       | 0 ", 1), `expected a row of a monitor with SUCCESS and FAIL that are at most TOTAL together, got`},
 		{"a monitor with a line in a row", greys.MonitorCommand{}, monitorTop[:112] + "| a | b\n", `line at byte 112: expected a border below a row of a monitor, got "| a | b"`},
 		{"a record with a bad index", greys.RecordsCommand{}, strings.Replace(records, "       1 |", "      -1 |", 1), `expected a recorded call with a value of its kind as INDEX, got "-1"`},
 		{"a record with a bad time", greys.RecordsCommand{}, strings.Replace(records, "2026-11", "2026-13", 1), `expected a recorded call with a value of its kind as TIMESTAMP, got "2026-13-20 09:12:20"`},

@@ -141,6 +141,9 @@ func (b *monitorBlock) row(text []byte) error {
 			return wrong(fmt.Sprintf("a row of a monitor with a value of its kind in column %d", i+1), text)
 		}
 	}
+	if m.Failed > m.Calls-m.Succeeded {
+		return wrong("a row of a monitor with SUCCESS and FAIL that are at most TOTAL together", text)
+	}
 	m.HasMean = hasMean && m.Calls > 0
 	if m.HasRange = hasMin && hasMax; !m.HasRange {
 		m.Min, m.Max = 0, 0

@@ -6,6 +6,7 @@ package gp
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -243,8 +244,8 @@ func TestWhatALongReplyTookIsGivenBack(t *testing.T) {
 	q := newQueue()
 	for _, size := range []int{keptBuffer + 1, 1} {
 		require.True(t, q.add(Continued, make([]byte, size), 0))
-		replies, full := q.take(nil)
-		require.False(t, full)
+		replies, over := q.take(nil)
+		require.NoError(t, over)
 		_, data, rest := nextWaiting(replies)
 		require.Len(t, data, size)
 		require.Empty(t, rest)
@@ -271,12 +272,68 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	require.NoError(t, second.end())
 }
 
-func TestAFrameIsAsLongAsItMayBe(t *testing.T) {
+func TestAFrameThatIsTooLongEndsItsRequestAlone(t *testing.T) {
+	const most = 2*keptBuffer + 17
+	c, p, _ := serving(t, Config{MaxFrame: most})
+	watching, listing := run(t.Context(), t, c, monitor(t)), (*running)(nil)
+	watched := p.request(Monitor).SendID
+	listing = run(t.Context(), t, c, greys.ClassesCommand{Class: pattern(t, "a")})
+	listed := p.request(Classes).SendID
+	p.answer(watched, Continued, cycleOf1)
+	p.answer(listed, Continued, "{}"+strings.Repeat(" ", most-2)) // as long as it may be
+	for _, code := range []ReturnCode{Continued, Continued, Done} {
+		p.answer(listed, code, strings.Repeat("x", most+1))
+	}
+	err := listing.end()
+	var wrong *ProtocolError
+	require.ErrorAs(t, err, &wrong)
+	assert.ErrorContains(t, err, "GP server pipe, sc a: byte ")
+	assert.ErrorContains(t, err, "expected a length of at most 2097169 bytes of data, got 2097170")
+
+	p.answer(watched, Done, cycleOf1)
+	watching.next()
+	watching.next()
+	watching.next()
+	require.NoError(t, watching.end(), "the connection goes on")
+	stats := c.Stats()
+	assert.Equal(t, uint64(1), stats.Dropped)
+	assert.Equal(t, wrong, stats.LastDropped)
+	assert.Equal(t, uint64(2), stats.Late)
+	assert.Equal(t, uint64(6*answerHeader+2*len(cycleOf1)+most+3*(most+1)), stats.Bytes)
+	assert.Zero(t, stats.Gaps)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	assert.Empty(t, c.left, "its last reply was the last")
+}
+
+func TestAReplyThatIsTooLongAndNotTheLastIsFollowedByOthers(t *testing.T) {
+	c, p, _ := serving(t, Config{MaxFrame: 100, MaxRequests: 1})
+	watching := run(t.Context(), t, c, monitor(t))
+	id := p.request(Monitor).SendID
+	p.answer(id, Continued, strings.Repeat("x", 101))
+	require.Error(t, watching.end())
+	require.ErrorIs(t, c.Run(t.Context(), greys.VersionCommand{}, nil), ErrTooMany, "the server goes on with it")
+}
+
+func TestNothingIsKeptOfAReplyThatIsTooLong(t *testing.T) {
+	in := &input{from: io.LimitReader(zeros{}, 1<<30)}
+	require.NoError(t, in.skip(1<<30))
+	assert.Len(t, in.buf, usualBuffer)
+	assert.Equal(t, int64(1<<30), in.offset())
+	require.Equal(t, io.ErrUnexpectedEOF, in.skip(1))
+}
+
+// zeros are without end.
+type zeros struct{}
+
+func (zeros) Read(to []byte) (int, error) { return len(to), nil }
+
+func TestALongReplyToNothingEndsTheConnection(t *testing.T) {
 	c, p, served := serving(t, Config{MaxFrame: 100})
 	watching := run(t.Context(), t, c, monitor(t))
 	id := p.request(Monitor).SendID
 	p.answer(id, Continued, strings.Repeat(" ", 98)+"{}")
-	p.raw(string(AppendAnswer(nil, Answer{SendID: id, Data: make([]byte, 101)}))[:answerHeader])
+	p.raw(string(AppendAnswer(nil, Answer{SendID: id + 1, Data: make([]byte, 101)}))[:answerHeader])
 	require.ErrorContains(t, served(), "byte 128: expected a length of at most 100 bytes of data, got 101")
 	require.Error(t, watching.end())
 	assert.Zero(t, c.Stats().Dropped)
@@ -292,7 +349,7 @@ func TestTheEndOfAConnectionEndsAll(t *testing.T) {
 		"closed inside a header": {func(p *peer) { p.raw("\x00\x00\x00\x01") }, ErrClosed, "byte 0, inside a reply"},
 		"closed behind a header": {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08") }, ErrClosed, "byte 16, inside a reply"},
 		"closed inside data":     {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08{") }, ErrClosed, "byte 16, inside a reply"},
-		"a frame that is too long": {
+		"a length that no frame has": {
 			func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff") },
 			nil, "GP server pipe: byte 12: expected a length of at most 16777216 bytes of data, got 4294967295",
 		},

@@ -12,8 +12,9 @@ type Config struct {
 	Version uint16
 	// Codes are the types of the requests that have none in the document; default none.
 	Codes Codes
-	// MaxFrame is how many bytes the data of a frame may have, at most [MaxMaxFrame];
-	// default 16 MiB.
+	// MaxFrame is how many bytes the data of a frame may have, at most [MaxMaxFrame]. A reply
+	// that has more ends its request, and is read past, or ends the connection where it has
+	// more than MaxMaxFrame; default 16 MiB.
 	MaxFrame int
 	// MaxTolerated is how many bytes data that are no JSON may have to be read once more,
 	// tolerantly: one frame at a time, for which up to 130 times as many bytes are needed;

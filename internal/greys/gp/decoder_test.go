@@ -71,6 +71,8 @@ func TestDataThatSayWhatCannotBeAreAnError(t *testing.T) {
 		{greys.MonitorCommand{}, item(full + `,"total":true`), `expected a whole number from 0 to 9007199254740991, got "true"`},
 		{greys.MonitorCommand{}, item(full + `,"total":null`), `expected a whole number from 0 to 9007199254740991, got ""`},
 		{greys.MonitorCommand{}, item(full + `,"total":"` + strings.Repeat("1", 100) + `"`), `got "1111111111111111111111111111111111111111"...`},
+		{greys.MonitorCommand{}, item(full + `,"fail":1`), "byte 10: expected success and fail that are at most total together, got 1 and 1 of 1"},
+		{greys.MonitorCommand{}, item(full + `,"success":0,"fail":5`), "got 0 and 5 of 1"},
 		{greys.MonitorCommand{}, item(full + `,"timestamp":9223372036855`), "expected a whole number from 0 to 9223372036854"},
 		{greys.MonitorCommand{}, item(full + `,"rt":-1`), `expected milliseconds, got "-1"`},
 		{greys.MonitorCommand{}, item(full + `,"rt":1e300`), "expected milliseconds"},

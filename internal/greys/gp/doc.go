@@ -21,6 +21,6 @@
 // What the document leaves open is decided in [Config], and by these rules: a return code
 // that it doesn't name is a failure, and an end. Numbers and truths may be texts, as in its
 // samples, or JSON's own. Data that is no JSON is read as YAML once more, which knows its
-// samples' trailing commas and single quotes; else its frame is given up alone. Times of
-// recorded calls have no zone.
+// samples' trailing commas and single quotes; else its frame is given up alone. So is
+// one that is too long, with its request. Times of recorded calls have no zone.
 package gp

@@ -83,7 +83,7 @@ func (q *Requests) Next() (Request, error) {
 }
 
 // nextAnswer reads a reply, whose data are valid until the next is read. Errors are as those
-// of requests.
+// of requests, or a *longError, with the reply without its data, which come next.
 func (i *input) nextAnswer(maxFrame int) (Answer, error) {
 	header, err := i.take(answerHeader)
 	if err != nil {
@@ -102,10 +102,10 @@ func (i *input) nextAnswer(maxFrame int) (Answer, error) {
 // last 4 bytes.
 func (i *input) data(length uint32, maxFrame int) ([]byte, error) {
 	if uint64(length) > uint64(maxFrame) {
-		return nil, &ProtocolError{
+		return nil, &longError{length: int64(length), err: &ProtocolError{
 			Offset:   i.offset() - 4,
 			Expected: fmt.Sprintf("a length of at most %d bytes of data", maxFrame), Got: fmt.Sprint(length),
-		}
+		}}
 	}
 	data, err := i.take(int(length))
 	if err == io.EOF {
@@ -113,3 +113,12 @@ func (i *input) data(length uint32, maxFrame int) ([]byte, error) {
 	}
 	return data, err
 }
+
+// longError says that the data of a frame are more than is allowed, of which none was read.
+type longError struct {
+	length int64
+	err    *ProtocolError
+}
+
+func (e *longError) Error() string { return e.err.Error() }
+func (e *longError) Unwrap() error { return e.err }

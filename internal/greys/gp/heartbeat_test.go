@@ -53,19 +53,39 @@ func TestHeartbeatsWithoutAnswersEndTheConnection(t *testing.T) {
 }
 
 func TestAReplyThatNeverEndsAnswersNoHeartbeat(t *testing.T) {
-	_, p, served := serving(t, Config{Heartbeat: time.Millisecond})
-	go func() {
-		for { // heartbeats are taken
-			if _, err := p.requests.Next(); err != nil {
-				return
+	for name, length := range map[string]string{"of a length that may be": "\x00\xff\xff\xff", "too long": "\x3f\xff\xff\xff"} {
+		t.Run(name, func(t *testing.T) {
+			c, p, served := serving(t, Config{Heartbeat: time.Millisecond})
+			watching := run(t.Context(), t, c, monitor(t))
+			id := p.requestAmongHeartbeats(Monitor)
+			go func() {
+				for { // heartbeats are taken
+					if _, err := p.requests.Next(); err != nil {
+						return
+					}
+				}
+			}()
+			header := AppendAnswer(nil, Answer{SendID: id, RespID: 1, Code: Continued})
+			_, err := p.Write(append(header[:answerHeader-4], length...))
+			for err == nil {
+				_, err = p.Write([]byte(" "))
 			}
-		}
-	}()
-	_, err := p.Write([]byte("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\xff\xff\xff"))
-	for err == nil {
-		_, err = p.Write([]byte(" "))
+			require.ErrorIs(t, served(), ErrSilent)
+			require.Error(t, watching.end())
+		})
 	}
-	require.ErrorIs(t, served(), ErrSilent)
+}
+
+// requestAmongHeartbeats is the next request of a type. Heartbeats before it are answered.
+func (p *peer) requestAmongHeartbeats(want RequestType) (id int32) {
+	for {
+		r, err := p.requests.Next()
+		require.NoError(p.t, err)
+		if r.Type == want {
+			return r.SendID
+		}
+		p.answer(r.SendID, Done, "{}")
+	}
 }
 
 // stuck is a connection that ends, and on which what is written takes until it is let go.
@@ -107,8 +127,8 @@ func TestServingIsOverWhenItsHeartbeatIs(t *testing.T) {
 func TestAnAnswerToOneHeartbeatIsOneToThoseBefore(t *testing.T) {
 	c, _ := connected(t, Config{})
 	c.beats = []int32{5, 6, 7}
-	require.NoError(t, c.pass(Answer{SendID: 6}))
+	require.NoError(t, c.pass(Answer{SendID: 6}, nil))
 	assert.Equal(t, []int32{7}, c.beats)
-	require.NoError(t, c.pass(Answer{SendID: 5}))
+	require.NoError(t, c.pass(Answer{SendID: 5}, nil))
 	assert.Equal(t, uint64(1), c.Stats().Unasked)
 }

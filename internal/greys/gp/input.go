@@ -48,6 +48,21 @@ func (i *input) take(n int) ([]byte, error) {
 	return piece, nil
 }
 
+// skip waits for n bytes, and lets go of them as they come. The error is the reader's, at its
+// end io.ErrUnexpectedEOF.
+func (i *input) skip(n int64) error {
+	for n > 0 {
+		piece := min(n, int64(max(1, i.end-i.begin)))
+		if _, err := i.take(int(piece)); err == io.EOF {
+			return io.ErrUnexpectedEOF
+		} else if err != nil {
+			return err
+		}
+		n -= piece
+	}
+	return nil
+}
+
 // read waits for more bytes, of which n are wanted in one piece.
 func (i *input) read(n int) error {
 	switch {

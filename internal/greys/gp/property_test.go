@@ -58,8 +58,10 @@ func (r anything) statistics() *greys.Statistics {
 	s := &greys.Statistics{Methods: []greys.MethodStatistics{}}
 	for range r.IntN(4) {
 		m := greys.MethodStatistics{
-			Time: time.UnixMilli(r.Int64N(maxMillis)).UTC(), Class: r.word(), Method: r.word(), Calls: r.number(), Succeeded: r.number(), Failed: r.number(),
+			Time: time.UnixMilli(r.Int64N(maxMillis)).UTC(), Class: r.word(), Method: r.word(), Calls: r.number(),
 		}
+		m.Succeeded = r.Int64N(m.Calls + 1)
+		m.Failed = r.Int64N(m.Calls - m.Succeeded + 1)
 		if m.Calls > 0 && r.IntN(2) == 0 {
 			m.Mean, m.HasMean = r.millis(), true
 		}

@@ -5,6 +5,7 @@ package gp
 
 import (
 	"encoding/binary"
+	"fmt"
 	"sync"
 )
 
@@ -16,8 +17,8 @@ type queue struct {
 	mu sync.Mutex
 	// waiting are replies one after another: return code, length, data.
 	waiting []byte
-	// full says that a reply found no room. None is added after it.
-	full bool
+	// over is why no reply is added any more.
+	over error
 }
 
 // waitingHeader is how many bytes stand before the data of a reply that waits.
@@ -30,29 +31,42 @@ func (q *queue) add(code ReturnCode, data []byte, most int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) > 0 && len(q.waiting)+waitingHeader+len(data) > most {
-		q.full = true
+		q.over = fmt.Errorf("%w: more than %d bytes wait", ErrTooSlow, most)
 	} else {
 		q.waiting = binary.BigEndian.AppendUint32(q.waiting, uint32(code))
 		q.waiting = binary.BigEndian.AppendUint32(q.waiting, uint32(len(data)))
 		q.waiting = append(q.waiting, data...)
 	}
+	q.tell()
+	return q.over == nil
+}
+
+// end says why no reply is added any more: whoever asked is told after those that wait.
+func (q *queue) end(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.over = why
+	q.tell()
+}
+
+// tell says that there is something to take.
+func (q *queue) tell() {
 	select {
 	case q.ready <- struct{}{}:
 	default:
 	}
-	return !q.full
 }
 
-// take gives all replies, for a buffer to put the next ones into; full says that others
-// would have followed them.
-func (q *queue) take(buffer []byte) (replies []byte, full bool) {
+// take gives all replies, for a buffer to put the next ones into; over is why none follow
+// them, nil: they may.
+func (q *queue) take(buffer []byte) (replies []byte, over error) {
 	if cap(buffer) > keptBuffer {
 		buffer = nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	replies, q.waiting = q.waiting, buffer[:0]
-	return replies, q.full
+	return replies, q.over
 }
 
 // nextWaiting parts the first reply from those after it.

@@ -96,7 +96,7 @@ func (c *Client) receive(ctx context.Context, q *queue, r *reception) error {
 		case <-c.ended:
 			over = true
 		}
-		replies, full := q.take(buffer)
+		replies, why := q.take(buffer)
 		buffer = replies
 		for len(replies) > 0 && ctx.Err() == nil {
 			var code ReturnCode
@@ -108,8 +108,8 @@ func (c *Client) receive(ctx context.Context, q *queue, r *reception) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case full:
-			return fmt.Errorf("%w: more than %d bytes wait", ErrTooSlow, c.config.MaxWaiting)
+		case why != nil:
+			return why
 		case over:
 			return c.whyEnded()
 		}
@@ -134,7 +134,7 @@ func (r *reception) reply(code ReturnCode, data []byte) (last bool) {
 	}
 	tolerated, err := r.decoder.decode(r.command, data, r.each)
 	if err != nil {
-		r.client.count(func(s *Stats) { s.Dropped++; s.LastDropped = err })
+		r.client.count(func(s *Stats) { s.Dropped++; s.LastDropped = fmt.Errorf("%s: %w", nameOf(r.command), err) })
 	} else if tolerated {
 		r.client.count(func(s *Stats) { s.Tolerated++ })
 	}

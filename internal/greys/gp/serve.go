@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"syscall"
 )
@@ -35,11 +36,18 @@ func (c *Client) read() error {
 			return readError(in, err)
 		}
 		a, err := in.nextAnswer(c.config.MaxFrame)
-		if err != nil {
+		long := (*longError)(nil)
+		if err != nil && !errors.As(err, &long) {
 			return readError(in, err)
 		}
-		if err := c.pass(a); err != nil {
+		if err := c.pass(a, long); err != nil {
 			return err
+		}
+		if long != nil {
+			if err := in.skip(long.length); err != nil {
+				return readError(in, err)
+			}
+			c.count(func(s *Stats) { s.Bytes += uint64(long.length) })
 		}
 	}
 }
@@ -77,8 +85,8 @@ func readError(in *input, err error) error {
 	return err
 }
 
-// pass takes a reply in.
-func (c *Client) pass(a Answer) error {
+// pass takes a reply in, of which long says, if it is not nil, that its data are read past.
+func (c *Client) pass(a Answer, long *longError) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stats.Frames++
@@ -90,7 +98,36 @@ func (c *Client) pass(a Answer) error {
 	if a.Code == VersionUnsupported {
 		return failure(a.Code, a.Data, c.config.Version)
 	}
+	if long != nil {
+		return c.giveUp(a, long)
+	}
 	c.give(a)
+	return nil
+}
+
+// giveUp ends the request of a reply that is too long, alone: its header says where the next
+// one begins. Heartbeats, whose answers come behind it, bound how long that takes. An error
+// is that its header is none: nothing was asked that it could be a reply to, or no frame is
+// so long. The lock is held.
+func (c *Client) giveUp(a Answer, long *longError) error {
+	q, running := c.running[a.SendID]
+	_, left := c.left[a.SendID]
+	switch {
+	case long.length > MaxMaxFrame:
+		return long.err
+	case running:
+		c.stats.Dropped++
+		c.stats.LastDropped = long.err
+		q.end(long.err)
+		delete(c.running, a.SendID)
+		if !a.Code.ends() {
+			c.left[a.SendID] = struct{}{}
+		}
+	case left, slices.Contains(c.beats, a.SendID):
+		c.give(a)
+	default:
+		return long.err
+	}
 	return nil
 }
 

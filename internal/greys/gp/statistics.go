@@ -3,7 +3,11 @@
 
 package gp
 
-import "github.com/callbraid/callbraid/internal/greys"
+import (
+	"fmt"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
 
 // readStatistics reads the reply to monitor ("监控方法调用").
 func (d *decoder) readStatistics() {
@@ -48,6 +52,9 @@ func (d *decoder) readMethodStatistics(m *greys.MethodStatistics) {
 	d.require(m.Class != "" && m.Method != "", at, "class and method")
 	d.require(!m.Time.IsZero(), at, "timestamp")
 	d.require(m.Calls >= 0 && m.Succeeded >= 0 && m.Failed >= 0, at, "total, success and fail")
+	if m.Failed > m.Calls-m.Succeeded && d.err == nil {
+		d.fail(at, "success and fail that are at most total together", fmt.Sprintf("%d and %d of %d", m.Succeeded, m.Failed, m.Calls))
+	}
 	if m.Calls == 0 {
 		m.Mean, m.HasMean = 0, false // that of no calls says nothing
 	}

@@ -9,9 +9,10 @@ type Stats struct {
 	Frames, Bytes uint64
 	// Tolerated are replies whose data was no JSON, and was understood.
 	Tolerated uint64
-	// Dropped are replies whose data was not understood. They were given up alone.
+	// Dropped are replies whose data was not understood, or too long. They were given up alone.
 	Dropped uint64
-	// LastDropped says why the last of them was: a *ProtocolError with its place in the data.
+	// LastDropped says why the last of them was: it wraps a *ProtocolError with its place in the
+	// data, or that of a length.
 	LastDropped error
 	// Unasked are replies to requests that are not known: never sent, or ended.
 	Unasked uint64

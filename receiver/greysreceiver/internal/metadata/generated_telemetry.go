@@ -29,6 +29,7 @@ type TelemetryBuilder struct {
 	ReceiverGreysBadReplies          metric.Int64Counter
 	ReceiverGreysCommands            metric.Int64Counter
 	ReceiverGreysConnectionFailures  metric.Int64Counter
+	ReceiverGreysConsoleFaults       metric.Int64Counter
 	ReceiverGreysFolded              metric.Int64Counter
 	ReceiverGreysInventoryDropped    metric.Int64Counter
 	ReceiverGreysLogRecordsDropped   metric.Int64Counter
@@ -37,6 +38,7 @@ type TelemetryBuilder struct {
 	ReceiverGreysRecordsRepeated     metric.Int64Counter
 	ReceiverGreysRecordsSimple       metric.Int64Counter
 	ReceiverGreysReplies             metric.Int64Counter
+	ReceiverGreysRepliesIgnored      metric.Int64Counter
 	ReceiverGreysRepliesMissing      metric.Int64Counter
 	ReceiverGreysResets              metric.Int64Counter
 	ReceiverGreysRestarts            metric.Int64Counter
@@ -92,6 +94,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ReceiverGreysConsoleFaults, err = builder.meter.Int64Counter(
+		"otelcol_receiver_greys_console_faults",
+		metric.WithDescription("What the console got wrong of commands, by kind (lost: it ended one for no reason, which was asked again where nothing of it had come; unanswered: it did not say in time that one had ended that was aborted, and the connection was closed). [Alpha]"),
+		metric.WithUnit("{command}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverGreysFolded, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_folded",
 		metric.WithDescription("Rows of methods that are counted under other, because there are more than limits.max_methods. [Alpha]"),
@@ -137,6 +145,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverGreysReplies, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_replies",
 		metric.WithDescription("Answers of servers to commands that are set. [Alpha]"),
+		metric.WithUnit("{reply}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGreysRepliesIgnored, err = builder.meter.Int64Counter(
+		"otelcol_receiver_greys_replies_ignored",
+		metric.WithDescription("Answers that were understood, or not looked at, and left out, by reason (repeated: a call tree that the console told again; unwanted: a recorded call of others that no pattern of tt has taken; GP: late, to a command that nobody waits for any more; unasked, to what was not asked). [Alpha]"),
 		metric.WithUnit("{reply}"),
 	)
 	errs = errors.Join(errs, err)

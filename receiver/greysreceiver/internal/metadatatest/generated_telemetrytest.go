@@ -69,6 +69,22 @@ func AssertEqualReceiverGreysConnectionFailures(t *testing.T, tt *componenttest.
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
+func AssertEqualReceiverGreysConsoleFaults(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_greys_console_faults",
+		Description: "What the console got wrong of commands, by kind (lost: it ended one for no reason, which was asked again where nothing of it had come; unanswered: it did not say in time that one had ended that was aborted, and the connection was closed). [Alpha]",
+		Unit:        "{command}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_greys_console_faults")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
 func AssertEqualReceiverGreysFolded(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_folded",
@@ -193,6 +209,22 @@ func AssertEqualReceiverGreysReplies(t *testing.T, tt *componenttest.Telemetry, 
 		},
 	}
 	got, err := tt.GetMetric("otelcol_receiver_greys_replies")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualReceiverGreysRepliesIgnored(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_greys_replies_ignored",
+		Description: "Answers that were understood, or not looked at, and left out, by reason (repeated: a call tree that the console told again; unwanted: a recorded call of others that no pattern of tt has taken; GP: late, to a command that nobody waits for any more; unasked, to what was not asked). [Alpha]",
+		Unit:        "{reply}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_greys_replies_ignored")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

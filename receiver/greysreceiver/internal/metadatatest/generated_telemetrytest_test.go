@@ -22,6 +22,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverGreysBadReplies.Add(context.Background(), 1)
 	tb.ReceiverGreysCommands.Add(context.Background(), 1)
 	tb.ReceiverGreysConnectionFailures.Add(context.Background(), 1)
+	tb.ReceiverGreysConsoleFaults.Add(context.Background(), 1)
 	tb.ReceiverGreysFolded.Add(context.Background(), 1)
 	tb.ReceiverGreysInventoryDropped.Add(context.Background(), 1)
 	tb.ReceiverGreysLogRecordsDropped.Add(context.Background(), 1)
@@ -30,6 +31,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverGreysRecordsRepeated.Add(context.Background(), 1)
 	tb.ReceiverGreysRecordsSimple.Add(context.Background(), 1)
 	tb.ReceiverGreysReplies.Add(context.Background(), 1)
+	tb.ReceiverGreysRepliesIgnored.Add(context.Background(), 1)
 	tb.ReceiverGreysRepliesMissing.Add(context.Background(), 1)
 	tb.ReceiverGreysResets.Add(context.Background(), 1)
 	tb.ReceiverGreysRestarts.Add(context.Background(), 1)
@@ -43,6 +45,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysConnectionFailures(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGreysConsoleFaults(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysFolded(t, testTel,
@@ -67,6 +72,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysReplies(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGreysRepliesIgnored(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysRepliesMissing(t, testTel,

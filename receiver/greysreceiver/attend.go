@@ -6,6 +6,7 @@ package greysreceiver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,6 +44,8 @@ type attending struct {
 	// cleaning says that all commands are ended, so that what lost ones have put into classes
 	// can be taken out.
 	cleaning bool
+	// left are runs that were ended without the server being told, which has no way for it.
+	left int
 	// counted is what of the link's counts the process was told.
 	counted linkStats
 }
@@ -80,7 +83,11 @@ func (a *attending) askSessions(ctx context.Context, who *identity) error {
 	err := a.control(ctx, greys.SessionsCommand{}, func(reply greys.Reply) {
 		if sessions, is := reply.(*greys.Sessions); is {
 			who.pid = max(0, sessions.ProcessID)
-			who.sessions, who.hasSessions = len(sessions.Sessions), a.link.protocol == ProtocolGP
+			if a.link.protocol == ProtocolGP {
+				who.sessions, who.hasSessions = len(sessions.Sessions), true
+			} else if len(sessions.Sessions) == 1 {
+				who.session = sessions.Sessions[0].ID
+			}
 		}
 	})
 	if err != nil && !isAnswer(err) {
@@ -189,11 +196,20 @@ func (a *attending) drain() {
 // idle is how long nothing may happen until the link's counts are looked at.
 const idle = time.Second
 
+// maxLeft is how many commands may go on at a server for nobody: the connection is ended, and
+// they with it, long before there is no room for others.
+const maxLeft = gp.DefaultMaxRequests / 2
+
+var errLeft = fmt.Errorf("%d commands go on for nobody, most of which match nothing: they end with the connection", maxLeft)
+
 // step does what is due, and says when it is called again at the latest. An error says that
 // the server is lost.
 func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 	now := a.server.env.now()
 	a.count()
+	if a.left >= maxLeft {
+		return now, errLeft
+	}
 	if !now.Before(a.check) {
 		if err := a.checkProcess(ctx); err != nil {
 			return now, err
@@ -255,6 +271,7 @@ func (a *attending) compare(ctx context.Context) error {
 	}
 	a.process.setSessions(who)
 	if !a.server.who.isOther(who) {
+		a.server.saw(who)
 		return nil
 	}
 	who, err := a.meet(ctx)
@@ -291,6 +308,9 @@ func (a *attending) start(t *task) {
 func (a *attending) take(r *run) {
 	t, how, now := r.task, r.outcome(r.ended), a.server.env.now()
 	began := t.due
+	if r.ctx.Err() != nil && !a.link.ends {
+		a.left++
+	}
 	r.end(nil)
 	a.running--
 	if t.every > 0 {

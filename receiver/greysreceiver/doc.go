@@ -29,7 +29,7 @@
 // also what this machine knows of it (local.go). It has the tasks, and what became of them:
 // sums of calls (calls.go), which recorded calls were listed (records.go), and which classes
 // and methods were found (inventory.go). When the server is another process, by its ID, its
-// version or its protocol, all begins anew; when it comes back as the same, sums and limits
+// sessions, its version or its protocol, all begins anew; when it comes back as the same, sums and limits
 // go on.
 //
 // What becomes of it is in a file for each signal: metrics.go; spans.go, with call trees in

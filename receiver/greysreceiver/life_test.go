@@ -174,14 +174,17 @@ func TestAPatternThatMatchesNothingIsSaidOnceAndTriedAgain(t *testing.T) {
 	}
 }
 
-// GP has no way to end a command: a pattern that matches nothing stays.
-func TestByGPAPatternThatMatchesNothingStays(t *testing.T) {
+// GP has no way to end a command: one whose pattern matches nothing is left, and asked again.
+func TestByGPAPatternThatMatchesNothingIsTriedAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Later", "*")} })
 	s := script(t, b, ProtocolGP)
 	b.start()
+	s.expect("Monitor demo.Later * 1s").answer(&greys.Affected{})
+	s.expect("Monitor demo.Later * 1s").answer(&greys.Affected{})
 	a := s.expect("Monitor demo.Later * 1s")
-	a.answer(&greys.Affected{}, &greys.Affected{}, affectedOne, table(row(1, "demo.Later", "on", 1, 0, time.Millisecond)))
+	a.answer(affectedOne, table(row(1, "demo.Later", "on", 1, 0, time.Millisecond)))
 	b.await("the record", func() bool { return len(b.records(eventUnmatched)) == 1 })
+	assert.Equal(t, 1, s.links)
 	metrics := b.collect()
 	assert.Equal(t, map[string]float64{"demo.Later on": 1}, values(metrics, "java.method.calls"))
 	assert.Equal(t, map[string]float64{"": 3}, values(metrics, "greys.sessions"))
@@ -406,18 +409,18 @@ func TestAnAnswerWhoItIsThatIsNotUnderstoodDisturbsNoCommand(t *testing.T) {
 				}
 				return nil
 			}
-			s.set(func() { unclear = maxUnsaid - 1 })
+			s.set(func() { unclear = 2 })
 			b.start()
 			a := s.next()
 			a.answer(affectedOne)
 			b.await("an answer that is understood again", func() bool {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				return asked > maxUnsaid
+				return asked > 3
 			})
 			a.answer(table())
 			assert.Zero(t, b.point("connection_failures"))
-			s.set(func() { unclear = maxUnsaid })
+			s.set(func() { unclear = 3 })
 			b.awaitSaid("The server cannot be reached, or was lost")
 			<-a.over
 		})
@@ -436,6 +439,72 @@ func TestAVersionThatIsNotUnderstoodStaysUnknown(t *testing.T) {
 	b.start()
 	s.next()
 	assert.Empty(t, b.awaitSaid("Connected to the server").ContextMap()["version"])
+}
+
+// What is left at a server that can't be told to end it goes with the connection, before
+// there is no room for more.
+func TestByGPManyCommandsThatAreLeftEndTheConnection(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Later", "*")}
+		c.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond}
+	})
+	s := script(t, b, ProtocolGP)
+	b.start()
+	for range maxLeft {
+		s.next().answer(&greys.Affected{})
+	}
+	b.awaitSaid("The server cannot be reached, or was lost")
+	s.next()
+	s.set(func() { assert.Equal(t, 2, s.links) })
+	assert.Less(t, maxLeft+len(b.receiver.env.config.Monitors), gp.DefaultMaxRequests)
+}
+
+// A container's program always has process ID 1.
+func TestAProcessThatIsStartedAnewWithTheSameIDIsAnother(t *testing.T) {
+	for name, lose := range map[string]func(s *scripted, a *asked){
+		"when it is connected to again": func(s *scripted, a *asked) {
+			s.gone = errUnsent
+			a.end <- errUnsent
+		},
+		"when a command is lost": func(_ *scripted, a *asked) { a.end <- errors.New("the connection broke") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Traces = []CallsConfig{some("demo.Shop", "checkout", 1)}
+				c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+			})
+			s := script(t, b, ProtocolConsole)
+			s.pid = 1
+			b.start()
+			all := map[string]*asked{}
+			for range 2 {
+				a := s.next()
+				all[describe(a.command)] = a
+			}
+			all["Trace demo.Shop checkout 1"].answer(affectedOne, callTree())
+			all["Trace demo.Shop checkout 1"].end <- nil
+			b.awaitSaid("A command has reached its limit")
+			all["Monitor demo.Shop * 1s"].answer(affectedOne)
+			// Lost without a restart it is the same.
+			all["Monitor demo.Shop * 1s"].end <- errors.New("the connection broke")
+			monitor := s.expect("Monitor demo.Shop * 1s")
+			assert.Zero(t, b.point("restarts"))
+			monitor.answer(affectedOne)
+			s.heard()
+			s.set(func() {
+				s.session = 0
+				lose(s, monitor)
+			})
+			if name == "when it is connected to again" {
+				b.awaitSaid("The server cannot be reached, or was lost")
+				s.set(func() { s.gone, s.session = nil, 0 })
+			}
+			again := []string{describe(s.next().command), describe(s.next().command)}
+			assert.ElementsMatch(t, []string{"Trace demo.Shop checkout 1", "Monitor demo.Shop * 1s"}, again)
+			assert.EqualValues(t, 1, b.point("restarts"))
+			assert.Empty(t, resets(s.heard()), "nothing of ours is in a new process")
+		})
+	}
 }
 
 // A server whose connection is lost is asked by the protocol that it spoke; one that then

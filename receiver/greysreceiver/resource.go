@@ -40,6 +40,9 @@ type origin struct {
 type identity struct {
 	// pid is its process ID; 0: the server doesn't say it.
 	pid int64
+	// session is the ID of the console's session that said so, which the server counts from its
+	// start; 0: not known. It is greater each time that the same server is asked.
+	session int64
 	// version is the server's; empty: it doesn't say it.
 	version  string
 	protocol Protocol
@@ -50,10 +53,10 @@ type identity struct {
 	hasSessions bool
 }
 
-// isOther reports whether a server that was before is another process now. What is not
-// known of one of them says nothing.
+// isOther reports whether a server that was before is another process now, or has been started
+// anew. What is not known of one of them says nothing.
 func (before identity) isOther(now identity) bool {
-	return before.protocol != now.protocol || before.pid != 0 && now.pid != 0 && before.pid != now.pid ||
+	return before.session != 0 && now.session != 0 && now.session <= before.session || before.protocol != now.protocol || before.pid != 0 && now.pid != 0 && before.pid != now.pid ||
 		before.version != "" && now.version != "" && before.version != now.version
 }
 

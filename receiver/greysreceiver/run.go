@@ -107,7 +107,7 @@ func (r *run) counts() bool {
 }
 
 // affect is told what the patterns of the command match. Where that is nothing the command
-// is ended, if the server can be told: classes that are loaded later are not seen by it.
+// is ended: classes that are loaded later are not seen by it.
 func (r *run) affect(a *greys.Affected) {
 	r.affected = true
 	r.matched = r.matched || a.Methods > 0 || a.Classes > 0
@@ -120,9 +120,7 @@ func (r *run) affect(a *greys.Affected) {
 		return
 	}
 	r.attending.sayUnmatched(r.task, r.process)
-	if r.link.ends {
-		r.end(errUnmatched)
-	}
+	r.end(errUnmatched)
 }
 
 // record handles a recorded call: one that is told as it ends, or one of a list.

@@ -28,6 +28,7 @@ type scripted struct {
 	// who says who the server is, refuse what a command is answered with at once; nil: the
 	// test answers it.
 	pid     int64
+	session int64 // the ID of the console's last session
 	version string
 	refuse  func(greys.Command) error
 	// said are the commands that came, and how those ended that the test answers.
@@ -95,6 +96,8 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 	text := describe(command)
 	pid, version, refuse, lost, detail := s.pid, s.version, s.refuse, s.lost, s.detail
 	gone := s.gone
+	s.session++
+	session := s.session
 	s.said = append(s.said, text)
 	s.mu.Unlock()
 	if gone != nil {
@@ -113,7 +116,11 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 		if pid == 0 {
 			return greys.ErrUnsupported
 		}
-		each(&greys.Sessions{ProcessID: pid, Sessions: make([]greys.Session, 3)})
+		sessions := make([]greys.Session, 3)
+		if s.protocol == ProtocolConsole {
+			sessions = []greys.Session{{ID: session}}
+		}
+		each(&greys.Sessions{ProcessID: pid, Sessions: sessions})
 		return nil
 	case greys.ResetCommand:
 		return ctx.Err()

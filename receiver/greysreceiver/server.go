@@ -209,6 +209,7 @@ func (s *server) settle(who identity) {
 	s.mu.Unlock()
 	p.setSessions(who)
 	if !other {
+		s.saw(who)
 		p.mu.Lock()
 		p.reconnects++
 		p.mu.Unlock()
@@ -218,6 +219,13 @@ func (s *server) settle(who identity) {
 		s.logger.Info("Connected to the server", append(who.fields(), zap.Int("times_since_last_line", since))...)
 	}
 	s.env.saidConnected(p.origin)
+}
+
+// saw is told who the server is, which is the same one as before.
+func (s *server) saw(who identity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.who.session = max(s.who.session, who.session)
 }
 
 // fields are what a server says of itself, for the log.

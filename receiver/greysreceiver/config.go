@@ -164,7 +164,7 @@ type LimitsConfig struct {
 	// MaxReplyBytes bounds an answer of the console.
 	MaxReplyBytes int `mapstructure:"max_reply_bytes"`
 	// MaxCommands is how many commands run at once. The console has a connection for each,
-	// and two more.
+	// and at most six more.
 	MaxCommands int `mapstructure:"max_commands"`
 	// MaxMethods is how many methods have counts of their own.
 	MaxMethods int `mapstructure:"max_methods"`

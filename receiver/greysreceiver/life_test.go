@@ -4,6 +4,7 @@
 package greysreceiver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -504,4 +505,80 @@ func TestAProcessThatIsStartedAnewWithTheSameIDIsAnother(t *testing.T) {
 			assert.Empty(t, resets(s.heard()), "nothing of ours is in a new process")
 		})
 	}
+}
+
+// A server whose connection is lost is asked by the protocol that it spoke; one that then
+// doesn't answer may speak another one by now.
+func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	s := script(t, b, ProtocolConsole)
+	spoke := make(chan Protocol, 1000)
+	b.receiver.env.connect = func(_ context.Context, _ *server, protocol Protocol) (*link, error) {
+		select {
+		case spoke <- protocol:
+		default:
+		}
+		return s.link()
+	}
+	b.start()
+	a := s.next()
+	assert.Empty(t, <-spoke)
+	s.set(func() {
+		s.refuse = func(greys.Command) error { return fmt.Errorf("connection refused: %w", errUnsent) }
+	})
+	a.end <- errors.New("the connection broke")
+	for _, want := range []Protocol{ProtocolConsole, ""} {
+		select {
+		case got := <-spoke:
+			assert.Equal(t, want, got)
+		case <-time.After(patience):
+			t.Fatal("nobody connects")
+		}
+	}
+	s.set(func() { s.refuse, s.protocol = nil, ProtocolGP })
+	s.next()
+	b.await("the other one to be said", func() bool { return len(b.records(eventRestarted)) == 1 })
+}
+
+// What comes after a run was ended is neither counted nor said.
+func TestAnswersAfterTheEndOfARunAreNotTaken(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	p := newProcess(b.receiver.env, newOrigin(b.receiver.env, &b.receiver.env.config.Servers[0], identity{}, receivedAt))
+	p.tasks[0].state = taskDue
+	r := &run{task: p.tasks[0], process: p, number: 1}
+	r.ctx, r.end = context.WithCancelCause(context.Background())
+	r.each(table(row(1, "demo.A", "a", 1, 0, 0)))
+	r.end(errEnough)
+	r.each(table(row(2, "demo.A", "a", 1, 0, 0)))
+	assert.EqualValues(t, 1, p.replies)
+	assert.EqualValues(t, 1, p.calls.methods[methodName{"demo.A", "a"}].calls)
+}
+
+// Pauses are those of commands that are lost soon, again and again.
+func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+		c.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Hour}
+	})
+	env := b.receiver.env
+	env.now = func() time.Time { return receivedAt }
+	s := script(t, b, ProtocolConsole)
+	link, err := s.link()
+	require.NoError(t, err)
+	a := newAttending(newServer(env, &env.config.Servers[0], nil), link)
+	a.process = newProcess(env, newOrigin(env, &env.config.Servers[0], identity{}, receivedAt))
+	pause := func(ran time.Duration) time.Duration {
+		task := a.process.tasks[0]
+		r := &run{task: task, attending: a, process: a.process, link: link, ended: errors.New("the connection broke")}
+		r.ctx, r.end = context.WithCancelCause(context.Background())
+		task.due = receivedAt.Add(-ran)
+		a.running++
+		a.take(r)
+		return task.due.Sub(receivedAt)
+	}
+	for range 20 {
+		pause(time.Minute)
+	}
+	assert.GreaterOrEqual(t, pause(time.Hour), 30*time.Minute)
+	assert.Less(t, pause(time.Hour+1), 2*time.Second)
 }

@@ -109,6 +109,7 @@ func TestAResetThatFailsIsTriedAgain(t *testing.T) {
 	assert.EqualValues(t, 2, b.point("resets{outcome=failed}"))
 	b.shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=done}"), "it is not owed any more")
+	assert.Zero(t, b.receiver.servers[0].process.layers, "nothing lies in classes any more")
 }
 
 func TestAServerThatCannotResetIsNotAskedForEver(t *testing.T) {

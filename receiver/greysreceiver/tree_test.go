@@ -6,6 +6,7 @@ package greysreceiver
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,4 +142,18 @@ func TestWhatSpansOfATreeSay(t *testing.T) {
 	assert.Equal(t, map[string]any{"exception.type": "demo.Declined"}, event.Attributes().AsRaw())
 	assert.Equal(t, spans[1].EndTimestamp(), event.Timestamp())
 	assert.Equal(t, spans[0].TraceID(), spans[1].TraceID())
+}
+
+func TestTextsOfSpansCountAsMemory(t *testing.T) {
+	parcel := func(of span) int { return (&spanParcel{spans: []span{of, {}}}).bytes() }
+	empty := parcel(span{})
+	assert.Positive(t, empty)
+	long := strings.Repeat("x", 1000)
+	for name, of := range map[string]span{
+		"class": {class: long}, "method": {method: long},
+		"message": {threw: exception{message: long}}, "stack": {threw: exception{stack: long}},
+	} {
+		assert.GreaterOrEqual(t, parcel(of), empty+1000, name)
+	}
+	assert.GreaterOrEqual(t, (&spanParcel{spans: make([]span, 100)}).bytes(), empty+98*bytesOfSpan)
 }

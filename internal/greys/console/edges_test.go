@@ -94,6 +94,23 @@ func TestWhatIsNotUnderstoodIsAnErrorWithItsPlace(t *testing.T) {
 	}
 }
 
+func TestARangeIsKnownWhereBothItsEndsAre(t *testing.T) {
+	const ms = time.Millisecond
+	row := greys.MethodStatistics{Time: busySince, Class: "C", Method: "m", Calls: 1, Succeeded: 1, Mean: 1500 * ms, HasMean: true, Min: 1111 * ms, Max: 2222 * ms, HasRange: true}
+	table := string(AppendStatistics(nil, &greys.Statistics{Methods: []greys.MethodStatistics{row}}))
+	none := row
+	none.Min, none.Max, none.HasRange = 0, 0, false
+	for text, want := range map[string]greys.MethodStatistics{
+		table: row,
+		strings.Replace(table, "1111", "    ", 1): none,
+		strings.Replace(table, "2222", "    ", 1): none,
+	} {
+		replies, err := said(greys.MonitorCommand{}, text)
+		require.NoError(t, err)
+		assert.Equal(t, []greys.MethodStatistics{want}, replies[0].(*greys.Statistics).Methods, text)
+	}
+}
+
 func TestWordsOfRefusalsAreBounded(t *testing.T) {
 	for _, first := range []int{1, maxWords - 2, maxWords - 1, maxWords, 2 * maxWords} {
 		text := "Command \"x\" " + strings.Repeat("a", first) + "\n" + strings.Repeat("b c\n\n", 2*maxWords)

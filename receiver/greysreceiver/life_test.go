@@ -581,4 +581,20 @@ func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, pause(time.Hour), 30*time.Minute)
 	assert.Less(t, pause(time.Hour+1), 2*time.Second)
+// What has given all its answers is over, however it ends: without what is left of its limit
+// it would be asked for all calls.
+func TestACommandThatIsLostAfterItsLimitIsOver(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
+		t.Run(string(protocol), func(t *testing.T) {
+			b := newBed(t, func(c *Config) { c.Traces = []CallsConfig{some("demo.Shop", "*", 1)} })
+			s := script(t, b, protocol)
+			b.start()
+			a := s.expect("Trace demo.Shop * 1")
+			a.answer(affectedOne, callTree())
+			a.end <- errors.New("the connection broke")
+			b.awaitSaid("A command has reached its limit")
+			s.expectNothing()
+			b.await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
+		})
+	}
 }

@@ -233,6 +233,8 @@ func (r *run) outcome(err error) outcome {
 		return outcomeUnmatched
 	case errors.Is(context.Cause(r.ctx), errEnough):
 		return outcomeEnded
+	case r.task.every == 0 && r.isFull():
+		return outcomeEnded // whatever came then: nothing is left to ask for
 	case r.ctx.Err() != nil:
 		return outcomeStopped
 	case errors.Is(err, greys.ErrUnsupported):
@@ -241,7 +243,7 @@ func (r *run) outcome(err error) outcome {
 		return outcomeTimedOut
 	case errors.Is(err, greys.ErrRefused):
 		return outcomeRefused
-	case err != nil || r.task.every == 0 && !r.isFull():
+	case err != nil || r.task.every == 0:
 		// What goes on by itself doesn't end before its limit.
 		return outcomeLost
 	default:

@@ -70,7 +70,7 @@ func areCalleesFirst(spans []Span) bool {
 //  6. It is remembered for what it called and comes later.
 func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
 	t := sv.calls
-	own, first := s.take(t, span, hash)
+	own, first := s.take(t, span, hash, now)
 	if !first {
 		// Whoever sends it again may do so once more.
 		s.seen.touch(own, seenFolded, now)
@@ -96,7 +96,7 @@ func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
 
 // take finds what waits for the span, if anything does, and whether it comes for the first
 // time.
-func (s *Store) take(t *tree, span *Span, hash uint32) (own uint32, first bool) {
+func (s *Store) take(t *tree, span *Span, hash, now uint32) (own uint32, first bool) {
 	if span.ID == (SpanID{}) {
 		return 0, true
 	}
@@ -106,17 +106,17 @@ func (s *Store) take(t *tree, span *Span, hash uint32) (own uint32, first bool) 
 		return own, false
 	}
 	if elsewhere {
-		s.cameHere(t, key, hash)
+		s.cameHere(t, key, hash, now)
 	}
 	return own, true
 }
 
 // cameHere tells those that wait in other trees for a span that it came here.
-func (s *Store) cameHere(t *tree, key spanKey, hash uint32) {
+func (s *Store) cameHere(t *tree, key spanKey, hash, now uint32) {
 	for n, at := s.seen.index.next(hash, 0); n != 0; n, at = s.seen.index.next(hash, at) {
 		if span := &s.seen.spans[n]; span.spanKey == key && span.tree != t.number && span.state == seenWaiting {
 			s.trees[span.tree].nodes[span.node].label = labelAtTop
-			s.seen.touch(n, seenElsewhere, span.at)
+			s.seen.touch(n, seenElsewhere, now)
 		}
 	}
 }

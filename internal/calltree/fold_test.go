@@ -478,3 +478,33 @@ func TestASilentServiceThatIsWatchedStays(t *testing.T) {
 	assert.Equal(t, []string{"new", "other", "watched"}, names)
 	assert.EqualValues(t, 1, s.Counters().SilentServices)
 }
+
+// What is remembered for a service keeps it, and not the others: a call of which the caller
+// came elsewhere is remembered for as long as one of which it came now.
+func TestASilentServiceOfWhichSomethingIsRememberedStays(t *testing.T) {
+	set := settings()
+	set.MaxServices = 3
+	c := newClock(&set)
+	s := NewStore(set)
+	fold := func(service string, id, parent int) {
+		span := Span{Trace: traceID(1), ID: spanID(id), Function: "f", Start: 1, End: 2}
+		if parent != 0 {
+			span.ParentTrace, span.Parent = traceID(1), spanID(parent)
+		}
+		s.Fold(Origin{Service: service}, []Span{span})
+	}
+	fold("silent", 2, 1)
+	c.pass(59 * time.Minute)
+	fold("a", 11, 0)
+	fold("b", 12, 11)
+	fold("a", 1, 0)
+	c.pass(2 * time.Minute)
+	fold("new", 30, 0)
+	for _, service := range s.Services() {
+		assert.Positive(t, service.Calls, service.Name)
+	}
+	assert.Zero(t, s.Counters().SilentServices)
+	c.pass(70 * time.Minute)
+	fold("new", 31, 0)
+	assert.EqualValues(t, 2, s.Counters().SilentServices)
+}

@@ -182,6 +182,17 @@ func (s *seen) count(state seenState) int { return s.lists[state].count }
 // total is how many spans there are.
 func (s *seen) total() int { return s.index.used }
 
+// trees says of so many trees, by number, which have spans here.
+func (s *seen) trees(number int) []bool {
+	have := make([]bool, number)
+	for _, l := range s.lists {
+		for n := l.first; n != 0; n = s.spans[n].next {
+			have[s.spans[n].tree] = true
+		}
+	}
+	return have
+}
+
 // link puts a span at the end of its list.
 func (s *seen) link(n uint32) {
 	span := &s.spans[n]

@@ -77,18 +77,19 @@ func (s *Store) service(name string, came uint64) *service {
 	return sv
 }
 
-// forgetSilent forgets the service that is silent for longest of those without a window, if
-// that is for longer than PendingTimeout: nothing of it waits or is remembered then. It looks
-// for one once a second.
+// forgetSilent forgets the service that is silent for longest of those that nothing needs:
+// without a window, and of which nothing waits or is remembered; if it is for longer than
+// PendingTimeout. It looks for one once a second.
 func (s *Store) forgetSilent() bool {
 	now := s.second()
 	s.expire(now)
 	if s.searched == now {
 		return false
 	}
+	needed := s.seen.trees(len(s.trees))
 	var silent *service
 	for _, sv := range s.services {
-		if !sv.isWatched() && (silent == nil || sv.last.Before(silent.last)) {
+		if !needed[sv.calls.number] && !sv.isWatched() && (silent == nil || sv.last.Before(silent.last)) {
 			silent = sv
 		}
 	}

@@ -581,6 +581,8 @@ func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, pause(time.Hour), 30*time.Minute)
 	assert.Less(t, pause(time.Hour+1), 2*time.Second)
+}
+
 // What has given all its answers is over, however it ends: without what is left of its limit
 // it would be asked for all calls.
 func TestACommandThatIsLostAfterItsLimitIsOver(t *testing.T) {

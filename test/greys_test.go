@@ -67,6 +67,9 @@ type greysLife struct {
 	// Enhanced is how many classes have something in them that a command put there, and Resets
 	// how many were reset.
 	Enhanced, Resets int64
+	// Trees and Records are how many clients were told of, and Missed how many they were too
+	// slow for.
+	Trees, Records, Missed int64
 }
 
 // playedGreys is a server that agentsim plays.
@@ -197,8 +200,8 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
     traces: [{class: "com.example.shop.Service1*", method: "*", limit: -1}]
     tt: [{class: "com.example.*", method: "*", limit: -1}]
     tt_details: false`))
-			played := server.play(t, "--protocol", protocol, "--codes", "--classes", "50", "--methods", "10", "--rate", "200",
-				"--record-every", "10", "--fault", "close,cut", "--fault-every", "40", "--fault-times", "4",
+			played := server.play(t, "--protocol", protocol, "--codes", "--classes", "50", "--methods", "10", "--rate", "250",
+				"--record-every", "5", "--fault", "close,cut", "--fault-every", "40", "--fault-times", "4",
 				"--restart-every", fmt.Sprintf("%ds", (seconds+1)/2), "--duration", fmt.Sprintf("%ds", seconds), "--end-delay", "20ms")
 			played.wait()
 			lives := played.lives()
@@ -219,15 +222,22 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 			}
 			assert.Greater(t, len(methods), 400, "nearly all of 500 were called")
 			spans := readSpans(t, c)
-			checkGreysSpans(t, spans)
-			t.Logf("%d calls in %d lives, %d spans", told.sum(), len(lives), len(spans))
+			roots := checkGreysSpans(t, spans)
+			var happened, missed int64
+			for _, life := range lives {
+				happened += life.Trees + life.Records
+				missed += life.Missed
+			}
+			assert.Zero(t, missed)
+			assert.Equal(t, happened, roots, "a trace for each call tree and record")
+			t.Logf("%d calls in %d lives, %d traces in %d s, %d spans", told.sum(), len(lives), roots, seconds, len(spans))
 		})
 	}
 }
 
 // checkGreysSpans checks that there are some, none is empty, and all are inside their
-// parents and after one another.
-func checkGreysSpans(t *testing.T, spans []ptrace.Span) {
+// parents and after one another. It gives how many have none.
+func checkGreysSpans(t *testing.T, spans []ptrace.Span) (roots int64) {
 	t.Helper()
 	require.NotEmpty(t, spans)
 	type key struct {
@@ -244,6 +254,7 @@ func checkGreysSpans(t *testing.T, spans []ptrace.Span) {
 		name, _ := s.Attributes().Get("code.function.name")
 		require.Contains(t, name.Str(), s.Name())
 		if s.ParentSpanID().IsEmpty() {
+			roots++
 			continue
 		}
 		above := key{s.TraceID(), s.ParentSpanID()}
@@ -254,6 +265,7 @@ func checkGreysSpans(t *testing.T, spans []ptrace.Span) {
 		require.Less(t, last[above], s.StartTimestamp())
 		last[above] = s.EndTimestamp()
 	}
+	return roots
 }
 
 func TestGreysServersAreLeftAsTheyWere(t *testing.T) {

@@ -198,10 +198,17 @@ func (s *steered) suspend(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return message, s.await(ctx, "suspended tracing", func() bool {
-		_, answered := s.tracing.brokenAt()
-		return answered
+	err = s.await(ctx, "suspended tracing", func() bool {
+		if _, answered := s.tracing.brokenAt(); answered {
+			return true
+		}
+		if s.tracing.isOrdered() {
+			return false
+		}
+		message = "somebody else had tracing go on meanwhile"
+		return true
 	})
+	return message, err
 }
 
 // unsuspend is seen in the agent's heartbeats, or in events. The agent is told when it has

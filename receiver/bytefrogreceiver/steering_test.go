@@ -151,7 +151,9 @@ func TestUnsuspendWaitsForTheAnswerToSuspend(t *testing.T) {
 	s.beat(bytefrog.ModePaused)
 	s.expectDone(pausing, "the program is paused")
 	s.expectDone(going, "tracing goes on")
-	<-suspending // it was suspended, or was not any more when that was looked at
+	// It was suspended, or was not any more when that was looked at.
+	o := <-suspending
+	require.NoError(t, o.err)
 }
 
 func TestAnAgentThatNeverAnswersSuspendGoesOnAfterAWhile(t *testing.T) {

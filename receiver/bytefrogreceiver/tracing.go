@@ -201,3 +201,10 @@ func (r *run) settleBreak(events []bytefrog.Event) {
 		r.owed.settle(r, first)
 	}
 }
+
+// isOrdered reports whether somebody wants the agent to be suspended.
+func (t *tracing) isOrdered() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ordered
+}

@@ -130,19 +130,25 @@ func TestSumsAreThoseOfTheServerOverLostConnectionsAndRestarts(t *testing.T) {
 		// that it was; so faults are over before.
 		b.await("the faults to be over", func() bool { return b.point("replies") > 60 })
 		// A life that is over before the monitor runs has told of nothing: there is another.
-		complete := 0
-		for pid := int64(100); complete < 2; pid++ {
+		complete := map[int64][2]int64{}
+		for pid := int64(100); len(complete) < 2; pid++ {
 			b.await("the program to rest", func() bool { return p.life().ProcessID == pid && p.life().Rests })
 			if p.told()[pid][0] > 0 {
-				b.await("all that was told to be handed on", func() bool { return b.sums()[pid] == p.told()[pid] })
-				complete++
+				b.await("all that was told to be handed on", func() bool {
+					complete[pid] = p.told()[pid]
+					return b.sums()[pid] == complete[pid]
+				})
 			}
 			p.Restart()
 		}
 		b.await("the server to be found restarted", func() bool { return b.point("restarts") >= 2 })
-		for pid, told := range p.told() {
-			if told[0] > 0 && pid != p.life().ProcessID {
-				assert.Equal(t, told, b.sums()[pid])
+		// The last cycle can end after that, and what is told of it in the moment of the restart be
+		// lost with the connection.
+		for pid, before := range complete {
+			told, sums := p.told()[pid], b.sums()[pid]
+			for i := range sums {
+				assert.GreaterOrEqual(t, sums[i], before[i])
+				assert.LessOrEqual(t, sums[i], told[i])
 			}
 		}
 		b.shutdown()

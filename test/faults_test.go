@@ -129,7 +129,6 @@ const smallAgents = "agent: {buffer_memory: 131072}"
 // While the pipeline is slow, or refuses, the agent waits; when it goes on,
 // everything arrives, once.
 func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		name string
 		// answer is what the backend does until released is closed.
@@ -140,7 +139,6 @@ func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
 		{"too busy", func(<-chan struct{}) int { return http.StatusTooManyRequests }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
 			released := make(chan struct{})
 			b := newBackend(t, func() int { return test.answer(released) })
 			endpoint := testbed.Address(t)

@@ -229,7 +229,11 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 				missed += life.Missed
 			}
 			assert.Zero(t, missed)
-			assert.Equal(t, happened, roots, "a trace for each call tree and record")
+			if protocol == "console" {
+				assert.Equal(t, happened, roots, "a trace for each call tree and record")
+			} else {
+				assert.Zero(t, happened, "by GP records are read from lists, of which the server doesn't count them")
+			}
 			t.Logf("%d calls in %d lives, %d traces in %d s, %d spans", told.sum(), len(lives), roots, seconds, len(spans))
 		})
 	}

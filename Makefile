@@ -102,7 +102,7 @@ unit-test: ## Run the tests of the packages alone, with the race detector where 
 .PHONY: e2e-test
 e2e-test: build ## Run the end-to-end tests alone, against the built distribution
 	@$(call step,end-to-end tests); \
-	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -timeout 25m ./test/...; $(took)
+	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel 1 -timeout 25m ./test/...; $(took)
 
 .PHONY: bench
 bench: build ## Measure what the project claims, and print it as a table (BENCH_COUNT=5, BENCH_ONLY=LTTng)

@@ -500,10 +500,13 @@ func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
 	const threads = 2
 	for name, test := range map[string]struct {
 		session lttng.Session
+		steps   int
 		clear   bool
 	}{
-		"by lttng clear":                    {lttng.Session{Name: "shop"}, true},
-		"since the files are written round": {lttng.Session{Name: "shop", Buffer: 64 << 10, Files: 2}, false},
+		"by lttng clear": {lttng.Session{Name: "shop"}, 12, true},
+		// A step is some 130 KB: one has room in a buffer, and in a file until it is read; all of
+		// them, on two CPUs, have not.
+		"since the files are written round": {lttng.Session{Name: "shop", Buffer: 256 << 10, Files: 2}, 24, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -515,9 +518,8 @@ func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
 			p.Step(t)
 			c.AwaitMetric(t, 1_000, lttngCalls)
 			tap.hold(lttnglive.CommandGetPacket)
-			// Enough for all files to be written anew.
 			steps := 1
-			for range 12 {
+			for range test.steps {
 				before := daemons.Relay.Written(t)
 				p.Step(t)
 				steps++
@@ -538,6 +540,7 @@ func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
 			assert.Positive(t, c.Metric(t, "otelcol_receiver_lttng_live_packets_lost"))
 			assert.Zero(t, c.Metric(t, lttngFailures))
 			assert.NotContains(t, c.Log(), "cannot be read")
+			assert.Zero(t, c.Metric(t, lttngDiscarded), "the tracer had no room: the test needs larger buffers")
 			c.Stop(t)
 
 			spans := readStreams(t, c, "spans.bin")

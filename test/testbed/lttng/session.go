@@ -25,8 +25,8 @@ type Session struct {
 	// AnyAgentRecords records what agents send to the tracer, whoever has switched their
 	// loggers, and switches none. Otherwise all loggers of Java are switched on.
 	AnyAgentRecords bool
-	// Files is how many files the relay daemon keeps of each stream, each of a few packets;
-	// 0: one with all. Beyond it the oldest is written anew.
+	// Files is how many files the relay daemon keeps of each stream, each of the size
+	// of a buffer; 0: one with all. Beyond it the oldest is written anew.
 	Files int
 	// Events are those of user space that are recorded, with commas between; default all
 	// of LTTng's own.
@@ -56,7 +56,7 @@ func (d *Daemons) Create(t testing.TB, s Session) *Session {
 	}
 	files := "--tracefile-size=0"
 	if s.Files > 0 {
-		files = "--tracefile-size=" + strconv.Itoa(2*s.Buffer)
+		files = "--tracefile-size=" + strconv.Itoa(s.Buffer)
 	}
 	for _, channel := range channels {
 		d.lttng(t, "enable-channel", "--userspace", "--session="+s.Name, buffers, "--num-subbuf=2", "--subbuf-size="+strconv.Itoa(s.Buffer),

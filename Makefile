@@ -44,7 +44,7 @@ export CGO_ENABLED := 0
 
 # `make lint` vets, with all that go vet knows.
 TEST := $(GO) test -vet=off
-# Tests wait for peers and for time more than they compute: packages at once, and tests of one at once.
+# Tests wait for peers and for time, too: packages at once, and tests of one at once.
 AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 # The race detector needs a C compiler.

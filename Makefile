@@ -5,6 +5,8 @@
 .DELETE_ON_ERROR:
 
 GO ?= go
+# For which platforms `make package` packs.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # How long each fuzz test runs, e.g. FUZZTIME=30s.
 FUZZTIME ?= 5m
 # Which benchmarks run (a regular expression), and how often each.
@@ -27,11 +29,18 @@ NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest|pairing)$$
 # have no room.
 NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./internal/lttngagent ./internal/rbkit ./internal/zmtp ./internal/greys/console ./internal/greys/gp
 
-COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
-AGENTSIM := $(CURDIR)/bin/agentsim
-AGENTCTL := $(CURDIR)/bin/agentctl
-GUARD := $(CURDIR)/bin/bytefrog-guard
+# Where the programs are built; `make package` has a folder for each platform.
+BIN ?= $(CURDIR)/bin
+COLLECTOR := $(BIN)/otelcol-callbraid
+AGENTSIM := $(BIN)/agentsim
+AGENTCTL := $(BIN)/agentctl
+GUARD := $(BIN)/bytefrog-guard
 TOOLS := $(CURDIR)/bin/tools
+DIST := $(CURDIR)/dist
+# Of all programs and packages.
+VERSION := $(shell sed -n 's/^  version: //p' builder-config.yaml)
+# What our own programs are compiled with; ocb writes the collector's version.
+LDFLAGS := -s -w -X github.com/callbraid/callbraid/internal/program.version=$(VERSION)
 DEMO_DATA := $(CURDIR)/callbraid-data/demo
 # Where tests leave what they saw in a browser.
 SCREENSHOTS := $(CURDIR)/screenshots
@@ -141,13 +150,26 @@ lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go ve
 	bad="$$($(call files,'*.go') | xargs grep -L -E 'SPDX-License-Identifier: Apache-2.0|^// Code generated .* DO NOT EDIT')"; \
 	if [ -n "$$bad" ]; then printf 'Without "SPDX-License-Identifier: Apache-2.0":\n%s\n' "$$bad"; exit 1; fi
 	@echo "go mod tidy"; $(GO) mod tidy -diff && cd internal/tools && $(GO) mod tidy -diff
-	@echo "go vet"; $(GO) vet ./...
+	@echo "go vet"; $(GO) vet ./... && cd internal/tools && $(GO) vet ./...
 	@echo "go vet, where int has 32 bits"; CGO_ENABLED=0 GOARCH=386 $(GO) vet ./...
-	@echo "staticcheck"; $(TOOLS)/staticcheck ./...
+	@echo "staticcheck"; $(TOOLS)/staticcheck ./... && cd internal/tools && $(TOOLS)/staticcheck ./...
+
+.PHONY: package
+package: build $(TOOLS)/release ## Pack dist/: deb, rpm and tar.gz with SBOM and checksums (PLATFORMS="linux/amd64 darwin/arm64")
+	@rm -rf $(DIST)/man && for p in $(AGENTSIM) $(AGENTCTL) $(GUARD); do $$p man $(DIST)/man; done; cp packaging/*.1 $(DIST)/man/; mkdir -p $(DIST)/data
+	@set -e; for p in $(PLATFORMS); do \
+		echo "Building for $$p"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) --no-print-directory BIN=$(DIST)/bin/$${p%/*}_$${p#*/} build; \
+	done
+	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(TOOLS)/release -dist $(DIST) -version $(VERSION) $(PLATFORMS)
+
+.PHONY: package-test
+package-test: package ## Install the packages of linux/amd64 in a clean Debian and run them there (as root)
+	@$(call step,packages); CALLBRAID_DIST=$(DIST) $(BINARIES) $(TEST) -count=1 -timeout 20m ./test/install; $(took)
 
 .PHONY: clean
 clean: ## Remove what make built and what the collector wrote
-	rm -rf bin build callbraid-data screenshots
+	rm -rf bin build dist callbraid-data screenshots
 
 # The distribution. Its main package is generated anew when the manifest or the
 # module changed, which takes long; compiling it is the Go build cache's matter.
@@ -163,17 +185,17 @@ $(COLLECTOR): build/.generated $(SOURCES)
 
 $(AGENTSIM): go.mod go.sum $(SOURCES)
 	@echo "Compiling bin/$(@F)"
-	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/agentsim
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/agentsim
 	@touch $@
 
 $(AGENTCTL): go.mod go.sum $(SOURCES)
 	@echo "Compiling bin/$(@F)"
-	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/agentctl
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/agentctl
 	@touch $@
 
 $(GUARD): go.mod go.sum $(SOURCES)
 	@echo "Compiling bin/$(@F)"
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ ./cmd/bytefrog-guard
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/bytefrog-guard
 	@touch $@
 
 # Tools, each at the version of internal/tools/go.mod.
@@ -181,6 +203,8 @@ $(TOOLS)/builder: PACKAGE := go.opentelemetry.io/collector/cmd/builder
 $(TOOLS)/mdatagen: PACKAGE := go.opentelemetry.io/collector/cmd/mdatagen
 $(TOOLS)/staticcheck: PACKAGE := honnef.co/go/tools/cmd/staticcheck
 $(TOOLS)/benchstat: PACKAGE := golang.org/x/perf/cmd/benchstat
+$(TOOLS)/release: PACKAGE := ./release
+$(TOOLS)/release: $(wildcard internal/tools/release/*.go)
 $(TOOLS)/%: internal/tools/go.mod internal/tools/go.sum
 	@echo "Building bin/tools/$*"
 	@cd internal/tools && CGO_ENABLED=0 $(GO) build -o $@ $(PACKAGE)

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+	"github.com/callbraid/callbraid/internal/program"
 )
 
 // Exit codes, beside 0.
@@ -26,7 +27,7 @@ const (
 func main() {
 	ctx, end := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer end()
-	if err := rootCommand().ExecuteContext(ctx); err != nil {
+	if err := program.Complete(rootCommand()).ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "agentctl:", printable(err.Error()))
 		if errors.As(err, new(*api.Problem)) {
 			os.Exit(exitProblem)

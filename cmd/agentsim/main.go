@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/callbraid/callbraid/internal/program"
 )
 
 // Exit codes, beside 0: the program ran to its end, traced or not.
@@ -26,7 +28,7 @@ type exitCode int
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 func main() {
-	err := rootCommand().Execute()
+	err := program.Complete(rootCommand()).Execute()
 	var code exitCode
 	switch {
 	case err == nil:

@@ -8,10 +8,12 @@ package main
 import (
 	"fmt"
 	"os"
+
+	"github.com/callbraid/callbraid/internal/program"
 )
 
 func main() {
-	if err := rootCommand().Execute(); err != nil {
+	if err := program.Complete(rootCommand()).Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "bytefrog-guard:", err)
 		os.Exit(1)
 	}

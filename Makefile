@@ -46,7 +46,8 @@ DEMO_DATA := $(CURDIR)/callbraid-data/demo
 SCREENSHOTS := $(CURDIR)/screenshots
 
 # What the end-to-end tests and the demo are told about the binaries.
-BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD)
+BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD) \
+	CALLBRAID_BUILDER=$(TOOLS)/builder
 
 # Everything is pure Go: what is tested and checked is what is distributed, and it is compiled once.
 export CGO_ENABLED := 0

@@ -61,6 +61,9 @@ func AgentCtl(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTC
 // Guard is the guard's binary, as Binary is the distribution's.
 func Guard(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_GUARD") }
 
+// Builder is the OpenTelemetry Collector Builder, as Binary is the distribution.
+func Builder(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_BUILDER") }
+
 func fromEnvironment(t testing.TB, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
@@ -82,13 +85,20 @@ func fromEnvironment(t testing.TB, variable string) string {
 // test's own.
 func Start(t testing.TB, configuration string, environment ...string) *Collector {
 	t.Helper()
-	return launch(t, configuration, environment, nil).awaitReady(t)
+	return launch(t, Binary(t), configuration, environment, nil).awaitReady(t)
+}
+
+// StartProgram is Start for another distribution, which has to have the extensions
+// health_check and pprof, and the file and env providers.
+func StartProgram(t testing.TB, binary, configuration string) *Collector {
+	t.Helper()
+	return launch(t, binary, configuration, nil, nil).awaitReady(t)
 }
 
 // StartGated starts a collector as Start does, with a feature gate that is on.
 func StartGated(t testing.TB, gate, configuration string) *Collector {
 	t.Helper()
-	return launch(t, configuration, nil, []string{"--feature-gates", gate}).awaitReady(t)
+	return launch(t, Binary(t), configuration, nil, []string{"--feature-gates", gate}).awaitReady(t)
 }
 
 // awaitReady waits until a collector that was started is ready, and gives it.
@@ -117,7 +127,7 @@ var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 // StartFails starts a collector that cannot start, and gives what it logged.
 func StartFails(t testing.TB, configuration string) string {
 	t.Helper()
-	c := launch(t, configuration, nil, nil)
+	c := launch(t, Binary(t), configuration, nil, nil)
 	select {
 	case <-c.exited:
 	case <-time.After(Patience):
@@ -129,9 +139,8 @@ func StartFails(t testing.TB, configuration string) string {
 	return c.log.String()
 }
 
-func launch(t testing.TB, configuration string, environment, arguments []string) *Collector {
+func launch(t testing.TB, binary, configuration string, environment, arguments []string) *Collector {
 	t.Helper()
-	binary := Binary(t)
 	c := &Collector{
 		Dir: t.TempDir(), health: Address(t), metrics: Address(t), pprof: Address(t),
 		log: &log{}, exited: make(chan struct{}),

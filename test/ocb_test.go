@@ -1,0 +1,140 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// somebodysManifest is a distribution that knows nothing of us.
+const somebodysManifest = `
+dist: {module: example.com/somebodys/collector, name: somebodys, version: 1.2.3, output_path: ./out}
+receivers:
+  - gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v0.159.0
+exporters:
+  - gomod: go.opentelemetry.io/collector/exporter/otlphttpexporter v0.159.0
+extensions:
+  - gomod: github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension v0.159.0
+  - gomod: github.com/open-telemetry/opentelemetry-collector-contrib/extension/pprofextension v0.159.0
+providers:
+  - gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v1.65.0
+  - gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.65.0
+  - gomod: go.opentelemetry.io/collector/confmap/provider/yamlprovider v1.65.0
+`
+
+// somebodysConfiguration is one that has a pipeline already.
+const somebodysConfiguration = `
+receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
+exporters: {otlp_http: {endpoint: %q, compression: none}}
+service: {pipelines: {traces: {receivers: [otlp], exporters: [otlp_http]}}}
+`
+
+// What docs/ocb.md says has somebody's collector make spans of a program's calls.
+func TestSomebodysCollectorIsBuiltAndRunsAsThePageSays(t *testing.T) {
+	t.Parallel()
+	blocks := yamlBlocks(t, "../docs/ocb.md")
+	require.Len(t, blocks, 3, "the manifest's lines, where the module is, the configuration's lines")
+	components, replaces, configuration := blocks[0], blocks[1], blocks[2]
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	const where, first = "/src/callbraid", "receiver/bytefrogreceiver"
+	for name, lines := range map[string][]string{
+		"where the module is, by replaces": {components, strings.ReplaceAll(replaces, where, root)},
+		"where the module is, by path":     {strings.Replace(components, first, first+"\n    path: "+root, 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program := buildDistribution(t, added(t, somebodysManifest, lines...))
+			var spans atomic.Int64
+			backend, _ := testbed.ServeOTLP(t, func(td ptrace.Traces) int {
+				spans.Add(int64(td.SpanCount()))
+				return http.StatusOK
+			})
+			endpoint := testbed.Address(t)
+			c := testbed.StartProgram(t, program, added(t, fmt.Sprintf(somebodysConfiguration, testbed.Address(t), backend),
+				strings.Replace(configuration, "localhost:8765", endpoint, 1)))
+			agentsim(t, "replay", "--endpoint", endpoint, "--speed", "20x", capturePath("shop"))
+			want := int64(len(reference.Spans(openCapture(t, "shop"), defaultRules).Spans))
+			testbed.Eventually(t, "the spans of all calls", func() (bool, string) {
+				return spans.Load() == want, fmt.Sprintf("%d of %d", spans.Load(), want)
+			})
+			c.Stop(t)
+		})
+	}
+}
+
+// buildDistribution builds a distribution of a manifest, and gives its program's path.
+func buildDistribution(t *testing.T, manifest string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.yaml"), []byte(manifest), 0o644))
+	build := exec.CommandContext(t.Context(), testbed.Builder(t), "--config", "manifest.yaml")
+	build.Dir = dir
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", manifest, output)
+	return filepath.Join(dir, "out", "somebodys")
+}
+
+// yamlBlocks are the blocks of YAML in a page.
+func yamlBlocks(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	var blocks []string
+	for _, after := range strings.Split(string(text), "```yaml\n")[1:] {
+		block, _, closed := strings.Cut(after, "```")
+		require.True(t, closed)
+		blocks = append(blocks, block)
+	}
+	return blocks
+}
+
+// added is a document in YAML and what others add to it, as a person would add it: lists get
+// longer, at all depths.
+func added(t *testing.T, document string, others ...string) string {
+	t.Helper()
+	var to map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(document), &to))
+	for _, other := range others {
+		var more map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(other), &more))
+		addTo(to, more)
+	}
+	text, err := yaml.Marshal(to)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func addTo(to, more map[string]any) {
+	for key, value := range more {
+		switch value := value.(type) {
+		case []any:
+			before, _ := to[key].([]any)
+			to[key] = append(before, value...)
+		case map[string]any:
+			if inner, ok := to[key].(map[string]any); ok {
+				addTo(inner, value)
+				continue
+			}
+			to[key] = value
+		default:
+			to[key] = value
+		}
+	}
+}

@@ -31,13 +31,14 @@ COLLECTOR := $(CURDIR)/bin/otelcol-callbraid
 AGENTSIM := $(CURDIR)/bin/agentsim
 AGENTCTL := $(CURDIR)/bin/agentctl
 GUARD := $(CURDIR)/bin/bytefrog-guard
+GATEWAY := $(CURDIR)/bin/otelcol-callbraid-gateway
 TOOLS := $(CURDIR)/bin/tools
 DEMO_DATA := $(CURDIR)/callbraid-data/demo
 # Where tests leave what they saw in a browser.
 SCREENSHOTS := $(CURDIR)/screenshots
 
 # What the end-to-end tests and the demo are told about the binaries.
-BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD)
+BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD) CALLBRAID_GATEWAY=$(GATEWAY)
 
 # Everything is pure Go: what is tested and checked is what is distributed, and it is compiled once.
 export CGO_ENABLED := 0
@@ -86,6 +87,9 @@ run: build ## Run the collector in the foreground, waiting for real agents (CONF
 .PHONY: build
 build: $(COLLECTOR) $(AGENTSIM) $(AGENTCTL) $(GUARD) ## Build bin/otelcol-callbraid, bin/agentsim, bin/agentctl and bin/bytefrog-guard
 
+.PHONY: gateway
+gateway: $(GATEWAY) ## Build bin/otelcol-callbraid-gateway, which is the distribution for several collectors
+
 .PHONY: test
 test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
 
@@ -100,7 +104,7 @@ unit-test: ## Run the tests of the packages alone, with the race detector where 
 	$(if $(RUNS_386),GOARCH=386 $(TEST) -timeout 10m $(NARROW_PACKAGES)); $(took)
 
 .PHONY: e2e-test
-e2e-test: build ## Run the end-to-end tests alone, against the built distribution
+e2e-test: build gateway ## Run the end-to-end tests alone, against the built distributions
 	@$(call step,end-to-end tests); \
 	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel 1 -timeout 25m ./test/...; $(took)
 
@@ -147,18 +151,23 @@ lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go ve
 
 .PHONY: clean
 clean: ## Remove what make built and what the collector wrote
-	rm -rf bin build callbraid-data screenshots
+	rm -rf bin build build-gateway callbraid-data screenshots
 
-# The distribution. Its main package is generated anew when the manifest or the
-# module changed, which takes long; compiling it is the Go build cache's matter.
-build/.generated: builder-config.yaml go.mod go.sum $(TOOLS)/builder
-	@echo "Generating the distribution from builder-config.yaml"
-	@CGO_ENABLED=0 $(TOOLS)/builder --config builder-config.yaml --skip-compilation
+# The distribution, and the one for several collectors. Their main packages are generated
+# anew when the manifest or the module changed, which takes long; compiling them is the Go
+# build cache's matter.
+build/.generated: builder-config.yaml
+build-gateway/.generated: builder-config-gateway.yaml
+build/.generated build-gateway/.generated: %/.generated: go.mod go.sum $(TOOLS)/builder
+	@echo "Generating the distribution in $*"
+	@CGO_ENABLED=0 $(TOOLS)/builder --config $(patsubst build%,builder-config%.yaml,$*) --skip-compilation
 	@touch $@
 
-$(COLLECTOR): build/.generated $(SOURCES)
+$(COLLECTOR): build/.generated
+$(GATEWAY): build-gateway/.generated
+$(COLLECTOR) $(GATEWAY): $(SOURCES)
 	@echo "Compiling bin/$(@F)"
-	@cd build && CGO_ENABLED=0 $(GO) build -mod=mod -trimpath -ldflags '-s -w' -o $@ .
+	@cd $(dir $(filter %/.generated,$^)) && CGO_ENABLED=0 $(GO) build -mod=mod -trimpath -ldflags '-s -w' -o $@ .
 	@touch $@
 
 $(AGENTSIM): go.mod go.sum $(SOURCES)

@@ -51,6 +51,9 @@ service:
 // or fails if CALLBRAID_REQUIRE_PEERS is set.
 func Binary(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_COLLECTOR") }
 
+// Gateway is the built distribution for several collectors, as Binary is the ordinary one.
+func Gateway(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_GATEWAY") }
+
 // AgentSim is the simulator's binary, as Binary is the distribution's.
 func AgentSim(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTSIM") }
 
@@ -76,19 +79,31 @@ func fromEnvironment(t testing.TB, variable string) string {
 }
 
 // Start starts a collector and waits until it is ready. A configuration that has a
-// health_check of its own lets it listen on ${env:HEALTH}. At the end of the test
+// health_check of its own lets it listen on ${env:HEALTH}, and one that has a port of its
+// own for the collector's metrics lets it be ${env:METRICS_PORT}. At the end of the test
 // it is stopped, if the test hasn't done so, and if the test failed the last of
 // what it logged is shown. The environment, as NAME=value, comes on top of the
 // test's own.
 func Start(t testing.TB, configuration string, environment ...string) *Collector {
 	t.Helper()
-	return launch(t, configuration, environment, nil).awaitReady(t)
+	return launch(t, Binary(t), configuration, environment, nil).awaitReady(t)
+}
+
+// StartGateway is Start for the distribution for several collectors. Where hosts is not
+// nil, the collector resolves names by it.
+func StartGateway(t testing.TB, hosts *Hosts, configuration string, environment ...string) *Collector {
+	t.Helper()
+	binary := Gateway(t)
+	if hosts != nil {
+		binary = hosts.seenBy(t, binary)
+	}
+	return launch(t, binary, configuration, environment, nil).awaitReady(t)
 }
 
 // StartGated starts a collector as Start does, with a feature gate that is on.
 func StartGated(t testing.TB, gate, configuration string) *Collector {
 	t.Helper()
-	return launch(t, configuration, nil, []string{"--feature-gates", gate}).awaitReady(t)
+	return launch(t, Binary(t), configuration, nil, []string{"--feature-gates", gate}).awaitReady(t)
 }
 
 // awaitReady waits until a collector that was started is ready, and gives it.
@@ -117,7 +132,7 @@ var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 // StartFails starts a collector that cannot start, and gives what it logged.
 func StartFails(t testing.TB, configuration string) string {
 	t.Helper()
-	c := launch(t, configuration, nil, nil)
+	c := launch(t, Binary(t), configuration, nil, nil)
 	select {
 	case <-c.exited:
 	case <-time.After(Patience):
@@ -129,9 +144,8 @@ func StartFails(t testing.TB, configuration string) string {
 	return c.log.String()
 }
 
-func launch(t testing.TB, configuration string, environment, arguments []string) *Collector {
+func launch(t testing.TB, binary, configuration string, environment, arguments []string) *Collector {
 	t.Helper()
-	binary := Binary(t)
 	c := &Collector{
 		Dir: t.TempDir(), health: Address(t), metrics: Address(t), pprof: Address(t),
 		log: &log{}, exited: make(chan struct{}),
@@ -141,7 +155,7 @@ func launch(t testing.TB, configuration string, environment, arguments []string)
 		"--config", c.write(t, "base.yaml", fmt.Sprintf(base, c.health, c.pprof, host, port)),
 		"--config", c.write(t, "test.yaml", configuration),
 	}, arguments...)...)
-	c.command.Env = append(append(os.Environ(), "DIR="+c.Dir, "HEALTH="+c.health), environment...)
+	c.command.Env = append(append(os.Environ(), "DIR="+c.Dir, "HEALTH="+c.health, "METRICS_PORT="+port), environment...)
 	c.command.Stdout, c.command.Stderr = c.log, c.log
 	if err := c.command.Start(); err != nil {
 		t.Fatalf("start the collector: %v", err)

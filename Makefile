@@ -35,6 +35,7 @@ COLLECTOR := $(BIN)/otelcol-callbraid
 AGENTSIM := $(BIN)/agentsim
 AGENTCTL := $(BIN)/agentctl
 GUARD := $(BIN)/bytefrog-guard
+GATEWAY := $(BIN)/otelcol-callbraid-gateway
 TOOLS := $(CURDIR)/bin/tools
 DIST := $(CURDIR)/dist
 # Of all programs and packages.
@@ -47,7 +48,7 @@ SCREENSHOTS := $(CURDIR)/screenshots
 
 # What the end-to-end tests and the demo are told about the binaries.
 BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD) \
-	CALLBRAID_BUILDER=$(TOOLS)/builder
+	CALLBRAID_GATEWAY=$(GATEWAY) CALLBRAID_BUILDER=$(TOOLS)/builder
 
 # Everything is pure Go: what is tested and checked is what is distributed, and it is compiled once.
 export CGO_ENABLED := 0
@@ -96,6 +97,9 @@ run: build ## Run the collector in the foreground, waiting for real agents (CONF
 .PHONY: build
 build: $(COLLECTOR) $(AGENTSIM) $(AGENTCTL) $(GUARD) ## Build bin/otelcol-callbraid, bin/agentsim, bin/agentctl and bin/bytefrog-guard
 
+.PHONY: gateway
+gateway: $(GATEWAY) ## Build bin/otelcol-callbraid-gateway, which is the distribution for several collectors
+
 .PHONY: test
 test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
 
@@ -110,7 +114,7 @@ unit-test: ## Run the tests of the packages alone, with the race detector where 
 	$(if $(RUNS_386),GOARCH=386 $(TEST) -timeout 10m $(NARROW_PACKAGES)); $(took)
 
 .PHONY: e2e-test
-e2e-test: build ## Run the end-to-end tests alone, against the built distribution
+e2e-test: build gateway ## Run the end-to-end tests alone, against the built distributions
 	@$(call step,end-to-end tests); \
 	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel 1 -timeout 25m ./test/...; $(took)
 
@@ -170,18 +174,23 @@ package-test: package ## Install the packages of linux/amd64 in a clean Debian a
 
 .PHONY: clean
 clean: ## Remove what make built and what the collector wrote
-	rm -rf bin build dist callbraid-data screenshots
+	rm -rf bin build build-gateway dist callbraid-data screenshots
 
-# The distribution. Its main package is generated anew when the manifest or the
-# module changed, which takes long; compiling it is the Go build cache's matter.
-build/.generated: builder-config.yaml go.mod go.sum $(TOOLS)/builder
-	@echo "Generating the distribution from builder-config.yaml"
-	@CGO_ENABLED=0 $(TOOLS)/builder --config builder-config.yaml --skip-compilation
+# The distribution, and the one for several collectors. Their main packages are generated
+# anew when the manifest or the module changed, which takes long; compiling them is the Go
+# build cache's matter.
+build/.generated: builder-config.yaml
+build-gateway/.generated: builder-config-gateway.yaml
+build/.generated build-gateway/.generated: %/.generated: go.mod go.sum $(TOOLS)/builder
+	@echo "Generating the distribution in $*"
+	@CGO_ENABLED=0 $(TOOLS)/builder --config $(patsubst build%,builder-config%.yaml,$*) --skip-compilation
 	@touch $@
 
-$(COLLECTOR): build/.generated $(SOURCES)
+$(COLLECTOR): build/.generated
+$(GATEWAY): build-gateway/.generated
+$(COLLECTOR) $(GATEWAY): $(SOURCES)
 	@echo "Compiling bin/$(@F)"
-	@cd build && CGO_ENABLED=0 $(GO) build -mod=mod -trimpath -ldflags '-s -w' -o $@ .
+	@cd $(dir $(filter %/.generated,$^)) && CGO_ENABLED=0 $(GO) build -mod=mod -trimpath -ldflags '-s -w' -o $@ .
 	@touch $@
 
 $(AGENTSIM): go.mod go.sum $(SOURCES)

@@ -4,6 +4,7 @@
 package test
 
 import (
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -31,6 +32,11 @@ type collectorConfig struct {
 	Service    struct {
 		Pipelines map[string]pipelineConfig
 	}
+}
+
+// routes reports whether the configuration is for the gateway's distribution.
+func (c collectorConfig) routes() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(c.Exporters)), func(id string) bool { return componentType(id) == routing })
 }
 
 type pipelineConfig struct {
@@ -62,6 +68,8 @@ type exporterConfig struct {
 
 const (
 	pairing = "stack_pairing"
+	// routing is the exporter that only the gateway's distribution has.
+	routing = "load_balancing"
 
 	// maxHandOverBytes is what a queue has to have room for: anything larger
 	// is refused for ever, however empty the queue is.
@@ -227,7 +235,7 @@ func queueViolations(where string, p pipelineConfig, config collectorConfig) []s
 }
 
 // hostSettings are the names under which components listen or connect.
-var hostSettings = regexp.MustCompile(`^(endpoint|host)$`)
+var hostSettings = regexp.MustCompile(`^(endpoint|host|hostnames)$`)
 
 // endpointViolations walks the document and checks that every address is on localhost.
 func endpointViolations(name, path string, node *yaml.Node) []string {
@@ -241,8 +249,10 @@ func endpointViolations(name, path string, node *yaml.Node) []string {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i].Value, node.Content[i+1]
 		at := strings.TrimPrefix(path+"::"+key, "::")
-		if value.Kind == yaml.ScalarNode && hostSettings.MatchString(key) && host(value.Value) != "localhost" {
-			broken = append(broken, name+": "+at+" is "+value.Value+", not on localhost")
+		for _, address := range append([]*yaml.Node{value}, value.Content...) {
+			if address.Kind == yaml.ScalarNode && hostSettings.MatchString(key) && host(address.Value) != "localhost" {
+				broken = append(broken, name+": "+at+" is "+address.Value+", not on localhost")
+			}
 		}
 		broken = append(broken, endpointViolations(name, at, value)...)
 	}
@@ -275,30 +285,12 @@ func TestShippedConfigurationsPairWhatTheyExport(t *testing.T) {
 					continue
 				}
 				for _, id := range p.Exporters {
-					assert.Equal(t, "otlp_grpc", componentType(id),
-						"%s has no %s: unpaired batches may only go to another collector", pipeline, pairing)
+					assert.Contains(t, []string{"otlp_grpc", routing}, componentType(id),
+						"%s has no %s: unpaired batches may only go to other collectors", pipeline, pairing)
 				}
 			}
 		})
 	}
-}
-
-func TestTheSecondTierWaitsLongerThanTheFirstRetries(t *testing.T) {
-	var pairTier struct {
-		Processors struct {
-			StackPairing struct {
-				Reorder struct {
-					MaxWait string `yaml:"max_wait"`
-				}
-				IdleTimeout string `yaml:"idle_timeout"`
-			} `yaml:"stack_pairing"`
-		}
-	}
-	content, err := os.ReadFile("../config/gateway-pair.yaml")
-	require.NoError(t, err)
-	require.NoError(t, yaml.Unmarshal(content, &pairTier))
-	assert.Equal(t, "60s", pairTier.Processors.StackPairing.Reorder.MaxWait, "a batch may be waiting for the first tier's retry")
-	assert.Regexp(t, `^\d+m$`, pairTier.Processors.StackPairing.IdleTimeout, "behind queues only minutes of silence are idleness")
 }
 
 // The rules are checked in turn against a configuration that breaks just one.
@@ -307,6 +299,7 @@ func TestAConfigurationThatBreaksARuleIsNoticed(t *testing.T) {
 receivers: {bytefrog: {endpoint: "localhost:8765"}}
 connectors: {span_metrics: , forward: }
 exporters:
+  load_balancing: {resolver: {static: {hostnames: [localhost:4320]}}}
   otlp_grpc:
     endpoint: localhost:4317
     sending_queue: {sizer: bytes, queue_size: 134217728, block_on_overflow: true, batch: {max_size: 3145728}}
@@ -330,6 +323,7 @@ service:
 		{"batches that gRPC refuses", "3145728", "31457280", "need a max_size in bytes"},
 		{"an exporter that gives up", "max_elapsed_time: 0s", "max_elapsed_time: 300s", "gives up and drops"},
 		{"an address for everyone", `"localhost:8765"`, `"0.0.0.0:8765"`, "receivers::bytefrog::endpoint is 0.0.0.0:8765, not on localhost"},
+		{"a collector for everyone", "hostnames: [localhost:4320]", "hostnames: [pair.example.com:4320]", "is pair.example.com:4320, not on localhost"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			check := func(text string) []string {
@@ -350,9 +344,12 @@ service:
 }
 
 func TestTheDistributionAcceptsTheShippedConfigurations(t *testing.T) {
-	collector := testbed.Binary(t)
 	for name, path := range shippedConfigs(t) {
 		t.Run(name, func(t *testing.T) {
+			collector := testbed.Binary(t)
+			if config, _ := readConfig(t, path); config.routes() {
+				collector = testbed.Gateway(t)
+			}
 			arguments := []string{"validate", "--config", path}
 			for _, gate := range gatesOf(t, path) {
 				arguments = append(arguments, "--feature-gates", gate)

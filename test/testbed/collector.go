@@ -51,6 +51,9 @@ service:
 // or fails if CALLBRAID_REQUIRE_PEERS is set.
 func Binary(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_COLLECTOR") }
 
+// Gateway is the built distribution for several collectors, as Binary is the ordinary one.
+func Gateway(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_GATEWAY") }
+
 // AgentSim is the simulator's binary, as Binary is the distribution's.
 func AgentSim(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTSIM") }
 
@@ -79,7 +82,8 @@ func fromEnvironment(t testing.TB, variable string) string {
 }
 
 // Start starts a collector and waits until it is ready. A configuration that has a
-// health_check of its own lets it listen on ${env:HEALTH}. At the end of the test
+// health_check of its own lets it listen on ${env:HEALTH}, and one that has a port of its
+// own for the collector's metrics lets it be ${env:METRICS_PORT}. At the end of the test
 // it is stopped, if the test hasn't done so, and if the test failed the last of
 // what it logged is shown. The environment, as NAME=value, comes on top of the
 // test's own.
@@ -93,6 +97,17 @@ func Start(t testing.TB, configuration string, environment ...string) *Collector
 func StartProgram(t testing.TB, binary, configuration string) *Collector {
 	t.Helper()
 	return launch(t, binary, configuration, nil, nil).awaitReady(t)
+}
+
+// StartGateway is Start for the distribution for several collectors. Where hosts is not
+// nil, the collector resolves names by it.
+func StartGateway(t testing.TB, hosts *Hosts, configuration string, environment ...string) *Collector {
+	t.Helper()
+	binary := Gateway(t)
+	if hosts != nil {
+		binary = hosts.seenBy(t, binary)
+	}
+	return launch(t, binary, configuration, environment, nil).awaitReady(t)
 }
 
 // StartGated starts a collector as Start does, with a feature gate that is on.
@@ -150,7 +165,7 @@ func launch(t testing.TB, binary, configuration string, environment, arguments [
 		"--config", c.write(t, "base.yaml", fmt.Sprintf(base, c.health, c.pprof, host, port)),
 		"--config", c.write(t, "test.yaml", configuration),
 	}, arguments...)...)
-	c.command.Env = append(append(os.Environ(), "DIR="+c.Dir, "HEALTH="+c.health), environment...)
+	c.command.Env = append(append(os.Environ(), "DIR="+c.Dir, "HEALTH="+c.health, "METRICS_PORT="+port), environment...)
 	c.command.Stdout, c.command.Stderr = c.log, c.log
 	if err := c.command.Start(); err != nil {
 		t.Fatalf("start the collector: %v", err)

@@ -1,0 +1,117 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// receiveTier is as much of the first tier's configuration as its way to the second has.
+type receiveTier struct {
+	Exporters struct {
+		LoadBalancing struct {
+			RoutingKey string `yaml:"routing_key"`
+			Timeout    *time.Duration
+			Protocol   struct {
+				OTLP struct {
+					Timeout        *time.Duration
+					SendingQueue   struct{ Enabled *bool } `yaml:"sending_queue"`
+					RetryOnFailure struct{ Enabled *bool } `yaml:"retry_on_failure"`
+				} `yaml:"otlp"`
+			}
+			SendingQueue struct {
+				Storage      string
+				NumConsumers int `yaml:"num_consumers"`
+			} `yaml:"sending_queue"`
+			RetryOnFailure struct {
+				Enabled             bool
+				InitialInterval     time.Duration `yaml:"initial_interval"`
+				RandomizationFactor float64       `yaml:"randomization_factor"`
+				Multiplier          float64
+				MaxInterval         time.Duration `yaml:"max_interval"`
+			} `yaml:"retry_on_failure"`
+		} `yaml:"load_balancing"`
+	}
+}
+
+type pairTier struct {
+	Receivers struct {
+		OTLP struct {
+			Protocols struct {
+				GRPC struct {
+					MaxMessageMiB int `yaml:"max_recv_msg_size_mib"`
+				} `yaml:"grpc"`
+			}
+		} `yaml:"otlp"`
+	}
+	Processors struct {
+		StackPairing struct {
+			Reorder struct {
+				MaxWait time.Duration `yaml:"max_wait"`
+			}
+			IdleTimeout time.Duration `yaml:"idle_timeout"`
+		} `yaml:"stack_pairing"`
+	}
+}
+
+func readTier(t *testing.T, path string, tier any) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(content, tier))
+}
+
+// defaultTimeout is what one try to send may take where a configuration doesn't say it
+// (exporterhelper.NewDefaultTimeoutConfig).
+const defaultTimeout = 5 * time.Second
+
+// A batch that the first tier tries to send again is waited for by the second: two pauses
+// between tries, as long as they can be, and a try that is given up.
+func TestTheSecondTierWaitsLongerThanTheFirstRetries(t *testing.T) {
+	var receive receiveTier
+	var pair pairTier
+	readTier(t, "../config/gateway-receive.yaml", &receive)
+	readTier(t, "../config/gateway-pair.yaml", &pair)
+	balancing, pairing := receive.Exporters.LoadBalancing, pair.Processors.StackPairing
+	require.Nil(t, balancing.Timeout, "the default is what is reckoned with")
+	require.Nil(t, balancing.Protocol.OTLP.Timeout, "the default is what is reckoned with")
+	retry := balancing.RetryOnFailure
+	pause := time.Duration(float64(retry.MaxInterval) * (1 + retry.RandomizationFactor))
+	assert.Greater(t, pairing.Reorder.MaxWait, 2*pause+defaultTimeout, "a batch may be waiting for the first tier's retry")
+	assert.GreaterOrEqual(t, pairing.IdleTimeout, 5*pairing.Reorder.MaxWait, "behind queues only minutes of silence are idleness")
+	assert.GreaterOrEqual(t, pair.Receivers.OTLP.Protocols.GRPC.MaxMessageMiB, 2, "a hand-over has 1 MiB of batches, and what is around them")
+}
+
+// The queue that waits is on disk and in front of the routing, and whatever is behind the
+// routing says at once that it failed.
+func TestTheFirstTierWaitsInFrontOfTheRouting(t *testing.T) {
+	var receive receiveTier
+	readTier(t, "../config/gateway-receive.yaml", &receive)
+	balancing := receive.Exporters.LoadBalancing
+	assert.Equal(t, "traceID", balancing.RoutingKey, "a batch carries its stream's trace ID")
+	assert.Equal(t, "file_storage", balancing.SendingQueue.Storage)
+	assert.Greater(t, balancing.SendingQueue.NumConsumers, 1, "a collector that doesn't answer holds some senders up, not all at once")
+	for name, enabled := range map[string]*bool{
+		"sending_queue":    balancing.Protocol.OTLP.SendingQueue.Enabled,
+		"retry_on_failure": balancing.Protocol.OTLP.RetryOnFailure.Enabled,
+	} {
+		if assert.NotNil(t, enabled, "%s behind the routing is on by default", name) {
+			assert.False(t, *enabled, "%s behind the routing keeps batches for a collector that may be gone", name)
+		}
+	}
+	retry := balancing.RetryOnFailure
+	assert.True(t, retry.Enabled)
+	for name, value := range map[string]float64{
+		"initial_interval": retry.InitialInterval.Seconds(), "max_interval": retry.MaxInterval.Seconds(),
+		"multiplier": retry.Multiplier - 1, "randomization_factor": retry.RandomizationFactor,
+	} {
+		assert.Positive(t, value, "load_balancing has no default %s, and without one tries again at once", name)
+	}
+}

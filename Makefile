@@ -42,13 +42,14 @@ DIST := $(CURDIR)/dist
 VERSION := $(shell sed -n 's/^  version: //p' builder-config.yaml)
 # What our own programs are compiled with; ocb writes the collector's version.
 LDFLAGS := -s -w -X github.com/callbraid/callbraid/internal/program.version=$(VERSION)
+BACKENDS := $(CURDIR)/bin/backends
 DEMO_DATA := $(CURDIR)/callbraid-data/demo
 # Where tests leave what they saw in a browser.
 SCREENSHOTS := $(CURDIR)/screenshots
 
 # What the end-to-end tests and the demo are told about the binaries.
 BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD) \
-	CALLBRAID_GATEWAY=$(GATEWAY) CALLBRAID_BUILDER=$(TOOLS)/builder
+	CALLBRAID_GATEWAY=$(GATEWAY) CALLBRAID_BACKENDS=$(BACKENDS) CALLBRAID_BUILDER=$(TOOLS)/builder
 
 # Everything is pure Go: what is tested and checked is what is distributed, and it is compiled once.
 export CGO_ENABLED := 0
@@ -67,7 +68,7 @@ RUNS_386 := $(filter linux/amd64 linux/386,$(shell $(GO) env GOHOSTOS)/$(shell $
 
 # What binaries are made of: Go files and what those embed.
 SOURCES := $(shell find cmd exporter extension internal processor receiver \
-	\( -path internal/tools -o -name testdata \) -prune -o \
+	\( -path internal/tools -o -path internal/backends -o -name testdata \) -prune -o \
 	-type f ! -name '*_test.go' ! -name '*.md' -print 2>/dev/null)
 
 # Files of the project, new ones included, by pattern.
@@ -99,6 +100,9 @@ build: $(COLLECTOR) $(AGENTSIM) $(AGENTCTL) $(GUARD) ## Build bin/otelcol-callbr
 
 .PHONY: gateway
 gateway: $(GATEWAY) ## Build bin/otelcol-callbraid-gateway, which is the distribution for several collectors
+
+.PHONY: backends
+backends: $(BACKENDS)/all-in-one $(BACKENDS)/jaeger ## Build the Jaeger, in both its versions, that end-to-end tests look at (minutes, the first time)
 
 .PHONY: test
 test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
@@ -154,7 +158,7 @@ lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go ve
 	@echo "licence headers"; \
 	bad="$$($(call files,'*.go') | xargs grep -L -E 'SPDX-License-Identifier: Apache-2.0|^// Code generated .* DO NOT EDIT')"; \
 	if [ -n "$$bad" ]; then printf 'Without "SPDX-License-Identifier: Apache-2.0":\n%s\n' "$$bad"; exit 1; fi
-	@echo "go mod tidy"; $(GO) mod tidy -diff && cd internal/tools && $(GO) mod tidy -diff
+	@echo "go mod tidy"; set -e; for module in . internal/tools internal/backends; do (cd $$module && $(GO) mod tidy -diff); done
 	@echo "go vet"; $(GO) vet ./... && cd internal/tools && $(GO) vet ./...
 	@echo "go vet, where int has 32 bits"; CGO_ENABLED=0 GOARCH=386 $(GO) vet ./...
 	@echo "staticcheck"; $(TOOLS)/staticcheck ./... && cd internal/tools && $(TOOLS)/staticcheck ./...
@@ -218,4 +222,10 @@ $(TOOLS)/release: $(wildcard internal/tools/release/*.go)
 $(TOOLS)/%: internal/tools/go.mod internal/tools/go.sum
 	@echo "Building bin/tools/$*"
 	@cd internal/tools && CGO_ENABLED=0 $(GO) build -o $@ $(PACKAGE)
+	@touch $@
+
+# Jaeger, at the version of internal/backends/go.mod. Its module has no pages in it, only the APIs behind them.
+$(BACKENDS)/%: internal/backends/go.mod internal/backends/go.sum
+	@echo "Building bin/backends/$*"
+	@cd internal/backends && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ github.com/jaegertracing/jaeger/cmd/$*
 	@touch $@

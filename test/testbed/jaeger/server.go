@@ -1,0 +1,152 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package jaeger
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// Version is one of the programs that Jaeger 1.76 is.
+type Version struct {
+	name string
+	// arguments let it listen on loopback alone: on one address for OTLP over gRPC, on another
+	// for the query API, and wherever else it can't be kept from it.
+	arguments func(t testing.TB, otlp, query string) []string
+}
+
+// Versions are all of them.
+var Versions = []Version{V1, V2}
+
+var (
+	// V1 is all-in-one, which Jaeger 1 was.
+	V1 = Version{"all-in-one", allInOne}
+	// V2 is made of the Collector.
+	V2 = Version{"jaeger", collectorBased}
+)
+
+// String is the name of the program.
+func (v Version) String() string { return v.name }
+
+func allInOne(t testing.TB, otlp, query string) []string {
+	return []string{
+		"--collector.otlp.grpc.host-port", otlp, "--query.http-server.host-port", query,
+		"--collector.otlp.http.host-port", testbed.Address(t), "--query.grpc-server.host-port", testbed.Address(t),
+		"--collector.grpc-server.host-port", testbed.Address(t), "--collector.http-server.host-port", testbed.Address(t),
+		"--admin.http.host-port", testbed.Address(t), "--log-level", "warn",
+	}
+}
+
+// configuration is Jaeger's own of all-in-one (cmd/jaeger/internal/all-in-one.yaml) with what
+// is used here.
+const configuration = `
+extensions:
+  jaeger_storage: {backends: {memory: {memory: {max_traces: %d}}}}
+  jaeger_query: {storage: {traces: memory}, http: {endpoint: %q}, grpc: {endpoint: %q}}
+receivers:
+  otlp: {protocols: {grpc: {endpoint: %q}}}
+exporters:
+  jaeger_storage_exporter: {trace_storage: memory}
+service:
+  extensions: [jaeger_storage, jaeger_query]
+  pipelines:
+    traces: {receivers: [otlp], exporters: [jaeger_storage_exporter]}
+  telemetry:
+    metrics: {level: none}
+    logs: {level: warn}
+`
+
+func collectorBased(t testing.TB, otlp, query string) []string {
+	return []string{"--config", fmt.Sprintf("yaml:"+configuration, maxTraces, query, testbed.Address(t), otlp)}
+}
+
+// backends is the environment variable that names the directory of `make backends`.
+const backends = "CALLBRAID_BACKENDS"
+
+// remedy is how Jaeger is had.
+const remedy = "run `make backends`, which builds it, and have " + backends + " name the directory bin/backends"
+
+// requirePeers is the environment variable that turns a missing peer into a failure.
+const requirePeers = "CALLBRAID_REQUIRE_PEERS"
+
+// Server is a Jaeger.
+type Server struct {
+	// OTLP is where it takes OTLP over gRPC, host:port.
+	OTLP string
+
+	query string
+}
+
+// Start starts a Jaeger, which ends with the test. Where there is none, the test is skipped,
+// or fails if CALLBRAID_REQUIRE_PEERS is set.
+func Start(t testing.TB, version Version) *Server {
+	t.Helper()
+	s := &Server{OTLP: testbed.Address(t), query: testbed.Address(t)}
+	s.run(t, exec.Command(binary(t, version), version.arguments(t, s.OTLP, s.query)...))
+	return s
+}
+
+func binary(t testing.TB, version Version) string {
+	t.Helper()
+	if directory := os.Getenv(backends); directory != "" {
+		path := filepath.Join(directory, version.name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	if os.Getenv(requirePeers) != "" {
+		t.Fatalf("expected Jaeger's %s, since %s is set; %s", version, requirePeers, remedy)
+	}
+	t.Skipf("no %s of Jaeger: %s", version, remedy)
+	return ""
+}
+
+// run runs the process until the end of the test, and waits until it answers.
+func (s *Server) run(t testing.TB, command *exec.Cmd) {
+	t.Helper()
+	said := &bytes.Buffer{} // is read when the process has ended
+	command.Stdout, command.Stderr = said, said
+	if err := command.Start(); err != nil {
+		t.Fatalf("start %s: %v", command.Path, err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = command.Wait() // what it says it has said
+		close(exited)
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Kill() // an error says that it has ended
+		<-exited
+		if t.Failed() {
+			t.Logf("Jaeger said:\n%s", said)
+		}
+	})
+	testbed.Eventually(t, "Jaeger answers", func() (bool, string) {
+		select {
+		case <-exited:
+			t.Fatalf("Jaeger ended at its start:\n%s", said)
+		default:
+		}
+		response, err := client.Get("http://" + s.query + "/api/v3/services")
+		if err != nil {
+			return false, err.Error()
+		}
+		response.Body.Close() // nothing is read
+		return response.StatusCode == http.StatusOK, response.Status
+	})
+}
+
+// client has a bound for each request: Jaeger takes seconds for 20,000 spans where the
+// machine is busy.
+var client = &http.Client{Timeout: testbed.Patience}
+
+// maxTraces is how many traces are kept, and the most that a search may ask for.
+const maxTraces = 10_000

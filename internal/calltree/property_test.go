@@ -160,7 +160,7 @@ func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 				st.take()
 			}
 		}
-		copied, _ := st.store.close(tree, window)
+		copied := st.store.close(tree, window)
 		copied.show(window.values)
 		want := lines(st.model.tree(service, from))
 		require.Equal(t, want, lines(paths(t, copied.tell())), "seed %d", seed)

@@ -93,8 +93,7 @@ func (s *Store) forgetSilent() bool {
 			silent = sv
 		}
 	}
-	// Seconds are whole ones.
-	if silent != nil && s.now().Sub(silent.last) > s.settings.PendingTimeout+2*time.Second {
+	if silent != nil && s.now().Sub(silent.last) > s.settings.PendingTimeout {
 		if s.reset(silent); s.services[silent.name] == nil {
 			s.counters.SilentServices++
 			return true
@@ -200,7 +199,7 @@ func (t *tree) clear(now time.Time, epoch uint32) {
 		t.nodes[i].values = values{}
 	}
 	for _, w := range t.windows {
-		*w = *newWindow(now, epoch, t.lost)
+		w.reset(now, epoch, t.lost)
 	}
 	for i := range t.nodes {
 		t.prune(uint32(i))

@@ -479,6 +479,34 @@ func TestASilentServiceThatIsWatchedStays(t *testing.T) {
 	assert.EqualValues(t, 1, s.Counters().SilentServices)
 }
 
+// A service of which nothing is remembered is silent when nothing came for PendingTimeout. That
+// is looked at once a second, since all services have to be looked through.
+func TestHowLongAServiceIsSilentIsLookedAtOnceASecond(t *testing.T) {
+	set := settings()
+	set.MaxServices = 1
+	c := newClock(&set)
+	s := NewStore(set)
+	begin := c.now
+	for _, step := range []struct {
+		at      time.Duration
+		service string
+		there   string
+	}{
+		{200 * time.Millisecond, "silent", "silent"},
+		{time.Hour, "new", "silent"},
+		{time.Hour + 500*time.Millisecond, "new", "silent"}, // it was looked for in this second
+		{time.Hour + time.Second, "new", "new"},
+		{2*time.Hour + time.Second, "other", "new"}, // not longer than that
+		{2*time.Hour + 2*time.Second, "other", "other"},
+	} {
+		c.now = begin.Add(step.at)
+		s.Fold(Origin{Service: step.service}, []Span{{Function: "f", Start: 1, End: 2}})
+		assert.Contains(t, s.services, step.there, step.at)
+		s.Reset(OtherServices) // or it would have the place
+	}
+	assert.EqualValues(t, 2, s.Counters().SilentServices)
+}
+
 // What is remembered for a service keeps it, and not the others: a call of which the caller
 // came elsewhere is remembered for as long as one of which it came now.
 func TestASilentServiceOfWhichSomethingIsRememberedStays(t *testing.T) {

@@ -59,7 +59,7 @@ func checkSeen(t testing.TB, s *Store, refs []map[uint32]uint32) {
 			count++
 			total++
 			refs[span.tree][span.node]++
-			found, _ := s.seen.find(s.seen.hash(span.spanKey), span.spanKey, span.tree)
+			found, _ := s.seen.findOwn(s.seen.hash(span.spanKey), span.spanKey, span.tree, span.remote)
 			require.Equal(t, n, found)
 			node := &s.trees[span.tree].nodes[span.node]
 			require.Equal(t, seenState(state) != seenFolded, node.state == stateWaiting, "node of state %d", node.state)

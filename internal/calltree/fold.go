@@ -80,7 +80,7 @@ func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
 	function := t.functions.number(span.Function, s.settings.MaxNameBytes)
 	t.functions.ref(function)
 	t.functions.place(function, span.File, span.Line, s.settings.MaxNameBytes)
-	s.keep(sv, span, function)
+	s.keep(sv, span, function, now)
 
 	caller, parent := s.place(t, span, own, now)
 	took := span.duration()
@@ -269,6 +269,12 @@ func (s *Store) expire(now uint32) {
 				s.treeOf(n).lost.GivenUp++
 			}
 			s.forget(n)
+		}
+	}
+	if now-s.sweptThreads >= sweepThreads {
+		s.sweptThreads = now
+		for _, sv := range s.services {
+			sv.threads.forget(now, patience)
 		}
 	}
 	s.compact()

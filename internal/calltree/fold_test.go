@@ -412,7 +412,7 @@ func TestAThreadIsKnownAgainInItsInstance(t *testing.T) {
 		s.SeeThreads(Origin{Service: "s", Instance: "pod-4"}, Thread{ID: 1})
 	}
 	assert.Equal(t, 6, s.Services()[0].Threads)
-	assert.Len(t, s.services["s"].threads.names, 7, "and one that is not known")
+	assert.Len(t, s.services["s"].threads.known, 7, "and one that is not known")
 }
 
 func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {
@@ -437,6 +437,68 @@ func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {
 	assert.Empty(t, s.Services())
 	s.Fold(Origin{Service: "s"}, []Span{{Function: "f", HasThread: true}})
 	assert.Equal(t, 1, s.Services()[0].Threads)
+}
+
+// Threads of instances that are gone are forgotten, unless spans are kept that say their names.
+func TestThreadsThatAreSeenNoMoreAreForgotten(t *testing.T) {
+	set := settings()
+	set.MaxKeptSpans = 3
+	c := newClock(&set)
+	s := NewStore(set)
+	id := 0
+	fold := func(pod, thread int) {
+		s.Fold(Origin{Service: "s", Instance: fmt.Sprint("pod-", pod)}, []Span{{
+			Trace: traceID(1), ID: spanID(id), Function: "f", Start: uint64(id), HasThread: true, Thread: int64(thread), ThreadName: fmt.Sprint("worker ", pod),
+		}})
+		id++
+		check(t, s)
+	}
+	for pod := range 4 {
+		fold(pod, 1)
+		c.pass(time.Second)
+	}
+	s.SeeThreads(Origin{Service: "s", Instance: "pod-0"}, Thread{ID: 7, Name: "sampled"})
+	assert.Equal(t, 5, s.Services()[0].Threads)
+	c.pass(2 * time.Hour)
+	assert.Equal(t, 3, s.Services()[0].Threads, "those of which spans are kept")
+	fold(4, 1) // takes a number that is free
+	spans, _ := s.Trace(traceID(1))
+	var names []string
+	for _, span := range spans {
+		names = append(names, span.ThreadName)
+	}
+	assert.Equal(t, []string{"worker 2", "worker 3", "worker 4"}, names)
+	c.pass(2 * time.Hour)
+	assert.Equal(t, 3, s.Services()[0].Threads)
+	assert.Len(t, s.services["s"].threads.known, 6)
+	for range 200 {
+		s.SeeThreads(Origin{Service: "s", Instance: "pod-9"}, Thread{ID: 1})
+		c.pass(time.Minute)
+	}
+	assert.Equal(t, 4, s.Services()[0].Threads, "one that is seen again and again stays")
+}
+
+// Where there was no room for threads there is some when others were forgotten.
+func TestThreadsAreKnownWhenThereIsRoomAgain(t *testing.T) {
+	set := settings()
+	c := newClock(&set)
+	s := NewStore(set)
+	see := func(pod string, number int) {
+		threads := make([]Thread, number)
+		for i := range threads {
+			threads[i].ID = int64(i)
+		}
+		s.SeeThreads(Origin{Service: "s", Instance: pod}, threads...)
+	}
+	see("pod-1", maxThreads)
+	assert.False(t, s.Services()[0].ThreadsMore)
+	c.pass(40 * time.Minute)
+	see("pod-2", 10)
+	assert.True(t, s.Services()[0].ThreadsMore)
+	c.pass(40 * time.Minute)
+	see("pod-2", 10)
+	assert.Equal(t, Service{Name: "s", Threads: 10}, Service{Name: "s", Threads: s.Services()[0].Threads, ThreadsMore: s.Services()[0].ThreadsMore})
+	assert.Equal(t, 10, s.threads)
 }
 
 func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {

@@ -27,6 +27,8 @@ type Store struct {
 	counters Counters
 	// expired is the second in which was looked for what waits for too long.
 	expired uint32
+	// sweptThreads is the second in which was looked for threads of which nothing came for long.
+	sweptThreads uint32
 	// searched is the second in which a silent service was looked for in vain.
 	searched uint32
 	// windows and threads are how many there are.

@@ -292,15 +292,19 @@ func batches(spans []ptrace.Span, size func() int) iter.Seq[ptrace.Traces] {
 // The call trees of real programs are those of their captures, computed slowly and
 // obviously from the bytes, however their traces are cut and their spans come.
 func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
-	for _, test := range []struct {
-		capture string
-		calls   int
-	}{{"shop", 4_793}, {"maven", mavenCalls}} {
-		want := referenceTree(t, test.capture)
+	programs := []struct {
+		name  string
+		calls int
+	}{{"shop", 4_793}, {"maven", mavenCalls}}
+	if testing.Short() {
+		programs = programs[:1]
+	}
+	for _, program := range programs {
+		want := referenceTree(t, program.name)
 		for _, maxSpansPerTrace := range []int{20_000, 100} {
-			traces := capturedTraces(t, test.capture, maxSpansPerTrace, test.calls)
+			traces := capturedTraces(t, program.name, maxSpansPerTrace, program.calls)
 			for _, order := range orders {
-				t.Run(fmt.Sprintf("%s, %d spans in a trace, %s", test.capture, maxSpansPerTrace, order.name), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, %d spans in a trace, %s", program.name, maxSpansPerTrace, order.name), func(t *testing.T) {
 					g := newBed(t)
 					for td := range order.of(rand.New(rand.NewPCG(1, 2)), traces) {
 						require.NoError(t, g.consumeTraces(t.Context(), td))
@@ -309,7 +313,7 @@ func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
 					require.True(t, ok)
 					compare(t, want, snapshotTree(t, snapshot))
 					counters := g.store.Counters()
-					assert.EqualValues(t, test.calls, counters.Spans)
+					assert.EqualValues(t, program.calls, counters.Spans)
 					assert.Zero(t, counters.Duplicates+counters.Forgotten+counters.FoldedPaths)
 					assert.Zero(t, counters.ParentsNotSeen)
 					assert.Zero(t, g.store.Usage().Waiting)

@@ -64,18 +64,21 @@ func eventful(t *testing.T) *bed {
 	return b
 }
 
+// atOnce is a turn that nobody waits for.
+func atOnce(context.Context) error { return nil }
+
 // refuseWindows asks for so many windows while as many as are allowed are being collected.
 func refuseWindows(t *testing.T, store *calltree.Store, number int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := store.Collect(ctx, "four", calltree.Calls, time.Hour)
+		_, err := store.Collect(ctx, "four", calltree.Calls, time.Hour, atOnce)
 		done <- err
 	}()
 	testbed.Eventually(t, "a window", func() (bool, string) { return store.Usage().Windows == 1, "" })
 	for range number {
-		_, err := store.Collect(t.Context(), "four", calltree.Calls, time.Hour)
+		_, err := store.Collect(t.Context(), "four", calltree.Calls, time.Hour, atOnce)
 		require.ErrorIs(t, err, calltree.ErrBusy)
 	}
 	cancel()
@@ -85,7 +88,7 @@ func refuseWindows(t *testing.T, store *calltree.Store, number int) {
 // quick are trees of which a window is collected at once.
 type quick struct{ *calltree.Store }
 
-func (q quick) Collect(context.Context, string, calltree.Kind, time.Duration) (calltree.Snapshot, error) {
+func (q quick) Collect(context.Context, string, calltree.Kind, time.Duration, func(context.Context) error) (calltree.Snapshot, error) {
 	return calltree.Snapshot{}, nil
 }
 

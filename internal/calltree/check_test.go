@@ -43,6 +43,32 @@ func check(t testing.TB, s *Store) {
 		kept += trace.kept
 	}
 	require.Len(t, s.kept.spans, kept)
+	checkThreads(t, s)
+}
+
+// checkThreads counts the references to threads.
+func checkThreads(t testing.TB, s *Store) {
+	t.Helper()
+	type place struct {
+		service string
+		number  uint32
+	}
+	kept, all := map[place]uint32{}, 0
+	for i := range s.kept.spans {
+		span := &s.kept.spans[i]
+		kept[place{s.trees[span.tree].owner.name, span.threadNumber}]++
+	}
+	for name, sv := range s.services {
+		all += sv.threads.count()
+		require.Len(t, sv.threads.known, 1+sv.threads.count()+len(sv.threads.free))
+		for n, thread := range sv.threads.known {
+			require.Equal(t, kept[place{name, uint32(n)}], thread.kept, "references to thread %d", n)
+		}
+		for _, n := range sv.threads.free {
+			require.Zero(t, sv.threads.known[n].kept)
+		}
+	}
+	require.Equal(t, all, s.threads)
 }
 
 // checkSeen counts the references to nodes.
@@ -59,7 +85,7 @@ func checkSeen(t testing.TB, s *Store, refs []map[uint32]uint32) {
 			count++
 			total++
 			refs[span.tree][span.node]++
-			found, _ := s.seen.find(s.seen.hash(span.spanKey), span.spanKey, span.tree)
+			found, _ := s.seen.findOwn(s.seen.hash(span.spanKey), span.spanKey, span.tree, span.remote)
 			require.Equal(t, n, found)
 			node := &s.trees[span.tree].nodes[span.node]
 			require.Equal(t, seenState(state) != seenFolded, node.state == stateWaiting, "node of state %d", node.state)

@@ -11,9 +11,12 @@ import (
 
 // Collect gives what comes from now on of a service and kind. It takes as long as it is
 // asked to, or until the context is done, whose error it gives then. Other errors are
-// [ErrNotThere] and [ErrBusy]. A call that ends in the window counts as a whole, and is
-// shown below its callers also where these came before.
-func (s *Store) Collect(ctx context.Context, service string, kind Kind, length time.Duration) (Snapshot, error) {
+// [ErrNotThere], [ErrBusy], and that of turn. A call that ends in the window counts as a whole,
+// and is shown below its callers also where these came before.
+//
+// The snapshot is made when turn returns, which is called when the time is over: so there are
+// no more snapshots than turns are given.
+func (s *Store) Collect(ctx context.Context, service string, kind Kind, length time.Duration, turn func(context.Context) error) (Snapshot, error) {
 	t, w, err := s.open(service, kind)
 	if err != nil {
 		return Snapshot{}, err
@@ -23,15 +26,17 @@ func (s *Store) Collect(ctx context.Context, service string, kind Kind, length t
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-		s.close(t, w)
+		s.drop(t, w)
 		return Snapshot{}, ctx.Err()
 	}
-	copied, to := s.close(t, w)
+	s.end(t, w)
+	if err := turn(ctx); err != nil {
+		s.drop(t, w)
+		return Snapshot{}, err
+	}
+	copied := s.close(t, w)
 	copied.show(w.values)
-	return Snapshot{
-		Service: service, Kind: kind, From: w.from, To: to,
-		Lost: copied.lost.since(w.lost), Nodes: copied.tell(),
-	}, nil
+	return Snapshot{Service: service, Kind: kind, From: w.from, To: w.to, Lost: w.lost, Nodes: copied.tell()}, nil
 }
 
 // open opens a window.
@@ -53,11 +58,29 @@ func (s *Store) open(service string, kind Kind) (*tree, *window, error) {
 	return t, w, nil
 }
 
-// close closes a window, and gives the tree as it is, and the time.
-func (s *Store) close(t *tree, w *window) (*tree, time.Time) {
+// end ends a window: nothing is counted in it any more.
+func (s *Store) end(t *tree, w *window) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w.to, w.lost = s.now(), t.lost.since(w.lost)
+}
+
+// close takes a window from its tree, and gives the tree as it is.
+func (s *Store) close(t *tree, w *window) *tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.detach(t, w)
+	return t.copy()
+}
+
+// drop takes a window from its tree.
+func (s *Store) drop(t *tree, w *window) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.detach(t, w)
+}
+
+func (s *Store) detach(t *tree, w *window) {
 	s.windows--
 	t.windows = slices.DeleteFunc(t.windows, func(other *window) bool { return other == w })
-	return t.copy(), s.now()
 }

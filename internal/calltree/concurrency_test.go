@@ -35,7 +35,7 @@ func TestAStoreIsForSeveralAtOnce(t *testing.T) {
 		func() { s.Snapshot("s", Calls) },
 		func() { s.Services() },
 		func() { s.Traces("s"); s.Trace(traceID(1)) },
-		func() { _, _ = s.Collect(t.Context(), "s", Calls, time.Microsecond) },
+		func() { _, _ = s.Collect(t.Context(), "s", Calls, time.Microsecond, atOnce) },
 		func() { s.Reset("r") },
 		func() { s.Counters(); s.Usage() },
 	} {

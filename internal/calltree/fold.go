@@ -80,7 +80,7 @@ func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
 	function := t.functions.number(span.Function, s.settings.MaxNameBytes)
 	t.functions.ref(function)
 	t.functions.place(function, span.File, span.Line, s.settings.MaxNameBytes)
-	s.keep(sv, span, function)
+	s.keep(sv, span, function, now)
 
 	caller, parent := s.place(t, span, own, now)
 	took := span.duration()
@@ -101,7 +101,7 @@ func (s *Store) take(t *tree, span *Span, hash, now uint32) (own uint32, first b
 		return 0, true
 	}
 	key := span.key()
-	own, elsewhere := s.seen.find(hash, key, t.number)
+	own, elsewhere := s.seen.findOwn(hash, key, t.number, span.Remote)
 	if own != 0 && s.seen.spans[own].state == seenFolded {
 		return own, false
 	}
@@ -226,12 +226,15 @@ func (s *Store) remember(t *tree, span *Span, own, n uint32, took int64, hash, n
 			seen.node = n
 			t.unref(waited)
 		}
-		seen.epoch = s.epoch
+		seen.epoch, seen.remote = s.epoch, span.Remote
 		s.seen.touch(own, seenFolded, now)
 	case span.ID != (SpanID{}):
 		t.ref(n)
 		seen := &s.seen.spans[s.seen.add(span.key(), hash, t.number, seenFolded, now)]
-		seen.own, seen.node, seen.epoch = took, n, s.epoch
+		seen.own, seen.node, seen.epoch, seen.remote = took, n, s.epoch, span.Remote
+		if span.Remote {
+			s.lastCaller = 0 // it may have been the client
+		}
 	}
 }
 
@@ -266,6 +269,12 @@ func (s *Store) expire(now uint32) {
 				s.treeOf(n).lost.GivenUp++
 			}
 			s.forget(n)
+		}
+	}
+	if now-s.sweptThreads >= sweepThreads {
+		s.sweptThreads = now
+		for _, sv := range s.services {
+			sv.threads.forget(now, patience)
 		}
 	}
 	s.compact()

@@ -130,6 +130,18 @@ func TestWhatBecomesOfSpans(t *testing.T) {
 			"f: 1 calls, 0 errors, total 80, self 20; f/g: 1 calls, 0 errors, total 60, self 60"},
 		{"a span of one ID in two services, whose callee comes first", []string{"g b < a took 60", "client/c a took 90", "f a took 80"},
 			"f: 1 calls, 0 errors, total 80, self 20; f/g: 1 calls, 0 errors, total 60, self 60"},
+		{"a service that calls itself with one ID, whose server comes first", []string{"server a remote p took 80", "client a took 100", "g b < a took 60"},
+			"client: 1 calls, 0 errors, total 100, self 100; server: 1 calls, 0 errors, total 80, self 20; server/g: 1 calls, 0 errors, total 60, self 60"},
+		{"a service that calls itself with one ID, whose client comes first", []string{"client a took 100", "server a remote p took 80", "g b < a took 60"},
+			"client: 1 calls, 0 errors, total 100, self 100; server: 1 calls, 0 errors, total 80, self 20; server/g: 1 calls, 0 errors, total 60, self 60"},
+		{"a service that calls itself with one ID, callees first", []string{"g b < a took 60", "server a remote p took 80", "client a took 100"},
+			"client: 1 calls, 0 errors, total 100, self 100; server: 1 calls, 0 errors, total 80, self 20; server/g: 1 calls, 0 errors, total 60, self 60"},
+		{"a service that calls itself with one ID, the server between two callees",
+			[]string{"client a took 100", "g b < a took 50", "server a remote p took 80", "g c < a took 10"},
+			"client: 1 calls, 0 errors, total 100, self 50; client/g: 1 calls, 0 errors, total 50, self 50; " +
+				"server: 1 calls, 0 errors, total 80, self 70; server/g: 1 calls, 0 errors, total 10, self 10"},
+		{"both sides of a call twice", []string{"client a took 100", "server a remote p took 80", "client a took 100", "server a remote p took 80"},
+			"client: 1 calls, 0 errors, total 100, self 100; server: 1 calls, 0 errors, total 80, self 80"},
 		{"calls of two services wait for one of a third", []string{"g b < a took 2", "other/g c < a took 2", "third/f a took 9"},
 			"g: 1 calls, 0 errors, total 2, self 2"},
 		{"a call that calls itself", []string{"f a < a took 5"}, "(parent not seen)/f: 1 calls, 0 errors, total 5, self 5"},
@@ -400,7 +412,7 @@ func TestAThreadIsKnownAgainInItsInstance(t *testing.T) {
 		s.SeeThreads(Origin{Service: "s", Instance: "pod-4"}, Thread{ID: 1})
 	}
 	assert.Equal(t, 6, s.Services()[0].Threads)
-	assert.Len(t, s.services["s"].threads.names, 7, "and one that is not known")
+	assert.Len(t, s.services["s"].threads.known, 7, "and one that is not known")
 }
 
 func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {
@@ -425,6 +437,68 @@ func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {
 	assert.Empty(t, s.Services())
 	s.Fold(Origin{Service: "s"}, []Span{{Function: "f", HasThread: true}})
 	assert.Equal(t, 1, s.Services()[0].Threads)
+}
+
+// Threads of instances that are gone are forgotten, unless spans are kept that say their names.
+func TestThreadsThatAreSeenNoMoreAreForgotten(t *testing.T) {
+	set := settings()
+	set.MaxKeptSpans = 3
+	c := newClock(&set)
+	s := NewStore(set)
+	id := 0
+	fold := func(pod, thread int) {
+		s.Fold(Origin{Service: "s", Instance: fmt.Sprint("pod-", pod)}, []Span{{
+			Trace: traceID(1), ID: spanID(id), Function: "f", Start: uint64(id), HasThread: true, Thread: int64(thread), ThreadName: fmt.Sprint("worker ", pod),
+		}})
+		id++
+		check(t, s)
+	}
+	for pod := range 4 {
+		fold(pod, 1)
+		c.pass(time.Second)
+	}
+	s.SeeThreads(Origin{Service: "s", Instance: "pod-0"}, Thread{ID: 7, Name: "sampled"})
+	assert.Equal(t, 5, s.Services()[0].Threads)
+	c.pass(2 * time.Hour)
+	assert.Equal(t, 3, s.Services()[0].Threads, "those of which spans are kept")
+	fold(4, 1) // takes a number that is free
+	spans, _ := s.Trace(traceID(1))
+	var names []string
+	for _, span := range spans {
+		names = append(names, span.ThreadName)
+	}
+	assert.Equal(t, []string{"worker 2", "worker 3", "worker 4"}, names)
+	c.pass(2 * time.Hour)
+	assert.Equal(t, 3, s.Services()[0].Threads)
+	assert.Len(t, s.services["s"].threads.known, 6)
+	for range 200 {
+		s.SeeThreads(Origin{Service: "s", Instance: "pod-9"}, Thread{ID: 1})
+		c.pass(time.Minute)
+	}
+	assert.Equal(t, 4, s.Services()[0].Threads, "one that is seen again and again stays")
+}
+
+// Where there was no room for threads there is some when others were forgotten.
+func TestThreadsAreKnownWhenThereIsRoomAgain(t *testing.T) {
+	set := settings()
+	c := newClock(&set)
+	s := NewStore(set)
+	see := func(pod string, number int) {
+		threads := make([]Thread, number)
+		for i := range threads {
+			threads[i].ID = int64(i)
+		}
+		s.SeeThreads(Origin{Service: "s", Instance: pod}, threads...)
+	}
+	see("pod-1", maxThreads)
+	assert.False(t, s.Services()[0].ThreadsMore)
+	c.pass(40 * time.Minute)
+	see("pod-2", 10)
+	assert.True(t, s.Services()[0].ThreadsMore)
+	c.pass(40 * time.Minute)
+	see("pod-2", 10)
+	assert.Equal(t, Service{Name: "s", Threads: 10}, Service{Name: "s", Threads: s.Services()[0].Threads, ThreadsMore: s.Services()[0].ThreadsMore})
+	assert.Equal(t, 10, s.threads)
 }
 
 func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
@@ -477,6 +551,34 @@ func TestASilentServiceThatIsWatchedStays(t *testing.T) {
 	}
 	assert.Equal(t, []string{"new", "other", "watched"}, names)
 	assert.EqualValues(t, 1, s.Counters().SilentServices)
+}
+
+// A service of which nothing is remembered is silent when nothing came for PendingTimeout. That
+// is looked at once a second, since all services have to be looked through.
+func TestHowLongAServiceIsSilentIsLookedAtOnceASecond(t *testing.T) {
+	set := settings()
+	set.MaxServices = 1
+	c := newClock(&set)
+	s := NewStore(set)
+	begin := c.now
+	for _, step := range []struct {
+		at      time.Duration
+		service string
+		there   string
+	}{
+		{200 * time.Millisecond, "silent", "silent"},
+		{time.Hour, "new", "silent"},
+		{time.Hour + 500*time.Millisecond, "new", "silent"}, // it was looked for in this second
+		{time.Hour + time.Second, "new", "new"},
+		{2*time.Hour + time.Second, "other", "new"}, // not longer than that
+		{2*time.Hour + 2*time.Second, "other", "other"},
+	} {
+		c.now = begin.Add(step.at)
+		s.Fold(Origin{Service: step.service}, []Span{{Function: "f", Start: 1, End: 2}})
+		assert.Contains(t, s.services, step.there, step.at)
+		s.Reset(OtherServices) // or it would have the place
+	}
+	assert.EqualValues(t, 2, s.Counters().SilentServices)
 }
 
 // What is remembered for a service keeps it, and not the others: a call of which the caller

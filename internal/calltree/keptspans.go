@@ -103,16 +103,17 @@ func (r *keptSpans) dropOf(tree uint32) {
 }
 
 // keep keeps a span as it came.
-func (s *Store) keep(sv *service, span *Span, function uint32) {
+func (s *Store) keep(sv *service, span *Span, function, now uint32) {
 	thread := uint32(0)
 	if span.HasThread {
-		thread = sv.threads.number(span.Thread, span.ThreadName)
+		thread = sv.threads.number(span.Thread, span.ThreadName, now)
 	}
 	if s.settings.MaxKeptSpans == 0 {
 		return
 	}
 	sv.calls.functions.ref(function)
 	sv.calls.functions.ref(sv.instance)
+	sv.threads.known[thread].kept++
 	kept := s.kept.add(&span.Trace)
 	kept.trace, kept.id, kept.parent = span.Trace, span.ID, SpanID{}
 	if span.ParentTrace == span.Trace {
@@ -126,7 +127,8 @@ func (s *Store) keep(sv *service, span *Span, function uint32) {
 }
 
 func (s *Store) releaseKept(span *keptSpan) {
-	functions := &s.trees[span.tree].functions
-	functions.unref(span.function)
-	functions.unref(span.instance)
+	t := s.trees[span.tree]
+	t.functions.unref(span.function)
+	t.functions.unref(span.instance)
+	t.owner.threads.known[span.threadNumber].kept--
 }

@@ -34,6 +34,7 @@ func spanID(n int) (id SpanID)   { binary.BigEndian.PutUint64(id[:], uint64(n)+1
 func randomSpans(random *rand.Rand) (spans []modelSpan) {
 	number, services, names := 1+random.IntN(150), 1+random.IntN(3), 1+random.IntN(5)
 	reach := 1 + random.IntN(number)
+	remote := map[modelKey]bool{} // of spans of one ID in one service it depends on the order what is below which
 	for i := range number {
 		span := modelSpan{service: fmt.Sprint("service ", random.IntN(services))}
 		span.Trace, span.ID = traceID(i/50), spanID(i)
@@ -54,6 +55,11 @@ func randomSpans(random *rand.Rand) (spans []modelSpan) {
 				span.Trace, span.ID, span.ParentTrace, span.Parent = p.Trace, p.ID, p.ParentTrace, p.Parent
 			}
 		}
+		key := modelKey{span.service, span.key()}
+		if is, ok := remote[key]; ok {
+			span.Remote = is
+		}
+		remote[key] = span.Remote
 		spans = append(spans, span)
 	}
 	return spans
@@ -160,7 +166,7 @@ func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 				st.take()
 			}
 		}
-		copied, _ := st.store.close(tree, window)
+		copied := st.store.close(tree, window)
 		copied.show(window.values)
 		want := lines(st.model.tree(service, from))
 		require.Equal(t, want, lines(paths(t, copied.tell())), "seed %d", seed)

@@ -55,10 +55,12 @@ func (s *Store) FoldSamples(from Origin, kind Kind, samples ...Sample) {
 func (s *Store) SeeThreads(from Origin, threads ...Thread) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := s.second()
+	s.expire(now)
 	sv := s.service(from.Service, 0)
 	sv.threads.begin(from.Instance)
 	for _, t := range threads {
-		sv.threads.number(t.ID, t.Name)
+		sv.threads.number(t.ID, t.Name, now)
 	}
 }
 

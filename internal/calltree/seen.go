@@ -20,7 +20,8 @@ func newSpanKey(trace *TraceID, id *SpanID) spanKey {
 }
 
 // seenSpan is a span that was seen in a tree: because it came, or because another says that it
-// was called by it. Two services can have spans of one ID, as Zipkin's clients and servers do.
+// was called by it. Two services can have spans of one ID, as Zipkin's clients and servers do;
+// and so can one that calls itself: both came then, and remote is what tells them apart.
 type seenSpan struct {
 	spanKey
 	// own is the time of the call without its callees', which is negative where they took
@@ -34,13 +35,15 @@ type seenSpan struct {
 	// at is the second in which it was touched last.
 	at    uint32
 	state seenState
+	// remote says of one that came that its caller is in another service.
+	remote bool
 	// hash is that of the key, kept because computing it takes longer than reading it.
 	hash uint32
 	// epoch is the store's when the call came.
 	epoch uint32
 }
 
-type seenState uint32
+type seenState uint8
 
 const (
 	seenFree seenState = iota
@@ -111,14 +114,30 @@ func (s *seen) warmOldest(spans int) {
 }
 
 // find is the span that came, or waits in a tree, and whether there is one of that ID in
-// another tree.
+// another tree. Where a server and its client came it is the server: what it calls has its ID.
 func (s *seen) find(hash uint32, k spanKey, tree uint32) (n uint32, elsewhere bool) {
 	for one, at := s.index.next(hash, 0); one != 0; one, at = s.index.next(hash, at) {
 		if span := &s.spans[one]; span.spanKey == k {
-			if span.tree == tree {
-				n = one
-			} else {
+			switch {
+			case span.tree != tree:
 				elsewhere = true
+			case n == 0 || span.remote:
+				n = one
+			}
+		}
+	}
+	return n, elsewhere
+}
+
+// findOwn is as find, but where only the other side came, a client or a server, it is none.
+func (s *seen) findOwn(hash uint32, k spanKey, tree uint32, remote bool) (n uint32, elsewhere bool) {
+	for one, at := s.index.next(hash, 0); one != 0; one, at = s.index.next(hash, at) {
+		if span := &s.spans[one]; span.spanKey == k {
+			switch {
+			case span.tree != tree:
+				elsewhere = true
+			case span.state != seenFolded || span.remote == remote:
+				n = one
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 type Service struct {
 	// Name is the service's as telemetry told it: it can be anything, empty too.
 	Name string
-	// Threads is how many threads made calls since the start; ThreadsMore that there were
-	// more than are counted.
+	// Threads is how many threads made calls, or were sampled, in PendingTimeout, or have spans
+	// that are kept; ThreadsMore that there were more than are counted.
 	Threads     int
 	ThreadsMore bool
 	// Calls and Errors are since From, the start or the last reset.

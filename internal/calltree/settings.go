@@ -8,7 +8,8 @@ import "time"
 // Settings bound what a store holds.
 type Settings struct {
 	// PendingTimeout is how long what was called by a call that has not come waits for it,
-	// and how long a call that came is remembered for what it called and has not come.
+	// and how long a call that came is remembered for what it called and has not come; and how
+	// long a thread is known of which no span is kept.
 	PendingTimeout time.Duration
 	// MaxServices is how many services have trees of their own, above 0. One more takes the
 	// place of one of which nothing came for PendingTimeout; others share one.
@@ -55,6 +56,8 @@ const (
 	maxThreads    = 10_000
 	maxAllThreads = 100_000
 	maxThreadName = 128
+	// sweepThreads is how often is looked for threads that are to be forgotten, in seconds.
+	sweepThreads = 60
 )
 
 // OtherServices is the service of what is of more services than are allowed. Of spans of one

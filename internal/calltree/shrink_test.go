@@ -128,6 +128,32 @@ func TestNoTreeIsFoldedBecauseItsNumbersAreSmall(t *testing.T) {
 	assert.Len(t, snapshot.Nodes, 10)
 }
 
+// What is less by much is as large as what is more by much.
+func TestNegativeValuesAreAsLargeAsTheyAreFarFromZero(t *testing.T) {
+	set := settings()
+	set.MaxNodes = 100
+	s := NewStore(set)
+	growth := Kind{"growth", "bytes"}
+	for i := range 10 {
+		s.FoldSamples(Origin{Service: "s"}, growth,
+			Sample{Frames: []Frame{{Function: fmt.Sprint("more", i)}}, Count: 1, Value: 1000},
+			Sample{Frames: []Frame{{Function: fmt.Sprint("less", i)}}, Count: 1, Value: -1000})
+	}
+	for i := range 100 {
+		s.FoldSamples(Origin{Service: "s"}, growth, Sample{Frames: []Frame{{Function: fmt.Sprint("bit", i)}}, Count: 1, Value: -1})
+	}
+	check(t, s)
+	assert.Positive(t, s.Counters().FoldedPaths)
+	snapshot, _ := s.Snapshot("s", growth)
+	var far []string
+	for _, n := range snapshot.Nodes {
+		if !strings.HasPrefix(n.Function, "bit") {
+			far = append(far, n.Function)
+		}
+	}
+	assert.Len(t, far, 21, "all of them, and the node of what was folded: %q", far)
+}
+
 func TestNamesTakeNoMoreThanAllowed(t *testing.T) {
 	set := settings()
 	set.MaxNameBytes, set.MaxNamesBytes = 1024, 32<<10

@@ -5,9 +5,11 @@ package calltree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -64,12 +66,15 @@ func TestWhatIsTooDeepIsOneNode(t *testing.T) {
 	}
 }
 
+// atOnce is a turn that nobody waits for.
+func atOnce(context.Context) error { return nil }
+
 func TestAWindowIsCollected(t *testing.T) {
 	s := NewStore(settings())
 	script(t, s, "f a took 5")
-	_, err := s.Collect(t.Context(), "nobody", Calls, time.Hour)
+	_, err := s.Collect(t.Context(), "nobody", Calls, time.Hour, atOnce)
 	require.ErrorIs(t, err, ErrNotThere)
-	snapshot, err := s.Collect(t.Context(), "s", Calls, time.Nanosecond)
+	snapshot, err := s.Collect(t.Context(), "s", Calls, time.Nanosecond, atOnce)
 	require.NoError(t, err)
 	assert.Empty(t, snapshot.Nodes)
 	assert.Equal(t, "s", snapshot.Service)
@@ -77,10 +82,122 @@ func TestAWindowIsCollected(t *testing.T) {
 
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = s.Collect(canceled, "s", Calls, time.Hour)
+	_, err = s.Collect(canceled, "s", Calls, time.Hour, atOnce)
 	require.ErrorIs(t, err, context.Canceled)
 	check(t, s)
 	assert.Zero(t, s.windows)
+	assert.Empty(t, s.services["s"].calls.windows)
+}
+
+// What comes while a window that has ended waits for its turn is not in it, and doesn't hurt it:
+// calls get their places, nodes other numbers.
+func TestAWindowEndsBeforeItsTurn(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(*Store)
+		want      string
+	}{
+		"more calls": {func(s *Store) {
+			script(t, s, "f x took 9", "h d < b took 1")
+			s.compactAll(func(*tree) bool { return true })
+			script(t, s, "f a took 5")
+		}, "f/g: 2 calls, 0 errors, total 4, self 4\n"},
+		"a reset": {func(s *Store) { s.Reset("s"); script(t, s, "f y took 9") }, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			set := settings()
+			set.PendingTimeout = 10 * time.Hour
+			s := NewStore(set)
+			script(t, s, "g e < a took 1")
+			from := time.Now()
+			var window Snapshot
+			go func() {
+				var err error
+				window, err = s.Collect(t.Context(), "s", Calls, time.Hour, func(context.Context) error {
+					time.Sleep(time.Minute)
+					test.meanwhile(s)
+					return nil
+				})
+				assert.NoError(t, err)
+			}()
+			synctest.Wait()
+			script(t, s, "g b < a took 2", "g c < a took 2")
+			time.Sleep(2 * time.Hour)
+			assert.Equal(t, []time.Time{from, from.Add(time.Hour)}, []time.Time{window.From, window.To}, name)
+			assert.Equal(t, test.want, lines(paths(t, window.Nodes)), name)
+			check(t, s)
+		})
+	}
+}
+
+// A window says what its tree lost from its begin to its end.
+func TestAWindowSaysWhatItsNumbersLack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := settings()
+		set.MaxPending = LeastPending
+		s := NewStore(set)
+		id := 0
+		forget := func(number int) {
+			for range number {
+				s.Fold(Origin{Service: "s"}, []Span{{Trace: traceID(1), ID: spanID(id), Function: "f", Start: 1, End: 2}})
+				id++
+			}
+		}
+		forget(LeastPending + 10)
+		before := s.Counters().Forgotten
+		require.Positive(t, before)
+		var window Snapshot
+		var during uint64
+		go func() {
+			window, _ = s.Collect(t.Context(), "s", Calls, time.Hour, func(context.Context) error {
+				during = s.Counters().Forgotten - before
+				forget(7)
+				return nil
+			})
+		}()
+		synctest.Wait()
+		forget(20)
+		time.Sleep(2 * time.Hour)
+		require.Positive(t, during)
+		assert.Equal(t, Lost{Forgotten: during}, window.Lost)
+	})
+}
+
+// The oldest go first, also where the spans of one service went before.
+func TestSpansThatAreLeftGoInTheirOrder(t *testing.T) {
+	set := settings()
+	set.MaxKeptSpans = 4
+	s := NewStore(set)
+	fold := func(service string, ids ...int) {
+		for _, id := range ids {
+			s.Fold(Origin{Service: service}, []Span{{Trace: traceID(1), ID: spanID(id), Function: "f", Start: uint64(id), End: uint64(id)}})
+		}
+	}
+	fold("s", 1)
+	fold("other", 2)
+	fold("s", 3)
+	fold("other", 4)
+	fold("s", 5) // in the place of 1
+	s.Reset("other")
+	check(t, s)
+	fold("s", 6, 7, 8) // the last in the place of 3
+	var kept []int64
+	spans, _ := s.Trace(traceID(1))
+	for _, span := range spans {
+		kept = append(kept, span.Start)
+	}
+	assert.Equal(t, []int64{5, 6, 7, 8}, kept)
+}
+
+func TestAWindowThatGetsNoTurnIsNoMore(t *testing.T) {
+	s := NewStore(settings())
+	script(t, s, "f a took 5")
+	noTurn := errors.New("no turn")
+	_, err := s.Collect(t.Context(), "s", Calls, time.Nanosecond, func(context.Context) error {
+		assert.Equal(t, 1, s.Usage().Windows, "others see it until then")
+		return noTurn
+	})
+	require.ErrorIs(t, err, noTurn)
+	assert.Zero(t, s.Usage().Windows)
 	assert.Empty(t, s.services["s"].calls.windows)
 }
 
@@ -93,7 +210,7 @@ func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
 	done := make(chan error)
 	for range 2 {
 		go func() {
-			_, err := s.Collect(ctx, "s", Calls, time.Hour)
+			_, err := s.Collect(ctx, "s", Calls, time.Hour, atOnce)
 			done <- err
 		}()
 	}
@@ -102,14 +219,14 @@ func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.windows == 2
 	}, time.Minute, time.Millisecond)
-	_, err := s.Collect(ctx, "s", Calls, time.Hour)
+	_, err := s.Collect(ctx, "s", Calls, time.Hour, atOnce)
 	require.ErrorIs(t, err, ErrBusy)
 	assert.EqualValues(t, 1, s.Counters().RefusedWindows)
 	cancel()
 	for range 2 {
 		require.ErrorIs(t, <-done, context.Canceled)
 	}
-	_, err = s.Collect(t.Context(), "s", Calls, time.Nanosecond)
+	_, err = s.Collect(t.Context(), "s", Calls, time.Nanosecond, atOnce)
 	require.NoError(t, err)
 }
 
@@ -149,9 +266,10 @@ func TestASnapshotSaysWhatItsNumbersLack(t *testing.T) {
 	tree, window, err := s.open("waits", Calls)
 	require.NoError(t, err)
 	fold("waits", LeastNodes, false)
-	copied, _ := s.close(tree, window)
+	s.end(tree, window)
+	s.close(tree, window)
 	assert.Positive(t, lost("waits").FoldedPaths)
-	assert.Equal(t, lost("waits").since(before), copied.lost.since(window.lost))
+	assert.Equal(t, lost("waits").since(before), window.lost)
 	assert.Equal(t, s.Counters().FoldedPaths, lost("waits").FoldedPaths+lost("late").FoldedPaths+lost("other").FoldedPaths)
 	s.Reset("waits")
 	assert.Zero(t, lost("waits"))
@@ -215,7 +333,7 @@ func TestAWindowBeginsAnewWithAReset(t *testing.T) {
 	c.pass(time.Minute)
 	s.Reset("s")
 	script(t, s, "f c took 4")
-	copied, _ := s.close(s.tree("s", Calls), window)
+	copied := s.close(s.tree("s", Calls), window)
 	copied.show(window.values)
 	assert.Equal(t, "f: 1 calls, 0 errors, total 4, self 4\n", lines(paths(t, copied.tell())))
 	assert.Equal(t, c.now, window.from)

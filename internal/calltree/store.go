@@ -27,6 +27,8 @@ type Store struct {
 	counters Counters
 	// expired is the second in which was looked for what waits for too long.
 	expired uint32
+	// sweptThreads is the second in which was looked for threads of which nothing came for long.
+	sweptThreads uint32
 	// searched is the second in which a silent service was looked for in vain.
 	searched uint32
 	// windows and threads are how many there are.
@@ -93,8 +95,7 @@ func (s *Store) forgetSilent() bool {
 			silent = sv
 		}
 	}
-	// Seconds are whole ones.
-	if silent != nil && s.now().Sub(silent.last) > s.settings.PendingTimeout+2*time.Second {
+	if silent != nil && s.now().Sub(silent.last) > s.settings.PendingTimeout {
 		if s.reset(silent); s.services[silent.name] == nil {
 			s.counters.SilentServices++
 			return true
@@ -200,7 +201,7 @@ func (t *tree) clear(now time.Time, epoch uint32) {
 		t.nodes[i].values = values{}
 	}
 	for _, w := range t.windows {
-		*w = *newWindow(now, epoch, t.lost)
+		w.reset(now, epoch, t.lost)
 	}
 	for i := range t.nodes {
 		t.prune(uint32(i))

@@ -5,11 +5,13 @@ package calltree
 
 import "strings"
 
-// threads are those of a service, by a number from 1 on; 0: it is not known which.
+// threads are those of a service of which something came of late, by a number from 1 on; 0: it
+// is not known which.
 type threads struct {
 	numbers map[threadKey]uint32
-	// names are what the threads were called last.
-	names []string
+	known   []thread
+	// free are numbers of threads that were forgotten.
+	free []uint32
 	// more: there were more than are known.
 	more bool
 	// all is how many there are in the store.
@@ -27,8 +29,16 @@ type threadKey struct {
 	id       int64
 }
 
+type thread struct {
+	// name is what it was called last.
+	name string
+	// kept is how many spans are kept that are of it, and at the second in which it was seen
+	// last.
+	kept, at uint32
+}
+
 func newThreads(all *int) threads {
-	return threads{numbers: map[threadKey]uint32{}, names: make([]string, 1), all: all}
+	return threads{numbers: map[threadKey]uint32{}, known: make([]thread, 1), all: all}
 }
 
 // begin says what instance the next threads are of.
@@ -36,14 +46,19 @@ func (t *threads) begin(instance string) {
 	t.instance, t.lastNumber = Cut(instance, maxThreadName), 0
 }
 
-// number is that of a thread which is called so now.
-func (t *threads) number(id int64, name string) uint32 {
+// number is that of a thread which is called so now, a second.
+func (t *threads) number(id int64, name string, now uint32) uint32 {
 	if t.lastNumber == 0 || t.last != id {
 		t.last, t.lastNumber = id, t.find(id)
 	}
-	if n := t.lastNumber; n != 0 && t.names[n] != name && name != "" {
-		if name = Cut(name, maxThreadName); t.names[n] != name {
-			t.names[n] = strings.Clone(name)
+	if t.lastNumber == 0 {
+		return 0
+	}
+	asked := &t.known[t.lastNumber]
+	asked.at = now
+	if asked.name != name && name != "" {
+		if name = Cut(name, maxThreadName); asked.name != name {
+			asked.name = strings.Clone(name)
 		}
 	}
 	return t.lastNumber
@@ -54,15 +69,37 @@ func (t *threads) find(id int64) uint32 {
 	switch {
 	case ok:
 		return n
-	case len(t.numbers) >= maxThreads || *t.all >= maxAllThreads:
+	case !t.hasRoom():
 		t.more = true
 		return 0
 	}
 	*t.all++
-	n = uint32(len(t.names))
-	t.names = append(t.names, "")
+	if last := len(t.free) - 1; last >= 0 {
+		n = t.free[last]
+		t.free = t.free[:last]
+	} else {
+		n = uint32(len(t.known))
+		t.known = append(t.known, thread{})
+	}
 	t.numbers[threadKey{strings.Clone(t.instance), id}] = n
 	return n
+}
+
+func (t *threads) hasRoom() bool { return len(t.numbers) < maxThreads && *t.all < maxAllThreads }
+
+// forget forgets those that were not seen for so many seconds, and of which no span is kept.
+// Those for which there was no room are known when they are seen next, if there is now. It is
+// called before begin.
+func (t *threads) forget(now, patience uint32) {
+	for key, n := range t.numbers {
+		if old := &t.known[n]; old.kept == 0 && now-old.at > patience {
+			delete(t.numbers, key)
+			*old = thread{}
+			t.free = append(t.free, n)
+			*t.all--
+		}
+	}
+	t.more = t.more && !t.hasRoom()
 }
 
 func (t *threads) count() int { return len(t.numbers) }

@@ -122,7 +122,7 @@ func (s *Store) tellKept(span *keptSpan) KeptSpan {
 	return KeptSpan{
 		ID: span.id, Parent: span.parent, Service: t.owner.name, Instance: t.functions.all[span.instance].name,
 		Function: f.name, File: f.file, Line: f.line,
-		Thread: span.thread, ThreadName: t.owner.threads.names[span.threadNumber],
+		Thread: span.thread, ThreadName: t.owner.threads.known[span.threadNumber].name,
 		Start: span.start, End: span.end, Error: span.failed, Truncated: span.truncated,
 	}
 }

@@ -194,7 +194,7 @@ func (t *tree) displace(n uint32) {
 func (t *tree) add(n uint32, v *values) {
 	t.nodes[n].values.add(v)
 	for _, w := range t.windows {
-		w.add(n, v)
+		w.count(n, v)
 	}
 }
 
@@ -207,7 +207,7 @@ func (t *tree) lose(n uint32, own int64, epoch uint32) {
 	}
 	for _, w := range t.windows {
 		if epoch >= w.epoch {
-			w.add(n, &less)
+			w.count(n, &less)
 		}
 	}
 }

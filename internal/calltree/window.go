@@ -10,15 +10,34 @@ import "time"
 // caller's own time is without what it called before.
 type window struct {
 	from time.Time
+	// to is when it ended; zero: it goes on. One that has ended is kept with its tree until it
+	// is read, because nodes are merged and numbered anew.
+	to time.Time
 	// epoch is the store's since which it counts.
 	epoch  uint32
 	values map[uint32]values
-	// lost is what its tree had lost before.
+	// lost is what its tree had lost before, or, once it has ended, what it lost meanwhile.
 	lost Lost
 }
 
 func newWindow(from time.Time, epoch uint32, lost Lost) *window {
 	return &window{from: from, epoch: epoch, values: map[uint32]values{}, lost: lost}
+}
+
+// count adds what came.
+func (w *window) count(n uint32, v *values) {
+	if w.to.IsZero() {
+		w.add(n, v)
+	}
+}
+
+// reset lets it begin anew; one that has ended has nothing then.
+func (w *window) reset(now time.Time, epoch uint32, lost Lost) {
+	from, to := w.from, w.to
+	*w = *newWindow(now, epoch, lost)
+	if !to.IsZero() {
+		w.from, w.to, w.lost = from, to, Lost{}
+	}
 }
 
 func (w *window) add(n uint32, v *values) {

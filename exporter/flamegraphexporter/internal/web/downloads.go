@@ -42,16 +42,9 @@ func writeFolded(w io.Writer, s calltree.Snapshot) error {
 // download serves the tree in a format. With seconds=N it is what comes in so long.
 func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request, tree) error {
 	return func(w http.ResponseWriter, r *http.Request, t tree) error {
-		collected, err := h.collectAsked(w, r, t)
-		if err != nil {
-			return err
-		}
-		done, err := h.downloads.take(r.Context())
-		if err != nil {
-			return err
-		}
-		defer done()
-		s, err := collected.take()
+		turn := turn{of: h.downloads}
+		defer turn.end()
+		s, err := h.snapshotAsked(w, r, t, &turn)
 		if err != nil {
 			return err
 		}
@@ -62,24 +55,21 @@ func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request,
 	}
 }
 
-// collectAsked gives the tree, or, where the query asks for seconds, what comes of it in
-// that time.
-func (h *Handler) collectAsked(w http.ResponseWriter, r *http.Request, t tree) (tree, error) {
+// snapshotAsked gives the tree, or, where the query asks for seconds, what comes of it in
+// that time, when it has taken its turn.
+func (h *Handler) snapshotAsked(w http.ResponseWriter, r *http.Request, t tree, turn *turn) (s calltree.Snapshot, err error) {
 	seconds := r.URL.Query().Get("seconds")
-	if seconds == "" {
-		return t, nil
-	}
-	if sameorigin.IsOfOtherSite(r) { // it could take all windows that there are
-		return t, errOtherSite
-	}
-	if t.window != 0 {
-		return t, badRequestf("seconds: a window that was collected is as long as it is")
+	switch {
+	case seconds == "":
+		return t.take(r.Context(), turn)
+	case sameorigin.IsOfOtherSite(r): // it could take all windows that there are
+		return s, errOtherSite
+	case t.window != 0:
+		return s, badRequestf("seconds: a window that was collected is as long as it is")
 	}
 	d, err := parseSeconds(seconds)
 	if err != nil {
-		return t, err
+		return s, err
 	}
-	s, err := h.collect(w, r, t.service, t.kind, d)
-	t.snapshot = func() (calltree.Snapshot, bool) { return s, true }
-	return t, err
+	return h.collect(w, r, t.service, t.kind, d, turn)
 }

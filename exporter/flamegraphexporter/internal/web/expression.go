@@ -22,6 +22,8 @@ const (
 	// maxExpression is how many characters, and the like, an expression may have, where
 	// what is repeated counts as often.
 	maxExpression = 2000
+	// mostCounted is up to how many the larger ones are counted.
+	mostCounted = 1_000_000
 	// maxMatch is how many of these, times the bytes of a name, a match may have.
 	maxMatch = 8_000_000
 	// matchTime is how long a page may match names. pprof does it again, a few times.
@@ -85,7 +87,7 @@ func newExpression(text string) (*expression, error) {
 	}
 	size := sizeOf(parsed)
 	if size > maxExpression {
-		return nil, badRequestf("expected an expression of at most %d characters, with those that are repeated", maxExpression)
+		return nil, badRequestf("expected an expression of at most %d characters, with those that are repeated, got about %d", maxExpression, size)
 	}
 	compiled, err := regexp.Compile(text)
 	if err != nil {
@@ -94,22 +96,19 @@ func newExpression(text string) (*expression, error) {
 	return &expression{compiled, size}, nil
 }
 
-// sizeOf is how large the program for an expression is, about. It is no more than a little
-// above [maxExpression] for whatever is larger.
+// sizeOf is how large the program for an expression is, about, or mostCounted if it is larger.
 func sizeOf(e *syntax.Regexp) int {
 	size := 1 + len(e.Rune)
 	if e.Op == syntax.OpCharClass {
 		size = 1 // its characters are searched, not tried
 	}
 	for _, part := range e.Sub {
-		if size += sizeOf(part); size > maxExpression {
-			return maxExpression + 1
-		}
+		size += sizeOf(part)
 	}
 	if e.Op == syntax.OpRepeat {
 		size *= max(e.Min, e.Max, 1) // each is at most 1000
 	}
-	return min(size, maxExpression+1)
+	return min(size, mostCounted)
 }
 
 // within matches names for as long as the context lasts.

@@ -19,6 +19,9 @@ import (
 	"github.com/callbraid/callbraid/internal/treeformat"
 )
 
+// allExpressions are the parameters that pprof takes for expressions.
+var allExpressions = []string{"f", "i", "h", "s", "sf", "prunefrom"}
+
 func TestExpressionsThatAreTooLargeAreRefused(t *testing.T) {
 	h := serve(playing("shop", "f"))
 	for what, text := range map[string]string{
@@ -28,13 +31,24 @@ func TestExpressionsThatAreTooLargeAreRefused(t *testing.T) {
 		"long":                 strings.Repeat("a", maxExpression+1),
 		"of many parts":        strings.Repeat("(a?|.)", 400),
 	} {
-		for _, parameter := range queryExpressions {
+		for _, parameter := range allExpressions {
 			for page := range pageBounds {
 				w := get(t, h, "/services/shop/ui/"+page+"?"+url.Values{parameter: {text}}.Encode())
 				assert.Equal(t, http.StatusBadRequest, w.Code, "%s: %s=%s", page, parameter, what)
 				assert.Contains(t, w.Body.String(), parameter+": expected an expression of at most", what)
 			}
 		}
+	}
+}
+
+func TestAnExpressionThatIsTooLargeIsToldItsSize(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Repeat("a", maxExpression+1): "got about 2002",
+		`(.?){600}~`:                         "got about 2403",
+		strings.Repeat(`(a|b){1000}`, 700):   "got about 1000000",
+	} {
+		_, err := newExpression(text)
+		assert.ErrorContains(t, err, want)
 	}
 }
 
@@ -71,7 +85,7 @@ func (c *counted) Err() error {
 // TestMatchingEndsWithItsTime has a context that ends between two names.
 func TestMatchingEndsWithItsTime(t *testing.T) {
 	s := shop("shop", calltree.Calls, "f")
-	for _, parameter := range queryExpressions {
+	for _, parameter := range allExpressions {
 		names := 0
 		for ; ; names++ {
 			ctx := &counted{t.Context(), names}
@@ -101,6 +115,15 @@ func TestANameThatIsTooLongForAnExpressionIsNotMatched(t *testing.T) {
 		_, err := e.within(t.Context())(strings.Repeat("a", length))
 		assert.Equal(t, want, err == nil, length)
 	}
-	s := shop("shop", calltree.Calls, strings.Repeat("a", 1<<20))
-	require.ErrorContains(t, e.tryOut(t.Context(), treeformat.Profile(s)), "too long for names")
+	p := treeformat.Profile(shop("shop", calltree.Calls, "f"))
+	require.NoError(t, e.tryOut(t.Context(), p))
+	long, line := strings.Repeat("a", 1<<20), p.Location[0].Line[0]
+	for what, text := range map[string]*string{
+		"function": &line.Function.Name, "file": &line.Function.Filename, "object": &p.Location[0].Mapping.File,
+	} {
+		before := *text
+		*text = long
+		assert.ErrorContains(t, e.tryOut(t.Context(), p), "too long for names", what)
+		*text = before
+	}
 }

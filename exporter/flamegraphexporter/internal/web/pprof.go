@@ -54,12 +54,9 @@ func (h *Handler) pprofPage(w http.ResponseWriter, r *http.Request, t tree) erro
 
 // renderPage has pprof render a page of the tree, when it is its turn.
 func (h *Handler) renderPage(ctx context.Context, name string, query url.Values, t tree) (pprofpages.Page, error) {
-	done, err := h.pages.take(ctx)
-	if err != nil {
-		return pprofpages.Page{}, err
-	}
-	defer done()
-	s, err := t.take()
+	turn := turn{of: h.pages}
+	defer turn.end()
+	s, err := t.take(ctx, &turn)
 	if err != nil {
 		return pprofpages.Page{}, err
 	}

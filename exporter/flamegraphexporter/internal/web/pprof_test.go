@@ -34,7 +34,11 @@ func topOf(t *testing.T, page string) (whole string, functions []map[string]any)
 
 // TestTopIsThatOfAllPaths compares with pprof's top of the profile of all paths.
 func TestTopIsThatOfAllPaths(t *testing.T) {
-	s := large(2_000)
+	paths := 2_000
+	if testing.Short() {
+		paths = 500
+	}
+	s := large(paths)
 	h := serve(&played{trees: map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: s}})
 	for _, query := range []string{
 		"", "si=calls", "sort=cum", "f=Class4[0-9]", "i=method1$&si=time", "f=Class[1-4]&i=method2", "n=5",

@@ -264,6 +264,74 @@ func TestResponsesThatHoldATreeWaitForTheirTurn(t *testing.T) {
 	})
 }
 
+// Those who ask for seconds hold no copy of a tree while others have the turns: it is made when
+// they have theirs.
+func TestWindowsWaitForTheirTurnBeforeTheyAreCopied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := playing("shop", "f")
+		h := serve(p)
+		collect, copied := p.collect, 0
+		for _, test := range []struct {
+			turns turns
+			ask   func() int
+			want  int
+		}{
+			{h.downloads, func() int { return get(t, h, "/services/shop/profile.pb.gz?seconds=5").Code }, http.StatusOK},
+			{h.pages, func() int { return post(h, "/windows", url.Values{"service": {"shop"}, "seconds": {"5"}}, nil).Code }, http.StatusSeeOther},
+		} {
+			p.collect = func(ctx context.Context, service string, kind calltree.Kind, d time.Duration) (calltree.Snapshot, error) {
+				copied++
+				assert.Len(t, test.turns, 1, "the turn is taken")
+				return collect(ctx, service, kind, d)
+			}
+			for range cap(test.turns) {
+				test.turns <- struct{}{}
+			}
+			copied = 0
+			assert.Equal(t, http.StatusServiceUnavailable, test.ask())
+			assert.Zero(t, copied)
+			for range cap(test.turns) {
+				<-test.turns
+			}
+			assert.Equal(t, test.want, test.ask())
+			assert.Equal(t, 1, copied)
+			assert.Empty(t, test.turns, "it is given back")
+		}
+	})
+}
+
+// dated is a connection that remembers when it ends.
+type dated struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (d *dated) SetWriteDeadline(deadline time.Time) error {
+	d.deadline = deadline
+	return nil
+}
+
+// A form can ask for longer windows than the server lets responses take.
+func TestAWindowThatAFormAsksForIsLongerThanAResponseMayTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const length, timeout = 5 * time.Minute, 30 * time.Second
+		p := playing("shop", "f")
+		collect := p.collect
+		p.collect = func(ctx context.Context, service string, kind calltree.Kind, d time.Duration) (calltree.Snapshot, error) {
+			time.Sleep(d)
+			return collect(ctx, service, kind, d)
+		}
+		h := New(p, Options{Logger: zap.NewNop(), WriteTimeout: timeout, MaxKeptWindows: 1, MaxKeptWindowNodes: 1})
+		r := httptest.NewRequest(http.MethodPost, "/windows", strings.NewReader("service=shop&seconds=300"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w, begin := &dated{ResponseRecorder: httptest.NewRecorder()}, time.Now()
+		h.ServeHTTP(w, r)
+		require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
+		assert.Equal(t, begin.Add(length), time.Now())
+		assert.Equal(t, begin.Add(length+timeout), w.deadline)
+	})
+}
+
 // unread is a connection that nobody reads from.
 type unread struct {
 	*httptest.ResponseRecorder

@@ -24,8 +24,9 @@ func parseSeconds(text string) (time.Duration, error) {
 	return time.Duration(n) * time.Second, nil
 }
 
-// collect gives what comes of a service for so long, as answer to a request.
-func (h *Handler) collect(w http.ResponseWriter, r *http.Request, service string, kind calltree.Kind, d time.Duration) (calltree.Snapshot, error) {
+// collect gives what comes of a service for so long, as answer to a request, when it has taken
+// its turn.
+func (h *Handler) collect(w http.ResponseWriter, r *http.Request, service string, kind calltree.Kind, d time.Duration, turn *turn) (calltree.Snapshot, error) {
 	if h.options.WriteTimeout > 0 {
 		// The server's time begins with the request; writing begins when the window ends.
 		deadline := time.Now().Add(d + h.options.WriteTimeout)
@@ -33,5 +34,5 @@ func (h *Handler) collect(w http.ResponseWriter, r *http.Request, service string
 			return calltree.Snapshot{}, fmt.Errorf("let the response begin after %v: %w", d, err)
 		}
 	}
-	return h.trees.Collect(r.Context(), service, kind, d)
+	return h.trees.Collect(r.Context(), service, kind, d, turn.take)
 }

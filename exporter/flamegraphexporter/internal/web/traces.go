@@ -25,11 +25,11 @@ func (h *Handler) downloadTrace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := h.downloads.take(r.Context())
-	if err != nil {
+	turn := turn{of: h.downloads}
+	defer turn.end()
+	if err := turn.take(r.Context()); err != nil {
 		return err
 	}
-	defer done()
 	spans, ok := h.trees.Trace(id)
 	if !ok {
 		return errNoTrace

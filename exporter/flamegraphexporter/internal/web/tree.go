@@ -4,6 +4,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -103,8 +104,11 @@ func answerText(w http.ResponseWriter, text string, status int) {
 	http.Error(w, treeformat.Printable(text), status)
 }
 
-// take gives the tree's snapshot now, or an error for whoever asks.
-func (t tree) take() (calltree.Snapshot, error) {
+// take gives the tree's snapshot when it has taken its turn, or an error for whoever asks.
+func (t tree) take(ctx context.Context, turn *turn) (calltree.Snapshot, error) {
+	if err := turn.take(ctx); err != nil {
+		return calltree.Snapshot{}, err
+	}
 	s, ok := t.snapshot()
 	switch {
 	case ok:

@@ -73,12 +73,9 @@ func (h *Handler) treePage(w http.ResponseWriter, r *http.Request, t tree) error
 
 // view is what a page shows of a tree, made when it is its turn.
 func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
-	done, err := h.pages.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	s, err := t.take()
+	turn := turn{of: h.pages}
+	defer turn.end()
+	s, err := t.take(ctx, &turn)
 	if err != nil {
 		return nil, err
 	}

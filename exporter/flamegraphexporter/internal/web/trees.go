@@ -16,9 +16,9 @@ type Trees interface {
 	// Counters say what of all that came has no place of its own.
 	Counters() calltree.Counters
 	Snapshot(service string, kind calltree.Kind) (calltree.Snapshot, bool)
-	// Collect gives what comes from now on, for so long. It fails with the errors of
-	// package calltree, or that of the context.
-	Collect(ctx context.Context, service string, kind calltree.Kind, d time.Duration) (calltree.Snapshot, error)
+	// Collect gives what comes from now on, for so long, once turn has returned. It fails with
+	// the errors of package calltree, that of the context, or that of turn.
+	Collect(ctx context.Context, service string, kind calltree.Kind, d time.Duration, turn func(context.Context) error) (calltree.Snapshot, error)
 	Reset(service string) bool
 	ResetAll()
 	Traces(service string) []calltree.TraceSummary

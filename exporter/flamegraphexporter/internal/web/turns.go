@@ -19,17 +19,31 @@ const (
 // turns has room for as many responses as are made at once.
 type turns chan struct{}
 
-// take waits for a turn. Whoever has taken it gives it back by done.
-func (ts turns) take(ctx context.Context) (done func(), err error) {
+// turn is that of a response, once it is taken.
+type turn struct {
+	of      turns
+	isTaken bool
+}
+
+// take waits for the turn.
+func (t *turn) take(ctx context.Context) error {
 	waiting := time.NewTimer(turnPatience)
 	defer waiting.Stop()
 	select {
-	case ts <- struct{}{}:
-		return func() { <-ts }, nil
+	case t.of <- struct{}{}:
+		t.isTaken = true
+		return nil
 	case <-waiting.C:
-		return nil, errTooMany
+		return errTooMany
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
+	}
+}
+
+// end gives the turn to others, if it was taken.
+func (t *turn) end() {
+	if t.isTaken {
+		<-t.of
 	}
 }
 

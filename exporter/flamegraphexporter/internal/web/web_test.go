@@ -33,7 +33,7 @@ type played struct {
 	trees    map[treeKey]calltree.Snapshot
 	traces   map[calltree.TraceID][]calltree.KeptSpan
 	resets   []string
-	// collect answers Collect.
+	// collect answers Collect, when the turn is taken.
 	collect func(context.Context, string, calltree.Kind, time.Duration) (calltree.Snapshot, error)
 }
 
@@ -51,7 +51,10 @@ func (p *played) Snapshot(service string, kind calltree.Kind) (calltree.Snapshot
 	return s, ok
 }
 
-func (p *played) Collect(ctx context.Context, service string, kind calltree.Kind, d time.Duration) (calltree.Snapshot, error) {
+func (p *played) Collect(ctx context.Context, service string, kind calltree.Kind, d time.Duration, turn func(context.Context) error) (calltree.Snapshot, error) {
+	if err := turn(ctx); err != nil {
+		return calltree.Snapshot{}, err
+	}
 	return p.collect(ctx, service, kind, d)
 }
 

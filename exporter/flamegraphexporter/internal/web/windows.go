@@ -95,7 +95,9 @@ func (h *Handler) newWindow(w http.ResponseWriter, r *http.Request) (uint64, err
 	if err != nil {
 		return 0, err
 	}
-	s, err := h.collect(w, r, service, kind, d)
+	turn := turn{of: h.pages}
+	defer turn.end()
+	s, err := h.collect(w, r, service, kind, d, &turn)
 	if err != nil {
 		return 0, err
 	}

@@ -187,7 +187,7 @@ func (s *server) console() *link {
 		},
 		unsent: func(err error) bool {
 			failed := (*console.Error)(nil)
-			return errors.As(err, &failed) && failed.Peer == ""
+			return errors.As(err, &failed) && !failed.Sent
 		},
 		resetsAll: true, ends: true,
 	}

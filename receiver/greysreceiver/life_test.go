@@ -135,7 +135,10 @@ func TestWhatIsNotSupportedIsSaidOnce(t *testing.T) {
 	assert.Len(t, b.records(eventUnsupported), 1)
 	assert.EqualValues(t, 1, b.point("commands{outcome=unsupported}"))
 	assert.Len(t, b.records(eventConnected), 2)
-	assert.Len(t, b.records(eventServerGone), 2)
+	gone := b.records(eventServerGone)
+	require.Len(t, gone, 2)
+	assert.Equal(t, "Warn The server is gone", gone[0].SeverityText()+" "+gone[0].Body().Str())
+	assert.Equal(t, "Info The server is no longer asked", gone[1].SeverityText()+" "+gone[1].Body().Str(), "nothing is wrong at a shutdown")
 }
 
 func TestWhatTheServerRefusesIsAskedAgain(t *testing.T) {

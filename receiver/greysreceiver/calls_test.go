@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -176,4 +177,27 @@ func TestCallsWithoutTheirTimeHaveNone(t *testing.T) {
 	metrics := b.collect()
 	assert.Equal(t, map[string]float64{"demo.A a": 2, "demo.B b": 1001, "other other": 1000}, values(metrics, "java.method.calls"))
 	assert.Equal(t, map[string]float64{"demo.A a": 0.006}, values(metrics, "java.method.time"), "that of some calls is not the time of all")
+}
+
+// What a process was like is over with it; what it has done is not.
+func TestOfAProcessThatHasEndedOnlySumsAreSaid(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	s := script(t, b, ProtocolGP)
+	b.start()
+	s.next().answer(affectedOne, table(row(1, "demo.A", "a", 2, 1, ms(3))))
+	state := b.receiver.living()[0]
+	names := func() (names []string) {
+		metrics := b.receiver.env.metrics.metrics([]processState{state}, receivedAt)
+		for _, m := range metrics.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			names = append(names, m.Name())
+		}
+		slices.Sort(names)
+		return names
+	}
+	sums := []string{"greys.reconnects", "greys.replies", "greys.replies.bad", "greys.replies.missing", "java.method.calls", "java.method.failures", "java.method.time"}
+	assert.Subset(t, names(), append([]string{
+		"greys.matched.classes", "greys.matched.methods", "greys.sessions", "java.method.duration.max", "java.method.duration.mean", "java.method.duration.min", "java.method.failure_ratio",
+	}, sums...))
+	state.over = true
+	assert.Equal(t, sums, names())
 }

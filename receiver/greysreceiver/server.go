@@ -208,9 +208,7 @@ func (s *server) settle(who identity) {
 	p.setSessions(who)
 	if !other {
 		s.saw(who)
-		p.mu.Lock()
-		p.reconnects++
-		p.mu.Unlock()
+		p.reconnected()
 	}
 	s.env.telemetry.servers(1)
 	if since, say := s.connects.Say(s.env.now()); say {

@@ -111,3 +111,19 @@ func TestOfACommandThatWasNotSentNothingIsTakenOut(t *testing.T) {
 	assert.EqualValues(t, 1, points["commands{outcome=stopped}"])
 	assert.Zero(t, points["resets{outcome=done}"]+points["resets{outcome=failed}"])
 }
+
+// What waits for a server at a shutdown, such as for the end of what is aborted, waits no
+// longer than the time for servers.
+func TestConnectionsEndWithTheTimeForServers(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Servers[0].Endpoint = listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+	}).start()
+	conn, err := b.receiver.servers[0].dial(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+	b.receiver.leave(errFarewell)
+	_, err = conn.Read(make([]byte, 1))
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.ErrorIs(t, conn.Close(), net.ErrClosed)
+}

@@ -167,3 +167,12 @@ func TestAServerIsTheSameByAllNamesOfThisMachine(t *testing.T) {
 		assert.Equal(t, want, serverOf(endpoint), endpoint)
 	}
 }
+
+// A program beside the collector says times of the same place.
+func TestTimesAreOfThisMachineUnlessAnotherPlaceIsSet(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Timezone = createDefaultConfig().Timezone
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+	})
+	assert.Same(t, time.Local, b.receiver.env.zone)
+}

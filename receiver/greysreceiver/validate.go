@@ -24,7 +24,7 @@ var _ confmap.Validator = (*Config)(nil)
 func (c *Config) Validate() error {
 	_, zone := time.LoadLocation(c.Timezone)
 	if zone != nil {
-		zone = fmt.Errorf("timezone is %q: set it to a name such as Europe/Berlin, or to UTC: %w", c.Timezone, zone)
+		zone = fmt.Errorf("timezone is %q: set it to a name such as Europe/Berlin, to UTC, or to Local for that of this machine: %w", c.Timezone, zone)
 	}
 	return errors.Join(
 		c.validateServers(),

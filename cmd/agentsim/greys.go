@@ -78,7 +78,7 @@ func (f *greysFlags) add(c *cobra.Command) {
 	flags.StringVar(&o.Version, "server-version", "1.7.6.6", "version of the server")
 	flags.BoolVar(&f.codes, "codes", false, "know the requests of GP that have no code in the document, by the codes 0x07 to 0x0a")
 	flags.StringVar(&f.style, "style", "documented", "data of GP: documented (numbers as texts), typed, or sloppy (commas and quotes as in the document's samples)")
-	flags.StringVar(&f.timezone, "timezone", "UTC", "time zone of the server, whose local times it says")
+	flags.StringVar(&f.timezone, "timezone", "Local", "time zone of the server, whose local times it says: a name, UTC, or that of this machine (Local)")
 	flags.Float64Var(&o.Speed, "speed", 1, "how many times as fast as time the cycles of monitors pass")
 	flags.DurationVar(&o.ReplyDelay, "reply-delay", 0, "how long to take for each reply")
 	flags.DurationVar(&o.EndDelay, "end-delay", 200*time.Millisecond, "how long after a reply the console says that it has ended")

@@ -390,9 +390,9 @@ func (a *attending) lost(r *run, how outcome, now time.Time) {
 	t.due = now.Add(pause)
 	a.doubted = true
 	a.check = earlier(a.check, a.checked.Add(env.config.Reconnect.InitialInterval))
-	a.process.mu.Lock()
-	a.process.reconnects++
-	a.process.mu.Unlock()
+	if a.link.lost == nil { // it has a connection of its own
+		a.process.reconnected()
+	}
 	if how == outcomeTimedOut {
 		env.saidTimedOut(a.process.origin, t)
 	}

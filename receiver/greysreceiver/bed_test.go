@@ -66,6 +66,7 @@ func newBed(t testing.TB, set func(c *Config)) *bed {
 	settings.BuildInfo.Version = "v1.2.3"
 	config := createDefaultConfig()
 	config.Servers = []ServerConfig{{Endpoint: "shop.example:3658"}}
+	config.Timezone = "UTC" // so that results are the same everywhere
 	config.StateInterval = time.Hour
 	config.CollectionInterval = time.Hour
 	config.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond}

@@ -17,9 +17,9 @@ type calls struct {
 	max     int
 	methods map[methodName]*methodCalls
 	other   methodCalls
-	// folded counts rows of methods that had no room, otherMonitor those of methods that
-	// another monitor counts, and repeated those that were counted before.
-	folded, otherMonitor, repeated int64
+	// folded counts rows of methods that had no room, and otherMonitor those of methods that
+	// another monitor counts.
+	folded, otherMonitor int64
 }
 
 type methodName struct{ class, method string }
@@ -30,12 +30,8 @@ const otherName = "other"
 
 // methodCalls are the sums of a method, and its last cycle.
 type methodCalls struct {
-	// monitor is the number of the task that counts it, and run that of its last row.
+	// monitor is the number of the task that counts it.
 	monitor int
-	run     int64
-	// last is the time of the last row that was counted, by the server's clock, and before
-	// that of the last one of earlier runs.
-	last, before time.Time
 
 	calls, failures int64
 	// seconds is the time of all calls; untimed says that there were some without one.
@@ -50,18 +46,11 @@ func newCalls(most int) calls {
 	return calls{max: most, methods: map[methodName]*methodCalls{}}
 }
 
-// clockTolerance is how much earlier than those before a row has to be for the server's
-// clock to have been set back.
-const clockTolerance = time.Minute
-
-// count counts a row that a run gave.
+// count counts a row that a run gave. None is the same as another, whatever their times: in
+// both protocols a monitor that is asked for counts from zero.
 func (c *calls) count(r *run, row *greys.MethodStatistics, now time.Time) {
 	m := c.of(r, row)
 	if m == nil {
-		return
-	}
-	if m != &c.other && !m.follows(r, row) {
-		c.repeated++
 		return
 	}
 	m.calls, m.failures = sumOf(m.calls, row.Calls), sumOf(m.failures, row.Failed)
@@ -87,28 +76,11 @@ func (c *calls) of(r *run, row *greys.MethodStatistics) *methodCalls {
 		c.folded++
 		return &c.other
 	default:
-		m = &methodCalls{monitor: r.task.number, run: r.number}
+		m = &methodCalls{monitor: r.task.number}
 		// The names may be parts of a longer text.
 		c.methods[methodName{strings.Clone(name.class), strings.Clone(name.method)}] = m
 		return m
 	}
-}
-
-// follows reports whether a row is another one than those that were counted. In one run all
-// are. A later run's are if they are later; at the same time, too, where the clock says whole
-// seconds, since that is not the same row then.
-func (m *methodCalls) follows(r *run, row *greys.MethodStatistics) bool {
-	if m.run != r.number {
-		m.run, m.before = r.number, m.last
-	}
-	if m.before.Sub(row.Time) >= clockTolerance {
-		m.before = time.Time{} // the clock was set back
-	}
-	if row.Time.Before(m.before) || row.Time.Equal(m.before) && row.Time.Nanosecond() != 0 {
-		return false
-	}
-	m.last = row.Time
-	return true
 }
 
 // sumOf is the sum of two numbers that are not below zero, or the largest number.

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,36 +45,22 @@ func TestAMethodOfTwoMonitorsIsCountedOnce(t *testing.T) {
 		all["demo.Shop"].answer(table(row(1, "demo.Shop", "checkout", 5, 0, 0), row(1, "demo.Shop", "price", 1, 0, 0)))
 	}
 	assert.Equal(t, map[string]float64{"demo.Shop checkout": 10, "demo.Shop price": 2}, values(b.collect(), "java.method.calls"))
-	assert.EqualValues(t, 2, b.point("rows_ignored{reason=other_monitor}"))
+	assert.EqualValues(t, 2, b.point("rows_ignored"))
 }
 
-// In one run rows of one time are others, since clocks say seconds; in the next those that
-// are earlier were counted, and those of the same time if it is said more finely, unless the
-// clock was set back.
-func TestRowsAreCountedOnce(t *testing.T) {
+// A monitor that is asked for counts from zero: rows of the one before don't come again,
+// whatever the server's clock says.
+func TestAllRowsAreCountedWhateverTheirTimes(t *testing.T) {
 	c := newCalls(10)
-	count := func(number int64, at int, part time.Duration) int64 {
-		of := row(at, "a", "b", 1, 0, 0)
-		of.Time = of.Time.Add(part)
-		c.count(&run{task: &task{}, number: number}, &of, receivedAt)
-		return c.methods[methodName{"a", "b"}].calls
+	for number, seconds := range [][]int{{59, 59, 5}, {30, 59, 60}, {-3600}} {
+		for _, at := range seconds {
+			of := row(at, "a", "b", 1, 0, 0)
+			c.count(&run{task: &task{}, number: int64(number)}, &of, receivedAt)
+		}
 	}
-	assert.EqualValues(t, 1, count(1, 10, 0))
-	assert.EqualValues(t, 2, count(1, 10, 0))
-	assert.EqualValues(t, 3, count(1, 5, 0))
-	assert.EqualValues(t, 4, count(1, 10, 0))
-	assert.EqualValues(t, 4, count(2, 9, 0))
-	assert.EqualValues(t, 5, count(2, 10, 0), "a second has many rows")
-	assert.EqualValues(t, 6, count(2, 11, ms(1)))
-	assert.EqualValues(t, 6, count(3, 11, 0))
-	assert.EqualValues(t, 6, count(3, 11, ms(1)))
-	assert.EqualValues(t, 7, count(3, 11, ms(2)))
-	assert.EqualValues(t, 3, c.repeated)
-	assert.EqualValues(t, 8, count(4, 11-60, 0), "the clock was set back")
-	assert.EqualValues(t, 9, count(4, 12-60, 0))
 	noTime := greys.MethodStatistics{Class: "a", Method: "b", Calls: 1}
 	c.count(&run{task: &task{}, number: 5}, &noTime, receivedAt)
-	assert.EqualValues(t, 10, c.methods[methodName{"a", "b"}].calls)
+	assert.EqualValues(t, 8, c.methods[methodName{"a", "b"}].calls)
 }
 
 func TestTheLastCycleIsSaidForTwoCycles(t *testing.T) {
@@ -176,4 +163,27 @@ func TestCallsWithoutTheirTimeHaveNone(t *testing.T) {
 	metrics := b.collect()
 	assert.Equal(t, map[string]float64{"demo.A a": 2, "demo.B b": 1001, "other other": 1000}, values(metrics, "java.method.calls"))
 	assert.Equal(t, map[string]float64{"demo.A a": 0.006}, values(metrics, "java.method.time"), "that of some calls is not the time of all")
+}
+
+// What a process was like is over with it; what it has done is not.
+func TestOfAProcessThatHasEndedOnlySumsAreSaid(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	s := script(t, b, ProtocolGP)
+	b.start()
+	s.next().answer(affectedOne, table(row(1, "demo.A", "a", 2, 1, ms(3))))
+	state := b.receiver.living()[0]
+	names := func() (names []string) {
+		metrics := b.receiver.env.metrics.metrics([]processState{state}, receivedAt)
+		for _, m := range metrics.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			names = append(names, m.Name())
+		}
+		slices.Sort(names)
+		return names
+	}
+	sums := []string{"greys.reconnects", "greys.replies", "greys.replies.bad", "greys.replies.missing", "java.method.calls", "java.method.failures", "java.method.time"}
+	assert.Subset(t, names(), append([]string{
+		"greys.matched.classes", "greys.matched.methods", "greys.sessions", "java.method.duration.max", "java.method.duration.mean", "java.method.duration.min", "java.method.failure_ratio",
+	}, sums...))
+	state.over = true
+	assert.Equal(t, sums, names())
 }

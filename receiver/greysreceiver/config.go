@@ -39,7 +39,8 @@ type Config struct {
 
 	// GP says what the document of that protocol leaves open.
 	GP GPConfig `mapstructure:"gp"`
-	// Timezone is that of servers, which say times without one.
+	// Timezone is that of servers, which say times without one: a name, UTC, or Local, which is
+	// that of this machine.
 	Timezone string `mapstructure:"timezone"`
 
 	// ServiceName is the resource attribute service.name of servers that have no other.
@@ -187,6 +188,10 @@ type LimitsConfig struct {
 type RetryConfig = backoff.Config
 
 const (
+	// localTimezone is that of a Java process on this machine, if nobody has told it another: it
+	// goes by what the collector goes by. In containers that is UTC, on both sides.
+	localTimezone = "Local"
+
 	// defaultEndpoint is where servers listen if they aren't told otherwise.
 	defaultEndpoint = "localhost:3658"
 
@@ -210,7 +215,7 @@ func createDefaultConfig() *Config {
 			Heartbeat: gp.DefaultHeartbeat, MaxUnanswered: gp.DefaultMaxUnanswered,
 			ProbeTimeout: gp.DefaultProbeTimeout, RecordsInterval: 10 * time.Second,
 		},
-		Timezone:      "UTC",
+		Timezone:      localTimezone,
 		Timeout:       5 * time.Second,
 		AnswerTimeout: 30 * time.Second,
 		Reconnect:     RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},

@@ -101,10 +101,13 @@ func TestWhatIsSetBecomesCommands(t *testing.T) {
 
 func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {
 	cases := map[string]func(*Config){
-		"servers is empty: set it to at least one, with endpoint: localhost:3658":      func(c *Config) { c.Servers = nil },
-		`servers[0].endpoint is "": set it to host:port of a server`:                   func(c *Config) { c.Servers[0].Endpoint = "" },
-		`servers[0].endpoint is "localhost:0": set its port to 1 to 65535`:             func(c *Config) { c.Servers[0].Endpoint = "localhost:0" },
-		`servers[1].endpoint is "localhost:3658", and so is that of servers[0]`:        func(c *Config) { c.Servers = append(c.Servers, c.Servers[0]) },
+		"servers is empty: set it to at least one, with endpoint: localhost:3658":    func(c *Config) { c.Servers = nil },
+		`servers[0].endpoint is "": set it to host:port of a server`:                 func(c *Config) { c.Servers[0].Endpoint = "" },
+		`servers[0].endpoint is "localhost:0": set its port to 1 to 65535`:           func(c *Config) { c.Servers[0].Endpoint = "localhost:0" },
+		`servers[1].endpoint is "localhost:3658", which is the server of servers[0]`: func(c *Config) { c.Servers = append(c.Servers, c.Servers[0]) },
+		`servers[1].endpoint is "127.0.0.1:3658", which is the server of servers[0]`: func(c *Config) {
+			c.Servers = append(c.Servers, ServerConfig{Endpoint: "127.0.0.1:3658"})
+		},
 		`protocol is "telnet": set it to auto, gp or console`:                          func(c *Config) { c.Protocol = "telnet" },
 		"monitors, traces, stacks, tt, classes and methods are empty: set one of them": func(c *Config) { c.Monitors = nil },
 		"monitors[0].class: pattern is empty":                                          func(c *Config) { c.Monitors[0].Class = "" },
@@ -152,4 +155,24 @@ func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {
 		spoil(config)
 		assert.ErrorContains(t, config.Validate(), text)
 	}
+}
+
+func TestAServerIsTheSameByAllNamesOfThisMachine(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"localhost:3658": "localhost:3658", "LocalHost.:3658": "localhost:3658", "127.0.0.1:3658": "localhost:3658",
+		"[::1]:3658": "localhost:3658", "[0:0::1]:3658": "localhost:3658", "0.0.0.0:3658": "localhost:3658", "[::]:3658": "localhost:3658",
+		"localhost:3659": "localhost:3659", "127.0.0.2:3658": "127.0.0.2:3658", "Shop.example:3658": "shop.example:3658",
+		"192.0.2.1:3658": "192.0.2.1:3658", "no port": "no port",
+	} {
+		assert.Equal(t, want, serverOf(endpoint), endpoint)
+	}
+}
+
+// A program beside the collector says times of the same place.
+func TestTimesAreOfThisMachineUnlessAnotherPlaceIsSet(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Timezone = createDefaultConfig().Timezone
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+	})
+	assert.Same(t, time.Local, b.receiver.env.zone)
 }

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
@@ -41,14 +43,12 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 
 	a.end <- errors.New("the connection broke")
 	a = s.expect("Monitor demo.* * 1s")
-	// A row that was counted before the connection broke, and a new one.
-	a.answer(affectedOne, table(row(1, "demo.Shop", "checkout", 10, 2, 4*time.Millisecond)), table(row(3, "demo.Shop", "checkout", 1, 1, time.Millisecond)))
+	a.answer(affectedOne, table(row(3, "demo.Shop", "checkout", 1, 1, time.Millisecond)))
 	metrics = b.collect()
 	assert.Equal(t, 16.0, values(metrics, "java.method.calls")["demo.Shop checkout"])
 	assert.Equal(t, 3.0, values(metrics, "java.method.failures")["demo.Shop checkout"])
 	assert.Equal(t, 1.0, values(metrics, "java.method.failure_ratio")["demo.Shop checkout"])
 	assert.Equal(t, map[string]float64{"": 1}, values(metrics, "greys.reconnects"))
-	assert.EqualValues(t, 1, b.point("rows_ignored{reason=repeated}"))
 
 	s.set(func() { s.pid = 4712 })
 	a.end <- errors.New("the connection broke")
@@ -135,7 +135,10 @@ func TestWhatIsNotSupportedIsSaidOnce(t *testing.T) {
 	assert.Len(t, b.records(eventUnsupported), 1)
 	assert.EqualValues(t, 1, b.point("commands{outcome=unsupported}"))
 	assert.Len(t, b.records(eventConnected), 2)
-	assert.Len(t, b.records(eventServerGone), 2)
+	gone := b.records(eventServerGone)
+	require.Len(t, gone, 2)
+	assert.Equal(t, "Warn The server is gone", gone[0].SeverityText()+" "+gone[0].Body().Str())
+	assert.Equal(t, "Info The server is no longer asked", gone[1].SeverityText()+" "+gone[1].Body().Str(), "nothing is wrong at a shutdown")
 }
 
 func TestWhatTheServerRefusesIsAskedAgain(t *testing.T) {
@@ -560,16 +563,10 @@ func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 		c.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Hour}
 	})
-	env := b.receiver.env
-	env.now = func() time.Time { return receivedAt }
-	s := script(t, b, ProtocolConsole)
-	link, err := s.link()
-	require.NoError(t, err)
-	a := newAttending(newServer(env, &env.config.Servers[0], nil), link)
-	a.process = newProcess(env, newOrigin(env, &env.config.Servers[0], identity{}, receivedAt))
+	a := script(t, b, ProtocolConsole).alone(b)
 	pause := func(ran time.Duration) time.Duration {
 		task := a.process.tasks[0]
-		r := &run{task: task, attending: a, process: a.process, link: link, ended: errors.New("the connection broke")}
+		r := &run{task: task, attending: a, process: a.process, link: a.link, ended: errors.New("the connection broke")}
 		r.ctx, r.end = context.WithCancelCause(context.Background())
 		task.due = receivedAt.Add(-ran)
 		a.running++
@@ -581,6 +578,7 @@ func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, pause(time.Hour), 30*time.Minute)
 	assert.Less(t, pause(time.Hour+1), 2*time.Second)
+	a.halt()
 }
 
 // What has given all its answers is over, however it ends: without what is left of its limit
@@ -597,6 +595,156 @@ func TestACommandThatIsLostAfterItsLimitIsOver(t *testing.T) {
 			b.awaitSaid("A command has reached its limit")
 			s.expectNothing()
 			b.await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
+		})
+	}
+}
+
+// Pauses are those of a server that is lost soon, again and again; and what runs on one
+// connection is one that is made anew.
+func TestAServerThatWasThereForLongIsConnectedToAgainSoon(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.A", "*"), monitor("demo.B", "*")}
+		c.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: time.Hour}
+	})
+	var later atomic.Int64
+	b.receiver.env.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	s := script(t, b, ProtocolGP)
+	s.gone = errUnsent
+	b.start()
+	b.await("a pause of 64 ms at least", func() bool { return b.point("connection_failures") >= 8 })
+	s.set(func() { s.gone = nil })
+	s.byPattern(2)
+	later.Store(int64(2 * time.Hour))
+	s.set(func() {
+		s.gone = errUnsent
+		close(s.lost)
+	})
+	lines := func() []observer.LoggedEntry {
+		return b.said.FilterMessageSnippet("The server cannot be reached, or was lost").All()
+	}
+	b.await("a line", func() bool { return len(lines()) == 2 })
+	assert.Less(t, lines()[1].ContextMap()["pause"], 2*time.Millisecond)
+	s.set(func() { s.gone = nil })
+	s.byPattern(2)
+	assert.Equal(t, map[string]float64{"": 1}, values(b.collect(), "greys.reconnects"))
+}
+
+// alone is what attends a scripted server, of which nothing has been asked; its clock stands.
+func (s *scripted) alone(b *bed) *attending {
+	s.t.Helper()
+	env := b.receiver.env
+	env.now = func() time.Time { return receivedAt }
+	link, err := s.link()
+	require.NoError(s.t, err)
+	server := newServer(env, &env.config.Servers[0], nil)
+	server.process = newProcess(env, newOrigin(env, &env.config.Servers[0], identity{}, receivedAt))
+	for _, t := range server.process.tasks {
+		t.state = taskDue
+	}
+	server.who = identity{protocol: s.protocol, pid: s.pid}
+	a := newAttending(server, link)
+	a.begin(s.t.Context(), 0)
+	return a
+}
+
+// Nothing is asked of a server that lost a command before it has said who it is.
+func TestAfterALossNothingIsAskedBeforeTheServerHasSaidWhoItIs(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+		c.Reconnect = RetryConfig{InitialInterval: time.Minute, MaxInterval: time.Hour}
+	})
+	s := script(t, b, ProtocolConsole)
+	a := s.alone(b)
+	task := a.process.tasks[0]
+	a.checked = receivedAt
+	a.lost(&run{task: task, ended: errors.New("the connection broke")}, outcomeLost, receivedAt)
+	task.due = receivedAt // its pause was shorter than that of the check
+	_, err := a.step(t.Context())
+	require.NoError(t, err)
+	assert.Zero(t, a.running)
+	a.check = receivedAt
+	_, err = a.step(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, a.running)
+	a.halt()
+	assert.Equal(t, []string{"Sessions", "Monitor demo.* * 1s"}, s.said[:2])
+}
+
+// Pauses are those of tries that fail one after the other.
+func TestAServerThatSaidWhoItIsIsAskedAgainSoonWhenItDoesNot(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+		c.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Hour}
+	})
+	s := script(t, b, ProtocolConsole)
+	a := s.alone(b)
+	unclear := errors.New("expected a number as the session's JAVA_PID")
+	var fails error
+	s.refuse = func(greys.Command) error { return fails }
+	for range 20 {
+		for _, fails = range []error{unclear, unclear, nil} {
+			require.NoError(t, a.checkProcess(t.Context()), "it is lost after three")
+		}
+	}
+	fails = unclear
+	require.NoError(t, a.checkProcess(t.Context()))
+	assert.Less(t, a.check.Sub(receivedAt), 2*time.Second)
+	// So it is with resets.
+	for range 20 {
+		for _, fails = range []error{unclear, nil} {
+			a.process.owe(classes{})
+			a.resetAt = receivedAt
+			a.clean(t.Context(), receivedAt)
+		}
+	}
+	a.process.owe(classes{})
+	fails, a.resetAt = unclear, receivedAt
+	a.clean(t.Context(), receivedAt)
+	assert.Less(t, a.resetAt.Sub(receivedAt), 2*time.Second)
+	// And with restarts, of a process that was there for long.
+	for range 20 {
+		a.server.restartPause()
+	}
+	assert.GreaterOrEqual(t, a.server.restartPause(), 30*time.Minute)
+	a.process.origin.begun = receivedAt.Add(-time.Hour - 1)
+	assert.Less(t, a.server.restartPause(), 2*time.Second)
+	a.halt()
+}
+
+// Sessions of a server have higher and higher numbers: one that is lower than the last is of
+// another life, though it is higher than the first.
+func TestTheLastSessionTellsAServerThatIsStartedAnew(t *testing.T) {
+	for name, follow := range map[string]func(b *bed, s *scripted, a *asked) *asked{
+		"it was asked again and again": func(b *bed, s *scripted, a *asked) *asked {
+			b.await("many sessions", func() bool {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				return s.session > 20
+			})
+			return a
+		},
+		"it was connected to again": func(b *bed, s *scripted, a *asked) *asked {
+			s.set(func() { s.gone = errUnsent })
+			a.end <- errUnsent
+			b.awaitSaid("The server cannot be reached, or was lost")
+			s.set(func() { s.gone, s.session = nil, 100 })
+			return s.next()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+				if name == "it was asked again and again" {
+					c.StateInterval = 10 * time.Millisecond
+				}
+			})
+			s := script(t, b, ProtocolConsole)
+			b.start()
+			a := follow(b, s, s.next())
+			assert.Zero(t, b.point("restarts"))
+			s.set(func() { s.session = 5 })
+			a.end <- errors.New("the connection broke") // it is asked who it is
+			b.await("the restart", func() bool { return b.point("restarts") == 1 })
 		})
 	}
 }

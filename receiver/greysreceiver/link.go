@@ -105,8 +105,30 @@ func connect(ctx context.Context, s *server, spoke Protocol) (*link, error) {
 
 var errNeither = errors.New("what answers speaks neither GP nor the Greys text console")
 
-// dial connects to the server, and shakes hands where a proxy before it speaks TLS.
+// dial makes a connection, which is closed when the time for servers is over at a shutdown:
+// nothing that waits for one then waits any longer.
 func (s *server) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := s.connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(s.env.asking, func() { _ = conn.Close() })
+	return askedConn{conn, stop}, nil
+}
+
+// askedConn is a connection to a server, and what is no longer to be done once it is closed.
+type askedConn struct {
+	net.Conn
+	stop func() bool
+}
+
+func (c askedConn) Close() error {
+	c.stop()
+	return c.Conn.Close()
+}
+
+// connection connects to the server, and shakes hands where a proxy before it speaks TLS.
+func (s *server) connection(ctx context.Context) (net.Conn, error) {
 	ctx, end := context.WithTimeout(ctx, s.env.config.Timeout)
 	defer end()
 	var dialer net.Dialer
@@ -143,7 +165,7 @@ func (s *server) gpConfig() gp.Config {
 // gp is a link over one connection, which it owns.
 func (s *server) gp(conn net.Conn) *link {
 	client := gp.NewClient(conn, s.gpConfig())
-	ctx, end := context.WithCancel(s.env.ctx)
+	ctx, end := context.WithCancel(s.env.asking)
 	lost := make(chan struct{})
 	var why error
 	go func() {
@@ -187,7 +209,7 @@ func (s *server) console() *link {
 		},
 		unsent: func(err error) bool {
 			failed := (*console.Error)(nil)
-			return errors.As(err, &failed) && failed.Peer == ""
+			return errors.As(err, &failed) && !failed.Sent
 		},
 		resetsAll: true, ends: true,
 	}

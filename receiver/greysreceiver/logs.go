@@ -4,6 +4,7 @@
 package greysreceiver
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -128,8 +129,14 @@ func (e *environment) saidRestarted(of *origin) {
 	e.say(of, eventRestarted, "The server was restarted", plog.SeverityNumberWarn, noAttributes)
 }
 
+// saidServerGone says that a server is not asked any more, which is nothing to warn of where
+// the collector is shut down.
 func (e *environment) saidServerGone(of *origin, since time.Time, why error) {
-	e.say(of, eventServerGone, "The server is gone", plog.SeverityNumberWarn, func(m pcommon.Map) {
+	body, severity := "The server is gone", plog.SeverityNumberWarn
+	if errors.Is(why, errShutdown) {
+		body, severity = "The server is no longer asked", plog.SeverityNumberInfo
+	}
+	e.say(of, eventServerGone, body, severity, func(m pcommon.Map) {
 		m.PutDouble(attributeLifetime, e.now().Sub(since).Seconds())
 		m.PutStr(attributeError, text(why.Error()))
 	})

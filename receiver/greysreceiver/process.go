@@ -80,6 +80,13 @@ func (p *process) setSessions(who identity) {
 	p.sessions, p.hasSessions = who.sessions, who.hasSessions
 }
 
+// reconnected counts a connection that is made anew after one was lost.
+func (p *process) reconnected() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reconnects++
+}
+
 // owe remembers that something may be in classes that is no longer needed there.
 func (p *process) owe(c classes) {
 	if !slices.Contains(p.owed, c) {

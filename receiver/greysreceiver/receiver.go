@@ -30,8 +30,10 @@ type greysReceiver struct {
 	started   bool
 	servers   []*server
 	following sync.WaitGroup
-	// stop ends the following of servers, cancel the time of the shutdown.
+	// stop ends the following of servers, leave the time for leaving them as they were found,
+	// and cancel that of the shutdown.
 	stop, cancel context.CancelFunc
+	leave        context.CancelCauseFunc
 }
 
 // environment is what all servers share.
@@ -49,8 +51,10 @@ type environment struct {
 	metrics *metricsLoop
 	// measured says that a pipeline takes metrics.
 	measured bool
-	// ctx is cancelled when the time of the shutdown is over.
-	ctx context.Context
+	// ctx is cancelled when the time of the shutdown is over, and asking when that for all that
+	// is asked of servers is, which is the first half of it: the other half is for what is in
+	// memory, of all servers, whichever of them hangs.
+	ctx, asking context.Context
 	hooks
 }
 
@@ -110,7 +114,8 @@ func (r *greysReceiver) Start(ctx context.Context, _ component.Host, next shared
 	}
 	// The context of Start is over before the receiver is.
 	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	following, stop := context.WithCancel(env.ctx)
+	env.asking, r.leave = context.WithCancelCause(env.ctx)
+	following, stop := context.WithCancel(env.asking)
 	r.stop = stop
 	r.open(next, secure)
 	r.started = true
@@ -173,6 +178,8 @@ func (r *greysReceiver) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	r.stop()
+	half := time.AfterFunc(r.env.config.ShutdownTimeout/2, func() { r.leave(errFarewell) })
+	defer half.Stop()
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

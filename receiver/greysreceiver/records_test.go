@@ -215,6 +215,9 @@ func TestTheSameRecordedCallHasTheSameIDs(t *testing.T) {
 	assert.NotEqual(t, first, span(seed(2), recorded(1, 1, false), nil))
 	assert.NotEqual(t, first, span(seed(1), recorded(2, 1, false), nil))
 	assert.NotEqual(t, first, span(seed(1), recorded(1, 2, false), nil))
+	other := recorded(1, 1, false)
+	other.Method = "price"
+	assert.NotEqual(t, first, span(seed(1), other, nil), "the server was started anew, and counts anew")
 }
 
 func TestTimesOfRecordedCallsThatAreNoneAreThoseOfReceipt(t *testing.T) {

@@ -124,18 +124,10 @@ func (a *attending) askResets(ctx context.Context, of []classes) (failed []error
 
 var errFarewell = errors.New("the time for it at a shutdown is over")
 
-// leaving is the time that leaving a server as it was found may take at a shutdown: half of
-// what there is.
-func (e *environment) leaving(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, e.config.ShutdownTimeout/2, errFarewell)
-}
-
 // leave ends all commands at a shutdown, and leaves the server as it was found.
 func (a *attending) leave() {
-	ctx, end := a.server.env.leaving(a.server.env.ctx)
-	defer end()
 	a.halt()
-	a.resetAtLast(ctx)
+	a.resetAtLast(a.server.env.asking)
 }
 
 // resetAtLast asks for all resets that are owed, once, when no command runs any more.

@@ -291,3 +291,58 @@ func TestOnTheConsoleOneResetIsForAllPatterns(t *testing.T) {
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
 	assert.ElementsMatch(t, []any{"demo.A", "demo.B", "demo.C"}, b.awaitSaid("stays there").ContextMap()["patterns"])
 }
+
+// The end can come while a server is met again, of whose link was lost what ran.
+func TestAShutdownWhileAServerIsMetAgainAsksForTheResets(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")} })
+	s := script(t, b, ProtocolGP)
+	b.start()
+	s.next().answer(affectedOne)
+	s.heard()
+	s.set(func() {
+		s.silent = func(c greys.Command) bool { return c == greys.Command(greys.VersionCommand{}) }
+		close(s.lost)
+	})
+	b.await("the question", func() bool { return s.was("Version") })
+	b.shutdown()
+	assert.Len(t, resets(s.heard()), 1)
+}
+
+func TestWhatCouldNotBeTakenOutOfAServerThatIsGivenUpIsTriedAgainAtTheEnd(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		c.StateInterval = 10 * time.Millisecond
+	})
+	s := script(t, b, ProtocolGP)
+	b.start()
+	s.next().answer(affectedOne)
+	s.set(func() {
+		s.refuse = func(c greys.Command) error {
+			switch c.(type) {
+			case greys.SessionsCommand:
+				return &gp.VersionError{Ours: 1}
+			case greys.ResetCommand:
+				return errors.New("the connection broke")
+			}
+			return nil
+		}
+	})
+	b.awaitSaid("stays there")
+	s.set(func() { s.refuse = nil })
+	b.shutdown()
+	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
+	assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
+}
+
+func TestAServerInWhichNothingIsOwedIsNotConnectedToAtTheEnd(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Classes = []ClassesConfig{{Class: "demo.*"}}
+		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	})
+	s := script(t, b, ProtocolGP)
+	b.start()
+	s.unreachable(b, s.next())
+	s.set(func() { s.gone = nil })
+	b.shutdown()
+	s.set(func() { assert.Equal(t, 1, s.links) })
+}

@@ -31,6 +31,8 @@ type scripted struct {
 	session int64 // the ID of the console's last session
 	version string
 	refuse  func(greys.Command) error
+	// silent says which commands are not answered at all.
+	silent func(greys.Command) bool
 	// said are the commands that came, and how those ended that the test answers.
 	said []string
 	// lost is closed when the link that is there now is lost.
@@ -95,13 +97,17 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 	s.mu.Lock()
 	text := describe(command)
 	pid, version, refuse, lost, detail := s.pid, s.version, s.refuse, s.lost, s.detail
-	gone := s.gone
+	gone, silent := s.gone, s.silent
 	s.session++
 	session := s.session
 	s.said = append(s.said, text)
 	s.mu.Unlock()
 	if gone != nil {
 		return gone
+	}
+	if silent != nil && silent(command) {
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	if refuse != nil {
 		if err := refuse(command); err != nil {

@@ -90,7 +90,7 @@ func (s *server) follow(ctx context.Context) {
 		err := s.serve(ctx)
 		if version := (*gp.VersionError)(nil); errors.As(err, &version) && ctx.Err() == nil {
 			s.giveUp(ctx, err)
-			s.farewell(s.env.ctx)
+			s.farewell(s.env.asking)
 			return
 		}
 		s.enter(phaseUnreached)
@@ -101,7 +101,7 @@ func (s *server) follow(ctx context.Context) {
 			pauses.Reset()
 		}
 		if ctx.Err() != nil || !s.rest(ctx, pauses.Pause(), err) {
-			s.farewell(s.env.ctx)
+			s.farewell(s.env.asking)
 			return
 		}
 	}
@@ -129,12 +129,10 @@ func (s *server) farewell(ctx context.Context) {
 	if s.process == nil || len(s.process.owed) == 0 {
 		return
 	}
-	ctx, end := s.env.leaving(ctx)
-	defer end()
 	link, err := s.env.connect(ctx, s, s.who.protocol)
 	if err != nil {
 		s.env.telemetry.reset(resetFailed)
-		s.stays(s.process.owed, err)
+		s.stays(s.process.owed, because(ctx, err))
 		return
 	}
 	defer link.close()
@@ -210,9 +208,7 @@ func (s *server) settle(who identity) {
 	p.setSessions(who)
 	if !other {
 		s.saw(who)
-		p.mu.Lock()
-		p.reconnects++
-		p.mu.Unlock()
+		p.reconnected()
 	}
 	s.env.telemetry.servers(1)
 	if since, say := s.connects.Say(s.env.now()); say {
@@ -303,9 +299,14 @@ func controlTimeout(config *Config) time.Duration { return config.Timeout + 2*co
 func (a *attending) control(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
 	ctx, end := context.WithTimeoutCause(ctx, controlTimeout(a.server.env.config), errSlow)
 	defer end()
-	err := a.link.Run(ctx, command, each)
-	if err != nil && errors.Is(context.Cause(ctx), errSlow) {
-		return errSlow
+	return because(ctx, a.link.Run(ctx, command, each))
+}
+
+// because is the error of what was asked of a server, or why it was given no more time.
+func because(ctx context.Context, err error) error {
+	why := context.Cause(ctx)
+	if err != nil && (errors.Is(why, errSlow) || errors.Is(why, errFarewell)) {
+		return why
 	}
 	return err
 }

@@ -81,7 +81,7 @@ func (t *telemetry) metricPointsDropped(n int, reason string) {
 // told is what the counters were told of a process.
 type told struct {
 	replies, bad, missing                  int64
-	folded, otherMonitor, repeated         int64
+	folded, otherMonitor                   int64
 	unwanted                               int64
 	recordsRepeated, nodesDropped, dropped int64
 }
@@ -90,7 +90,7 @@ type told struct {
 func (t *telemetry) tell(p *process) {
 	now := told{
 		replies: p.replies, bad: p.bad, missing: p.missing,
-		folded: p.calls.folded, otherMonitor: p.calls.otherMonitor, repeated: p.calls.repeated,
+		folded: p.calls.folded, otherMonitor: p.calls.otherMonitor,
 		recordsRepeated: p.records.repeated, nodesDropped: p.nodesDropped, dropped: p.inventory.dropped,
 		unwanted: p.unwanted,
 	}
@@ -101,8 +101,7 @@ func (t *telemetry) tell(p *process) {
 	add(b.ReceiverGreysBadReplies, now.bad-before.bad)
 	add(b.ReceiverGreysRepliesMissing, now.missing-before.missing)
 	add(b.ReceiverGreysFolded, now.folded-before.folded)
-	add(b.ReceiverGreysRowsIgnored, now.otherMonitor-before.otherMonitor, withAttribute("reason", "other_monitor"))
-	add(b.ReceiverGreysRowsIgnored, now.repeated-before.repeated, withAttribute("reason", "repeated"))
+	add(b.ReceiverGreysRowsIgnored, now.otherMonitor-before.otherMonitor)
 	add(b.ReceiverGreysRepliesIgnored, now.unwanted-before.unwanted, withAttribute("reason", "unwanted"))
 	add(b.ReceiverGreysRecordsRepeated, now.recordsRepeated-before.recordsRepeated)
 	add(b.ReceiverGreysNodesDropped, now.nodesDropped-before.nodesDropped)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/confmap"
@@ -22,7 +24,7 @@ var _ confmap.Validator = (*Config)(nil)
 func (c *Config) Validate() error {
 	_, zone := time.LoadLocation(c.Timezone)
 	if zone != nil {
-		zone = fmt.Errorf("timezone is %q: set it to a name such as Europe/Berlin, or to UTC: %w", c.Timezone, zone)
+		zone = fmt.Errorf("timezone is %q: set it to a name such as Europe/Berlin, to UTC, or to Local for that of this machine: %w", c.Timezone, zone)
 	}
 	return errors.Join(
 		c.validateServers(),
@@ -53,12 +55,28 @@ func (c *Config) validateServers() error {
 		endpoint := c.Servers[i].Endpoint
 		field := fmt.Sprintf("servers[%d].endpoint", i)
 		all = errors.Join(all, setting.DialAddress(field, endpoint, "a server", defaultEndpoint))
-		if other, twice := seen[endpoint]; twice {
-			all = errors.Join(all, fmt.Errorf("%s is %q, and so is that of servers[%d]: name a server once", field, endpoint, other))
+		if other, twice := seen[serverOf(endpoint)]; twice {
+			all = errors.Join(all, fmt.Errorf("%s is %q, which is the server of servers[%d]: name it once, since each client takes out of the program what the other has put there", field, endpoint, other))
 		}
-		seen[endpoint] = i
+		seen[serverOf(endpoint)] = i
 	}
 	return all
+}
+
+// serverOf is the same for endpoints that name this machine in several ways.
+func serverOf(endpoint string) string {
+	host, port, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return endpoint // which is said
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if ip := net.ParseIP(host); ip != nil {
+		host = ip.String()
+		if ip.IsUnspecified() || ip.Equal(net.IPv4(127, 0, 0, 1)) || ip.Equal(net.IPv6loopback) {
+			host = "localhost"
+		}
+	}
+	return net.JoinHostPort(host, port)
 }
 
 func (c *Config) validateProtocol() error {

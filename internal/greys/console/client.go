@@ -46,7 +46,7 @@ func (c *Client) Stats() Stats {
 // Run asks for a command, on a connection of its own, and calls each for every answer, in
 // order; an answer is valid until each returns. It gives nil when the command has ended by
 // itself, ctx's error when ctx has ended, after having aborted the command, and otherwise
-// an *[Error]. What a command put into classes stays there until a [greys.ResetCommand],
+// an *[Error], also where ctx has ended before the command was sent. What a command put into classes stays there until a [greys.ResetCommand],
 // however it ended.
 //
 // While each does not return nothing is read, and the server does not wait idly: it tries
@@ -57,36 +57,37 @@ func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys
 		return &Error{Command: string(line), Err: err}
 	}
 	config := c.withDefaults()
+	sent := false
 	for try := 1; ; try++ {
-		peer, replies, err := c.try(ctx, config, line, command, each)
+		talk, err := c.try(ctx, config, line, command, each)
+		sent = sent || talk.running
 		switch {
-		case err == nil || err == ctx.Err():
+		case err == nil || err == ctx.Err() && sent:
 			return err
 		case errors.Is(err, ErrLost):
 			c.lost.Add(1)
-			if replies == 0 && try < maxTries {
+			if talk.replies == 0 && try < maxTries {
 				config.SettleTime *= 2
 				continue
 			}
 		case errors.As(err, new(*SyntaxError)):
 			c.malformed.Add(1)
 		}
-		return &Error{Peer: peer, Command: string(line), Err: err}
+		return &Error{Peer: talk.peer(), Command: string(line), Sent: sent, Err: err}
 	}
 }
 
 // maxTries is how often a command is asked for that the server loses.
 const maxTries = 3
 
-// try asks for a command on a new connection. It gives the address of the server and how many
-// answers were handed on.
-func (c *Client) try(ctx context.Context, config Config, line []byte, command greys.Command, each func(greys.Reply)) (peer string, replies int, err error) {
+// try asks for a command on a new connection. It gives the conversation as it was at its end.
+func (c *Client) try(ctx context.Context, config Config, line []byte, command greys.Command, each func(greys.Reply)) (*conversation, error) {
 	conn, err := c.dial(ctx, config)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return "", 0, err
+		return &conversation{}, err
 	}
 	defer conn.Close() // what was sent has been answered, or is of no interest
 	talk := &conversation{connection: newConnection(conn, config)}
@@ -100,7 +101,7 @@ func (c *Client) try(ctx context.Context, config Config, line []byte, command gr
 		}
 		err = ctx.Err()
 	}
-	return peerOf(conn), talk.replies, err
+	return talk, err
 }
 
 func (c *Client) dial(ctx context.Context, config Config) (net.Conn, error) {
@@ -113,9 +114,13 @@ func (c *Client) dial(ctx context.Context, config Config) (net.Conn, error) {
 	return conn, nil
 }
 
-func peerOf(conn net.Conn) string {
-	if a := conn.RemoteAddr(); a != nil {
-		return a.String()
+// peer is the address of the server; empty: there was no connection.
+func (c *conversation) peer() string {
+	switch {
+	case c.connection == nil:
+		return ""
+	case c.RemoteAddr() == nil:
+		return "(no address)"
 	}
-	return "(no address)"
+	return c.RemoteAddr().String()
 }

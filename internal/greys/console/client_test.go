@@ -261,13 +261,47 @@ func TestTheContextEndsBeforeACommandWasSent(t *testing.T) {
 		p.line()
 		p.wait()
 	})
-	assert.Equal(t, context.DeadlineExceeded, o.err)
+	require.ErrorIs(t, o.err, context.DeadlineExceeded)
+	assert.False(t, wasSent(t, o))
 	assert.Equal(t, [][]string{{"session -s false"}}, o.lines)
 	assert.Equal(t, time.Second, o.took)
 	assert.Zero(t, o.stats)
 
 	o = ask(t, Config{}, traceAll(t, 0), time.Second)
-	assert.Equal(t, context.DeadlineExceeded, o.err)
+	require.ErrorIs(t, o.err, context.DeadlineExceeded)
+	assert.False(t, wasSent(t, o))
+}
+
+// wasSent is what an error says of a command.
+func wasSent(t *testing.T, o outcome) bool {
+	t.Helper()
+	failed := (*Error)(nil)
+	require.ErrorAs(t, o.err, &failed)
+	return failed.Sent
+}
+
+// What was not sent has put nothing into classes.
+func TestAnErrorSaysWhetherACommandWasSent(t *testing.T) {
+	closed := func(p *played) { _ = p.loud() && p.line() && p.say(matches+aTree) }
+	refused := func(p *played) { _ = p.loud() && p.line() && p.say("Command execution failed.\n"+end) }
+	lost := func(p *played) { _ = p.loud() && p.line() && p.say(end) }
+	unasked := func(p *played) { p.line() }
+	for _, tt := range []struct {
+		name    string
+		servers []func(*played)
+		want    bool
+	}{
+		{"nobody is there", nil, false},
+		{"the connection ends before it", []func(*played){unasked}, false},
+		{"the connection ends behind it", []func(*played){closed}, true},
+		{"it is refused", []func(*played){refused}, true},
+		{"it is lost, and then nobody is there", []func(*played){lost}, true},
+		{"it is lost, and then the connection ends before it", []func(*played){lost, unasked}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, wasSent(t, ask(t, Config{}, traceAll(t, 0), 0, tt.servers...)))
+		})
+	}
 }
 
 func TestACommandThatTheServerLosesIsAskedForAgain(t *testing.T) {
@@ -275,13 +309,14 @@ func TestACommandThatTheServerLosesIsAskedForAgain(t *testing.T) {
 		_ = p.loud() && p.line() && p.say(end)
 		p.wait()
 	}
-	o := ask(t, Config{}, traceAll(t, 1), 0, lose, lose, func(p *played) {
+	o := ask(t, Config{SettleTime: time.Second}, traceAll(t, 1), 0, lose, lose, func(p *played) {
 		_ = p.loud() && p.line() && p.say(matches+aTree+end)
 		p.wait()
 	})
 	require.NoError(t, o.err)
 	assert.Len(t, o.replies, 2)
 	assert.Equal(t, Stats{Lost: 2}, o.stats)
+	assert.Equal(t, 7*time.Second, o.took, "each time is longer, in case that it was too soon")
 
 	o = ask(t, Config{}, greys.MonitorCommand{Target: target(t, "*", "*", false), Cycle: time.Second}, 0, lose, lose, lose)
 	require.ErrorIs(t, o.err, ErrLost)

@@ -27,11 +27,14 @@ var (
 //   - [ErrLost].
 //   - one that wraps [greys.ErrUnsupported], [greys.ErrRefused] or [greys.ErrSessionTimedOut],
 //     with the server's words.
-//   - that of Dial, or what is wrong with the command, which was not sent then.
+//   - that of Dial, what is wrong with the command, or that of the context, none of which
+//     comes of a command that was sent.
 type Error struct {
 	Peer    string // the address of the server; empty: there was no connection
 	Command string // the line that was sent
-	Err     error
+	// Sent says that it was sent, or part of it: the server may have begun with it.
+	Sent bool
+	Err  error
 }
 
 func (e *Error) Error() string {

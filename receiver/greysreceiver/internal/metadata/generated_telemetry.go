@@ -174,7 +174,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysRowsIgnored, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_rows_ignored",
-		metric.WithDescription("Rows of monitors that were not counted, by reason (other_monitor: another monitor counts the method; repeated: they were counted before the connection was lost). [Alpha]"),
+		metric.WithDescription("Rows of monitors that were not counted: another monitor counts the method. [Alpha]"),
 		metric.WithUnit("{row}"),
 	)
 	errs = errors.Join(errs, err)

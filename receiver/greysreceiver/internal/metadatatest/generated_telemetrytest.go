@@ -280,7 +280,7 @@ func AssertEqualReceiverGreysRestarts(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualReceiverGreysRowsIgnored(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_rows_ignored",
-		Description: "Rows of monitors that were not counted, by reason (other_monitor: another monitor counts the method; repeated: they were counted before the connection was lost). [Alpha]",
+		Description: "Rows of monitors that were not counted: another monitor counts the method. [Alpha]",
 		Unit:        "{row}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

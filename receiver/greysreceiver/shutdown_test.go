@@ -1,0 +1,129 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/console"
+	"github.com/callbraid/callbraid/internal/greysserver"
+)
+
+// hanging is a console that says who it is, and loses the first command that puts something
+// into classes. Then it says nothing to what begins with a text, nor when that is aborted,
+// and asked is told of that.
+func hanging(at string, asked chan<- struct{}) func(net.Conn) {
+	var sessions atomic.Int64
+	const end = "\r" + console.DefaultPrompt + "\x04"
+	return func(conn net.Conn) {
+		who := greys.Sessions{ProcessID: 4711, Sessions: []greys.Session{{ID: sessions.Add(1), Charset: "UTF-8"}}}
+		in := bufio.NewReader(conn)
+		for {
+			line, err := in.ReadString('\n')
+			line = strings.Trim(line, "\x04\n")
+			switch {
+			case err != nil:
+				return
+			case strings.HasPrefix(line, at):
+				select {
+				case asked <- struct{}{}:
+				default:
+				}
+				_, _ = io.Copy(io.Discard, in)
+				return
+			case line == "version":
+				_, _ = conn.Write(append(console.AppendVersion(nil, &greys.Version{Text: "1.7.6.6"}), console.EndOfReply))
+			case line == "session":
+				_, _ = conn.Write(append(console.AppendSession(nil, &who, false), console.EndOfReply))
+			case strings.HasPrefix(line, "session -s"):
+				_, _ = conn.Write(append(console.AppendSession(nil, &who, true), end...))
+			default:
+				_, _ = io.WriteString(conn, "Affect(class-cnt:1 , method-cnt:4) cost in 21 ms.\n"+end)
+				return
+			}
+		}
+	}
+}
+
+// Whatever a server does at a shutdown, and whatever was asked of it just then, what came of
+// another one is handed on.
+func TestAServerThatHangsAtAShutdownTakesNothingOfOthers(t *testing.T) {
+	for _, at := range []string{"reset", "monitor", "version"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan struct{}, 1)
+			good := play(t, greysserver.Options{Protocol: greysserver.Console, ProcessID: 1000, Program: greysserver.ProgramOptions{Rate: 500}})
+			b := following(t, func(c *Config) {
+				c.Servers = append(c.Servers, ServerConfig{Endpoint: listen(t, hanging(at, asked))})
+				c.Protocol = ProtocolConsole
+				c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+				c.CollectionInterval = time.Hour
+				c.AnswerTimeout = time.Minute
+			}, good)
+			// As an exporter does it, it takes nothing when its time is over.
+			next, err := consumer.NewMetrics(func(ctx context.Context, metrics pmetric.Metrics) error {
+				return errors.Join(ctx.Err(), b.metrics.ConsumeMetrics(ctx, metrics))
+			})
+			require.NoError(t, err)
+			b.next.Metrics = next
+			b.start()
+			b.await("it to hang", func() bool { return len(asked) > 0 })
+			b.await("calls", func() bool {
+				return values(b.collect(), "java.method.calls")["com.example.shop.Service1 operation1"] > 0
+			})
+			b.shutdown()
+			assert.Positive(t, b.sums()[1000][0], "those of the last collection")
+			assert.Zero(t, b.point("metric_points_dropped{reason=refused}"))
+			assert.Zero(t, good.life().Enhanced)
+			if at == "reset" {
+				assert.Equal(t, errFarewell.Error(), b.awaitSaid("stays there").ContextMap()["error"])
+			}
+		})
+	}
+}
+
+// A command that was not sent has put nothing into classes: none is taken out.
+func TestOfACommandThatWasNotSentNothingIsTakenOut(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	b := newBed(t, func(c *Config) {
+		c.Servers[0].Endpoint = listen(t, hanging("session -s", asked))
+		c.Protocol = ProtocolConsole
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+	}).start()
+	b.await("it to hang", func() bool { return len(asked) > 0 })
+	b.shutdown()
+	points := b.points()
+	assert.EqualValues(t, 1, points["commands{outcome=stopped}"])
+	assert.Zero(t, points["resets{outcome=done}"]+points["resets{outcome=failed}"])
+}
+
+// What waits for a server at a shutdown, such as for the end of what is aborted, waits no
+// longer than the time for servers.
+func TestConnectionsEndWithTheTimeForServers(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Servers[0].Endpoint = listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+	}).start()
+	conn, err := b.receiver.servers[0].dial(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+	b.receiver.leave(errFarewell)
+	_, err = conn.Read(make([]byte, 1))
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.ErrorIs(t, conn.Close(), net.ErrClosed)
+}

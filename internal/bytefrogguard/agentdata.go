@@ -108,7 +108,7 @@ func (f *inflow) pass() error {
 	l := outlet.link
 	s.bound(l)
 	if !outlet.awaitRoom(s.guard.options.MaxWait) {
-		l.rise()
+		outlet.rise()
 	}
 	if l.waiting.Load() >= l.flood {
 		s.stall(l)

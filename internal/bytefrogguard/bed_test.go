@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -165,12 +166,38 @@ type wire struct {
 func (w *wire) Write(b []byte) (int, error) {
 	w.network.mu.Lock()
 	w.control = w.control || len(b) == 2 && b[0] == byte(bytefrog.TypeHello)
-	for (w.network.stuck || w.network.stuckData && !w.control) && !w.closed {
+	for w.network.isStuck(w) && !w.closed {
 		w.network.changed.Wait()
 	}
 	w.network.mu.Unlock()
 	return w.Conn.Write(b)
 }
+
+// SyscallConn has what is written without waiting come through the network too.
+func (w *wire) SyscallConn() (syscall.RawConn, error) {
+	raw, err := w.Conn.(*net.TCPConn).SyscallConn()
+	return &rawWire{RawConn: raw, wire: w}, err
+}
+
+type rawWire struct {
+	syscall.RawConn
+	wire *wire
+}
+
+// Write writes nothing where nothing is taken.
+func (r *rawWire) Write(f func(fd uintptr) bool) error {
+	n := r.wire.network
+	n.mu.Lock()
+	stuck := n.isStuck(r.wire)
+	n.mu.Unlock()
+	if stuck {
+		return nil
+	}
+	return r.RawConn.Write(f)
+}
+
+// isStuck reports whether nothing is taken of what is written. The caller holds the lock.
+func (n *network) isStuck(w *wire) bool { return n.stuck || n.stuckData && !w.control }
 
 func (w *wire) Close() error {
 	w.network.mu.Lock()
@@ -377,7 +404,7 @@ type counting struct {
 	// breaks are the numbers before which it was not seen.
 	breaks []uint32
 	// until, when it is not 0, ends the program at that number; slow has it flush each
-	// buffer when it is a tenth full, and wait a little.
+	// buffer when it is half full, and wait a little.
 	until uint32
 	slow  bool
 	named bool
@@ -457,7 +484,7 @@ func (p *counting) fill(t *bytefrogagent.Tracer) error {
 	}
 	room := 2 * bytefrog.MaxEventSize
 	if p.slow {
-		room = buffer.Room() * 9 / 10
+		room = buffer.Room() / 2
 		t.Sleep(time.Millisecond)
 	}
 	now := uint32(t.Elapsed().Milliseconds())

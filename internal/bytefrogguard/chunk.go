@@ -12,10 +12,14 @@ const chunkBytes = 64 * kib
 // writes: nothing is copied on the way.
 type chunk struct {
 	buf []byte
-	end int // of what is filled
+	// begin and end are of what is filled. begin is 0 until a part was written.
+	begin, end int
 }
 
-func (c *chunk) bytes() []byte { return c.buf[:c.end] }
+func (c *chunk) bytes() []byte { return c.buf[c.begin:c.end] }
+
+// empty has nothing be filled.
+func (c *chunk) empty() { c.begin, c.end = 0, 0 }
 
 func (c *chunk) room() int { return len(c.buf) - c.end }
 
@@ -38,7 +42,7 @@ func (c *chunks) take(size int) *chunk {
 
 func (c *chunks) put(used *chunk) {
 	if len(used.buf) == chunkBytes {
-		used.end = 0
+		used.empty()
 		c.pool.Put(used)
 	}
 }

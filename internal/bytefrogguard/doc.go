@@ -54,7 +54,7 @@
 // collector takes.
 //
 // When a collector takes no data at all, on any of its connections, for MaxWait, while the
-// agent's is not read, two queues more are read all the same, and again after MaxWait. So a
+// agent's is not read, 2 MiB more are read all the same, and again after MaxWait. So a
 // collector that stands for a moment, as in a collection of garbage or because its own
 // exporter does, slows the program but is never felt for longer than MaxWait on end; what
 // happens meanwhile is not lost, and nobody is suspended. When it takes again, the agent is

@@ -47,11 +47,9 @@ type link struct {
 	lostBytes atomic.Int64
 	wakeUp    func()
 	// queue is how much may wait for a data connection before the agent's is not read,
-	// and flood at how much the agent has to be suspended.
-	queue, flood int64
-	// level is how much may wait for all connections beyond that, because the collector
-	// took nothing for too long. It goes down as the collector takes.
-	level atomic.Int64
+	// rise how much more is read where the collector takes nothing for too long, and flood
+	// at how much in all the agent has to be suspended.
+	queue, rise, flood int64
 	// held says that the agent is suspended until all that waits was taken.
 	held atomic.Bool
 	// progress is when the collector took data last, as time since made.
@@ -181,7 +179,8 @@ func (l *link) configure(conn net.Conn) error {
 		return fmt.Errorf("expected a configuration with 1 to %d data connections, got %d", maxDataConnections, n)
 	}
 	l.data = make([]*outlet, l.configuration.DataConnections)
-	l.queue = min(l.queue, l.flood/2/int64(len(l.data)))
+	share := l.flood / 2 / int64(len(l.data))
+	l.queue, l.rise = min(l.queue, share), min(riseBytes, share)
 	return nil
 }
 
@@ -357,25 +356,6 @@ func (l *link) outlets() []*outlet {
 	}
 	return all
 }
-
-// rise has some more read from the agent, though the collector takes nothing: enough for
-// the system to notice on the agent's side, which it does by the megabyte.
-func (l *link) rise() {
-	l.level.Store(l.waiting.Load() + riseQueues*l.queue)
-	l.wakeAll()
-}
-
-// recede says that the collector took n bytes of data. What was read beyond the queues goes
-// down by a part of that: so the agent is read nearly as fast as the collector takes, and
-// not held up until it has caught up.
-func (l *link) recede(n int64) {
-	l.progressed()
-	if l.level.Load() > 0 {
-		l.level.Add(-n / recession)
-	}
-}
-
-const riseQueues, recession = 2, 8
 
 // wakeAll has those look who wait for room.
 func (l *link) wakeAll() {

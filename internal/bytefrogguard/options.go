@@ -30,7 +30,7 @@ type Options struct {
 	// for all together.
 	Queue int
 	// MaxWait is how long that may be so while the collector takes nothing at all. Then
-	// two queues more are read, and so on, until a quarter of Memory waits.
+	// 2 MiB more of the connection are read, and so on, until a quarter of Memory waits.
 	MaxWait time.Duration
 	// Memory is how many bytes of an agent may wait for a collector that takes nothing: at
 	// a quarter of it the agent is told to suspend, and what it had collected till then has
@@ -72,7 +72,7 @@ const maxRunID = 255
 // DefaultOptions are the defaults.
 func DefaultOptions() Options {
 	return Options{
-		Queue:            mib,
+		Queue:            128 * kib,
 		MaxWait:          30 * time.Millisecond,
 		Memory:           64 * mib,
 		NamesMemory:      16 * mib,

@@ -11,20 +11,25 @@ import (
 
 // outlet is the writing side of one connection to a collector: what is put in waits until
 // it is written, by a goroutine of the outlet's own. So who puts in never waits for the
-// collector, unless it asks to.
+// collector, unless it asks to. Where nothing waits and the system has room, who puts in
+// writes it there itself: that waits for nobody, and waking the goroutine costs more than all
+// else that is done with the bytes.
 type outlet struct {
 	link *link
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	queue   []*chunk
-	// waiting is how many bytes are in the queue or being written.
-	waiting int
+	// waiting is how many bytes are in the queue or being written, and level how many may
+	// be beyond the link's queue, because the collector took nothing for too long.
+	waiting, level int64
 	// opened says that the connection is open; closing that it is to be closed when all
 	// was written; over that nothing is written any more.
 	opened, closing, over bool
-	// conn is the connection once it is open.
-	conn net.Conn
+	// conn is the connection once it is open; attempt writes to it without waiting, nil
+	// where that can't be, as with TLS.
+	conn    net.Conn
+	attempt *attempt
 	// ended is closed with the goroutine.
 	ended chan struct{}
 }
@@ -48,27 +53,45 @@ func (o *outlet) start(open func() (net.Conn, error)) {
 // put gives a chunk to be written. It gives back one to go on with: the same, emptied,
 // where what waits has room for what is in it.
 func (o *outlet) put(c *chunk) *chunk {
-	n := c.end
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over || o.closing {
-		o.link.lostBytes.Add(int64(n))
-		c.end = 0
+		o.link.lostBytes.Add(int64(c.end))
+		c.empty()
 		return c
 	}
+	if o.writeAtOnce(c) {
+		c.empty()
+		return c
+	}
+	n := int64(len(c.bytes()))
 	o.waiting += n
-	if o.link.waiting.Add(int64(n)) == int64(n) {
+	if o.link.waiting.Add(n) == n {
 		o.link.progressed() // it can't have taken what was not there
 	}
 	// The first may be the one that is being written.
-	if last := len(o.queue) - 1; last > 0 && o.queue[last].room() >= n {
+	if last := len(o.queue) - 1; last > 0 && o.queue[last].room() >= int(n) {
 		o.queue[last].add(c.bytes())
-		c.end = 0
+		c.empty()
 		return c
 	}
 	o.queue = append(o.queue, c)
 	o.changed.Broadcast()
 	return o.link.chunks.take(chunkBytes)
+}
+
+// writeAtOnce writes what the system has room for of a chunk in front of which nothing
+// waits, and reports whether that is all. The caller holds the lock. That the connection is
+// broken is found by the goroutine, which then has something to write.
+func (o *outlet) writeAtOnce(c *chunk) bool {
+	if o.attempt == nil || len(o.queue) > 0 {
+		return false
+	}
+	c.begin = o.attempt.write(c.bytes())
+	if c.begin > 0 && o != o.link.control {
+		o.recede(int64(c.begin))
+	}
+	return c.begin == c.end
 }
 
 // send gives bytes, which are copied, to be written.
@@ -83,6 +106,9 @@ func (o *outlet) send(b []byte) {
 func (o *outlet) awaitRoom(patience time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.hasRoom() {
+		return true
+	}
 	from := time.Now()
 	for !o.hasRoom() {
 		since := o.link.lastProgress()
@@ -102,8 +128,31 @@ func (o *outlet) awaitRoom(patience time.Duration) bool {
 
 func (o *outlet) hasRoom() bool {
 	l := o.link
-	return int64(o.waiting) <= l.queue || l.waiting.Load() <= l.level.Load() || o.over || l.held.Load()
+	return o.waiting <= max(l.queue, o.level) || o.over || l.held.Load()
 }
+
+// riseBytes is how much is read of a connection on which the collector takes nothing, so
+// that the agent's side notices. Its system lets it send on when a third of its buffer is
+// free, which on loopback is a good megabyte.
+const riseBytes = 2 * mib
+
+// rise has some more read from the agent, though the collector takes nothing.
+func (o *outlet) rise() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.level = o.waiting + o.link.rise
+	o.changed.Broadcast()
+}
+
+// recede says that the collector took n bytes of data. What was read beyond the queue goes
+// down by a part of that: so the agent is read nearly as fast as the collector takes, and
+// not held up until it has caught up. The caller holds the lock.
+func (o *outlet) recede(n int64) {
+	o.link.progressed()
+	o.level -= min(o.level, n/recession)
+}
+
+const recession = 8
 
 // wake has those look who wait.
 func (o *outlet) wake() {
@@ -132,11 +181,9 @@ func (o *outlet) empty() net.Conn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.over = true
-	for _, c := range o.queue {
-		o.link.lostBytes.Add(int64(c.end))
-	}
+	o.link.lostBytes.Add(o.waiting)
 	o.queue = nil
-	o.link.waiting.Add(-int64(o.waiting))
+	o.link.waiting.Add(-o.waiting)
 	o.waiting = 0
 	o.changed.Broadcast()
 	return o.conn
@@ -172,7 +219,7 @@ func (o *outlet) take(conn net.Conn) bool {
 	if o.over {
 		return false
 	}
-	o.conn, o.opened = conn, true
+	o.conn, o.opened, o.attempt = conn, true, newAttempt(conn)
 	o.link.unopened.Add(-1)
 	o.link.news()
 	return true
@@ -201,7 +248,7 @@ func (o *outlet) write(conn net.Conn, c *chunk) error {
 		}
 		n, err := conn.Write(b[:piece])
 		b = b[n:]
-		o.took(n)
+		o.took(int64(n))
 		if err != nil {
 			return err
 		}
@@ -210,17 +257,17 @@ func (o *outlet) write(conn net.Conn, c *chunk) error {
 }
 
 // took says that the collector took n bytes.
-func (o *outlet) took(n int) {
+func (o *outlet) took(n int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over {
 		return
 	}
 	o.waiting -= n
-	left := o.link.waiting.Add(-int64(n))
+	left := o.link.waiting.Add(-n)
 	if o != o.link.control {
 		// The few bytes of heartbeats find room in the systems' buffers for days.
-		o.link.recede(int64(n))
+		o.recede(n)
 	}
 	if left == 0 {
 		o.link.news()

@@ -6,6 +6,7 @@
 package bytefrogguard
 
 import (
+	"net"
 	"syscall"
 	"time"
 )
@@ -15,3 +16,10 @@ import (
 func giveUpUnacknowledged(time.Duration) func(network, address string, c syscall.RawConn) error {
 	return nil
 }
+
+// attempt is none: all is written by the goroutines of outlets.
+type attempt struct{}
+
+func newAttempt(net.Conn) *attempt { return nil }
+
+func (*attempt) write([]byte) int { return 0 }

@@ -16,7 +16,7 @@ import (
 )
 
 // narrow has little wait before the agent is suspended.
-func narrow(g *Guard) { g.options.Queue, g.options.Memory = chunkBytes, 32*mib }
+func narrow(g *Guard) { g.options.Queue, g.options.Memory = chunkBytes, 24*mib }
 
 // A collector that takes nothing has the agent suspended, which runs on; when it takes
 // again nothing was lost but what happened meanwhile, and the run is the same.
@@ -51,16 +51,18 @@ func TestACollectorThatIsStoppedLosesNothing(t *testing.T) {
 // read, and nobody is suspended.
 func TestAMomentInWhichNothingIsTakenIsNotFelt(t *testing.T) {
 	c := newCollector(t, testbed.Address(t))
-	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Queue = chunkBytes })
+	// As little as may be is read beyond the queue at once, because it takes eight times as
+	// much to be forgotten.
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Queue, g.options.Memory = chunkBytes, 4*mib })
 	p := &counting{slow: true}
 	a, results := b.start(t.Context(), p)
 	b.await("events", func() bool { return c.number() > 1000 })
 	l := b.guard.sessions()[0].current()
 	for range 3 {
 		b.network.stick(true)
-		b.await("the agent to be read on", func() bool { return l.waiting.Load() > 10*chunkBytes })
+		b.await("the agent to be read on", func() bool { return l.waiting.Load() > 5*chunkBytes })
 		b.network.stick(false)
-		b.await("the collector to catch up", func() bool { return l.waiting.Load() == 0 && l.level.Load() < 10*chunkBytes })
+		b.await("the collector to catch up", func() bool { return l.waiting.Load() == 0 && highest(l) < 2*chunkBytes })
 	}
 	a.Stop()
 	result := ended(t, results)
@@ -149,4 +151,14 @@ func TestWhatAnAgentThatHasGoneHasSentIsStillPassedOn(t *testing.T) {
 	require.Equal(t, []uint64{0}, p.checkRuns(t, c.runs()))
 	assert.Equal(t, 50_000, len(c.only().events))
 	assert.True(t, c.only().ended)
+}
+
+// highest is how much may wait for a connection beyond the queue.
+func highest(l *link) (level int64) {
+	for _, o := range l.outlets() {
+		o.mu.Lock()
+		level = max(level, o.level)
+		o.mu.Unlock()
+	}
+	return level
 }

@@ -120,9 +120,9 @@ unit-test: ## Run the tests of the packages alone, with the race detector where 
 	$(if $(RUNS_386),GOARCH=386 $(TEST) -timeout 10m $(NARROW_PACKAGES)); $(took)
 
 .PHONY: e2e-test
-e2e-test: build gateway ## Run the end-to-end tests alone, against the built distributions
+e2e-test: build gateway ## Run the end-to-end tests alone, against the built distributions (E2E_ONLY=Greys)
 	@$(call step,end-to-end tests); \
-	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel 1 -timeout 25m ./test/...; $(took)
+	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel 1 -timeout 25m -run '$(E2E_ONLY)' ./test/...; $(took)
 
 .PHONY: bench
 bench: build ## Measure what the project claims, and print it as a table (BENCH_COUNT=5, BENCH_ONLY=LTTng)

@@ -87,6 +87,7 @@ func (f *greysFlags) add(c *cobra.Command) {
 	flags.IntVar(&o.FaultEvery, "fault-every", 10, "after how many replies something goes wrong")
 	flags.IntVar(&o.FaultTimes, "fault-times", 0, "how often something goes wrong (0: no end)")
 	flags.DurationVar(&f.restartEvery, "restart-every", 0, "end the process and begin another one each time (0: never)")
+	flags.BoolVar(&o.SameID, "same-pid", false, "begin it with the same process ID, as in a container")
 	flags.DurationVar(&f.duration, "duration", 0, "end after this time (0: no end)")
 	flags.StringVar(&f.truth, "truth", "", "file to write to what happened, as JSON, at the end")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each command")

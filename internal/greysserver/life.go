@@ -48,6 +48,9 @@ const (
 	firstRecord = 1001
 	// step is how often the program goes on.
 	step = 5 * time.Millisecond
+	// A call's end has its time, and then its index: each so many calls the thread is held up
+	// between them, and calls of lower indexes have ended later.
+	heldUpEvery, heldUp = 7, time.Second
 )
 
 func newLife(over context.Context, o ProgramOptions, processID int64) *life {
@@ -124,6 +127,9 @@ func (l *life) record(c call, of greys.Thread, at time.Time) *record {
 	name := l.options.nameOf(c.method)
 	index := firstRecord + l.truth.Recorded
 	l.truth.Recorded++
+	if index%heldUpEvery == 0 {
+		at = at.Add(-heldUp)
+	}
 	if len(l.records) == maxRecords {
 		l.records = append(l.records[:0], l.records[maxRecords/2:]...)
 	}

@@ -32,8 +32,10 @@ type Options struct {
 	Program ProgramOptions
 	// Protocol is what is spoken; default Both.
 	Protocol Protocol
-	// ProcessID is the first process's; default our own. Each restart adds 1.
+	// ProcessID is the first process's; default our own. Each restart adds 1, but where SameID
+	// says that it stays, as in a container.
 	ProcessID int64
+	SameID    bool
 	// Version is the server's; default "1.7.6.6".
 	Version string
 	// ProtocolVersion is that of GP, the only one that is known; default 0x0001.
@@ -133,7 +135,7 @@ func New(o Options) (*Server, error) {
 }
 
 // Restart ends the process, with all its connections, and begins another one, of the next
-// process ID, whose program begins anew.
+// process ID or of the same, whose program begins anew.
 func (s *Server) Restart() {
 	select {
 	case s.restart <- struct{}{}:
@@ -215,7 +217,11 @@ func (s *Server) live(ctx context.Context, accepted <-chan net.Conn) {
 func (s *Server) begin(over context.Context) *life {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.present = newLife(over, s.options.Program, s.options.ProcessID+int64(len(s.past)))
+	id := s.options.ProcessID
+	if !s.options.SameID {
+		id += int64(len(s.past))
+	}
+	s.present = newLife(over, s.options.Program, id)
 	return s.present
 }
 

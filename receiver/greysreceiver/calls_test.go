@@ -4,8 +4,6 @@
 package greysreceiver
 
 import (
-	"crypto/tls"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -126,25 +124,6 @@ func TestATextThatIsCutIsACopy(t *testing.T) {
 	short := text(long)
 	assert.Len(t, short, maxTextBytes)
 	assert.NotSame(t, unsafe.StringData(long), unsafe.StringData(short))
-}
-
-// What metrics take must not grow with the square of the methods.
-func BenchmarkMetrics(b *testing.B) {
-	bed := newBed(b, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	bed.receiver.env.ctx = b.Context()
-	bed.next.Metrics = nil
-	bed.receiver.open(bed.next, make([]*tls.Config, 1))
-	server := bed.receiver.servers[0]
-	server.begin(identity{})
-	r := &run{task: server.process.tasks[0], number: 1}
-	for i := range 2000 {
-		of := row(1, "demo.Shop", fmt.Sprint("m", i), 1, 0, ms(1))
-		server.process.calls.count(r, &of, time.Now())
-	}
-	for b.Loop() {
-		bed.receiver.env.metrics.metrics([]processState{server.process.state()}, receivedAt)
-	}
-	bed.receiver.env.close()
 }
 
 func TestCallsWithoutTheirTimeHaveNone(t *testing.T) {

@@ -250,3 +250,42 @@ func TestFaultsCostNothingElse(t *testing.T) {
 		}
 	}
 }
+
+// A program in a container has the same process ID in each of its lives.
+func TestAServerIsRestartedWithTheSameProcessID(t *testing.T) {
+	p := play(t, greysserver.Options{Protocol: greysserver.Console, ProcessID: 1, SameID: true})
+	b := following(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+		c.Traces = []CallsConfig{some("com.example.*", "*", 3)}
+		c.Protocol = ProtocolConsole
+	}, p).start()
+	roots := func() (roots int) {
+		for _, s := range b.spans() {
+			if s.ParentSpanID().IsEmpty() {
+				roots++
+			}
+		}
+		return roots
+	}
+	for life := range 3 {
+		b.await("call trees of each life", func() bool { return roots() == 3*(life+1) })
+		assert.EqualValues(t, life, b.point("restarts"))
+		p.Restart()
+	}
+}
+
+// A thread can be held up between the end of a call and its index, so that times of recorded
+// calls are in no order; each is handed on once all the same.
+func TestRecordedCallsOfAServerAreHandedOnOnce(t *testing.T) {
+	p := play(t, greysserver.Options{ProcessID: 7, Program: greysserver.ProgramOptions{Rate: 1000, Calls: 2000, RecordEvery: 10}})
+	b := following(t, func(c *Config) {
+		c.Protocol = ProtocolGP
+		c.Records = []CallsConfig{some("com.example.*", "*", -1)}
+	}, p).start()
+	b.await("the program to rest", func() bool { return p.life().Rests })
+	recorded := int(p.life().Recorded)
+	b.await("all of them", func() bool { return len(b.spans()) >= recorded })
+	again := b.point("records_repeated")
+	b.await("the list to come again", func() bool { return b.point("records_repeated") >= again+2*int64(recorded) })
+	assert.Len(t, b.spans(), recorded)
+}

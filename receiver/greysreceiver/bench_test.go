@@ -1,0 +1,76 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"crypto/tls"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+
+	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
+)
+
+// connected is a server whose pipelines take all, and nothing keeps. Ended, it has handed on
+// all that came of it.
+func connected(b *testing.B) (s *server, end func()) {
+	nop := consumertest.NewNop()
+	bed := newBed(b, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	bed.receiver.env.ctx = b.Context()
+	bed.receiver.open(sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop}, make([]*tls.Config, 1))
+	s = bed.receiver.servers[0]
+	s.begin(identity{pid: 4711, version: "1.7.6.6", protocol: ProtocolConsole})
+	return s, bed.receiver.env.close
+}
+
+// BenchmarkRowsToMetrics counts the rows of a monitor's cycle, and makes all metrics of them,
+// as if they were collected after each cycle. A row costs the same where there are many.
+func BenchmarkRowsToMetrics(b *testing.B) {
+	for _, methods := range []int{500, createDefaultConfig().Limits.MaxMethods} {
+		b.Run(fmt.Sprint(methods), func(b *testing.B) {
+			s, end := connected(b)
+			defer end()
+			cycle := &greys.Statistics{}
+			for i := range methods {
+				cycle.Methods = append(cycle.Methods, row(1, fmt.Sprint("com.example.shop.Service", i/10), fmt.Sprint("operation", i%10), 20, 1, ms(1)))
+			}
+			r := &run{task: s.process.tasks[0], process: s.process, number: 1, ctx: b.Context()}
+			points := 0
+			cputime.Events(b, methods, func() {
+				r.each(cycle)
+				points = s.env.metrics.metrics([]processState{s.process.state()}, s.env.now()).DataPointCount()
+			})
+			require.Greater(b, points, 7*methods, "seven of each method")
+		})
+	}
+}
+
+// BenchmarkTreesToSpans makes spans of call trees, as many as are handed on at once.
+func BenchmarkTreesToSpans(b *testing.B) {
+	s, end := connected(b)
+	defer end()
+	tree := callTree()
+	tree.Nodes[0].End = ms(40)
+	for i := range 9 {
+		at := time.Duration(i) * 4 * time.Millisecond
+		tree.Nodes = append(tree.Nodes, greys.Node{
+			Depth: 1, Start: at, End: at + ms(3), Class: "com.example.shop.Service" + fmt.Sprint(i), Method: "operation", Line: 12,
+		})
+	}
+	parcels := make([]spanParcel, parcelsAtOnce)
+	spans := parcelsAtOnce * len(tree.Nodes)
+	made := 0
+	cputime.Events(b, spans, func() {
+		for i := range parcels {
+			parcels[i], _ = treeSpans(s.process.origin, tree, receivedAt, s.env.config.Limits.MaxTreeNodes)
+		}
+		made = s.env.traces(parcels).SpanCount()
+	})
+	require.Equal(b, spans, made)
+}

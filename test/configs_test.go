@@ -108,7 +108,7 @@ func indexOfType(ids []string, kind string) int {
 func isTraces(pipeline string) bool { return componentType(pipeline) == "traces" }
 
 // shippedConfigs returns the paths of the configurations, by file name.
-func shippedConfigs(t *testing.T) map[string]string {
+func shippedConfigs(t testing.TB) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob("../config/*.yaml")
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func shippedConfigs(t *testing.T) map[string]string {
 
 // shipped is a configuration with other values of settings, each of which it has once;
 // nothing else is changed.
-func shipped(t *testing.T, name string, settings map[string]string) string {
+func shipped(t testing.TB, name string, settings map[string]string) string {
 	t.Helper()
 	text, err := os.ReadFile(shippedConfigs(t)[name])
 	require.NoError(t, err)

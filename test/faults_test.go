@@ -260,6 +260,13 @@ func (c *gatedConnection) Write(b []byte) (int, error) {
 func checkPart(t testing.TB, want *reference.Result, e *exported) {
 	t.Helper()
 	checkShape(t, e)
+	checkCalls(t, want, e)
+}
+
+// checkCalls is checkPart where callers may be missing, too: they were lost with the process
+// that knew them.
+func checkCalls(t testing.TB, want *reference.Result, e *exported) {
+	t.Helper()
 	c := newComparison(e)
 	for i := range e.spans {
 		got := &e.spans[i]

@@ -5,12 +5,17 @@ package test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/callbraid/callbraid/test/testbed"
 )
 
 // receiveTier is as much of the first tier's configuration as its way to the second has.
@@ -18,10 +23,10 @@ type receiveTier struct {
 	Exporters struct {
 		LoadBalancing struct {
 			RoutingKey string `yaml:"routing_key"`
-			Timeout    *time.Duration
+			Timeout    time.Duration
 			Protocol   struct {
 				OTLP struct {
-					Timeout        *time.Duration
+					Timeout        time.Duration
 					SendingQueue   struct{ Enabled *bool } `yaml:"sending_queue"`
 					RetryOnFailure struct{ Enabled *bool } `yaml:"retry_on_failure"`
 				} `yaml:"otlp"`
@@ -68,10 +73,6 @@ func readTier(t *testing.T, path string, tier any) {
 	require.NoError(t, yaml.Unmarshal(content, tier))
 }
 
-// defaultTimeout is what one try to send may take where a configuration doesn't say it
-// (exporterhelper.NewDefaultTimeoutConfig).
-const defaultTimeout = 5 * time.Second
-
 // A batch that the first tier tries to send again is waited for by the second: two pauses
 // between tries, as long as they can be, and a try that is given up.
 func TestTheSecondTierWaitsLongerThanTheFirstRetries(t *testing.T) {
@@ -80,11 +81,11 @@ func TestTheSecondTierWaitsLongerThanTheFirstRetries(t *testing.T) {
 	readTier(t, "../config/gateway-receive.yaml", &receive)
 	readTier(t, "../config/gateway-pair.yaml", &pair)
 	balancing, pairing := receive.Exporters.LoadBalancing, pair.Processors.StackPairing
-	require.Nil(t, balancing.Timeout, "the default is what is reckoned with")
-	require.Nil(t, balancing.Protocol.OTLP.Timeout, "the default is what is reckoned with")
+	assert.Equal(t, balancing.Timeout, balancing.Protocol.OTLP.Timeout, "the shorter one is what counts")
+	assert.GreaterOrEqual(t, balancing.Timeout, 30*time.Second, "a second tier that is slow isn't sent everything again")
 	retry := balancing.RetryOnFailure
 	pause := time.Duration(float64(retry.MaxInterval) * (1 + retry.RandomizationFactor))
-	assert.Greater(t, pairing.Reorder.MaxWait, 2*pause+defaultTimeout, "a batch may be waiting for the first tier's retry")
+	assert.Greater(t, pairing.Reorder.MaxWait, 2*pause+balancing.Timeout, "a batch may be waiting for the first tier's retry")
 	assert.GreaterOrEqual(t, pairing.IdleTimeout, 5*pairing.Reorder.MaxWait, "behind queues only minutes of silence are idleness")
 	assert.GreaterOrEqual(t, pair.Receivers.OTLP.Protocols.GRPC.MaxMessageMiB, 2, "a hand-over has 1 MiB of batches, and what is around them")
 }
@@ -113,5 +114,51 @@ func TestTheFirstTierWaitsInFrontOfTheRouting(t *testing.T) {
 		"multiplier": retry.Multiplier - 1, "randomization_factor": retry.RandomizationFactor,
 	} {
 		assert.Positive(t, value, "load_balancing has no default %s, and without one tries again at once", name)
+	}
+}
+
+// overlays are the configurations in a page of docs/, each of which is given to a collector
+// beside one that is shipped.
+func overlays(t *testing.T, page string) (found []string) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/" + page)
+	require.NoError(t, err)
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		found = append(found, block[1])
+	}
+	return found
+}
+
+// What the page on several collectors says of Kafka was tried with no Kafka: at least its
+// settings are there, and are those that keep batches whole, together, and from being lost.
+func TestTheExporterToKafkaIsAsThePageSays(t *testing.T) {
+	found := overlays(t, "scale.md")
+	require.Len(t, found, 1)
+	overlay := filepath.Join(t.TempDir(), "kafka.yaml")
+	require.NoError(t, os.WriteFile(overlay, []byte(found[0]), 0o600))
+	output, err := exec.CommandContext(t.Context(), testbed.Gateway(t),
+		"validate", "--config", "../config/gateway-receive.yaml", "--config", overlay).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	assert.NotContains(t, string(output), "deprecated")
+
+	var config collectorConfig
+	require.NoError(t, yaml.Unmarshal([]byte(found[0]), &config))
+	var document struct{ Exporters map[string]yaml.Node }
+	require.NoError(t, yaml.Unmarshal([]byte(found[0]), &document))
+	var kafka struct {
+		ByTrace  bool `yaml:"partition_traces_by_id"`
+		Producer struct {
+			MaxMessageBytes int `yaml:"max_message_bytes"`
+			RequiredAcks    int `yaml:"required_acks"`
+		}
+	}
+	node := document.Exporters["kafka"]
+	require.NoError(t, node.Decode(&kafka))
+	assert.True(t, kafka.ByTrace, "all batches of a stream are in one partition")
+	assert.GreaterOrEqual(t, kafka.Producer.MaxMessageBytes, 2<<20, "a hand-over has 1 MiB of batches, and what is around them")
+	assert.Equal(t, -1, kafka.Producer.RequiredAcks, "all replicas have what is said to be delivered")
+	for pipeline, p := range config.Service.Pipelines {
+		assert.Equal(t, []string{"kafka"}, p.Exporters)
+		assert.Empty(t, queueViolations(pipeline, p, config))
 	}
 }

@@ -1,0 +1,283 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/testbed/prometheus"
+)
+
+// What the capture "shop" has.
+const shopCalls, shopEvents = 4_793, 9_628
+
+// Two collectors receive, three pair: each stream becomes the spans that one collector makes
+// of it, at one of the three. Prometheus has the series of each agent, though all are of one
+// service, and what the three have counted is all calls.
+func TestTiersMakeTheSpansThatOneCollectorMakes(t *testing.T) {
+	t.Parallel()
+	const agents = 20
+	tt := newTiers(t, 3)
+	tt.bytefrog = []string{"service_name: shop", "collection_interval: 500ms"}
+	tt.pairSettings["metrics_flush_interval: 15s"] = "500ms"
+	addresses := []string{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
+	tt.resolver = static(addresses...)
+	for _, address := range addresses {
+		tt.pair(address, t.TempDir())
+	}
+	for range 2 {
+		tt.receive(t.TempDir())
+	}
+	p := prometheus.Start(t, append(tt.metrics, tt.paired...)...)
+	half := newStage(shopEvents / 2)
+	f := startFleet(t, agents, tt.agents, openCapture(t, "shop"), half)
+	f.at(t, half)
+	p.Await(t, `count(count by (instance) (bytefrog_events_total{job="shop"} > 0))`, agents)
+	close(half.open)
+	f.complete(t)
+	tt.awaitTaken(agents*shopEvents, tt.pairing, 0)
+	p.Await(t, `sum(traces_span_metrics_calls_total{job="shop"})`, agents*shopCalls)
+	tt.stop()
+
+	tt.checkEach(agents)
+}
+
+// checkEach checks that each agent's stream became the spans of the reference, at one
+// collector, and that each collector has streams.
+func (tt *tiers) checkEach(agents int) {
+	tt.t.Helper()
+	want, seen := reference.Spans(openCapture(tt.t, "shop"), defaultRules), map[string]bool{}
+	for _, handedOn := range tt.handedOn() {
+		assert.NotEmpty(tt.t, handedOn, "each pairing collector has streams")
+		for stream, e := range handedOn {
+			assert.NotContains(tt.t, seen, stream, "a stream is paired by one collector")
+			seen[stream] = true
+			checkEqual(tt.t, want, e)
+		}
+	}
+	assert.Len(tt.t, seen, agents)
+}
+
+// A pairing collector is added while agents run, and one is killed: the streams that belong
+// to another then are cut there, and not one call of them is paired wrongly. The others are
+// as if nothing had happened. What a killed collector takes with it is the calls that were
+// open in it.
+func TestStreamsMoveWithTheSecondTier(t *testing.T) {
+	t.Parallel()
+	// So many that hardly ever none belongs to the new collector: 1 time in 30,000.
+	const agents = 36
+	ips, port := loopbacks(t, 4)
+	tt := newTiers(t, 4)
+	tt.hosts = testbed.NewHosts(t, "pairing.test", ips[:3]...)
+	tt.resolver = dns("pairing.test", port)
+	tt.bytefrog = []string{"keepalive_interval: 500ms"}
+	tt.pairSettings["max_wait: 60s"], tt.pairSettings["idle_timeout: 10m"] = "3s", "15s"
+	for _, ip := range ips[:3] {
+		tt.pair(net.JoinHostPort(ip, port), t.TempDir())
+	}
+	for range 2 {
+		tt.receive(t.TempDir())
+	}
+	tt.awaitPairing(3)
+	const third = shopEvents / 3
+	adding, killing := newStage(third), newStage(2*third)
+	f := startFleet(t, agents, tt.agents, openCapture(t, "shop"), adding, killing)
+	f.at(t, adding)
+	tt.awaitTaken(agents*third, tt.pairing, 0)
+
+	tt.pair(net.JoinHostPort(ips[3], port), t.TempDir())
+	tt.hosts.Set(t, ips...)
+	tt.awaitPairing(4)
+	close(adding.open)
+	f.at(t, killing)
+	tt.awaitTaken(agents*2*third, tt.pairing, 0)
+
+	victim, others, lost := tt.kill(1)
+	tt.hosts.Set(t, slices.Delete(slices.Clone(ips), victim, victim+1)...)
+	tt.awaitPairing(3)
+	close(killing.open)
+	f.complete(t)
+	tt.awaitTaken(agents*shopEvents, others, lost.events)
+	for _, c := range others {
+		testbed.Eventually(t, "streams that moved away are idle", func() (bool, string) {
+			open := c.Metric(t, openFrames)
+			return open == 0, fmt.Sprint(open)
+		})
+	}
+	joined := sum(t, others, stackBreaks, `cause="joined"`)
+	truncated := sum(t, others, truncatedFrames)
+	assert.Equal(t, truncated, sum(t, others, truncatedFrames, `cause="idle"`), "nothing else truncates")
+	for _, loss := range []string{"late_events", "missing_numbers", "dropped_spans", "corrupt_batches", "duplicate_events"} {
+		assert.Zero(t, sum(t, others, "otelcol_processor_stack_pairing_"+loss), loss)
+	}
+	for _, c := range slices.Concat(tt.receiving, others) {
+		c.Stop(t)
+	}
+
+	moves := findMoves(t, tt.handedOn(), victim)
+	t.Logf("%+v, %v calls were open in the one that was killed", moves, lost.open)
+	assert.Positive(t, moves.moved)
+	assert.Positive(t, moves.stayed)
+	assert.EqualValues(t, joined, moves.joined, "a stream that moves begins with a break there")
+	assert.EqualValues(t, truncated, moves.truncated)
+	assert.EqualValues(t, lost.open, moves.missing, "what the killed collector takes with it is the calls that were open in it")
+}
+
+// lost is what a collector knew when it was killed.
+type lost struct{ events, open float64 }
+
+// kill kills a collector of the second tier, when all it has finished is handed on.
+func (tt *tiers) kill(victim int) (_ int, others []*testbed.Collector, _ lost) {
+	tt.t.Helper()
+	c := tt.pairing[victim]
+	awaitHandedOn(tt.t, c)
+	had := lost{c.Metric(tt.t, eventsTaken), c.Metric(tt.t, openFrames)}
+	c.Kill()
+	return victim, slices.Delete(slices.Clone(tt.pairing), victim, victim+1), had
+}
+
+// awaitHandedOn waits until the backend has what a collector has finished.
+func awaitHandedOn(t testing.TB, c *testbed.Collector) {
+	t.Helper()
+	testbed.Eventually(t, "what is finished is handed on", func() (bool, string) {
+		queued, waiting := c.Metric(t, "otelcol_exporter_queue_size"), c.Metric(t, "otelcol_processor_stack_pairing_waiting_events")
+		return queued == 0 && waiting == 0, fmt.Sprint(queued, waiting)
+	})
+}
+
+// moves is what became of streams: how many stayed with one collector and moved to others,
+// how often one went on at another, and which of their calls were truncated or are missing.
+type moves struct{ stayed, moved, joined, truncated, missing int }
+
+// findMoves checks the streams that collectors handed on. One that stayed is as the
+// reference has it. One that moved has, at each, a part that is right, and no call twice;
+// what the killed one handed on may have callers that nobody knows.
+func findMoves(t *testing.T, handedOn []streams, victim int) (found moves) {
+	t.Helper()
+	want := reference.Spans(openCapture(t, "shop"), defaultRules)
+	parts := map[string][]*exported{}
+	for collector, of := range handedOn {
+		for stream, e := range of {
+			parts[stream] = append(parts[stream], e)
+			if collector != victim {
+				checkShape(t, e)
+			}
+		}
+	}
+	for stream, parts := range parts {
+		if len(parts) == 1 {
+			found.stayed++
+			checkEqual(t, want, parts[0])
+			continue
+		}
+		found.moved++
+		found.joined += len(parts) - 1
+		calls := map[int64]bool{}
+		for _, part := range parts {
+			checkCalls(t, want, part)
+			for _, s := range part.spans {
+				assert.False(t, calls[s.sequence], "call %d of stream %s is there twice", s.sequence, stream)
+				calls[s.sequence] = true
+				if s.isTruncated {
+					found.truncated++
+				}
+			}
+		}
+		found.missing += len(want.Spans) - len(calls)
+	}
+	return found
+}
+
+// outageVariable is how long the second tier is away in the test of that, such as 1m. It is
+// away at least until the agents have ended, some seconds.
+const outageVariable = "CALLBRAID_OUTAGE"
+
+// The second tier answers nobody for a while, in which the agents go on and end, and a
+// collector of the first is killed: all that waits is on disk, and nothing of it is lost,
+// nor given up by those that wait for it, with times as they are shipped.
+func TestAnOutageOfTheSecondTierLosesNothing(t *testing.T) {
+	t.Parallel()
+	outage, err := time.ParseDuration(cmp.Or(os.Getenv(outageVariable), "0s"))
+	require.NoError(t, err, outageVariable)
+	const agents, half = 20, shopEvents / 2
+	tt := newTiers(t, 3)
+	addresses := []string{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
+	tt.resolver = static(addresses...)
+	for _, address := range addresses {
+		tt.pair(address, t.TempDir())
+	}
+	queues := t.TempDir()
+	killed := tt.receive(queues)
+	tt.receive(t.TempDir())
+	away := newStage(half)
+	f := startFleet(t, agents, tt.agents, openCapture(t, "shop"), away)
+	f.at(t, away)
+	tt.awaitTaken(agents*half, tt.pairing, 0)
+
+	over := time.After(outage)
+	for _, c := range tt.pairing {
+		awaitHandedOn(t, c) // or it would send again, after the outage, what the backend has
+		c.Freeze(t)
+	}
+	close(away.open)
+	f.complete(t)
+	for _, c := range tt.receiving {
+		c.AwaitMetric(t, agents/2, runsEnded)
+		assert.Positive(t, c.Metric(t, "otelcol_exporter_queue_size", `exporter="load_balancing"`), "bytes that wait")
+	}
+	killed.Kill()
+	tt.receiving = tt.receiving[1:]
+	tt.receive(queues)
+	<-over
+	for _, c := range tt.pairing {
+		c.Thaw(t)
+	}
+	tt.awaitTaken(agents*shopEvents, tt.pairing, 0)
+	for _, loss := range []string{"breaks", "late_events", "missing_numbers", "truncated_frames"} {
+		assert.Zero(t, sum(t, tt.pairing, "otelcol_processor_stack_pairing_"+loss), loss)
+	}
+	tt.stop()
+	tt.checkEach(agents)
+}
+
+// What a pairing collector has finished, and the backend didn't take, is on disk when it is
+// killed.
+func TestAKilledPairingCollectorKeepsWhatItFinished(t *testing.T) {
+	t.Parallel()
+	const agents = 3
+	jaeger, pairing := testbed.Address(t), testbed.Address(t)
+	tt := &tiers{t: t, jaegers: []string{jaeger, jaeger}, resolver: static(pairing)}
+	queues := t.TempDir()
+	killed := tt.pair(pairing, queues)
+	tt.receive(t.TempDir())
+	startFleet(t, agents, tt.agents, openCapture(t, "shop")).complete(t)
+	tt.awaitTaken(agents*shopEvents, tt.pairing, 0)
+	testbed.Eventually(t, "no open call", func() (bool, string) {
+		open := killed.Metric(t, openFrames)
+		return open == 0, fmt.Sprint(open)
+	})
+	killed.Kill()
+
+	backend := spanBackend(t, jaeger)
+	tt.pairing = nil
+	awaitHandedOn(t, tt.pair(pairing, queues))
+	tt.stop()
+	backend.Stop(t)
+	got := readStreams(t, backend, "spans.bin")
+	assert.Len(t, got, agents)
+	for _, e := range got {
+		checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), e)
+	}
+}

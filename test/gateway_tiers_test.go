@@ -1,0 +1,194 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// Two tiers of the shipped configurations, and what stands around them.
+
+// tiers are two tiers of collectors with shipped configurations, at other addresses.
+type tiers struct {
+	t testing.TB
+	// bytefrog has further settings of the receiver of that name; pairSettings are what the
+	// second tier's configuration has otherwise.
+	bytefrog     []string
+	pairSettings map[string]string
+	// resolver is what the first tier knows the second by, as the configuration has it.
+	resolver string
+	hosts    *testbed.Hosts
+
+	receiving []*testbed.Collector
+	// agents, metrics: where agents connect to each of the first tier, and where it shows metrics.
+	agents, metrics []string
+	pairing         []*testbed.Collector
+	// paired is where each of the second tier shows what span_metrics counts.
+	paired []string
+
+	// backend stands for Jaeger. Each of the second tier has an address and a file of its own
+	// there, so that who handed what on is known; the first tier has one, too.
+	backend *testbed.Collector
+	jaegers []string
+}
+
+// spansOf is the file with what a collector of the second tier handed on.
+func spansOf(pairing int) string { return fmt.Sprintf("spans-%d.bin", pairing) }
+
+// newTiers starts the backend, for so many pairing collectors.
+func newTiers(t testing.TB, pairing int) *tiers {
+	t.Helper()
+	return newTiersTo(t, pairing, func(i int) string { return fmt.Sprintf("file/%d: %s", i, testbed.FileExporter(spansOf(i))) })
+}
+
+// newTiersTo is newTiers with an exporter of the backend's for each collector.
+func newTiersTo(t testing.TB, pairing int, exporter func(i int) string) *tiers {
+	t.Helper()
+	tt := &tiers{t: t, pairSettings: map[string]string{}}
+	var receivers, exporters, pipelines strings.Builder
+	for i := range pairing + 1 {
+		tt.jaegers = append(tt.jaegers, testbed.Address(t))
+		fmt.Fprintf(&receivers, "  otlp/%d: {protocols: {grpc: {endpoint: %q}}}\n", i, tt.jaegers[i])
+		fmt.Fprintf(&exporters, "  %s\n", exporter(i))
+		fmt.Fprintf(&pipelines, "    traces/%d: {receivers: [otlp/%d], exporters: [%s]}\n", i, i, exporterName(exporter(i)))
+	}
+	tt.backend = testbed.Start(t, fmt.Sprintf("receivers:\n%sexporters:\n%sservice:\n  pipelines:\n%s", &receivers, &exporters, &pipelines))
+	return tt
+}
+
+// pair starts another collector of the second tier, which keeps its queue in a directory.
+func (tt *tiers) pair(address, data string) *testbed.Collector {
+	tt.t.Helper()
+	metrics := testbed.Address(tt.t)
+	settings := map[string]string{
+		"endpoint: localhost:13134": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}",
+		"endpoint: localhost:4320": address, "endpoint: localhost:8890": metrics,
+		"endpoint: localhost:4317": tt.jaegers[len(tt.pairing)],
+	}
+	maps.Copy(settings, tt.pairSettings)
+	c := testbed.Start(tt.t, shipped(tt.t, "gateway-pair.yaml", settings), "CALLBRAID_DATA="+data)
+	tt.pairing, tt.paired = append(tt.pairing, c), append(tt.paired, metrics)
+	return c
+}
+
+// receive starts another collector of the first tier, which keeps its queue in a directory.
+// Nothing listens where its receivers that connect by themselves expect servers.
+func (tt *tiers) receive(data string) *testbed.Collector {
+	tt.t.Helper()
+	agents, metrics := testbed.Address(tt.t), testbed.Address(tt.t)
+	tt.agents, tt.metrics = append(tt.agents, agents), append(tt.metrics, metrics)
+	settings := map[string]string{
+		"endpoint: localhost:8765":  strings.Join(append([]string{agents}, tt.bytefrog...), "\n    "),
+		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8889": metrics,
+		"endpoint: localhost:5344": testbed.Address(tt.t), "endpoint: localhost:5360": "localhost:0",
+		"port_files: [/var/run/lttng/agent.port] # where agents of this machine, under root, look": "[]",
+		"publish: localhost:5555": testbed.Address(tt.t), "request: localhost:5556": testbed.Address(tt.t),
+		"endpoint: localhost:3658": testbed.Address(tt.t), "endpoint: localhost:4317": tt.jaegers[len(tt.jaegers)-1],
+	}
+	configuration := shipped(tt.t, "gateway-receive.yaml", settings)
+	const resolver = "static:\n        hostnames: [localhost:4320]"
+	require.Equal(tt.t, 1, strings.Count(configuration, resolver))
+	configuration = strings.Replace(configuration, resolver, tt.resolver, 1)
+	c := testbed.StartGateway(tt.t, tt.hosts, configuration, "CALLBRAID_DATA="+data)
+	tt.receiving = append(tt.receiving, c)
+	return c
+}
+
+// static is a resolver that knows addresses.
+func static(addresses ...string) string {
+	return "static: {hostnames: [" + strings.Join(addresses, ", ") + "]}"
+}
+
+// dns is a resolver that asks for a name's addresses every second; all have one port.
+func dns(name, port string) string {
+	return fmt.Sprintf("dns: {hostname: %s, port: %q, interval: 1s}", name, port)
+}
+
+// loopbacks are that many addresses of this machine with one port.
+func loopbacks(t testing.TB, n int) (ips []string, port string) {
+	t.Helper()
+	for range 100 {
+		_, port, err := net.SplitHostPort(testbed.Address(t))
+		require.NoError(t, err)
+		for i := range n {
+			ips = append(ips, "127.0.0."+strconv.Itoa(i+1))
+		}
+		if !slices.ContainsFunc(ips, func(ip string) bool { return !isFree(net.JoinHostPort(ip, port)) }) {
+			return ips, port
+		}
+		ips = nil
+	}
+	t.Fatalf("expected a port that is free at %d addresses from 127.0.0.1 on, got none", n)
+	return nil, ""
+}
+
+func isFree(address string) bool {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return false
+	}
+	return listener.Close() == nil
+}
+
+// sum adds up a metric of some collectors.
+func sum(t testing.TB, collectors []*testbed.Collector, metric string, labels ...string) (all float64) {
+	t.Helper()
+	for _, c := range collectors {
+		all += c.Metric(t, metric, labels...)
+	}
+	return all
+}
+
+// awaitPairing waits until the first tier knows that many collectors of the second.
+func (tt *tiers) awaitPairing(n int) {
+	tt.t.Helper()
+	for _, c := range tt.receiving {
+		testbed.Eventually(tt.t, fmt.Sprintf("%d pairing collectors are known", n), func() (bool, string) {
+			known := c.Metric(tt.t, "otelcol_loadbalancer_num_backends")
+			return known == float64(n), fmt.Sprint(known)
+		})
+	}
+}
+
+// duplicateEvents are counted beside what was taken.
+const duplicateEvents = "otelcol_processor_stack_pairing_duplicate_events"
+
+// awaitTaken waits until collectors of the second tier have taken so many events, with what
+// others had taken.
+func (tt *tiers) awaitTaken(events int, pairing []*testbed.Collector, others float64) {
+	tt.t.Helper()
+	testbed.Eventually(tt.t, fmt.Sprintf("%d events are taken", events), func() (bool, string) {
+		taken, twice := sum(tt.t, pairing, eventsTaken)+others, sum(tt.t, pairing, duplicateEvents)
+		return taken-twice == float64(events), fmt.Sprint(taken, twice)
+	})
+}
+
+// handedOn is what each collector of the second tier handed on; all have to have ended. The
+// backend ends with it.
+func (tt *tiers) handedOn() (of []streams) {
+	tt.t.Helper()
+	tt.backend.Stop(tt.t)
+	for i := range tt.pairing {
+		of = append(of, readStreams(tt.t, tt.backend, spansOf(i)))
+	}
+	return of
+}
+
+// stop ends both tiers in order.
+func (tt *tiers) stop() {
+	tt.t.Helper()
+	for _, c := range slices.Concat(tt.receiving, tt.pairing) {
+		c.Stop(tt.t)
+	}
+}

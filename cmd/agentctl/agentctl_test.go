@@ -145,8 +145,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		{[]string{"do", shop.id, "reboot"}, "expected suspend or stop or enable"},
 		{[]string{"do", shop.id, "enable", "logger"}, "expected name=value"},
 		{[]string{"do", shop.id, "enable", "logger=a", "logger=b"}, "expected logger once"},
-		{[]string{"do", "", "suspend"}, "with which 2 begin"},
-		{[]string{"do", "zz", "suspend"}, "which none of 2 agents has"},
+		{[]string{"do", "zzzz", "suspend"}, "which none of 2 agents has"},
 		{[]string{"do", shop.id}, "requires at least 2 arg"},
 		{[]string{"list", "-o", "xml"}, "--output: expected table or json"},
 		{[]string{"list", "--timeout", "0s"}, "--timeout: expected more than 0"},
@@ -161,6 +160,31 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	assert.ErrorContains(t, err, "--endpoint: expected http://host:port")
 	_, err = run(t, "do", shop.id, "stop", "--endpoint", endpoint)
 	assert.ErrorAs(t, err, new(*api.Problem))
+}
+
+func TestAnAgentHasToBeNamed(t *testing.T) {
+	shop := agentOf("shop")
+	endpoint := serve(t, shop)
+	for _, digits := range []string{"", shop.id[:1], shop.id[:3]} {
+		for _, args := range [][]string{{"do", digits, "suspend"}, {"commands", digits}} {
+			_, err := run(t, append(args, "--endpoint", endpoint)...)
+			assert.ErrorContains(t, err, "at least its first 4 digits", "though it is the only one")
+		}
+	}
+	assert.Contains(t, mustRun(t, "do", shop.id[:4], "suspend", "--endpoint", endpoint), "suspend")
+}
+
+func TestAnIDThatSeveralBeginWithNamesNone(t *testing.T) {
+	one, two := api.Agent{ID: "3f2a"}, api.Agent{ID: "3f2a0000"}
+	for digits, want := range map[string]string{"3f2a": "3f2a", "3f2a0": "3f2a0000"} {
+		for _, all := range [][]api.Agent{{one, two}, {two, one}} {
+			found, err := resolve(all, digits)
+			require.NoError(t, err, "a whole ID is that of one, though another begins with it")
+			assert.Equal(t, want, found.ID)
+		}
+	}
+	_, err := resolve([]api.Agent{{ID: "3f2a0"}, {ID: "3f2a1"}}, "3f2a")
+	assert.ErrorContains(t, err, "with which 2 begin")
 }
 
 func TestAServerThatIsNoneIsSaid(t *testing.T) {

@@ -35,7 +35,8 @@ func rootCommand() *cobra.Command {
 		Use:   "agentctl",
 		Short: "See and steer the traced programs of a collector",
 		Long: `agentctl lists the agents of a collector that has the extension agent_control, and
-has them do what you want. The first digits of an agent's ID are enough.
+has them do what you want. The first four digits of an agent's ID are enough, or as
+many as only it has.
 
 It exits with 0 if what was wanted was done, 2 if the collector says why it was
 not, and 1 for any other error.`,
@@ -84,8 +85,15 @@ func addOutput(c *cobra.Command, output *string) {
 // fromEnvironment is the value of a variable, or another where it is not set.
 func fromEnvironment(name, otherwise string) string { return cmp.Or(os.Getenv(name), otherwise) }
 
+// leastDigits is how many digits of an ID have to be there. What is empty, as a variable that
+// isn't set, must not name the only agent, and what is short would soon name another.
+const leastDigits = 4
+
 // resolve finds the agent whose ID begins with some digits.
 func resolve(all []api.Agent, digits string) (api.Agent, error) {
+	if len(digits) < leastDigits {
+		return api.Agent{}, fmt.Errorf("expected the ID of an agent, or at least its first %d digits, got %q", leastDigits, digits)
+	}
 	var found []api.Agent
 	for _, a := range all {
 		if a.ID == digits {

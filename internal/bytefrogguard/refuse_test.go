@@ -4,6 +4,7 @@
 package bytefrogguard
 
 import (
+	"bytes"
 	"crypto/tls"
 	"io"
 	"math/rand/v2"
@@ -45,6 +46,10 @@ func TestAnAgentThatNoCollectorTakesRunsUntraced(t *testing.T) {
 		"it says error":               func(t *testing.T) []string { return []string{fake(t, bytefrog.ErrorMessage{Text: "no"}.AppendTo(nil))} },
 		"its configuration can't be":  func(t *testing.T) []string { return []string{fake(t, configuring(t, 1_000_000))} },
 		"its configuration is no end": func(t *testing.T) []string { return []string{fake(t, []byte{1, 255, 255, 255, 255})} },
+		"it closes without start":     func(t *testing.T) []string { return []string{fake(t, configuring(t, 2))} },
+		"it never says start": func(t *testing.T) []string {
+			return []string{fake(t, append(configuring(t, 2), bytes.Repeat([]byte{byte(bytefrog.TypeSuspend)}, 1000)...))}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, collectors(t), soon)
@@ -90,7 +95,6 @@ func fake(t *testing.T, answer []byte) string {
 func TestACollectorThatMisbehavesIsLost(t *testing.T) {
 	start := bytefrog.Command{Of: bytefrog.TypeStart}.AppendTo(configuring(t, 2))
 	for name, answer := range map[string][]byte{
-		"it closes without start":     configuring(t, 2),
 		"it closes after start":       start,
 		"it sends what can't be":      append(append([]byte(nil), start...), 200, 1),
 		"it says error":               bytefrog.ErrorMessage{Text: "no"}.AppendTo(append([]byte(nil), start...)),
@@ -333,7 +337,6 @@ func TestWhatIsOutOfItsBoundsIsNamed(t *testing.T) {
 		"give-up is -1s":       func(o *Options) { o.GiveUp = -time.Second },
 		"retry.max_interval":   func(o *Options) { o.Retry.MaxInterval = 0 },
 		"max-agents is 256":    func(o *Options) { o.MaxAgents = 256 },
-		"max-connections is 1": func(o *Options) { o.MaxConnections = 1 },
 	} {
 		o := DefaultOptions()
 		o.Collectors = []string{"localhost:8765"}

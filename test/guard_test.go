@@ -33,7 +33,7 @@ import (
 // collectors come and go.
 
 // startGuard runs a guard before a collector, and gives its address.
-func startGuard(t *testing.T, collector string, change ...func(o *bytefrogguard.Options)) (*bytefrogguard.Guard, string) {
+func startGuard(t testing.TB, collector string, change ...func(o *bytefrogguard.Options)) (*bytefrogguard.Guard, string) {
 	t.Helper()
 	o := bytefrogguard.DefaultOptions()
 	o.Collectors = []string{collector}
@@ -238,7 +238,7 @@ func stop(t *testing.T, g *bytefrogguard.Guard, a *bytefrogagent.Agent, results 
 	return result
 }
 
-func startTidal(t *testing.T, address string, p *tidal) (*bytefrogagent.Agent, <-chan bytefrogagent.Result) {
+func startTidal(t testing.TB, address string, p *tidal) (*bytefrogagent.Agent, <-chan bytefrogagent.Result) {
 	a := bytefrogagent.New(bytefrogagent.Options{Endpoint: address, Settle: time.Second}, p)
 	results := make(chan bytefrogagent.Result, 1)
 	go func() { results <- a.Run(t.Context()) }()

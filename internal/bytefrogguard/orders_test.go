@@ -6,7 +6,9 @@ package bytefrogguard
 import (
 	"bytes"
 	"context"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -116,6 +118,42 @@ func TestACollectorThatTakesNothingIsNoAgentThatIsCutOff(t *testing.T) {
 			err = <-done
 			assert.Equal(t, answers, err == nil, "%v", err)
 			assert.NotZero(t, b.guard.counts.LostBytes.Load())
+		})
+	}
+}
+
+// An agent that has not opened a data connection when the guard ends is refused those that it
+// still opens: it takes no orders, so it couldn't be told that tracing is over.
+func TestAnAgentThatMakesItsBuffersWhenTheGuardEndsRunsUntraced(t *testing.T) {
+	for name, until := range map[string]func(b *bed){
+		"it tries when the guard begins to end": func(*bed) {},
+		"when nothing listens any more": func(b *bed) {
+			b.await("the listener's end", func() bool {
+				conn, err := net.Dial("tcp", b.address)
+				if err == nil {
+					_ = conn.Close()
+				}
+				return err != nil
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCollector(t, testbed.Address(t))
+			b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.farewell, g.timing.quiet = time.Millisecond, time.Millisecond })
+			preparing := make(chan struct{})
+			_, results := b.start(t.Context(), &counting{}, func(o *bytefrogagent.Options) {
+				o.Prepare = func() {
+					close(preparing)
+					<-b.guard.stopping.Done()
+					until(b)
+				}
+			})
+			<-preparing
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			require.NoError(t, b.guard.Shutdown(ctx))
+			result := ended(t, results)
+			assert.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
 		})
 	}
 }

@@ -47,20 +47,29 @@ func TestWhoWaitsForAPlaceWhenTheGuardEndsRunsUntraced(t *testing.T) {
 	require.NoError(t, err)
 	defer silent.Close()
 	b.await("the silent one to have the place", func() bool { return len(b.guard.strangers) == 1 })
-	dialed := make(chan struct{}, 8)
-	_, results := b.start(t.Context(), &counting{}, func(o *bytefrogagent.Options) {
-		o.Dial = func(ctx context.Context) (net.Conn, error) {
-			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", b.address)
-			dialed <- struct{}{}
-			return conn, err
-		}
-	})
-	<-dialed
+	const waiting = 16
+	dialed := make(chan struct{}, waiting)
+	var all []<-chan bytefrogagent.Result
+	for range waiting {
+		_, results := b.start(t.Context(), &counting{}, func(o *bytefrogagent.Options) {
+			o.Dial = func(ctx context.Context) (net.Conn, error) {
+				conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", b.address)
+				dialed <- struct{}{}
+				return conn, err
+			}
+		})
+		all = append(all, results)
+	}
+	for range waiting {
+		<-dialed
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, b.guard.Shutdown(ctx))
-	r := ended(t, results)
-	assert.Equal(t, bytefrogagent.Refused, r.Outcome, r.Reason)
+	for _, results := range all {
+		r := ended(t, results)
+		assert.Equal(t, bytefrogagent.Refused, r.Outcome, r.Reason)
+	}
 }
 
 // Who says hello, and nothing more, is no agent.

@@ -33,7 +33,7 @@ import (
 // collectors come and go.
 
 // startGuard runs a guard before a collector, and gives its address.
-func startGuard(t *testing.T, collector string, change ...func(o *bytefrogguard.Options)) (*bytefrogguard.Guard, string) {
+func startGuard(t testing.TB, collector string, change ...func(o *bytefrogguard.Options)) (*bytefrogguard.Guard, string) {
 	t.Helper()
 	o := bytefrogguard.DefaultOptions()
 	o.Collectors = []string{collector}
@@ -238,7 +238,7 @@ func stop(t *testing.T, g *bytefrogguard.Guard, a *bytefrogagent.Agent, results 
 	return result
 }
 
-func startTidal(t *testing.T, address string, p *tidal) (*bytefrogagent.Agent, <-chan bytefrogagent.Result) {
+func startTidal(t testing.TB, address string, p *tidal) (*bytefrogagent.Agent, <-chan bytefrogagent.Result) {
 	a := bytefrogagent.New(bytefrogagent.Options{Endpoint: address, Settle: time.Second}, p)
 	results := make(chan bytefrogagent.Result, 1)
 	go func() { results <- a.Run(t.Context()) }()
@@ -296,29 +296,31 @@ func TestBehindAGuardACollectorCanBeStopped(t *testing.T) {
 	s.check(g, result)
 	assert.EqualValues(t, 1, g.Counts().Runs.Load())
 	assert.EqualValues(t, p.next, g.Counts().Passed.Load(), "every event was passed on")
-	// Whole calls of an epoch are those that returned before it ended.
-	want := 0
+	assert.Equal(t, p.wholeCalls(), s.only(), "whole calls")
+}
+
+// wholeCalls is how many calls of all epochs returned before their epoch ended.
+func (p *tidal) wholeCalls() (whole int) {
 	for i, begin := range p.begins {
 		end := p.next
 		if i+1 < len(p.begins) {
 			end = p.begins[i+1]
 		}
 		n := int(end - begin)
-		want += n/(2*depth)*depth + max(0, n%(2*depth)-depth)
+		whole += n/(2*depth)*depth + max(0, n%(2*depth)-depth)
 	}
-	got := 0
-	for _, n := range s.runs[one(s.runs)] {
-		got += n
-	}
-	assert.Equal(t, want, got, "whole calls")
+	return whole
 }
 
-// one is the only key of a map.
-func one(m map[string]map[int]int) string {
-	for k := range m {
-		return k
+// only is how many spans of the only run are whole.
+func (s *tides) only() (whole int) {
+	require.Len(s.t, s.runs, 1)
+	for _, epochs := range s.runs {
+		for _, n := range epochs {
+			whole += n
+		}
 	}
-	return ""
+	return whole
 }
 
 // A collector that is restarted in order has taken all till then, and gets all from then on.

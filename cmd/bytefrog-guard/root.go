@@ -76,7 +76,6 @@ func (s *settings) add(c *cobra.Command) {
 	flags.DurationVar(&o.ConnectTimeout, "connect-timeout", o.ConnectTimeout, "how long a collector may take to accept a connection, and to answer on it")
 	flags.DurationVar(&o.HandshakeTimeout, "handshake-timeout", o.HandshakeTimeout, "how long a new connection has to say what it is")
 	flags.IntVar(&o.MaxAgents, "max-agents", o.MaxAgents, "agents at once; others are turned away")
-	flags.IntVar(&o.MaxConnections, "max-connections", o.MaxConnections, "connections of agents at once; others wait")
 	flags.DurationVar(&s.shutdownTimeout, "shutdown-timeout", 15*time.Second, "how long an orderly end may take")
 	flags.StringVar(&s.metrics, "metrics", "", "address, host:port, that serves metrics for Prometheus at /metrics (default: none)")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what agents and collectors are told")

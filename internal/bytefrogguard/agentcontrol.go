@@ -17,7 +17,7 @@ func (s *session) readControl() {
 	defer s.wake()
 	defer close(s.gone)
 	for {
-		m, raw, err := s.in.next(fromAgent, time.Time{})
+		m, raw, err := s.in.next(fromAgent, s.heardBy())
 		if err != nil {
 			s.controlEnded(err)
 			return
@@ -25,6 +25,16 @@ func (s *session) readControl() {
 		s.hear()
 		s.pass(m, raw)
 	}
+}
+
+// heardBy is until when an agent has to be heard: one that has no data connection yet soon,
+// or it is none. It takes the place of one. An agent that traces may be silent for as long as
+// somebody looks at its program with a debugger.
+func (s *session) heardBy() time.Time {
+	if isClosed(s.joined) {
+		return time.Time{}
+	}
+	return time.Now().Add(s.guard.timing.linger)
 }
 
 // controlEnded is the end of the control connection. Where it ended for what can't be
@@ -41,12 +51,14 @@ func (s *session) controlEnded(err error) {
 
 // giveUpBadData says to both sides that the agent has sent what can't be read.
 func (s *session) giveUpBadData(connection string, err error) {
+	s.tracing.pause(false)
 	s.tracing.end()
 	s.guard.counts.BadData.Add(1)
 	s.logger.Warn("What came on a "+connection+" connection can't be read", zap.Error(err))
 	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: what came on a " + connection + " connection could not be read: " + err.Error()}
 	s.tell(said.AppendTo(nil))
 	_ = s.send(said) // an agent that is gone needs no word
+	_ = s.in.conn.SetReadDeadline(time.Now().Add(s.guard.timing.linger))
 }
 
 // pass passes a message on, and takes from it what the guard has to know.
@@ -80,6 +92,7 @@ func (s *session) dataBreak(m bytefrog.DataBreak) {
 func (s *session) tellBreak(at uint64) {
 	if l := s.current(); l != nil {
 		l.control.send(bytefrog.DataBreak{Sequence: l.number(at)}.AppendTo(nil))
+		s.bound(l)
 	}
 }
 
@@ -108,7 +121,6 @@ func (s *session) command(of bytefrog.MessageType) {
 	case bytefrog.TypePause, bytefrog.TypeUnpause:
 		s.tracing.pause(of == bytefrog.TypePause)
 	case bytefrog.TypeStop:
-		s.tracing.end()
-		s.order(of)
+		s.tracing.orderStop()
 	}
 }

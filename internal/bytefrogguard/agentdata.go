@@ -28,8 +28,9 @@ type inflow struct {
 }
 
 // serve takes a data connection that has said hello into the session, and reads it to its
-// end. rest is what came with the hello. The error says why it is refused.
-func (s *session) serve(conn net.Conn, rest []byte) error {
+// end. rest is what came with the hello. The error says why it is refused; isTaken is called
+// when it is not.
+func (s *session) serve(conn net.Conn, rest []byte, isTaken func()) error {
 	select {
 	case <-s.started:
 	case <-s.gone:
@@ -39,6 +40,7 @@ func (s *session) serve(conn net.Conn, rest []byte) error {
 	if err != nil {
 		return err
 	}
+	isTaken()
 	f := &inflow{session: s, conn: conn, i: i, offset: 2, chunk: s.guard.chunks.take(len(rest))}
 	f.chunk.add(rest)
 	f.open()
@@ -207,12 +209,14 @@ func (f *inflow) ended(err error) {
 	defer s.reading.Done()
 	defer s.wake()
 	var bad *badData
+	cut := false
 	switch {
 	case errors.As(err, &bad):
 		s.giveUpBadData("data", err)
-		discard(f.conn, maxDiscarded)
+		s.guard.linger(f.conn)
 	case f.chunk.end > 0 || !errors.Is(err, io.EOF):
-		f.passCut()
+		cut = true
+		s.wasCut.Store(true)
 	}
 	none := s.detach(f.conn)
 	s.guard.chunks.put(f.chunk)
@@ -221,27 +225,20 @@ func (f *inflow) ended(err error) {
 	switch l := s.link; {
 	case l == nil:
 	case !l.needed:
-		f.outletOf(l).close() // each has its own
+		f.outletOf(l).end(cut) // each has its own
 	case none:
 		for _, o := range l.outlets()[1:] {
-			o.close()
+			o.end(s.wasCut.Load())
 		}
 	}
 }
 
-// passCut has the collector see that the connection was cut off, as it would without us:
-// it ends inside a message. That is what has come of the last one, or else the first byte
-// of one.
-func (f *inflow) passCut() {
-	s := f.session
-	s.passing.RLock()
-	defer s.passing.RUnlock()
-	if s.link == nil {
-		return
+// end closes the connection when all was written. A connection of the agent that was cut off
+// looks so to the collector, as it would without us: it ends inside a message, of which it
+// gets the first byte. Nothing may be put in any more, or it would be taken for the rest.
+func (o *outlet) end(cut bool) {
+	if cut {
+		o.send([]byte{byte(bytefrog.TypeMethodEntry)})
 	}
-	if f.chunk.end == 0 {
-		f.chunk.add([]byte{byte(bytefrog.TypeMethodEntry)})
-	}
-	f.outletOf(s.link).send(f.chunk.bytes())
-	f.chunk.end = 0
+	o.close()
 }

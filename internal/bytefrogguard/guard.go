@@ -6,7 +6,9 @@ package bytefrogguard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,8 +31,10 @@ type Guard struct {
 	stopping, ctx context.Context
 	stop, cancel  context.CancelFunc
 	serving       sync.WaitGroup
-	// places has one for each connection that may be open.
-	places chan struct{}
+	// strangers has one for each connection that is of no agent which was taken.
+	strangers chan struct{}
+	// cutOff is how many agents were left with open connections, and without an answer.
+	cutOff atomic.Int32
 	// best is which collector was reached last.
 	best atomic.Int32
 
@@ -48,8 +52,8 @@ func New(o Options) (*Guard, error) {
 	}
 	g := &Guard{
 		options: o, logger: o.Logger, timing: defaultTiming(), dial: o.dialer(),
-		places: make(chan struct{}, o.MaxConnections),
-		agents: map[*session]struct{}{},
+		strangers: make(chan struct{}, maxStrangers),
+		agents:    map[*session]struct{}{},
 	}
 	if g.logger == nil {
 		g.logger = zap.NewNop()
@@ -60,34 +64,60 @@ func New(o Options) (*Guard, error) {
 }
 
 // acceptPause is how long to wait when a connection could not be accepted, as when the
-// process has too many open files.
-const acceptPause = 100 * time.Millisecond
+// process has too many open files. lastCalls is for how long connections are still accepted
+// when the guard ends: those that wait for it are of programs that would end if they were
+// closed.
+const acceptPause, lastCalls = 100 * time.Millisecond, 100 * time.Millisecond
+
+// maxStrangers bounds the connections that are of no agent which was taken: those that
+// have not said what they are, and those that were refused or turned away. Others wait to be
+// accepted, which is not for long: all of these have a time after which they are closed.
+const maxStrangers = 1024
 
 // Serve takes agents that connect to a listener, which it closes, until Shutdown. The
 // error is the listener's.
 func (g *Guard) Serve(listener net.Listener) error {
-	defer context.AfterFunc(g.stopping, func() { _ = listener.Close() })()
+	defer listener.Close()
+	defer context.AfterFunc(g.stopping, func() { lastCall(listener) })()
+	// Shutdown waits for those that are accepted after it was called, too.
+	g.serving.Add(1)
+	defer g.serving.Done()
 	for {
-		select {
-		case g.places <- struct{}{}:
-		case <-g.stopping.Done():
-			return nil
-		}
+		isNoStranger := g.awaitPlace()
 		conn, err := listener.Accept()
 		if err == nil {
 			g.serving.Add(1)
-			go g.serve(conn)
+			go g.serve(conn, isNoStranger)
 			continue
 		}
-		<-g.places
-		if g.stopping.Err() != nil {
+		isNoStranger()
+		switch {
+		case g.stopping.Err() != nil && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed)):
 			return nil
-		}
-		if errors.Is(err, net.ErrClosed) {
+		case errors.Is(err, net.ErrClosed):
 			return err
 		}
 		g.logger.Warn("A connection could not be accepted", zap.Error(err))
-		g.pause(g.stopping, acceptPause)
+		g.pause(g.ctx, acceptPause)
+	}
+}
+
+// lastCall has a listener end soon.
+func lastCall(listener net.Listener) {
+	l, ok := listener.(interface{ SetDeadline(t time.Time) error })
+	if !ok || l.SetDeadline(time.Now().Add(lastCalls)) != nil {
+		_ = listener.Close()
+	}
+}
+
+// awaitPlace waits for a place for a stranger. What it gives is to be called when there is
+// none any more, or it is one no more. When the guard ends there is place for all.
+func (g *Guard) awaitPlace() (isNoStranger func()) {
+	select {
+	case g.strangers <- struct{}{}:
+		return sync.OnceFunc(func() { <-g.strangers })
+	case <-g.stopping.Done():
+		return func() {}
 	}
 }
 
@@ -102,8 +132,9 @@ func (g *Guard) pause(ctx context.Context, d time.Duration) {
 }
 
 // Shutdown leaves all agents in the order that lets their programs live, and passes on
-// what they had sent. It returns when all have closed their connections. When the context
-// is over connections are cut, and the error says so.
+// what they had sent. It returns when all have closed their connections, and collectors have
+// taken all. When the context is over connections are cut; the error says that there were
+// agents among them whose programs can hang.
 func (g *Guard) Shutdown(ctx context.Context) error {
 	g.stop()
 	over := make(chan struct{})
@@ -118,13 +149,17 @@ func (g *Guard) Shutdown(ctx context.Context) error {
 	}
 	g.cancel()
 	<-over
-	return ctx.Err()
+	if n := g.cutOff.Load(); n > 0 {
+		return fmt.Errorf("%d agents didn't answer, and were cut off: %w", n, ctx.Err())
+	}
+	return nil
 }
 
-// serve finds out what a new connection is, and is its reader from then on.
-func (g *Guard) serve(conn net.Conn) {
+// serve finds out what a new connection is, and is its reader from then on. isNoStranger is
+// called when it is an agent's that was taken, and at the end.
+func (g *Guard) serve(conn net.Conn, isNoStranger func()) {
 	defer g.serving.Done()
-	defer func() { <-g.places }()
+	defer isNoStranger()
 	defer conn.Close()
 	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
 	first, err := g.first(in)
@@ -135,9 +170,9 @@ func (g *Guard) serve(conn net.Conn) {
 	}
 	switch m := first.(type) {
 	case bytefrog.Hello:
-		g.greet(in, m)
+		g.greet(in, m, isNoStranger)
 	case bytefrog.DataHello:
-		g.join(in, m)
+		g.join(in, m, isNoStranger)
 	}
 }
 
@@ -153,7 +188,7 @@ func (g *Guard) first(in *inlet) (bytefrog.Message, error) {
 }
 
 // greet takes an agent that has said hello.
-func (g *Guard) greet(in *inlet, m bytefrog.Hello) {
+func (g *Guard) greet(in *inlet, m bytefrog.Hello, isNoStranger func()) {
 	s := newSession(g, m.Version, in)
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
 		g.refuse(in.conn, "this guard speaks protocol versions 1 and 2")
@@ -164,11 +199,12 @@ func (g *Guard) greet(in *inlet, m bytefrog.Hello) {
 		return
 	}
 	defer g.leave(s)
+	isNoStranger()
 	s.keep()
 }
 
 // join takes a data connection.
-func (g *Guard) join(in *inlet, m bytefrog.DataHello) {
+func (g *Guard) join(in *inlet, m bytefrog.DataHello, isNoStranger func()) {
 	s := g.lookup(m.Run)
 	err := errUnknownRun
 	if s != nil && hostOf(s.in.conn) != hostOf(in.conn) {
@@ -176,7 +212,7 @@ func (g *Guard) join(in *inlet, m bytefrog.DataHello) {
 		s, err = nil, errOtherHost
 	}
 	if s != nil {
-		err = s.serve(in.conn, in.buf[in.begin:in.end])
+		err = s.serve(in.conn, in.buf[in.begin:in.end], isNoStranger)
 	}
 	if err != nil {
 		g.logger.Warn("A data connection is refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))

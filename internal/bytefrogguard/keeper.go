@@ -22,7 +22,7 @@ func (s *session) keep() {
 	ctx, cancel := context.WithCancel(s.guard.stopping)
 	defer cancel()
 	context.AfterFunc(ctx, s.wake)
-	k := &keeper{session: s, ctx: ctx, retry: backoff.New(s.guard.options.Retry), resume: backoff.New(s.guard.options.Retry)}
+	k := &keeper{session: s, ctx: ctx, retry: backoff.New(s.guard.options.Retry), resume: backoff.New(s.guard.options.Retry), from: -1}
 	l, err := k.first()
 	if err != nil {
 		s.turnAway(err.Error())
@@ -47,28 +47,28 @@ type keeper struct {
 	retry, resume *backoff.Backoff
 	// resumeAt is when that pause is over, resumed when the agent was told last.
 	resumeAt, resumed time.Time
-	// lostAt is when the last link was lost, if one was.
-	lostAt  time.Time
+	// attended is since when there is the link, or was the last; lostAt when that was lost;
+	// absent since when there was none that stayed.
+	attended, lostAt, absent time.Time
+	// tooSoon says that the last link was lost before it had stayed.
+	tooSoon bool
+	// from is which collector is tried first; less than 0: the one that was reached last.
+	from    int
 	failing logline.Burst
 	// givenUp says that no collector could be reached for too long.
 	givenUp bool
 }
 
-// run keeps a link until the agent goes, or is to be left. l is the first link, nil if it
-// was lost.
+// run keeps a link until the agent goes, or is to be left. l is the first link.
 func (k *keeper) run(l *link) {
 	s := k.session
-	for {
-		if l != nil {
-			k.attend(l)
-			if k.ctx.Err() != nil {
-				break
-			}
-			k.lost(l)
-		}
-		if l = k.again(); l == nil {
+	for l != nil {
+		k.attend(l)
+		if k.ctx.Err() != nil {
 			break
 		}
+		k.lost(l)
+		l = k.again()
 	}
 	if !isClosed(s.gone) {
 		s.takeLeave(k)
@@ -78,19 +78,17 @@ func (k *keeper) run(l *link) {
 }
 
 // first finds a collector for a new agent, passes its configuration on, and start. The
-// error says why the agent has to be turned away; a link that was lost when the agent was
-// configured is nil.
+// error says why the agent has to be turned away.
 func (k *keeper) first() (*link, error) {
 	s := k.session
 	ctx, cancel := context.WithTimeout(k.ctx, s.guard.options.StartTimeout)
 	defer cancel()
-	taken := func(*link) error { return nil }
-	l, err := k.reach(ctx, taken)
+	l, err := k.reach(ctx)
 	for why := err; err != nil; {
 		if s.guard.pause(ctx, k.retry.Pause()); ctx.Err() != nil {
 			return nil, k.noCollector(why)
 		}
-		if l, err = k.reach(ctx, taken); err != nil && ctx.Err() == nil {
+		if l, err = k.reach(ctx); err != nil && ctx.Err() == nil {
 			why = err // and not that the time was over
 		}
 	}
@@ -100,18 +98,12 @@ func (k *keeper) first() (*link, error) {
 		l.discard()
 		return nil, err
 	}
-	err = l.awaitStart(s.obey)
-	if told := s.start(); told != nil {
-		s.logger.Debug("The agent could not be told to start", zap.Error(told))
-	}
-	if err != nil {
-		s.logger.Warn("The collector was lost before it started the agent, which is started all the same", zap.Error(err))
-		l.discard()
-		s.tracing.want(wantedForAbsence)
-		return nil, nil
-	}
-	l.begin(s.obey)
+	// Before the agent is started, or what it sends at once would go nowhere.
 	s.install(l)
+	l.begin(s.obey)
+	if err := s.start(); err != nil {
+		s.logger.Debug("The agent could not be told to start", zap.Error(err))
+	}
 	k.found(l)
 	return l, nil
 }
@@ -140,23 +132,31 @@ func (s *session) install(l *link) {
 }
 
 // reach tries the collectors one after the other, and gives a link to the first that
-// takes the agent, for which then has to succeed too.
-func (k *keeper) reach(ctx context.Context, then func(l *link) error) (*link, error) {
+// takes the agent and says start.
+func (k *keeper) reach(ctx context.Context) (*link, error) {
 	s := k.session
 	g := s.guard
 	addresses := g.options.Collectors
 	var failed []error
-	from := int(g.best.Load())
+	from := k.from
+	if from < 0 {
+		from = int(g.best.Load())
+	}
 	for i := range addresses {
 		at := (from + i) % len(addresses)
-		l := s.newLink(ctx, addresses[at])
+		l := s.newLink(ctx, at)
+		if until, ok := ctx.Deadline(); ok {
+			// Some time is left for those behind one that doesn't answer.
+			l.timeout = min(l.timeout, time.Until(until)/time.Duration(len(addresses)-i))
+		}
 		err := l.hello()
 		if err == nil {
-			err = then(l)
+			err = l.awaitStart()
 		}
 		if err == nil {
-			l.stayAfter()
+			l.stayAfter(g.options.ConnectTimeout)
 			g.best.Store(int32(at))
+			k.from = -1
 			return l, nil
 		}
 		l.discard()
@@ -183,7 +183,7 @@ func (u *unreachable) Unwrap() error { return u.err }
 
 // attend sees to a link until it is lost, the agent has gone, or the guard ends.
 func (k *keeper) attend(l *link) {
-	began := time.Now()
+	k.attended = time.Now()
 	for k.ctx.Err() == nil && !l.isLost() {
 		now := time.Now()
 		k.mayGoOn(l, now)
@@ -194,9 +194,23 @@ func (k *keeper) attend(l *link) {
 		k.beat(l, now)
 		k.wait(k.untilNext(l))
 	}
-	if time.Since(began) >= k.session.guard.timing.steady {
-		k.retry.Reset()
+}
+
+// judge says what the loss of a link means for those to come. A collector that takes agents
+// and loses them soon is no better than one that doesn't take them: it is not tried at once,
+// nor before the others, and doesn't count as one that was there.
+func (k *keeper) judge(l *link, lost time.Time) {
+	stayed := lost.Sub(k.attended)
+	k.lostAt, k.resumeAt = lost, time.Time{}
+	if k.absent.IsZero() || stayed >= min(k.session.guard.timing.steady, k.session.guard.options.GiveUp) {
+		k.absent = lost
 	}
+	k.tooSoon = stayed < k.session.guard.timing.steady
+	if k.tooSoon {
+		k.from = l.index + 1
+		return
+	}
+	k.retry.Reset()
 }
 
 // untilNext is how long there is nothing to do if nothing happens.
@@ -287,7 +301,7 @@ func (k *keeper) beat(l *link, now time.Time) {
 // lost ends a link that was lost. The agent is suspended first.
 func (k *keeper) lost(l *link) {
 	s := k.session
-	k.lostAt, k.resumeAt = time.Now(), time.Time{}
+	k.judge(l, time.Now())
 	s.tracing.want(wantedForAbsence)
 	s.install(nil)
 	s.guard.counts.Losses.Add(1)
@@ -303,9 +317,11 @@ func (k *keeper) lost(l *link) {
 // to be left, or no collector could be reached for too long.
 func (k *keeper) again() *link {
 	s := k.session
-	since := time.Now()
+	if k.tooSoon {
+		s.guard.pause(k.ctx, k.retry.Pause())
+	}
 	for k.ctx.Err() == nil {
-		if most := s.guard.options.GiveUp; most > 0 && time.Since(since) >= most && isClosed(s.joined) {
+		if most := s.guard.options.GiveUp; most > 0 && time.Since(k.absent) >= most && isClosed(s.joined) {
 			k.givenUp = true
 			return nil
 		}
@@ -313,7 +329,7 @@ func (k *keeper) again() *link {
 			k.wait(s.guard.timing.tick)
 			continue
 		}
-		l, err := k.reach(k.ctx, func(l *link) error { return l.awaitStart(s.obey) })
+		l, err := k.reach(k.ctx)
 		if err == nil {
 			k.goOn(l)
 			return l
@@ -344,7 +360,7 @@ func (k *keeper) goOn(l *link) {
 	if !broken {
 		at = s.next.Load()
 	}
-	l.translation = translation{since: at, ticks: uint32(l.began.Sub(s.startedAt).Milliseconds()), needed: true}
+	l.translation = translation{since: at, ticks: uint64(max(0, l.began.Sub(s.startedAt).Milliseconds())), needed: true}
 	for i := range l.data {
 		l.openData(i)
 	}

@@ -85,7 +85,10 @@ func (s *session) finish(l *link) {
 		}
 	}
 	l.discard()
-	s.guard.counts.LostBytes.Add(uint64(l.lostBytes.Load()))
+	if lost := l.lostBytes.Load(); lost > 0 {
+		s.guard.counts.LostBytes.Add(uint64(lost))
+		s.logger.Warn("The collector has not taken all that the agent had sent", zap.String("collector", l.address), zap.Int64("lost_bytes", lost))
+	}
 }
 
 // awaitOutlet waits until a connection was closed, and reports false when the link is lost.
@@ -112,7 +115,7 @@ func (s *session) awaitOutlet(l *link, o *outlet) bool {
 // for too long, in the steps that let the program live:
 //
 //  1. An agent that has not opened a data connection is told nothing: it is refused what it
-//     opens, because the listener is closed, and that ends its tracing.
+//     opens, and that ends its tracing.
 //  2. It is told to suspend, and its answer is waited for.
 //  3. What it had sent is read and passed on.
 //  4. The collector is told that the agent shuts down, and its connections are closed.
@@ -124,15 +127,16 @@ func (s *session) takeLeave(k *keeper) {
 		why = "bytefrog-guard could reach no collector for too long (--give-up)"
 	}
 	s.logger.Info("The agent is left: its program runs on untraced", zap.String("why", why))
-	if s.tracing.is(stateWaiting) && !k.givenUp {
+	if !k.givenUp && s.refuseData() {
 		s.awaitGone(s.guard.ctx)
-		s.cut()
+		s.cut(false)
 		if l := s.current(); l != nil {
 			s.install(nil)
 			s.finish(l)
 		}
 		return
 	}
+	s.tracing.pause(false) // it was running when it was found, and has to answer
 	answered := s.suspendForGood()
 	s.readRest()
 	s.tracing.end()
@@ -151,6 +155,14 @@ func (s *session) takeLeave(k *keeper) {
 		s.logger.Debug("The agent could not be told why it is left", zap.Error(err))
 	}
 	s.part(answered)
+}
+
+// refuseData has the agent's data connections be refused from now on, unless it has one.
+func (s *session) refuseData() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = s.attached == 0
+	return s.closed
 }
 
 // suspendForGood is step 2.
@@ -208,7 +220,7 @@ func (s *session) part(answered bool) {
 		defer stop()
 	}
 	s.awaitGone(until)
-	s.cut()
+	s.cut(answered)
 }
 
 // awaitGone waits until the agent has closed all its connections.
@@ -225,8 +237,12 @@ func (s *session) awaitGone(ctx context.Context) {
 }
 
 // cut closes what the agent has not closed: the data connections first, because an agent
-// that finds those lost, and can say so, lets its program run.
-func (s *session) cut() {
+// that finds those lost, and can say so, lets its program run. One that has answered does in
+// any case.
+func (s *session) cut(answered bool) {
+	if !answered && !isClosed(s.gone) {
+		s.guard.cutOff.Add(1)
+	}
 	s.mu.Lock()
 	s.closed = true
 	open := len(s.data) > 0
@@ -270,9 +286,15 @@ func (s *session) turnAway(why string) {
 		s.logger.Debug("The agent could not be told why it is turned away", zap.Error(err))
 		return
 	}
-	defer context.AfterFunc(s.guard.ctx, func() { _ = s.in.conn.Close() })()
-	_ = s.in.conn.SetReadDeadline(time.Time{})
-	discard(s.in.conn, maxDiscarded)
+	s.guard.linger(s.in.conn)
+}
+
+// linger reads a connection of an agent that was told that it is over, and closes it itself:
+// it must not find it closed before.
+func (g *Guard) linger(conn net.Conn) {
+	defer context.AfterFunc(g.ctx, func() { _ = conn.Close() })()
+	_ = conn.SetReadDeadline(time.Now().Add(g.timing.linger))
+	discard(conn, maxDiscarded)
 }
 
 // awaitReady waits for the first class report, which only an agent that takes error sends,
@@ -294,8 +316,7 @@ func (s *session) awaitReady() {
 // an agent can send until it reads what it was told, as long as it runs.
 const maxDiscarded = 1 << 30
 
-// discard reads a connection to its end: an agent that was told that it is over closes it
-// itself, and must not find it closed before.
+// discard reads a connection to its end.
 func discard(conn net.Conn, most int64) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(conn, most))
 }

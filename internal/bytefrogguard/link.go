@@ -20,6 +20,7 @@ import (
 // the link is lost or closed. Its goroutines: one writes and one reads each connection.
 type link struct {
 	address string
+	index   int // of the collector in the list
 	version uint8
 	dial    func(ctx context.Context) (net.Conn, error)
 	timeout time.Duration
@@ -29,8 +30,10 @@ type link struct {
 	// configuration is what the collector told, and message as it came.
 	configuration bytefrog.AgentConfiguration
 	message       bytefrog.Message
-	// began is when start came: the run's clock begins then.
+	// began is when start came: the run's clock begins then. early are the orders that came
+	// before it.
 	began time.Time
+	early []bytefrog.Command
 	translation
 
 	control *outlet
@@ -100,8 +103,12 @@ type refusal struct{ text string }
 
 func (r *refusal) Error() string { return "the collector refuses the agent: " + r.text }
 
-// stayAfter has the link outlive the context that it was made in, unless that is over.
-func (l *link) stayAfter() { l.untie() }
+// stayAfter has the link outlive the context that it was made in, unless that is over. From
+// then on answers may take so long.
+func (l *link) stayAfter(timeout time.Duration) {
+	l.untie()
+	l.timeout = timeout
+}
 
 // refusalTime is how long a collector that has turned the agent away may take to say why.
 const refusalTime = 2 * time.Second
@@ -202,24 +209,34 @@ func (l *link) awaitRefusal() error {
 	}
 }
 
-// awaitStart waits for start. Other orders in front of it are given to obey.
-func (l *link) awaitStart(obey func(m bytefrog.Message) error) error {
+// maxEarly bounds how many orders come in front of start, where two make sense.
+const maxEarly = 16
+
+// awaitStart waits for start. Other orders in front of it are kept until the link is one
+// that is obeyed.
+func (l *link) awaitStart() error {
 	stop := context.AfterFunc(l.ctx, func() { _ = l.in.conn.Close() })
 	defer stop()
 	until := time.Now().Add(l.timeout)
-	for {
+	for len(l.early) <= maxEarly {
 		m, _, err := l.in.next(fromCollector(l.version), until)
 		if err != nil {
 			return fmt.Errorf("waiting for start: %w", err)
 		}
-		if m == (bytefrog.Command{Of: bytefrog.TypeStart}) {
-			l.began = time.Now()
-			return nil
-		}
-		if err := obey(m); err != nil {
-			return err
+		switch m := m.(type) {
+		case bytefrog.ErrorMessage:
+			return &refusal{m.Text}
+		case bytefrog.Command:
+			if m.Of == bytefrog.TypeStart {
+				l.began = time.Now()
+				return nil
+			}
+			l.early = append(l.early, m)
+		default:
+			return fmt.Errorf("expected start, got %v", m.Type())
 		}
 	}
+	return fmt.Errorf("expected start after at most %d other orders", maxEarly)
 }
 
 // begin starts what writes and reads the control connection, whose orders are given to
@@ -238,6 +255,11 @@ func (l *link) begin(obey func(m bytefrog.Message) error) {
 
 // readControl reads what the collector orders, until the link is lost.
 func (l *link) readControl(obey func(m bytefrog.Message) error) loss {
+	for _, m := range l.early {
+		if err := obey(m); err != nil {
+			return lossOf(lostTold, err)
+		}
+	}
 	for {
 		m, _, err := l.in.next(fromCollector(l.version), time.Time{})
 		if err != nil {

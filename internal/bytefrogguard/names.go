@@ -85,6 +85,11 @@ func (n *names) isNewest(thread uint16, ms uint32) bool {
 	return true
 }
 
+// longAgo is how far before a run's begin a thread is said to have got its name at the most,
+// in milliseconds: a day. Half of the 49 days after which times wrap around would be the
+// future to who is told.
+const longAgo = 24 * 60 * 60 * 1000
+
 func (n *names) forgetOldest() {
 	oldest := n.order[n.head]
 	n.head++
@@ -106,6 +111,9 @@ func (n *names) each(t translation, give func(m []byte)) {
 	for _, what := range n.order[n.head:] {
 		m = append(m[:0], n.known[what]...)
 		translateName(m, t)
+		if since := n.since[uint16(what.id)]; what.kind == bytefrog.TypeMapThreadName && since+longAgo < t.ticks {
+			binary.BigEndian.PutUint32(m[threadTimeOffset:], 1<<32-longAgo)
+		}
 		give(m)
 	}
 }

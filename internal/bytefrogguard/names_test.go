@@ -73,3 +73,17 @@ func TestAThreadIsNamedAfterItsClockHasWrapped(t *testing.T) {
 	n.remember(bytefrog.MapThreadName{Thread: 1, Time: 3, Name: "new"}.AppendTo(nil))
 	assert.Equal(t, []bytefrog.Message{bytefrog.MapThreadName{Thread: 1, Time: 3, Name: "new"}}, remembered(n, translation{}))
 }
+
+// Times wrap around: what was half of that ago would be in the future.
+func TestAThreadThatWasNamedLongAgoWasNamedBeforeTheRun(t *testing.T) {
+	const day = 24 * 60 * 60 * 1000
+	now := uint64(5)
+	n := newNames(mib, func() uint64 { return now }, func() {})
+	n.remember(bytefrog.MapThreadName{Thread: 1, Time: 5, Name: "main"}.AppendTo(nil))
+	now = 25 * day
+	n.remember(bytefrog.MapThreadName{Thread: 2, Time: 25*day - 7, Name: "worker"}.AppendTo(nil))
+	assert.Equal(t, []bytefrog.Message{
+		bytefrog.MapThreadName{Thread: 1, Time: 1<<32 - day, Name: "main"},
+		bytefrog.MapThreadName{Thread: 2, Time: 1<<32 - 7, Name: "worker"},
+	}, remembered(n, translation{ticks: now, needed: true}))
+}

@@ -56,9 +56,8 @@ type Options struct {
 	// HandshakeTimeout is how long a new connection has to say what it is.
 	HandshakeTimeout time.Duration
 	// MaxAgents is how many agents can be there at once, at most 255; others are turned
-	// away. MaxConnections is how many connections of agents can be open; others wait
-	// until one is closed.
-	MaxAgents, MaxConnections int
+	// away.
+	MaxAgents int
 
 	// Logger, if not nil, is told what happens.
 	Logger *zap.Logger
@@ -82,7 +81,6 @@ func DefaultOptions() Options {
 		StartTimeout:     10 * time.Second,
 		HandshakeTimeout: 10 * time.Second,
 		MaxAgents:        64,
-		MaxConnections:   1024,
 	}
 }
 
@@ -109,7 +107,6 @@ func (o Options) Validate() error {
 		setting.Within("start-timeout", o.StartTimeout, time.Millisecond, time.Hour),
 		setting.Within("handshake-timeout", o.HandshakeTimeout, time.Millisecond, time.Hour),
 		setting.Between("max-agents", o.MaxAgents, 1, maxRunID),
-		setting.Between("max-connections", o.MaxConnections, 2, 1_000_000),
 	} {
 		if bounds != nil {
 			return bounds

@@ -4,6 +4,7 @@
 package bytefrogguard
 
 import (
+	"bytes"
 	"crypto/tls"
 	"io"
 	"math/rand/v2"
@@ -45,6 +46,10 @@ func TestAnAgentThatNoCollectorTakesRunsUntraced(t *testing.T) {
 		"it says error":               func(t *testing.T) []string { return []string{fake(t, bytefrog.ErrorMessage{Text: "no"}.AppendTo(nil))} },
 		"its configuration can't be":  func(t *testing.T) []string { return []string{fake(t, configuring(t, 1_000_000))} },
 		"its configuration is no end": func(t *testing.T) []string { return []string{fake(t, []byte{1, 255, 255, 255, 255})} },
+		"it closes without start":     func(t *testing.T) []string { return []string{fake(t, configuring(t, 2))} },
+		"it never says start": func(t *testing.T) []string {
+			return []string{fake(t, append(configuring(t, 2), bytes.Repeat([]byte{byte(bytefrog.TypeSuspend)}, 1000)...))}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, collectors(t), soon)
@@ -90,7 +95,6 @@ func fake(t *testing.T, answer []byte) string {
 func TestACollectorThatMisbehavesIsLost(t *testing.T) {
 	start := bytefrog.Command{Of: bytefrog.TypeStart}.AppendTo(configuring(t, 2))
 	for name, answer := range map[string][]byte{
-		"it closes without start":     configuring(t, 2),
 		"it closes after start":       start,
 		"it sends what can't be":      append(append([]byte(nil), start...), 200, 1),
 		"it says error":               bytefrog.ErrorMessage{Text: "no"}.AppendTo(append([]byte(nil), start...)),
@@ -237,36 +241,21 @@ func TestHostileAgentsHarmNobodyElse(t *testing.T) {
 	assert.Zero(t, p.hasBroken())
 }
 
-// Garbage on a data connection ends the run, at both sides.
+// Garbage on a data connection ends the run, at both sides. Who doesn't go is let go.
 func TestGarbageOnADataConnectionEndsTheRun(t *testing.T) {
-	c := newCollector(t, testbed.Address(t))
-	b := newBed(t, []string{c.address})
-	control, err := net.Dial("tcp", b.address)
-	require.NoError(t, err)
-	defer control.Close()
-	_, err = control.Write(bytefrog.Hello{Version: 1}.AppendTo(nil))
-	require.NoError(t, err)
-	in := newInlet(control, controlBytes, maxConfiguration)
-	m, _, err := in.next(fromCollector(1), time.Now().Add(patience))
-	require.NoError(t, err)
-	configuration, err := bytefrog.ParseAgentConfiguration(m)
-	require.NoError(t, err)
-	_, _, err = in.next(fromCollector(1), time.Now().Add(patience))
-	require.NoError(t, err)
-	data, err := net.Dial("tcp", b.address)
-	require.NoError(t, err)
-	defer data.Close()
-	_, err = data.Write(append(bytefrog.DataHello{Run: configuration.RunID}.AppendTo(nil), everything(0, 1)...))
+	c := newCollector(t, testbed.Address(t), func(c *bytefrogreceiver.Config) { c.NameWait = 100 * time.Millisecond })
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.linger = time.Second })
+	a := b.byHand(t)
+	data := a.data()
+	_, err := data.Write(everything(0, 1))
 	require.NoError(t, err)
 	b.await("what can be read", func() bool { return c.number() == inEverything })
 	_, err = data.Write([]byte{255, 255})
 	require.NoError(t, err)
-	m, _, err = in.next(fromCollector(1), time.Now().Add(patience))
-	require.NoError(t, err)
+	m := a.hear()
 	require.IsType(t, bytefrog.ErrorMessage{}, m)
 	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "expected a message of a data connection")
-	_ = data.Close()
-	_ = control.Close()
+	b.await("its place to be free", func() bool { return b.guard.State().Agents == 0 })
 	c.awaitEnds(1)
 	assert.Equal(t, inEverything, len(c.only().events), "what came before")
 }
@@ -333,7 +322,6 @@ func TestWhatIsOutOfItsBoundsIsNamed(t *testing.T) {
 		"give-up is -1s":       func(o *Options) { o.GiveUp = -time.Second },
 		"retry.max_interval":   func(o *Options) { o.Retry.MaxInterval = 0 },
 		"max-agents is 256":    func(o *Options) { o.MaxAgents = 256 },
-		"max-connections is 1": func(o *Options) { o.MaxConnections = 1 },
 	} {
 		o := DefaultOptions()
 		o.Collectors = []string{"localhost:8765"}

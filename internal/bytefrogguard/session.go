@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -53,6 +54,8 @@ type session struct {
 	heard     time.Time
 	beaten    time.Time // when the collector was told that it lives
 	closed    bool      // it takes no data connection any more
+	// wasCut says that one of the data connections was cut off.
+	wasCut atomic.Bool
 
 	joined  chan struct{}  // closed with the first data connection
 	gone    chan struct{}  // closed when the control connection has ended
@@ -131,7 +134,7 @@ func (s *session) configure(l *link) error {
 // Why a data connection is refused.
 var (
 	errRunOver = errors.New("the run is over")
-	errRunFull = errors.New("the run has all its data connections")
+	errRunFull = errors.New("the run has had all its data connections")
 )
 
 // attach takes a data connection in.
@@ -141,8 +144,8 @@ func (s *session) attach(conn net.Conn) (i int, err error) {
 	if s.closed {
 		return 0, errRunOver
 	}
-	if len(s.data) >= int(s.configuration.DataConnections) {
-		return 0, errRunFull
+	if s.attached >= int(s.configuration.DataConnections) {
+		return 0, errRunFull // also where one has ended: what it went to has, too
 	}
 	i = s.attached
 	s.attached++
@@ -199,11 +202,13 @@ func (s *session) bound(l *link) {
 	}
 }
 
-// newLink is a link that is not connected yet. The context ends it until stayAfter.
-func (s *session) newLink(ctx context.Context, address string) *link {
+// newLink is a link to a collector of the list that is not connected yet. The context ends it
+// until stayAfter.
+func (s *session) newLink(ctx context.Context, index int) *link {
 	g := s.guard
+	address := g.options.Collectors[index]
 	l := &link{
-		address: address, version: s.version, timeout: g.options.ConnectTimeout, chunks: &g.chunks,
+		address: address, index: index, version: s.version, timeout: g.options.ConnectTimeout, chunks: &g.chunks,
 		dial:  func(ctx context.Context) (net.Conn, error) { return g.dial(ctx, address) },
 		queue: int64(g.options.Queue), flood: int64(g.options.Memory / 4),
 		wakeUp: s.wake, made: time.Now(), lost: make(chan struct{}),

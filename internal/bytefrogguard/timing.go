@@ -21,6 +21,9 @@ type timing struct {
 	// orphan is for how long nothing has to come of data connections whose control
 	// connection has ended for them to be closed.
 	orphan time.Duration
+	// linger is how long an agent that was told that it is over has to close its connections,
+	// and one that was started to open a data connection, or to be heard.
+	linger time.Duration
 	// hello is how long a new connection has to say what it is when the guard ends.
 	hello time.Duration
 	// ready is how long after start an agent is told error that is turned away, unless it
@@ -38,7 +41,7 @@ func defaultTiming() timing {
 		answer: 5 * time.Second, farewell: time.Second,
 		quiet: time.Second, complete: 20 * time.Millisecond, drain: 5 * time.Second,
 		parting: 500 * time.Millisecond, control: 300 * time.Millisecond,
-		orphan: 10 * time.Second, hello: time.Second, ready: 500 * time.Millisecond,
+		orphan: 10 * time.Second, linger: time.Minute, hello: time.Second, ready: 500 * time.Millisecond,
 		tick: 250 * time.Millisecond, steady: time.Minute,
 	}
 }

@@ -35,8 +35,9 @@ type tracing struct {
 	wants   reason
 	askedAt time.Time
 	// at is the number before which the data broke last.
-	at     uint64
-	paused bool
+	at uint64
+	// paused and stopped are what the collector ordered.
+	paused, stopped bool
 }
 
 type tracingState uint8
@@ -63,10 +64,18 @@ const (
 func (t *tracing) ready() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state == stateWaiting {
-		t.state = stateTracing
-		t.settle()
+	if t.state != stateWaiting {
+		return
 	}
+	t.state = stateTracing
+	if t.stopped {
+		t.stop()
+		return
+	}
+	if t.paused {
+		t.tell(bytefrog.TypePause)
+	}
+	t.settle()
 }
 
 // want adds a reason. It reports whether the agent had been suspended before, and the
@@ -107,19 +116,38 @@ func (t *tracing) answer(at uint64) {
 	}
 }
 
-// pause and unpause are what the collector ordered.
+// pause is what the collector ordered: that the program stands still, or goes on.
 func (t *tracing) pause(paused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state == stateEnding || t.state == stateWaiting || t.paused == paused {
+	if t.state == stateEnding || t.paused == paused {
 		return
 	}
 	t.paused = paused
-	if paused {
+	switch {
+	case t.state == stateWaiting:
+	case paused:
 		t.tell(bytefrog.TypePause)
-		return
+	default:
+		t.tell(bytefrog.TypeUnpause)
 	}
-	t.tell(bytefrog.TypeUnpause)
+}
+
+// orderStop is what the collector ordered: that tracing ends.
+func (t *tracing) orderStop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopped = true
+	if t.state != stateWaiting && t.state != stateEnding {
+		t.stop()
+	}
+}
+
+// stop tells the agent that tracing ends.
+func (t *tracing) stop() {
+	t.tell(bytefrog.TypeStop)
+	t.state = stateEnding
+	t.news()
 }
 
 // end says that the agent is told nothing more.

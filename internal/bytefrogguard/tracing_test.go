@@ -24,6 +24,7 @@ func TestWhatAnAgentIsTold(t *testing.T) {
 		"time":         func(r *tracing) { r.askedAt = time.Now().Add(-2 * time.Hour); r.overdue() },
 		"pause":        func(r *tracing) { r.pause(true) },
 		"unpause":      func(r *tracing) { r.pause(false) },
+		"stop":         func(r *tracing) { r.orderStop() },
 		"end":          func(r *tracing) { r.end() },
 	}
 	for _, c := range []struct{ name, events, told string }{
@@ -38,6 +39,10 @@ func TestWhatAnAgentIsTold(t *testing.T) {
 		{"again", "ready, want, answer, unwant, want", "suspend unsuspend suspend"},
 		{"a break that nobody asked for", "ready, answer, want, unwant", "suspend"},
 		{"nothing when tracing ends", "ready, end, want, unwant, pause", ""},
+		{"a pause that was ordered before it takes orders", "pause, want, ready", "pause suspend"},
+		{"a pause that was taken back by then", "pause, unpause, ready", ""},
+		{"stop", "ready, stop, stop, want, pause", "stop"},
+		{"stop that was ordered before it takes orders", "stop, want, pause, ready", "stop"},
 		{"paused once", "ready, pause, pause, unpause, unpause", "pause unpause"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ type translation struct {
 	// since is the agent's number that is the run's 0; what is before is not for the run.
 	since uint64
 	// ticks is the agent's time, in milliseconds, that is the run's 0.
-	ticks uint32
+	ticks uint64
 	// needed says that the run did not begin with the agent's.
 	needed bool
 }
@@ -37,7 +37,7 @@ func (t translation) number(n uint64) uint32 {
 }
 
 // time gives a time of the agent's as the run counts, which may be before its begin.
-func (t translation) time(ms uint32) uint32 { return ms - t.ticks }
+func (t translation) time(ms uint32) uint32 { return ms - uint32(t.ticks) }
 
 // walked is what was found in the front of some bytes.
 type walked struct {

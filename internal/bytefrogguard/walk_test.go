@@ -60,7 +60,7 @@ func TestOnlyWholeMessagesAreTaken(t *testing.T) {
 func TestALaterRunIsNumberedAndTimedFromItsBegin(t *testing.T) {
 	for name, c := range map[string]struct {
 		since    uint64
-		ticks    uint32
+		ticks    uint64
 		from, at uint32
 	}{
 		"at once":                {since: 100, ticks: 50, from: 100, at: 50},
@@ -76,7 +76,7 @@ func TestALaterRunIsNumberedAndTimedFromItsBegin(t *testing.T) {
 			assert.Equal(t, len(b), w.kept)
 			assert.Equal(t, inEverything, w.events)
 			assert.Zero(t, w.dropped)
-			assert.Equal(t, everything(c.from-uint32(c.since), c.at-c.ticks), b)
+			assert.Equal(t, everything(c.from-uint32(c.since), c.at-uint32(c.ticks)), b)
 			assert.Equal(t, uint64(c.from-uint32(c.since))+c.since+inEverything, w.next)
 		})
 	}

@@ -18,6 +18,7 @@ var suites = []suite{
 	{pkg: "./internal/callevent", pattern: "^BenchmarkPackUnpack$", time: "0.5s"},
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
+	{pkg: "./test", pattern: "^BenchmarkBehindAGuard$", time: "1x", rounds: 3},
 	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
 	{pkg: "./test", pattern: "^BenchmarkLargeRbkitMessage$", time: "1x", rounds: 3},
 	{pkg: "./internal/rbkit", pattern: "^BenchmarkDecode$", time: "0.5s"},
@@ -44,6 +45,7 @@ const (
 	bytesPerPath    = "B/path"
 	timesAt50M      = "times-at-50M"
 	perPage         = "cpu-ms/page"
+	longestWait     = "longest-wait-ms"
 )
 
 // claim is a line of the table.
@@ -104,6 +106,8 @@ var claims = []claim{
 	{what: "bytefrog-guard: pass an event on", bound: 15, atMost: true, unit: "ns of CPU time", benchmark: "BenchmarkPass/guard", metric: cpuPerEvent},
 	{what: "  against only reading and writing it", unit: "times", benchmark: "BenchmarkPass/guard", metric: cpuPerEvent, over: "BenchmarkPass/copy", overMetric: cpuPerEvent},
 	{what: "  allocations per event", bound: 0.001, atMost: true, unit: "per event", benchmark: "BenchmarkWalk/first", metric: allocationsPerEvent},
+	{what: "  longest wait of a program whose collector is stopped", bound: 100, atMost: true, unit: "ms", benchmark: "BenchmarkBehindAGuard/stopped", metric: longestWait},
+	{what: "  the same, killed and started again", bound: 100, atMost: true, unit: "ms", benchmark: "BenchmarkBehindAGuard/killed", metric: longestWait},
 	timesBabeltrace("LTTng: every field of every event, against babeltrace2 -o dummy", 5, "contexts", "fields", "babeltrace2Dummy"),
 	timesBabeltrace("  without contexts", 5, "bare", "fields", "babeltrace2Dummy"),
 	{what: "  allocations per event, those of the start included", bound: 0.01, atMost: true, unit: "per event", benchmark: "BenchmarkReadLTTng/contexts/fields", metric: allocationsPerEvent},

@@ -1,0 +1,101 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogguard
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// strangers has so many connections be open that are of no agent which was taken.
+func strangers(n int) option { return func(g *Guard) { g.strangers = make(chan struct{}, n) } }
+
+// Agents that were taken need no place for what they open, or they would wait for each other.
+func TestAgentsDontWaitForEachOthersPlaces(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, strangers(1))
+	_, first := b.start(t.Context(), &counting{slow: true, until: 5000})
+	var all []<-chan bytefrogagent.Result
+	for range 4 {
+		_, r := b.start(t.Context(), &counting{until: 1000})
+		all = append(all, r)
+	}
+	for _, results := range append(all, first) {
+		r := ended(t, results)
+		assert.Equal(t, bytefrogagent.Completed, r.Outcome, r.Reason)
+	}
+	c.awaitEnds(5)
+}
+
+// Programs that wait to be let in when the guard ends are let in, and run untraced: closed
+// they would end.
+func TestWhoWaitsForAPlaceWhenTheGuardEndsRunsUntraced(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, strangers(1), func(g *Guard) { g.timing.ready = patience })
+	silent, err := net.Dial("tcp", b.address)
+	require.NoError(t, err)
+	defer silent.Close()
+	b.await("the silent one to have the place", func() bool { return len(b.guard.strangers) == 1 })
+	const waiting = 16
+	dialed := make(chan struct{}, waiting)
+	var all []<-chan bytefrogagent.Result
+	for range waiting {
+		_, results := b.start(t.Context(), &counting{}, func(o *bytefrogagent.Options) {
+			o.Dial = func(ctx context.Context) (net.Conn, error) {
+				conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", b.address)
+				dialed <- struct{}{}
+				return conn, err
+			}
+		})
+		all = append(all, results)
+	}
+	for range waiting {
+		<-dialed
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, b.guard.Shutdown(ctx))
+	for _, results := range all {
+		r := ended(t, results)
+		assert.Equal(t, bytefrogagent.Refused, r.Outcome, r.Reason)
+	}
+}
+
+// Who says hello, and nothing more, is no agent.
+func TestWhoSaysOnlyHelloLosesItsPlace(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.MaxAgents, g.timing.linger = 1, 200*time.Millisecond })
+	for name, sent := range map[string][]byte{
+		"and nothing more":    nil,
+		"and half a message":  {byte(bytefrog.TypeHeartbeat), 0},
+		"and what can't be":   {77, 77},
+		"and one heartbeat":   bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing}.AppendTo(nil),
+		"after another's end": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", b.address)
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = conn.Write(append(bytefrog.Hello{Version: 1}.AppendTo(nil), sent...))
+			require.NoError(t, err)
+			require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+			_, err = io.Copy(io.Discard, conn)
+			assert.NoError(t, err)
+			b.await("its place to be free", func() bool { return b.guard.State().Agents == 0 })
+		})
+	}
+	_, results := b.start(t.Context(), &counting{until: 100})
+	r := ended(t, results)
+	assert.Equal(t, bytefrogagent.Completed, r.Outcome, r.Reason)
+}

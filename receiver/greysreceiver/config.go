@@ -164,8 +164,8 @@ type GPCodesConfig struct {
 type LimitsConfig struct {
 	// MaxReplyBytes bounds an answer of the console.
 	MaxReplyBytes int `mapstructure:"max_reply_bytes"`
-	// MaxCommands is how many commands run at once. The console has a connection for each,
-	// and at most six more.
+	// MaxCommands is how many monitors, traces, stacks and records may be set, each of which is
+	// a command that runs. The console has a connection for each, and at most six more.
 	MaxCommands int `mapstructure:"max_commands"`
 	// MaxMethods is how many methods have counts of their own.
 	MaxMethods int `mapstructure:"max_methods"`

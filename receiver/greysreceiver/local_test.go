@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,7 +30,8 @@ func TestAServerIsHereWhereAProcessOfItsIDRunsJava(t *testing.T) {
 	})
 	here, there := &net.TCPAddr{IP: net.IPv6loopback}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}
 	pid := int64(java.Process.Pid)
-	assert.True(t, isHere(here, pid))
+	// Its arguments are there a moment after it has begun.
+	require.Eventually(t, func() bool { return isHere(here, pid) }, patience, time.Millisecond)
 	assert.False(t, isHere(there, pid), "it was reached over a network")
 	assert.False(t, isHere(nil, pid))
 	assert.False(t, isHere(here, int64(os.Getpid())), "this is no Java")

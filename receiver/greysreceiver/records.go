@@ -6,6 +6,8 @@ package greysreceiver
 import (
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
@@ -48,4 +50,23 @@ func (r *records) listed(whole bool) {
 		}
 	}
 	r.highest, r.latest = 0, time.Time{}
+}
+
+// elsewhere is how far the time of a call that was recorded just now is from now, at least,
+// where it is of another time zone: these differ by quarters of an hour, and clocks by less.
+const elsewhere = 10 * time.Minute
+
+// compareClocks is told when a call ended by the server's clock, just now. It is for any
+// goroutine.
+func (s *server) compareClocks(ended time.Time) {
+	now := s.env.now()
+	ahead := ended.Sub(now)
+	if ahead.Abs() < elsewhere || ended.Unix() <= 0 {
+		s.elsewhere.Over()
+		return
+	}
+	if since, say := s.elsewhere.Say(now); say {
+		s.logger.Warn("Calls that were recorded just now ended at another time: set timezone to that of the program, or its clock",
+			zap.Duration("ahead", ahead.Round(time.Second)), zap.String("timezone", s.env.config.Timezone), zap.Int("times_since_last_line", since))
+	}
 }

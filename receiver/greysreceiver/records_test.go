@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/greys"
 )
@@ -245,4 +246,27 @@ func TestWhatTheTextOfAnExceptionSays(t *testing.T) {
 	}
 	require.Equal(t, "Shop", simpleName("demo.Shop"))
 	require.Equal(t, "Shop", simpleName("Shop"))
+}
+
+// A zone that is not the program's is said, since spans are off by hours.
+func TestRecordedCallsOfAnotherPlaceAreSaid(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)} })
+	b.receiver.env.now = func() time.Time { return receivedAt }
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	at := func(ahead time.Duration) *greys.Record {
+		r := recorded(1, 0, false)
+		r.Time = receivedAt.Add(ahead)
+		return r
+	}
+	a := s.next()
+	a.answer(affectedOne, at(0), at(elsewhere-1), at(1-elsewhere), &greys.Record{Index: 1, Method: "checkout", Class: "Shop"})
+	said := func() []observer.LoggedEntry {
+		return b.said.FilterMessageSnippet("set timezone to that of the program").All()
+	}
+	assert.Empty(t, said())
+	a.answer(at(-2*time.Hour), at(-2*time.Hour))
+	require.Len(t, said(), 1)
+	assert.Equal(t, -2*time.Hour, said()[0].ContextMap()["ahead"])
+	assert.Equal(t, "UTC", said()[0].ContextMap()["timezone"])
 }

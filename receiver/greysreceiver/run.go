@@ -129,7 +129,9 @@ func (r *run) record(of *greys.Record) {
 		if !r.process.records.isNew(of) || !r.process.wanted(of) {
 			return
 		}
-	} else if !r.counts() {
+	} else if r.counts() {
+		r.attending.server.compareClocks(of.Time)
+	} else {
 		return
 	}
 	r.details.add(of)

@@ -34,6 +34,8 @@ type server struct {
 	// failing is a burst of links that can't be made or were lost, resetting one of resets
 	// that failed, garbled one of answers that were not understood.
 	failing, resetting, garbled logline.Burst
+	// elsewhere is a burst of recorded calls whose times are of another place.
+	elsewhere logline.Burst
 	// connects and restarts are what a server can make happen very often.
 	connects, restarts logline.Seldom
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func startBackends(t *testing.T, version jaeger.Version, flush string) *backends
 		metrics: testbed.Address(t), portFile: filepath.Join(t.TempDir(), "agent.port"), rbkit: newRbkitServer(t), greys: newGreysServer(t),
 	}
 	b.collector = testbed.Start(t, shipped(t, "jaeger-prometheus.yaml", map[string]string{
-		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8765": b.bytefrog, "endpoint: localhost:5344": b.relay,
+		"endpoint: localhost:13135": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}", "endpoint: localhost:8765": b.bytefrog, "endpoint: localhost:5344": b.relay,
 		"endpoint: localhost:5360": "localhost:0", "port_files: [/var/run/lttng/agent.port]": "[" + b.portFile + "]",
 		"publish: localhost:5555": b.rbkit.publish, "request: localhost:5556": b.rbkit.request,
 		"endpoint: localhost:3658": b.greys.endpoint, "endpoint: localhost:4317": b.jaeger.OTLP,
@@ -146,6 +147,19 @@ func TestTheConfigurationForJaegerAndPrometheusHasEveryReceiver(t *testing.T) {
 		assert.True(t, received[of], "%s is in no pipeline", of)
 	}
 	assert.Len(t, received, len(ours))
+}
+
+// portsOfJaeger are those on which Jaeger 2 listens where nothing else is said (its
+// all-in-one.yaml), but for the one that spans are sent to. 8888 and 13133 are the Collector's own.
+var portsOfJaeger = []string{"4318", "5778", "5779", "8888", "9411", "13132", "13133", "14250", "14268", "16685", "16686", "27777", "27778"}
+
+func TestTheConfigurationForJaegerAndPrometheusHasPortsBesideThoseOfJaeger(t *testing.T) {
+	text, err := os.ReadFile("../config/jaeger-prometheus.yaml")
+	require.NoError(t, err)
+	assert.Regexp(t, `(?m)^ +port: \d+$`, string(text), "the collector's own metrics have a port of their own")
+	for _, of := range regexp.MustCompile(`(?m)^ +(?:endpoint: localhost:|port: )(\d+)$`).FindAllStringSubmatch(string(text), -1) {
+		assert.NotContains(t, portsOfJaeger, of[1])
+	}
 }
 
 func TestJaegerAndPrometheusHaveWhatEveryTracerSays(t *testing.T) {

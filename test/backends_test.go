@@ -176,7 +176,7 @@ func TestJaegerAndPrometheusHaveWhatEveryTracerSays(t *testing.T) {
 				t.Run("pages", numbers.checkPages)
 			}
 			b.collector.Stop(t) // it delivers what it still has
-			spans := spansOf(t, b.jaeger)
+			spans := allOf(t, b.jaeger)
 			t.Run("spans", func(t *testing.T) { spans.check(t, lives) })
 			t.Run("exemplars", func(t *testing.T) { numbers.checkExemplars(t, spans) })
 			assert.NotContains(t, strings.ToLower(b.collector.Log()), "panic")

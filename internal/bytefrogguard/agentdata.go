@@ -25,6 +25,9 @@ type inflow struct {
 	// link and outlet are where it was passed to last.
 	link   *link
 	outlet *outlet
+	// allowed is for how long the connection may still not be read because the collector
+	// is slow.
+	allowed allowance
 }
 
 // serve takes a data connection that has said hello into the session, and reads it to its
@@ -41,7 +44,10 @@ func (s *session) serve(conn net.Conn, rest []byte, isTaken func()) error {
 		return err
 	}
 	isTaken()
-	f := &inflow{session: s, conn: conn, i: i, offset: 2, chunk: s.guard.chunks.take(len(rest))}
+	f := &inflow{
+		session: s, conn: conn, i: i, offset: 2, chunk: s.guard.chunks.take(len(rest)),
+		allowed: newAllowance(s.guard.options.MaxWaitPerSecond),
+	}
 	f.chunk.add(rest)
 	f.open()
 	// Before anything is waited for: the agent waits in front of its program's main.
@@ -109,7 +115,7 @@ func (f *inflow) pass() error {
 	}
 	l := outlet.link
 	s.bound(l)
-	if !outlet.awaitRoom(s.guard.options.MaxWait) {
+	if !outlet.awaitRoom(s.guard.options.MaxWait, &f.allowed) {
 		outlet.rise()
 	}
 	if l.waiting.Load() >= l.flood {

@@ -54,6 +54,7 @@ func newBed(t testing.TB, collectors []string, change ...option) *bed {
 	o := DefaultOptions()
 	o.Collectors, o.Dial = collectors, b.network.dial
 	o.Retry = backoff.Config{InitialInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
+	o.MaxWaitPerSecond = time.Second // a busy machine is a slow collector
 	o.Logger = zap.NewNop()
 	if testing.Verbose() {
 		o.Logger = zaptest.NewLogger(t)

@@ -21,10 +21,18 @@ func (c *chunk) bytes() []byte { return c.buf[c.begin:c.end] }
 // empty has nothing be filled.
 func (c *chunk) empty() { c.begin, c.end = 0, 0 }
 
-func (c *chunk) room() int { return len(c.buf) - c.end }
+// add copies bytes behind what is there, as many as there is room for.
+func (c *chunk) add(b []byte) (n int) {
+	n = copy(c.buf[c.end:], b)
+	c.end += n
+	return n
+}
 
-// add copies bytes, for which there is room, behind what is there.
-func (c *chunk) add(b []byte) { c.end += copy(c.buf[c.end:], b) }
+// drop takes n bytes away from the front, and has what is left begin there.
+func (c *chunk) drop(n int) {
+	c.end = copy(c.buf, c.buf[c.begin+n:c.end])
+	c.begin = 0
+}
 
 // chunks are those that nobody uses.
 type chunks struct{ pool sync.Pool }

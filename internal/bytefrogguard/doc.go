@@ -49,16 +49,17 @@
 //
 // # The policy of waiting
 //
-// Ordinary back-pressure of a collector is passed on as it is: when Queue bytes wait for a
+// Back-pressure of a collector is passed on within bounds: when Queue bytes wait for a
 // connection the agent's is not read, its buffers fill, and its program goes as fast as the
-// collector takes.
+// collector takes. That may be so for MaxWaitPerSecond of each second, and for MaxWait on
+// end where the collector takes no data at all, on any of its connections. Then 2 MiB more
+// are read all the same, and so on (room.go).
 //
-// When a collector takes no data at all, on any of its connections, for MaxWait, while the
-// agent's is not read, 2 MiB more are read all the same, and again after MaxWait. So a
-// collector that stands for a moment, as in a collection of garbage or because its own
-// exporter does, slows the program but is never felt for longer than MaxWait on end; what
-// happens meanwhile is not lost, and nobody is suspended. When it takes again, the agent is
-// read a little slower than that, so that what waits goes down to Queue.
+// So a collector that stands for a moment, as in a collection of garbage or because its own
+// exporter does, and one that is a little slower than the program, slow it but are not felt
+// for longer than that; what happens meanwhile is not lost, and nobody is suspended. When
+// the collector takes again, the agent is read a little slower than that, so that what waits
+// goes down to Queue.
 //
 // When a quarter of Memory waits, the agent is told to suspend. From then on it has no
 // more than what it had collected, which is bounded by its own buffers and the system's, so

@@ -29,9 +29,11 @@ type Options struct {
 	// feels that it is slow: its connection is not read. An eighth of Memory is the most
 	// for all together.
 	Queue int
-	// MaxWait is how long that may be so while the collector takes nothing at all. Then
-	// 2 MiB more of the connection are read, and so on, until a quarter of Memory waits.
-	MaxWait time.Duration
+	// MaxWait is how long that may be so while the collector takes nothing at all, and
+	// MaxWaitPerSecond for how long of each second, whatever it takes; a second: always.
+	// Then 2 MiB more of the connection are read, and so on, until a quarter of Memory
+	// waits.
+	MaxWait, MaxWaitPerSecond time.Duration
 	// Memory is how many bytes of an agent may wait for a collector that takes nothing: at
 	// a quarter of it the agent is told to suspend, and what it had collected till then has
 	// to fit into the rest.
@@ -73,6 +75,7 @@ func DefaultOptions() Options {
 	return Options{
 		Queue:            128 * kib,
 		MaxWait:          30 * time.Millisecond,
+		MaxWaitPerSecond: 100 * time.Millisecond,
 		Memory:           64 * mib,
 		NamesMemory:      16 * mib,
 		Silence:          30 * time.Second,
@@ -97,12 +100,14 @@ func (o Options) Validate() error {
 	}
 	for _, bounds := range []error{
 		setting.Within("max-wait", o.MaxWait, time.Millisecond, time.Hour),
-		setting.Between("queue", o.Queue, chunkBytes, 1024*mib),
+		setting.Within("max-wait-per-second", o.MaxWaitPerSecond, 0, time.Second),
 		setting.Between("memory", o.Memory, mib, 1024*mib),
+		setting.Between("queue", o.Queue, chunkBytes, o.Memory/8),
 		setting.Between("names-memory", o.NamesMemory, 0, o.Memory/2),
 		setting.Within("silence", o.Silence, time.Second, day),
 		setting.Within("give-up", o.GiveUp, 0, 365*day),
-		o.Retry.ValidateAs("retry", time.Hour),
+		setting.Within("retry-initial", o.Retry.InitialInterval, time.Millisecond, time.Hour),
+		setting.Within("retry-max", o.Retry.MaxInterval, o.Retry.InitialInterval, time.Hour),
 		setting.Within("connect-timeout", o.ConnectTimeout, time.Millisecond, time.Hour),
 		setting.Within("start-timeout", o.StartTimeout, time.Millisecond, time.Hour),
 		setting.Within("handshake-timeout", o.HandshakeTimeout, time.Millisecond, time.Hour),

@@ -20,9 +20,9 @@ type outlet struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	queue   []*chunk
-	// waiting is how many bytes are in the queue or being written, and level how many may
-	// be beyond the link's queue, because the collector took nothing for too long.
-	waiting, level int64
+	// waiting is how many bytes are in the queue or being written.
+	waiting int64
+	room    room
 	// opened says that the connection is open; closing that it is to be closed when all
 	// was written; over that nothing is written any more.
 	opened, closing, over bool
@@ -39,7 +39,7 @@ type outlet struct {
 const pieceBytes, pressureBytes = 16 * kib, 512 * kib
 
 func newOutlet(l *link) *outlet {
-	o := &outlet{link: l, ended: make(chan struct{})}
+	o := &outlet{link: l, room: room{queue: l.queue, rise: l.rise}, ended: make(chan struct{})}
 	o.changed = sync.NewCond(&o.mu)
 	return o
 }
@@ -69,11 +69,12 @@ func (o *outlet) put(c *chunk) *chunk {
 	if o.link.waiting.Add(n) == n {
 		o.link.progressed() // it can't have taken what was not there
 	}
-	// The first may be the one that is being written.
-	if last := len(o.queue) - 1; last > 0 && o.queue[last].room() >= int(n) {
-		o.queue[last].add(c.bytes())
-		c.empty()
-		return c
+	// The first may be the one that is being written. All others are filled, so that what
+	// waits takes no more memory than it has to.
+	if last := len(o.queue) - 1; last > 0 {
+		if c.drop(o.queue[last].add(c.bytes())); c.end == 0 {
+			return c
+		}
 	}
 	o.queue = append(o.queue, c)
 	o.changed.Broadcast()
@@ -102,20 +103,23 @@ func (o *outlet) send(b []byte) {
 }
 
 // awaitRoom waits until no more waits than may, or nobody is to wait for the collector. It
-// reports false when the collector has taken nothing at all for the time patience.
-func (o *outlet) awaitRoom(patience time.Duration) bool {
+// reports false when the collector has taken nothing at all for the time patience, or no
+// more waiting is allowed.
+func (o *outlet) awaitRoom(patience time.Duration, allowed *allowance) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.hasRoom() {
 		return true
 	}
 	from := time.Now()
+	most := allowed.have(from)
+	defer func() { allowed.spend(from, time.Now()) }()
 	for !o.hasRoom() {
 		since := o.link.lastProgress()
 		if since.Before(from) {
 			since = from
 		}
-		left := patience - time.Since(since)
+		left := min(patience-time.Since(since), most-time.Since(from))
 		if left <= 0 {
 			return false
 		}
@@ -127,32 +131,22 @@ func (o *outlet) awaitRoom(patience time.Duration) bool {
 }
 
 func (o *outlet) hasRoom() bool {
-	l := o.link
-	return o.waiting <= max(l.queue, o.level) || o.over || l.held.Load()
+	return o.room.isLeft(o.waiting) || o.over || o.link.held.Load()
 }
 
-// riseBytes is how much is read of a connection on which the collector takes nothing, so
-// that the agent's side notices. Its system lets it send on when a third of its buffer is
-// free, which on loopback is a good megabyte.
-const riseBytes = 2 * mib
-
-// rise has some more read from the agent, though the collector takes nothing.
+// rise has some more read from the agent, whatever the collector takes.
 func (o *outlet) rise() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.level = o.waiting + o.link.rise
+	o.room.grow(o.waiting)
 	o.changed.Broadcast()
 }
 
-// recede says that the collector took n bytes of data. What was read beyond the queue goes
-// down by a part of that: so the agent is read nearly as fast as the collector takes, and
-// not held up until it has caught up. The caller holds the lock.
+// recede says that the collector took n bytes of data. The caller holds the lock.
 func (o *outlet) recede(n int64) {
 	o.link.progressed()
-	o.level -= min(o.level, n/recession)
+	o.room.shrink(n)
 }
-
-const recession = 8
 
 // wake has those look who wait.
 func (o *outlet) wake() {

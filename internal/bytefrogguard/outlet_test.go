@@ -4,6 +4,7 @@
 package bytefrogguard
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 func TestWhatIsReadWhereNothingIsTaken(t *testing.T) {
 	l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: 5 * chunkBytes}
 	o := newOutlet(l)
+	always := newAllowance(time.Second)
 	put := func() (chunksRead int) {
-		for o.awaitRoom(time.Millisecond) {
+		for o.awaitRoom(time.Millisecond, &always) {
 			c := l.chunks.take(chunkBytes)
 			c.end = chunkBytes
 			o.put(c)
@@ -31,4 +33,31 @@ func TestWhatIsReadWhereNothingIsTaken(t *testing.T) {
 	assert.Equal(t, 6, put())
 	o.took(8 * chunkBytes)
 	assert.Equal(t, 7, put(), "all that was taken but an eighth")
+}
+
+// What waits takes little more memory than it has bytes, in whatever pieces it came.
+func TestChunksThatWaitAreFull(t *testing.T) {
+	for _, size := range []int{1, chunkBytes/2 + 1, chunkBytes - 1, chunkBytes} {
+		l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now()}
+		o := newOutlet(l)
+		var want, got []byte
+		c := l.chunks.take(chunkBytes)
+		for i := range 100 {
+			c.end = size
+			for j := range c.bytes() {
+				c.buf[j] = byte(i + j)
+			}
+			want = append(want, c.bytes()...)
+			c = o.put(c)
+			assert.Zero(t, len(c.bytes()))
+		}
+		held := 0
+		for _, c := range o.queue {
+			got = append(got, c.bytes()...)
+			held += len(c.buf)
+		}
+		assert.EqualValues(t, len(want), l.waiting.Load())
+		assert.LessOrEqual(t, held, len(want)+3*chunkBytes, "pieces of %d bytes", size)
+		assert.True(t, bytes.Equal(want, got), "pieces of %d bytes", size)
+	}
 }

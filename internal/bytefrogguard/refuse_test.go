@@ -312,16 +312,19 @@ func TestCollectorsAreSpokenToWithTLS(t *testing.T) {
 
 func TestWhatIsOutOfItsBoundsIsNamed(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
-		"collector is not set": func(o *Options) { o.Collectors = nil },
-		`collector is "x"`:     func(o *Options) { o.Collectors = []string{"x"} },
-		"queue is 0":           func(o *Options) { o.Queue = 0 },
-		"memory is 1":          func(o *Options) { o.Memory = 1 },
-		"names-memory is":      func(o *Options) { o.NamesMemory = o.Memory },
-		"max-wait is 0s":       func(o *Options) { o.MaxWait = 0 },
-		"silence is 0s":        func(o *Options) { o.Silence = 0 },
-		"give-up is -1s":       func(o *Options) { o.GiveUp = -time.Second },
-		"retry.max_interval":   func(o *Options) { o.Retry.MaxInterval = 0 },
-		"max-agents is 256":    func(o *Options) { o.MaxAgents = 256 },
+		"collector is not set":      func(o *Options) { o.Collectors = nil },
+		`collector is "x"`:          func(o *Options) { o.Collectors = []string{"x"} },
+		"queue is 0":                func(o *Options) { o.Queue = 0 },
+		"queue is 9000000":          func(o *Options) { o.Queue = 9_000_000 },
+		"memory is 1":               func(o *Options) { o.Memory = 1 },
+		"names-memory is":           func(o *Options) { o.NamesMemory = o.Memory },
+		"max-wait is 0s":            func(o *Options) { o.MaxWait = 0 },
+		"silence is 0s":             func(o *Options) { o.Silence = 0 },
+		"give-up is -1s":            func(o *Options) { o.GiveUp = -time.Second },
+		"retry-initial is 0s":       func(o *Options) { o.Retry.InitialInterval = 0 },
+		"retry-max is 0s":           func(o *Options) { o.Retry.MaxInterval = 0 },
+		"max-wait-per-second is 2s": func(o *Options) { o.MaxWaitPerSecond = 2 * time.Second },
+		"max-agents is 256":         func(o *Options) { o.MaxAgents = 256 },
 	} {
 		o := DefaultOptions()
 		o.Collectors = []string{"localhost:8765"}

@@ -157,7 +157,7 @@ func TestWhatAnAgentThatHasGoneHasSentIsStillPassedOn(t *testing.T) {
 func highest(l *link) (level int64) {
 	for _, o := range l.outlets() {
 		o.mu.Lock()
-		level = max(level, o.level)
+		level = max(level, o.room.level)
 		o.mu.Unlock()
 	}
 	return level

@@ -543,7 +543,8 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 // What comes after a run was ended is neither counted nor said.
 func TestAnswersAfterTheEndOfARunAreNotTaken(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	p := newProcess(b.receiver.env, newOrigin(b.receiver.env, &b.receiver.env.config.Servers[0], identity{}, receivedAt))
+	of := newServer(b.receiver.env, &b.receiver.env.config.Servers[0], nil)
+	p := newProcess(b.receiver.env, newOrigin(b.receiver.env, of.config, identity{}, receivedAt), of.wants)
 	p.tasks[0].state = taskDue
 	r := &run{task: p.tasks[0], process: p, number: 1}
 	r.ctx, r.end = context.WithCancelCause(context.Background())
@@ -566,7 +567,7 @@ func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
 	link, err := s.link()
 	require.NoError(t, err)
 	a := newAttending(newServer(env, &env.config.Servers[0], nil), link)
-	a.process = newProcess(env, newOrigin(env, &env.config.Servers[0], identity{}, receivedAt))
+	a.process = newProcess(env, newOrigin(env, a.server.config, identity{}, receivedAt), a.server.wants)
 	pause := func(ran time.Duration) time.Duration {
 		task := a.process.tasks[0]
 		r := &run{task: task, attending: a, process: a.process, link: link, ended: errors.New("the connection broke")}

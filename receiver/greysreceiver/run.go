@@ -114,7 +114,7 @@ func (r *run) affect(a *greys.Affected) {
 	if !r.task.kind.enhances() {
 		return
 	}
-	r.process.matched[r.task.number] = matched{classes: a.Classes, methods: a.Methods, known: true}
+	r.task.matched = matched{classes: a.Classes, methods: a.Methods, known: true}
 	if r.matched {
 		r.task.unmatched.Over()
 		return

@@ -37,6 +37,8 @@ type server struct {
 	// connects and restarts are what a server can make happen very often.
 	connects, restarts logline.Seldom
 
+	// wants are what is asked of it.
+	wants []*want
 	// restarting are the pauses after restarts that follow each other.
 	restarting *backoff.Backoff
 
@@ -74,9 +76,13 @@ func (p phase) String() string {
 }
 
 func newServer(env *environment, config *ServerConfig, secure *tls.Config) *server {
+	wants, err := newWants(env.config)
+	if err != nil {
+		panic(err) // Validate has tried it
+	}
 	return &server{
 		env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint)),
-		restarting: backoff.New(env.config.Reconnect),
+		wants: wants, restarting: backoff.New(env.config.Reconnect),
 	}
 }
 
@@ -242,7 +248,7 @@ func (s *server) begin(who identity) {
 		s.env.metrics.Ended(s.last())
 	}
 	s.who = who
-	s.process = newProcess(s.env, newOrigin(s.env, s.config, who, s.env.now()))
+	s.process = newProcess(s.env, newOrigin(s.env, s.config, who, s.env.now()), s.wants)
 	if !restarted {
 		return
 	}

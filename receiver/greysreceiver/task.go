@@ -14,12 +14,18 @@ import (
 	"github.com/callbraid/callbraid/internal/logline"
 )
 
-// task is something that is asked of one life of a server, again where it has to be. Its
+// want is something that is asked of a server, whichever process of it is there: what is
+// configured, or what somebody has had started.
+type want struct {
+	ask
+	// number tells it from all others of the server.
+	number int
+}
+
+// task is a want as it is asked of one life of a server, again where it has to be. Its
 // state is that of the goroutine that follows the server.
 type task struct {
-	ask
-	// number tells it from others of the process.
-	number int
+	*want
 
 	state taskState
 	// due is when it is asked, where that is to be.
@@ -33,6 +39,12 @@ type task struct {
 	failing, refusing logline.Burst
 	// unmatched is a burst of runs whose pattern matched nothing.
 	unmatched logline.Burst
+
+	// matched is what the patterns matched when they were asked last, and taken how many of
+	// the recorded calls that are listed were handed on for them. The process's lock guards
+	// both.
+	matched matched
+	taken   int64
 }
 
 // taskState is what is to become of a task.
@@ -88,8 +100,8 @@ func (k askKind) String() string {
 // enhances reports whether it puts something into classes, which a reset takes out.
 func (k askKind) enhances() bool { return k <= askRecords }
 
-// newTasks makes of a configuration what is to be asked for. The error names fields.
-func newTasks(c *Config) ([]*task, error) {
+// newWants makes of a configuration what is to be asked for. The error names fields.
+func newWants(c *Config) ([]*want, error) {
 	var asks []ask
 	var all error
 	add := func(a ask, err error) {
@@ -132,11 +144,20 @@ func newTasks(c *Config) ([]*task, error) {
 	for i := range c.Methods {
 		add(c.Methods[i].ask(fmt.Sprintf("methods[%d]", i), c.InventoryInterval))
 	}
-	tasks := make([]*task, 0, len(asks))
+	wants := make([]*want, 0, len(asks))
 	for i := range asks {
-		tasks = append(tasks, &task{ask: asks[i], number: i, pauses: backoff.New(c.Reconnect)})
+		wants = append(wants, &want{ask: asks[i], number: i + 1})
 	}
-	return tasks, all
+	return wants, all
+}
+
+// newTask makes of a want what is asked of a process.
+func newTask(env *environment, w *want) *task {
+	t := &task{want: w, pauses: backoff.New(env.config.Reconnect)}
+	if !env.wants(w.kind) {
+		t.state = taskOver
+	}
+	return t
 }
 
 // text is how patterns are set.

@@ -72,7 +72,7 @@ func (c *Config) validateProtocol() error {
 
 // validateCommands checks what is to be asked for, by what makes commands of it.
 func (c *Config) validateCommands() error {
-	all, err := newTasks(c)
+	all, err := newWants(c)
 	if err == nil && len(all) == 0 {
 		err = errors.New("monitors, traces, stacks, tt, classes and methods are empty: set one of them to what is to be asked for")
 	}

@@ -30,7 +30,7 @@ const otherName = "other"
 
 // methodCalls are the sums of a method, and its last cycle.
 type methodCalls struct {
-	// monitor is the number of the task that counts it, and run that of its last row.
+	// monitor is the number of the task that counts it, or noMonitor, and run that of its last row.
 	monitor int
 	run     int64
 	// last is the time of the last row that was counted, by the server's clock, and before
@@ -78,6 +78,9 @@ func (c *calls) of(r *run, row *greys.MethodStatistics) *methodCalls {
 	name := methodName{text(row.Class), text(row.Method)}
 	m, known := c.methods[name]
 	switch {
+	case known && m.monitor == noMonitor && !m.overlaps(r, row):
+		m.monitor = r.task.number
+		return m
 	case known && m.monitor != r.task.number:
 		c.otherMonitor++
 		return nil
@@ -92,6 +95,25 @@ func (c *calls) of(r *run, row *greys.MethodStatistics) *methodCalls {
 		c.methods[methodName{strings.Clone(name.class), strings.Clone(name.method)}] = m
 		return m
 	}
+}
+
+// noMonitor is the number of a monitor that was ended.
+const noMonitor = -1
+
+// release leaves the methods that a monitor has counted to others.
+func (c *calls) release(monitor int) {
+	for _, m := range c.methods {
+		if m.monitor == monitor {
+			m.monitor = noMonitor
+		}
+	}
+}
+
+// overlaps reports whether the cycle of a row began before the last row that was counted,
+// which was of another monitor: calls of it were counted then.
+func (m *methodCalls) overlaps(r *run, row *greys.MethodStatistics) bool {
+	early := m.last.Sub(row.Time.Add(-r.task.cycle))
+	return early > 0 && early < clockTolerance+r.task.cycle
 }
 
 // follows reports whether a row is another one than those that were counted. In one run all

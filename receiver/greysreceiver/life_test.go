@@ -235,7 +235,7 @@ func TestAShutdownWhileAServerIsAskedEndsThat(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 		s := script(t, b, protocol)
-		require.NoError(t, b.component().Start(t.Context(), nil))
+		require.NoError(t, b.component().Start(t.Context(), b.host))
 		a := s.next()
 		b.shutdown()
 		<-a.over

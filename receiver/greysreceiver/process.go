@@ -16,10 +16,10 @@ import (
 type process struct {
 	env    *environment
 	origin *origin
-	// tasks are those of the goroutine that follows the server, and so is owed: classes that
-	// something may be in that was put there by commands that have ended. layers is how many
-	// runs may have put something into classes since the last reset, and runs how many there
-	// were.
+	// tasks are those of the goroutine that follows the server: there are others, or fewer,
+	// only while it holds mu. So is owed: classes that something may be in that was put there
+	// by commands that have ended. layers is how many runs may have put something into classes
+	// since the last reset, and runs how many there were.
 	tasks  []*task
 	owed   []classes
 	layers int
@@ -29,6 +29,8 @@ type process struct {
 	mu sync.Mutex
 
 	replies, bad, missing, reconnects int64
+	// heard is when the server said something last.
+	heard time.Time
 	// sessions are those with the server, if it says them.
 	sessions     int
 	hasSessions  bool
@@ -61,6 +63,7 @@ func newProcess(env *environment, of *origin, wants []*want) *process {
 func (p *process) setSessions(who identity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.heard = p.env.now()
 	p.sessions, p.hasSessions = who.sessions, who.hasSessions
 }
 
@@ -76,7 +79,7 @@ func (p *process) owe(c classes) {
 // wanted. The lock is held.
 func (p *process) wanted(of *greys.Record) bool {
 	for _, t := range p.tasks {
-		if t.kind != askRecords || t.limit > 0 && t.taken >= int64(t.limit) {
+		if t.kind != askRecords || t.ended || t.limit > 0 && t.taken >= int64(t.limit) {
 			continue
 		}
 		command := t.command(0).(greys.RecordCommand)

@@ -117,7 +117,7 @@ func (m *MonitorConfig) cycle(field string) (time.Duration, error) {
 	if m.Cycle == 0 {
 		return defaultCycle, nil
 	}
-	if m.Cycle%time.Second != 0 || m.Cycle < time.Second || m.Cycle > 24*time.Hour {
+	if m.Cycle%time.Second != 0 || m.Cycle < time.Second || m.Cycle > maxCycle {
 		return 0, fmt.Errorf("%s.cycle is %v: set it to whole seconds, 1s to 24h", field, m.Cycle)
 	}
 	return m.Cycle, nil

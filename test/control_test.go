@@ -262,7 +262,7 @@ func ordersLogged(t *testing.T, c *testbed.Collector) (records []orderRecord) {
 func TestAnRbkitServerIsToldItsNineCommands(t *testing.T) {
 	s := newRbkitServer(t)
 	played := s.play(t, "load", "--rate", "10")
-	c, client := startControlled(t, "", controlledReceiver("rbkit", fmt.Sprintf("service_name: shop, servers: [{publish: %q, request: %q}]", s.publish, s.request)))
+	c, client := startControlled(t, "allow_disruptive: true", controlledReceiver("rbkit", fmt.Sprintf("service_name: shop, servers: [{publish: %q, request: %q}]", s.publish, s.request)))
 	var id string
 	testbed.Eventually(t, "the server is connected", func() (bool, string) {
 		a := awaitAgents(t, client, 1)[0]
@@ -411,7 +411,7 @@ func TestRealLTTngAgentsAreTold(t *testing.T) {
 func TestAnRbkitServerWithLibzmqIsTold(t *testing.T) {
 	s := newRbkitServer(t)
 	played := s.start(t, openRbkit(t, "released-30s"))
-	_, client := startControlled(t, "", controlledReceiver("rbkit", fmt.Sprintf("servers: [{publish: %q, request: %q}]", s.publish, s.request)))
+	_, client := startControlled(t, "allow_disruptive: true", controlledReceiver("rbkit", fmt.Sprintf("servers: [{publish: %q, request: %q}]", s.publish, s.request)))
 	id := awaitAgents(t, client, 1)[0].ID
 	for _, command := range []string{"start_cpu_profiling", "stop_cpu_profiling", "start_memory_profile", "stop_memory_profile", "use_cpu_time",
 		"use_wall_time", "trigger_gc", "objectspace_snapshot", "handshake"} {

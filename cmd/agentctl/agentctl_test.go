@@ -145,8 +145,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		{[]string{"do", shop.id, "reboot"}, "expected suspend or stop or enable"},
 		{[]string{"do", shop.id, "enable", "logger"}, "expected name=value"},
 		{[]string{"do", shop.id, "enable", "logger=a", "logger=b"}, "expected logger once"},
-		{[]string{"do", "", "suspend"}, "with which 2 begin"},
-		{[]string{"do", "zz", "suspend"}, "which none of 2 agents has"},
+		{[]string{"do", "zzzz", "suspend"}, "which none of 2 agents has"},
 		{[]string{"do", shop.id}, "requires at least 2 arg"},
 		{[]string{"list", "-o", "xml"}, "--output: expected table or json"},
 		{[]string{"list", "--timeout", "0s"}, "--timeout: expected more than 0"},
@@ -161,6 +160,19 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	assert.ErrorContains(t, err, "--endpoint: expected http://host:port")
 	_, err = run(t, "do", shop.id, "stop", "--endpoint", endpoint)
 	assert.ErrorAs(t, err, new(*api.Problem))
+}
+
+// Also where only one agent is there.
+func TestAnAgentIsNamedByFourDigits(t *testing.T) {
+	shop := agentOf("shop")
+	endpoint := serve(t, shop)
+	for _, digits := range []string{"", shop.id[:1], shop.id[:3]} {
+		_, err := run(t, "do", digits, "suspend", "--endpoint", endpoint)
+		assert.ErrorContains(t, err, "expected at least 4 digits")
+	}
+	mustRun(t, "do", shop.id[:4], "suspend", "--endpoint", endpoint)
+	_, err := resolve([]api.Agent{{ID: "3f2a1"}, {ID: "3f2a2"}}, "3f2a")
+	assert.ErrorContains(t, err, "with which 2 begin")
 }
 
 func TestAServerThatIsNoneIsSaid(t *testing.T) {

@@ -35,7 +35,7 @@ func rootCommand() *cobra.Command {
 		Use:   "agentctl",
 		Short: "See and steer the traced programs of a collector",
 		Long: `agentctl lists the agents of a collector that has the extension agent_control, and
-has them do what you want. The first digits of an agent's ID are enough.
+has them do what you want. The first 4 digits of an agent's ID are enough.
 
 It exits with 0 if what was wanted was done, 2 if the collector says why it was
 not, and 1 for any other error.`,
@@ -84,9 +84,16 @@ func addOutput(c *cobra.Command, output *string) {
 // fromEnvironment is the value of a variable, or another where it is not set.
 func fromEnvironment(name, otherwise string) string { return cmp.Or(os.Getenv(name), otherwise) }
 
+// leastDigits is how many digits of an ID have to be said: with fewer somebody could mean
+// another agent, or none, as where a variable of a script is not set.
+const leastDigits = 4
+
 // resolve finds the agent whose ID begins with some digits.
 func resolve(all []api.Agent, digits string) (api.Agent, error) {
 	var found []api.Agent
+	if len(digits) < leastDigits {
+		return api.Agent{}, fmt.Errorf("expected at least %d digits of an agent's ID, got %q", leastDigits, digits)
+	}
 	for _, a := range all {
 		if a.ID == digits {
 			return a, nil

@@ -53,9 +53,13 @@ func TestAJavaProgramGivesItsRecordsWithTheirLevelsAndItsCalls(t *testing.T) {
 	slices.Sort(records)
 	assert.Equal(t, wantRecords, records)
 
-	var calls []string
+	assert.Equal(t, javaCalls(t, events), callsOfJava(readSpans(t, c)))
+}
+
+// callsOfJava says of spans what javaCalls says of the records.
+func callsOfJava(of []ptrace.Span) (calls []string) {
 	spans := map[pcommon.SpanID]ptrace.Span{}
-	for _, s := range readSpans(t, c) {
+	for _, s := range of {
 		spans[s.SpanID()] = s
 	}
 	for _, s := range spans {
@@ -68,7 +72,7 @@ func TestAJavaProgramGivesItsRecordsWithTheirLevelsAndItsCalls(t *testing.T) {
 			", failed: ", s.Status().Code() == ptrace.StatusCodeError))
 	}
 	slices.Sort(calls)
-	assert.Equal(t, javaCalls(t, events), calls)
+	return calls
 }
 
 // javaCalls are the calls that the records of java.util.logging tell of, each with its

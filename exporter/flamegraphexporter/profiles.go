@@ -31,6 +31,12 @@ const (
 	// noFunction is the name of a frame of which nothing is known.
 	noFunction = "(unknown)"
 
+	// attributeClass is of samples of objects: their class, which is shown as what the stack ends
+	// with.
+	attributeClass = "ruby.class"
+	// noAttribute is no index.
+	noAttribute = -1
+
 	// threadsAtOnce is of how many samples the threads are told at once.
 	threadsAtOnce = 512
 )
@@ -83,8 +89,9 @@ type source struct {
 	kind    calltree.Kind
 }
 
-// sampled is a stack that was sampled, and the number of its source.
-type sampled struct{ source, stack int32 }
+// sampled is a stack that was sampled, the number of its source, and the index of the attribute
+// that says the class of the objects that were, if any.
+type sampled struct{ source, stack, class int32 }
 
 // sum is what was found of a stack.
 type sum struct {
@@ -109,12 +116,13 @@ func (r *profileReader) read(store *calltree.Store, pd pprofile.Profiles) {
 func (r *profileReader) readProfile(store *calltree.Store, from calltree.Origin, profile pprofile.Profile) {
 	at := sampled{source: r.number(source{service: from.Service, kind: r.kind(profile.SampleType())})}
 	for _, sample := range profile.Samples().All() {
-		if thread, ok := r.thread(sample.AttributeIndices()); ok {
-			if r.threads = append(r.threads, thread); len(r.threads) == threadsAtOnce {
+		said := r.attributes(sample.AttributeIndices())
+		if said.hasThread {
+			if r.threads = append(r.threads, said.thread); len(r.threads) == threadsAtOnce {
 				r.tellThreads(store, from)
 			}
 		}
-		at.stack = sample.StackIndex()
+		at.stack, at.class = sample.StackIndex(), said.class
 		if r.sums[at] == nil {
 			r.sums[at] = &sum{}
 			r.found = append(r.found, at)
@@ -147,6 +155,11 @@ func (r *profileReader) number(of source) int32 {
 func (r *profileReader) fold(store *calltree.Store) {
 	for _, at := range r.found {
 		frames, isCut := r.frameStack(at.stack)
+		if at.class != noAttribute {
+			class := r.tables.AttributeTable().At(int(at.class)).Value().Str()
+			isCut = isCut || len(frames) == 0
+			frames = append(frames, calltree.Frame{Function: class})
+		}
 		from := &r.sources[at.source]
 		store.FoldSamples(calltree.Origin{Service: from.service}, from.kind, calltree.Sample{
 			Frames: frames, IsCut: isCut, Count: r.sums[at].count, Value: r.sums[at].value,
@@ -277,21 +290,33 @@ func (r *profileReader) object(mapping int32) string {
 	return name
 }
 
-// thread is what attributes say of the thread.
-func (r *profileReader) thread(indexes pcommon.Int32Slice) (thread calltree.Thread, ok bool) {
-	attributes := r.tables.AttributeTable()
+// attributes are what is read of those of a sample.
+type attributes struct {
+	thread    calltree.Thread
+	hasThread bool
+	// class is the index of the attribute that has one, or noAttribute.
+	class int32
+}
+
+func (r *profileReader) attributes(indexes pcommon.Int32Slice) attributes {
+	said := attributes{class: noAttribute}
+	table := r.tables.AttributeTable()
 	for _, index := range indexes.All() {
-		if !within(index, attributes.Len()) {
+		if !within(index, table.Len()) {
 			continue
 		}
-		switch a := attributes.At(int(index)); r.text(a.KeyStrindex()) {
+		switch a := table.At(int(index)); r.text(a.KeyStrindex()) {
 		case attributeThreadID:
-			thread.ID, ok = a.Value().Int(), a.Value().Type() == pcommon.ValueTypeInt
+			said.thread.ID, said.hasThread = a.Value().Int(), a.Value().Type() == pcommon.ValueTypeInt
 		case attributeThreadName:
-			thread.Name = a.Value().Str()
+			said.thread.Name = a.Value().Str()
+		case attributeClass:
+			if a.Value().Type() == pcommon.ValueTypeStr {
+				said.class = index
+			}
 		}
 	}
-	return thread, ok
+	return said
 }
 
 // text is a text of the dictionary; where the index leads nowhere it is empty.

@@ -219,6 +219,40 @@ func TestStacksAndInliningAreBounded(t *testing.T) {
 	assert.Equal(t, 1, cut)
 }
 
+// A stack of objects of several classes is one path, with the classes below it.
+func TestTheClassOfObjectsIsWhatTheirStackEndsWith(t *testing.T) {
+	w := newWritten("s", "main", "work", "alloc_objects", "count", attributeClass)
+	w.kind(3, 4)
+	class := func(value string) int32 {
+		a := w.Dictionary().AttributeTable().AppendEmpty()
+		a.SetKeyStrindex(5)
+		a.Value().SetStr(value)
+		return int32(w.Dictionary().AttributeTable().Len() - 1)
+	}
+	text, hash, text2 := class("String"), class("Hash"), class("String")
+	number := w.Dictionary().AttributeTable().AppendEmpty()
+	number.SetKeyStrindex(5)
+	number.Value().SetInt(7)
+	w.sample(5, 2, 1).AttributeIndices().Append(text)
+	for attribute, value := range map[int32]int64{hash: 7, text2: 10, 3: 1, 99: 1, -1: 1} {
+		s := w.profile.Samples().AppendEmpty()
+		w.profile.Samples().At(0).CopyTo(s)
+		s.AttributeIndices().FromRaw([]int32{attribute})
+		s.Values().FromRaw([]int64{value})
+	}
+	nowhere := w.profile.Samples().AppendEmpty()
+	nowhere.AttributeIndices().Append(hash)
+	nowhere.Values().Append(2)
+	assert.Equal(t, []calltree.Node{
+		{Parent: -1, Function: "main", Total: 25},
+		{Parent: 0, Function: "work", Calls: 3, Total: 25, Self: 3},
+		{Parent: 1, Function: "String", Calls: 2, Total: 15, Self: 15},
+		{Parent: 1, Function: "Hash", Calls: 1, Total: 7, Self: 7},
+		{Parent: -1, Function: "(parent not seen)", Mark: calltree.MissingParent, Total: 2},
+		{Parent: 4, Function: "Hash", Calls: 1, Total: 2, Self: 2},
+	}, folded(t, w, calltree.Kind{Type: "alloc_objects", Unit: "count"}))
+}
+
 func TestThreadsOfSamplesAreCounted(t *testing.T) {
 	w := newWritten("s", "main", attributeThreadID, attributeThreadName, "cpu")
 	w.kind(4, 0)

@@ -68,9 +68,9 @@ func replayRbkit(t *testing.T, name string, next xconsumer.Profiles) {
 	require.NoError(t, telemetry.Shutdown(ctx))
 }
 
-// goldenStacks are the samples of a golden file of the receiver, by stack: names from the
-// outermost on; and how many there are in all.
-func goldenStacks(t *testing.T, name string) (stacks map[string]int64, all int64) {
+// goldenStacks are the samples of a kind in a golden file of the receiver, by stack: names from
+// the outermost on, and the class of the objects that were sampled; and how many there are in all.
+func goldenStacks(t *testing.T, name string, kind calltree.Kind) (stacks map[string]int64, all int64) {
 	t.Helper()
 	text, err := os.ReadFile("../../receiver/rbkitreceiver/testdata/golden/" + name + "/profiles.txt")
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func goldenStacks(t *testing.T, name string) (stacks map[string]int64, all int64
 	isSamples := false
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "== ") {
-			isSamples = strings.HasPrefix(line, "== samples in count")
+			isSamples = strings.HasPrefix(line, "== "+kind.Type+" in "+kind.Unit+",")
 			continue
 		}
 		if !isSamples {
@@ -87,9 +87,15 @@ func goldenStacks(t *testing.T, name string) (stacks map[string]int64, all int64
 		line = strings.TrimSpace(line)
 		value, err := strconv.ParseInt(line[strings.LastIndex(line, " ")+1:], 10, 64)
 		require.NoError(t, err)
+		if value == 0 {
+			continue // as of objects of which the size is not known
+		}
 		var names []string
 		for _, frame := range strings.Split(line[:strings.LastIndex(line, " {")], "; ") {
 			names = append(names, frame[:strings.LastIndex(frame, "@")])
+		}
+		if _, class, ok := strings.Cut(line, "{"+attributeClass+"="); ok {
+			names = append(names, class[:strings.LastIndex(class, "} ")])
 		}
 		stacks[strings.Join(names, "; ")] += value
 		all += value
@@ -97,35 +103,46 @@ func goldenStacks(t *testing.T, name string) (stacks map[string]int64, all int64
 	return stacks, all
 }
 
-// The CPU samples of real Ruby programs, as their receiver hands them on, show the frames
-// that its golden files have.
+// The CPU samples and the allocations of real Ruby programs, as their receiver hands them on, show
+// the frames that its golden files have, and the classes.
 func TestProfilesOfRubyProgramsShowTheirFrames(t *testing.T) {
-	for _, name := range []string{"released-30s", "documented-30s"} {
+	samples := calltree.Kind{Type: "samples", Unit: "count"}
+	for name, kinds := range map[string][]calltree.Kind{
+		"released-30s":   {samples},
+		"documented-30s": {samples, {Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			want, all := goldenStacks(t, name)
-			require.NotEmpty(t, want)
 			g := newBed(t)
-			samples := calltree.Kind{Type: "samples", Unit: "count"}
 			next, err := xconsumer.NewProfiles(g.consumeProfiles)
 			require.NoError(t, err)
 			replayRbkit(t, name, next)
-			snapshot, ok := g.store.Snapshot(capturedService, samples)
-			require.True(t, ok)
-			stacks, sum := map[string]int64{}, int64(0)
-			names := make([]string, len(snapshot.Nodes))
-			for i, n := range snapshot.Nodes {
-				names[i] = n.Function
-				if n.Parent >= 0 {
-					names[i] = names[n.Parent] + "; " + n.Function
-				}
-				if n.Self > 0 {
-					stacks[names[i]] = n.Self
-					sum += n.Self
-				}
+			for _, kind := range kinds {
+				want, all := goldenStacks(t, name, kind)
+				require.NotEmpty(t, want, kind)
+				snapshot, ok := g.store.Snapshot(capturedService, kind)
+				require.True(t, ok, kind)
+				stacks, sum := shownStacks(snapshot)
+				assert.Equal(t, all, sum, kind)
+				assert.Equal(t, want, stacks, kind)
+				assert.Contains(t, fmt.Sprint(snapshot.Nodes), ".rb", "frames have their files")
 			}
-			assert.Equal(t, all, sum)
-			assert.Equal(t, want, stacks)
-			assert.Contains(t, fmt.Sprint(snapshot.Nodes), ".rb", "frames have their files")
 		})
 	}
+}
+
+// shownStacks are the stacks of a snapshot that have values, as goldenStacks are.
+func shownStacks(snapshot calltree.Snapshot) (stacks map[string]int64, sum int64) {
+	stacks = map[string]int64{}
+	names := make([]string, len(snapshot.Nodes))
+	for i, n := range snapshot.Nodes {
+		names[i] = n.Function
+		if n.Parent >= 0 {
+			names[i] = names[n.Parent] + "; " + n.Function
+		}
+		if n.Self > 0 {
+			stacks[names[i]] = n.Self
+			sum += n.Self
+		}
+	}
+	return stacks, sum
 }

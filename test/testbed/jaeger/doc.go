@@ -12,8 +12,8 @@
 //
 //	server := jaeger.Start(t, jaeger.V2)
 //	// ... a collector exports to server.OTLP, and has sent all
-//	for _, trace := range server.Search(t, "shop") {
-//		assert.Empty(t, trace.Warnings())
+//	for _, trace := range server.Search(t, "shop", jaeger.MaxTraces) {
+//		assert.Empty(t, trace.AllWarnings())
 //		traces := server.Trace(t, trace.ID)
 //	}
 package jaeger

@@ -41,6 +41,17 @@ type Reference struct {
 	Span  string `json:"spanID"`
 }
 
+// AllWarnings are those of the trace and of its spans, each with the name of its span.
+func (t Trace) AllWarnings() []string {
+	all := slices.Clone(t.Warnings)
+	for _, span := range t.Spans {
+		for _, warning := range span.Warnings {
+			all = append(all, span.Name+": "+warning)
+		}
+	}
+	return all
+}
+
 // Services are the names of all services, sorted.
 func (s *Server) Services(t testing.TB) []string {
 	t.Helper()
@@ -53,13 +64,13 @@ func (s *Server) Services(t testing.TB) []string {
 }
 
 // Search gives the traces in which a service has spans, as the page of searches is given
-// them.
-func (s *Server) Search(t testing.TB, service string) []Trace {
+// them: at most so many, and those that are most recent.
+func (s *Server) Search(t testing.TB, service string, most int) []Trace {
 	t.Helper()
 	var found struct{ Data []Trace }
 	// Times are microseconds: all there are.
 	all := url.Values{
-		"service": {service}, "limit": {strconv.Itoa(maxTraces)},
+		"service": {service}, "limit": {strconv.Itoa(most)},
 		"start": {"1"}, "end": {strconv.FormatInt(time.Now().Add(24*time.Hour).UnixMicro(), 10)},
 	}
 	if err := s.get("/api/traces", all, &found); err != nil {

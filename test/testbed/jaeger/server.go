@@ -15,26 +15,28 @@ import (
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
-// Version is one of the programs that Jaeger 1.76 is.
-type Version struct {
-	name string
-	// arguments let it listen on loopback alone: on one address for OTLP over gRPC, on another
-	// for the query API, and wherever else it can't be kept from it.
-	arguments func(t testing.TB, otlp, query string) []string
-}
+// Version is the name of one of the programs that Jaeger 1.76 is.
+type Version string
 
-// Versions are all of them.
-var Versions = []Version{V1, V2}
-
-var (
-	// V1 is all-in-one, which Jaeger 1 was.
-	V1 = Version{"all-in-one", allInOne}
+const (
+	// V1 is what Jaeger 1 was.
+	V1 Version = "all-in-one"
 	// V2 is made of the Collector.
-	V2 = Version{"jaeger", collectorBased}
+	V2 Version = "jaeger"
 )
 
-// String is the name of the program.
-func (v Version) String() string { return v.name }
+// Versions are all of them.
+func Versions() []Version { return []Version{V1, V2} }
+
+// arguments let it listen on loopback alone: on one address for OTLP over gRPC, on another for
+// the query API, and wherever else it can't be kept from it.
+func (v Version) arguments(t testing.TB, otlp, query string) []string {
+	t.Helper()
+	if v == V1 {
+		return allInOne(t, otlp, query)
+	}
+	return collectorBased(t, otlp, query)
+}
 
 func allInOne(t testing.TB, otlp, query string) []string {
 	return []string{
@@ -65,7 +67,7 @@ service:
 `
 
 func collectorBased(t testing.TB, otlp, query string) []string {
-	return []string{"--config", fmt.Sprintf("yaml:"+configuration, maxTraces, query, testbed.Address(t), otlp)}
+	return []string{"--config", fmt.Sprintf("yaml:"+configuration, MaxTraces, query, testbed.Address(t), otlp)}
 }
 
 // backends is the environment variable that names the directory of `make backends`.
@@ -90,14 +92,17 @@ type Server struct {
 func Start(t testing.TB, version Version) *Server {
 	t.Helper()
 	s := &Server{OTLP: testbed.Address(t), query: testbed.Address(t)}
-	s.run(t, exec.Command(binary(t, version), version.arguments(t, s.OTLP, s.query)...))
+	command := exec.Command(binary(t, version), version.arguments(t, s.OTLP, s.query)...)
+	// It would send spans of its own to whoever listens where Jaegers do.
+	command.Env = append(command.Environ(), "OTEL_TRACES_SAMPLER=always_off")
+	s.run(t, command)
 	return s
 }
 
 func binary(t testing.TB, version Version) string {
 	t.Helper()
 	if directory := os.Getenv(backends); directory != "" {
-		path := filepath.Join(directory, version.name)
+		path := filepath.Join(directory, string(version))
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}
@@ -148,5 +153,5 @@ func (s *Server) run(t testing.TB, command *exec.Cmd) {
 // machine is busy.
 var client = &http.Client{Timeout: testbed.Patience}
 
-// maxTraces is how many traces are kept, and the most that a search may ask for.
-const maxTraces = 10_000
+// MaxTraces is how many traces V2 keeps, and the most that a search of it may ask for.
+const MaxTraces = 10_000

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/callbraid/callbraid/test/testbed"
 )
@@ -78,6 +79,41 @@ func (s *Server) Metadata(t testing.TB) map[string]Metadata {
 	}
 	return of
 }
+
+// Exemplar is a call that a sample was made of.
+type Exemplar struct {
+	// Series are the labels of the series, Labels those of the exemplar: trace_id and span_id.
+	Series, Labels map[string]string
+	Value          float64
+}
+
+// Exemplars are those of the series of an expression of PromQL that were scraped in the last
+// hour.
+func (s *Server) Exemplars(t testing.TB, expression string) (exemplars []Exemplar) {
+	t.Helper()
+	var data []struct {
+		SeriesLabels map[string]string
+		Exemplars    []struct {
+			Labels map[string]string
+			Value  float64 `json:",string"`
+		}
+	}
+	now := time.Now()
+	if err := s.get("query_exemplars", url.Values{
+		"query": {expression}, "start": {unix(now.Add(-time.Hour))}, "end": {unix(now.Add(time.Minute))},
+	}, &data); err != nil {
+		t.Fatal(err)
+	}
+	for _, series := range data {
+		for _, e := range series.Exemplars {
+			exemplars = append(exemplars, Exemplar{series.SeriesLabels, e.Labels, e.Value})
+		}
+	}
+	return exemplars
+}
+
+// unix is a time as the API wants it.
+func unix(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
 // query asks for the value of an expression now (Prometheus, HTTP API, "Instant queries").
 func (s *Server) query(expression string) (samples []sample, err error) {

@@ -58,10 +58,23 @@ func Start(t testing.TB, targets ...string) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{address: testbed.Address(t)}
-	s.run(t, exec.Command(binary, "--config.file", file, "--storage.tsdb.path", filepath.Join(directory, "tsdb"),
-		"--web.listen-address", s.address, "--log.level", "warn"))
+	arguments := append(pages(binary), "--config.file", file, "--storage.tsdb.path", filepath.Join(directory, "tsdb"),
+		"--web.listen-address", s.address, "--enable-feature", "exemplar-storage", "--log.level", "warn")
+	s.run(t, exec.Command(binary, arguments...))
 	return s
 }
+
+// pages has Debian's Prometheus find its pages where its package is only unpacked.
+func pages(binary string) []string {
+	directory := filepath.Join(filepath.Dir(binary), "..", "share", "prometheus", "web")
+	if _, err := os.Stat(directory); err != nil {
+		return nil
+	}
+	return []string{"--web.local-assets", directory}
+}
+
+// URL is where its pages are.
+func (s *Server) URL() string { return "http://" + s.address }
 
 func missing(t testing.TB) {
 	t.Helper()

@@ -1,0 +1,30 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/callbraid/callbraid/test/testbed/browser"
+	"github.com/chromedp/chromedp"
+)
+
+// checkPages looks at Prometheus' own pages, which Debian's package has, as a table and as a
+// graph. What Jaeger is built from has none. (Scripts of Debian's pages have errors of their
+// own, so the browser's are not looked at.)
+func (n *numbers) checkPages(t *testing.T) {
+	b := browser.Start(t)
+	const expression = "topk(10, sum by (code_function_name) (traces_span_metrics_calls_total))"
+	show := func(tab string) {
+		query := url.Values{"g0.expr": {expression}, "g0.tab": {tab}, "g0.range_input": {"5m"}}
+		b.Do(t, chromedp.Navigate(n.URL()+"/graph?"+query.Encode()))
+	}
+	show("1")
+	awaitScript(t, b, "the method that is called most", `[...document.querySelectorAll("tr")].some(row => row.innerText.includes("demo.Loop.hash") && row.innerText.includes("10944"))`)
+	b.Screenshot(t, "prometheus-table")
+	show("0")
+	awaitScript(t, b, "a line for it", `document.querySelectorAll(".graph svg path").length > 0 && document.body.innerText.includes("demo.Loop.hash")`)
+	b.Screenshot(t, "prometheus-graph")
+}

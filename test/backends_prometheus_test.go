@@ -1,0 +1,329 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/testbed/prometheus"
+)
+
+// numbers are what a Prometheus has of a collector.
+type numbers struct {
+	*prometheus.Server
+	collector *testbed.Collector
+}
+
+// notPlayed are the metrics that what is played doesn't have, and why.
+var notPlayed = map[string]string{
+	"greys.sessions":        "only GP says it",
+	"ruby.allocation.count": "of the documented dialect",
+	"ruby.allocation.size":  "of the documented dialect",
+	// The server says how much it is behind only while a session is read.
+	"lttng.lag": "played sessions end at once",
+	// Statistics of other Rubies than that of the capture.
+	"ruby.gc.compact_count": "other Ruby", "ruby.gc.heap_allocatable_slots": "other Ruby", "ruby.gc.heap_available_slots": "other Ruby",
+	"ruby.gc.heap_empty_pages": "other Ruby", "ruby.gc.heap_marked_slots": "other Ruby", "ruby.gc.heap_swept_slots": "other Ruby",
+	"ruby.gc.marking_time": "other Ruby", "ruby.gc.other": "other Ruby", "ruby.gc.read_barrier_faults": "other Ruby",
+	"ruby.gc.retained_weak_references_count": "other Ruby", "ruby.gc.sweeping_time": "other Ruby", "ruby.gc.time": "other Ruby",
+	"ruby.gc.total_allocated_pages": "other Ruby", "ruby.gc.total_freed_pages": "other Ruby", "ruby.gc.total_moved_objects": "other Ruby",
+	"ruby.gc.weak_references_count": "other Ruby",
+}
+
+// check compares all metrics of receivers: what is said of them with what their metadata
+// declares, and their values with what was played.
+func (n *numbers) check(t *testing.T, lives []greysLife) {
+	t.Run("values", func(t *testing.T) { n.checkValues(t, lives) })
+	t.Run("names, types, units and helps", n.checkDeclared)
+}
+
+// checkValues has a value of each metric.
+func (n *numbers) checkValues(t *testing.T, lives []greysLife) {
+	for expression, want := range n.wanted(t) {
+		n.Await(t, expression, want)
+	}
+	for key, value := range statisticsOf(t, openRbkit(t, playedRuby), 6) {
+		n.Await(t, rbkitStatistics[key].metric, value)
+	}
+	checkHistogram(t, n.Server, "ruby_gc_mark_duration_seconds", "", playedMarks)
+	checkHistogram(t, n.Server, "ruby_gc_cycle_duration_seconds", "", playedCollections)
+	require.Len(t, lives, 1)
+	for name, of := range lives[0].Told {
+		dot := strings.LastIndexByte(name, '.')
+		here := fmt.Sprintf("{java_class=%q,java_method=%q}", name[:dot], name[dot+1:])
+		n.Await(t, "java_method_calls_total"+here, float64(of.Calls))
+		n.Await(t, "java_method_failures_total"+here, float64(of.Failed))
+	}
+}
+
+// wanted are expressions of PromQL, and what they have to become.
+func (n *numbers) wanted(t *testing.T) map[string]float64 {
+	t.Helper()
+	own := func(name string) float64 { return n.collector.Metric(t, name) }
+	events, all := float64(0), eventsIn(t, playedRuby)
+	for _, name := range playedSessions {
+		for _, c := range lttngCaptures {
+			if c.name == name {
+				events += float64(c.events)
+			}
+		}
+	}
+	return map[string]float64{
+		"count(bytefrog_events_total)":         float64(len(playedRuns)),
+		"max(bytefrog_events_total)":           47_870,
+		"min(bytefrog_events_total)":           9_628,
+		"sum(bytefrog_breaks_total)":           2,
+		"sum(bytefrog_network_io_bytes_total)": own("otelcol_receiver_bytefrog_bytes"),
+		"sum(bytefrog_connections)":            0,
+		"sum(bytefrog_agent_send_buffers)":     0,
+		"sum(bytefrog_agent_status)":           0,
+		"count(bytefrog_agent_status)":         float64(6 * len(playedRuns)),
+
+		"sum(lttng_events_total)":           events,
+		"sum(lttng_events_discarded_total)": 0,
+		"sum(lttng_packets_total)":          own("otelcol_receiver_lttng_live_packets"),
+		"sum(lttng_packets_lost_total)":     0,
+		"sum(lttng_network_io_bytes_total)": own("otelcol_receiver_lttng_live_bytes"),
+		"sum(lttng_processes)":              0,
+		"sum(lttng_streams)":                0,
+
+		`lttng_agents{lttng_agent_domain="jul"}`:                                      1,
+		`lttng_agent_registrations_total{lttng_agent_domain="jul"}`:                   1,
+		`lttng_loggers{lttng_agent_domain="jul"}`:                                     2,
+		`sum(lttng_agent_commands_total{lttng_agent_command=~"enable.*"})`:            1,
+		`sum(lttng_agent_commands_total{lttng_agent_result!="success"}) or vector(0)`: 0,
+		"rbkit_messages_total":                                                        float64(len(openRbkit(t, playedRuby).Messages)),
+		"rbkit_messages_lost_total":                                                   0,
+		"rbkit_events_total":                                                          all,
+		"rbkit_cpu_samples_total":                                                     993,
+		"rbkit_network_io_bytes_total":                                                own("otelcol_receiver_rbkit_bytes"),
+		"sum(ruby_heap_live_objects)":                                                 16_751,
+		"sum(ruby_heap_live_size_bytes)":                                              3_666_604,
+		"sum(ruby_object_created_total)":                                              45_662,
+		"sum(ruby_object_destroyed_total)":                                            38_849,
+		"ruby_object_tracked":                                                         8_711,
+		`greys_matched_classes{greys_command="trace"}`:                                10,
+		`greys_matched_classes{greys_command="monitor"}`:                              10,
+		`greys_matched_methods{greys_command="trace"}`:                                100,
+		`greys_matched_methods{greys_command="monitor"}`:                              100,
+		"greys_replies_total":                                                         own("otelcol_receiver_greys_replies"),
+		"greys_replies_bad_total":                                                     0,
+		"greys_replies_missing_total":                                                 0,
+		// The shortest call is no longer than the mean one, which is no longer than the longest.
+		"count(java_method_duration_mean_seconds < java_method_duration_min_seconds) or vector(0)": 0,
+		"count(java_method_duration_mean_seconds > java_method_duration_max_seconds) or vector(0)": 0,
+		"count(java_method_failure_ratio > 1) or vector(0)":                                        0,
+	}
+}
+
+// eventsIn is how many events a capture of Rbkit has.
+func eventsIn(t *testing.T, capture string) float64 {
+	t.Helper()
+	all, _ := eventsOf(openRbkit(t, capture).Messages...)
+	return all
+}
+
+// declared is a metric as the metadata of a receiver declares it.
+type declared struct {
+	Description, Unit string
+	Gauge             *struct{}
+	Sum               *struct{ Monotonic bool }
+}
+
+// declaredMetrics are those of all receivers that are played.
+func declaredMetrics(t *testing.T) map[string]declared {
+	t.Helper()
+	paths, err := filepath.Glob("../receiver/*/metadata.yaml")
+	require.NoError(t, err)
+	all := map[string]declared{}
+	for _, path := range paths {
+		var metadata struct{ Metrics map[string]declared }
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, yaml.Unmarshal(text, &metadata))
+		require.NotEmpty(t, metadata.Metrics, path)
+		for name, m := range metadata.Metrics {
+			all[name] = m
+		}
+	}
+	return all
+}
+
+// kind is the type that Prometheus has for a metric.
+func (d declared) kind() string {
+	if d.Sum != nil && d.Sum.Monotonic {
+		return "counter"
+	}
+	return "gauge"
+}
+
+// unitsInNames are those of UCUM, as Prometheus' names have them; a count of things has none.
+var unitsInNames = map[string]string{"By": "bytes", "s": "seconds", "ms": "milliseconds", "1": "ratio"}
+
+// shown is the name of a metric in Prometheus: its words, the unit if it is not one of them,
+// and at the end of a counter total.
+func (d declared) shown(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '_' })
+	if unit := unitsInNames[d.Unit]; unit != "" && !slices.Contains(words, unit) {
+		words = append(words, unit)
+	}
+	if d.kind() == "counter" {
+		words = append(slices.DeleteFunc(words, func(w string) bool { return w == "total" }), "total")
+	}
+	return strings.Join(words, "_")
+}
+
+// othersShown are metrics of Prometheus that no receiver declares: those of span_metrics, of the
+// exporter, of Prometheus itself, and the histograms of rbkit.
+var othersShown = regexp.MustCompile(`^(traces_span_metrics_.*|target_info|up|scrape_.*|ruby_gc_(mark|cycle)_duration_seconds_(bucket|count|sum))$`)
+
+// checkDeclared compares what Prometheus has and knows of each metric with what is declared.
+func (n *numbers) checkDeclared(t *testing.T) {
+	known := n.Metadata(t)
+	// A scrape that failed hides all for a moment.
+	series := n.ByLabel(t, `count by (__name__) (last_over_time({__name__=~".+"}[5m]))`, "__name__")
+	for name, d := range declaredMetrics(t) {
+		shown := d.shown(name)
+		if _, not := notPlayed[name]; not {
+			assert.Zero(t, series[shown], "%s comes: it belongs to those that are checked", name)
+			continue
+		}
+		if assert.NotZero(t, series[shown], "%s has no series %s", name, shown) {
+			m := known[strings.TrimSuffix(shown, "_total")] // OpenMetrics says it of the name without
+			assert.Equal(t, d.kind(), m.Type, name)
+			assert.Equal(t, d.Description, m.Help, name)
+		}
+		delete(series, shown)
+	}
+	for name := range series {
+		assert.Regexp(t, othersShown, name, "nobody declares it")
+	}
+}
+
+// Bounds of span_metrics in config/jaeger-prometheus.yaml, in seconds.
+var callBounds = []string{"0.001", "0.002", "0.005", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10", "60"}
+
+// methodCalls are the calls of a method.
+type methodCalls struct {
+	calls, errors float64
+	seconds       float64
+	atMost        map[string]float64 // calls by callBounds
+}
+
+// callsOfMethods are those of a run, as the reference has them.
+func callsOfMethods(t *testing.T, run *reference.Result) map[string]*methodCalls {
+	t.Helper()
+	methods := map[string]*methodCalls{}
+	for _, s := range run.Spans {
+		name := reference.Qualified(s.Function)
+		m := methods[name]
+		if m == nil {
+			m = &methodCalls{atMost: map[string]float64{}}
+			methods[name] = m
+		}
+		m.calls++
+		if s.Unwound {
+			m.errors++
+		}
+		seconds := float64(s.End-s.Start) / 1e9
+		m.seconds += seconds
+		for _, bound := range callBounds {
+			most, err := strconv.ParseFloat(bound, 64)
+			require.NoError(t, err)
+			if seconds <= most {
+				m.atMost[bound]++
+			}
+		}
+	}
+	return methods
+}
+
+// checkCalls compares calls and durations of each method with the reference.
+func (n *numbers) checkCalls(t *testing.T) {
+	instances := n.ByLabel(t, "bytefrog_events_total", "instance")
+	for name := range playedRuns {
+		t.Run(name, func(t *testing.T) {
+			run := reference.Spans(openCapture(t, name), defaultRules)
+			for instance, events := range instances {
+				if int(events) == len(openCapture(t, name).Events) {
+					n.checkCallsOf(t, instance, callsOfMethods(t, run), len(run.Spans))
+					return
+				}
+			}
+			assert.Fail(t, "no run has so many events", "%d, of %v", len(openCapture(t, name).Events), instances)
+		})
+	}
+	// While the run was played that is slower, its methods had rates.
+	n.Await(t, "count(rate(traces_span_metrics_calls_total[1h]) > 0) > bool 0", 1)
+}
+
+// checkCallsOf compares those of one run, which has so many calls in all.
+func (n *numbers) checkCallsOf(t *testing.T, instance string, want map[string]*methodCalls, all int) {
+	run := fmt.Sprintf("instance=%q", instance)
+	n.Await(t, fmt.Sprintf("sum(traces_span_metrics_calls_total{%s})", run), float64(all))
+	sum := func(metric, labels string) string {
+		return fmt.Sprintf("sum by (code_function_name) (traces_span_metrics_%s{%s%s})", metric, run, labels)
+	}
+	byMethod := func(expression string) map[string]float64 { return n.ByLabel(t, expression, "code_function_name") }
+	calls, seconds := byMethod(sum("calls_total", "")), byMethod(sum("duration_seconds_sum", ""))
+	failed := byMethod(sum("calls_total", `,status_code="STATUS_CODE_ERROR"`) + " or 0 * " + sum("calls_total", ""))
+	require.Len(t, calls, len(want))
+	for name, m := range want {
+		assert.Equal(t, m.calls, calls[name], "calls of %s", name)
+		assert.Equal(t, m.errors, failed[name], "failed calls of %s", name)
+		assert.InDelta(t, m.seconds, seconds[name], 1e-6, "seconds of %s", name)
+	}
+	for _, bound := range callBounds {
+		// OpenMetrics writes 1 as 1.0.
+		within := byMethod(sum("duration_seconds_bucket", fmt.Sprintf(",le=~%q", regexp.QuoteMeta(bound)+`(\.0)?`)))
+		for name, m := range want {
+			assert.Equal(t, m.atMost[bound], within[name], "calls of %s of at most %s s", name, bound)
+		}
+	}
+}
+
+// checkExemplars follows every exemplar to its span in Jaeger.
+func (n *numbers) checkExemplars(t *testing.T, spans *jaegerSpans) {
+	byIDs := map[string]ptrace.Span{}
+	for _, of := range spans.byTracer {
+		for _, s := range of {
+			byIDs[s.TraceID().String()+s.SpanID().String()] = s
+		}
+	}
+	var wrong differences
+	methods := map[string]bool{}
+	for _, e := range n.Exemplars(t, callsAndDurations) {
+		s, is := byIDs[e.Labels["trace_id"]+e.Labels["span_id"]]
+		if !is {
+			wrong.add("%v leads to no span", e)
+			continue
+		}
+		function, _ := s.Attributes().Get("code.function.name")
+		seconds := float64(s.EndTimestamp()-s.StartTimestamp()) / 1e9
+		if s.Name() != e.Series["span_name"] || function.Str() != e.Series["code_function_name"] || seconds != e.Value {
+			wrong.add("%v leads to %s of %v s", e, s.Name(), seconds)
+		}
+		methods[function.Str()] = true
+	}
+	wrong.report(t, "exemplars lead elsewhere")
+	// Those that were shown between two scrapes are not kept.
+	assert.NotEmpty(t, methods)
+}
+
+// callsAndDurations are the metrics of span_metrics that have exemplars.
+const callsAndDurations = `{__name__=~"traces_span_metrics_(calls_total|duration_seconds_bucket)"}`

@@ -1,0 +1,198 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
+	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
+	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/testbed/jaeger"
+	"github.com/callbraid/callbraid/test/testbed/prometheus"
+)
+
+// Every tracer at once, through config/jaeger-prometheus.yaml as it is shipped, into a real
+// Jaeger and a real Prometheus; what these have is asked of their own APIs.
+
+// sentSpans is the collector's own metric of what its exporters have delivered.
+const sentSpans = "otelcol_exporter_sent_spans"
+
+// backends are a collector between all tracers and a Jaeger, and where a Prometheus finds it.
+type backends struct {
+	collector *testbed.Collector
+	jaeger    *jaeger.Server
+
+	// Where agents are, and where they and Prometheus find the collector.
+	bytefrog, relay, portFile, metrics string
+	rbkit                              rbkitServer
+	greys                              greysServer
+}
+
+// startBackends starts both, with config/jaeger-prometheus.yaml: but for addresses, and
+// how often span_metrics shows what it has, nothing is changed.
+func startBackends(t *testing.T, version jaeger.Version, flush string) *backends {
+	t.Helper()
+	b := &backends{
+		jaeger: jaeger.Start(t, version), bytefrog: testbed.Address(t), relay: testbed.Address(t),
+		metrics: testbed.Address(t), portFile: filepath.Join(t.TempDir(), "agent.port"), rbkit: newRbkitServer(t), greys: newGreysServer(t),
+	}
+	b.collector = testbed.Start(t, shipped(t, "jaeger-prometheus.yaml", map[string]string{
+		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8765": b.bytefrog, "endpoint: localhost:5344": b.relay,
+		"endpoint: localhost:5360": "localhost:0", "port_files: [/var/run/lttng/agent.port]": "[" + b.portFile + "]",
+		"publish: localhost:5555": b.rbkit.publish, "request: localhost:5556": b.rbkit.request,
+		"endpoint: localhost:3658": b.greys.endpoint, "endpoint: localhost:4317": b.jaeger.OTLP,
+		"endpoint: localhost:8889": b.metrics, "metrics_flush_interval: 15s": flush,
+	}), "CALLBRAID_DATA="+t.TempDir())
+	return b
+}
+
+// What is played.
+var (
+	// playedRuns are the captures of Bytefrog. The first takes as long as ten of its own, so
+	// that there is something to see of it while it runs.
+	playedRuns = map[string]replay.Options{"shop": {Speed: 0.1}, "suspend": {}}
+	// playedSessions are the captures of LTTng.
+	playedSessions = []string{"jul1", "cygok"}
+	// In milliseconds, how long each garbage collection of playedRuby took, and marked.
+	playedCollections, playedMarks = []float64{71, 2, 914, 4869, 7}, []float64{2, 2, 0, 0, 3}
+)
+
+const (
+	playedRuby = "released-30s"
+	// A Greys server has these in its process.
+	playedClasses, playedMethods = 10, 100
+)
+
+// play has every tracer say what it has to, and waits until the collector has all of it, and
+// Prometheus what it can't have later. It gives what happened in the process that Greys was
+// attached to.
+func (b *backends) play(t *testing.T, numbers *numbers) []greysLife {
+	t.Helper()
+	greys := b.greys.play(t, "--protocol", "console", "--rate", "50", "--failures", "0.2", "--speed", "20", "--end-delay", "20ms")
+	b.rbkit.play(t, "replay", rbkitCapture(playedRuby))
+	playLogAgent(t, b.portFile)
+	for name, options := range playedRuns {
+		network := &unhurried{t: t, collector: b.collector, endpoint: b.bytefrog}
+		agent{endpoint: b.bytefrog, capture: name, replay: options, dial: network.dial()}.complete(t)
+	}
+	c := b.collector
+	for i, name := range playedSessions {
+		t.Run("session "+name, func(t *testing.T) {
+			relayDaemon(t, b.relay, lttngCapture(name)) // until the end of this test
+			awaitClosed(t, c, i+1)
+		})
+	}
+	c.AwaitMetric(t, float64(len(playedRuns)), runsEnded)
+	c.AwaitMetric(t, float64(len(openRbkit(t, playedRuby).Messages)), rbkitMessages)
+	c.AwaitMetric(t, 1, "otelcol_receiver_greys_commands", `outcome="ended"`)
+	// What is known of a server only while it is there has to have come before it is not.
+	numbers.Await(t, "greys_reconnects_total", 0)
+	numbers.Await(t, `greys_matched_methods{greys_command="monitor"}`, playedMethods)
+	numbers.Await(t, "count(java_method_calls_total > 0 and on () java_method_duration_min_seconds) > bool 0", 1)
+	greys.stop()
+	return greys.lives()
+}
+
+// playLogAgent plays an agent of LTTng in a Java program, which finds the collector by its
+// port file, until the end of the test.
+func playLogAgent(t *testing.T, portFile string) {
+	t.Helper()
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	agent := simulated.New(simulated.Options{PortFile: portFile, PID: unusedPID, Loggers: []string{"com.example.shop", "org.example.till"}})
+	go func() { ended <- agent.Run(ctx) }()
+	t.Cleanup(func() {
+		end()
+		assert.NoError(t, <-ended)
+	})
+}
+
+func TestTheConfigurationForJaegerAndPrometheusHasEveryReceiver(t *testing.T) {
+	var manifest struct{ Receivers []struct{ Import string } }
+	text, err := os.ReadFile("../builder-config.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(text, &manifest))
+	var ours []string
+	for _, r := range manifest.Receivers {
+		if r.Import != "" {
+			var metadata struct{ Type string }
+			text, err := os.ReadFile(filepath.Join("..", "receiver", filepath.Base(r.Import), "metadata.yaml"))
+			require.NoError(t, err)
+			require.NoError(t, yaml.Unmarshal(text, &metadata))
+			ours = append(ours, metadata.Type)
+		}
+	}
+	require.NotEmpty(t, ours)
+	config, _ := readConfig(t, "../config/jaeger-prometheus.yaml")
+	received := map[string]bool{}
+	for _, pipeline := range config.Service.Pipelines {
+		for _, id := range pipeline.Receivers {
+			received[componentType(id)] = true
+		}
+	}
+	delete(received, "span_metrics")
+	for _, of := range ours {
+		assert.True(t, received[of], "%s is in no pipeline", of)
+	}
+	assert.Len(t, received, len(ours))
+}
+
+func TestJaegerAndPrometheusHaveWhatEveryTracerSays(t *testing.T) {
+	for _, version := range jaeger.Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			b := startBackends(t, version, "2s")
+			numbers := &numbers{prometheus.Start(t, b.metrics), b.collector}
+			lives := b.play(t, numbers)
+			// Once is enough: which Jaeger it is doesn't matter to Prometheus.
+			if version == jaeger.V2 {
+				t.Run("metrics", func(t *testing.T) { numbers.check(t, lives) })
+				t.Run("calls of methods", numbers.checkCalls)
+				t.Run("pages", numbers.checkPages)
+			}
+			b.collector.Stop(t) // it delivers what it still has
+			spans := spansOf(t, b.jaeger)
+			t.Run("spans", func(t *testing.T) { spans.check(t, lives) })
+			t.Run("exemplars", func(t *testing.T) { numbers.checkExemplars(t, spans) })
+			assert.NotContains(t, strings.ToLower(b.collector.Log()), "panic")
+		})
+	}
+}
+
+// A Maven build is one call of main: by the default configuration it is 23 traces. From the
+// one that a person finds first, links lead to those that the callers are in, and to main.
+func TestTracesOfAMavenBuildAreSmallAndLinked(t *testing.T) {
+	b := startBackends(t, jaeger.V2, "15s")
+	agent{endpoint: b.bytefrog, capture: "maven"}.complete(t)
+	b.collector.AwaitMetric(t, mavenSpans, sentSpans)
+	b.collector.Stop(t)
+
+	run := reference.Spans(openCapture(t, "maven"), defaultRules)
+	latest := b.jaeger.Search(t, "unknown_service:java", 1)
+	require.Len(t, latest, 1)
+	assert.Empty(t, latest[0].AllWarnings())
+	e := fetchSmall(t, b.jaeger, latest[0].ID, run)
+	hops := 0
+	for from := linked(e); from != nil; from = linked(e) {
+		hops++
+		require.Less(t, hops, run.Traces, "links lead in a circle")
+		e = fetchSmall(t, b.jaeger, from.links[0].trace.String(), run)
+		to := slices.IndexFunc(e.spans, func(s span) bool { return s.id == from.links[0].id })
+		require.GreaterOrEqual(t, to, 0, "%s: its link leads to no span", from.name)
+		assert.Equal(t, run.Spans[from.sequence].Parent, e.spans[to].sequence)
+	}
+	assert.Positive(t, hops)
+	root := slices.IndexFunc(e.spans, func(s span) bool { return s.parent.IsEmpty() })
+	assert.Equal(t, "Launcher.main", e.spans[root].name)
+}

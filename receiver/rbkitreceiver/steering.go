@@ -120,8 +120,14 @@ func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontro
 	defer end(nil)
 	defer context.AfterFunc(s.following, func() { end(errShutdown) })()
 	c := s.control
-	c.steering.Lock()
-	defer c.steering.Unlock()
+	if err := c.steering.take(ctx); err != nil {
+		reason := agentcontrol.NoAnswer
+		if s.following.Err() != nil {
+			reason = agentcontrol.Lost
+		}
+		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "others had the server all the time; it was not told: %w", err)
+	}
+	defer c.steering.give()
 	if s.following.Err() != nil {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", errShutdown)
 	}

@@ -6,6 +6,7 @@ package rbkitreceiver
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -135,6 +136,48 @@ func TestAServerThatDoesNotAnswerInTimeIsGivenUp(t *testing.T) {
 	<-begun
 	giveUp()
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(<-done))
+}
+
+// Whoever waits for others, or for the receiver itself, waits no longer than they want to.
+func TestAnOrderThatWaitsForOthersIsGivenUp(t *testing.T) {
+	for name, held := range map[string]rbkit.Command{"an order of somebody else's": rbkit.TriggerGC, "a question of the receiver's": rbkit.Handshake} {
+		t.Run(name, func(t *testing.T) {
+			begun, until := make(chan struct{}, 10), make(chan struct{})
+			var holds atomic.Bool
+			server := play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
+				if holds.Load() && c == held {
+					begun <- struct{}{}
+					<-until
+				}
+			}})
+			b := newBed(t, following(server), steerable, patiently, func(_ *bed, c *Config) { c.MemoryProfile = true })
+			defer close(until)
+			a := b.steered()
+			b.await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
+			holds.Store(true)
+			first := make(chan error, 1)
+			if held == rbkit.Handshake {
+				b.receiver.servers[0].control.correctSoon()
+			} else {
+				go func() {
+					_, err := agentcontroltest.Order(t.Context(), a, string(held), nil)
+					first <- err
+				}()
+			}
+			<-begun
+			assert.Len(t, b.receiver.servers[0].control.steering, 1, "nobody changes in between what is looked at")
+			ctx, giveUp := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() {
+				_, err := agentcontroltest.Order(ctx, a, string(rbkit.StopMemoryProfile), nil)
+				done <- err
+			}()
+			giveUp()
+			err := <-done
+			assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err), "%v", err)
+			assert.Empty(t, first, "the other one goes on")
+		})
+	}
 }
 
 func TestAShutdownEndsOrders(t *testing.T) {

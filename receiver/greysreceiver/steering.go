@@ -145,8 +145,11 @@ func (s *steered) Do(ctx context.Context, wanted agentcontrol.Order) (agentcontr
 	if err != nil {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.BadArgument, "%w", err)
 	}
-	if s.following.Err() != nil {
+	switch {
+	case s.following.Err() != nil:
 		return agentcontrol.Answer{}, errNotToldAnyMore
+	case ctx.Err() != nil:
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "nobody waits for the server any more; it was not told: %w", context.Cause(ctx))
 	}
 	select {
 	case s.orders <- o:

@@ -123,16 +123,19 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	return now
 }
 
-// Told hands on a log record of an order. Before anything is known of the server there is
-// nobody whose record it could be.
+// Told hands on a log record of an order: of the process, or of what is configured of one that
+// was never reached.
 func (s *steered) Told(r agentcontrol.Record) {
 	s.mu.Lock()
 	p := s.process
 	s.mu.Unlock()
-	if p == nil {
-		return
+	var of *origin
+	if p != nil {
+		of = p.origin
+	} else {
+		of = newOrigin(s.env, s.config, identity{}, s.env.now())
 	}
-	s.env.say(p.origin, agentcontrol.EventName, r.Body(), r.Severity(), func(m pcommon.Map) {
+	s.env.say(of, agentcontrol.EventName, r.Body(), r.Severity(), func(m pcommon.Map) {
 		for _, a := range r.Attributes() {
 			m.PutStr(a.Key, a.Value)
 		}

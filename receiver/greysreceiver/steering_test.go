@@ -606,7 +606,9 @@ func TestAServerThatWasNeverReachedIsShown(t *testing.T) {
 	assert.Zero(t, now.Since)
 	assert.Empty(t, now.Counters)
 	s.theirs.Told(agentcontrol.Record{})
-	assert.Empty(t, s.records(agentcontrol.EventName), "there is nobody whose record it could be")
+	s.await("the record", func() bool { return len(s.records(agentcontrol.EventName)) == 1 })
+	service, _ := s.logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
+	assert.Equal(t, "shop", service.Str())
 }
 
 func TestNobodySteersWithoutTheExtension(t *testing.T) {

@@ -215,6 +215,16 @@ func TestAServerThatIsGoneIsLost(t *testing.T) {
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err), "%v", err)
 }
 
+func TestWhatAServerWasToldThatWasNeverThereIsALogRecord(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	server.stop()
+	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.ServiceName = "shop" })
+	b.host.(*agentcontroltest.Directory).Agents()[0].Told(agentcontrol.Record{Order: agentcontrol.Order{Command: "trigger_gc"}})
+	b.await("the record", func() bool { return len(b.records(agentcontrol.EventName)) == 1 })
+	service, _ := b.logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
+	assert.Equal(t, "shop", service.Str())
+}
+
 func TestAServerWithoutASocketForRequestsCanBeToldNothing(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, func(_ *bed, c *Config) {

@@ -262,7 +262,7 @@ func ordersLogged(t *testing.T, c *testbed.Collector) (records []orderRecord) {
 func TestAnRbkitServerIsToldItsNineCommands(t *testing.T) {
 	s := newRbkitServer(t)
 	played := s.play(t, "load", "--rate", "10")
-	c, client := startControlled(t, "", controlledReceiver("rbkit", fmt.Sprintf("service_name: shop, servers: [{publish: %q, request: %q}]", s.publish, s.request)))
+	c, client := startControlled(t, "allow_disruptive: true", controlledReceiver("rbkit", fmt.Sprintf("service_name: shop, servers: [{publish: %q, request: %q}]", s.publish, s.request)))
 	var id string
 	testbed.Eventually(t, "the server is connected", func() (bool, string) {
 		a := awaitAgents(t, client, 1)[0]
@@ -411,11 +411,65 @@ func TestRealLTTngAgentsAreTold(t *testing.T) {
 func TestAnRbkitServerWithLibzmqIsTold(t *testing.T) {
 	s := newRbkitServer(t)
 	played := s.start(t, openRbkit(t, "released-30s"))
-	_, client := startControlled(t, "", controlledReceiver("rbkit", fmt.Sprintf("servers: [{publish: %q, request: %q}]", s.publish, s.request)))
+	_, client := startControlled(t, "allow_disruptive: true", controlledReceiver("rbkit", fmt.Sprintf("servers: [{publish: %q, request: %q}]", s.publish, s.request)))
 	id := awaitAgents(t, client, 1)[0].ID
 	for _, command := range []string{"start_cpu_profiling", "stop_cpu_profiling", "start_memory_profile", "stop_memory_profile", "use_cpu_time",
 		"use_wall_time", "trigger_gc", "objectspace_snapshot", "handshake"} {
 		mustOrder(t, client, id, command)
 		assert.Contains(t, played.Commands(), protocol.Command(command))
+	}
+}
+
+// A Greys server is told to count calls and to tell of some, on the command line, and is left
+// as it was found.
+func TestAGreysServerIsTold(t *testing.T) {
+	for _, protocol := range greysProtocols {
+		t.Run(protocol, func(t *testing.T) {
+			server := newGreysServer(t)
+			played := server.play(t, "--protocol", protocol, "--codes", "--rate", "100", "--end-delay", "20ms")
+			c, client := startControlled(t, "", fmt.Sprintf(`
+receivers: {greys: {service_name: shop, servers: [{endpoint: %q}], protocol: %s, collection_interval: 1s,
+  gp: {codes: {session: 7, stack: 8, tt_list: 9, tt_detail: 10}}, methods: [{class: com.example.shop.Service1, method: "*"}]}}
+exporters: {file/logs: {path: "${env:DIR}/logs.json", flush_interval: 50ms}, file/metrics: {path: "${env:DIR}/metrics.json"}}
+service:
+  extensions: [health_check, pprof, agent_control]
+  pipelines: {logs: {receivers: [greys], exporters: [file/logs]}, metrics: {receivers: [greys], exporters: [file/metrics]}}
+`, server.endpoint, protocol))
+			id := awaitAgents(t, client, 1)[0].ID
+			testbed.Eventually(t, "it is connected", func() (bool, string) {
+				shown, err := client.Agent(t.Context(), id)
+				require.NoError(t, err)
+				return shown.State == "connected", shown.State
+			})
+			do := func(arguments ...string) string {
+				t.Helper()
+				output, code := agentctl(t, client, append([]string{"do", id}, arguments...)...)
+				require.Zero(t, code, output)
+				return output
+			}
+			assert.Contains(t, do("monitor", "class=com.example.*", "method=*", "cycle=1"), "matching methods")
+			do("stack", "class=com.example.shop.Service2", "method=*", "limit=5")
+			testbed.Eventually(t, "calls to be counted", func() (bool, string) {
+				got := countsOf(t, c)
+				return got.sum() > 0, fmt.Sprint(got)
+			})
+			assert.Contains(t, do("list"), "monitor com.example.* *, cycles of 1s: running")
+			do("reset")
+			do("end", "task=2")
+			output, code := agentctl(t, client, "do", id, "monitor", "class=com.example.* {throwExp}", "method=*")
+			assert.Equal(t, 2, code, output)
+			do("monitor", "class=com.example.*", "method=*")
+			c.Stop(t)
+			played.stop()
+			lives := played.lives()
+			require.Len(t, lives, 1)
+			assert.Zero(t, lives[0].Enhanced, "it is left as it was found")
+			var results []string
+			for _, r := range ordersLogged(t, c) {
+				assert.Equal(t, "shop", r.service)
+				results = append(results, r.command+" "+r.result)
+			}
+			assert.Equal(t, []string{"monitor done", "stack done", "list done", "reset done", "end done", "monitor bad_argument", "monitor done"}, results)
+		})
 	}
 }

@@ -130,6 +130,9 @@ func (r *bytefrogReceiver) Start(ctx context.Context, host component.Host, next 
 		r.env.logs = newLogSink(r.env, next.Logs)
 	}
 	r.env.metrics = newMetricsLoop(r.env, r.settings, next.Metrics)
+	if config.Start == StartSuspended && len(r.env.agents) == 0 {
+		r.env.logger.Warn("Agents begin suspended, and nobody can tell them to trace: configure the extension agent_control, or take start: suspended away")
+	}
 	r.warnIfOpen(listener.Addr())
 	r.env.logger.Info("Listening for Bytefrog agents", zap.Stringer("address", listener.Addr()))
 	r.serving.Add(1)

@@ -132,6 +132,9 @@ func (s *steered) carryOut(ctx context.Context, command string) (message string,
 func (s *steered) awaitReady(ctx context.Context) error {
 	select {
 	case <-s.data.joined:
+		if ctx.Err() != nil {
+			return agentcontrol.Errorf(agentcontrol.NoAnswer, "nobody waits for the agent any more; it was not told: %w", context.Cause(ctx))
+		}
 		return nil
 	case <-s.leaving:
 		return s.errLeft()
@@ -164,10 +167,12 @@ func (s *steered) await(ctx context.Context, what string, isSo func() bool) erro
 
 // order decides what the agent is told, and sends it: under the lock, so that orders leave in
 // the sequence in which they were decided. Decide gives none where there is nothing to tell.
+// Whoever waits for what others take back by it hears so.
 func (s *steered) order(decide func(t *tracing) []bytefrog.MessageType) error {
 	t := &s.tracing
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	defer s.signs.give()
 	if t.over {
 		return agentcontrol.Errorf(agentcontrol.Lost, "the agent is being left")
 	}
@@ -227,23 +232,35 @@ func (s *steered) unsuspend(ctx context.Context) (string, error) {
 		return "tracing was not suspended", nil
 	}
 	s.resume()
-	var overloaded bool
+	var overloaded, ordered bool
 	var beats, events uint64
 	if err := s.await(ctx, "answered suspend, so that it can go on", func() bool {
 		t := &s.tracing
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		overloaded, beats, events = t.overloaded, t.beats, t.events
-		return overloaded || !t.isSuspended()
+		overloaded, ordered, beats, events = t.overloaded, t.ordered, t.beats, t.events
+		return overloaded || ordered || !t.isSuspended()
 	}); err != nil {
 		return "", err
 	}
-	if overloaded {
+	switch {
+	case ordered:
+		return "somebody else had tracing suspended meanwhile", nil
+	case overloaded:
 		return "tracing goes on when the pipeline has accepted what is held", nil
 	}
-	return "tracing goes on", s.await(ctx, "traces again", func() bool {
-		return s.control.heartbeats.Load() > beats && (s.control.lastMode() != bytefrog.ModeSuspended || s.stream.received.Load() > events)
+	message := "tracing goes on"
+	err = s.await(ctx, "traces again", func() bool {
+		if s.control.heartbeats.Load() > beats && (s.control.lastMode() != bytefrog.ModeSuspended || s.stream.received.Load() > events) {
+			return true
+		}
+		if !s.tracing.isWantedSuspended() {
+			return false
+		}
+		message = "tracing was suspended again meanwhile"
+		return true
 	})
+	return message, err
 }
 
 // pause is seen in the agent's heartbeats.
@@ -260,7 +277,17 @@ func (s *steered) pause(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return message, s.await(ctx, "paused the program", func() bool { return s.control.lastMode() == bytefrog.ModePaused })
+	err = s.await(ctx, "paused the program", func() bool {
+		if s.control.lastMode() == bytefrog.ModePaused {
+			return true
+		}
+		if s.tracing.isPaused() {
+			return false
+		}
+		message = "somebody else had the program go on meanwhile"
+		return true
+	})
+	return message, err
 }
 
 // unpause is sent in any case: it can't harm, and somebody may have waited for it.
@@ -273,9 +300,18 @@ func (s *steered) unpause(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "the program goes on", s.await(ctx, "let the program go on", func() bool {
-		return s.control.heartbeats.Load() > beats && s.control.lastMode() != bytefrog.ModePaused
+	message := "the program goes on"
+	err = s.await(ctx, "let the program go on", func() bool {
+		if s.control.heartbeats.Load() > beats && s.control.lastMode() != bytefrog.ModePaused {
+			return true
+		}
+		if !s.tracing.isPaused() {
+			return false
+		}
+		message = "somebody else had the program paused meanwhile"
+		return true
 	})
+	return message, err
 }
 
 // stop ends with the run. A program that is paused could not send what it has.

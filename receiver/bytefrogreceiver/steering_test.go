@@ -203,6 +203,74 @@ func TestTheProgramIsPausedAndGoesOn(t *testing.T) {
 	s.expectDone(going, "the program goes on")
 }
 
+// Somebody else takes it back before the agent has said that it is so.
+func TestWhatIsTakenBackMeanwhileIsSaid(t *testing.T) {
+	t.Run("pause", func(t *testing.T) {
+		s := steer(t)
+		pausing := s.order("pause")
+		s.expectTold(bytefrog.TypePause)
+		going := s.order("unpause")
+		s.expectTold(bytefrog.TypeUnpause)
+		s.expectDone(pausing, "somebody else had the program go on meanwhile")
+		s.beat(bytefrog.ModeTracing)
+		s.expectDone(going, "the program goes on")
+	})
+	t.Run("unpause", func(t *testing.T) {
+		s := steer(t)
+		pausing := s.order("pause")
+		s.expectTold(bytefrog.TypePause)
+		s.beat(bytefrog.ModePaused)
+		s.expectDone(pausing, "the program is paused")
+		going := s.order("unpause")
+		s.expectTold(bytefrog.TypeUnpause)
+		pausing = s.order("pause")
+		s.expectTold(bytefrog.TypePause)
+		s.expectDone(going, "somebody else had the program paused meanwhile")
+		s.beat(bytefrog.ModePaused)
+		s.expectDone(pausing, "the program is paused")
+	})
+	t.Run("unsuspend", func(t *testing.T) {
+		s := steer(t)
+		suspending := s.order("suspend")
+		s.expectTold(bytefrog.TypeSuspend)
+		s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+		s.expectDone(suspending, "tracing is suspended")
+		s.beat(bytefrog.ModeSuspended)
+		going := s.order("unsuspend")
+		s.expectTold(bytefrog.TypeUnsuspend)
+		suspending = s.order("suspend")
+		s.expectTold(bytefrog.TypeSuspend)
+		s.expectDone(going, "tracing was suspended again meanwhile")
+		s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+		s.expectDone(suspending, "tracing is suspended")
+	})
+	t.Run("unsuspend that waits for the agent", func(t *testing.T) {
+		s := steer(t)
+		suspending := s.order("suspend")
+		s.expectTold(bytefrog.TypeSuspend)
+		going := s.order("unsuspend")
+		run := s.receiver.env.registry.lookup(1)
+		s.await("the order to be there", func() bool { return !run.tracing.isOrdered() })
+		again := s.order("suspend")
+		s.expectDone(going, "somebody else had tracing suspended meanwhile")
+		s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+		s.expectDone(again, "tracing is suspended")
+		require.NoError(t, (<-suspending).err)
+	})
+}
+
+// Whoever has given up before the agent was told has not paused it.
+func TestAnOrderThatNobodyWaitsForIsNotTold(t *testing.T) {
+	s := steer(t)
+	gone, giveUp := context.WithCancel(context.Background())
+	giveUp()
+	for range 20 { // which of two things is seen first is chance
+		o := <-order(gone, s.theirs, "pause")
+		require.ErrorContains(t, o.err, "not told")
+	}
+	assert.False(t, s.receiver.env.registry.lookup(1).tracing.isPaused())
+}
+
 func TestAStoppedAgentEndsItsRun(t *testing.T) {
 	s := steer(t)
 	s.data.write(calls(0, 5))
@@ -350,6 +418,17 @@ func connectSuspended(b *bed) *agent {
 	a.control.expectCommand(bytefrog.TypeSuspend)
 	a.control.expectCommand(bytefrog.TypeStart)
 	return a
+}
+
+func TestThatNobodyCanHaveAgentsTraceIsSaid(t *testing.T) {
+	const line = "nobody can tell them to trace"
+	b := newBed(t, patiently, suspendedAtStart)
+	assert.Equal(t, 1, b.said.FilterMessageSnippet(line).Len())
+	for name, o := range map[string][]option{"steered": {steerable, suspendedAtStart}, "tracing": nil} {
+		t.Run(name, func(t *testing.T) {
+			assert.Zero(t, newBed(t, append([]option{patiently}, o...)...).said.FilterMessageSnippet(line).Len())
+		})
+	}
 }
 
 func TestAnAgentThatForgetsToBeginSuspendedIsToldAgain(t *testing.T) {

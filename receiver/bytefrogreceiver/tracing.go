@@ -48,6 +48,7 @@ func (r *run) suspendForOverload() {
 		return
 	}
 	t.overloaded = true
+	r.signs.give()
 	if _, first := t.ask(r.env.now()); !first {
 		return
 	}
@@ -207,4 +208,18 @@ func (t *tracing) isOrdered() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ordered
+}
+
+// isWantedSuspended reports whether the agent is to be suspended, for whatever reason.
+func (t *tracing) isWantedSuspended() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ordered || t.overloaded
+}
+
+// isPaused reports whether somebody wants the program to be paused.
+func (t *tracing) isPaused() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.paused
 }

@@ -48,6 +48,9 @@ type attending struct {
 	left int
 	// counted is what of the link's counts the process was told.
 	counted linkStats
+	// ending and resetting are those who wait for the end of a command, and for a reset.
+	ending    []*ending
+	resetting []*order
 }
 
 func newAttending(s *server, l *link) *attending {
@@ -128,6 +131,8 @@ func (a *attending) attend(ctx context.Context) error {
 			return a.abandon()
 		case r := <-a.ended:
 			a.take(r)
+		case o := <-a.server.orders:
+			a.carryOut(o)
 		case <-timer.C:
 		}
 		if ctx.Err() != nil {
@@ -164,6 +169,7 @@ func (a *attending) halt() {
 	for a.running > 0 {
 		a.take(<-a.ended)
 	}
+	a.forsake()
 	a.details.close()
 }
 
@@ -217,9 +223,10 @@ func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 		now = a.server.env.now()
 	}
 	a.clean(ctx, now)
+	a.sayEnded()
 	next = now.Add(idle)
 	for _, t := range a.process.tasks {
-		if t.state != taskDue || t.only != "" && t.only != a.link.protocol || a.cleaning || a.doubted || ctx.Err() != nil {
+		if !a.isAsked(t) || a.cleaning || a.doubted || ctx.Err() != nil {
 			continue
 		}
 		if t.due.After(now) {
@@ -229,6 +236,18 @@ func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 		}
 	}
 	return earlier(next, a.check), nil
+}
+
+// isAsked reports whether a task is one to be asked when its time has come.
+func (a *attending) isAsked(t *task) bool {
+	switch {
+	case t.state != taskDue, t.only != "" && t.only != a.link.protocol:
+		return false
+	case t.kind == askRecordList:
+		return a.process.takesRecords()
+	default:
+		return true
+	}
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -294,7 +313,12 @@ func (a *attending) start(t *task) {
 	r := &run{task: t, attending: a, process: a.process, link: a.link, details: a.details, number: a.process.runs}
 	r.ctx, r.end = context.WithCancelCause(a.ctx)
 	t.state, t.run, t.due = taskRunning, r, a.server.env.now()
+	r.starting, t.starting = t.starting, nil
+	if a.link.protocol == ProtocolGP {
+		r.awaitSilence()
+	}
 	a.running++
+	a.server.running.Add(1)
 	if t.every > 0 {
 		a.listing++
 	}
@@ -313,6 +337,7 @@ func (a *attending) take(r *run) {
 	}
 	r.end(nil)
 	a.running--
+	a.server.running.Add(-1)
 	if t.every > 0 {
 		a.listing--
 	} else {
@@ -331,6 +356,7 @@ func (a *attending) take(r *run) {
 	}
 	a.server.env.telemetry.commandEnded(how)
 	a.next(r, how, now)
+	a.settle(r, how)
 }
 
 // next says when the task of a run that has ended is asked again, if it is, and what of it
@@ -348,7 +374,7 @@ func (a *attending) next(r *run, how outcome, now time.Time) {
 		t.due = now.Add(env.config.Reconnect.MaxInterval)
 	case outcomeRefused:
 		t.due = now.Add(t.pauses.Pause())
-		if since, say := t.refusing.Say(now); say {
+		if since, say := t.refusing.Say(now); say && !r.isTry() {
 			a.server.logger.Warn("The server could not carry out a command: it is asked again", append(t.fields(), zap.Error(r.ended), zap.Int("times_since_last_line", since))...)
 		}
 	case outcomeLost, outcomeTimedOut:
@@ -400,7 +426,7 @@ func (a *attending) lost(r *run, how outcome, now time.Time) {
 	if why == nil {
 		why = errEarly
 	}
-	if since, say := t.failing.Say(now); say {
+	if since, say := t.failing.Say(now); say && !r.isTry() {
 		a.server.logger.Warn("A command was given up: it is asked again",
 			append(t.fields(), zap.Error(why), zap.Duration("pause", pause), zap.Int("times_since_last_line", since))...)
 	}

@@ -40,6 +40,7 @@ type bed struct {
 	metrics   *consumertest.MetricsSink
 	said      *observer.ObservedLogs
 	telemetry *componenttest.Telemetry
+	host      component.Host
 	next      sharedreceiver.Signals
 	making    sync.Once
 	made      component.Component
@@ -55,7 +56,7 @@ func newBed(t testing.TB, set func(c *Config)) *bed {
 	core, said := observer.New(zapcore.DebugLevel)
 	b := &bed{
 		t: t, traces: new(consumertest.TracesSink), logs: new(consumertest.LogsSink), metrics: new(consumertest.MetricsSink),
-		said: said, telemetry: componenttest.NewTelemetry(), sumsNow: map[int64][2]int64{},
+		said: said, telemetry: componenttest.NewTelemetry(), host: componenttest.NewNopHost(), sumsNow: map[int64][2]int64{},
 	}
 	t.Cleanup(func() { assert.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	settings := receiver.Settings{
@@ -84,7 +85,7 @@ func newBed(t testing.TB, set func(c *Config)) *bed {
 // start starts the receiver, which ends with the test.
 func (b *bed) start() *bed {
 	b.t.Helper()
-	require.NoError(b.t, b.component().Start(context.Background(), componenttest.NewNopHost()))
+	require.NoError(b.t, b.component().Start(context.Background(), b.host))
 	b.t.Cleanup(b.shutdown)
 	return b
 }

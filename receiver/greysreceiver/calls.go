@@ -30,8 +30,10 @@ const otherName = "other"
 
 // methodCalls are the sums of a method, and its last cycle.
 type methodCalls struct {
-	// monitor is the number of the task that counts it.
+	// monitor is the number of the task that counts it, or noMonitor, and last the time of the
+	// last row that was counted, by the server's clock.
 	monitor int
+	last    time.Time
 
 	calls, failures int64
 	// seconds is the time of all calls; untimed says that there were some without one.
@@ -53,6 +55,7 @@ func (c *calls) count(r *run, row *greys.MethodStatistics, now time.Time) {
 	if m == nil {
 		return
 	}
+	m.last = row.Time
 	m.calls, m.failures = sumOf(m.calls, row.Calls), sumOf(m.failures, row.Failed)
 	m.seconds += row.Mean.Seconds() * float64(row.Calls)
 	m.untimed = m.untimed || row.Calls > 0 && !row.HasMean
@@ -67,6 +70,9 @@ func (c *calls) of(r *run, row *greys.MethodStatistics) *methodCalls {
 	name := methodName{text(row.Class), text(row.Method)}
 	m, known := c.methods[name]
 	switch {
+	case known && m.monitor == noMonitor && !m.overlaps(r, row):
+		m.monitor = r.task.number
+		return m
 	case known && m.monitor != r.task.number:
 		c.otherMonitor++
 		return nil
@@ -81,6 +87,29 @@ func (c *calls) of(r *run, row *greys.MethodStatistics) *methodCalls {
 		c.methods[methodName{strings.Clone(name.class), strings.Clone(name.method)}] = m
 		return m
 	}
+}
+
+// clockTolerance is how much earlier than those before a row has to be for the server's
+// clock to have been set back.
+const clockTolerance = time.Minute
+
+// noMonitor is the number of a monitor that was ended.
+const noMonitor = -1
+
+// release leaves the methods that a monitor has counted to others.
+func (c *calls) release(monitor int) {
+	for _, m := range c.methods {
+		if m.monitor == monitor {
+			m.monitor = noMonitor
+		}
+	}
+}
+
+// overlaps reports whether the cycle of a row began before the last row that was counted,
+// which was of another monitor: calls of it were counted then.
+func (m *methodCalls) overlaps(r *run, row *greys.MethodStatistics) bool {
+	early := m.last.Sub(row.Time.Add(-r.task.cycle))
+	return early > 0 && early < clockTolerance+r.task.cycle
 }
 
 // sumOf is the sum of two numbers that are not below zero, or the largest number.

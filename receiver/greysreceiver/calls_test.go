@@ -53,17 +53,17 @@ func TestAllRowsAreCountedWhateverTheirTimes(t *testing.T) {
 	for number, seconds := range [][]int{{59, 59, 5}, {30, 59, 60}, {-3600}} {
 		for _, at := range seconds {
 			of := row(at, "a", "b", 1, 0, 0)
-			c.count(&run{task: &task{}, number: int64(number)}, &of, receivedAt)
+			c.count(&run{task: &task{want: &want{}}, number: int64(number)}, &of, receivedAt)
 		}
 	}
 	noTime := greys.MethodStatistics{Class: "a", Method: "b", Calls: 1}
-	c.count(&run{task: &task{}, number: 5}, &noTime, receivedAt)
+	c.count(&run{task: &task{want: &want{}}, number: 5}, &noTime, receivedAt)
 	assert.EqualValues(t, 8, c.methods[methodName{"a", "b"}].calls)
 }
 
 func TestTheLastCycleIsSaidForTwoCycles(t *testing.T) {
 	c := newCalls(10)
-	r := &run{task: &task{ask: ask{cycle: 10 * time.Second}}, number: 1}
+	r := &run{task: &task{want: &want{ask: ask{cycle: 10 * time.Second}}}, number: 1}
 	of := row(1, "a", "b", 2, 1, ms(4))
 	c.count(r, &of, receivedAt)
 	assert.True(t, c.states(receivedAt.Add(19 * time.Second))[0].hasCycle)
@@ -76,7 +76,7 @@ func TestTheLastCycleIsSaidForTwoCycles(t *testing.T) {
 
 func TestSumsEndWithTheLargestNumber(t *testing.T) {
 	c := newCalls(10)
-	r := &run{task: &task{}, number: 1}
+	r := &run{task: &task{want: &want{}}, number: 1}
 	for at := range 3 {
 		of := row(at, "a", "b", math.MaxInt64/2, 0, math.MaxInt64)
 		c.count(r, &of, receivedAt)
@@ -87,13 +87,13 @@ func TestSumsEndWithTheLargestNumber(t *testing.T) {
 func TestNamesThatAreKeptAreNotLong(t *testing.T) {
 	c, long := newCalls(10), strings.Repeat("x", 1<<20)
 	of := row(1, long, long, 1, 0, 0)
-	c.count(&run{task: &task{}, number: 1}, &of, receivedAt)
+	c.count(&run{task: &task{want: &want{}}, number: 1}, &of, receivedAt)
 	for name, m := range c.methods {
 		assert.Len(t, name.class+name.method, 2*maxTextBytes)
 		assert.Empty(t, m.cycle.Class+m.cycle.Method)
 	}
 	n := newInventory(10)
-	n.see(&run{task: &task{}, number: 1}, long, long, "")
+	n.see(&run{task: &task{want: &want{}}, number: 1}, long, long, "")
 	for _, f := range n.entries {
 		assert.Len(t, f.name, maxTextBytes)
 	}
@@ -105,14 +105,14 @@ func TestTheNamesOfAnInventoryAreBoundedTogether(t *testing.T) {
 	list := func(number int64) {
 		for i := range 100 {
 			name := strings.Repeat(string(rune('a'+number)), 2*maxTextBytes)
-			n.see(&run{task: &task{}, number: number}, name+strconv.Itoa(i), name, "")
+			n.see(&run{task: &task{want: &want{}}, number: number}, name+strconv.Itoa(i), name, "")
 		}
 	}
 	list(1)
 	assert.Len(t, n.entries, 26)
 	assert.EqualValues(t, 74, n.dropped)
 	// There is room again where they are gone.
-	assert.Len(t, n.gone(&run{task: &task{}, number: 2}), 26)
+	assert.Len(t, n.gone(&run{task: &task{want: &want{}}, number: 2}), 26)
 	list(2)
 	assert.Len(t, n.entries, 26)
 	assert.EqualValues(t, 148, n.dropped)

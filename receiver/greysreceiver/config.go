@@ -195,7 +195,9 @@ const (
 	// defaultEndpoint is where servers listen if they aren't told otherwise.
 	defaultEndpoint = "localhost:3658"
 
-	defaultCycle     = 10 * time.Second
+	defaultCycle = 10 * time.Second
+	// maxCycle is how long a cycle may be.
+	maxCycle         = 24 * time.Hour
 	defaultCalls     = 100
 	defaultInventory = 1000
 	// unlimited is a limit that is none.

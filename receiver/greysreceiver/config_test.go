@@ -75,11 +75,11 @@ func TestWhatIsSetBecomesCommands(t *testing.T) {
 	require.NoError(t, err)
 	config := createDefaultConfig()
 	require.NoError(t, conf.Unmarshal(config))
-	tasks, err := newTasks(config)
+	wants, err := newWants(config)
 	require.NoError(t, err)
 	var asked []greys.Command
-	for _, task := range tasks {
-		asked = append(asked, task.command(task.left()))
+	for _, w := range wants {
+		asked = append(asked, w.command(newTask(&environment{config: config}, w).left()))
 	}
 	target := func(class, method string, regexp bool) greys.Target {
 		return greys.Target{Class: patternOf(t, class), Method: patternOf(t, method), Regexp: regexp}
@@ -94,9 +94,9 @@ func TestWhatIsSetBecomesCommands(t *testing.T) {
 		greys.MethodsCommand{Target: target("com.example.*", "*", false)},
 	}, asked)
 	config.Monitors[0].Cycle = 0
-	tasks, err = newTasks(config)
+	wants, err = newWants(config)
 	require.NoError(t, err)
-	assert.Equal(t, defaultCycle, tasks[0].command(0).(greys.MonitorCommand).Cycle)
+	assert.Equal(t, defaultCycle, wants[0].command(0).(greys.MonitorCommand).Cycle)
 }
 
 func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {

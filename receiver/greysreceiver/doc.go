@@ -20,7 +20,8 @@
 //
 //	server: unreached ──► probing ──► connected ──► unreached, and again after a pause
 //	                         └──► given up: it doesn't know our version of the protocol
-//	task:   due ──► running ──► over: by its limit, or because it is not supported
+//	task:   due ──► running ──► over: by its limit, because it is not supported, or because
+//	         │         │               somebody had it ended
 //	         ▲         │
 //	         └─────────┴── lost, refused, timed out, nothing matched: after a pause
 //	                       listed all: after its interval
@@ -31,6 +32,10 @@
 // and methods were found (inventory.go). When the server is another process, by its ID, its
 // sessions, its version or its protocol, all begins anew; when it comes back as the same, sums and limits
 // go on.
+//
+// Where servers are shown to whoever steers them (steering.go), the goroutine that follows
+// one is given what somebody wants (orders.go): to start something (starting.go), to end it
+// or to reset (ending.go), or to know what there is (tasklist.go).
 //
 // What becomes of it is in a file for each signal: metrics.go; spans.go, with call trees in
 // tree.go and what is asked of recorded calls in details.go; and logs.go. It goes to the

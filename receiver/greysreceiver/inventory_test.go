@@ -99,17 +99,17 @@ func TestWhatIsLeftOutOfAnInventoryIsNotGone(t *testing.T) {
 func TestWhatTwoListsHaveIsSaidOnceAndGoneWithTheFirst(t *testing.T) {
 	n := newInventory(10)
 	see := func(of int, number int64, name, content string) change {
-		return n.see(&run{task: &task{number: of}, number: number}, name, name, content)
+		return n.see(&run{task: &task{want: &want{number: of}}, number: number}, name, name, content)
 	}
 	assert.Equal(t, changeFound, see(1, 1, "demo.Shop", "x"))
 	assert.Equal(t, changeNone, see(2, 2, "demo.Shop", "y"), "it is said otherwise by another")
 	assert.Equal(t, changeFound, see(2, 2, "demo.Pay", "x"))
-	assert.Empty(t, n.gone(&run{task: &task{number: 2}, number: 2}))
+	assert.Empty(t, n.gone(&run{task: &task{want: &want{number: 2}}, number: 2}))
 	assert.Equal(t, changeNone, see(1, 3, "demo.Shop", "x"))
 	assert.Equal(t, changeNone, see(1, 3, "demo.Shop", "y"), "two that can't be told apart")
-	assert.Empty(t, n.gone(&run{task: &task{number: 1}, number: 3}))
-	assert.Equal(t, []string{"demo.Pay"}, n.gone(&run{task: &task{number: 2}, number: 4}))
-	assert.Equal(t, []string{"demo.Shop"}, n.gone(&run{task: &task{number: 1}, number: 5}))
+	assert.Empty(t, n.gone(&run{task: &task{want: &want{number: 1}}, number: 3}))
+	assert.Equal(t, []string{"demo.Pay"}, n.gone(&run{task: &task{want: &want{number: 2}}, number: 4}))
+	assert.Equal(t, []string{"demo.Shop"}, n.gone(&run{task: &task{want: &want{number: 1}}, number: 5}))
 }
 
 func TestInventoriesAreAskedForOneAfterTheOther(t *testing.T) {

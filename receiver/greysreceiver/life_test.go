@@ -238,7 +238,7 @@ func TestAShutdownWhileAServerIsAskedEndsThat(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 		s := script(t, b, protocol)
-		require.NoError(t, b.component().Start(t.Context(), nil))
+		require.NoError(t, b.component().Start(t.Context(), b.host))
 		a := s.next()
 		b.shutdown()
 		<-a.over
@@ -546,7 +546,8 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 // What comes after a run was ended is neither counted nor said.
 func TestAnswersAfterTheEndOfARunAreNotTaken(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	p := newProcess(b.receiver.env, newOrigin(b.receiver.env, &b.receiver.env.config.Servers[0], identity{}, receivedAt))
+	of := newServer(b.receiver.env, &b.receiver.env.config.Servers[0], nil)
+	p := newProcess(b.receiver.env, newOrigin(b.receiver.env, of.config, identity{}, receivedAt), of.wants)
 	p.tasks[0].state = taskDue
 	r := &run{task: p.tasks[0], process: p, number: 1}
 	r.ctx, r.end = context.WithCancelCause(context.Background())
@@ -637,7 +638,7 @@ func (s *scripted) alone(b *bed) *attending {
 	link, err := s.link()
 	require.NoError(s.t, err)
 	server := newServer(env, &env.config.Servers[0], nil)
-	server.process = newProcess(env, newOrigin(env, &env.config.Servers[0], identity{}, receivedAt))
+	server.process = newProcess(env, newOrigin(env, &env.config.Servers[0], identity{}, receivedAt), server.wants)
 	for _, t := range server.process.tasks {
 		t.state = taskDue
 	}

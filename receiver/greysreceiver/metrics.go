@@ -52,9 +52,9 @@ func (p *process) state() processState {
 		sessions: p.sessions, hasSessions: p.hasSessions,
 		methods: p.calls.states(p.env.now()),
 	}
-	for i, m := range p.matched {
-		if m.known {
-			s.matched = append(s.matched, matchedState{commands[p.tasks[i].kind], p.tasks[i].pattern, m.classes, m.methods})
+	for _, t := range p.tasks {
+		if m := t.matched; m.known {
+			s.matched = append(s.matched, matchedState{commands[t.kind], t.pattern, m.classes, m.methods})
 		}
 	}
 	return s

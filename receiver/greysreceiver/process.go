@@ -16,10 +16,10 @@ import (
 type process struct {
 	env    *environment
 	origin *origin
-	// tasks are those of the goroutine that follows the server, and so is owed: classes that
-	// something may be in that was put there by commands that have ended. layers is how many
-	// runs may have put something into classes since the last reset, and runs how many there
-	// were.
+	// tasks are those of the goroutine that follows the server: there are others, or fewer,
+	// only while it holds mu. So is owed: classes that something may be in that was put there
+	// by commands that have ended. layers is how many runs may have put something into classes
+	// since the last reset, and runs how many there were.
 	tasks  []*task
 	owed   []classes
 	layers int
@@ -29,18 +29,15 @@ type process struct {
 	mu sync.Mutex
 
 	replies, bad, missing, reconnects int64
+	// heard is when the server said something last.
+	heard time.Time
 	// sessions are those with the server, if it says them.
-	sessions    int
-	hasSessions bool
-	// matched is what the patterns of tasks matched, by their numbers.
-	matched      []matched
+	sessions     int
+	hasSessions  bool
 	calls        calls
 	records      records
 	inventory    inventory
 	nodesDropped int64
-	// taken is how many recorded calls were handed on for each pattern of tt, where they are
-	// listed.
-	taken []int64
 	// unwanted are recorded calls of others that no pattern of tt, or none whose limit is not
 	// reached, has taken.
 	unwanted int64
@@ -53,30 +50,20 @@ type matched struct {
 	known            bool
 }
 
-func newProcess(env *environment, of *origin) *process {
-	tasks, err := newTasks(env.config)
-	if err != nil {
-		panic(err) // Validate has tried it
-	}
-	for _, t := range tasks {
-		if !env.wants(t.kind) {
-			t.state = taskOver
-		}
-	}
+func newProcess(env *environment, of *origin, wants []*want) *process {
 	limits := &env.config.Limits
-	return &process{
-		env: env, origin: of, tasks: tasks,
-		matched:   make([]matched, len(tasks)),
-		calls:     newCalls(limits.MaxMethods),
-		inventory: newInventory(limits.MaxInventory),
-		taken:     make([]int64, len(tasks)),
+	p := &process{env: env, origin: of, calls: newCalls(limits.MaxMethods), inventory: newInventory(limits.MaxInventory)}
+	for _, w := range wants {
+		p.tasks = append(p.tasks, newTask(env, w))
 	}
+	return p
 }
 
 // setSessions sets how many sessions there are with the server.
 func (p *process) setSessions(who identity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.heard = p.env.now()
 	p.sessions, p.hasSessions = who.sessions, who.hasSessions
 }
 
@@ -99,12 +86,12 @@ func (p *process) owe(c classes) {
 // wanted. The lock is held.
 func (p *process) wanted(of *greys.Record) bool {
 	for _, t := range p.tasks {
-		if t.kind != askRecords || t.limit > 0 && p.taken[t.number] >= int64(t.limit) {
+		if t.kind != askRecords || t.ended || t.limit > 0 && t.taken >= int64(t.limit) {
 			continue
 		}
 		command := t.command(0).(greys.RecordCommand)
 		if command.Regexp || matches(command.Class, of.Class) && matches(command.Method, of.Method) {
-			p.taken[t.number]++
+			t.taken++
 			return true
 		}
 	}

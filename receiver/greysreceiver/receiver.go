@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
@@ -27,8 +28,10 @@ type greysReceiver struct {
 	env      *environment
 	settings receiver.Settings
 
-	started   bool
-	servers   []*server
+	started bool
+	servers []*server
+	// unsteer has servers shown no more.
+	unsteer   []func()
 	following sync.WaitGroup
 	// stop ends the following of servers, leave the time for leaving them as they were found,
 	// and cancel that of the shutdown.
@@ -38,7 +41,9 @@ type greysReceiver struct {
 
 // environment is what all servers share.
 type environment struct {
-	config    *Config
+	config *Config
+	// id is the receiver's.
+	id        string
 	build     component.BuildInfo
 	logger    *zap.Logger
 	telemetry *telemetry
@@ -87,6 +92,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, er
 		settings: settings,
 		env: &environment{
 			config:    config,
+			id:        settings.ID.String(),
 			build:     settings.BuildInfo,
 			logger:    settings.Logger,
 			telemetry: telemetry,
@@ -99,7 +105,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, er
 
 // Start begins to follow the servers. That one can't be reached is no error: it is tried
 // again.
-func (r *greysReceiver) Start(ctx context.Context, _ component.Host, next sharedreceiver.Signals) error {
+func (r *greysReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
 	env := r.env
 	secure := make([]*tls.Config, len(env.config.Servers))
 	for i := range env.config.Servers {
@@ -119,6 +125,7 @@ func (r *greysReceiver) Start(ctx context.Context, _ component.Host, next shared
 	r.stop = stop
 	r.open(next, secure)
 	r.started = true
+	r.steer(following, agentcontrol.Of(host))
 	for _, s := range r.servers {
 		env.logger.Info("Following a Greys server", zap.String("endpoint", s.config.Endpoint))
 		r.following.Go(func() { s.follow(following) })
@@ -178,6 +185,9 @@ func (r *greysReceiver) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	r.stop()
+	for _, end := range r.unsteer {
+		end()
+	}
 	half := time.AfterFunc(r.env.config.ShutdownTimeout/2, func() { r.leave(errFarewell) })
 	defer half.Stop()
 	over := make(chan struct{})

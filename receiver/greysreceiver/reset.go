@@ -35,14 +35,11 @@ func (a *attending) clean(ctx context.Context, now time.Time) {
 		return
 	}
 	if p.layers > len(p.tasks)+maxLayers && !a.cleaning {
-		a.cleaning = true
-		for _, t := range p.tasks {
-			if t.run != nil && t.kind.enhances() {
-				t.run.end(errCleaning)
-			}
-		}
+		a.endForCleaning()
 	}
-	if _, err := a.reset(ctx, a.resettable()); err == nil {
+	_, err := a.reset(ctx, a.resettable())
+	a.sayReset(err)
+	if err == nil {
 		a.server.resetting.Over()
 		a.resetPauses.Reset()
 	} else {
@@ -57,18 +54,34 @@ func (a *attending) clean(ctx context.Context, now time.Time) {
 	}
 }
 
-// resettable are the classes that no running command may have put something into.
-func (a *attending) resettable() []classes {
-	var busy []classes
+// endForCleaning ends all commands that may have put something into classes. None is asked
+// again before nothing is owed.
+func (a *attending) endForCleaning() {
+	a.cleaning = true
+	for _, t := range a.process.tasks {
+		if t.run != nil && t.kind.enhances() {
+			t.run.end(errCleaning)
+		}
+	}
+}
+
+// busy are the classes that running commands may have put something into.
+func (a *attending) busy() (busy []classes) {
 	for _, t := range a.process.tasks {
 		if t.run != nil && t.kind.enhances() {
 			busy = append(busy, t.classes)
 		}
 	}
+	return busy
+}
+
+// resettable are the classes that no running command may have put something into.
+func (a *attending) resettable() []classes {
+	busy := a.busy()
 	switch {
 	case len(busy) == 0:
 		return slices.Clone(a.process.owed)
-	case a.link.resetsAll:
+	case a.link.resetsAll, a.cleaning:
 		return nil
 	default:
 		return slices.DeleteFunc(slices.Clone(a.process.owed), func(c classes) bool { return c.mayMeetAny(busy) })

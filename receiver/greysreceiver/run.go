@@ -23,6 +23,11 @@ type run struct {
 	ctx    context.Context
 	end    context.CancelCauseFunc
 
+	// starting are those who wait for what comes of it, and begun says that they were told:
+	// the process's lock guards it while the run is asked.
+	starting []*starting
+	begun    bool
+
 	// answers came, of what the task's limit is for.
 	answers int64
 	// affected says that the server told what the patterns match, and matched that they do.
@@ -58,7 +63,11 @@ func (r *run) each(reply greys.Reply) {
 	p := r.process
 	p.mu.Lock()
 	p.replies++
+	p.heard = p.env.now()
 	r.handle(reply)
+	if r.isTry() && r.hasBegun(reply) {
+		r.begins()
+	}
 	p.env.telemetry.tell(p)
 	p.mu.Unlock()
 }
@@ -114,12 +123,14 @@ func (r *run) affect(a *greys.Affected) {
 	if !r.task.kind.enhances() {
 		return
 	}
-	r.process.matched[r.task.number] = matched{classes: a.Classes, methods: a.Methods, known: true}
+	r.task.matched = matched{classes: a.Classes, methods: a.Methods, known: true}
 	if r.matched {
 		r.task.unmatched.Over()
 		return
 	}
-	r.attending.sayUnmatched(r.task, r.process)
+	if !r.isTry() {
+		r.attending.sayUnmatched(r.task, r.process)
+	}
 	r.end(errUnmatched)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
@@ -39,6 +40,12 @@ type server struct {
 	// connects and restarts are what a server can make happen very often.
 	connects, restarts logline.Seldom
 
+	// wants are what is asked of it, and numbered is the highest number that one had.
+	wants    []*want
+	numbered int
+	// orders are what somebody wants of it; nil: nobody can. running is how many commands run.
+	orders  chan *order
+	running atomic.Int64
 	// restarting are the pauses after restarts that follow each other.
 	restarting *backoff.Backoff
 
@@ -76,9 +83,13 @@ func (p phase) String() string {
 }
 
 func newServer(env *environment, config *ServerConfig, secure *tls.Config) *server {
+	wants, err := newWants(env.config)
+	if err != nil {
+		panic(err) // Validate has tried it
+	}
 	return &server{
 		env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint)),
-		restarting: backoff.New(env.config.Reconnect),
+		wants: wants, numbered: len(wants), restarting: backoff.New(env.config.Reconnect),
 	}
 }
 
@@ -122,7 +133,14 @@ func (s *server) giveUp(ctx context.Context, err error) {
 	s.env.telemetry.connectionFailed()
 	s.logger.Error("The server does not know the version of the protocol, and is not asked any more: set gp.version, and restart the collector", zap.Error(err))
 	s.farewell(ctx)
-	<-ctx.Done()
+	for {
+		select {
+		case o := <-s.orders:
+			o.failed(agentcontrol.Errorf(agentcontrol.Lost, "the server is not asked any more: %w", err))
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // farewell leaves a server as it was found that no link is to at the end, where it can be
@@ -166,11 +184,15 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
+	for {
+		select {
+		case o := <-s.orders:
+			o.failed(agentcontrol.Errorf(agentcontrol.Lost, "the server cannot be reached, or was lost, and is tried again: %w", why))
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return true
+		}
 	}
 }
 
@@ -240,7 +262,7 @@ func (s *server) begin(who identity) {
 		s.env.metrics.Ended(s.last())
 	}
 	s.who = who
-	s.process = newProcess(s.env, newOrigin(s.env, s.config, who, s.env.now()))
+	s.process = newProcess(s.env, newOrigin(s.env, s.config, who, s.env.now()), s.wants)
 	if !restarted {
 		return
 	}

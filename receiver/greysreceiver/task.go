@@ -14,12 +14,21 @@ import (
 	"github.com/callbraid/callbraid/internal/logline"
 )
 
-// task is something that is asked of one life of a server, again where it has to be. Its
+// want is something that is asked of a server, whichever process of it is there: what is
+// configured, or what somebody has had started.
+type want struct {
+	ask
+	// number tells it from all others of the server.
+	number int
+	// started says that somebody has had it started: it is forgotten when it is over. ended
+	// says that somebody has had it ended. They change while the process's lock is held.
+	started, ended bool
+}
+
+// task is a want as it is asked of one life of a server, again where it has to be. Its
 // state is that of the goroutine that follows the server.
 type task struct {
-	ask
-	// number tells it from others of the process.
-	number int
+	*want
 
 	state taskState
 	// due is when it is asked, where that is to be.
@@ -33,6 +42,14 @@ type task struct {
 	failing, refusing logline.Burst
 	// unmatched is a burst of runs whose pattern matched nothing.
 	unmatched logline.Burst
+	// starting are those who wait for what comes of the next run.
+	starting []*starting
+
+	// matched is what the patterns matched when they were asked last, and taken how many of
+	// the recorded calls that are listed were handed on for them. The process's lock guards
+	// both.
+	matched matched
+	taken   int64
 }
 
 // taskState is what is to become of a task.
@@ -44,8 +61,8 @@ const (
 	taskDue taskState = iota
 	// taskRunning was asked.
 	taskRunning
-	// taskOver is not asked again in this life: its limit was reached, or the server doesn't
-	// support it.
+	// taskOver is not asked again in this life: its limit was reached, the server doesn't
+	// support it, or somebody had it ended.
 	taskOver
 )
 
@@ -88,8 +105,8 @@ func (k askKind) String() string {
 // enhances reports whether it puts something into classes, which a reset takes out.
 func (k askKind) enhances() bool { return k <= askRecords }
 
-// newTasks makes of a configuration what is to be asked for. The error names fields.
-func newTasks(c *Config) ([]*task, error) {
+// newWants makes of a configuration what is to be asked for. The error names fields.
+func newWants(c *Config) ([]*want, error) {
 	var asks []ask
 	var all error
 	add := func(a ask, err error) {
@@ -104,27 +121,16 @@ func newTasks(c *Config) ([]*task, error) {
 		add(c.Monitors[i].ask(fmt.Sprintf("monitors[%d]", i)))
 	}
 	for i := range c.Traces {
-		add(c.Traces[i].ask(fmt.Sprintf("traces[%d]", i), askTrace, func(t greys.Target, left greys.Limit) greys.Command {
-			return greys.TraceCommand{Target: t, Limit: left}
-		}))
+		add(c.Traces[i].ask(fmt.Sprintf("traces[%d]", i), askTrace))
 	}
 	for i := range c.Stacks {
-		add(c.Stacks[i].ask(fmt.Sprintf("stacks[%d]", i), askStack, func(t greys.Target, left greys.Limit) greys.Command {
-			return greys.StackCommand{Target: t, Limit: left}
-		}))
+		add(c.Stacks[i].ask(fmt.Sprintf("stacks[%d]", i), askStack))
 	}
 	for i := range c.Records {
-		a, err := c.Records[i].ask(fmt.Sprintf("tt[%d]", i), askRecords, func(t greys.Target, left greys.Limit) greys.Command {
-			return greys.RecordCommand{Target: t, Limit: left}
-		})
-		a.only = ProtocolConsole
-		add(a, err)
+		add(c.Records[i].ask(fmt.Sprintf("tt[%d]", i), askRecords))
 	}
 	if len(c.Records) > 0 {
-		add(ask{
-			kind: askRecordList, every: c.GP.RecordsInterval, only: ProtocolGP,
-			command: func(greys.Limit) greys.Command { return greys.RecordsCommand{} },
-		}, nil)
+		add(c.recordList(), nil)
 	}
 	for i := range c.Classes {
 		add(c.Classes[i].ask(fmt.Sprintf("classes[%d]", i), c.InventoryInterval))
@@ -132,11 +138,20 @@ func newTasks(c *Config) ([]*task, error) {
 	for i := range c.Methods {
 		add(c.Methods[i].ask(fmt.Sprintf("methods[%d]", i), c.InventoryInterval))
 	}
-	tasks := make([]*task, 0, len(asks))
+	wants := make([]*want, 0, len(asks))
 	for i := range asks {
-		tasks = append(tasks, &task{ask: asks[i], number: i, pauses: backoff.New(c.Reconnect)})
+		wants = append(wants, &want{ask: asks[i], number: i + 1})
 	}
-	return tasks, all
+	return wants, all
+}
+
+// newTask makes of a want what is asked of a process.
+func newTask(env *environment, w *want) *task {
+	t := &task{want: w, pauses: backoff.New(env.config.Reconnect)}
+	if w.ended || !env.wants(w.kind) {
+		t.state = taskOver
+	}
+	return t
 }
 
 // text is how patterns are set.
@@ -157,13 +172,28 @@ func (m *MonitorConfig) ask(field string) (ask, error) {
 	}, errors.Join(err, wrong)
 }
 
-func (c *CallsConfig) ask(field string, kind askKind, command func(greys.Target, greys.Limit) greys.Command) (ask, error) {
+func (c *CallsConfig) ask(field string, kind askKind) (ask, error) {
 	target, err := c.target(field)
 	limit, wrong := limitOf(field, c.Limit, defaultCalls)
+	a := ask{kind: kind, pattern: c.text(), classes: classes{target.Class, target.Regexp}, limit: limit}
+	switch kind {
+	case askTrace:
+		a.command = func(left greys.Limit) greys.Command { return greys.TraceCommand{Target: target, Limit: left} }
+	case askStack:
+		a.command = func(left greys.Limit) greys.Command { return greys.StackCommand{Target: target, Limit: left} }
+	default: // by GP recorded calls are listed
+		a.only = ProtocolConsole
+		a.command = func(left greys.Limit) greys.Command { return greys.RecordCommand{Target: target, Limit: left} }
+	}
+	return a, errors.Join(err, wrong)
+}
+
+// recordList lists what is recorded, for all that want recorded calls.
+func (c *Config) recordList() ask {
 	return ask{
-		kind: kind, pattern: c.text(), classes: classes{target.Class, target.Regexp}, limit: limit,
-		command: func(left greys.Limit) greys.Command { return command(target, left) },
-	}, errors.Join(err, wrong)
+		kind: askRecordList, every: c.GP.RecordsInterval, only: ProtocolGP,
+		command: func(greys.Limit) greys.Command { return greys.RecordsCommand{} },
+	}
 }
 
 func (c *ClassesConfig) ask(field string, every time.Duration) (ask, error) {

@@ -90,7 +90,7 @@ func (c *Config) validateProtocol() error {
 
 // validateCommands checks what is to be asked for, by what makes commands of it.
 func (c *Config) validateCommands() error {
-	all, err := newTasks(c)
+	all, err := newWants(c)
 	if err == nil && len(all) == 0 {
 		err = errors.New("monitors, traces, stacks, tt, classes and methods are empty: set one of them to what is to be asked for")
 	}
@@ -135,7 +135,7 @@ func (m *MonitorConfig) cycle(field string) (time.Duration, error) {
 	if m.Cycle == 0 {
 		return defaultCycle, nil
 	}
-	if m.Cycle%time.Second != 0 || m.Cycle < time.Second || m.Cycle > 24*time.Hour {
+	if m.Cycle%time.Second != 0 || m.Cycle < time.Second || m.Cycle > maxCycle {
 		return 0, fmt.Errorf("%s.cycle is %v: set it to whole seconds, 1s to 24h", field, m.Cycle)
 	}
 	return m.Cycle, nil

@@ -132,10 +132,11 @@ func (a *agent) restore() error {
 		}
 	}
 	a.takeLeftovers()
-	for len(a.undo) > 0 {
-		if err := a.carryOut(a.undo[len(a.undo)-1]); err != nil {
-			return &abandonedError{left: len(a.undo), err: err}
+	for n := len(a.undo); n > 0; n = len(a.undo) {
+		if err := a.carryOut(a.undo[n-1]); err != nil {
+			return &abandonedError{left: n, err: err}
 		}
+		a.undo = a.undo[:n-1] // what the agent refuses is not tried again
 	}
 	return nil
 }

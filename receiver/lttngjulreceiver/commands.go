@@ -152,13 +152,13 @@ func (a *agent) outcome(command lttngagent.Command, code lttngagent.Code, err er
 	return nil
 }
 
-// note remembers what takes back a command that succeeded. One that takes something back
-// is not tried again, whatever became of it.
+// note remembers what takes back a command that succeeded, or that it was taken back.
 func (a *agent) note(command lttngagent.Command, succeeded bool) {
+	if !succeeded {
+		return
+	}
 	if undo := undoOf(command); undo != nil {
-		if succeeded {
-			a.undo = append(a.undo, undo)
-		}
+		a.undo = append(a.undo, undo)
 		return
 	}
 	for i := len(a.undo) - 1; i >= 0; i-- {

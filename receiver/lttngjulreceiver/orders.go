@@ -5,6 +5,7 @@ package lttngjulreceiver
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/callbraid/callbraid/internal/lttngagent"
@@ -49,14 +50,15 @@ type orders struct {
 	over bool
 }
 
-// give adds orders, and reports whether the agent will be told.
+// give adds orders, and reports whether the agent will be told. Those that nobody wants any
+// more go then, so that they don't pile up before an agent that is silent.
 func (o *orders) give(given ...order) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over {
 		return false
 	}
-	o.waiting = append(o.waiting, given...)
+	o.waiting = append(slices.DeleteFunc(o.waiting, func(w order) bool { return !w.isWanted() }), given...)
 	return true
 }
 

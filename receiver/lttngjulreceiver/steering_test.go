@@ -100,6 +100,47 @@ func TestWhatAnAgentRefusesIsSaid(t *testing.T) {
 	expectReason(t, disabling, agentcontrol.Refused)
 }
 
+// What was enabled stays to be taken back where somebody's disable was refused.
+func TestWhatADisableThatWasRefusedHasLeftIsTakenBackAtTheEnd(t *testing.T) {
+	b := steerableBed(t)
+	played, a := b.steered(lttngagent.JUL)
+	all := enable(t, lttngagent.JUL, "*", "")
+	enabling := beginOrder(t.Context(), a, "enable", map[string]string{"logger": "*"})
+	played.expect(all, lttngagent.List{})
+	require.NoError(t, (<-enabling).err)
+	disabling := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "*"})
+	require.Equal(t, lttngagent.Disable{Logger: all.Logger}, played.next())
+	played.answer(lttngagent.Invalid)
+	expectReason(t, disabling, agentcontrol.Refused)
+	require.Equal(t, lttngagent.List{}, played.next())
+	played.list()
+	go b.shutdown()
+	require.Equal(t, lttngagent.Disable{Logger: all.Logger}, played.next())
+	played.answer(lttngagent.Invalid)
+	played.awaitClosed() // and it is not told a third time
+}
+
+// However many give up while an agent is silent.
+func TestOrdersThatWereGivenUpDoNotPileUp(t *testing.T) {
+	b := steerableBed(t)
+	played, a := b.steered(lttngagent.JUL)
+	first := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "first"})
+	require.IsType(t, lttngagent.Disable{}, played.next())
+	gone, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	for range 100 {
+		expectReason(t, beginOrder(gone, a, "disable", map[string]string{"logger": "x"}), agentcontrol.NoAnswer)
+	}
+	o := &a.(*steered).orders
+	o.mu.Lock()
+	assert.LessOrEqual(t, len(o.waiting), 1)
+	o.mu.Unlock()
+	played.answer(lttngagent.Success)
+	require.NoError(t, (<-first).err)
+	require.Equal(t, lttngagent.List{}, played.next())
+	played.list()
+}
+
 func TestOrdersThatMakeNoCommandAreNotSent(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.JUL)

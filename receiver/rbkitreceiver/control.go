@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -33,15 +32,16 @@ type control struct {
 	switched switched
 	wanted   wanted
 
-	// steering is held while somebody who steers the server has it do something.
-	steering sync.Mutex
-
-	mu        sync.Mutex // held while something is asked
+	// steering is held while the state of the server is looked at and changed: by the
+	// receiver, or by somebody who steers it.
+	steering turn
+	// asking is held while something is asked, and guards the requester.
+	asking    turn
 	requester *zmtp.Requester
 }
 
 func newControl(env *environment, config *ServerConfig, logger *zap.Logger) *control {
-	return &control{env: env, config: config, logger: logger, soon: make(chan struct{}, 1), wanted: newWanted(env.config)}
+	return &control{env: env, config: config, logger: logger, soon: make(chan struct{}, 1), wanted: newWanted(env.config), steering: newTurn(), asking: newTurn()}
 }
 
 // handshake asks the server for its state. That it doesn't answer is counted and said.
@@ -97,8 +97,10 @@ func (c *control) answered(ctx context.Context, err error) bool {
 
 // ask sends a command and gives its reply, which is the caller's.
 func (c *control) ask(ctx context.Context, command rbkit.Command) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	if err := c.asking.take(ctx); err != nil {
+		return nil, err
+	}
+	defer c.asking.give()
 	if err := c.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -138,8 +140,8 @@ func (c *control) disconnect() {
 
 // hangUp closes the connection: the server that answered may be gone.
 func (c *control) hangUp() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	_ = c.asking.take(context.Background()) // it is given by the deadlines of what is asked
+	defer c.asking.give()
 	c.disconnect()
 }
 
@@ -154,6 +156,10 @@ func (c *control) correctSoon() {
 // correct switches on what is wanted and is off, and has the server confirm it. said is told
 // each time what the server says of itself. ok is false where it doesn't answer.
 func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply)) (ok bool) {
+	if c.steering.take(ctx) != nil {
+		return false // it is left
+	}
+	defer c.steering.give()
 	h, ok := c.handshake(ctx)
 	if !ok {
 		return false
@@ -211,8 +217,8 @@ var errFarewell = errors.New("the time for it at a shutdown is over")
 
 // leave switches off what the receiver switched on, and closes the connection.
 func (c *control) leave(ctx context.Context) {
-	c.steering.Lock() // whoever had it do something gives up
-	defer c.steering.Unlock()
+	_ = c.steering.take(context.Background()) // whoever had it do something gives up
+	defer c.steering.give()
 	ctx, end := context.WithTimeoutCause(ctx, min(farewell, c.env.config.ShutdownTimeout), errFarewell)
 	defer end()
 	defer c.hangUp()

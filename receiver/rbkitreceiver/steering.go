@@ -17,14 +17,14 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
-// commands are what a server can be told. A collection and a dump hold its program up for
-// as long as they take, and it goes on by itself.
+// commands are what a server can be told. A dump holds its program up for as long as it has
+// objects; a collection does, too, but it makes those by itself all the time.
 var commands = []agentcontrol.Command{
 	{Name: string(rbkit.Handshake), Summary: "Ask who the server is and what is on."},
 	{Name: string(rbkit.StartMemoryProfile), Summary: "Tell of each object that is created and destroyed. It slows the program down."},
 	{Name: string(rbkit.StopMemoryProfile), Summary: "Tell of objects no more."},
-	{Name: string(rbkit.TriggerGC), Summary: "Collect garbage now."},
-	{Name: string(rbkit.ObjectSpaceSnapshot), Summary: "Dump all objects now. The program stands still meanwhile."},
+	{Name: string(rbkit.TriggerGC), Summary: "Collect garbage now. The program stands still meanwhile, as for its own collections."},
+	{Name: string(rbkit.ObjectSpaceSnapshot), Disruptive: true, Summary: "Dump all objects now. The program stands still meanwhile."},
 	{Name: string(rbkit.UseCPUTime), Summary: "Sample by processor time, from the next start of CPU profiling on."},
 	{Name: string(rbkit.UseWallTime), Summary: "Sample by wall time, from the next start of CPU profiling on."},
 	{Name: string(rbkit.StartCPUProfiling), Summary: "Begin to sample stacks."},
@@ -97,16 +97,19 @@ func (s *steered) word() string {
 	return word
 }
 
-// Told hands on a log record of an order. Before anything is known of the server there is
-// nobody whose record it could be.
+// Told hands on a log record of an order: of the process, or of what is configured of one that
+// was never reached.
 func (s *steered) Told(r agentcontrol.Record) {
 	s.mu.Lock()
 	p := s.process
 	s.mu.Unlock()
-	if p == nil {
-		return
+	var of *origin
+	if p != nil {
+		of = p.origin
+	} else {
+		of = newOrigin(s.env.config, s.config, "", nil, nil, s.env.now(), 0)
 	}
-	s.env.say(p.origin, agentcontrol.EventName, r.Body(), r.Severity(), 0, func(m pcommon.Map) {
+	s.env.say(of, agentcontrol.EventName, r.Body(), r.Severity(), 0, func(m pcommon.Map) {
 		for _, a := range r.Attributes() {
 			m.PutStr(a.Key, a.Value)
 		}
@@ -120,8 +123,14 @@ func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontro
 	defer end(nil)
 	defer context.AfterFunc(s.following, func() { end(errShutdown) })()
 	c := s.control
-	c.steering.Lock()
-	defer c.steering.Unlock()
+	if err := c.steering.take(ctx); err != nil {
+		reason := agentcontrol.NoAnswer
+		if s.following.Err() != nil {
+			reason = agentcontrol.Lost
+		}
+		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "others had the server all the time; it was not told: %w", err)
+	}
+	defer c.steering.give()
 	if s.following.Err() != nil {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", errShutdown)
 	}

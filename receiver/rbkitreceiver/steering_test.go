@@ -6,6 +6,7 @@ package rbkitreceiver
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,7 +53,7 @@ func TestAServerHasNineCommands(t *testing.T) {
 		if c.Name != string(rbkit.Handshake) {
 			told = append(told, rbkit.Command(c.Name))
 		}
-		assert.False(t, c.Disruptive)
+		assert.Equal(t, c.Name == string(rbkit.ObjectSpaceSnapshot), c.Disruptive, "a dump holds the program up")
 	}
 	assert.Len(t, told, 8)
 	assert.Equal(t, told, server.orders())
@@ -137,6 +138,48 @@ func TestAServerThatDoesNotAnswerInTimeIsGivenUp(t *testing.T) {
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(<-done))
 }
 
+// Whoever waits for others, or for the receiver itself, waits no longer than they want to.
+func TestAnOrderThatWaitsForOthersIsGivenUp(t *testing.T) {
+	for name, held := range map[string]rbkit.Command{"an order of somebody else's": rbkit.TriggerGC, "a question of the receiver's": rbkit.Handshake} {
+		t.Run(name, func(t *testing.T) {
+			begun, until := make(chan struct{}, 10), make(chan struct{})
+			var holds atomic.Bool
+			server := play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
+				if holds.Load() && c == held {
+					begun <- struct{}{}
+					<-until
+				}
+			}})
+			b := newBed(t, following(server), steerable, patiently, func(_ *bed, c *Config) { c.MemoryProfile = true })
+			defer close(until)
+			a := b.steered()
+			b.await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
+			holds.Store(true)
+			first := make(chan error, 1)
+			if held == rbkit.Handshake {
+				b.receiver.servers[0].control.correctSoon()
+			} else {
+				go func() {
+					_, err := agentcontroltest.Order(t.Context(), a, string(held), nil)
+					first <- err
+				}()
+			}
+			<-begun
+			assert.Len(t, b.receiver.servers[0].control.steering, 1, "nobody changes in between what is looked at")
+			ctx, giveUp := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() {
+				_, err := agentcontroltest.Order(ctx, a, string(rbkit.StopMemoryProfile), nil)
+				done <- err
+			}()
+			giveUp()
+			err := <-done
+			assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err), "%v", err)
+			assert.Empty(t, first, "the other one goes on")
+		})
+	}
+}
+
 func TestAShutdownEndsOrders(t *testing.T) {
 	begun, until := make(chan struct{}, 10), make(chan struct{})
 	server := play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
@@ -170,6 +213,16 @@ func TestAServerThatIsGoneIsLost(t *testing.T) {
 	b.await("the loss", func() bool { return a.Snapshot().State == "disconnected" })
 	_, err := agentcontroltest.Order(t.Context(), a, string(rbkit.Handshake), nil)
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err), "%v", err)
+}
+
+func TestWhatAServerWasToldThatWasNeverThereIsALogRecord(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	server.stop()
+	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.ServiceName = "shop" })
+	b.host.(*agentcontroltest.Directory).Agents()[0].Told(agentcontrol.Record{Order: agentcontrol.Order{Command: "trigger_gc"}})
+	b.await("the record", func() bool { return len(b.records(agentcontrol.EventName)) == 1 })
+	service, _ := b.logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
+	assert.Equal(t, "shop", service.Str())
 }
 
 func TestAServerWithoutASocketForRequestsCanBeToldNothing(t *testing.T) {

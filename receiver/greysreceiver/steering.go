@@ -1,0 +1,174 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
+)
+
+// Names of commands that are none of the server's, and of arguments.
+const (
+	orderList  = "list"
+	orderEnd   = "end"
+	orderReset = "reset"
+
+	argumentClass  = "class"
+	argumentMethod = "method"
+	argumentRegexp = "regexp"
+	argumentCycle  = "cycle"
+	argumentLimit  = "limit"
+	argumentTask   = "task"
+)
+
+// startable are what somebody can have started, by the names of the commands.
+var startable = map[string]askKind{
+	askMonitor.String(): askMonitor, askTrace.String(): askTrace, askStack.String(): askStack, askRecords.String(): askRecords,
+}
+
+// steering are the commands that servers can be told: what no pipeline takes can't be started.
+func (e *environment) steering() (all []agentcontrol.Command) {
+	target := []agentcontrol.Parameter{
+		{Name: argumentClass, Summary: "Qualified names of classes: * is any text, ? a character.", Kind: agentcontrol.Text, Required: true, MaxBytes: greys.MaxPatternBytes},
+		{Name: argumentMethod, Summary: "Names of methods, in the same way.", Kind: agentcontrol.Text, Required: true, MaxBytes: greys.MaxPatternBytes},
+		{Name: argumentRegexp, Summary: "Both are Java's regular expressions.", Kind: agentcontrol.Boolean},
+	}
+	add := func(kind askKind, summary string, more agentcontrol.Parameter) {
+		if e.wants(kind) {
+			all = append(all, agentcontrol.Command{Name: kind.String(), Summary: summary, Parameters: append(target[:3:3], more)})
+		}
+	}
+	limit := agentcontrol.Parameter{Name: argumentLimit, Summary: "After how many it ends, 100 if it is not said; -1: no limit.", Kind: agentcontrol.Integer, Least: unlimited, Most: math.MaxInt32}
+	add(askMonitor, "Count the calls of methods, until end or the end of the collector.", agentcontrol.Parameter{
+		Name: argumentCycle, Summary: "How many seconds are counted together, 10 if it is not said.", Kind: agentcontrol.Integer, Least: 1, Most: int64(maxCycle / time.Second),
+	})
+	add(askTrace, "Tell of calls of methods with what they call. GP has none.", limit)
+	add(askStack, "Tell from where methods are called.", limit)
+	add(askRecords, "Have calls recorded, with parameters and results in the program's memory. By GP: take those that are recorded.", limit)
+	return append(all,
+		agentcontrol.Command{Name: orderList, Summary: "What was started, or is configured, and how it goes."},
+		agentcontrol.Command{Name: orderEnd, Summary: "End what was started, or is configured, until it is started again.", Parameters: []agentcontrol.Parameter{
+			{Name: argumentTask, Summary: "Its number in the list.", Kind: agentcontrol.Integer, Required: true, Least: 1, Most: math.MaxInt32},
+		}},
+		agentcontrol.Command{Name: orderReset, Summary: "Take out of classes what commands have put there, whoever asked for them. Commands of the receiver are ended for it, and asked again.", Parameters: []agentcontrol.Parameter{
+			{Name: argumentClass, Summary: "Of which classes by GP, all if it is not said. A console resets all.", Kind: agentcontrol.Text, MaxBytes: greys.MaxPatternBytes},
+			{Name: argumentRegexp, Summary: "It is one of Java's regular expressions.", Kind: agentcontrol.Boolean},
+		}},
+	)
+}
+
+// steered is a server as the extension agent_control has it: one that is configured,
+// whatever process is there.
+type steered struct {
+	*server
+	id       string
+	commands []agentcontrol.Command
+	// following ends with the receiver's shutdown.
+	following context.Context
+}
+
+// ID is always the same of a server of a receiver.
+func (s *steered) ID() string { return s.id }
+
+// steer shows the servers, until the receiver is shut down.
+func (r *greysReceiver) steer(following context.Context, agents agentcontrol.Directories) {
+	if len(agents) == 0 {
+		return
+	}
+	commands := r.env.steering()
+	for _, s := range r.servers {
+		s.orders = make(chan *order)
+		r.unsteer = append(r.unsteer, agents.Register(&steered{
+			server: s, id: agentcontrol.NewID(r.env.id, s.config.Endpoint), commands: commands, following: following,
+		}))
+	}
+}
+
+// Snapshot is what is known of the server and its process.
+func (s *steered) Snapshot() agentcontrol.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := agentcontrol.Snapshot{
+		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: s.config.ServiceName, Address: s.config.Endpoint,
+		State: s.phase.String(), Commands: s.commands,
+	}
+	if now.Service == "" {
+		now.Service = s.env.config.ServiceName
+	}
+	p := s.process
+	if p == nil {
+		return now
+	}
+	now.Service = agentcontrol.TextOf(p.origin.resource.Attributes(), attributeServiceName)
+	now.Process.PID = uint64(s.who.pid)
+	now.Since = p.origin.begun
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now.LastSeen = p.heard
+	now.Counters = []agentcontrol.Counter{
+		{Name: "commands running", Unit: "{command}", Value: s.running.Load()},
+		{Name: "replies", Unit: "{reply}", Value: p.replies},
+		{Name: "bad replies", Unit: "{reply}", Value: p.bad},
+		{Name: "missing replies", Unit: "{reply}", Value: p.missing},
+		{Name: "reconnects", Unit: "{connection}", Value: p.reconnects},
+	}
+	return now
+}
+
+// Told hands on a log record of an order: of the process, or of what is configured of one that
+// was never reached.
+func (s *steered) Told(r agentcontrol.Record) {
+	s.mu.Lock()
+	p := s.process
+	s.mu.Unlock()
+	var of *origin
+	if p != nil {
+		of = p.origin
+	} else {
+		of = newOrigin(s.env, s.config, identity{}, s.env.now())
+	}
+	s.env.say(of, agentcontrol.EventName, r.Body(), r.Severity(), func(m pcommon.Map) {
+		for _, a := range r.Attributes() {
+			m.PutStr(a.Key, a.Value)
+		}
+	})
+}
+
+// Do has the server do something: whoever follows it does.
+func (s *steered) Do(ctx context.Context, wanted agentcontrol.Order) (agentcontrol.Answer, error) {
+	o, err := newOrder(wanted)
+	if err != nil {
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.BadArgument, "%w", err)
+	}
+	switch {
+	case s.following.Err() != nil:
+		return agentcontrol.Answer{}, errNotToldAnyMore
+	case ctx.Err() != nil:
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "nobody waits for the server any more; it was not told: %w", context.Cause(ctx))
+	}
+	select {
+	case s.orders <- o:
+	case <-s.following.Done():
+		return agentcontrol.Answer{}, errNotToldAnyMore
+	case <-ctx.Done():
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the server is being connected to, or asked for something else; it was not told: %w", context.Cause(ctx))
+	}
+	select {
+	case now := <-o.outcome:
+		return now.answer, now.err
+	case <-s.following.Done():
+		return agentcontrol.Answer{}, errNotToldAnyMore
+	case <-ctx.Done():
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the server was told, or will be; it has not said what came of it: %w", context.Cause(ctx))
+	}
+}
+
+var errNotToldAnyMore = agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", errShutdown)

@@ -1,0 +1,652 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/greysserver"
+	"github.com/callbraid/callbraid/internal/sharedreceiver"
+)
+
+// arguments are those of a command, by names.
+type arguments = map[string]string
+
+// steering is a server that is steered while the test answers its commands.
+type steering struct {
+	*bed
+	*scripted
+	theirs agentcontrol.Agent
+}
+
+// newSteering begins with a server that counts calls of demo.Shop, and is connected to.
+func newSteering(t *testing.T, protocol Protocol, set ...func(*Config)) (*steering, *asked) {
+	t.Helper()
+	s := newUnstartedSteering(t, protocol, set...)
+	s.start()
+	s.theirs = s.only()
+	monitor := s.expect("Monitor demo.Shop * 1s")
+	monitor.answer(affectedOne)
+	return s, monitor
+}
+
+func newUnstartedSteering(t *testing.T, protocol Protocol, set ...func(*Config)) *steering {
+	t.Helper()
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		for _, more := range set {
+			more(c)
+		}
+	})
+	b.host = &agentcontroltest.Directory{}
+	return &steering{bed: b, scripted: script(t, b, protocol)}
+}
+
+// only is the server that is shown.
+func (b *bed) only() agentcontrol.Agent {
+	b.t.Helper()
+	all := b.host.(*agentcontroltest.Directory).Agents()
+	require.Len(b.t, all, 1)
+	return all[0]
+}
+
+// ordered is what became of an order.
+type ordered struct {
+	agentcontrol.Answer
+	err error
+}
+
+// beginOrder begins an order, and gives what becomes of it.
+func beginOrder(ctx context.Context, a agentcontrol.Agent, command string, written arguments) <-chan ordered {
+	done := make(chan ordered, 1)
+	go func() {
+		answer, err := agentcontroltest.Order(ctx, a, command, written)
+		done <- ordered{answer, err}
+	}()
+	return done
+}
+
+func (s *steering) order(command string, written arguments) <-chan ordered {
+	return beginOrder(s.bed.t.Context(), s.theirs, command, written)
+}
+
+// mustDo has an order carried out.
+func (s *steering) mustDo(command string, written arguments) agentcontrol.Answer {
+	s.bed.t.Helper()
+	return mustDone(s.bed.t, s.order(command, written))
+}
+
+func mustDone(t testing.TB, done <-chan ordered) agentcontrol.Answer {
+	t.Helper()
+	o := await(t, done)
+	require.NoError(t, o.err)
+	return o.Answer
+}
+
+func expectReason(t testing.TB, done <-chan ordered, reason agentcontrol.Reason, text string) {
+	t.Helper()
+	o := await(t, done)
+	require.ErrorContains(t, o.err, text)
+	assert.Equal(t, reason, agentcontrol.ReasonOf(o.err), "%v", o.err)
+}
+
+func await(t testing.TB, done <-chan ordered) ordered {
+	t.Helper()
+	select {
+	case o := <-done:
+		return o
+	case <-time.After(patience):
+		require.Fail(t, "nothing becomes of the order")
+		return ordered{}
+	}
+}
+
+// numberOf is the task that an answer tells.
+func numberOf(t testing.TB, a agentcontrol.Answer) arguments {
+	t.Helper()
+	for _, d := range a.Details {
+		if d.Name == argumentTask {
+			return arguments{argumentTask: d.Value}
+		}
+	}
+	require.Fail(t, "no task is told", "%v", a)
+	return nil
+}
+
+func on(class, method string) arguments {
+	return arguments{argumentClass: class, argumentMethod: method}
+}
+
+func TestWhatSomebodyStartsRunsUntilItsLimit(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		s, _ := newSteering(t, protocol)
+		starting := s.order("trace", arguments{"class": "demo.Pay", "method": "charge", "limit": "2"})
+		trace := s.expect("Trace demo.Pay charge 2")
+		assert.Empty(t, starting, "the server has said nothing")
+		trace.answer(affectedOne)
+		answer := mustDone(t, starting)
+		assert.Equal(t, agentcontrol.Answer{Message: "it is started", Details: []agentcontrol.Detail{
+			{Name: "task", Value: "2"}, {Name: "matching classes", Value: "1"}, {Name: "matching methods", Value: "2"},
+		}}, answer)
+		trace.answer(callTree())
+		assert.Equal(t, []string{
+			"1 monitor demo.Shop *, cycles of 1s, configured: running, matches 1 classes and 2 methods",
+			"2 trace demo.Pay charge, 2 calls: running, 1 calls told, matches 1 classes and 2 methods",
+		}, s.mustDo("list", nil).Items)
+		trace.answer(callTree())
+		trace.end <- nil
+		s.await("the spans", func() bool { return len(s.spans()) == 2 })
+		s.await("it to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+		assert.Len(t, s.bed.receiver.servers[0].wants, 1, "it is forgotten")
+		// It can be started anew, as another one.
+		starting = s.order("trace", arguments{"class": "demo.Pay", "method": "charge", "limit": "2"})
+		s.expect("Trace demo.Pay charge 2").answer(affectedOne)
+		assert.Equal(t, arguments{"task": "3"}, numberOf(t, mustDone(t, starting)))
+	})
+}
+
+func TestWhatSomebodyStartsIsWhatTheServerIsAsked(t *testing.T) {
+	s, _ := newSteering(t, ProtocolConsole)
+	for command, want := range map[string]string{
+		"monitor": "Monitor demo.Pay charge 10s",
+		"trace":   "Trace demo.Pay charge 100",
+		"stack":   "Stack demo.Pay charge 100",
+		"tt":      "Record demo.Pay charge 100",
+	} {
+		starting := s.order(command, on("demo.Pay", "charge"))
+		s.expect(want).answer(affectedOne)
+		mustDone(t, starting)
+	}
+	starting := s.order("stack", arguments{"class": `demo\..*`, "method": "get.*", "regexp": "true", "limit": "-1"})
+	asked := s.expect(`Stack demo\..* get.* 0`)
+	assert.True(t, asked.command.(greys.StackCommand).Regexp)
+	asked.answer(affectedOne)
+	mustDone(t, starting)
+	starting = s.order("monitor", arguments{"class": "demo.Store", "method": "*", "cycle": "60"})
+	s.expect("Monitor demo.Store * 1m0s").answer(affectedOne)
+	mustDone(t, starting)
+}
+
+// What is written for a server is checked as what is configured is: there are patterns of
+// names, and nothing else.
+func TestWhatIsNoPatternIsNotSent(t *testing.T) {
+	s, _ := newSteering(t, ProtocolConsole)
+	for _, wrong := range []arguments{
+		{"method": "*"},
+		{"class": "demo.Pay"},
+		on("demo.Pay *\nshutdown", "*"),
+		on("demo.Pay", "* 'params[0]'"),
+		on("-n", "*"),
+		on("demo.Pay", `"`),
+		on(strings.Repeat("x", 1025), "*"),
+		{"class": "demo.Pay", "method": "*", "limit": "-2"},
+		{"class": "demo.Pay", "method": "*", "limit": "2147483648"},
+		{"class": "demo.Pay", "method": "*", "regexp": "perhaps"},
+		{"class": "demo.Pay", "method": "*", "condition": "true"},
+	} {
+		expectReason(t, s.order("trace", wrong), agentcontrol.BadArgument, "")
+	}
+	for _, cycle := range []string{"0", "86401", "1s"} {
+		expectReason(t, s.order("monitor", arguments{"class": "demo.Pay", "method": "*", "cycle": cycle}), agentcontrol.BadArgument, "cycle")
+	}
+	expectReason(t, s.order("reset", arguments{"class": "a b"}), agentcontrol.BadArgument, "arguments.class")
+	expectReason(t, s.order("end", nil), agentcontrol.BadArgument, "task")
+	expectReason(t, s.order("end", arguments{"task": "7"}), agentcontrol.BadArgument, "no task has the number 7")
+	expectReason(t, s.order("watch", nil), agentcontrol.UnknownCommand, "monitor or trace or stack or tt or list or end or reset")
+	s.expectNothing()
+}
+
+func TestWhatIsAskedForAlreadyIsNotStartedTwice(t *testing.T) {
+	s, _ := newSteering(t, ProtocolConsole, func(c *Config) { c.Limits.MaxCommands = 2 })
+	answer := s.mustDo("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"})
+	assert.Equal(t, "that is asked for already", answer.Message)
+	assert.Equal(t, arguments{"task": "1"}, numberOf(t, answer))
+	expectReason(t, s.order("monitor", on("demo.Shop", "*")), agentcontrol.NotNow, "task 1 has the same patterns, and another cycle or limit")
+	starting := s.order("stack", on("demo.Shop", "*"))
+	s.expect("Stack demo.Shop * 100").answer(affectedOne)
+	mustDone(t, starting)
+	expectReason(t, s.order("trace", on("demo.Shop", "*")), agentcontrol.NotNow, "2 commands run already (limits.max_commands)")
+	s.expectNothing()
+}
+
+func TestWhatTheServerDoesNotBeginIsNotAskedAgain(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		s, _ := newSteering(t, protocol)
+		for _, c := range []struct {
+			end    func(a *asked)
+			reason agentcontrol.Reason
+			text   string
+		}{
+			{func(a *asked) { a.answer(&greys.Affected{}) }, agentcontrol.Refused, "matches no class or method"},
+			{func(a *asked) { a.end <- greys.ErrUnsupported }, agentcontrol.Refused, "does not support"},
+			{func(a *asked) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, agentcontrol.Refused, "no such class"},
+			{func(a *asked) { a.end <- errors.New("the connection broke") }, agentcontrol.Lost, "the connection broke"},
+			{func(a *asked) { a.end <- nil }, agentcontrol.Lost, errEarly.Error()},
+		} {
+			starting := s.order("stack", on("demo.Pay", "*"))
+			c.end(s.expect("Stack demo.Pay * 100"))
+			expectReason(t, starting, c.reason, c.text)
+			s.await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+		}
+		s.expectNothing()
+		assert.Len(t, s.bed.receiver.servers[0].wants, 1)
+	})
+}
+
+func TestWhatSomebodyEndsIsEndedAndReset(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		s, monitor := newSteering(t, protocol)
+		starting := s.order("stack", on("other.Pay", "*"))
+		stack := s.expect("Stack other.Pay * 100")
+		stack.answer(affectedOne)
+		number := numberOf(t, mustDone(t, starting))
+		s.heard()
+		answer := s.mustDo("end", number)
+		<-stack.over
+		heard := s.heard()
+		if protocol == ProtocolConsole {
+			assert.Equal(t, "it has ended; what it has put into classes is taken out when no other command needs it, or by reset", answer.Message)
+			assert.Equal(t, []string{"ended Stack other.Pay * 100"}, heard)
+		} else {
+			assert.Equal(t, "it has ended", answer.Message)
+			assert.Equal(t, []string{"ended Stack other.Pay * 100", "Reset other.Pay"}, heard)
+		}
+		assert.Len(t, s.mustDo("list", nil).Items, 1)
+		s.expectNothing()
+		// The last one leaves nothing in classes, on the console either.
+		assert.Equal(t, "it has ended", s.mustDo("end", arguments{"task": "1"}).Message)
+		<-monitor.over
+		assert.Len(t, resets(s.heard()), 1)
+		assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
+		s.expectNothing()
+		s.shutdown()
+		assert.Empty(t, resets(s.heard()), "nothing is owed")
+	})
+}
+
+// What is configured stays as somebody wants it in the next process, too.
+func TestWhatSomebodyWantsHoldsOverARestart(t *testing.T) {
+	s, monitor := newSteering(t, ProtocolConsole)
+	starting := s.order("stack", on("demo.Pay", "*"))
+	stack := s.expect("Stack demo.Pay * 100")
+	stack.answer(affectedOne)
+	mustDone(t, starting)
+	s.mustDo("end", arguments{"task": "1"})
+	<-monitor.over
+	s.set(func() { s.pid++ })
+	stack.end <- errors.New("the connection broke")
+	again := s.expect("Stack demo.Pay * 100")
+	again.answer(affectedOne)
+	s.expectNothing()
+	// It is started anew, with what was asked for then.
+	starting = s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "5"})
+	monitor = s.expect("Monitor demo.Shop * 5s")
+	monitor.answer(affectedOne)
+	assert.Equal(t, arguments{"task": "1"}, numberOf(t, mustDone(t, starting)))
+	s.set(func() { s.pid++ })
+	monitor.end <- errors.New("the connection broke")
+	assert.Len(t, s.byPattern(2), 2)
+	assert.Contains(t, s.mustDo("list", nil).Items[0], "1 monitor demo.Shop *, cycles of 5s, configured: running")
+}
+
+// A start that fails leaves what is configured as it was.
+func TestAStartThatFailsChangesNothing(t *testing.T) {
+	s, monitor := newSteering(t, ProtocolConsole)
+	s.mustDo("end", arguments{"task": "1"})
+	<-monitor.over
+	starting := s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "5"})
+	s.expect("Monitor demo.Shop * 5s").answer(&greys.Affected{})
+	expectReason(t, starting, agentcontrol.Refused, "matches no class")
+	assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
+	s.expectNothing()
+}
+
+func TestWhatIsStartedIsAskedAgainWhereItIsLost(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		s, monitor := newSteering(t, protocol)
+		starting := s.order("stack", on("demo.Pay", "*"))
+		stack := s.expect("Stack demo.Pay * 100")
+		stack.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
+		mustDone(t, starting)
+		if protocol == ProtocolGP {
+			s.set(func() { close(s.lost) })
+		} else {
+			stack.end <- errors.New("the connection broke")
+			monitor.end <- errors.New("the connection broke")
+		}
+		again := s.byPattern(2)["demo.Pay"]
+		assert.Equal(t, "Stack demo.Pay * 99", describe(again.command), "what is left of the limit")
+		s.shutdown()
+		assert.NotEmpty(t, resets(s.heard()))
+	})
+}
+
+func TestASteeredResetTakesOutEverythingAndCommandsGoOn(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		s, monitor := newSteering(t, protocol)
+		s.heard()
+		assert.Equal(t, "what commands have put into classes is taken out", s.mustDo("reset", nil).Message)
+		<-monitor.over
+		again := s.expect("Monitor demo.Shop * 1s")
+		heard := s.heard()
+		assert.Equal(t, "ended Monitor demo.Shop * 1s", heard[0])
+		if protocol == ProtocolConsole {
+			assert.Len(t, resets(heard), 1, "one is for all")
+		} else {
+			assert.Equal(t, []string{"Reset *", "Reset demo.Shop"}, resets(heard))
+		}
+		again.answer(affectedOne)
+		assert.Contains(t, s.mustDo("list", nil).Items[0], "running")
+	})
+}
+
+func TestASteeredResetThatFailsIsSaidAndTriedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		reason agentcontrol.Reason
+	}{
+		"lost":    {errors.New("the connection broke"), agentcontrol.NoAnswer},
+		"refused": {fmt.Errorf("%w: the connection broke", greys.ErrRefused), agentcontrol.Refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, monitor := newSteering(t, ProtocolGP, func(c *Config) {
+				c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+			})
+			fails := true
+			s.set(func() {
+				s.refuse = func(command greys.Command) error {
+					if reset, is := command.(greys.ResetCommand); is && reset.Class.String() == "other.*" && fails {
+						fails = false
+						return c.err
+					}
+					return nil
+				}
+			})
+			expectReason(t, s.order("reset", arguments{"class": "other.*"}), c.reason, "the connection broke")
+			<-monitor.over
+			s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
+		})
+	}
+}
+
+func TestAServerThatIsLostInTheMiddleOfAnOrder(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		s, monitor := newSteering(t, protocol, func(c *Config) {
+			c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+		})
+		starting := s.order("stack", on("demo.Pay", "*"))
+		stack := s.expect("Stack demo.Pay * 100")
+		s.unreachable(s.bed, monitor)
+		if protocol == ProtocolConsole {
+			stack.end <- errors.New("the connection broke")
+		}
+		expectReason(t, starting, agentcontrol.Lost, "")
+		assert.Equal(t, "unreached", s.theirs.Snapshot().State)
+		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server cannot be reached, or was lost, and is tried again")
+		assert.Len(t, s.bed.receiver.servers[0].wants, 1)
+	})
+}
+
+func TestAServerThatIsLostBeforeTheResetIsNotReset(t *testing.T) {
+	s, monitor := newSteering(t, ProtocolGP)
+	slow := make(chan struct{})
+	s.set(func() { s.slow = slow })
+	resetting := s.order("reset", nil)
+	s.await("the end of the monitor to be wanted", func() bool { return s.was("ended Monitor demo.Shop * 1s") })
+	s.set(func() { close(s.lost) })
+	close(slow)
+	<-monitor.over
+	expectReason(t, resetting, agentcontrol.Lost, "it was not told")
+	s.expect("Monitor demo.Shop * 1s")
+}
+
+func TestAServerThatIsGivenUpIsToldNothing(t *testing.T) {
+	s := newUnstartedSteering(t, ProtocolGP)
+	s.refuse = func(greys.Command) error { return &gp.VersionError{Ours: 1} }
+	s.start()
+	s.theirs = s.only()
+	expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server is not asked any more")
+	assert.Equal(t, "given_up", s.theirs.Snapshot().State)
+}
+
+func TestAServerThatSaysNothingInTimeIsGivenUp(t *testing.T) {
+	s, _ := newSteering(t, ProtocolConsole)
+	ctx, giveUp := context.WithCancel(t.Context())
+	starting := beginOrder(ctx, s.theirs, "stack", on("demo.Pay", "*"))
+	stack := s.expect("Stack demo.Pay * 100")
+	giveUp()
+	expectReason(t, starting, agentcontrol.NoAnswer, "it has not said what came of it")
+	// It goes on with what it answers.
+	stack.answer(affectedOne)
+	assert.Contains(t, s.mustDo("list", nil).Items[1], "2 stack demo.Pay *, 100 calls: running")
+}
+
+func TestByGPSilenceIsAYes(t *testing.T) {
+	s, _ := newSteering(t, ProtocolGP)
+	starting := s.order("stack", on("demo.Pay", "*"))
+	stack := s.expect("Stack demo.Pay * 100")
+	answer := mustDone(t, starting)
+	assert.Equal(t, "the server was asked, and has said nothing yet", answer.Message)
+	assert.Equal(t, arguments{"task": "2"}, numberOf(t, answer))
+	// A no that comes later is one, too.
+	stack.end <- fmt.Errorf("%w: no such class", greys.ErrRefused)
+	s.await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+	s.expectNothing()
+}
+
+func TestTwoOrdersAtOnce(t *testing.T) {
+	s, _ := newSteering(t, ProtocolConsole)
+	one, two := s.order("stack", on("demo.Pay", "*")), s.order("stack", on("demo.Pay", "*"))
+	s.expect("Stack demo.Pay * 100").answer(affectedOne)
+	assert.ElementsMatch(t, []string{"it is started", "that is asked for already"}, []string{mustDone(t, one).Message, mustDone(t, two).Message})
+	s.expectNothing()
+	// One ends what the other waits for.
+	starting := s.order("trace", on("demo.Pay", "*"))
+	trace := s.expect("Trace demo.Pay * 100")
+	s.mustDo("end", arguments{"task": "3"})
+	<-trace.over
+	expectReason(t, starting, agentcontrol.Lost, "somebody else has had it ended meanwhile")
+	// One resets what the other waits for: it is asked again.
+	starting = s.order("trace", on("demo.Pay", "*"))
+	trace = s.expect("Trace demo.Pay * 100")
+	s.mustDo("reset", nil)
+	<-trace.over
+	for range 3 {
+		s.scripted.next().answer(affectedOne)
+	}
+	mustDone(t, starting)
+}
+
+func TestAShutdownEndsOrders(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		s, _ := newSteering(t, protocol)
+		starting := s.order("stack", on("demo.Pay", "*"))
+		s.expect("Stack demo.Pay * 100").answer(&greys.CallStack{})
+		mustDone(t, starting)
+		waiting := s.order("trace", on("demo.Pay", "*"))
+		s.expect("Trace demo.Pay * 100")
+		s.heard()
+		s.shutdown()
+		expectReason(t, waiting, agentcontrol.Lost, "the server is being left")
+		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server is being left")
+		assert.Empty(t, s.host.(*agentcontroltest.Directory).Agents())
+		heard := s.heard()
+		assert.Subset(t, heard, []string{"ended Stack demo.Pay * 100", "ended Trace demo.Pay * 100", "ended Monitor demo.Shop * 1s"})
+		assert.NotEmpty(t, resets(heard), "it is left as it was found")
+	})
+}
+
+// A monitor that was ended leaves its methods to others, whose cycles it has not counted.
+func TestAMonitorThatIsEndedLeavesItsMethodsToOthers(t *testing.T) {
+	s, first := newSteering(t, ProtocolConsole)
+	starting := s.order("monitor", arguments{"class": "demo.*", "method": "*", "cycle": "10"})
+	second := s.expect("Monitor demo.* * 10s")
+	second.answer(affectedOne)
+	mustDone(t, starting)
+	first.answer(table(row(11, "demo.Shop", "checkout", 1, 0, ms(1))), table(row(12, "demo.Shop", "checkout", 2, 0, ms(1))))
+	s.mustDo("end", arguments{"task": "1"})
+	<-first.over
+	// Seconds 5 to 15 have been counted as far as 12, and 15 to 25 have not.
+	second.answer(table(row(15, "demo.Shop", "checkout", 40, 0, ms(1))), table(row(25, "demo.Shop", "checkout", 5, 0, ms(1))))
+	assert.Equal(t, map[string]float64{"demo.Shop checkout": 8}, values(s.collect(), "java.method.calls"))
+	assert.EqualValues(t, 1, s.point("rows_ignored"))
+}
+
+// By GP recorded calls are listed, whoever has them recorded.
+func TestByGPRecordedCallsAreTakenFromTheList(t *testing.T) {
+	s, _ := newSteering(t, ProtocolGP, func(c *Config) { c.GP.RecordsInterval = 10 * time.Millisecond })
+	s.expectNothing()
+	starting := s.order("tt", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
+	list := s.expect("Records")
+	list.answer(&greys.Record{Index: 1, Class: "demo.Shop", Method: "checkout"})
+	assert.Empty(t, starting, "the list is not at its end")
+	list.end <- nil
+	assert.Equal(t, arguments{"task": "2"}, numberOf(t, mustDone(t, starting)))
+	list = s.expect("Records")
+	assert.Contains(t, s.mustDo("list", nil).Items[1], "taken from the server's list, 0 calls told")
+	list.answer(&greys.Record{Index: 2, Class: "demo.Pay", Method: "charge"}, &greys.Record{Index: 3, Class: "demo.Pay", Method: "charge"})
+	list.end <- nil
+	s.await("the span", func() bool { return len(s.spans()) == 1 })
+	s.await("it to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+	s.expectNothing()
+	// It is asked for again where somebody wants some again, and not if the server has none.
+	starting = s.order("tt", on("demo.Pay", "*"))
+	s.expect("Records").end <- greys.ErrUnsupported
+	expectReason(t, starting, agentcontrol.Refused, "does not support")
+	expectReason(t, s.order("tt", on("demo.Pay", "*")), agentcontrol.Refused, "does not support")
+	assert.Len(t, s.mustDo("list", nil).Items, 1)
+}
+
+func TestByGPRecordedCallsThatSomebodyEndedAreNotTaken(t *testing.T) {
+	s := newUnstartedSteering(t, ProtocolGP, func(c *Config) {
+		c.Monitors, c.Records = nil, []CallsConfig{some("demo.Pay", "*", 0)}
+		c.GP.RecordsInterval = 10 * time.Millisecond
+	})
+	s.start()
+	s.theirs = s.only()
+	list := s.expect("Records")
+	assert.Equal(t, "it has ended", s.mustDo("end", arguments{"task": "1"}).Message)
+	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
+	list.end <- nil
+	s.expectNothing()
+	assert.Empty(t, s.spans())
+	assert.Contains(t, s.mustDo("list", nil).Items[0], "configured: ended")
+}
+
+func TestWhatNoPipelineTakesCannotBeStarted(t *testing.T) {
+	for name, c := range map[string]struct {
+		next func(b *bed) sharedreceiver.Signals
+		want []string
+	}{
+		"metrics": {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Metrics: b.metrics} }, []string{"monitor"}},
+		"traces":  {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Traces: b.traces} }, []string{"trace", "tt"}},
+		"logs":    {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Logs: b.logs} }, []string{"stack"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newUnstartedSteering(t, ProtocolConsole)
+			s.bed.next = c.next(s.bed)
+			s.start()
+			var names []string
+			for _, command := range s.only().Snapshot().Commands {
+				assert.False(t, command.Disruptive)
+				names = append(names, command.Name)
+			}
+			assert.Equal(t, append(c.want, "list", "end", "reset"), names)
+		})
+	}
+}
+
+func TestWhatIsKnownOfAServerIsShown(t *testing.T) {
+	s, monitor := newSteering(t, ProtocolConsole, func(c *Config) { c.ServiceName = "shop" })
+	monitor.answer(table(row(1, "demo.Shop", "checkout", 1, 0, ms(1))))
+	now := s.theirs.Snapshot()
+	assert.False(t, now.Since.IsZero())
+	assert.False(t, now.LastSeen.Before(now.Since))
+	now.Since, now.LastSeen, now.Commands = time.Time{}, time.Time{}, nil
+	assert.Equal(t, agentcontrol.Snapshot{
+		Tracer: "greys", Receiver: "greys/" + s.bed.receiver.settings.ID.Name(), Service: "shop", Address: "shop.example:3658",
+		Process: agentcontrol.Process{PID: 4711}, State: "connected",
+		Counters: []agentcontrol.Counter{
+			{Name: "commands running", Unit: "{command}", Value: 1},
+			{Name: "replies", Unit: "{reply}", Value: 2},
+			{Name: "bad replies", Unit: "{reply}"},
+			{Name: "missing replies", Unit: "{reply}"},
+			{Name: "reconnects", Unit: "{connection}"},
+		},
+	}, now)
+	s.theirs.Told(agentcontrol.Record{Agent: s.theirs.ID(), Order: agentcontrol.Order{Command: "list", By: "alice"}, Message: "done"})
+	s.await("the record", func() bool { return len(s.records(agentcontrol.EventName)) == 1 })
+	r := s.records(agentcontrol.EventName)[0]
+	assert.Equal(t, "Command list: done", r.Body().Str())
+	by, _ := r.Attributes().Get(agentcontrol.AttributeBy)
+	assert.Equal(t, "alice", by.Str())
+}
+
+func TestAServerThatWasNeverReachedIsShown(t *testing.T) {
+	s := newUnstartedSteering(t, ProtocolConsole, func(c *Config) { c.Servers[0].ServiceName = "shop" })
+	s.gone = errors.New("connection refused")
+	s.start()
+	s.theirs = s.only()
+	expectReason(t, s.order("list", nil), agentcontrol.Lost, "connection refused")
+	now := s.theirs.Snapshot()
+	assert.Equal(t, "shop", now.Service)
+	assert.Zero(t, now.Since)
+	assert.Empty(t, now.Counters)
+	s.theirs.Told(agentcontrol.Record{})
+	s.await("the record", func() bool { return len(s.records(agentcontrol.EventName)) == 1 })
+	service, _ := s.logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
+	assert.Equal(t, "shop", service.Str())
+}
+
+func TestNobodySteersWithoutTheExtension(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")} })
+	script(t, b, ProtocolConsole)
+	b.start()
+	assert.Nil(t, b.receiver.servers[0].orders)
+	assert.Empty(t, b.receiver.unsteer)
+}
+
+// Played servers speak over sockets.
+func TestPlayedServersAreSteered(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		server := play(t, greysserver.Options{Protocol: greysserver.Protocol(protocol), Program: greysserver.ProgramOptions{Rate: 1000}, Speed: 1})
+		b := following(t, func(c *Config) {
+			c.Protocol = protocol
+			c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "com.example.*", Method: "*"}}}
+		}, server)
+		b.host = &agentcontroltest.Directory{}
+		b.start()
+		a := b.only()
+		do := func(command string, written arguments) agentcontrol.Answer {
+			t.Helper()
+			return mustDone(t, beginOrder(t.Context(), a, command, written))
+		}
+		b.await("it to be connected", func() bool { return a.Snapshot().State == "connected" })
+		monitor := do("monitor", arguments{"class": "com.example.*", "method": "*", "cycle": "1"})
+		do("stack", arguments{"class": "com.example.shop.Service1", "method": "*", "limit": "3"})
+		b.await("what was started", func() bool {
+			return len(b.records(eventStack)) == 3 && len(do("list", nil).Items) == 1 && len(b.sums()) == 1
+		})
+		assert.Positive(t, server.Lives()[0].Enhanced)
+		do("end", numberOf(t, monitor))
+		assert.Zero(t, server.Lives()[0].Enhanced, "nothing is left in classes")
+		do("monitor", arguments{"class": "com.example.*", "method": "*", "cycle": "1"})
+		do("reset", nil)
+		b.await("the monitor to be asked again", func() bool { return server.Lives()[0].Enhanced == 10 })
+		b.shutdown()
+		assert.Zero(t, server.Lives()[0].Enhanced, "it is left as it was found")
+	})
+}

@@ -121,9 +121,9 @@ func babble(ctx context.Context, connection net.Conn, seed uint64) {
 
 // playAgain has agentsim play something again and again until ctx ends, and gives how
 // often it came to its end.
-func playAgain(ctx context.Context, t testing.TB, arguments func(turn int64) []string) (ends int64) {
+func playAgain(ctx context.Context, t testing.TB, arguments ...string) (ends int64) {
 	for ctx.Err() == nil {
-		command := exec.CommandContext(ctx, testbed.AgentSim(t), arguments(ends)...)
+		command := exec.CommandContext(ctx, testbed.AgentSim(t), arguments...)
 		command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 		command.WaitDelay = testbed.Patience
 		output, err := command.CombinedOutput()

@@ -125,11 +125,11 @@ e2e-test: build gateway ## Run the end-to-end tests alone, against the built dis
 	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel 1 -timeout 25m -run '$(E2E_ONLY)' ./test/...; $(took)
 
 .PHONY: bench
-bench: build ## Measure what the project claims, and print it as a table (BENCH_COUNT=5, BENCH_ONLY=LTTng)
+bench: build gateway ## Measure what the project claims, and print it as a table (BENCH_COUNT=5, BENCH_ONLY=LTTng)
 	@$(BINARIES) $(GO) run ./test/bench -count $(BENCH_COUNT) -only '$(BENCH_ONLY)'
 
 .PHONY: bench-all
-bench-all: build $(TOOLS)/benchstat ## Run all benchmarks and sum them up with benchstat (BENCH=., BENCH_COUNT=5)
+bench-all: build gateway $(TOOLS)/benchstat ## Run all benchmarks and sum them up with benchstat (BENCH=., BENCH_COUNT=5)
 	@{ $(BINARIES) $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCH_COUNT) -timeout 60m ./... \
 		|| echo "FAIL: a benchmark failed"; } | tee bench-last.txt
 	@$(TOOLS)/benchstat bench-last.txt | sed -e 's/ ± ∞ ¹//' -e '/^¹ need/d'

@@ -59,7 +59,7 @@ func TestTiersMakeTheSpansThatOneCollectorMakes(t *testing.T) {
 func (tt *tiers) checkEach(agents int) {
 	tt.t.Helper()
 	want, seen := reference.Spans(openCapture(tt.t, "shop"), defaultRules), map[string]bool{}
-	for _, handedOn := range tt.handedOn() {
+	for _, handedOn := range tt.handedOn(len(tt.pairing)) {
 		assert.NotEmpty(tt.t, handedOn, "each pairing collector has streams")
 		for stream, e := range handedOn {
 			assert.NotContains(tt.t, seen, stream, "a stream is paired by one collector")
@@ -122,11 +122,10 @@ func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 	for _, loss := range []string{"late_events", "missing_numbers", "dropped_spans", "corrupt_batches", "duplicate_events"} {
 		assert.Zero(t, sum(t, others, "otelcol_processor_stack_pairing_"+loss), loss)
 	}
-	for _, c := range slices.Concat(tt.receiving, others) {
-		c.Stop(t)
-	}
+	tt.pairing = others
+	tt.stop()
 
-	moves := findMoves(t, tt.handedOn(), victim)
+	moves := findMoves(t, tt.handedOn(4), victim)
 	t.Logf("%+v, %v calls were open in the one that was killed", moves, lost.open)
 	assert.Positive(t, moves.moved)
 	assert.Positive(t, moves.stayed)

@@ -43,13 +43,13 @@ type tiers struct {
 	jaegers []string
 }
 
-// spansOf is the file with what a collector of the second tier handed on.
-func spansOf(pairing int) string { return fmt.Sprintf("spans-%d.bin", pairing) }
+// spansFile is the file with what a collector of the second tier handed on.
+func spansFile(pairing int) string { return fmt.Sprintf("spans-%d.bin", pairing) }
 
 // newTiers starts the backend, for so many pairing collectors.
 func newTiers(t testing.TB, pairing int) *tiers {
 	t.Helper()
-	return newTiersTo(t, pairing, func(i int) string { return fmt.Sprintf("file/%d: %s", i, testbed.FileExporter(spansOf(i))) })
+	return newTiersTo(t, pairing, func(i int) string { return fmt.Sprintf("file/%d: %s", i, testbed.FileExporter(spansFile(i))) })
 }
 
 // newTiersTo is newTiers with an exporter of the backend's for each collector.
@@ -83,20 +83,28 @@ func (tt *tiers) pair(address, data string) *testbed.Collector {
 	return c
 }
 
+// nobodyElse are settings of shipped receivers but bytefrog with which nobody is there for them.
+func nobodyElse(t testing.TB) map[string]string {
+	t.Helper()
+	return map[string]string{
+		"endpoint: localhost:5344": testbed.Address(t), "endpoint: localhost:5360": "localhost:0",
+		"port_files: [/var/run/lttng/agent.port]": "[]",
+		"publish: localhost:5555":                 testbed.Address(t), "request: localhost:5556": testbed.Address(t),
+		"endpoint: localhost:3658": testbed.Address(t),
+	}
+}
+
 // receive starts another collector of the first tier, which keeps its queue in a directory.
-// Nothing listens where its receivers that connect by themselves expect servers.
 func (tt *tiers) receive(data string) *testbed.Collector {
 	tt.t.Helper()
 	agents, metrics := testbed.Address(tt.t), testbed.Address(tt.t)
 	tt.agents, tt.metrics = append(tt.agents, agents), append(tt.metrics, metrics)
-	settings := map[string]string{
+	settings := nobodyElse(tt.t)
+	maps.Copy(settings, map[string]string{
 		"endpoint: localhost:8765":  strings.Join(append([]string{agents}, tt.bytefrog...), "\n    "),
-		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8889": metrics,
-		"endpoint: localhost:5344": testbed.Address(tt.t), "endpoint: localhost:5360": "localhost:0",
-		"port_files: [/var/run/lttng/agent.port] # where agents of this machine, under root, look": "[]",
-		"publish: localhost:5555": testbed.Address(tt.t), "request: localhost:5556": testbed.Address(tt.t),
-		"endpoint: localhost:3658": testbed.Address(tt.t), "endpoint: localhost:4317": tt.jaegers[len(tt.jaegers)-1],
-	}
+		"endpoint: localhost:13135": "${env:HEALTH}", "port: 8886": "${env:METRICS_PORT}", "endpoint: localhost:8889": metrics,
+		"endpoint: localhost:4317": tt.jaegers[len(tt.jaegers)-1],
+	})
 	configuration := shipped(tt.t, "gateway-receive.yaml", settings)
 	const resolver = "static:\n        hostnames: [localhost:4320]"
 	require.Equal(tt.t, 1, strings.Count(configuration, resolver))
@@ -175,20 +183,24 @@ func (tt *tiers) awaitTaken(events int, pairing []*testbed.Collector, others flo
 	})
 }
 
-// handedOn is what each collector of the second tier handed on; all have to have ended. The
-// backend ends with it.
-func (tt *tiers) handedOn() (of []streams) {
+// handedOn is what each of so many collectors of the second tier handed on; all have to have
+// ended. The backend ends with it.
+func (tt *tiers) handedOn(pairing int) (of []streams) {
 	tt.t.Helper()
 	tt.backend.Stop(tt.t)
-	for i := range tt.pairing {
-		of = append(of, readStreams(tt.t, tt.backend, spansOf(i)))
+	for i := range pairing {
+		of = append(of, readStreams(tt.t, tt.backend, spansFile(i)))
 	}
 	return of
 }
 
-// stop ends both tiers in order.
+// stop ends both tiers in order. At its end a collector tries just once to send what waits,
+// which a busy machine may be too slow for: so nothing waits any more then.
 func (tt *tiers) stop() {
 	tt.t.Helper()
+	for _, c := range tt.pairing {
+		awaitHandedOn(tt.t, c)
+	}
 	for _, c := range slices.Concat(tt.receiving, tt.pairing) {
 		c.Stop(tt.t)
 	}

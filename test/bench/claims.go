@@ -19,6 +19,7 @@ var suites = []suite{
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
 	{pkg: "./test", pattern: "^BenchmarkBehindAGuard$", time: "1x", rounds: 3},
+	{pkg: "./test", pattern: "^Benchmark(OneCollector|Tiers|SmallBatches|ShortStreams)$", time: "1x", rounds: 1},
 	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
 	{pkg: "./test", pattern: "^BenchmarkLargeRbkitMessage$", time: "1x", rounds: 3},
 	{pkg: "./internal/rbkit", pattern: "^BenchmarkDecode$", time: "0.5s"},
@@ -45,6 +46,8 @@ const (
 	bytesPerPath    = "B/path"
 	timesAt50M      = "times-at-50M"
 	perPage         = "cpu-ms/page"
+	receivePerEvent = "receive-cpu-ns/event"
+	pairPerEvent    = "pair-cpu-ns/event"
 	longestWait     = "longest-wait-ms"
 )
 
@@ -103,6 +106,15 @@ var claims = []claim{
 	{what: "the distribution, over loopback, nop exporter", bound: 4, unit: "M events per CPU-second", benchmark: "BenchmarkReplay", metric: eventsPerCPU},
 	{what: "  the same with GOGC=200 in its environment", bound: 4, unit: "M events per CPU-second", benchmark: "BenchmarkReplayWithLazyCollection", metric: eventsPerCPU},
 	{what: "  peak memory at 10 times the events", bound: 1.2, atMost: true, unit: "times", benchmark: "BenchmarkReplay", metric: peakAtTen, over: "BenchmarkReplay", overMetric: peak},
+	{what: "one collector for Jaeger and Prometheus, as it is shipped", unit: "ns of its time an event", benchmark: "BenchmarkOneCollector", metric: cpuPerEvent},
+	{what: "  two tiers: the collector that receives", unit: "ns of its time an event", benchmark: "BenchmarkTiers/1_pairing", metric: receivePerEvent},
+	{what: "  the one that pairs", unit: "ns of its time an event", benchmark: "BenchmarkTiers/1_pairing", metric: pairPerEvent},
+	{what: "  two that pair, against one", unit: "times", benchmark: "BenchmarkTiers/2_pairing", metric: pairPerEvent, over: "BenchmarkTiers/1_pairing", overMetric: pairPerEvent},
+	{what: "  three that pair, against one", bound: 1.3, atMost: true, unit: "times", benchmark: "BenchmarkTiers/3_pairing", metric: pairPerEvent, over: "BenchmarkTiers/1_pairing", overMetric: pairPerEvent},
+	{what: "  a batch without events: the collector that receives", unit: "µs of its time", benchmark: "BenchmarkSmallBatches", metric: "receive-cpu-µs/batch"},
+	{what: "  the one that pairs", unit: "µs of its time", benchmark: "BenchmarkSmallBatches", metric: "pair-cpu-µs/batch"},
+	{what: "  an agent that comes and goes: the collector that receives", unit: "µs of its time", benchmark: "BenchmarkShortStreams", metric: "receive-cpu-µs/stream"},
+	{what: "  the one that pairs", unit: "µs of its time", benchmark: "BenchmarkShortStreams", metric: "pair-cpu-µs/stream"},
 	{what: "bytefrog-guard: pass an event on", bound: 15, atMost: true, unit: "ns of CPU time", benchmark: "BenchmarkPass/guard", metric: cpuPerEvent},
 	{what: "  against only reading and writing it", unit: "times", benchmark: "BenchmarkPass/guard", metric: cpuPerEvent, over: "BenchmarkPass/copy", overMetric: cpuPerEvent},
 	{what: "  allocations per event", bound: 0.001, atMost: true, unit: "per event", benchmark: "BenchmarkWalk/first", metric: allocationsPerEvent},

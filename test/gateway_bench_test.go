@@ -1,0 +1,179 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// What a deployment costs with the configurations as they are shipped, OTLP to the backend
+// and span_metrics included: processor time of the collectors, without the backend's and
+// the agents'. How many events a second that is depends on how many cores there are.
+
+const (
+	// benchStreams are played at once, so that each of three pairing collectors has some.
+	benchStreams = 9
+	// benchEvents are of a build, in each.
+	benchEvents = 200_000
+)
+
+// cost is the processor time of some collectors since it was begun.
+type cost struct {
+	of    []*testbed.Collector
+	began time.Duration
+}
+
+func beginCost(b *testing.B, of ...*testbed.Collector) *cost {
+	c := &cost{of: of}
+	c.began = c.soFar(b)
+	return c
+}
+
+func (c *cost) soFar(b *testing.B) (used time.Duration) {
+	for _, collector := range c.of {
+		used += collector.CPUSoFar(b)
+	}
+	return used - c.began
+}
+
+// per is the time for each of n, in nanoseconds.
+func (c *cost) per(b *testing.B, n int) float64 { return float64(c.soFar(b)) / float64(n) }
+
+// playBuilds plays the beginning of a build in each stream, and waits until the backend has
+// all calls, which it had some of before.
+func playBuilds(b *testing.B, backend *testbed.Collector, before int, endpoints []string) (calls int) {
+	run := openCapture(b, "maven").Before(benchEvents)
+	startFleet(b, benchStreams, endpoints, run).complete(b)
+	for _, e := range run.Events {
+		if e.Type == byte(bytefrog.TypeMethodEntry) {
+			calls += benchStreams
+		}
+	}
+	backend.AwaitMetric(b, float64(before+calls), "otelcol_receiver_accepted_spans")
+	return before + calls
+}
+
+// toNowhere is a backend's exporter that keeps nothing.
+func toNowhere(i int) string { return fmt.Sprintf("nop/%d:", i) }
+
+// BenchmarkOneCollector measures config/jaeger-prometheus.yaml.
+func BenchmarkOneCollector(b *testing.B) {
+	for b.Loop() {
+		tt := newTiersTo(b, 0, toNowhere)
+		agents := testbed.Address(b)
+		settings := nobodyElse(b)
+		maps.Copy(settings, map[string]string{
+			"endpoint: localhost:13135": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}", "endpoint: localhost:8765": agents,
+			"endpoint: localhost:4317": tt.jaegers[0], "endpoint: localhost:8889": testbed.Address(b),
+		})
+		c := testbed.Start(b, shipped(b, "jaeger-prometheus.yaml", settings), "CALLBRAID_DATA="+b.TempDir())
+		calls := playBuilds(b, tt.backend, 0, []string{agents})
+		cost := beginCost(b, c)
+		playBuilds(b, tt.backend, calls, []string{agents})
+		b.ReportMetric(cost.per(b, benchStreams*benchEvents), cpuPerEvent)
+		b.ReportMetric(float64(c.PeakMemory(b))/(1<<20), "peak-MiB")
+	}
+}
+
+const (
+	cpuPerEvent  = "cpu-ns/event"
+	batchesTaken = "otelcol_processor_stack_pairing_batches"
+)
+
+// BenchmarkTiers measures one collector that receives, and so many that pair.
+func BenchmarkTiers(b *testing.B) {
+	for n := range 3 {
+		b.Run(fmt.Sprintf("%d_pairing", n+1), func(b *testing.B) {
+			for b.Loop() {
+				// On a busy machine agents are slow, and batches are closed before they are full.
+				tt := benchTiers(b, n+1, "batch: {max_delay: 2s}")
+				calls := playBuilds(b, tt.backend, 0, tt.agents)
+				batches := sum(b, tt.pairing, batchesTaken)
+				receive, pair := beginCost(b, tt.receiving...), beginCost(b, tt.pairing...)
+				playBuilds(b, tt.backend, calls, tt.agents)
+				b.ReportMetric(benchStreams*benchEvents/(sum(b, tt.pairing, batchesTaken)-batches), "events/batch")
+				b.ReportMetric(receive.per(b, benchStreams*benchEvents), "receive-"+cpuPerEvent)
+				b.ReportMetric(pair.per(b, benchStreams*benchEvents), "pair-"+cpuPerEvent)
+				b.ReportMetric(float64(tt.receiving[0].PeakMemory(b))/(1<<20), "receive-peak-MiB")
+				b.ReportMetric(float64(tt.pairing[0].PeakMemory(b))/(1<<20), "pair-peak-MiB")
+				tt.stop()
+			}
+		})
+	}
+}
+
+// benchTiers starts one collector that receives and n that pair.
+func benchTiers(b *testing.B, n int, settings ...string) *tiers {
+	tt := newTiersTo(b, n, toNowhere)
+	tt.bytefrog = settings
+	var addresses []string
+	for range n {
+		addresses = append(addresses, testbed.Address(b))
+		tt.pair(addresses[len(addresses)-1], "")
+	}
+	tt.resolver = static(addresses...)
+	tt.receive(b.TempDir())
+	return tt
+}
+
+// lookRarely waits until met is true. Each look at a collector's metrics costs it some
+// milliseconds, which would be measured, too.
+func lookRarely(b *testing.B, met func() bool) {
+	b.Helper()
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for deadline := time.Now().Add(testbed.Patience); !met(); <-look.C {
+		if time.Now().After(deadline) {
+			b.Fatalf("expected what is measured to end within %v", testbed.Patience)
+		}
+	}
+}
+
+// BenchmarkSmallBatches measures what a batch costs that has nothing but what each has:
+// streams that are silent, and say so very often.
+func BenchmarkSmallBatches(b *testing.B) {
+	const streams, batches = 200, 20_000
+	for b.Loop() {
+		tt := benchTiers(b, 1, "keepalive_interval: 100ms")
+		silent := newStage(1)
+		f := startFleet(b, streams, tt.agents, openCapture(b, "shop"), silent)
+		f.at(b, silent)
+		taken := func() int { return int(tt.pairing[0].Metric(b, batchesTaken)) }
+		before := taken()
+		receive, pair := beginCost(b, tt.receiving...), beginCost(b, tt.pairing...)
+		n := 0
+		lookRarely(b, func() bool { n = taken() - before; return n >= batches })
+		b.ReportMetric(receive.per(b, n)/1000, "receive-cpu-µs/batch")
+		b.ReportMetric(pair.per(b, n)/1000, "pair-cpu-µs/batch")
+		close(silent.open)
+		f.complete(b)
+		tt.stop()
+	}
+}
+
+// BenchmarkShortStreams measures what a stream costs that has hardly any event: agents that
+// connect and end.
+func BenchmarkShortStreams(b *testing.B) {
+	const atOnce, rounds, events = 20, 11, 2 // 255 runs is what the receiver's protocol has numbers for
+	for b.Loop() {
+		tt := benchTiers(b, 1)
+		run := openCapture(b, "shop").Before(events)
+		play := func() { startFleet(b, atOnce, tt.agents, run).complete(b) }
+		play()
+		receive, pair := beginCost(b, tt.receiving...), beginCost(b, tt.pairing...)
+		for range rounds {
+			play()
+		}
+		lookRarely(b, func() bool { return tt.receiving[0].Metric(b, runsEnded) == atOnce*(rounds+1) })
+		b.ReportMetric(receive.per(b, atOnce*rounds)/1000, "receive-cpu-µs/stream")
+		b.ReportMetric(pair.per(b, atOnce*rounds)/1000, "pair-cpu-µs/stream")
+		tt.stop()
+	}
+}

@@ -95,6 +95,16 @@ func expectReason(t testing.TB, done <-chan outcome, reason agentcontrol.Reason)
 	assert.Equal(t, reason, agentcontrol.ReasonOf(o.err), o.err.Error())
 }
 
+// expectNothing gives what may come by mistake the time to come.
+func (s *steering) expectNothing(done <-chan outcome) {
+	s.t.Helper()
+	select {
+	case o := <-done:
+		require.Fail(s.t, "the agent has said nothing", "%v", o)
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
 func (s *steering) expectTold(of ...bytefrog.MessageType) {
 	s.t.Helper()
 	for _, m := range of {
@@ -174,6 +184,59 @@ func TestAnAgentThatNeverAnswersSuspendGoesOnAfterAWhile(t *testing.T) {
 	assert.Contains(t, s.pipeline.only(t).breaks(), callevent.Interval(10, 20, callevent.CauseSuspended))
 }
 
+// A heartbeat from before says nothing of what the agent does now; events do where heartbeats
+// still say what was.
+func TestOnlyANewSignSaysThatTracingGoesOn(t *testing.T) {
+	s := steer(t)
+	suspending := s.order("suspend")
+	s.expectTold(bytefrog.TypeSuspend)
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+	s.expectDone(suspending, "tracing is suspended")
+	going := s.order("unsuspend")
+	s.expectTold(bytefrog.TypeUnsuspend)
+	s.expectNothing(going)
+	s.beat(bytefrog.ModeSuspended) // it was sent before the agent read the order
+	s.expectNothing(going)
+	s.data.write(calls(0, 5))
+	s.await("events", func() bool { return s.metric("receiver_bytefrog_events") == 10 })
+	s.beat(bytefrog.ModeSuspended)
+	s.expectDone(going, "tracing goes on")
+}
+
+func TestOnlyANewHeartbeatSaysThatTheProgramGoesOn(t *testing.T) {
+	s := steer(t)
+	going := s.order("unpause")
+	s.expectTold(bytefrog.TypeUnpause)
+	s.expectNothing(going)
+	s.beat(bytefrog.ModeTracing)
+	s.expectDone(going, "the program goes on")
+}
+
+// One that ends its run would take it for an error.
+func TestAnAgentThatIsEndingIsNotToldAgainToBeginSuspended(t *testing.T) {
+	b := newBed(t, patiently, steerable, suspendedAtStart)
+	a := connectSuspended(b)
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
+	theirs := b.onlySteered()
+	b.await("the heartbeat", func() bool { return theirs.Snapshot().State == "shutting_down" })
+	a.join()
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the connection", func() bool {
+		select {
+		case <-run.data.joined:
+			return true
+		default:
+			return false
+		}
+	})
+	for _, p := range append(a.data, a.control) {
+		p.close()
+	}
+	b.awaitRuns(0)
+	_, err := a.control.receive()
+	assert.Error(t, err, "nothing was told")
+}
+
 func TestTwoOrdersAtOnceAreOneSuspend(t *testing.T) {
 	s := steer(t)
 	one, two := s.order("suspend"), s.order("suspend")
@@ -205,6 +268,17 @@ func TestTheProgramIsPausedAndGoesOn(t *testing.T) {
 
 // Somebody else takes it back before the agent has said that it is so.
 func TestWhatIsTakenBackMeanwhileIsSaid(t *testing.T) {
+	t.Run("suspend", func(t *testing.T) {
+		s := steer(t)
+		suspending := s.order("suspend")
+		s.expectTold(bytefrog.TypeSuspend)
+		going := s.order("unsuspend")
+		s.expectDone(suspending, "somebody else had tracing go on meanwhile")
+		s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+		s.expectTold(bytefrog.TypeUnsuspend)
+		s.beat(bytefrog.ModeTracing)
+		s.expectDone(going, "tracing goes on")
+	})
 	t.Run("pause", func(t *testing.T) {
 		s := steer(t)
 		pausing := s.order("pause")

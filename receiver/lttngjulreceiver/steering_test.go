@@ -141,6 +141,36 @@ func TestOrdersThatWereGivenUpDoNotPileUp(t *testing.T) {
 	played.list()
 }
 
+func TestAListThatIsTooLargeIsRefused(t *testing.T) {
+	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour; c.Limits.MaxLoggers = 1 })
+	b.receiver.env.firstPause = time.Hour
+	b.host = &agentcontroltest.Directory{}
+	b.start()
+	played, a := b.steered(lttngagent.JUL, "com.example")
+	listing := beginOrder(t.Context(), a, "list", nil)
+	require.Equal(t, lttngagent.List{}, played.next())
+	played.list("com.example", "com.other")
+	o := <-listing
+	require.ErrorContains(t, o.err, "limits.max_loggers")
+	assert.Equal(t, agentcontrol.Refused, agentcontrol.ReasonOf(o.err))
+}
+
+// What was answered before says nothing of what was asked now.
+func TestAnAgentThatDiesUnderAListAfterAnAnswerIsLost(t *testing.T) {
+	b := steerableBed(t)
+	played, a := b.steered(lttngagent.JUL)
+	disabling := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "x"})
+	require.IsType(t, lttngagent.Disable{}, played.next())
+	played.answer(lttngagent.Success)
+	require.NoError(t, (<-disabling).err)
+	require.Equal(t, lttngagent.List{}, played.next())
+	played.list()
+	listing := beginOrder(t.Context(), a, "list", nil)
+	require.Equal(t, lttngagent.List{}, played.next())
+	require.NoError(t, played.conn.Close())
+	expectReason(t, listing, agentcontrol.Lost)
+}
+
 func TestOrdersThatMakeNoCommandAreNotSent(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.JUL)

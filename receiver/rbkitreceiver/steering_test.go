@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -178,6 +179,80 @@ func TestAnOrderThatWaitsForOthersIsGivenUp(t *testing.T) {
 			assert.Empty(t, first, "the other one goes on")
 		})
 	}
+}
+
+func TestTheClockIsRememberedForTheNextLife(t *testing.T) {
+	for _, clock := range []rbkit.Command{rbkit.UseCPUTime, rbkit.UseWallTime} {
+		t.Run(string(clock), func(t *testing.T) {
+			server := play(t, rbkitserver.Options{Hello: released})
+			b := newBed(t, following(server), steerable)
+			a := b.steered()
+			for _, command := range []rbkit.Command{clock, rbkit.StartCPUProfiling} {
+				_, err := agentcontroltest.Order(t.Context(), a, string(command), nil)
+				require.NoError(t, err)
+			}
+			again := released
+			again.PID++
+			server.restart(rbkitserver.Options{Hello: again})
+			b.await("the CPU profile of the next life", func() bool { return server.State().CPUProfiling })
+			assert.Equal(t, []rbkit.Command{clock, rbkit.StartCPUProfiling}, server.orders())
+		})
+	}
+}
+
+// heldAt is a server that says nothing to a command, and a channel that says that it has it.
+func heldAt(t *testing.T, command rbkit.Command) (server *played, begun <-chan struct{}) {
+	has, until := make(chan struct{}, 10), make(chan struct{})
+	server = play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
+		if c == command {
+			has <- struct{}{}
+			<-until
+		}
+	}})
+	t.Cleanup(func() { close(until) })
+	return server, has
+}
+
+func TestAServerThatIsSilentForTheTimeoutHasNotAnswered(t *testing.T) {
+	server, _ := heldAt(t, rbkit.UseWallTime)
+	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.Timeout, c.Clock = 500*time.Millisecond, ClockCPU })
+	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.UseWallTime), nil)
+	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err), "%v", err)
+	_, clock := b.receiver.servers[0].control.wanted.now()
+	assert.Equal(t, ClockCPU, clock, "it is not wanted when nothing came of it")
+}
+
+func TestAServerThatDiesInTheMiddleOfAnOrderIsLost(t *testing.T) {
+	server, begun := heldAt(t, rbkit.TriggerGC)
+	b := newBed(t, following(server), steerable, patiently)
+	a := b.steered()
+	done := make(chan error, 1)
+	go func() {
+		_, err := agentcontroltest.Order(t.Context(), a, string(rbkit.TriggerGC), nil)
+		done <- err
+	}()
+	<-begun
+	go server.stop() // it waits for what is held
+	err := <-done
+	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err), "%v", err)
+}
+
+// What was ours and others switched off and on again is theirs.
+func TestWhatOthersSwitchedOnMeanwhileIsLeftOn(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.StateInterval = time.Hour })
+	a := b.steered()
+	order := func(command rbkit.Command) {
+		t.Helper()
+		_, err := agentcontroltest.Order(t.Context(), a, string(command), nil)
+		require.NoError(t, err)
+	}
+	order(rbkit.StartMemoryProfile)
+	server.Answer([][]byte{[]byte(rbkit.StopMemoryProfile)})
+	order(rbkit.Handshake)
+	server.Answer([][]byte{[]byte(rbkit.StartMemoryProfile)})
+	b.shutdown()
+	assert.True(t, server.State().ObjectTraceEnabled)
 }
 
 func TestAShutdownEndsOrders(t *testing.T) {

@@ -281,10 +281,10 @@ func TestBehindAGuardACollectorCanBeStopped(t *testing.T) {
 	a, results := startTidal(t, address, p)
 	testbed.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
 	for range stops {
-		stalls := g.Counts().Stalls.Load()
 		before := p.waited()
 		c.Freeze(t)
-		testbed.Eventually(t, "the agent is suspended", func() (bool, string) { return g.Counts().Stalls.Load() > stalls && g.State().Stalled == 1, "" })
+		// It may have been before: the collector is slower than the program.
+		testbed.Eventually(t, "the agent is suspended", func() (bool, string) { return g.State().Stalled == 1, fmt.Sprintf("%+v", g.State()) })
 		t.Logf("waits for a buffer: %v at most before the collector was stopped, %v until the agent was suspended", before, p.waited())
 		c.Thaw(t)
 		testbed.Eventually(t, "the agent goes on", func() (bool, string) { return g.State().Stalled == 0, fmt.Sprintf("%+v", g.State()) })

@@ -39,12 +39,13 @@ func newRefusals() refusals {
 func (x *agentControl) log(r agentcontrol.Record, command *agentcontrol.Command) {
 	message := "A command for an agent was refused: " + r.Outcome()
 	level := zapcore.InfoLevel
-	since := 1
+	counted := zap.Skip()
 	if seldom := x.refusals[agentcontrol.Reason(r.Outcome())]; seldom != nil {
-		var say bool
-		if since, say = seldom.Say(time.Now()); !say {
+		since, say := seldom.Say(time.Now())
+		if !say {
 			return
 		}
+		counted = zap.Int("since_last_line", since)
 	} else {
 		message = "An agent was told to " + command.Name + ": " + r.Outcome()
 		if command.Disruptive {
@@ -53,5 +54,5 @@ func (x *agentControl) log(r agentcontrol.Record, command *agentcontrol.Command)
 	}
 	x.logger.Log(level, message, zap.String("command", r.Order.Command), zap.String("arguments", r.Written),
 		zap.String("agent", r.Agent), zap.String("by", r.Order.By), zap.String("result", r.Outcome()), zap.Duration("took", r.Took),
-		zap.Int("since_last_line", since), zap.Error(r.Err))
+		counted, zap.Error(r.Err))
 }

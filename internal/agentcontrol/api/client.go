@@ -92,12 +92,12 @@ func read(response *http.Response, answer any) error {
 	switch {
 	case mediaType == TypeProblem:
 		p := &Problem{}
-		if err := decode(response.Body, p); err != nil {
+		if err := decode(response.Body, p, maxAnswer); err != nil {
 			return fmt.Errorf("the server's problem: %w", err)
 		}
 		return p
 	case response.StatusCode == http.StatusOK && mediaType == TypeJSON:
-		if err := decode(response.Body, answer); err != nil {
+		if err := decode(response.Body, answer, maxAnswer); err != nil {
 			return fmt.Errorf("the server's answer: %w", err)
 		}
 		return nil
@@ -109,12 +109,12 @@ func read(response *http.Response, answer any) error {
 	return &NoAnswer{Status: response.StatusCode, text: fmt.Sprintf("expected %s from agent_control, got %s, %q: %q", TypeJSON, response.Status, mediaType, begin)}
 }
 
-// decode reads a value, no further than its first mistake.
-func decode(body io.Reader, value any) error {
-	limited := &io.LimitedReader{R: body, N: maxAnswer}
+// decode reads a value of at most so many bytes, no further than its first mistake.
+func decode(body io.Reader, value any, most int64) error {
+	limited := &io.LimitedReader{R: body, N: most}
 	err := json.NewDecoder(limited).Decode(value)
 	if err != nil && limited.N <= 0 {
-		return fmt.Errorf("expected at most %d MiB, got more", maxAnswer>>20)
+		return fmt.Errorf("expected at most %d bytes, got more", most)
 	}
 	return err
 }

@@ -247,7 +247,7 @@ func TestWatchPrintsWhatChanges(t *testing.T) {
 	const when = "2026-01-02T03:04:05Z "
 	assert.Equal(t, []string{
 		when + "came 1 - - - - tracing", when + "came 2 - - - - tracing", when + "changed 1 - - - - suspended",
-		when + "cannot be asked refused�", when + "went 2 - - - - tracing", "",
+		when + "cannot be asked refused�", when + "can be asked again", when + "went 2 - - - - tracing", "",
 	}, strings.Split(out.String(), "\n"))
 }
 

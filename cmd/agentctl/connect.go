@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -30,6 +31,8 @@ func (f *connectFlags) add(c *cobra.Command) {
 	flags := c.PersistentFlags()
 	flags.SortFlags = false
 	flags.StringVar(&f.endpoint, "endpoint", fromEnvironment(endpointVariable, defaultEndpoint), "address of agent_control (also: "+endpointVariable+")")
+	// It may have a password.
+	flags.Lookup("endpoint").DefValue = redacted(f.endpoint)
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait for an answer")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with a bearer token (or "+tokenVariable+", the token)")
 	flags.StringVar(&f.ca, "tls-ca", "", "file with the certificates (PEM) that the collector's is checked against (default: the system's)")
@@ -42,7 +45,7 @@ func (f *connectFlags) add(c *cobra.Command) {
 func (f *connectFlags) client() (*api.Client, error) {
 	address, err := url.Parse(f.endpoint)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
-		return nil, fmt.Errorf("--endpoint: expected http://host:port or https://host:port, got %q", f.endpoint)
+		return nil, fmt.Errorf("--endpoint: expected http://host:port or https://host:port, got %q", redacted(f.endpoint))
 	}
 	if f.timeout <= 0 {
 		return nil, fmt.Errorf("--timeout: expected more than 0, got %v", f.timeout)
@@ -60,6 +63,26 @@ func (f *connectFlags) client() (*api.Client, error) {
 		// Commands are told to whom they were meant for, and tokens too.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
+}
+
+// redacted is an address without its password, if it can be told where that is.
+func redacted(endpoint string) string {
+	if address, err := url.Parse(endpoint); err == nil {
+		return address.Redacted()
+	}
+	return "an address that can't be read"
+}
+
+// warning says what is wrong with how the collector is asked; empty: nothing.
+func (f *connectFlags) warning() string {
+	address, err := url.Parse(f.endpoint)
+	if err != nil || address.Scheme != "http" || f.tokenFile == "" && os.Getenv(tokenVariable) == "" && address.User == nil {
+		return ""
+	}
+	if ip := net.ParseIP(address.Hostname()); ip != nil && ip.IsLoopback() || address.Hostname() == "localhost" {
+		return ""
+	}
+	return "what says who you are goes over the network without TLS: use https"
 }
 
 func (f *connectFlags) token() (string, error) {

@@ -4,9 +4,10 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"text/tabwriter"
 
@@ -57,7 +58,7 @@ func doCommand(connect *connectFlags) *cobra.Command {
 			}
 			answer, err := client.Order(c.Context(), agent.ID, order)
 			if err != nil {
-				return err
+				return uncertain(err)
 			}
 			if output == outputJSON {
 				return printJSON(c.OutOrStdout(), answer)
@@ -67,6 +68,15 @@ func doCommand(connect *connectFlags) *cobra.Command {
 	}
 	addOutput(command, &output)
 	return command
+}
+
+// uncertain says of an error that it isn't known what came of an order, where that is so.
+func uncertain(err error) error {
+	var dial *net.OpError
+	if errors.As(err, new(*api.Problem)) || errors.As(err, new(*api.NoAnswer)) || errors.As(err, &dial) && dial.Op == "dial" {
+		return err
+	}
+	return fmt.Errorf("there is no answer; the agent may have been told, look at its state: %w", err)
 }
 
 // parseOrder is what words mean: a command, and name=value.
@@ -138,57 +148,4 @@ func printAnswer(out io.Writer, a *api.Answer) error {
 		fmt.Fprintf(table, "and %d more\n", a.MoreItems)
 	}
 	return table.Flush()
-}
-
-func printJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
-
-// completeAgent completes the ID of an agent.
-func (f *connectFlags) completeAgent(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	client, err := f.client()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list, err := client.Agents(c.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var all []cobra.Completion
-	for i := range list.Agents {
-		if a := &list.Agents[i]; strings.HasPrefix(a.ID, begun) {
-			all = append(all, cobra.CompletionWithDesc(a.ID, printable(a.Tracer+" "+a.Service+" "+a.Address)))
-		}
-	}
-	return all, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeOrder completes an agent, a command, or the name of an argument.
-func (f *connectFlags) completeOrder(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return f.completeAgent(c, args, begun)
-	}
-	_, agent, err := f.agent(c, args[0])
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var all []cobra.Completion
-	for _, command := range agent.Descriptions {
-		if len(args) == 1 {
-			all = append(all, cobra.CompletionWithDesc(command.Name, command.Summary))
-			continue
-		}
-		for _, p := range command.Parameters {
-			if command.Name == args[1] {
-				all = append(all, cobra.CompletionWithDesc(p.Name+"=", p.Summary))
-			}
-		}
-	}
-	directive := cobra.ShellCompDirectiveNoFileComp
-	if len(args) > 1 {
-		directive |= cobra.ShellCompDirectiveNoSpace
-	}
-	return all, directive
 }

@@ -49,6 +49,11 @@ not, and 1 for any other error.`,
 		SilenceErrors: true,
 	}
 	connect.add(root)
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
+		if warning := connect.warning(); warning != "" {
+			fmt.Fprintln(c.ErrOrStderr(), "agentctl: warning:", warning)
+		}
+	}
 	root.AddCommand(listCommand(&connect), watchCommand(&connect), commandsCommand(&connect), doCommand(&connect))
 	return root
 }

@@ -6,8 +6,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -25,7 +27,8 @@ func watchCommand(connect *connectFlags) *cobra.Command {
 		Use:   "watch",
 		Short: "Show the agents, and what changes, until it is interrupted",
 		Long: `Shows a table that is kept up to date. Where the output is no terminal, a line is
-printed for each agent that comes, goes, or changes its state.`,
+printed for each agent that comes, goes, or changes its state. It ends where the
+collector says that it may not look, or that nothing is there.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if interval < 100*time.Millisecond {
@@ -61,6 +64,9 @@ func watch(ctx context.Context, client *api.Client, which *filter, interval time
 		if ctx.Err() != nil {
 			return nil
 		}
+		if isFinal(err) {
+			return err
+		}
 		to.show(which.apply(list.Agents), err, time.Now())
 		select {
 		case <-ctx.Done():
@@ -68,6 +74,21 @@ func watch(ctx context.Context, client *api.Client, which *filter, interval time
 		case <-ticker.C:
 		}
 	}
+}
+
+// isFinal says of an error that it will be the same if the collector is asked again.
+func isFinal(err error) bool {
+	status := 0
+	if p := (*api.Problem)(nil); errors.As(err, &p) {
+		status = p.Status
+	} else if n := (*api.NoAnswer)(nil); errors.As(err, &n) {
+		status = n.Status
+	}
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	}
+	return false
 }
 
 // screen shows a table on a terminal.
@@ -85,7 +106,7 @@ const (
 
 func (s *screen) show(agents []api.Agent, err error, at time.Time) {
 	width, height, sizeErr := s.size()
-	if sizeErr != nil {
+	if sizeErr != nil || width <= 0 || height <= 0 { // serial lines don't know theirs
 		width, height = 80, 24
 	}
 	var table bytes.Buffer
@@ -127,6 +148,9 @@ func (l *lines) show(agents []api.Agent, err error, at time.Time) {
 		}
 		l.failing = true
 		return
+	}
+	if l.failing {
+		l.say(at, "can be asked", "again")
 	}
 	l.failing = false
 	gone := l.known

@@ -21,15 +21,6 @@ func serveDocument(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(api.Document) // whoever asked is gone, or too slow
 }
 
-func (s *site) listAgents(w http.ResponseWriter, _ *http.Request) {
-	all := s.list()
-	list := api.AgentList{AllowDisruptive: s.config.AllowDisruptive, Agents: make([]api.Agent, len(all))}
-	for i := range all {
-		list.Agents[i] = agentOf(&all[i])
-	}
-	answer(w, http.StatusOK, api.TypeJSON, list)
-}
-
 // named is the agent that a request is about; nil: there is none.
 func (s *site) named(r *http.Request) (*entry, api.Problem) {
 	id := r.PathValue("id")
@@ -46,7 +37,7 @@ func (s *site) getAgent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := e.show()
-	answer(w, http.StatusOK, api.TypeJSON, detailOf(&now))
+	answer(w, http.StatusOK, api.TypeJSON, detailOf(&now, maxText))
 }
 
 func (s *site) orderAgent(w http.ResponseWriter, r *http.Request) {

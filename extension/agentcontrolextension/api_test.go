@@ -5,9 +5,11 @@ package agentcontrolextension
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +47,8 @@ func TestTheDocumentIsValidAndServed(t *testing.T) {
 	assert.ElementsMatch(t, []string{"/v1/agents", "/v1/agents/{id}", "/v1/agents/{id}/commands", "/v1/openapi.yaml"}, b.document.Paths.InMatchingOrder())
 	reasons := b.document.Components.Schemas["Problem"].Value.Properties["reason"].Value.Enum
 	assert.Len(t, reasons, len(problems))
+	// YAML 1.2, and so OpenAPI, has no merge keys: a strict reader sees a property of that name.
+	assert.NotContains(t, string(api.Document), "<<")
 	for reason := range problems {
 		assert.Contains(t, reasons, any(string(reason)))
 	}
@@ -81,6 +85,67 @@ func TestAgentsAreShownWhileTheyAreRegistered(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, response.StatusCode)
 }
 
+func TestTheListSaysWhetherProgramsCanBeStopped(t *testing.T) {
+	for _, allow := range []bool{false, true} {
+		b := newBed(t, func(c *Config) { c.AllowDisruptive = allow })
+		assert.Equal(t, allow, decode[api.AgentList](t, b.get("/v1/agents")).AllowDisruptive)
+	}
+}
+
+func TestTextsOfAgentsAreShownInPart(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	long := strings.Repeat("<", 2*maxText)
+	f.snapshot.Service, f.snapshot.Address, f.snapshot.State, f.snapshot.Process.Name = long, long, long, long
+	b.extension.Register(f)
+	for most, a := range map[int]api.Agent{
+		maxListed: b.list()[0], maxText: decode[api.AgentDetail](t, b.get("/v1/agents/"+f.id)).Agent,
+	} {
+		for _, text := range []string{a.Service, a.Address, a.State, a.Process.Name} {
+			assert.Equal(t, long[:most], text)
+		}
+	}
+	assert.Less(t, len(b.get("/v1/agents")), 4*maxListed+1000, "a character of them is no more than one in JSON")
+}
+
+func TestWhoeverMayLookMayAskForTheHeaderAlone(t *testing.T) {
+	b := newBed(t)
+	for _, path := range []string{"/", "/style.css", "/v1/openapi.yaml"} {
+		r := b.request(http.MethodHead, path, "", "")
+		response, err := b.client.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, http.StatusOK, response.StatusCode, path)
+	}
+}
+
+// A list of many agents that nobody reads must not be held as one text.
+func TestAListThatNobodyReadsHoldsLittle(t *testing.T) {
+	b := newBed(t)
+	for i := range 1000 {
+		f := newFake(fmt.Sprint(i))
+		f.snapshot.Service = strings.Repeat("x", maxText)
+		b.extension.Register(f)
+	}
+	w := &unread{ResponseRecorder: httptest.NewRecorder()}
+	(&site{agentControl: b.extension}).listAgents(w, nil)
+	assert.Less(t, w.most, 16*kib, "so much is written at once")
+	var list api.AgentList
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &list))
+	assert.Len(t, list.Agents, 1000)
+}
+
+// unread is a response of which is known how much was written at once.
+type unread struct {
+	*httptest.ResponseRecorder
+	most int
+}
+
+func (w *unread) Write(p []byte) (int, error) {
+	w.most = max(w.most, len(p))
+	return w.ResponseRecorder.Write(p)
+}
+
 func TestWhatIsNotKnownOfAnAgentIsLeftOut(t *testing.T) {
 	b := newBed(t)
 	f := newFake("one")
@@ -107,7 +172,7 @@ func TestAnAgentDoesWhatItIsOrdered(t *testing.T) {
 	assert.Contains(t, r.Order.By, "127.0.0.1:")
 	assert.Equal(t, f.id, r.Agent)
 	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_commands", "bytefrog", "enable", "done"))
-	assert.Equal(t, 1, b.said.FilterMessage("A command for an agent").Len())
+	assert.Equal(t, 1, b.said.FilterMessage("An agent was told to enable: done").Len())
 }
 
 func TestOrdersThatCannotBeUnderstoodAreRefused(t *testing.T) {
@@ -272,19 +337,66 @@ func TestAnOrderThatTakesTooLongIsGivenUp(t *testing.T) {
 }
 
 func TestAnOrderThatWaitsForOthersIsNotToldWhenItsTimeIsOver(t *testing.T) {
-	turns := newTurns()
-	require.NoError(t, turns.take(context.Background(), 2, nil))
+	turns, q := newTurns(), queue{most: 2, places: make(chan struct{}, 1)}
+	require.NoError(t, turns.take(context.Background(), q, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := turns.take(ctx, 2, nil)
+	err := turns.take(ctx, q, nil)
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err))
 	assert.ErrorContains(t, err, "it was not told")
 	gone := make(chan struct{})
 	close(gone)
-	err = turns.take(context.Background(), 2, gone)
+	err = turns.take(context.Background(), q, gone)
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
 	turns.give()
-	require.NoError(t, turns.take(context.Background(), 1, nil))
+	q.most = 1
+	require.NoError(t, turns.take(context.Background(), q, nil))
+}
+
+// The agent is free, and the time is over: both can be chosen.
+func TestAnOrderWhoseTimeIsOverIsNotToldThoughTheAgentIsFree(t *testing.T) {
+	turns, q := newTurns(), queue{most: 1}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 100 {
+		require.ErrorContains(t, turns.take(ctx, q, nil), "it was not told")
+	}
+	require.NoError(t, turns.take(context.Background(), q, nil), "none of them has it")
+}
+
+// Agents that don't answer, each with as many orders as it may have, hold no other up.
+func TestAgentsThatDoNotAnswerHoldNoOthersUp(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.CommandTimeout, c.Limits.MaxWaiting, c.Limits.MaxRequests = 25*time.Second, 3, 4
+	})
+	var orders sync.WaitGroup
+	var dead []*slow
+	const suspend = `{"command":"suspend"}`
+	for i := range 3 {
+		s := newSlow(b)
+		s.id = fmt.Sprintf("%016x", i)
+		b.extension.Register(s)
+		dead = append(dead, s)
+		for range 3 {
+			orders.Go(func() { b.order(s.id, suspend) })
+		}
+		waits := int64(min(3, 1+4-2*i)) // of the last one's, one has no place
+		b.await("all to wait", func() bool { return b.extension.find(s.id).turns.waiting.Load() == max(1, waits) })
+	}
+	b.await("two to be refused", func() bool { return b.counter("otelcol_extension_agent_control_commands", "busy") == 2 })
+	other := newFake("other")
+	b.extension.Register(other)
+	status, reason := b.orderInVain(other.id, suspend)
+	assert.Equal(t, http.StatusOK, status, reason)
+	response, body := b.do(b.request(http.MethodPost, "/v1/agents/"+dead[2].id+"/commands", api.TypeJSON, suspend))
+	assert.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
+	assert.Equal(t, "1", response.Header.Get("Retry-After"))
+	assert.Contains(t, string(body), "limits.max_requests")
+	for _, s := range dead {
+		close(s.release)
+	}
+	orders.Wait()
+	assert.Empty(t, b.extension.queue.places)
 }
 
 func TestWhoeverLeavesGivesUpWaiting(t *testing.T) {
@@ -315,8 +427,10 @@ func TestAShutdownEndsWhatRuns(t *testing.T) {
 		answered <- p.Reason + ": " + p.Detail
 	}()
 	<-s.begun
+	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_agents", "bytefrog"))
 	b.shutdown()
 	assert.Equal(t, "no_answer: no answer: the collector is shut down", <-answered)
+	assert.Zero(t, b.counter("otelcol_extension_agent_control_agents", "bytefrog"), "none is shown any more")
 	// Receivers may end later, and begin.
 	b.extension.Register(newFake("late"))()
 	end()
@@ -345,11 +459,27 @@ func TestThereAreOnlySoManyAgents(t *testing.T) {
 	}
 	assert.Len(t, b.list(), 2)
 	assert.EqualValues(t, 2, b.counter("otelcol_extension_agent_control_agents_not_shown", notShownMaxAgents))
+	ends[2]() // one that waits
+	ends[0]()
+	assert.Len(t, b.list(), 2)
+	assert.NotNil(t, b.extension.find(newFake("3").id), "who has waited is shown when there is room")
 	for _, end := range ends {
 		end()
 	}
+	assert.Empty(t, b.list())
 	b.extension.Register(newFake("more"))
 	assert.Len(t, b.list(), 1)
+	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_agents", "bytefrog"))
+}
+
+func TestNoAgentIsShownAfterAShutdownThoughItWaited(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxAgents = 1 })
+	first := b.extension.Register(newFake("one"))
+	waits := b.extension.Register(newFake("two"))
+	b.shutdown()
+	first()
+	waits()
+	assert.Zero(t, b.counter("otelcol_extension_agent_control_agents", "bytefrog"))
 }
 
 func TestAThousandAgentsAreListedWhileTheyComeAndGoAndAreTold(t *testing.T) {
@@ -385,7 +515,7 @@ func TestAThousandAgentsAreListedWhileTheyComeAndGoAndAreTold(t *testing.T) {
 
 func TestAClientThatNeverReadsHoldsNoAgentUp(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxRequests = 1 })
-	for i := range 3000 {
+	for i := range 10_000 {
 		f := newFake(fmt.Sprint(i))
 		f.snapshot.Service, f.snapshot.State = strings.Repeat("x", maxText), strings.Repeat("y", maxText)
 		b.extension.Register(f)
@@ -404,6 +534,8 @@ func TestAClientThatNeverReadsHoldsNoAgentUp(t *testing.T) {
 		}
 	}
 	b.await("requests to be turned away", look(http.StatusServiceUnavailable))
+	again, _ := b.do(b.request(http.MethodGet, "/", "", ""))
+	assert.Equal(t, "1", again.Header.Get("Retry-After"))
 	assert.NotZero(t, b.counter("otelcol_extension_agent_control_requests_busy"))
 	// Agents and commands are none of its business.
 	b.extension.Register(newFake("more"))()

@@ -54,9 +54,14 @@ func disruptive(c *Config) { c.AllowDisruptive = true }
 func newBed(t testing.TB, options ...option) *bed {
 	t.Helper()
 	b := unstartedBed(t, options...)
-	require.NoError(t, b.extension.Start(context.Background(), componenttest.NewNopHost()))
-	t.Cleanup(b.shutdown)
+	b.start()
 	return b
+}
+
+func (b *bed) start() {
+	b.t.Helper()
+	require.NoError(b.t, b.extension.Start(context.Background(), componenttest.NewNopHost()))
+	b.t.Cleanup(b.shutdown)
 }
 
 func unstartedBed(t testing.TB, options ...option) *bed {

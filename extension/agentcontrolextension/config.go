@@ -21,7 +21,8 @@ type Config struct {
 	// ServerConfig is where the API and the page are served.
 	confighttp.ServerConfig `mapstructure:",squash"`
 	// AllowedHosts are the names that clients may call the server by, beside localhost
-	// and addresses. Empty: no other name where it listens on a loopback address, else any.
+	// and addresses. Empty: no other name where it listens on a loopback address; else any
+	// for who looks, and this machine's name for commands.
 	AllowedHosts []string `mapstructure:"allowed_hosts"`
 	// AllowDisruptive says whether commands that stop or pause traced programs, or may,
 	// are carried out.
@@ -36,8 +37,11 @@ type Config struct {
 type LimitsConfig struct {
 	// MaxAgents is how many agents are shown.
 	MaxAgents int `mapstructure:"max_agents"`
-	// MaxRequests is how many requests for pages and lists are served at once, and as many
-	// commands.
+	// MaxConnections is how many connections clients have. When there are more, the oldest
+	// goes on which nothing is asked.
+	MaxConnections int `mapstructure:"max_connections"`
+	// MaxRequests is how many requests for pages and lists are served at once, and how many
+	// commands wait for agents that others have.
 	MaxRequests int `mapstructure:"max_requests"`
 	// MaxWaiting is how many commands can wait for one agent, the one that it carries out
 	// included.
@@ -50,7 +54,7 @@ type LimitsConfig struct {
 
 const (
 	defaultEndpoint = "localhost:8766"
-	// defaultReadTimeout is how long a request may take to come.
+	// defaultReadTimeout is how long a request may take to come, and its begin alone.
 	defaultReadTimeout = 10 * time.Second
 	// leastOfWriting is how much longer a response may take than its command.
 	leastOfWriting = time.Second
@@ -62,11 +66,13 @@ func createDefaultConfig() component.Config {
 	server := confighttp.NewDefaultServerConfig()
 	server.NetAddr.Endpoint = defaultEndpoint
 	server.ReadTimeout = defaultReadTimeout
+	server.ReadHeaderTimeout = defaultReadTimeout
 	return &Config{
 		ServerConfig:   server,
 		CommandTimeout: 10 * time.Second,
 		Limits: LimitsConfig{
 			MaxAgents:       10_000,
+			MaxConnections:  1000,
 			MaxRequests:     64,
 			MaxWaiting:      16,
 			MaxRequestBytes: 64 * kib,
@@ -83,6 +89,7 @@ func (c *Config) Validate() error {
 		setting.ListenAddress("endpoint", c.NetAddr.Endpoint, defaultEndpoint),
 		setting.Timeout("command_timeout", c.CommandTimeout),
 		setting.Between("limits.max_agents", c.Limits.MaxAgents, 1, 1_000_000),
+		setting.Between("limits.max_connections", c.Limits.MaxConnections, 1, 100_000),
 		setting.Between("limits.max_requests", c.Limits.MaxRequests, 1, 10_000),
 		setting.Between("limits.max_waiting", c.Limits.MaxWaiting, 1, 10_000),
 		setting.Between("limits.max_request_bytes", c.Limits.MaxRequestBytes, kib, 1<<20),
@@ -91,6 +98,9 @@ func (c *Config) Validate() error {
 	// A client that doesn't read would be served for ever without it.
 	if least := c.CommandTimeout + leastOfWriting; c.WriteTimeout < least {
 		all = errors.Join(all, fmt.Errorf("write_timeout is %v: set it to at least %v, %v more than command_timeout", c.WriteTimeout, least, leastOfWriting))
+	}
+	if c.CORS.HasValue() {
+		all = errors.Join(all, errors.New("cors is set: leave it out, pages of other sites are not served"))
 	}
 	for _, name := range c.AllowedHosts {
 		if name == "" || strings.ContainsAny(name, ":/* ") {

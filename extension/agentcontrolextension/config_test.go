@@ -29,6 +29,14 @@ func TestTheDefaultsAreSafe(t *testing.T) {
 	require.NoError(t, confmap.Validate(config))
 	assert.Equal(t, "localhost:8766", config.NetAddr.Endpoint)
 	assert.False(t, config.AllowDisruptive)
+	for what, timeout := range map[string]time.Duration{
+		"read_timeout": config.ReadTimeout, "read_header_timeout": config.ReadHeaderTimeout, "write_timeout": config.WriteTimeout, "idle_timeout": config.IdleTimeout,
+	} {
+		assert.NotZero(t, timeout, what)
+		assert.LessOrEqual(t, timeout, time.Minute, what)
+	}
+	assert.Equal(t, 10*time.Second, config.ReadTimeout)
+	assert.Equal(t, 10*time.Second, config.ReadHeaderTimeout)
 }
 
 func TestAllSettingsAreRead(t *testing.T) {
@@ -40,7 +48,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.AllowDisruptive = true
 	want.CommandTimeout = 5 * time.Second
 	want.WriteTimeout = 20 * time.Second
-	want.Limits = LimitsConfig{MaxAgents: 1, MaxRequests: 2, MaxWaiting: 3, MaxRequestBytes: 4096, MaxItems: 5}
+	want.Limits = LimitsConfig{MaxAgents: 1, MaxConnections: 6, MaxRequests: 2, MaxWaiting: 3, MaxRequestBytes: 4096, MaxItems: 5}
 	assert.Equal(t, want, config)
 }
 
@@ -51,13 +59,14 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"endpoint is \"nowhere\": set it to host:port",
 		"command_timeout is 1h0m0s: set it to",
 		"write_timeout is 30s: set it to at least 1h0m1s",
-		"limits.max_agents is 0", "limits.max_requests is 0", "limits.max_waiting is 0",
+		"limits.max_agents is 0", "limits.max_connections is 0", "cors is set: leave it out",
+		"limits.max_requests is 0", "limits.max_waiting is 0",
 		"limits.max_request_bytes is 0", "limits.max_items is 0",
 		"allowed_hosts has \"http://x\"",
 	} {
 		assert.ErrorContains(t, err, want)
 	}
-	assert.Equal(t, 9, len(strings.Split(err.Error(), "\n")), err.Error())
+	assert.Equal(t, 11, len(strings.Split(err.Error(), "\n")), err.Error())
 }
 
 func TestAnEndpointForAllIsWarnedOf(t *testing.T) {

@@ -5,6 +5,8 @@ package agentcontrolextension
 
 import (
 	"cmp"
+	"container/list"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -23,9 +25,14 @@ type directory struct {
 	// crowded is of agents that are not shown.
 	crowded logline.Seldom
 
+	// sorting is held by who sorts all agents, which takes memory for each.
+	sorting sync.Mutex
+
 	mu sync.Mutex
 	// agents are by their IDs; nil: none is shown any more.
 	agents map[string]*entry
+	// waiting are those that had no room, the first that came first.
+	waiting list.List
 }
 
 // entry is an agent.
@@ -35,14 +42,16 @@ type entry struct {
 	turns  turns
 	// gone is closed when the agent is.
 	gone chan struct{}
+	// place is where it waits for room; nil: it doesn't.
+	place *list.Element
 }
 
 func newDirectory(config *Config, telemetry *telemetry, logger *zap.Logger) *directory {
 	return &directory{max: config.Limits.MaxAgents, telemetry: telemetry, logger: logger, agents: map[string]*entry{}}
 }
 
-// Register shows an agent until end is called. One that has no room, or the ID of another,
-// is not shown.
+// Register shows an agent until end is called. One that has no room is shown when there is,
+// and one that has the ID of another is not.
 func (d *directory) Register(agent agentcontrol.Agent) (end func()) {
 	e := &entry{agent: agent, tracer: agent.Snapshot().Tracer, turns: newTurns(), gone: make(chan struct{})}
 	if why := d.add(e); why != "" {
@@ -51,7 +60,9 @@ func (d *directory) Register(agent agentcontrol.Agent) (end func()) {
 			d.logger.Warn("An agent is not shown", zap.String("reason", why), zap.String("agent", agent.ID()),
 				zap.String("tracer", e.tracer), zap.Int("since_last_line", since))
 		}
-		return func() {}
+		if why == notShownDuplicate {
+			return func() {}
+		}
 	}
 	return sync.OnceFunc(func() {
 		close(e.gone)
@@ -63,10 +74,19 @@ func (d *directory) Register(agent agentcontrol.Agent) (end func()) {
 func (d *directory) add(e *entry) (why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.agents == nil {
+		return ""
+	}
+	why = d.addNow(e)
+	if why == notShownMaxAgents {
+		e.place = d.waiting.PushBack(e)
+	}
+	return why
+}
+
+func (d *directory) addNow(e *entry) (why string) {
 	id := e.agent.ID()
 	switch {
-	case d.agents == nil:
-		return ""
 	case d.agents[id] != nil:
 		return notShownDuplicate
 	case len(d.agents) >= d.max:
@@ -77,12 +97,23 @@ func (d *directory) add(e *entry) (why string) {
 	return ""
 }
 
+// remove forgets an agent, and shows the next that waits for its room.
 func (d *directory) remove(e *entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if e.place != nil {
+		d.waiting.Remove(e.place)
+		e.place = nil
+		return
+	}
 	if id := e.agent.ID(); d.agents[id] == e {
 		delete(d.agents, id)
 		d.telemetry.agents(e.tracer, -1)
+	}
+	for len(d.agents) < d.max && d.waiting.Len() > 0 {
+		next := d.waiting.Remove(d.waiting.Front()).(*entry)
+		next.place = nil
+		d.addNow(next)
 	}
 }
 
@@ -94,6 +125,9 @@ func (d *directory) close() {
 		d.telemetry.agents(e.tracer, -1)
 	}
 	d.agents = nil
+	for e := d.waiting.Front(); e != nil; e = d.waiting.Front() {
+		d.waiting.Remove(e).(*entry).place = nil
+	}
 }
 
 // find is the agent with an ID, or nil.
@@ -109,21 +143,29 @@ type shown struct {
 	agentcontrol.Snapshot
 }
 
-// list is all agents, by tracer, service and address.
-func (d *directory) list() []shown {
+// sorted is all agents, by tracer, service and address. It says nothing else of them:
+// whoever has to wait for a client meanwhile holds little.
+func (d *directory) sorted() []*entry {
+	d.sorting.Lock()
+	defer d.sorting.Unlock()
 	d.mu.Lock()
-	entries := make([]*entry, 0, len(d.agents))
-	for _, e := range d.agents {
-		entries = append(entries, e)
-	}
+	all := slices.Collect(maps.Values(d.agents))
 	d.mu.Unlock()
-	all := make([]shown, len(entries))
-	for i, e := range entries {
-		all[i] = e.show()
+	type key struct {
+		*entry
+		tracer, service, address, id string
 	}
-	slices.SortFunc(all, func(a, b shown) int {
-		return cmp.Or(cmp.Compare(a.Tracer, b.Tracer), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Address, b.Address), cmp.Compare(a.ID, b.ID))
+	keys := make([]key, len(all))
+	for i, e := range all {
+		now := e.show()
+		keys[i] = key{e, now.Tracer, now.Service, now.Address, now.ID}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.tracer, b.tracer), cmp.Compare(a.service, b.service), cmp.Compare(a.address, b.address), cmp.Compare(a.id, b.id))
 	})
+	for i := range keys {
+		all[i] = keys[i].entry
+	}
 	return all
 }
 

@@ -10,12 +10,14 @@
 // internal/agentcontrol has.
 //
 // config.go and factory.go are what an operator sees; extension.go is the life of the
-// extension and its server. directory.go knows the agents; orders.go has them do something,
-// one after the other, and tells everybody what came of it. site.go is what is served, and
-// what all requests have in common; api.go is the API, problems.go its errors, values.go
-// how it says agents; page.go is the page. telemetry.go counts.
+// extension and its server, connections.go bounds the server's connections. directory.go
+// knows the agents; orders.go has them do something, and tells everybody what came of it,
+// turns.go one after the other, log.go in the Collector's log. site.go is what is served, and
+// what all requests have in common; api.go is the API, list.go its list of all agents,
+// problems.go its errors, values.go how it says agents; page.go is the page. telemetry.go
+// counts.
 //
-// Requests are served by their own goroutines, commands included: so whatever runs ends
-// with its request, by command_timeout at the latest, and with the server. Nobody writes
-// to a client while a lock is held.
+// Requests are served by their own goroutines, commands included. An agent's Do ends by
+// command_timeout, with whoever asked, and with the server; its Snapshot and Told have no
+// deadline, and are as fast as its receiver. Nobody writes to a client while a lock is held.
 package agentcontrolextension

@@ -14,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/extension"
 	"go.uber.org/zap"
 
@@ -30,9 +31,12 @@ type agentControl struct {
 	logger    *zap.Logger
 	telemetry *telemetry
 	*directory
+	refusals refusals
+	queue    queue
 
-	server  *http.Server
-	address net.Addr
+	server      *http.Server
+	address     net.Addr
+	connections *connections
 	// end ends requests that wait for agents.
 	end    context.CancelFunc
 	served sync.WaitGroup
@@ -50,7 +54,8 @@ func newAgentControl(settings extension.Settings, config *Config) (*agentControl
 	}
 	return &agentControl{
 		config: config, settings: settings.TelemetrySettings, logger: settings.Logger, telemetry: telemetry,
-		directory: newDirectory(config, telemetry, settings.Logger),
+		directory: newDirectory(config, telemetry, settings.Logger), refusals: newRefusals(),
+		queue: queue{most: config.Limits.MaxWaiting, places: make(chan struct{}, config.Limits.MaxRequests)},
 	}, nil
 }
 
@@ -60,10 +65,13 @@ func (x *agentControl) Start(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return fmt.Errorf("serve agent_control on endpoint %s: %w", x.config.NetAddr.Endpoint, err)
 	}
-	server, err := x.config.ToServer(ctx, host.GetExtensions(), x.settings, newSite(x, listener.Addr()))
+	server, err := x.config.ToServer(ctx, host.GetExtensions(), x.settings, newSite(x, listener.Addr()), confighttp.WithErrorHandler(x.answerBefore))
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	x.connections = newConnections(x.config.Limits.MaxConnections, x.telemetry.crowded)
+	server.ConnState = x.connections.note
+	server.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxStreams}
 	requests, end := context.WithCancelCause(context.Background())
 	server.BaseContext = func(net.Listener) context.Context { return requests }
 	x.server, x.address = server, listener.Addr()
@@ -77,6 +85,9 @@ func (x *agentControl) Start(ctx context.Context, host component.Host) error {
 	})
 	return nil
 }
+
+// maxStreams is how many requests a connection of HTTP/2 has at once.
+const maxStreams = 8
 
 var errShutdown = errors.New("the collector is shut down")
 
@@ -100,6 +111,8 @@ func (x *agentControl) Shutdown(ctx context.Context) error {
 	x.end()
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
+	// The server waits for those that are new.
+	x.connections.close()
 	err := x.server.Shutdown(ctx)
 	if err != nil { // somebody takes too long to read
 		err = x.server.Close()

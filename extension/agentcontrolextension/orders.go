@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
@@ -56,8 +54,7 @@ func (x *agentControl) carryOut(ctx context.Context, e *entry, w wish) (agentcon
 		Written: w.written(), Err: err, Message: answer.Message, Took: took,
 	}
 	x.telemetry.command(e.tracer, name, record.Outcome())
-	x.logger.Info("A command for an agent", zap.String("command", record.Order.Command), zap.String("arguments", record.Written),
-		zap.String("agent", record.Agent), zap.String("by", w.by), zap.String("result", record.Outcome()), zap.Duration("took", took), zap.Error(err))
+	x.log(record, command)
 	e.agent.Told(record)
 	return answer, took, err
 }
@@ -73,7 +70,7 @@ func (x *agentControl) allowed(ctx context.Context, e *entry, command *agentcont
 	if err != nil {
 		return agentcontrol.Answer{}, err
 	}
-	if err := e.turns.take(ctx, x.config.Limits.MaxWaiting, e.gone); err != nil {
+	if err := e.turns.take(ctx, x.queue, e.gone); err != nil {
 		return agentcontrol.Answer{}, err
 	}
 	defer e.turns.give()

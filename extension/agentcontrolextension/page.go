@@ -66,11 +66,12 @@ type pageAgent struct {
 
 // agentsPage lists the agents.
 func (s *site) agentsPage(w http.ResponseWriter, r *http.Request) {
-	all := s.list()
+	all := s.sorted()
+	last := max(1, (len(all)+agentsOnPage-1)/agentsOnPage)
 	number := 1
 	if text := r.URL.Query().Get("page"); text != "" {
 		var err error
-		if number, err = strconv.Atoi(text); err != nil || number < 1 || number > len(all)/agentsOnPage+1 {
+		if number, err = strconv.Atoi(text); err != nil || number < 1 || number > last {
 			s.failedPage(w, "", problemOf(notFound, 0, fmt.Sprintf("there is no page %.20q of agents", text)))
 			return
 		}
@@ -81,14 +82,15 @@ func (s *site) agentsPage(w http.ResponseWriter, r *http.Request) {
 	if to < len(all) {
 		o.After = number + 1
 	}
-	for i := from; i < to; i++ {
-		o.Agents = append(o.Agents, s.onPage(&all[i]))
+	for _, e := range all[from:to] {
+		now := e.show()
+		o.Agents = append(o.Agents, s.onPage(&now, maxListed))
 	}
 	s.render(w, http.StatusOK, "agents.html", o)
 }
 
-func (s *site) onPage(now *shown) pageAgent {
-	a := pageAgent{AgentDetail: detailOf(now)}
+func (s *site) onPage(now *shown, most int) pageAgent {
+	a := pageAgent{AgentDetail: detailOf(now, most)}
 	for _, c := range a.Descriptions {
 		needs := false
 		for _, p := range c.Parameters {
@@ -113,7 +115,7 @@ func (s *site) agentPage(w http.ResponseWriter, r *http.Request) {
 		Title, Root     string
 		Agent           pageAgent
 		AllowDisruptive bool
-	}{"Agent " + now.ID, "../", s.onPage(&now), s.config.AllowDisruptive})
+	}{"Agent " + now.ID, "../", s.onPage(&now, maxText), s.config.AllowDisruptive})
 }
 
 // orderByForm has an agent do what a form says, and shows what came of it.
@@ -163,6 +165,7 @@ func readForm(r *http.Request) (w wish, status int, err error) {
 
 // failedPage shows a problem.
 func (s *site) failedPage(w http.ResponseWriter, root string, p api.Problem) {
+	sayAgain(w, p)
 	s.render(w, p.Status, "problem.html", struct {
 		Title, Root string
 		Problem     api.Problem

@@ -5,8 +5,11 @@ package agentcontrolextension
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -124,6 +127,25 @@ func TestNamesAreTextWhateverStandsInThem(t *testing.T) {
 	assert.Equal(t, evil, b.list()[0].Service, "JSON says it as it is")
 }
 
+func TestThereAreAsManyPagesAsAgentsNeed(t *testing.T) {
+	b := newBed(t)
+	status := func(page string) int {
+		response, _ := b.do(b.request(http.MethodGet, "/?page="+page, "", ""))
+		return response.StatusCode
+	}
+	assert.Equal(t, http.StatusOK, status("1"), "though no agent is there")
+	for n, pages := range map[int]int{agentsOnPage: 1, agentsOnPage + 1: 2} {
+		for i := range n {
+			b.extension.Register(newFake(fmt.Sprint(i)))
+		}
+		assert.Equal(t, http.StatusOK, status(fmt.Sprint(pages)))
+		for _, none := range []string{fmt.Sprint(pages + 1), "0", "-1", "99999999999999999999", "x"} {
+			assert.Equal(t, http.StatusNotFound, status(none), "page %s of %d agents", none, n)
+		}
+		b = newBed(t)
+	}
+}
+
 func TestPagesLeadNowhereElseAndNeedNoScript(t *testing.T) {
 	b := newBed(t)
 	f := newFake("one")
@@ -183,6 +205,41 @@ func TestRequestsOfOtherSitesDoNothing(t *testing.T) {
 		})
 	}
 	assert.Empty(t, f.told())
+}
+
+// Where the server listens on all addresses, that includes those that only this machine reaches.
+// Who owns a name can let it lead there, and then has its page of the same origin as ours.
+// Browsers say nothing of the site to an address without TLS that isn't this machine.
+func TestANameThatLeadsHereOrdersNothingWhereverTheServerListens(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.NetAddr.Endpoint = "0.0.0.0:0" })
+	f := newFake("one")
+	b.extension.Register(f)
+	_, port, err := net.SplitHostPort(b.extension.address.String())
+	require.NoError(t, err)
+	own, err := os.Hostname()
+	require.NoError(t, err)
+	order := func(host, path, contentType, body string) (int, string) {
+		r, err := http.NewRequest(http.MethodPost, "http://127.0.0.1:"+port+path+f.id+"/commands", strings.NewReader(body))
+		require.NoError(t, err)
+		r.Host = host + ":" + port
+		r.Header.Set("Content-Type", contentType)
+		r.Header.Set("Origin", "http://"+r.Host)
+		response, said := b.do(r)
+		return response.StatusCode, string(said)
+	}
+	const command = `{"command":"suspend"}`
+	for _, host := range []string{"evil.example", "localhost.evil.example", own + ".evil.example"} {
+		for _, what := range [][]string{{"/v1/agents/", api.TypeJSON, command}, {"/agents/", formType, "command=suspend"}} {
+			status, said := order(host, what[0], what[1], what[2])
+			assert.Equal(t, http.StatusForbidden, status, host)
+			assert.Contains(t, said, "allowed_hosts")
+		}
+	}
+	assert.Empty(t, f.told())
+	for _, host := range []string{"localhost", "127.0.0.1", "10.1.2.3", own} {
+		status, said := order(host, "/v1/agents/", api.TypeJSON, command)
+		assert.Equal(t, http.StatusOK, status, said)
+	}
 }
 
 func TestPagesOfOtherSitesCannotReadAgents(t *testing.T) {

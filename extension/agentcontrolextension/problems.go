@@ -5,10 +5,12 @@ package agentcontrolextension
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+	"github.com/callbraid/callbraid/internal/sameorigin"
 )
 
 // Reasons of problems that are none of agents.
@@ -16,6 +18,8 @@ const (
 	notFound   agentcontrol.Reason = "not_found"
 	badRequest agentcontrol.Reason = "bad_request"
 	forbidden  agentcontrol.Reason = "forbidden"
+	// unauthorized is by authenticators.
+	unauthorized agentcontrol.Reason = "unauthorized"
 )
 
 // problem is what is said of a reason.
@@ -25,9 +29,10 @@ type problem struct {
 }
 
 var problems = map[agentcontrol.Reason]problem{
-	notFound:                    {http.StatusNotFound, "There is no such agent"},
+	notFound:                    {http.StatusNotFound, "Nothing is there"},
 	badRequest:                  {http.StatusBadRequest, "The request can't be understood"},
 	forbidden:                   {http.StatusForbidden, "The request comes from elsewhere"},
+	unauthorized:                {http.StatusUnauthorized, "The collector doesn't know who asks"},
 	agentcontrol.UnknownCommand: {http.StatusUnprocessableEntity, "The agent doesn't have the command"},
 	agentcontrol.BadArgument:    {http.StatusUnprocessableEntity, "An argument is wrong"},
 	agentcontrol.NotAllowed:     {http.StatusForbidden, "The command is not allowed"},
@@ -52,17 +57,45 @@ func problemOf(reason agentcontrol.Reason, status int, detail string) api.Proble
 
 // answerProblem answers with a problem.
 func answerProblem(w http.ResponseWriter, p api.Problem) {
+	sayAgain(w, p)
 	answer(w, p.Status, api.TypeProblem, p)
+}
+
+// sayAgain says when to ask again, where many do.
+func sayAgain(w http.ResponseWriter, p api.Problem) {
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+}
+
+// schemes are what browsers and others can say who they are by, where it is known of an
+// authenticator.
+var schemes = map[string]string{"basicauth": "Basic", "bearertokenauth": "Bearer"}
+
+// answerBefore answers a request that comes to nothing before the site has it: nobody knows who
+// asks, or its body can't be unpacked.
+func (x *agentControl) answerBefore(w http.ResponseWriter, _ *http.Request, why string, status int) {
+	sameorigin.SetHeaders(w.Header())
+	reason := badRequest
+	if status == http.StatusUnauthorized {
+		reason = unauthorized
+		if scheme := schemes[x.config.Auth.Get().Config.AuthenticatorID.Type().String()]; scheme != "" {
+			w.Header().Set("WWW-Authenticate", scheme+` realm="agent_control"`)
+		}
+	}
+	answerProblem(w, problemOf(reason, status, why))
 }
 
 // answer answers with a value.
 func answer(w http.ResponseWriter, status int, mediaType string, value any) {
-	b, err := json.Marshal(value)
-	if err != nil { // there is no value that can't be said
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(status)
-	_, _ = w.Write(append(b, '\n')) // whoever asked is gone, or too slow
+	_ = encoderTo(w).Encode(value) // whoever asked is gone, or too slow
+}
+
+// encoderTo writes texts as they are: no browser takes JSON for a page.
+func encoderTo(w io.Writer) *json.Encoder {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder
 }

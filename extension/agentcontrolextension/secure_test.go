@@ -40,25 +40,30 @@ type bearer struct{}
 func (bearer) Start(context.Context, component.Host) error { return nil }
 func (bearer) Shutdown(context.Context) error              { return nil }
 func (bearer) Authenticate(ctx context.Context, headers map[string][]string) (context.Context, error) {
-	if got := headers["Authorization"]; len(got) != 1 || got[0] != "Bearer secret" {
+	got := headers["Authorization"]
+	if len(got) != 1 || !strings.HasPrefix(got[0], "Bearer secret") {
 		return ctx, errors.New("expected a token")
 	}
 	info := client.FromContext(ctx)
-	info.Auth = subject{}
+	info.Auth = &subject{attribute: "subject"}
+	if strings.HasSuffix(got[0], "user") {
+		info.Auth = &subject{attribute: "username"}
+	}
 	return client.NewContext(ctx, info), nil
 }
 
-type subject struct{}
+// subject is alice, in an attribute that authenticators have for that.
+type subject struct{ attribute string }
 
-func (subject) GetAttribute(name string) any {
-	if name == "subject" {
+func (s *subject) GetAttribute(name string) any {
+	if name == s.attribute {
 		return "alice"
 	}
 	return nil
 }
-func (subject) GetAttributeNames() []string { return []string{"subject"} }
+func (s *subject) GetAttributeNames() []string { return []string{s.attribute} }
 
-var bearerID = component.MustNewID("bearer")
+var bearerID = component.MustNewID("bearertokenauth")
 
 func (bearer) GetExtensions() map[component.ID]component.Component {
 	return map[component.ID]component.Component{bearerID: bearer{}}
@@ -80,17 +85,61 @@ func TestAnAuthenticatorGuardsEverythingAndItIsSaidWhoAsked(t *testing.T) {
 		b.request(http.MethodGet, "/style.css", "", ""), b.request(http.MethodGet, "/agents/"+f.id, "", ""),
 		b.request(http.MethodPost, "/agents/"+f.id+"/commands", formType, "command=suspend"),
 	} {
-		response, err := b.client.Do(r)
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
+		response, body := b.do(r)
 		assert.Equal(t, http.StatusUnauthorized, response.StatusCode, r.URL.Path)
+		p := decode[api.Problem](t, string(body))
+		assert.Equal(t, "unauthorized expected a token", p.Reason+" "+p.Detail)
+		assert.Equal(t, `Bearer realm="agent_control"`, response.Header.Get("WWW-Authenticate"))
+		assert.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
 	}
 	assert.Empty(t, f.told())
-	r := order()
-	r.Header.Set("Authorization", "Bearer secret")
-	response, _ := b.do(r)
-	assert.Equal(t, http.StatusOK, response.StatusCode)
-	assert.True(t, strings.HasPrefix(f.told()[0].Order.By, "alice at 127.0.0.1:"), f.told()[0].Order.By)
+	for i, token := range []string{"Bearer secret", "Bearer secret user"} {
+		r := order()
+		r.Header.Set("Authorization", token)
+		response, _ := b.do(r)
+		assert.Equal(t, http.StatusOK, response.StatusCode)
+		assert.True(t, strings.HasPrefix(f.told()[i].Order.By, "alice at 127.0.0.1:"), f.told()[i].Order.By)
+	}
+}
+
+func TestABodyThatCannotBeUnpackedIsAProblem(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	for _, encoding := range []string{"gzip", "br"} {
+		r := b.request(http.MethodPost, "/v1/agents/"+f.id+"/commands", api.TypeJSON, `{"command":"suspend"}`)
+		r.Header.Set("Content-Encoding", encoding)
+		response, body := b.do(r)
+		assert.Equal(t, http.StatusBadRequest, response.StatusCode)
+		assert.Equal(t, "bad_request", decode[api.Problem](t, string(body)).Reason)
+		assert.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
+	}
+	assert.Empty(t, f.told())
+}
+
+func TestWhoeverIsAskedWhoTheyAreIsNotWarnedOf(t *testing.T) {
+	file, key, _, _ := certificate(t, t.TempDir())
+	secure := func(clientCA string) option {
+		return func(c *Config) {
+			c.TLS = configoptional.Some(configtls.ServerConfig{Config: configtls.Config{CertFile: file, KeyFile: key}, ClientCAFile: clientCA})
+		}
+	}
+	for what, test := range map[string]struct {
+		set    option
+		warned bool
+	}{
+		"nothing is set":       {func(*Config) {}, true},
+		"TLS for who is asked": {secure(""), true},
+		"TLS for who asks":     {secure(file), false},
+		"an authenticator is set": {func(c *Config) {
+			c.Auth = configoptional.Some(confighttp.AuthConfig{Config: configauth.Config{AuthenticatorID: bearerID}})
+		}, false},
+	} {
+		b := unstartedBed(t, test.set, func(c *Config) { c.NetAddr.Endpoint = ":0" })
+		require.NoError(t, b.extension.Start(t.Context(), bearer{}))
+		assert.Equal(t, test.warned, b.said.FilterMessageSnippet("can be reached from other machines").Len() == 1, what)
+		b.shutdown()
+	}
 }
 
 // certificate is one of its own for localhost, in files of dir.

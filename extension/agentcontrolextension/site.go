@@ -22,16 +22,15 @@ const maxQuery = 1024
 // site is what is served.
 type site struct {
 	*agentControl
-	// looks and commands are the requests that are served at once.
-	looks, commands chan struct{}
+	// looks are the requests for pages and lists that are served at once.
+	looks chan struct{}
 }
 
 // newSite is all that is served at an address.
 func newSite(x *agentControl, address net.Addr) http.Handler {
-	most := x.config.Limits.MaxRequests
-	s := &site{agentControl: x, looks: make(chan struct{}, most), commands: make(chan struct{}, most)}
+	s := &site{agentControl: x, looks: make(chan struct{}, x.config.Limits.MaxRequests)}
 	guard := sameorigin.Guard{
-		Address: address, Hosts: x.config.AllowedHosts,
+		Address: address, Hosts: x.config.AllowedHosts, Steers: true,
 		MaxQuery: maxQuery, MaxBody: int64(x.config.Limits.MaxRequestBytes),
 		Refuse: func(w http.ResponseWriter, r *http.Request, status int, why string) {
 			reason := badRequest
@@ -46,8 +45,11 @@ func newSite(x *agentControl, address net.Addr) http.Handler {
 
 func (s *site) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	look := func(f http.HandlerFunc) http.Handler { return s.serving(s.looks, http.MethodGet, f) }
-	order := func(f http.HandlerFunc) http.Handler { return s.serving(s.commands, http.MethodPost, f) }
+	look := func(f http.HandlerFunc) http.Handler {
+		return only(s.withRoom(f), http.MethodGet, http.MethodHead)
+	}
+	// An order has no place before it is read: those of which nothing comes would take all.
+	order := func(f http.HandlerFunc) http.Handler { return only(f, http.MethodPost) }
 	mux.Handle("/v1/agents", look(s.listAgents))
 	mux.Handle("/v1/agents/{id}", look(s.getAgent))
 	mux.Handle("/v1/agents/{id}/commands", order(s.orderAgent))
@@ -62,28 +64,30 @@ func (s *site) routes() *http.ServeMux {
 	return mux
 }
 
-// serving serves requests with a method, so many at once.
-func (s *site) serving(room chan struct{}, method string, f http.HandlerFunc) http.Handler {
-	methods := []string{method}
-	if method == http.MethodGet {
-		methods = append(methods, http.MethodHead)
-	}
+// only serves requests with one of some methods.
+func only(f http.HandlerFunc, methods ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(methods, r.Method) {
 			w.Header().Set("Allow", strings.Join(methods, ", "))
-			answerProblem(w, problemOf(badRequest, http.StatusMethodNotAllowed, fmt.Sprintf("expected %s, got %.20q", method, r.Method)))
+			answerProblem(w, problemOf(badRequest, http.StatusMethodNotAllowed, fmt.Sprintf("expected %s, got %.20q", methods[0], r.Method)))
 			return
 		}
+		f(w, r)
+	})
+}
+
+// withRoom serves so many requests at once.
+func (s *site) withRoom(f http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case room <- struct{}{}:
-			defer func() { <-room }()
+		case s.looks <- struct{}{}:
+			defer func() { <-s.looks }()
 			f(w, r)
 		default:
 			s.telemetry.busy()
-			w.Header().Set("Retry-After", "1")
-			answerProblem(w, problemOf(agentcontrol.Busy, 0, fmt.Sprintf("%d requests are being served already (limits.max_requests)", cap(room))))
+			answerProblem(w, problemOf(agentcontrol.Busy, 0, fmt.Sprintf("%d requests are being served already (limits.max_requests)", cap(s.looks))))
 		}
-	})
+	}
 }
 
 // whoAsks is who somebody is, as far as it is known.

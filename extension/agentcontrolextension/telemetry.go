@@ -47,4 +47,6 @@ func (t *telemetry) command(tracer, command, result string) {
 		attribute.String("tracer", tracer), attribute.String("command", command), attribute.String("result", result)))
 }
 
+func (t *telemetry) crowded() { t.builder.ExtensionAgentControlConnectionsClosed.Add(background, 1) }
+
 func (t *telemetry) busy() { t.builder.ExtensionAgentControlRequestsBusy.Add(background, 1) }

@@ -18,23 +18,55 @@ type turns struct {
 
 func newTurns() turns { return turns{waiting: &atomic.Int64{}, turn: make(chan struct{}, 1)} }
 
-// take waits for the agent, of which others may have most orders at once. The error is an
-// *agentcontrol.Error; without one, give has to be called.
-func (t turns) take(ctx context.Context, most int, gone <-chan struct{}) error {
-	if t.waiting.Add(1) > int64(most) {
+// queue is where orders wait for agents that others have. The first of each agent needs no
+// place there: so agents that don't answer hold no other agent up.
+type queue struct {
+	// most is how many orders an agent may have at once.
+	most   int
+	places chan struct{}
+}
+
+// take waits for the agent. The error is an *agentcontrol.Error; without one, give has to
+// be called.
+func (t turns) take(ctx context.Context, q queue, gone <-chan struct{}) error {
+	others := t.waiting.Add(1) - 1
+	if err := t.await(ctx, q, others, gone); err != nil {
 		t.waiting.Add(-1)
-		return agentcontrol.Errorf(agentcontrol.Busy, "%d others wait for the agent already (limits.max_waiting)", most)
+		return err
+	}
+	// Of several that can be, any is chosen.
+	if ctx.Err() != nil {
+		t.give()
+		return notTold(ctx)
+	}
+	return nil
+}
+
+// await has the agent, of which so many others have orders, when there is no error.
+func (t turns) await(ctx context.Context, q queue, others int64, gone <-chan struct{}) error {
+	if others >= int64(q.most) {
+		return agentcontrol.Errorf(agentcontrol.Busy, "%d others wait for the agent already (limits.max_waiting)", others)
+	}
+	if others > 0 {
+		select {
+		case q.places <- struct{}{}:
+			defer func() { <-q.places }()
+		default:
+			return agentcontrol.Errorf(agentcontrol.Busy, "%d commands wait for agents that others have already (limits.max_requests)", cap(q.places))
+		}
 	}
 	select {
 	case t.turn <- struct{}{}:
 		return nil
 	case <-gone:
-		t.waiting.Add(-1)
 		return agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone; it was not told")
 	case <-ctx.Done():
-		t.waiting.Add(-1)
-		return agentcontrol.Errorf(agentcontrol.NoAnswer, "others had the agent all the time; it was not told: %w", context.Cause(ctx))
+		return notTold(ctx)
 	}
+}
+
+func notTold(ctx context.Context) error {
+	return agentcontrol.Errorf(agentcontrol.NoAnswer, "others had the agent all the time; it was not told: %w", context.Cause(ctx))
 }
 
 func (t turns) give() {

@@ -11,8 +11,11 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
 
-// maxText is how much of a text of an agent's is shown, in bytes.
-const maxText = 1024
+// How much of a text of an agent's is shown, in bytes: of one agent's, and in lists.
+const (
+	maxText   = 1024
+	maxListed = 256
+)
 
 // clip is a text in UTF-8 of at most so many bytes.
 func clip(text string, most int) string {
@@ -22,16 +25,16 @@ func clip(text string, most int) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// agentOf says an agent as the list does.
-func agentOf(s *shown) api.Agent {
+// agentOf says an agent as the list does, with so much of each text.
+func agentOf(s *shown, most int) api.Agent {
 	a := api.Agent{
 		ID: s.ID, Tracer: s.Tracer, Receiver: s.Receiver,
-		Service: clip(s.Service, maxText), Address: clip(s.Address, maxText), State: clip(s.State, maxText),
+		Service: clip(s.Service, most), Address: clip(s.Address, most), State: clip(s.State, most),
 		Since: timeOf(s.Since), LastSeen: timeOf(s.LastSeen),
 		Commands: make([]string, len(s.Commands)), Counters: make([]api.Counter, len(s.Counters)),
 	}
 	if s.Process != (agentcontrol.Process{}) {
-		a.Process = &api.Process{PID: s.Process.PID, Name: clip(s.Process.Name, maxText)}
+		a.Process = &api.Process{PID: s.Process.PID, Name: clip(s.Process.Name, most)}
 	}
 	for i := range s.Commands {
 		a.Commands[i] = s.Commands[i].Name
@@ -51,9 +54,9 @@ func timeOf(t time.Time) *time.Time {
 	return &t
 }
 
-// detailOf says an agent with what it can be told.
-func detailOf(s *shown) api.AgentDetail {
-	d := api.AgentDetail{Agent: agentOf(s), Descriptions: make([]api.Command, len(s.Commands))}
+// detailOf says an agent with what it can be told, with so much of each text of its own.
+func detailOf(s *shown, most int) api.AgentDetail {
+	d := api.AgentDetail{Agent: agentOf(s, most), Descriptions: make([]api.Command, len(s.Commands))}
 	for i := range s.Commands {
 		d.Descriptions[i] = commandOf(&s.Commands[i])
 	}

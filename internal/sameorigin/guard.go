@@ -16,6 +16,9 @@ type Guard struct {
 	// loopback address, and else anything.
 	Address net.Addr
 	Hosts   []string
+	// Steers says that requests can do harm. Those that are not GET or HEAD then need one of
+	// those names, or this machine's, wherever the server listens.
+	Steers bool
 	// MaxQuery and MaxBody bound requests, in bytes.
 	MaxQuery int
 	MaxBody  int64
@@ -37,9 +40,13 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 	crossOrigin.SetDenyHandler(http.HandlerFunc(g.refuseOtherSite))
 	protected := crossOrigin.Handler(limited)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setHeaders(w.Header())
+		SetHeaders(w.Header())
+		named := allowed.allow
+		if g.Steers && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			named = allowed.allowToSteer
+		}
 		switch {
-		case !allowed.allow(r.Host):
+		case !named(r.Host):
 			g.Refuse(w, r, http.StatusForbidden, fmt.Sprintf("expected a request to localhost or one of allowed_hosts, got one to %.100q", r.Host))
 		case len(r.URL.RawQuery) > g.MaxQuery:
 			g.Refuse(w, r, http.StatusRequestURITooLong, fmt.Sprintf("expected a query of at most %d bytes, got %d", g.MaxQuery, len(r.URL.RawQuery)))
@@ -72,9 +79,10 @@ func isFollowedLink(r *http.Request) bool {
 	return r.Method == http.MethodGet && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Fetch-User") == "?1"
 }
 
-// setHeaders says what browsers may do with a response: not guess its type, show it in
-// no frame, give it to no other site, keep it nowhere.
-func setHeaders(h http.Header) {
+// SetHeaders says what browsers may do with a response: not guess its type, show it in
+// no frame, give it to no other site, keep it nowhere. A handler behind the guard has them;
+// what is answered before it needs them, too.
+func SetHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")

@@ -7,45 +7,60 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestHosts(t *testing.T) {
+	own, err := os.Hostname()
+	require.NoError(t, err)
 	tcp := func(address string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(address), Port: 4040} }
 	for _, test := range []struct {
 		what    string
 		address net.Addr
 		names   []string
 		allowed []string
+		// looks are allowed for who looks and refused for who steers.
+		looks   []string
 		refused []string
 	}{
 		{
 			"on loopback", tcp("127.0.0.1"), nil,
-			[]string{"localhost", "localhost:4040", "LocalHost.:80", "127.0.0.1:4040", "127.9.9.9", "[::1]:4040", "[::1]"},
-			[]string{"", "evil.example", "evil.example:4040", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1:4040", "[::2]:4040", "0.0.0.0", ":4040"},
+			[]string{"localhost", "localhost:4040", "LocalHost.:80", "127.0.0.1:4040", "127.9.9.9", "[::1]:4040", "[::1]"}, nil,
+			[]string{"", "evil.example", "evil.example:4040", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1:4040", "[::2]:4040", "0.0.0.0", ":4040", own + ".example"},
 		},
-		{"on loopback of IPv6", tcp("::1"), nil, []string{"localhost:4040", "[::1]:4040"}, []string{"evil.example:4040"}},
+		{"on loopback of IPv6", tcp("::1"), nil, []string{"localhost:4040", "[::1]:4040"}, nil, []string{"evil.example:4040"}},
 		{
 			"on loopback behind a proxy", tcp("127.0.0.1"), []string{"Flames.example", "10.0.0.1"},
-			[]string{"localhost:4040", "flames.example", "FLAMES.example:443", "flames.example.", "10.0.0.1:80"},
+			[]string{"localhost:4040", "flames.example", "FLAMES.example:443", "flames.example.", "10.0.0.1:80"}, nil,
 			[]string{"evil.example", "a.flames.example", "10.0.0.2"},
 		},
-		{"on all addresses", tcp("::"), nil, []string{"collector:4040", "10.0.0.1:4040", "[fe80::1%25eth0]:4040"}, nil},
+		{
+			"on all addresses", tcp("::"), nil, []string{"localhost", "10.0.0.1:4040", "[fe80::1%25eth0]:4040", own, own + ".:4040"},
+			[]string{"collector:4040", "evil.example:4040", own + ".example", ""}, nil,
+		},
 		{
 			"on all addresses, with names", tcp("0.0.0.0"), []string{"flames.example"},
-			[]string{"flames.example:4040", "10.0.0.1:4040", "[fd00::1]", "localhost"}, []string{"evil.example", ""},
+			[]string{"flames.example:4040", "10.0.0.1:4040", "[fd00::1]", "localhost"}, nil, []string{"evil.example", ""},
 		},
-		{"on a socket", &net.UnixAddr{Name: "/run/flames"}, nil, []string{"anything", ""}, nil},
+		{"on a socket", &net.UnixAddr{Name: "/run/flames"}, nil, []string{"localhost"}, []string{"anything", ""}, nil},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			hs := newHosts(test.address, test.names)
 			for _, host := range test.allowed {
 				assert.True(t, hs.allow(host), host)
+				assert.True(t, hs.allowToSteer(host), host)
+			}
+			for _, host := range test.looks {
+				assert.True(t, hs.allow(host), host)
+				assert.False(t, hs.allowToSteer(host), host)
 			}
 			for _, host := range test.refused {
 				assert.False(t, hs.allow(host), host)
+				assert.False(t, hs.allowToSteer(host), host)
 			}
 		})
 	}

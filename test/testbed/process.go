@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -32,6 +33,35 @@ func (c *Collector) OpenFiles(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return len(files)
+}
+
+// Listeners is the number of sockets on which the process listens for TCP.
+func (c *Collector) Listeners(t testing.TB) (n int) {
+	t.Helper()
+	const listening = "0A"
+	listen := map[string]bool{}
+	for _, name := range []string{"net/tcp", "net/tcp6"} {
+		table, err := os.ReadFile(c.proc(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(table)) {
+			if columns := strings.Fields(line); len(columns) > 9 && columns[3] == listening {
+				listen["socket:["+columns[9]+"]"] = true
+			}
+		}
+	}
+	files, err := os.ReadDir(c.proc(t, "fd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		// One that is closed meanwhile is none.
+		if to, err := os.Readlink(filepath.Join(c.proc(t, "fd"), file.Name())); err == nil && listen[to] {
+			n++
+		}
+	}
+	return n
 }
 
 // PeakMemory is the largest amount of memory, in bytes, that the process has

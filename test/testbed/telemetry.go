@@ -80,15 +80,39 @@ func cutLast(s, separator string) (before, after string, ok bool) {
 // Goroutines is how many goroutines the collector has.
 func (c *Collector) Goroutines(t testing.TB) int {
 	t.Helper()
-	text, err := get("http://" + c.pprof + "/debug/pprof/goroutine?debug=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := c.goroutines(t)
 	var n int
 	if _, err := fmt.Sscanf(text, "goroutine profile: total %d", &n); err != nil {
 		t.Fatalf("expected the number of goroutines, got %.100q", text)
 	}
 	return n
+}
+
+// GoroutinesOf is how many goroutines the collector has in whose stacks a text stands, such as
+// the path of a package.
+func (c *Collector) GoroutinesOf(t testing.TB, text string) (sum int) {
+	t.Helper()
+	_, stacks, _ := strings.Cut(c.goroutines(t), "\n")
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
+		if !strings.Contains(stack, text) {
+			continue
+		}
+		var n int
+		if _, err := fmt.Sscanf(stack, "%d @", &n); err != nil {
+			t.Fatalf("expected a number of goroutines with a stack, got %.100q", stack)
+		}
+		sum += n
+	}
+	return sum
+}
+
+func (c *Collector) goroutines(t testing.TB) string {
+	t.Helper()
+	text, err := get("http://" + c.pprof + "/debug/pprof/goroutine?debug=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 func get(url string) (string, error) {

@@ -27,10 +27,22 @@ type Client struct {
 }
 
 // maxAnswer bounds what a server may answer, in bytes.
-const maxAnswer = 1 << 30
+const maxAnswer = 128 << 20
+
+// maxText is how much is read of an answer that is none, in bytes.
+const maxText = 200
 
 // Error makes a problem an error.
 func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
+
+// NoAnswer is what a server said that doesn't speak the API, or something before it.
+type NoAnswer struct {
+	// Status is that of HTTP.
+	Status int
+	text   string
+}
+
+func (e *NoAnswer) Error() string { return e.text }
 
 // Agents asks for all agents.
 func (c *Client) Agents(ctx context.Context) (list AgentList, err error) {
@@ -76,24 +88,33 @@ func (c *Client) ask(ctx context.Context, method, path string, body, answer any)
 
 // read reads an answer, or the problem that it is.
 func read(response *http.Response, answer any) error {
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return err
-	}
 	mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
 	case mediaType == TypeProblem:
 		p := &Problem{}
-		if err := json.Unmarshal(body, p); err != nil {
+		if err := decode(response.Body, p, maxAnswer); err != nil {
 			return fmt.Errorf("the server's problem: %w", err)
 		}
 		return p
 	case response.StatusCode == http.StatusOK && mediaType == TypeJSON:
-		if err := json.Unmarshal(body, answer); err != nil {
+		if err := decode(response.Body, answer, maxAnswer); err != nil {
 			return fmt.Errorf("the server's answer: %w", err)
 		}
 		return nil
-	default:
-		return fmt.Errorf("expected %s from agent_control, got %s, %q: %.200q", TypeJSON, response.Status, mediaType, body)
 	}
+	begin, err := io.ReadAll(io.LimitReader(response.Body, maxText))
+	if err != nil {
+		return err
+	}
+	return &NoAnswer{Status: response.StatusCode, text: fmt.Sprintf("expected %s from agent_control, got %s, %q: %q", TypeJSON, response.Status, mediaType, begin)}
+}
+
+// decode reads a value of at most so many bytes, no further than its first mistake.
+func decode(body io.Reader, value any, most int64) error {
+	limited := &io.LimitedReader{R: body, N: most}
+	err := json.NewDecoder(limited).Decode(value)
+	if err != nil && limited.N <= 0 {
+		return fmt.Errorf("expected at most %d bytes, got more", most)
+	}
+	return err
 }

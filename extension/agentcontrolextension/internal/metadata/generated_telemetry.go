@@ -23,13 +23,14 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                               metric.Meter
-	mu                                  sync.Mutex
-	registrations                       []metric.Registration
-	ExtensionAgentControlAgents         metric.Int64UpDownCounter
-	ExtensionAgentControlAgentsNotShown metric.Int64Counter
-	ExtensionAgentControlCommands       metric.Int64Counter
-	ExtensionAgentControlRequestsBusy   metric.Int64Counter
+	meter                                  metric.Meter
+	mu                                     sync.Mutex
+	registrations                          []metric.Registration
+	ExtensionAgentControlAgents            metric.Int64UpDownCounter
+	ExtensionAgentControlAgentsNotShown    metric.Int64Counter
+	ExtensionAgentControlCommands          metric.Int64Counter
+	ExtensionAgentControlConnectionsClosed metric.Int64Counter
+	ExtensionAgentControlRequestsBusy      metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -79,9 +80,15 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{command}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExtensionAgentControlConnectionsClosed, err = builder.meter.Int64Counter(
+		"otelcol_extension_agent_control_connections_closed",
+		metric.WithDescription("Connections that were closed, because max_connections were open. [Alpha]"),
+		metric.WithUnit("{connection}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExtensionAgentControlRequestsBusy, err = builder.meter.Int64Counter(
 		"otelcol_extension_agent_control_requests_busy",
-		metric.WithDescription("Requests that were turned away, because max_requests were being served. [Alpha]"),
+		metric.WithDescription("Requests for pages and lists that were turned away, because max_requests were being served. [Alpha]"),
 		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)

@@ -22,6 +22,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ExtensionAgentControlAgents.Add(context.Background(), 1)
 	tb.ExtensionAgentControlAgentsNotShown.Add(context.Background(), 1)
 	tb.ExtensionAgentControlCommands.Add(context.Background(), 1)
+	tb.ExtensionAgentControlConnectionsClosed.Add(context.Background(), 1)
 	tb.ExtensionAgentControlRequestsBusy.Add(context.Background(), 1)
 	AssertEqualExtensionAgentControlAgents(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -30,6 +31,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExtensionAgentControlCommands(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExtensionAgentControlConnectionsClosed(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExtensionAgentControlRequestsBusy(t, testTel,

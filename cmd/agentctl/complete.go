@@ -1,0 +1,100 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+)
+
+// completionTimeout is how long a shell waits for what completes a word.
+const completionTimeout = 2 * time.Second
+
+// hasten makes a command wait no longer than a shell does.
+func hasten(c *cobra.Command) (done context.CancelFunc) {
+	ctx, done := context.WithTimeout(c.Context(), completionTimeout)
+	c.SetContext(ctx)
+	return done
+}
+
+// completeAgent completes the ID of an agent.
+func (f *connectFlags) completeAgent(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	defer hasten(c)()
+	client, err := f.client()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, err := client.Agents(c.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var all []cobra.Completion
+	for i := range list.Agents {
+		if a := &list.Agents[i]; strings.HasPrefix(a.ID, begun) {
+			all = append(all, completion(a.ID, a.Tracer+" "+a.Service+" "+a.Address))
+		}
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeOrder completes an agent, a command, or an argument.
+func (f *connectFlags) completeOrder(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return f.completeAgent(c, args, begun)
+	}
+	defer hasten(c)()
+	_, agent, err := f.agent(c, args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var all []cobra.Completion
+	for i := range agent.Descriptions {
+		command := &agent.Descriptions[i]
+		if len(args) == 1 {
+			all = append(all, completion(command.Name, command.Summary))
+		} else if command.Name == args[1] {
+			return completeArgument(command, args[2:], begun)
+		}
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeArgument completes the name of an argument that is not there yet, or a value.
+func completeArgument(command *api.Command, given []string, begun string) (all []cobra.Completion, directive cobra.ShellCompDirective) {
+	name, _, hasValue := strings.Cut(begun, "=")
+	for i := range command.Parameters {
+		p := &command.Parameters[i]
+		switch {
+		case hasValue && p.Name == name:
+			for _, value := range valuesOf(p) {
+				all = append(all, completion(p.Name+"="+value, p.Summary))
+			}
+		case !hasValue && !slices.ContainsFunc(given, func(word string) bool { return strings.HasPrefix(word, p.Name+"=") }):
+			all = append(all, completion(p.Name+"=", p.Summary))
+		}
+	}
+	if hasValue {
+		return all, cobra.ShellCompDirectiveNoFileComp
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// valuesOf are the values that a parameter can have, if those are few.
+func valuesOf(p *api.Parameter) []string {
+	if p.Kind == "boolean" {
+		return []string{"true", "false"}
+	}
+	return p.OneOf
+}
+
+// completion is a word that a terminal may be shown.
+func completion(word, description string) cobra.Completion {
+	return cobra.CompletionWithDesc(printable(word), printable(description))
+}

@@ -1,0 +1,58 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcontrolextension
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/logline"
+)
+
+// refusedLines is how many commands that an agent was not told are said in each
+// logline.Pause.
+const refusedLines = 5
+
+// refused is what commands of agents are refused for before an agent has them. Anybody can
+// send any number of those.
+var refused = []agentcontrol.Reason{agentcontrol.UnknownCommand, agentcontrol.BadArgument, agentcontrol.NotAllowed, agentcontrol.Busy}
+
+// refusals are lines of commands that were refused, by their reasons.
+type refusals map[agentcontrol.Reason]*logline.Seldom
+
+func newRefusals() refusals {
+	all := refusals{}
+	for _, reason := range refused {
+		all[reason] = &logline.Seldom{Most: refusedLines}
+	}
+	return all
+}
+
+// log writes a line of a command. Of lines with one message the Collector drops most that
+// come together, so each command has messages of its own, of which there are as many as
+// agents have commands, and those that agents were not told are said seldom. The command is
+// nil where the agent doesn't have it.
+func (x *agentControl) log(r agentcontrol.Record, command *agentcontrol.Command) {
+	message := "A command for an agent was refused: " + r.Outcome()
+	level := zapcore.InfoLevel
+	counted := zap.Skip()
+	if seldom := x.refusals[agentcontrol.Reason(r.Outcome())]; seldom != nil {
+		since, say := seldom.Say(time.Now())
+		if !say {
+			return
+		}
+		counted = zap.Int("since_last_line", since)
+	} else {
+		message = "An agent was told to " + command.Name + ": " + r.Outcome()
+		if command.Disruptive {
+			level = zapcore.WarnLevel
+		}
+	}
+	x.logger.Log(level, message, zap.String("command", r.Order.Command), zap.String("arguments", r.Written),
+		zap.String("agent", r.Agent), zap.String("by", r.Order.By), zap.String("result", r.Outcome()), zap.Duration("took", r.Took),
+		counted, zap.Error(r.Err))
+}

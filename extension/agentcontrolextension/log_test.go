@@ -1,0 +1,93 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcontrolextension
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// sample has the extension's log be what the Collector makes of it by default.
+func (b *bed) sample() {
+	b.extension.logger = b.extension.logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, 10*time.Second, 10, 100)
+	}))
+}
+
+// Anybody may send commands that are refused. They must not hide what was done from who reads
+// the log.
+func TestWhatWasDoneIsLoggedAmongManyThatWereRefused(t *testing.T) {
+	b := unstartedBed(t, disruptive)
+	b.sample()
+	b.start()
+	f := newFake("one")
+	b.extension.Register(f)
+	for i := range 60 {
+		status, _ := b.orderInVain(f.id, fmt.Sprintf(`{"command":"reboot%d"}`, i))
+		require.Equal(t, http.StatusUnprocessableEntity, status)
+	}
+	for range 12 {
+		b.order(f.id, `{"command":"suspend"}`)
+	}
+	b.order(f.id, `{"command":"stop"}`)
+	b.order(f.id, `{"command":"enable","arguments":{"logger":"x"}}`)
+	refused := b.said.FilterMessage("A command for an agent was refused: unknown_command")
+	assert.Equal(t, refusedLines, refused.Len())
+	assert.Equal(t, 10, b.said.FilterMessage("An agent was told to suspend: done").Len(), "what the Collector drops is dropped of it alone")
+	stop := b.said.FilterMessage("An agent was told to stop: done").All()
+	require.Len(t, stop, 1)
+	assert.Equal(t, zapcore.WarnLevel, stop[0].Level)
+	assert.Equal(t, f.id, stop[0].ContextMap()["agent"])
+	assert.Contains(t, stop[0].ContextMap()["by"], "127.0.0.1:")
+	enable := b.said.FilterMessage("An agent was told to enable: done").All()
+	require.Len(t, enable, 1)
+	assert.Equal(t, zapcore.InfoLevel, enable[0].Level)
+	assert.Equal(t, "logger=x", enable[0].ContextMap()["arguments"])
+}
+
+func TestCommandsThatWereRefusedAreCounted(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	for range refusedLines {
+		b.order(f.id, `{"command":"stop"}`)
+	}
+	for range 7 {
+		b.order(f.id, `{"command":"stop"}`)
+	}
+	// The time of a pause is over.
+	b.extension.refusals["not_allowed"].Most = 2 * refusedLines
+	b.order(f.id, `{"command":"stop"}`)
+	lines := b.said.FilterMessage("A command for an agent was refused: not_allowed").All()
+	require.Len(t, lines, refusedLines+1)
+	assert.EqualValues(t, 1, lines[0].ContextMap()["since_last_line"])
+	assert.EqualValues(t, 8, lines[refusedLines].ContextMap()["since_last_line"])
+	assert.Len(t, f.told(), refusedLines+8, "log records are of each")
+}
+
+// What somebody writes is told to others as far as a command can be long.
+func TestWhatIsNoCommandIsToldInPart(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	long := strings.Repeat("x", 2*maxWritten)
+	b.order(f.id, `{"command":"`+long+`"}`)
+	b.order(f.id, `{"command":"enable","arguments":{"logger":"`+long+`"}}`)
+	require.Len(t, f.told(), 2)
+	assert.Len(t, f.told()[0].Order.Command, maxWritten)
+	assert.Len(t, f.told()[1].Written, maxWritten)
+	for _, line := range b.said.FilterMessageSnippet("was refused").All() {
+		for _, field := range []string{"command", "arguments"} {
+			assert.LessOrEqual(t, len(line.ContextMap()[field].(string)), maxWritten)
+		}
+	}
+}

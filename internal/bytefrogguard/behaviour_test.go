@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -248,6 +249,51 @@ func TestAnAgentThatNeverAnswersGetsANewRun(t *testing.T) {
 	a.hears(bytefrog.TypeUnsuspend)
 	write(t, data, everything(5, 1))
 	second.awaitEvents(inEverything)
+}
+
+// One that doesn't answer, and is to trace again, is told so after its time.
+func TestAnAgentThatNeverAnswersIsToldToGoOn(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	a := newBed(t, []string{c.address}, func(g *Guard) { g.timing.answer = 300 * time.Millisecond }).byHand(t)
+	a.data()
+	c.say <- []byte{byte(bytefrog.TypeSuspend), byte(bytefrog.TypeUnsuspend)}
+	a.hears(bytefrog.TypeSuspend, bytefrog.TypeUnsuspend)
+}
+
+// What the guard holds for an agent doesn't grow with the collectors that were lost.
+func TestMemoryIsFlatOverManyLosses(t *testing.T) {
+	const before, losses = 20, 200
+	c := watch(t, starting(t, 2))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Retry.MaxInterval = time.Millisecond })
+	a := b.byHand(t)
+	data := []net.Conn{a.data(), a.data()}
+	lose := func(i int) {
+		c.leave()
+		a.hears(bytefrog.TypeSuspend)
+		a.say(bytefrog.DataBreak{Sequence: uint32(i * inEverything)})
+		a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
+		a.hears(bytefrog.TypeUnsuspend)
+		write(t, data[i%2], everything(uint32(i*inEverything), 1))
+		c.awaitEvents((i + 1) * inEverything)
+	}
+	used := func() (bytes uint64, goroutines int) {
+		runtime.GC()
+		runtime.GC() // what a pool had is gone after the second
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc, runtime.NumGoroutine()
+	}
+	for i := range before {
+		lose(i)
+	}
+	bytesBefore, goroutinesBefore := used()
+	for i := range losses {
+		lose(before + i)
+	}
+	bytesAfter, goroutinesAfter := used()
+	assert.Less(t, bytesAfter, bytesBefore+256*kib)
+	assert.InDelta(t, goroutinesBefore, goroutinesAfter, 5)
+	assert.EqualValues(t, before+losses, b.guard.counts.Losses.Load())
 }
 
 // A new collector is told at once that the agent lives, and again as often as it was

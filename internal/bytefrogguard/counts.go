@@ -14,7 +14,9 @@ type Counts struct {
 	// Dropped those that came while there was none, or from before its run; Bytes what
 	// came on data connections.
 	Passed, Dropped, Bytes atomic.Uint64
-	// LostBytes waited for a collector that was lost. Forgotten are names that had to go.
+	// LostBytes waited here for a collector that was lost, or that the guard could not wait
+	// for: what had been written, and was not read there, is not among them. Forgotten are
+	// names that had to go.
 	LostBytes, Forgotten atomic.Uint64
 	// Suspensions is how often agents were told to suspend.
 	Suspensions atomic.Uint64

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +109,18 @@ func copyBytes(to, from net.Conn) {
 
 // sink is a collector that takes everything and looks at nothing.
 func sink(b *testing.B, connections int32) net.Listener {
+	return serveSink(b, connections, func(conn net.Conn) {
+		buffer := make([]byte, chunkBytes)
+		for {
+			if _, err := conn.Read(buffer); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// serveSink is a collector whose data connections are read by a function.
+func serveSink(b *testing.B, connections int32, read func(conn net.Conn)) net.Listener {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -118,31 +131,28 @@ func sink(b *testing.B, connections int32) net.Listener {
 			if err != nil {
 				return
 			}
-			go swallow(conn, connections)
+			go swallow(conn, connections, read)
 		}
 	}()
 	return listener
 }
 
-func swallow(conn net.Conn, connections int32) {
+func swallow(conn net.Conn, connections int32, read func(conn net.Conn)) {
 	defer conn.Close()
-	buffer := make([]byte, chunkBytes)
-	if _, err := io.ReadFull(conn, buffer[:2]); err != nil {
+	hello := make([]byte, 2)
+	if _, err := io.ReadFull(conn, hello); err != nil {
 		return
 	}
-	switch bytefrog.MessageType(buffer[0]) {
+	switch bytefrog.MessageType(hello[0]) {
 	case bytefrog.TypeHello:
 		m, _ := bytefrog.AgentConfiguration{
 			RunID: 1, HeartbeatInterval: time.Second, BufferMemoryBudget: mib, QueueRetryCount: 1, DataConnections: connections,
 		}.Message(1)
 		_, _ = conn.Write(bytefrog.Command{Of: bytefrog.TypeStart}.AppendTo(m.AppendTo(nil)))
+		_, _ = io.Copy(io.Discard, conn)
 	default:
 		_, _ = conn.Write(bytefrog.DataHelloReply{}.AppendTo(nil))
-	}
-	for {
-		if _, err := conn.Read(buffer); err != nil {
-			return
-		}
+		read(conn)
 	}
 }
 
@@ -248,6 +258,16 @@ func countEvents(b *testing.B, data []byte) int {
 
 // passThroughChild passes data through a guard of its own and gives its processor time.
 func passThroughChild(b *testing.B, variable, collector string, data [][]byte, rounds int) time.Duration {
+	address, end := startChild(b, variable, collector)
+	f := feed(b, address, len(data))
+	f.send(data, rounds)
+	f.end()
+	state := end()
+	return state.UserTime() + state.SystemTime()
+}
+
+// startChild starts a process with a guard, and gives its address. end has it end.
+func startChild(b *testing.B, variable, collector string) (address string, end func() *os.ProcessState) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), childCollector+"="+collector, variable)
 	c.Stderr = os.Stderr
@@ -262,18 +282,73 @@ func passThroughChild(b *testing.B, variable, collector string, data [][]byte, r
 	if err := c.Start(); err != nil {
 		b.Fatal(err)
 	}
-	address, err := bufio.NewReader(out).ReadString('\n')
+	address, err = bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := feed(b, strings.TrimSpace(address), len(data))
-	f.send(data, rounds)
-	f.end()
-	_ = in.Close()
-	if err := c.Wait(); err != nil {
-		b.Fatal(err)
+	return strings.TrimSpace(address), func() *os.ProcessState {
+		_ = in.Close()
+		if err := c.Wait(); err != nil {
+			b.Fatal(err)
+		}
+		return c.ProcessState
 	}
-	return c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+}
+
+// BenchmarkLatency measures how long a message takes from an agent to a collector, in the
+// middle, through a guard and without one, where nothing else is sent.
+func BenchmarkLatency(b *testing.B) {
+	const messages = 2000
+	arrived := make(chan time.Time, 1)
+	collector := listenFor(b, arrived)
+	defer collector.Close()
+	b.Run("direct", func(b *testing.B) {
+		for b.Loop() {
+			reportLatency(b, collector.Addr().String(), messages, arrived)
+		}
+	})
+	b.Run("guard", func(b *testing.B) {
+		for b.Loop() {
+			address, end := startChild(b, "", collector.Addr().String())
+			reportLatency(b, address, messages, arrived)
+			end()
+		}
+	})
+}
+
+// listenFor is a collector that says when something came on a data connection.
+func listenFor(b *testing.B, arrived chan<- time.Time) net.Listener {
+	return serveSink(b, 1, func(conn net.Conn) {
+		buffer := make([]byte, chunkBytes)
+		for {
+			if _, err := conn.Read(buffer); err != nil {
+				return
+			}
+			select {
+			case arrived <- time.Now():
+			default: // nobody waits for the heartbeats and the end
+			}
+		}
+	})
+}
+
+// reportLatency sends messages one after the other, each when the one before has come.
+func reportLatency(b *testing.B, address string, messages int, arrived <-chan time.Time) {
+	f := feed(b, address, 1)
+	defer f.end()
+	var took []time.Duration
+	for i := range messages {
+		message := bytefrog.AppendEvent(nil, bytefrog.Event{Type: bytefrog.TypeMethodEntry, Sequence: uint32(i)})
+		sent := time.Now()
+		if _, err := f.data[0].Write(message); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, (<-arrived).Sub(sent))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[messages/2].Nanoseconds())/1000, "median-us")
+	b.ReportMetric(float64(took[messages*99/100].Nanoseconds())/1000, "99th-percentile-us")
+	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkWalk measures going over messages alone, as for the first run of an agent and

@@ -64,10 +64,14 @@ func New(o Options) (*Guard, error) {
 }
 
 // acceptPause is how long to wait when a connection could not be accepted, as when the
-// process has too many open files. lastCalls is for how long connections are still accepted
-// when the guard ends: those that wait for it are of programs that would end if they were
-// closed.
-const acceptPause, lastCalls = 100 * time.Millisecond, 100 * time.Millisecond
+// process has too many open files. When the guard ends connections are still accepted until
+// none has come for the time lastCall, or lastCalls have: those that wait are of programs that
+// would end if they were closed.
+const (
+	acceptPause = 100 * time.Millisecond
+	lastCall    = 100 * time.Millisecond
+	lastCalls   = 1024
+)
 
 // maxStrangers bounds the connections that are of no agent which was taken: those that
 // have not said what they are, and those that were refused or turned away. Others wait to be
@@ -78,12 +82,16 @@ const maxStrangers = 1024
 // error is the listener's.
 func (g *Guard) Serve(listener net.Listener) error {
 	defer listener.Close()
-	defer context.AfterFunc(g.stopping, func() { lastCall(listener) })()
+	defer context.AfterFunc(g.stopping, func() { endSoon(listener) })()
 	// Shutdown waits for those that are accepted after it was called, too.
 	g.serving.Add(1)
 	defer g.serving.Done()
-	for {
+	for left := lastCalls; left > 0; {
 		isNoStranger := g.awaitPlace()
+		if g.stopping.Err() != nil {
+			endSoon(listener)
+			left--
+		}
 		conn, err := listener.Accept()
 		if err == nil {
 			g.serving.Add(1)
@@ -100,12 +108,13 @@ func (g *Guard) Serve(listener net.Listener) error {
 		g.logger.Warn("A connection could not be accepted", zap.Error(err))
 		g.pause(g.ctx, acceptPause)
 	}
+	return nil
 }
 
-// lastCall has a listener end soon.
-func lastCall(listener net.Listener) {
+// endSoon has a listener end when nobody connects for a moment.
+func endSoon(listener net.Listener) {
 	l, ok := listener.(interface{ SetDeadline(t time.Time) error })
-	if !ok || l.SetDeadline(time.Now().Add(lastCalls)) != nil {
+	if !ok || l.SetDeadline(time.Now().Add(lastCall)) != nil {
 		_ = listener.Close()
 	}
 }

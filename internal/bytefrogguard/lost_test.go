@@ -19,7 +19,10 @@ import (
 // A collector that is cut off, again and again, costs what was on its way: each time the
 // trace goes on as a run of its own that begins with a break.
 func TestAfterACutTheTraceGoesOnAsANewRunWithABreak(t *testing.T) {
-	const cuts = 5
+	cuts := 5
+	if testing.Short() {
+		cuts = 2
+	}
 	c := newCollector(t, testbed.Address(t))
 	b := newBed(t, []string{c.address})
 	p := &counting{}

@@ -55,9 +55,10 @@ func TestAnOrderInFrontOfStartGoesWithItsCollector(t *testing.T) {
 // Answers to a collector that orders without end, and reads nothing, are bounded.
 func TestOrdersWithoutEndAreALoss(t *testing.T) {
 	c := play(t, starting(t, 1))
-	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Memory, g.options.NamesMemory = mib, 0 })
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Memory = 256 * kib })
 	a := b.byHand(t)
 	a.data()
+	b.network.stick(true)
 	c.say <- []byte{byte(bytefrog.TypeSuspend)}
 	require.Equal(t, bytefrog.TypeSuspend, a.hear().Type())
 	a.say(bytefrog.DataBreak{Sequence: 0})

@@ -29,8 +29,8 @@ type Counts struct {
 
 // State is how things stand.
 type State struct {
-	// Agents are there; Connected have a collector, and Stalled of them are
-	// suspended until it has taken what waits.
+	// Agents are there; Connected have a collector, and Stalled of them are held: suspended
+	// until it has taken what waits, because it took too little or because a run begins.
 	Agents, Connected, Stalled int
 	// Waiting is how many bytes wait for collectors; Names how many are remembered of
 	// names.

@@ -146,6 +146,8 @@ func TestDataConnectionsAreClosedFirst(t *testing.T) {
 	})
 	a := b.byHand(t)
 	data := a.data()
+	s := b.guard.sessions()[0]
+	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.guard.Shutdown(ctx) }()

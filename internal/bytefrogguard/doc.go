@@ -26,11 +26,12 @@
 // that leads to another field.
 //
 //	agent \ collector   none or lost              saying hello, configured  streaming              held: stalled or new
-//	connecting          tries all collectors;     passes configuration      -                      -
-//	                    none: turned away         and start on
-//	waiting for start   started by the guard      waits for start           -                      -
-//	started, not ready  waits for the first data  waits likewise            orders are kept until  -
-//	                    connection                                          it is ready
+//	connecting          tries all collectors;     waits for start, then     -                      -
+//	                    none: turned away         passes that and the
+//	                                              configuration on
+//	started, not ready  waits for the first data  waits likewise; what is   orders are kept until  -
+//	                    connection                ordered before start      it is ready
+//	                                              goes with the link
 //	tracing             told to suspend at once   told to suspend           passes on; too much    told to suspend; all
 //	                                                                        waits: held            that comes waits here
 //	suspending          what comes is dropped,    waits for its answer      as the collector has   all that comes waits;
@@ -46,6 +47,10 @@
 // answer that doesn't come in ConnectTimeout; nothing taken of what waits for Silence;
 // more waiting than Memory. All of these are the loss of the link. Guard.Shutdown and
 // GiveUp leave the agent (leave.go) from any of the fields.
+//
+// A link that is lost before it has lived for a minute is a try that failed: the next begins
+// after a pause that gets longer, and with the next collector of the list, and the time for
+// GiveUp goes on.
 //
 // # The policy of waiting
 //

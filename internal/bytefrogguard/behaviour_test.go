@@ -472,6 +472,58 @@ func TestWhoHasSaidNothingDoesntHoldTheEndUp(t *testing.T) {
 	}
 }
 
+// A guard that ends doesn't wait for a collector that takes nothing, when its agents have gone.
+func TestACollectorThatTakesNothingDoesntHoldTheEndUp(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) {
+		g.options.Silence, g.timing.lastSilence, g.timing.tick = time.Hour, 50*time.Millisecond, 10*time.Millisecond
+	})
+	a := b.byHand(t)
+	data := a.data()
+	b.network.stick(true)
+	write(t, data, everything(0, 1))
+	b.await("something to wait", func() bool { return b.guard.State().Waiting > 0 })
+	done := make(chan error, 1)
+	go func() { done <- b.guard.Shutdown(context.Background()) }()
+	a.hears(bytefrog.TypeSuspend)
+	a.say(bytefrog.DataBreak{Sequence: inEverything})
+	a.hears(bytefrog.TypeError)
+	_ = data.Close()
+	_ = a.control.Close()
+	select {
+	case err := <-done:
+		assert.NoError(t, err)
+		assert.Positive(t, b.guard.counts.LostBytes.Load())
+	case <-time.After(patience):
+		b.network.healAll()
+		require.Fail(t, "the guard doesn't end")
+	}
+}
+
+// An agent is started when there is somewhere to pass to what it sends at once.
+func TestAnAgentIsStartedWhenItsLinkIsThere(t *testing.T) {
+	c := watch(t, nil)
+	b := newBed(t, []string{c.address})
+	control, err := net.Dial("tcp", b.address)
+	require.NoError(t, err)
+	defer control.Close()
+	write(t, control, bytefrog.Hello{Version: 1}.AppendTo(nil))
+	b.await("the agent", func() bool { return b.guard.State().Agents == 1 })
+	s := b.guard.sessions()[0]
+	s.passing.RLock() // the link can't be changed
+	c.say <- starting(t, 1)
+	in := newInlet(control, controlBytes, maxConfiguration)
+	m, _, err := in.next(fromCollector(1), time.Now().Add(patience))
+	require.NoError(t, err)
+	require.Equal(t, bytefrog.TypeConfiguration, m.Type())
+	m, _, err = in.next(fromCollector(1), time.Now().Add(200*time.Millisecond))
+	assert.ErrorIs(t, err, os.ErrDeadlineExceeded, "%v", m)
+	s.passing.RUnlock()
+	m, _, err = in.next(fromCollector(1), time.Now().Add(patience))
+	require.NoError(t, err)
+	assert.Equal(t, bytefrog.Command{Of: bytefrog.TypeStart}, m)
+}
+
 // All queues together may not take what the agent still has when it is suspended.
 func TestQueuesTakeAPartOfMemoryOnly(t *testing.T) {
 	const connections = 64

@@ -6,12 +6,15 @@ package bytefrogguard
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -41,7 +44,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beGuard is a guard until its input ends.
+// beGuard is a guard until its input ends. It says its address, and at the end how often it
+// has allocated memory.
 func beGuard(collector string) {
 	o := DefaultOptions()
 	o.Collectors = []string{collector}
@@ -61,6 +65,10 @@ func beGuard(collector string) {
 	if err := g.Serve(listener); err != nil {
 		panic(err)
 	}
+	_ = g.Shutdown(context.Background()) // which is over when all has ended
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	fmt.Println(m.Mallocs)
 }
 
 // copyTo copies what comes on connections to connections of its own, both ways, until its
@@ -221,7 +229,7 @@ func (f *feeder) end() {
 
 // BenchmarkPass measures the processor time, in user and in system mode, that a process
 // with a guard takes for each event that it passes from an agent to a collector, and that
-// of one which only reads and writes.
+// of one which only reads and writes; and how often the guard allocates memory.
 func BenchmarkPass(b *testing.B) {
 	const rounds = 20
 	recorded, err := capture.Open("../../testdata/bytefrog/maven.zip")
@@ -239,10 +247,14 @@ func BenchmarkPass(b *testing.B) {
 	for _, child := range []struct{ name, variable string }{{"guard", ""}, {"copy", childCopies + "=yes"}} {
 		b.Run(child.name, func(b *testing.B) {
 			var used time.Duration
+			allocated := 0
 			for b.Loop() {
-				used += passThroughChild(b, child.variable, collector.Addr().String(), data, rounds)
+				took, allocations := passThroughChild(b, child.variable, collector.Addr().String(), data, rounds)
+				used, allocated = used+took, allocated+allocations
 			}
-			b.ReportMetric(float64(used.Nanoseconds())/float64(events*rounds*b.N), "cpu-ns/event")
+			passed := float64(events * rounds * b.N)
+			b.ReportMetric(float64(used.Nanoseconds())/passed, "cpu-ns/event")
+			b.ReportMetric(float64(allocated)/passed, "mallocs/event")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
@@ -256,18 +268,26 @@ func countEvents(b *testing.B, data []byte) int {
 	return w.events
 }
 
-// passThroughChild passes data through a guard of its own and gives its processor time.
-func passThroughChild(b *testing.B, variable, collector string, data [][]byte, rounds int) time.Duration {
+// passThroughChild passes data through a guard of its own and gives its processor time, and
+// how often it allocated memory, if it says so.
+func passThroughChild(b *testing.B, variable, collector string, data [][]byte, rounds int) (used time.Duration, allocations int) {
 	address, end := startChild(b, variable, collector)
 	f := feed(b, address, len(data))
 	f.send(data, rounds)
 	f.end()
-	state := end()
-	return state.UserTime() + state.SystemTime()
+	state, last := end()
+	if last != "" {
+		var err error
+		if allocations, err = strconv.Atoi(last); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return state.UserTime() + state.SystemTime(), allocations
 }
 
-// startChild starts a process with a guard, and gives its address. end has it end.
-func startChild(b *testing.B, variable, collector string) (address string, end func() *os.ProcessState) {
+// startChild starts a process with a guard, and gives its address. end has it end, and gives
+// what it says then.
+func startChild(b *testing.B, variable, collector string) (address string, end func() (state *os.ProcessState, last string)) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), childCollector+"="+collector, variable)
 	c.Stderr = os.Stderr
@@ -282,16 +302,18 @@ func startChild(b *testing.B, variable, collector string) (address string, end f
 	if err := c.Start(); err != nil {
 		b.Fatal(err)
 	}
-	address, err = bufio.NewReader(out).ReadString('\n')
+	says := bufio.NewReader(out)
+	address, err = says.ReadString('\n')
 	if err != nil {
 		b.Fatal(err)
 	}
-	return strings.TrimSpace(address), func() *os.ProcessState {
+	return strings.TrimSpace(address), func() (*os.ProcessState, string) {
 		_ = in.Close()
-		if err := c.Wait(); err != nil {
+		last, err := io.ReadAll(says)
+		if err = errors.Join(err, c.Wait()); err != nil {
 			b.Fatal(err)
 		}
-		return c.ProcessState
+		return c.ProcessState, strings.TrimSpace(string(last))
 	}
 }
 

@@ -252,7 +252,8 @@ func TestBehindAGuardACollectorCanBeKilled(t *testing.T) {
 	endpoint := testbed.Address(t)
 	p := &tidal{}
 	s := newTides(t, p)
-	configuration := pipeline(endpoint, "", "", toBackend(s.endpoint))
+	// However busy the machine is, no number is given up.
+	configuration := pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint))
 	c := testbed.Start(t, configuration)
 	g, address := startGuard(t, endpoint)
 	a, results := startTidal(t, address, p)
@@ -263,9 +264,12 @@ func TestBehindAGuardACollectorCanBeKilled(t *testing.T) {
 	}
 	testbed.Eventually(t, "spans of the last run", func() (bool, string) { return s.whole() > kills, fmt.Sprint(s.whole()) })
 	result := stop(t, g, a, results)
+	c.AwaitMetric(t, 1, runsEnded)
 	c.Stop(t)
 	s.check(g, result)
 	assert.EqualValues(t, kills+1, g.Counts().Runs.Load())
+	whole, epoch := s.last()
+	assert.Equal(t, p.wholeCallsSince(epoch), whole, "whole calls of the last run, which nobody has killed")
 }
 
 // A collector that is stopped, and goes on, costs what happened meanwhile, and its run
@@ -291,17 +295,22 @@ func TestBehindAGuardACollectorCanBeStopped(t *testing.T) {
 	}
 	result := stop(t, g, a, results)
 	c.AwaitMetric(t, 1, runsEnded)
-	t.Logf("breaks that the collector has made: %v", c.Metric(t, stackBreaks))
+	breaks := c.Metric(t, stackBreaks, `cause="suspended"`)
 	c.Stop(t)
 	s.check(g, result)
+	assert.EqualValues(t, len(p.begins)-1, breaks, "each interruption is one break")
 	assert.EqualValues(t, 1, g.Counts().Runs.Load())
 	assert.EqualValues(t, p.next, g.Counts().Passed.Load(), "every event was passed on")
 	assert.Equal(t, p.wholeCalls(), s.only(), "whole calls")
 }
 
 // wholeCalls is how many calls of all epochs returned before their epoch ended.
-func (p *tidal) wholeCalls() (whole int) {
-	for i, begin := range p.begins {
+func (p *tidal) wholeCalls() int { return p.wholeCallsSince(0) }
+
+// wholeCallsSince is the same of those from an epoch on.
+func (p *tidal) wholeCallsSince(epoch int) (whole int) {
+	for i := epoch; i < len(p.begins); i++ {
+		begin := p.begins[i]
 		end := p.next
 		if i+1 < len(p.begins) {
 			end = p.begins[i+1]
@@ -310,6 +319,24 @@ func (p *tidal) wholeCalls() (whole int) {
 		whole += n/(2*depth)*depth + max(0, n%(2*depth)-depth)
 	}
 	return whole
+}
+
+// last is how many spans of the last run are whole, and with which epoch it began.
+func (s *tides) last() (whole, epoch int) {
+	last := -1
+	for _, epochs := range s.runs {
+		if len(epochs) == 0 {
+			continue
+		}
+		first, n := len(s.program.begins), 0
+		for e, spans := range epochs {
+			first, n = min(first, e), n+spans
+		}
+		if first > last {
+			whole, last = n, first
+		}
+	}
+	return whole, last
 }
 
 // only is how many spans of the only run are whole.

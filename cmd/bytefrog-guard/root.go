@@ -182,7 +182,8 @@ func (s *settings) serve(guard *bytefrogguard.Guard, listener net.Listener, logg
 	return failed
 }
 
-// metricsTimeout is how long a request for metrics may take to come.
+// metricsTimeout is how long a request for metrics may take to come, and its answer to be
+// taken.
 const metricsTimeout = 10 * time.Second
 
 // serveMetrics serves metrics until it is closed.
@@ -191,7 +192,7 @@ func serveMetrics(address string, guard *bytefrogguard.Guard) (*http.Server, err
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: metricsHandler(guard), ReadHeaderTimeout: metricsTimeout, ReadTimeout: metricsTimeout}
+	server := &http.Server{Handler: metricsHandler(guard), ReadHeaderTimeout: metricsTimeout, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout}
 	go func() { _ = server.Serve(listener) }()
 	return server, nil
 }

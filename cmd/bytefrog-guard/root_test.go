@@ -4,12 +4,21 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"net"
+	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/config/configtls"
 
 	"github.com/callbraid/callbraid/internal/bytefrogguard"
 )
@@ -48,4 +57,37 @@ func TestAllMetricsAreServed(t *testing.T) {
 		assert.Contains(t, text, "\nbytefrog_guard_"+m.name+" ")
 		assert.NotEmpty(t, m.help)
 	}
+}
+
+// The certificate of --tls-cert is shown to a collector that asks for one.
+func TestTheGuardShowsItsCertificate(t *testing.T) {
+	// Those of net/http's tests.
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	own := server.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
+	require.NoError(t, err)
+	write := func(name, kind string, b []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o600))
+		return path
+	}
+	certificate := write("cert.pem", "CERTIFICATE", own.Certificate[0])
+	s := &settings{options: bytefrogguard.DefaultOptions(), tls: configtls.NewDefaultClientConfig()}
+	command := &cobra.Command{}
+	s.add(command)
+	require.NoError(t, command.ParseFlags([]string{
+		"--tls", "--tls-ca", certificate, "--tls-server-name", "example.com",
+		"--tls-cert", certificate, "--tls-key", write("key.pem", "PRIVATE KEY", key),
+	}))
+	require.NoError(t, s.check(t.Context()))
+
+	near, far := net.Pipe()
+	defer near.Close()
+	collector := tls.Server(far, &tls.Config{Certificates: server.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert})
+	shaken := make(chan error, 1)
+	go func() { shaken <- tls.Client(near, s.options.TLS).HandshakeContext(t.Context()) }()
+	require.NoError(t, collector.HandshakeContext(t.Context()))
+	require.NoError(t, <-shaken)
+	assert.Equal(t, own.Certificate[0], collector.ConnectionState().PeerCertificates[0].Raw)
 }

@@ -75,7 +75,9 @@ func (s *session) pass(m bytefrog.Message, raw []byte) {
 			s.tracing.end()
 		}
 	case bytefrog.ErrorMessage:
-		s.logger.Warn("The agent reports an error", zap.String("text", m.Text))
+		if !s.tracing.is(stateEnding) { // or it only repeats what it was told
+			s.logger.Warn("The agent reports an error", zap.String("text", m.Text))
+		}
 		s.tracing.end()
 	}
 	s.tell(raw)

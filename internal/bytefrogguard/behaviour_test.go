@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -252,6 +253,51 @@ func TestAnAgentThatNeverAnswersGetsANewRun(t *testing.T) {
 	second.awaitEvents(inEverything)
 }
 
+// One that doesn't answer, and is to trace again, is told so after its time.
+func TestAnAgentThatNeverAnswersIsToldToGoOn(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	a := newBed(t, []string{c.address}, func(g *Guard) { g.timing.answer = 300 * time.Millisecond }).byHand(t)
+	a.data()
+	c.say <- []byte{byte(bytefrog.TypeSuspend), byte(bytefrog.TypeUnsuspend)}
+	a.hears(bytefrog.TypeSuspend, bytefrog.TypeUnsuspend)
+}
+
+// What the guard holds for an agent doesn't grow with the collectors that were lost.
+func TestMemoryIsFlatOverManyLosses(t *testing.T) {
+	const before, losses = 20, 200
+	c := watch(t, starting(t, 2))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Retry.MaxInterval = time.Millisecond })
+	a := b.byHand(t)
+	data := []net.Conn{a.data(), a.data()}
+	lose := func(i int) {
+		c.leave()
+		a.hears(bytefrog.TypeSuspend)
+		a.say(bytefrog.DataBreak{Sequence: uint32(i * inEverything)})
+		a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
+		a.hears(bytefrog.TypeUnsuspend)
+		write(t, data[i%2], everything(uint32(i*inEverything), 1))
+		c.awaitEvents((i + 1) * inEverything)
+	}
+	used := func() (bytes uint64, goroutines int) {
+		runtime.GC()
+		runtime.GC() // what a pool had is gone after the second
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc, runtime.NumGoroutine()
+	}
+	for i := range before {
+		lose(i)
+	}
+	bytesBefore, goroutinesBefore := used()
+	for i := range losses {
+		lose(before + i)
+	}
+	bytesAfter, goroutinesAfter := used()
+	assert.Less(t, bytesAfter, bytesBefore+256*kib)
+	assert.InDelta(t, goroutinesBefore, goroutinesAfter, 5)
+	assert.EqualValues(t, before+losses, b.guard.counts.Losses.Load())
+}
+
 // A new collector is told at once that the agent lives, and again as often as it was
 // promised, though the agent says so more rarely.
 func TestANewCollectorHearsThatTheAgentLives(t *testing.T) {
@@ -424,6 +470,58 @@ func TestWhoHasSaidNothingDoesntHoldTheEndUp(t *testing.T) {
 		_ = silent.Close()
 		require.Fail(t, "the guard doesn't end")
 	}
+}
+
+// A guard that ends doesn't wait for a collector that takes nothing, when its agents have gone.
+func TestACollectorThatTakesNothingDoesntHoldTheEndUp(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) {
+		g.options.Silence, g.timing.lastSilence, g.timing.tick = time.Hour, 50*time.Millisecond, 10*time.Millisecond
+	})
+	a := b.byHand(t)
+	data := a.data()
+	b.network.stick(true)
+	write(t, data, everything(0, 1))
+	b.await("something to wait", func() bool { return b.guard.State().Waiting > 0 })
+	done := make(chan error, 1)
+	go func() { done <- b.guard.Shutdown(context.Background()) }()
+	a.hears(bytefrog.TypeSuspend)
+	a.say(bytefrog.DataBreak{Sequence: inEverything})
+	a.hears(bytefrog.TypeError)
+	_ = data.Close()
+	_ = a.control.Close()
+	select {
+	case err := <-done:
+		assert.NoError(t, err)
+		assert.Positive(t, b.guard.counts.LostBytes.Load())
+	case <-time.After(patience):
+		b.network.healAll()
+		require.Fail(t, "the guard doesn't end")
+	}
+}
+
+// An agent is started when there is somewhere to pass to what it sends at once.
+func TestAnAgentIsStartedWhenItsLinkIsThere(t *testing.T) {
+	c := watch(t, nil)
+	b := newBed(t, []string{c.address})
+	control, err := net.Dial("tcp", b.address)
+	require.NoError(t, err)
+	defer control.Close()
+	write(t, control, bytefrog.Hello{Version: 1}.AppendTo(nil))
+	b.await("the agent", func() bool { return b.guard.State().Agents == 1 })
+	s := b.guard.sessions()[0]
+	s.passing.RLock() // the link can't be changed
+	c.say <- starting(t, 1)
+	in := newInlet(control, controlBytes, maxConfiguration)
+	m, _, err := in.next(fromCollector(1), time.Now().Add(patience))
+	require.NoError(t, err)
+	require.Equal(t, bytefrog.TypeConfiguration, m.Type())
+	m, _, err = in.next(fromCollector(1), time.Now().Add(200*time.Millisecond))
+	assert.ErrorIs(t, err, os.ErrDeadlineExceeded, "%v", m)
+	s.passing.RUnlock()
+	m, _, err = in.next(fromCollector(1), time.Now().Add(patience))
+	require.NoError(t, err)
+	assert.Equal(t, bytefrog.Command{Of: bytefrog.TypeStart}, m)
 }
 
 // All queues together may not take what the agent still has when it is suspended.

@@ -14,7 +14,9 @@ type Counts struct {
 	// Dropped those that came while there was none, or from before its run; Bytes what
 	// came on data connections.
 	Passed, Dropped, Bytes atomic.Uint64
-	// LostBytes waited for a collector that was lost. Forgotten are names that had to go.
+	// LostBytes waited here for a collector that was lost, or that the guard could not wait
+	// for: what had been written, and was not read there, is not among them. Forgotten are
+	// names that had to go.
 	LostBytes, Forgotten atomic.Uint64
 	// Suspensions is how often agents were told to suspend.
 	Suspensions atomic.Uint64
@@ -27,8 +29,8 @@ type Counts struct {
 
 // State is how things stand.
 type State struct {
-	// Agents are there; Connected have a collector, and Stalled of them are
-	// suspended until it has taken what waits.
+	// Agents are there; Connected have a collector, and Stalled of them are held: suspended
+	// until it has taken what waits, because it took too little or because a run begins.
 	Agents, Connected, Stalled int
 	// Waiting is how many bytes wait for collectors; Names how many are remembered of
 	// names.

@@ -171,7 +171,7 @@ func (g *Guard) serve(conn net.Conn, isNoStranger func()) {
 	defer isNoStranger()
 	defer conn.Close()
 	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
-	first, err := g.first(in)
+	first, err := g.readFirst(in)
 	if err != nil {
 		g.counts.Refused.Add(1)
 		g.logger.Debug("A connection is closed that didn't begin as an agent's does", zap.Error(err))
@@ -185,8 +185,8 @@ func (g *Guard) serve(conn net.Conn, isNoStranger func()) {
 	}
 }
 
-// first reads the first message.
-func (g *Guard) first(in *inlet) (bytefrog.Message, error) {
+// readFirst reads the first message.
+func (g *Guard) readFirst(in *inlet) (bytefrog.Message, error) {
 	until := time.Now().Add(g.options.HandshakeTimeout)
 	stop := context.AfterFunc(g.stopping, func() { _ = in.conn.SetReadDeadline(time.Now().Add(g.timing.hello)) })
 	defer stop()
@@ -207,7 +207,7 @@ func (g *Guard) greet(in *inlet, m bytefrog.Hello, isNoStranger func()) {
 		s.turnAway("the guard has as many agents as it may (--max-agents)")
 		return
 	}
-	defer g.leave(s)
+	defer g.forget(s)
 	isNoStranger()
 	s.keep()
 }
@@ -271,7 +271,8 @@ func (g *Guard) enter(s *session) bool {
 	return true
 }
 
-func (g *Guard) leave(s *session) {
+// forget gives the place and the run ID of an agent back.
+func (g *Guard) forget(s *session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.agents, s)

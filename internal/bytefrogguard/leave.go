@@ -104,11 +104,20 @@ func (s *session) awaitOutlet(l *link, o *outlet) bool {
 		case <-s.guard.ctx.Done():
 			return false
 		case <-ticker.C:
-			if l.isSilent(s.guard.options.Silence) {
+			if l.isSilent(s.silence()) {
 				return false
 			}
 		}
 	}
+}
+
+// silence is how long a collector may take nothing of what waits when its agent has gone or
+// is being left.
+func (s *session) silence() time.Duration {
+	if s.guard.stopping.Err() != nil {
+		return min(s.guard.options.Silence, s.guard.timing.lastSilence)
+	}
+	return s.guard.options.Silence
 }
 
 // takeLeave leaves an agent whose program runs, because the guard ends or has no collector

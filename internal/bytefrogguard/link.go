@@ -76,7 +76,7 @@ type loss struct {
 
 func (l loss) Error() string { return l.err.Error() }
 
-// lossCause is a kind of loss, for counters.
+// lossCause is a kind of loss, for the log.
 type lossCause string
 
 const (

@@ -6,11 +6,15 @@ package bytefrogguard
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -40,7 +44,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beGuard is a guard until its input ends.
+// beGuard is a guard until its input ends. It says its address, and at the end how often it
+// has allocated memory.
 func beGuard(collector string) {
 	o := DefaultOptions()
 	o.Collectors = []string{collector}
@@ -60,6 +65,10 @@ func beGuard(collector string) {
 	if err := g.Serve(listener); err != nil {
 		panic(err)
 	}
+	_ = g.Shutdown(context.Background()) // which is over when all has ended
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	fmt.Println(m.Mallocs)
 }
 
 // copyTo copies what comes on connections to connections of its own, both ways, until its
@@ -108,6 +117,18 @@ func copyBytes(to, from net.Conn) {
 
 // sink is a collector that takes everything and looks at nothing.
 func sink(b *testing.B, connections int32) net.Listener {
+	return serveSink(b, connections, func(conn net.Conn) {
+		buffer := make([]byte, chunkBytes)
+		for {
+			if _, err := conn.Read(buffer); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// serveSink is a collector whose data connections are read by a function.
+func serveSink(b *testing.B, connections int32, read func(conn net.Conn)) net.Listener {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -118,31 +139,28 @@ func sink(b *testing.B, connections int32) net.Listener {
 			if err != nil {
 				return
 			}
-			go swallow(conn, connections)
+			go swallow(conn, connections, read)
 		}
 	}()
 	return listener
 }
 
-func swallow(conn net.Conn, connections int32) {
+func swallow(conn net.Conn, connections int32, read func(conn net.Conn)) {
 	defer conn.Close()
-	buffer := make([]byte, chunkBytes)
-	if _, err := io.ReadFull(conn, buffer[:2]); err != nil {
+	hello := make([]byte, 2)
+	if _, err := io.ReadFull(conn, hello); err != nil {
 		return
 	}
-	switch bytefrog.MessageType(buffer[0]) {
+	switch bytefrog.MessageType(hello[0]) {
 	case bytefrog.TypeHello:
 		m, _ := bytefrog.AgentConfiguration{
 			RunID: 1, HeartbeatInterval: time.Second, BufferMemoryBudget: mib, QueueRetryCount: 1, DataConnections: connections,
 		}.Message(1)
 		_, _ = conn.Write(bytefrog.Command{Of: bytefrog.TypeStart}.AppendTo(m.AppendTo(nil)))
+		_, _ = io.Copy(io.Discard, conn)
 	default:
 		_, _ = conn.Write(bytefrog.DataHelloReply{}.AppendTo(nil))
-	}
-	for {
-		if _, err := conn.Read(buffer); err != nil {
-			return
-		}
+		read(conn)
 	}
 }
 
@@ -211,7 +229,7 @@ func (f *feeder) end() {
 
 // BenchmarkPass measures the processor time, in user and in system mode, that a process
 // with a guard takes for each event that it passes from an agent to a collector, and that
-// of one which only reads and writes.
+// of one which only reads and writes; and how often the guard allocates memory.
 func BenchmarkPass(b *testing.B) {
 	const rounds = 20
 	recorded, err := capture.Open("../../testdata/bytefrog/maven.zip")
@@ -229,10 +247,14 @@ func BenchmarkPass(b *testing.B) {
 	for _, child := range []struct{ name, variable string }{{"guard", ""}, {"copy", childCopies + "=yes"}} {
 		b.Run(child.name, func(b *testing.B) {
 			var used time.Duration
+			allocated := 0
 			for b.Loop() {
-				used += passThroughChild(b, child.variable, collector.Addr().String(), data, rounds)
+				took, allocations := passThroughChild(b, child.variable, collector.Addr().String(), data, rounds)
+				used, allocated = used+took, allocated+allocations
 			}
-			b.ReportMetric(float64(used.Nanoseconds())/float64(events*rounds*b.N), "cpu-ns/event")
+			passed := float64(events * rounds * b.N)
+			b.ReportMetric(float64(used.Nanoseconds())/passed, "cpu-ns/event")
+			b.ReportMetric(float64(allocated)/passed, "mallocs/event")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
@@ -246,8 +268,26 @@ func countEvents(b *testing.B, data []byte) int {
 	return w.events
 }
 
-// passThroughChild passes data through a guard of its own and gives its processor time.
-func passThroughChild(b *testing.B, variable, collector string, data [][]byte, rounds int) time.Duration {
+// passThroughChild passes data through a guard of its own and gives its processor time, and
+// how often it allocated memory, if it says so.
+func passThroughChild(b *testing.B, variable, collector string, data [][]byte, rounds int) (used time.Duration, allocations int) {
+	address, end := startChild(b, variable, collector)
+	f := feed(b, address, len(data))
+	f.send(data, rounds)
+	f.end()
+	state, last := end()
+	if last != "" {
+		var err error
+		if allocations, err = strconv.Atoi(last); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return state.UserTime() + state.SystemTime(), allocations
+}
+
+// startChild starts a process with a guard, and gives its address. end has it end, and gives
+// what it says then.
+func startChild(b *testing.B, variable, collector string) (address string, end func() (state *os.ProcessState, last string)) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), childCollector+"="+collector, variable)
 	c.Stderr = os.Stderr
@@ -262,18 +302,75 @@ func passThroughChild(b *testing.B, variable, collector string, data [][]byte, r
 	if err := c.Start(); err != nil {
 		b.Fatal(err)
 	}
-	address, err := bufio.NewReader(out).ReadString('\n')
+	says := bufio.NewReader(out)
+	address, err = says.ReadString('\n')
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := feed(b, strings.TrimSpace(address), len(data))
-	f.send(data, rounds)
-	f.end()
-	_ = in.Close()
-	if err := c.Wait(); err != nil {
-		b.Fatal(err)
+	return strings.TrimSpace(address), func() (*os.ProcessState, string) {
+		_ = in.Close()
+		last, err := io.ReadAll(says)
+		if err = errors.Join(err, c.Wait()); err != nil {
+			b.Fatal(err)
+		}
+		return c.ProcessState, strings.TrimSpace(string(last))
 	}
-	return c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+}
+
+// BenchmarkLatency measures how long a message takes from an agent to a collector, in the
+// middle, through a guard and without one, where nothing else is sent.
+func BenchmarkLatency(b *testing.B) {
+	const messages = 2000
+	arrived := make(chan time.Time, 1)
+	collector := listenFor(b, arrived)
+	defer collector.Close()
+	b.Run("direct", func(b *testing.B) {
+		for b.Loop() {
+			reportLatency(b, collector.Addr().String(), messages, arrived)
+		}
+	})
+	b.Run("guard", func(b *testing.B) {
+		for b.Loop() {
+			address, end := startChild(b, "", collector.Addr().String())
+			reportLatency(b, address, messages, arrived)
+			end()
+		}
+	})
+}
+
+// listenFor is a collector that says when something came on a data connection.
+func listenFor(b *testing.B, arrived chan<- time.Time) net.Listener {
+	return serveSink(b, 1, func(conn net.Conn) {
+		buffer := make([]byte, chunkBytes)
+		for {
+			if _, err := conn.Read(buffer); err != nil {
+				return
+			}
+			select {
+			case arrived <- time.Now():
+			default: // nobody waits for the heartbeats and the end
+			}
+		}
+	})
+}
+
+// reportLatency sends messages one after the other, each when the one before has come.
+func reportLatency(b *testing.B, address string, messages int, arrived <-chan time.Time) {
+	f := feed(b, address, 1)
+	defer f.end()
+	var took []time.Duration
+	for i := range messages {
+		message := bytefrog.AppendEvent(nil, bytefrog.Event{Type: bytefrog.TypeMethodEntry, Sequence: uint32(i)})
+		sent := time.Now()
+		if _, err := f.data[0].Write(message); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, (<-arrived).Sub(sent))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[messages/2].Nanoseconds())/1000, "median-us")
+	b.ReportMetric(float64(took[messages*99/100].Nanoseconds())/1000, "99th-percentile-us")
+	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkWalk measures going over messages alone, as for the first run of an agent and

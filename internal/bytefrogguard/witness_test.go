@@ -64,6 +64,7 @@ func (w *witness) leave() {
 	for conn := range w.open {
 		_ = conn.Close()
 	}
+	clear(w.open)
 }
 
 func (w *witness) serve(conn net.Conn) {

@@ -14,7 +14,7 @@ type suite struct {
 
 var suites = []suite{
 	{pkg: "./internal/bytefrog", pattern: "^BenchmarkDecodeEvents$", time: "0.5s"},
-	{pkg: "./internal/bytefrogguard", pattern: "^Benchmark(Pass|Walk)$", time: "1s"},
+	{pkg: "./internal/bytefrogguard", pattern: "^Benchmark(Pass|Walk|Latency)$", time: "1s"},
 	{pkg: "./internal/callevent", pattern: "^BenchmarkPackUnpack$", time: "0.5s"},
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|BytesToSpans|BuildSpans|BytesToNothing)$", time: "1s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(WithLazyCollection)?$", time: "1x", rounds: 1}, // it repeats by itself
@@ -49,6 +49,8 @@ const (
 	receivePerEvent = "receive-cpu-ns/event"
 	pairPerEvent    = "pair-cpu-ns/event"
 	longestWait     = "longest-wait-ms"
+	medianLatency   = "median-us"
+	mallocsPerEvent = "mallocs/event"
 )
 
 // claim is a line of the table.
@@ -117,7 +119,11 @@ var claims = []claim{
 	{what: "  the one that pairs", unit: "µs of its time", benchmark: "BenchmarkShortStreams", metric: "pair-cpu-µs/stream"},
 	{what: "bytefrog-guard: pass an event on", bound: 15, atMost: true, unit: "ns of CPU time", benchmark: "BenchmarkPass/guard", metric: cpuPerEvent},
 	{what: "  against only reading and writing it", unit: "times", benchmark: "BenchmarkPass/guard", metric: cpuPerEvent, over: "BenchmarkPass/copy", overMetric: cpuPerEvent},
-	{what: "  allocations per event", bound: 0.001, atMost: true, unit: "per event", benchmark: "BenchmarkWalk/first", metric: allocationsPerEvent},
+	{what: "  allocations per event, those of the start included", bound: 0.001, atMost: true, unit: "per event", benchmark: "BenchmarkPass/guard", metric: mallocsPerEvent},
+	{what: "  the guard's walk over messages when a collector was lost, against before that", bound: 3, atMost: true, unit: "times", benchmark: "BenchmarkWalk/later", metric: cpuPerEvent, over: "BenchmarkWalk/first", overMetric: cpuPerEvent},
+	{what: "  the guard's allocations per event there", bound: 0.001, atMost: true, unit: "per event", benchmark: "BenchmarkWalk/later", metric: allocationsPerEvent},
+	{what: "  a message's way to the collector, in the middle", bound: 1000, atMost: true, unit: "µs", benchmark: "BenchmarkLatency/guard", metric: medianLatency},
+	{what: "  the same without a guard", unit: "µs", benchmark: "BenchmarkLatency/direct", metric: medianLatency},
 	{what: "  longest wait of a program whose collector is stopped", bound: 100, atMost: true, unit: "ms", benchmark: "BenchmarkBehindAGuard/stopped", metric: longestWait},
 	{what: "  the same, killed and started again", bound: 100, atMost: true, unit: "ms", benchmark: "BenchmarkBehindAGuard/killed", metric: longestWait},
 	timesBabeltrace("LTTng: every field of every event, against babeltrace2 -o dummy", 5, "contexts", "fields", "babeltrace2Dummy"),

@@ -5,7 +5,9 @@ package test
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -111,13 +113,47 @@ func (s *jaegerSpans) checkSessions(t *testing.T) {
 	}
 	events, err := printed.Events(fromCapture(t, "jul1", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
-	assert.Equal(t, javaCalls(t, events), callsOfJava(java))
-	assert.Len(t, c, 109)
+	assert.Equal(t, javaCalls(t, events), callsOf(java))
+	events, err = printed.Events(fromCapture(t, "cygok", "babeltrace1-offline.txt"))
+	require.NoError(t, err)
+	assert.Equal(t, cCalls(t, events), callsOf(c))
 	for _, e := range s.streams {
 		if e.scopes[receiverOf("lttnglivereceiver")] > 0 {
 			checkShape(t, e)
 		}
 	}
+}
+
+// cCalls are the calls that functions of a C program tell of, as callsOf says them: each thread's
+// exits are those of its last entry. Without the program its functions go by their places in it.
+func cCalls(t *testing.T, events []printed.Event) (calls []string) {
+	t.Helper()
+	number := func(text string) uint64 {
+		n, err := strconv.ParseUint(text, 0, 64)
+		require.NoError(t, err)
+		return n
+	}
+	var base uint64
+	open := map[string][]printed.Event{}
+	for _, e := range events {
+		thread := e.Field("vtid")
+		switch _, what, _ := strings.Cut(e.Name, ":"); {
+		case what == "bin_info" && strings.HasSuffix(e.Field("path"), "/cyg"):
+			base = number(e.Field("baddr"))
+		case what == "func_entry":
+			open[thread] = append(open[thread], e)
+		case what == "func_exit":
+			stack := open[thread]
+			called, caller := stack[len(stack)-1], "nobody"
+			if stack = stack[:len(stack)-1]; len(stack) > 0 {
+				caller = stack[len(stack)-1].Time
+			}
+			open[thread] = stack
+			calls = append(calls, fmt.Sprintf("%s to %s cyg+%#x, called by %s, failed: false", called.Time, e.Time, number(called.Field("addr"))-base, caller))
+		}
+	}
+	slices.Sort(calls)
+	return calls
 }
 
 // checkCollections compares garbage collections, and how long each took and marked, with what

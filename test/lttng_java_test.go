@@ -53,11 +53,12 @@ func TestAJavaProgramGivesItsRecordsWithTheirLevelsAndItsCalls(t *testing.T) {
 	slices.Sort(records)
 	assert.Equal(t, wantRecords, records)
 
-	assert.Equal(t, javaCalls(t, events), callsOfJava(readSpans(t, c)))
+	assert.Equal(t, javaCalls(t, events), callsOf(readSpans(t, c)))
 }
 
-// callsOfJava says of spans what javaCalls says of the records.
-func callsOfJava(of []ptrace.Span) (calls []string) {
+// callsOf says of spans what javaCalls says of the records: when each call was, and which called
+// it.
+func callsOf(of []ptrace.Span) (calls []string) {
 	spans := map[pcommon.SpanID]ptrace.Span{}
 	for _, s := range of {
 		spans[s.SpanID()] = s

@@ -12,6 +12,8 @@ import (
 // check checks all that has to be true of a store between two calls of its methods.
 func check(t testing.TB, s *Store) {
 	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	refs := make([]map[uint32]uint32, len(s.trees))
 	for i := range refs {
 		refs[i] = map[uint32]uint32{}

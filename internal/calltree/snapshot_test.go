@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +123,7 @@ func TestAWindowEndsBeforeItsTurn(t *testing.T) {
 			synctest.Wait()
 			script(t, s, "g b < a took 2", "g c < a took 2")
 			time.Sleep(2 * time.Hour)
+			synctest.Wait()
 			assert.Equal(t, []time.Time{from, from.Add(time.Hour)}, []time.Time{window.From, window.To}, name)
 			assert.Equal(t, test.want, lines(paths(t, window.Nodes)), name)
 			check(t, s)
@@ -135,11 +137,10 @@ func TestAWindowSaysWhatItsNumbersLack(t *testing.T) {
 		set := settings()
 		set.MaxPending = LeastPending
 		s := NewStore(set)
-		id := 0
+		var id atomic.Int64
 		forget := func(number int) {
 			for range number {
-				s.Fold(Origin{Service: "s"}, []Span{{Trace: traceID(1), ID: spanID(id), Function: "f", Start: 1, End: 2}})
-				id++
+				s.Fold(Origin{Service: "s"}, []Span{{Trace: traceID(1), ID: spanID(int(id.Add(1))), Function: "f", Start: 1, End: 2}})
 			}
 		}
 		forget(LeastPending + 10)
@@ -157,6 +158,7 @@ func TestAWindowSaysWhatItsNumbersLack(t *testing.T) {
 		synctest.Wait()
 		forget(20)
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		require.Positive(t, during)
 		assert.Equal(t, Lost{Forgotten: during}, window.Lost)
 	})

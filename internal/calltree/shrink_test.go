@@ -223,13 +223,13 @@ func TestNamesOfWhatWaitsTakeNoMoreThanAllowed(t *testing.T) {
 // trying to.
 func TestNamesOfInstancesAreLeft(t *testing.T) {
 	set := settings()
-	set.MaxServices, set.MaxNamesBytes = 1000, 32<<10
+	set.MaxServices, set.MaxNamesBytes = 1000, 3<<10
 	s := NewStore(set)
-	for i := range 300 {
+	for i := range 20 {
 		s.Fold(Origin{Service: fmt.Sprint("s", i), Instance: fmt.Sprint(strings.Repeat("x", 120), i)},
 			[]Span{{Trace: traceID(i), ID: spanID(1), Function: "f", Start: 1, End: 2}})
 	}
 	check(t, s)
-	assert.Len(t, s.Services(), 300)
-	assert.LessOrEqual(t, s.Usage().NameBytes, 300*NamesOfService)
+	assert.Len(t, s.Services(), 20)
+	assert.LessOrEqual(t, s.Usage().NameBytes, 20*NamesOfService)
 }

@@ -94,6 +94,12 @@ func (f *speedscopeFile) number(n int64) {
 }
 func (f *speedscopeFile) string(s string) { f.out.Write(quoted(s)) }
 
+// failed reports whether nothing is written any more: then nothing has to be made.
+func (f *speedscopeFile) failed() bool {
+	_, err := f.out.Write(nil)
+	return err != nil
+}
+
 // quoted is a printable text in JSON.
 func quoted(s string) []byte {
 	b, err := json.Marshal(s)
@@ -105,6 +111,9 @@ func quoted(s string) []byte {
 
 func (f *speedscopeFile) writeFrames() {
 	for i := range f.nodes {
+		if f.failed() {
+			return
+		}
 		n := &f.nodes[i]
 		key := placeOf(n)
 		if _, ok := f.frames[key]; ok {
@@ -179,6 +188,9 @@ func (f *speedscopeFile) writeEvents(w []int64) {
 		}
 	}
 	for i := range f.nodes {
+		if f.failed() {
+			return
+		}
 		if w[i] == 0 { // and so has everything below
 			continue
 		}

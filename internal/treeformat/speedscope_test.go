@@ -4,9 +4,13 @@
 package treeformat
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -109,5 +113,29 @@ func TestLinesThatSpeedscopeHasNoNumberFor(t *testing.T) {
 	for line, want := range map[int64]bool{-1: false, 0: false, 1: true} {
 		s := calltree.Snapshot{Nodes: []calltree.Node{{Parent: -1, Function: "f", Line: line, Self: 1}}}
 		assert.Equal(t, want, bytes.Contains(speedscope(t, s), []byte(`"line":`)), line)
+	}
+}
+
+// broken takes so many bytes, and no more.
+type broken struct{ left int }
+
+func (b *broken) Write(p []byte) (int, error) {
+	if b.left -= len(p); b.left < 0 {
+		return 0, io.ErrClosedPipe
+	}
+	return len(p), nil
+}
+
+// A file that nobody takes is not made: names are quoted until the first piece is refused.
+func TestASpeedscopeFileEndsWhereNobodyTakesIt(t *testing.T) {
+	var s calltree.Snapshot
+	for i := range 100 {
+		s.Nodes = append(s.Nodes, calltree.Node{Parent: -1, Function: fmt.Sprint(i, strings.Repeat("x", 8000)), Calls: 1, Self: 1, Total: 1})
+	}
+	for _, taken := range []int{0, 100_000} {
+		f := speedscopeFile{out: bufio.NewWriter(&broken{taken}), nodes: s.Nodes, frames: map[place]int{}}
+		f.writeFrames()
+		assert.Less(t, len(f.frames), taken/8000+3, taken)
+		require.ErrorIs(t, WriteSpeedscope(&broken{taken}, s), io.ErrClosedPipe)
 	}
 }

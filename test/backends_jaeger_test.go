@@ -30,9 +30,9 @@ type jaegerSpans struct {
 // receiverOf is the name of the scope of what a receiver gives.
 func receiverOf(name string) string { return "github.com/callbraid/callbraid/receiver/" + name }
 
-// spansOf asks a Jaeger for all that it has: what its pages are given, in which no trace and
+// allOf asks a Jaeger for all that it has: what its pages are given, in which no trace and
 // no span may have a warning, and each trace as OTLP, which has to have as many spans.
-func spansOf(t *testing.T, j *jaeger.Server) *jaegerSpans {
+func allOf(t *testing.T, j *jaeger.Server) *jaegerSpans {
 	t.Helper()
 	s := &jaegerSpans{byTracer: map[string][]ptrace.Span{}, streams: streams{}}
 	var wrong differences

@@ -129,22 +129,28 @@ func overlays(t *testing.T, page string) (found []string) {
 	return found
 }
 
-// What the page on several collectors says of Kafka was tried with no Kafka: at least its
-// settings are there, and are those that keep batches whole, together, and from being lost.
-func TestTheExporterToKafkaIsAsThePageSays(t *testing.T) {
-	found := overlays(t, "scale.md")
-	require.Len(t, found, 1)
-	overlay := filepath.Join(t.TempDir(), "kafka.yaml")
-	require.NoError(t, os.WriteFile(overlay, []byte(found[0]), 0o600))
-	output, err := exec.CommandContext(t.Context(), testbed.Gateway(t),
-		"validate", "--config", "../config/gateway-receive.yaml", "--config", overlay).CombinedOutput()
+// validateOverlay has a distribution look at a shipped configuration with what is laid over it.
+func validateOverlay(t *testing.T, collector, name, overlay string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "overlay.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(overlay), 0o600))
+	output, err := exec.CommandContext(t.Context(), collector, "validate", "--config", "../config/"+name, "--config", path).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	assert.NotContains(t, string(output), "deprecated")
+}
+
+// What the page on several collectors says of Kafka was tried with no Kafka: at least its
+// settings are there, and are those that keep batches whole, together, and from being lost.
+func TestWhatThePageLaysOverTheTiersIsValid(t *testing.T) {
+	found := overlays(t, "scale.md")
+	require.Len(t, found, 2, "a queue on disk, and Kafka")
+	validateOverlay(t, testbed.Binary(t), "gateway-pair.yaml", found[0])
+	validateOverlay(t, testbed.Gateway(t), "gateway-receive.yaml", found[1])
 
 	var config collectorConfig
-	require.NoError(t, yaml.Unmarshal([]byte(found[0]), &config))
+	require.NoError(t, yaml.Unmarshal([]byte(found[1]), &config))
 	var document struct{ Exporters map[string]yaml.Node }
-	require.NoError(t, yaml.Unmarshal([]byte(found[0]), &document))
+	require.NoError(t, yaml.Unmarshal([]byte(found[1]), &document))
 	var kafka struct {
 		ByTrace  bool `yaml:"partition_traces_by_id"`
 		Producer struct {

@@ -35,7 +35,7 @@ func TestTiersMakeTheSpansThatOneCollectorMakes(t *testing.T) {
 	addresses := []string{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
 	tt.resolver = static(addresses...)
 	for _, address := range addresses {
-		tt.pair(address, t.TempDir())
+		tt.pair(address, "")
 	}
 	for range 2 {
 		tt.receive(t.TempDir())
@@ -85,7 +85,7 @@ func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 	tt.bytefrog = []string{"keepalive_interval: 500ms"}
 	tt.pairSettings["max_wait: 60s"], tt.pairSettings["idle_timeout: 10m"] = "3s", "15s"
 	for _, ip := range ips[:3] {
-		tt.pair(net.JoinHostPort(ip, port), t.TempDir())
+		tt.pair(net.JoinHostPort(ip, port), "")
 	}
 	for range 2 {
 		tt.receive(t.TempDir())
@@ -97,7 +97,7 @@ func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 	f.at(t, adding)
 	tt.awaitTaken(agents*third, tt.pairing, 0)
 
-	tt.pair(net.JoinHostPort(ips[3], port), t.TempDir())
+	tt.pair(net.JoinHostPort(ips[3], port), "")
 	tt.hosts.Set(t, ips...)
 	tt.awaitPairing(4)
 	close(adding.open)
@@ -216,7 +216,7 @@ func TestAnOutageOfTheSecondTierLosesNothing(t *testing.T) {
 	addresses := []string{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
 	tt.resolver = static(addresses...)
 	for _, address := range addresses {
-		tt.pair(address, t.TempDir())
+		tt.pair(address, "")
 	}
 	queues := t.TempDir()
 	killed := tt.receive(queues)
@@ -252,13 +252,18 @@ func TestAnOutageOfTheSecondTierLosesNothing(t *testing.T) {
 	tt.checkEach(agents)
 }
 
-// What a pairing collector has finished, and the backend didn't take, is on disk when it is
-// killed.
+// What a pairing collector has finished, and the backend didn't take, is there after it was
+// killed where its queue is on disk, as docs/scale.md says how.
 func TestAKilledPairingCollectorKeepsWhatItFinished(t *testing.T) {
 	t.Parallel()
 	const agents = 3
 	jaeger, pairing := testbed.Address(t), testbed.Address(t)
 	tt := &tiers{t: t, jaegers: []string{jaeger, jaeger}, resolver: static(pairing)}
+	tt.pairSettings = map[string]string{
+		"endpoint: localhost:13134":       "${env:HEALTH}\n  file_storage: {directory: \"${env:CALLBRAID_DATA}\"}",
+		"queue_size: 134217728 # 128 MiB": "134217728\n      storage: file_storage",
+		"extensions: [health_check]":      "[health_check, file_storage]",
+	}
 	queues := t.TempDir()
 	killed := tt.pair(pairing, queues)
 	tt.receive(t.TempDir())

@@ -67,7 +67,8 @@ func newTiersTo(t testing.TB, pairing int, exporter func(i int) string) *tiers {
 	return tt
 }
 
-// pair starts another collector of the second tier, which keeps its queue in a directory.
+// pair starts another collector of the second tier. Where its settings have a queue on disk,
+// it is in the directory.
 func (tt *tiers) pair(address, data string) *testbed.Collector {
 	tt.t.Helper()
 	metrics := testbed.Address(tt.t)

@@ -14,10 +14,15 @@ import (
 // writeControl sends a message on the control connection. That it fails is seen by
 // readControl, after the last orders the HQ sent.
 func (r *run) writeControl(m bytefrog.Message) {
+	r.writeNow(func() bytefrog.Message { return m })
+}
+
+// writeNow is writeControl for a message that says how things are when it is written.
+func (r *run) writeNow(message func() bytefrog.Message) {
 	r.awaitThaw()
 	r.controlLock.Lock()
 	defer r.controlLock.Unlock()
-	r.control.Write(m.AppendTo(nil)) // see above
+	r.control.Write(message().AppendTo(nil)) // see above
 }
 
 // readControl obeys orders until the control connection ends.
@@ -118,11 +123,13 @@ func (r *run) beat() {
 	}
 }
 
-// beatNow sends one heartbeat.
+// beatNow sends one heartbeat. Its mode is that of the moment in which it is written, so
+// that modes come in their order.
 func (r *run) beatNow() {
-	r.mu.Lock()
-	mode := r.life.mode()
-	r.mu.Unlock()
 	r.heartbeats.Add(1)
-	r.writeControl(bytefrog.Heartbeat{Mode: mode, SendBuffers: uint16(min(len(r.queue), 1<<16-1))})
+	r.writeNow(func() bytefrog.Message {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return bytefrog.Heartbeat{Mode: r.life.mode(), SendBuffers: uint16(min(len(r.queue), 1<<16-1))}
+	})
 }

@@ -214,6 +214,8 @@ type collector struct {
 	t        testing.TB
 	address  string
 	sink     *consumertest.TracesSink
+	logs     *consumertest.LogsSink
+	metrics  *consumertest.MetricsSink
 	receiver receiver.Traces
 	stopped  bool
 }
@@ -221,7 +223,10 @@ type collector struct {
 // newCollector starts a collector at an address. It ends with the test.
 func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiver.Config)) *collector {
 	t.Helper()
-	c := &collector{t: t, address: address, sink: new(consumertest.TracesSink)}
+	c := &collector{
+		t: t, address: address,
+		sink: new(consumertest.TracesSink), logs: new(consumertest.LogsSink), metrics: new(consumertest.MetricsSink),
+	}
 	factory := bytefrogreceiver.NewFactory()
 	config := factory.CreateDefaultConfig().(*bytefrogreceiver.Config)
 	config.Endpoint = address
@@ -231,7 +236,12 @@ func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiv
 	for _, f := range change {
 		f(config)
 	}
-	r, err := factory.CreateTraces(context.Background(), receivertest.NewNopSettings(factory.Type()), config, c.sink)
+	settings := receivertest.NewNopSettings(factory.Type())
+	r, err := factory.CreateTraces(context.Background(), settings, config, c.sink)
+	require.NoError(t, err)
+	_, err = factory.CreateLogs(context.Background(), settings, config, c.logs)
+	require.NoError(t, err)
+	_, err = factory.CreateMetrics(context.Background(), settings, config, c.metrics)
 	require.NoError(t, err)
 	require.NoError(t, r.Start(context.Background(), componenttest.NewNopHost()))
 	c.receiver = r

@@ -90,18 +90,22 @@ func starting(t *testing.T, connections int32, orders ...bytefrog.MessageType) [
 type byHand struct {
 	t             *testing.T
 	address       string
+	version       uint8
 	control       net.Conn
 	in            *inlet
 	configuration bytefrog.AgentConfiguration
 }
 
 // byHand says hello to the guard, and awaits start.
-func (b *bed) byHand(t *testing.T) *byHand {
-	control, err := net.Dial("tcp", b.address)
+func (b *bed) byHand(t *testing.T) *byHand { return speak(t, b.address, 1) }
+
+// speak says hello in a version of the protocol, and awaits start.
+func speak(t *testing.T, address string, version uint8) *byHand {
+	control, err := net.Dial("tcp", address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = control.Close() })
-	a := &byHand{t: t, address: b.address, control: control, in: newInlet(control, controlBytes, maxConfiguration)}
-	a.say(bytefrog.Hello{Version: 1})
+	a := &byHand{t: t, address: address, version: version, control: control, in: newInlet(control, controlBytes, maxConfiguration)}
+	a.say(bytefrog.Hello{Version: version})
 	a.configuration, err = bytefrog.ParseAgentConfiguration(a.hear())
 	require.NoError(t, err)
 	require.Equal(t, bytefrog.TypeStart, a.hear().Type())
@@ -115,7 +119,7 @@ func (a *byHand) say(m bytefrog.Message) {
 
 // hear is the next message.
 func (a *byHand) hear() bytefrog.Message {
-	m, _, err := a.in.next(fromCollector(1), time.Now().Add(patience))
+	m, _, err := a.in.next(fromCollector(a.version), time.Now().Add(patience))
 	require.NoError(a.t, err)
 	return m
 }

@@ -17,14 +17,15 @@ import (
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
-// replayed is what a collector is given of a capture that is played to an address.
-func replayed(t *testing.T, c *collector, address, name string) *run {
+// replayed is what a collector is given of a capture that is played to an address by an agent
+// that speaks a version of the protocol.
+func replayed(t *testing.T, c *collector, address, name string, version uint8) *run {
 	t.Helper()
 	recorded, err := capture.Open("../../testdata/bytefrog/" + name + ".zip")
 	require.NoError(t, err)
 	recording, err := replay.Load(recorded)
 	require.NoError(t, err)
-	a := bytefrogagent.New(bytefrogagent.Options{Endpoint: address}, replay.New(recording, replay.Options{}))
+	a := bytefrogagent.New(bytefrogagent.Options{Endpoint: address, Version: version}, replay.New(recording, replay.Options{}))
 	result := a.Run(context.Background())
 	require.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
 	c.awaitEnds(1)
@@ -32,14 +33,14 @@ func replayed(t *testing.T, c *collector, address, name string) *run {
 }
 
 func TestTheReceiverSeesNoDifferenceBetweenAnAgentAndOneBehindAGuard(t *testing.T) {
-	for _, name := range []string{"shop", "suspend", "startsuspended", "maven"} {
+	for name, version := range map[string]uint8{"shop": 2, "suspend": 1, "startsuspended": 2, "maven": 1} {
 		t.Run(name, func(t *testing.T) {
 			threeConnections := func(c *bytefrogreceiver.Config) { c.Agent.DataConnections = 3 }
 			direct := newCollector(t, testbed.Address(t), threeConnections)
-			want := replayed(t, direct, direct.address, name)
+			want := replayed(t, direct, direct.address, name, version)
 			behind := newCollector(t, testbed.Address(t), threeConnections)
 			b := newBed(t, []string{behind.address})
-			got := replayed(t, behind, b.address, name)
+			got := replayed(t, behind, b.address, name, version)
 			require.Equal(t, len(want.events), len(got.events))
 			for number, e := range want.events {
 				require.Equal(t, e, got.events[number], number)
@@ -49,6 +50,11 @@ func TestTheReceiverSeesNoDifferenceBetweenAnAgentAndOneBehindAGuard(t *testing.
 			assert.Zero(t, b.guard.counts.Suspensions.Load())
 			assert.Zero(t, b.guard.counts.Dropped.Load())
 			assert.EqualValues(t, len(want.events), b.guard.counts.Passed.Load())
+			direct.stop()
+			behind.stop()
+			// How many heartbeats came, and so in which modes the agent was seen, is chance.
+			chance := []string{"bytefrog.agent.mode,", "bytefrog.network.io"}
+			assert.Equal(t, direct.told().without(chance), behind.told().without(chance))
 		})
 	}
 }

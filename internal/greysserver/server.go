@@ -32,8 +32,8 @@ type Options struct {
 	Program ProgramOptions
 	// Protocol is what is spoken; default Both.
 	Protocol Protocol
-	// ProcessID is the first process's; default our own. Each restart adds 1, but where SameID
-	// says that it stays, as in a container.
+	// ProcessID is the first process's; default our own. Each restart adds 1, unless SameID says
+	// that it stays, as in a container.
 	ProcessID int64
 	SameID    bool
 	// Version is the server's; default "1.7.6.6".

@@ -26,13 +26,17 @@ type sent struct {
 	lives, events, calls, truncated, hung atomic.Int64
 }
 
+// rate is how many events a second a program makes: what one core does beside everything
+// else that runs here.
+const rate = 1_000
+
 // play runs one program traced by Bytefrog after the other until ctx ends. Where
 // killedAfter is above 0 each is killed within that time.
 func (s *sent) play(ctx context.Context, t testing.TB, endpoint string, seed uint64, killedAfter time.Duration) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for ctx.Err() == nil {
 		program, err := load.New(load.Options{
-			Threads: 1 + random.IntN(8), Rate: 4_000, Events: 20_000 + random.Uint64N(40_000),
+			Threads: 1 + random.IntN(8), Rate: rate, Events: uint64(rate) * (5 + random.Uint64N(10)),
 			Exceptions: 0.02, Loss: 0.001, Suspends: 2, Seed: random.Uint64(), Record: killedAfter == 0,
 		})
 		if err != nil {
@@ -117,9 +121,9 @@ func babble(ctx context.Context, connection net.Conn, seed uint64) {
 
 // playAgain has agentsim play something again and again until ctx ends, and gives how
 // often it came to its end.
-func playAgain(ctx context.Context, t testing.TB, arguments ...string) (ends int64) {
+func playAgain(ctx context.Context, t testing.TB, arguments func(turn int64) []string) (ends int64) {
 	for ctx.Err() == nil {
-		command := exec.CommandContext(ctx, testbed.AgentSim(t), arguments...)
+		command := exec.CommandContext(ctx, testbed.AgentSim(t), arguments(ends)...)
 		command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 		command.WaitDelay = testbed.Patience
 		output, err := command.CombinedOutput()

@@ -219,22 +219,16 @@ func TestAnAgentThatIsEndingIsNotToldAgainToBeginSuspended(t *testing.T) {
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	theirs := b.onlySteered()
 	b.await("the heartbeat", func() bool { return theirs.Snapshot().State == "shutting_down" })
-	a.join()
+	a.join().write(append(namesOne(), calls(0, 1)...))
+	b.await("what is read after it is told", func() bool { return b.metric("receiver_bytefrog_events") == 2 })
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the connection", func() bool {
-		select {
-		case <-run.data.joined:
-			return true
-		default:
-			return false
-		}
-	})
+	run.tracing.suspension.mu.Lock()
+	assert.True(t, run.tracing.early, "it was not asked again")
+	run.tracing.suspension.mu.Unlock()
 	for _, p := range append(a.data, a.control) {
 		p.close()
 	}
 	b.awaitRuns(0)
-	_, err := a.control.receive()
-	assert.Error(t, err, "nothing was told")
 }
 
 func TestTwoOrdersAtOnceAreOneSuspend(t *testing.T) {

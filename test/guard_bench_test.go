@@ -5,6 +5,8 @@ package test
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +18,8 @@ import (
 )
 
 // BenchmarkBehindAGuard measures for how long a program at full speed behind a guard waits for
-// a buffer at the most while its collector is harmed and until all is well again.
+// a buffer at the most while its collector is harmed and until all is well again; and, to judge
+// that by, for how long one waits then that asks for nothing but a processor.
 func BenchmarkBehindAGuard(b *testing.B) {
 	const times = 5
 	for _, harm := range []struct {
@@ -30,24 +33,54 @@ func BenchmarkBehindAGuard(b *testing.B) {
 			g, address := startGuard(b, endpoint)
 			p := &tidal{}
 			a, results := startTidal(b, address, p)
-			var longest time.Duration
+			idler := newIdler(b)
+			var longest, late time.Duration
 			for range times {
 				passed := g.Counts().Passed.Load()
 				testbed.Eventually(b, "events", func() (bool, string) { return g.Counts().Passed.Load() > passed+1_000_000, "" })
 				p.waited()
+				idler.late.Store(0)
 				c = harm.do(b, c, configuration, g)
 				testbed.Eventually(b, "the agent goes on", func() (bool, string) {
 					s := g.State()
 					return s.Connected == 1 && s.Stalled == 0, fmt.Sprintf("%+v", s)
 				})
 				longest = max(longest, p.waited())
+				late = max(late, time.Duration(idler.late.Load()))
 			}
 			b.ReportMetric(float64(longest.Microseconds())/1000, "longest-wait-ms")
+			b.ReportMetric(float64(late.Microseconds())/1000, "idler-ms")
 			b.ReportMetric(0, "ns/op")
 			a.Stop()
 			require.Equal(b, bytefrogagent.Untraced, await(b, results).Outcome)
 		})
 	}
+}
+
+// idler sleeps for a millisecond, again and again.
+type idler struct {
+	// late is how much later than that it was awake at the most, in nanoseconds.
+	late atomic.Int64
+}
+
+// newIdler starts one. It ends with the benchmark.
+func newIdler(b *testing.B) *idler {
+	i := &idler{}
+	var running sync.WaitGroup
+	ended := make(chan struct{})
+	b.Cleanup(func() { close(ended); running.Wait() })
+	running.Go(func() {
+		for {
+			asked := time.Now()
+			select {
+			case <-ended:
+				return
+			case <-time.After(time.Millisecond):
+			}
+			i.late.Store(max(i.late.Load(), int64(time.Since(asked)-time.Millisecond)))
+		}
+	})
+	return i
 }
 
 func stopCollector(b *testing.B, c *testbed.Collector, _ string, g *bytefrogguard.Guard) *testbed.Collector {

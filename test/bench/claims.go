@@ -51,6 +51,7 @@ const (
 	longestWait     = "longest-wait-ms"
 	medianLatency   = "median-us"
 	mallocsPerEvent = "mallocs/event"
+	idlerWait       = "idler-ms"
 )
 
 // claim is a line of the table.
@@ -126,6 +127,7 @@ var claims = []claim{
 	{what: "  the same without a guard", unit: "µs", benchmark: "BenchmarkLatency/direct", metric: medianLatency},
 	{what: "  longest wait of a program whose collector is stopped", bound: 100, atMost: true, unit: "ms", benchmark: "BenchmarkBehindAGuard/stopped", metric: longestWait},
 	{what: "  the same, killed and started again", bound: 100, atMost: true, unit: "ms", benchmark: "BenchmarkBehindAGuard/killed", metric: longestWait},
+	{what: "  one that only sleeps wakes up late by: what the machine makes of this", unit: "ms", benchmark: "BenchmarkBehindAGuard/killed", metric: idlerWait},
 	timesBabeltrace("LTTng: every field of every event, against babeltrace2 -o dummy", 5, "contexts", "fields", "babeltrace2Dummy"),
 	timesBabeltrace("  without contexts", 5, "bare", "fields", "babeltrace2Dummy"),
 	{what: "  allocations per event, those of the start included", bound: 0.01, atMost: true, unit: "per event", benchmark: "BenchmarkReadLTTng/contexts/fields", metric: allocationsPerEvent},

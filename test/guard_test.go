@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -298,7 +299,8 @@ func TestBehindAGuardACollectorCanBeStopped(t *testing.T) {
 	breaks := c.Metric(t, stackBreaks, `cause="suspended"`)
 	c.Stop(t)
 	s.check(g, result)
-	assert.EqualValues(t, len(p.begins)-1, breaks, "each interruption is one break")
+	// Two without an event between them stand at the same place.
+	assert.EqualValues(t, len(slices.Compact(slices.Clone(p.begins)))-1, breaks, "each interruption is one break")
 	assert.EqualValues(t, 1, g.Counts().Runs.Load())
 	assert.EqualValues(t, p.next, g.Counts().Passed.Load(), "every event was passed on")
 	assert.Equal(t, p.wholeCalls(), s.only(), "whole calls")

@@ -14,8 +14,8 @@
 // knows the agents; orders.go has them do something, and tells everybody what came of it,
 // turns.go one after the other, log.go in the Collector's log. site.go is what is served, and
 // what all requests have in common; api.go is the API, list.go its list of all agents,
-// problems.go its errors, values.go how it says agents; page.go is the page. telemetry.go
-// counts.
+// problems.go its errors, values.go how it says agents; page.go is the page, answers.go the
+// answers to its forms. telemetry.go counts.
 //
 // Requests are served by their own goroutines, commands included. An agent's Do ends by
 // command_timeout, with whoever asked, and with the server; its Snapshot and Told have no

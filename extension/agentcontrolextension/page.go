@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 	"github.com/callbraid/callbraid/internal/figures"
@@ -133,10 +131,11 @@ func (s *site) orderByForm(w http.ResponseWriter, r *http.Request) {
 	}
 	said, took, err := s.carryOut(r.Context(), e, wanted)
 	if err != nil {
-		s.failedPage(w, root, problemOf(agentcontrol.ReasonOf(err), 0, err.Error()))
+		p := problemOf(agentcontrol.ReasonOf(err), 0, err.Error())
+		s.answerForm(w, p.Status, "problem.html", problemPage{p.Title, root, p})
 		return
 	}
-	s.render(w, http.StatusOK, "answer.html", struct {
+	s.answerForm(w, http.StatusOK, "answer.html", struct {
 		Title, Root string
 		Answer      api.Answer
 	}{"Done: " + wanted.command, root, answerOf(e, wanted.command, said, took, s.config.Limits.MaxItems)})
@@ -166,23 +165,29 @@ func readForm(r *http.Request) (w wish, status int, err error) {
 // failedPage shows a problem.
 func (s *site) failedPage(w http.ResponseWriter, root string, p api.Problem) {
 	sayAgain(w, p)
-	s.render(w, p.Status, "problem.html", struct {
-		Title, Root string
-		Problem     api.Problem
-	}{p.Title, root, p})
+	s.render(w, p.Status, "problem.html", problemPage{p.Title, root, p})
+}
+
+// problemPage is the page of a problem.
+type problemPage struct {
+	Title, Root string
+	Problem     api.Problem
 }
 
 // render answers with a page.
-func (s *site) render(w http.ResponseWriter, status int, page string, data any) {
-	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, page, data); err != nil {
-		s.logger.Error("A page could not be made", zap.Error(err))
-		http.Error(w, "the page could not be made", http.StatusInternalServerError)
+func (s *site) render(w http.ResponseWriter, status int, name string, data any) {
+	html, err := renderPage(name, data)
+	if err != nil {
+		s.failedRender(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // whoever asked is gone, or too slow
+	page{status, html}.write(w)
+}
+
+func renderPage(name string, data any) ([]byte, error) {
+	var b bytes.Buffer
+	err := pages.ExecuteTemplate(&b, name, data)
+	return b.Bytes(), err
 }
 
 func serveStyle(w http.ResponseWriter, r *http.Request) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,6 +126,49 @@ func TestNamesAreTextWhateverStandsInThem(t *testing.T) {
 		}
 	}
 	assert.Equal(t, evil, b.list()[0].Service, "JSON says it as it is")
+}
+
+// Whoever looks at an answer again must not send the command again.
+func TestTheAnswerToAFormHasAnAddressOfItsOwn(t *testing.T) {
+	b := newBed(t)
+	b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	f := newFake("one")
+	b.extension.Register(f)
+	send := func(command string) string {
+		r := b.request(http.MethodPost, "/agents/"+f.id+"/commands", formType, url.Values{"command": {command}}.Encode())
+		response, _ := b.do(r)
+		require.Equal(t, http.StatusSeeOther, response.StatusCode)
+		to, err := r.URL.Parse(response.Header.Get("Location"))
+		require.NoError(t, err)
+		return to.Path
+	}
+	look := func(path string) (int, string) {
+		response, body := b.do(b.request(http.MethodGet, path, "", ""))
+		return response.StatusCode, string(body)
+	}
+	first := send("suspend")
+	for range 2 {
+		status, body := look(first)
+		assert.Equal(t, http.StatusOK, status)
+		assert.Contains(t, body, "Done: suspend")
+		assert.Contains(t, body, `href="../../agents/`+f.id)
+	}
+	status, body := look(send("stop"))
+	assert.Equal(t, http.StatusForbidden, status)
+	assert.Contains(t, body, "allow_disruptive")
+	assert.Len(t, f.told(), 2)
+	for range maxKept - 1 {
+		send("suspend")
+	}
+	status, body = look(first)
+	assert.Equal(t, http.StatusNotFound, status)
+	assert.Contains(t, body, "not kept any more")
+	f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
+		return agentcontrol.Answer{Items: slices.Repeat([]string{strings.Repeat("x", maxText)}, 300)}, nil
+	}
+	response, large := b.do(b.request(http.MethodPost, "/agents/"+f.id+"/commands", formType, "command=suspend"))
+	assert.Equal(t, http.StatusOK, response.StatusCode, "it is too large to be kept")
+	assert.Contains(t, string(large), "xxx")
 }
 
 func TestThereAreAsManyPagesAsAgentsNeed(t *testing.T) {

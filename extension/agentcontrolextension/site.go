@@ -24,6 +24,7 @@ type site struct {
 	*agentControl
 	// looks are the requests for pages and lists that are served at once.
 	looks chan struct{}
+	kept  keptPages
 }
 
 // newSite is all that is served at an address.
@@ -58,6 +59,7 @@ func (s *site) routes() *http.ServeMux {
 	mux.Handle("/style.css", look(serveStyle))
 	mux.Handle("/agents/{id}", look(s.agentPage))
 	mux.Handle("/agents/{id}/commands", order(s.orderByForm))
+	mux.Handle("/answers/to/{key}", look(s.answerPage))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answerProblem(w, problemOf(notFound, 0, fmt.Sprintf("nothing is served at %.200q; see /v1/openapi.yaml", r.URL.Path)))
 	})

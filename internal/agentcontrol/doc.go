@@ -34,4 +34,17 @@
 //     contexts.
 //   - Text that agents made up: it is text, whatever stands in it; whoever shows it escapes
 //     and shortens it.
+//
+// # What a receiver's tests have to show of Do
+//
+//   - It returns when its context ends, also while another Do or the receiver itself waits
+//     for the agent, and leaves nothing in memory for it.
+//   - With a context that has ended before, the agent is told nothing, however often it is
+//     tried: of several channels that are ready a select takes any.
+//   - Two at once are both answered, and the agent does what it was told last.
+//   - An agent that dies meanwhile, one that refuses, and one that is silent are told apart:
+//     Lost, Refused, NoAnswer. So is a receiver that is shut down meanwhile: Lost.
+//   - What it switched on is switched off when the receiver is shut down, also where a
+//     command to switch it off was refused before; what others switched on is not.
+//   - Each command that stops or pauses the program, or may, is Disruptive.
 package agentcontrol

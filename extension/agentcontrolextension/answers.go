@@ -1,0 +1,96 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcontrolextension
+
+import (
+	"crypto/rand"
+	"net/http"
+	"sync"
+
+	"go.uber.org/zap"
+)
+
+// How many pages are kept, and how large one may be, in bytes.
+const (
+	maxKept      = 32
+	maxKeptBytes = 256 * kib
+)
+
+// keptPages are the answers to forms, which have addresses of their own: so whoever looks
+// again sends no command again. The last ones are kept.
+type keptPages struct {
+	mu    sync.Mutex
+	keys  []string
+	pages map[string]page
+}
+
+// page is a page as it is sent.
+type page struct {
+	status int
+	html   []byte
+}
+
+// keep keeps a page, and gives its key; empty: it is too large.
+func (k *keptPages) keep(p page) (key string) {
+	if len(p.html) > maxKeptBytes {
+		return ""
+	}
+	key = rand.Text()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.keys) == maxKept {
+		delete(k.pages, k.keys[0])
+		k.keys = k.keys[1:]
+	}
+	if k.pages == nil {
+		k.pages = map[string]page{}
+	}
+	k.keys = append(k.keys, key)
+	k.pages[key] = p
+	return key
+}
+
+func (k *keptPages) find(key string) (p page, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p, ok = k.pages[key]
+	return p, ok
+}
+
+// answerForm answers a form with a page that is to be looked at elsewhere: from the form's
+// address and from its own, everything else is two steps up.
+func (s *site) answerForm(w http.ResponseWriter, status int, name string, data any) {
+	html, err := renderPage(name, data)
+	if err != nil {
+		s.failedRender(w, err)
+		return
+	}
+	p := page{status, html}
+	if key := s.kept.keep(p); key != "" {
+		w.Header().Set("Location", "../../answers/to/"+key)
+		w.WriteHeader(http.StatusSeeOther)
+		return
+	}
+	p.write(w)
+}
+
+// answerPage shows a page that is kept.
+func (s *site) answerPage(w http.ResponseWriter, r *http.Request) {
+	if p, ok := s.kept.find(r.PathValue("key")); ok {
+		p.write(w)
+		return
+	}
+	s.failedPage(w, "../../", problemOf(notFound, 0, "this answer is not kept any more"))
+}
+
+func (p page) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(p.status)
+	_, _ = w.Write(p.html) // whoever asked is gone, or too slow
+}
+
+func (s *site) failedRender(w http.ResponseWriter, err error) {
+	s.logger.Error("A page could not be made", zap.Error(err))
+	http.Error(w, "the page could not be made", http.StatusInternalServerError)
+}

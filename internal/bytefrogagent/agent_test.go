@@ -661,6 +661,11 @@ func TestAKilledProgramIsCutOff(t *testing.T) {
 			b.kill()
 			assert.Equal(t, bytefrogagent.Killed, b.end().Outcome)
 			b.hq.WaitClosed()
+			for _, m := range b.hq.ControlMessages() {
+				if beat, ok := m.(bytefrog.Heartbeat); ok {
+					assert.NotEqual(t, bytefrog.ModeShuttingDown, beat.Mode, "it says that it ends")
+				}
+			}
 		})
 	}
 }

@@ -17,11 +17,15 @@ func (r *run) writeControl(m bytefrog.Message) {
 	r.writeNow(func() bytefrog.Message { return m })
 }
 
-// writeNow is writeControl for a message that says how things are when it is written.
+// writeNow is writeControl for a message that says how things are when it is written. A
+// process that was killed says nothing more.
 func (r *run) writeNow(message func() bytefrog.Message) {
 	r.awaitThaw()
 	r.controlLock.Lock()
 	defer r.controlLock.Unlock()
+	if r.isKilled() {
+		return
+	}
 	r.control.Write(message().AppendTo(nil)) // see above
 }
 
@@ -31,7 +35,9 @@ func (r *run) readControl(o *orders) {
 	r.control.SetReadDeadline(time.Time{}) // fails only with the connection, as the read then does
 	for {
 		m, err := o.next()
-		r.awaitThaw()
+		if r.awaitThaw(); r.isKilled() {
+			return
+		}
 		if err != nil {
 			r.controlEnded(err)
 			return

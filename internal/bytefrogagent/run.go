@@ -107,6 +107,12 @@ func (r *run) changeLocked(event func(l *life)) {
 	r.changed.Broadcast()
 }
 
+func (r *run) isKilled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.life.outcome == Killed
+}
+
 func (r *run) noteError(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

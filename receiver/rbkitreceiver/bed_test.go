@@ -244,11 +244,7 @@ func play(t testing.TB, options rbkitserver.Options) *played {
 
 func (p *played) start(publish, request string) {
 	p.t.Helper()
-	var err error
-	p.publish, err = net.Listen("tcp", publish)
-	require.NoError(p.t, err)
-	p.request, err = net.Listen("tcp", request)
-	require.NoError(p.t, err)
+	p.publish, p.request = p.listen(publish), p.listen(request)
 	p.addresses = ServerConfig{Publish: p.publish.Addr().String(), Request: p.request.Addr().String()}
 	p.Server = rbkitserver.New(p.options)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -258,6 +254,18 @@ func (p *played) start(publish, request string) {
 		cancel()
 		assert.NoError(p.t, <-served)
 	})
+}
+
+// listen waits until an address is free: while a server is away somebody's connection, even
+// one to it, can have been given its port.
+func (p *played) listen(address string) (listener net.Listener) {
+	p.t.Helper()
+	require.EventuallyWithT(p.t, func(c *assert.CollectT) {
+		var err error
+		listener, err = net.Listen("tcp", address)
+		require.NoError(c, err)
+	}, patience, time.Millisecond)
+	return listener
 }
 
 // config is how the server is reached.

@@ -118,7 +118,7 @@ func TestFlameGraphsShowTheFramesOfRubyPrograms(t *testing.T) {
 		tree, frame string
 	}{
 		"released-30s":   {sample: 9, undecoded: 5, tree: "profile.folded", frame: "GC;sweep "},
-		"documented-30s": {sample: 8, tree: "profiles/alloc_space/bytes/profile.folded", frame: "rbkit/rbkit_gc.rb:33 "},
+		"documented-30s": {sample: 8, tree: "profiles/alloc_space/bytes/profile.folded", frame: "rbkit/rbkit_gc.rb:33;Hash "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,7 +4,6 @@
 package jaeger
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"os"
@@ -95,7 +94,7 @@ func Start(t testing.TB, version Version) *Server {
 	command := exec.Command(binary(t, version), version.arguments(t, s.OTLP, s.query)...)
 	// It would send spans of its own to whoever listens where Jaegers do.
 	command.Env = append(command.Environ(), "OTEL_TRACES_SAMPLER=always_off")
-	s.run(t, command)
+	testbed.RunPeer(t, "Jaeger", command, "http://"+s.query+"/api/v3/services")
 	return s
 }
 
@@ -112,41 +111,6 @@ func binary(t testing.TB, version Version) string {
 	}
 	t.Skipf("no %s of Jaeger: %s", version, remedy)
 	return ""
-}
-
-// run runs the process until the end of the test, and waits until it answers.
-func (s *Server) run(t testing.TB, command *exec.Cmd) {
-	t.Helper()
-	said := &bytes.Buffer{} // is read when the process has ended
-	command.Stdout, command.Stderr = said, said
-	if err := command.Start(); err != nil {
-		t.Fatalf("start %s: %v", command.Path, err)
-	}
-	exited := make(chan struct{})
-	go func() {
-		_ = command.Wait() // what it says it has said
-		close(exited)
-	}()
-	t.Cleanup(func() {
-		_ = command.Process.Kill() // an error says that it has ended
-		<-exited
-		if t.Failed() {
-			t.Logf("Jaeger said:\n%s", said)
-		}
-	})
-	testbed.Eventually(t, "Jaeger answers", func() (bool, string) {
-		select {
-		case <-exited:
-			t.Fatalf("Jaeger ended at its start:\n%s", said)
-		default:
-		}
-		response, err := client.Get("http://" + s.query + "/api/v3/services")
-		if err != nil {
-			return false, err.Error()
-		}
-		response.Body.Close() // nothing is read
-		return response.StatusCode == http.StatusOK, response.Status
-	})
 }
 
 // client has a bound for each request: Jaeger takes seconds for 20,000 spans where the

@@ -4,7 +4,6 @@
 package prometheus
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -60,7 +59,7 @@ func Start(t testing.TB, targets ...string) *Server {
 	s := &Server{address: testbed.Address(t)}
 	arguments := append(pages(binary), "--config.file", file, "--storage.tsdb.path", filepath.Join(directory, "tsdb"),
 		"--web.listen-address", s.address, "--enable-feature", "exemplar-storage", "--log.level", "warn")
-	s.run(t, exec.Command(binary, arguments...))
+	testbed.RunPeer(t, "Prometheus", exec.Command(binary, arguments...), s.URL()+"/-/ready")
 	return s
 }
 
@@ -82,41 +81,6 @@ func missing(t testing.TB) {
 		t.Fatalf("expected prometheus in PATH, since %s is set; %s", requirePeers, remedy)
 	}
 	t.Skipf("no prometheus in PATH: %s", remedy)
-}
-
-// run runs the process until the end of the test, and waits until it is ready.
-func (s *Server) run(t testing.TB, command *exec.Cmd) {
-	t.Helper()
-	said := &bytes.Buffer{} // is read when the process has ended
-	command.Stdout, command.Stderr = said, said
-	if err := command.Start(); err != nil {
-		t.Fatalf("start %s: %v", command, err)
-	}
-	exited := make(chan struct{})
-	go func() {
-		_ = command.Wait() // what it says it has said
-		close(exited)
-	}()
-	t.Cleanup(func() {
-		_ = command.Process.Kill() // an error says that it has ended
-		<-exited
-		if t.Failed() {
-			t.Logf("Prometheus said:\n%s", said)
-		}
-	})
-	testbed.Eventually(t, "Prometheus is ready", func() (bool, string) {
-		select {
-		case <-exited:
-			t.Fatalf("Prometheus ended at its start:\n%s", said)
-		default:
-		}
-		response, err := client.Get("http://" + s.address + "/-/ready")
-		if err != nil {
-			return false, err.Error()
-		}
-		response.Body.Close() // nothing is read
-		return response.StatusCode == http.StatusOK, response.Status
-	})
 }
 
 // client has a bound for each request.

@@ -49,7 +49,8 @@ func (a *attending) clean(ctx context.Context, now time.Time) {
 				zap.Error(err), zap.Int("times_since_last_line", since))
 		}
 	}
-	if len(p.owed) == 0 {
+	// What a server has refused is tried again, and commands needn't wait for it.
+	if len(p.owed) == 0 || isAnswer(err) {
 		p.layers, a.cleaning = 0, false
 	}
 }
@@ -104,8 +105,8 @@ func (a *attending) reset(ctx context.Context, of []classes) (stays []classes, e
 		if why != nil {
 			stays = append(stays, c)
 		}
-		// A server that says that it can't is not asked again.
-		if why == nil || isAnswer(why) {
+		// A server that doesn't know it is not asked again.
+		if why == nil || errors.Is(why, greys.ErrUnsupported) {
 			a.process.owed = slices.DeleteFunc(a.process.owed, func(owed classes) bool { return owed == c })
 		}
 	}

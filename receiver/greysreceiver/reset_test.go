@@ -93,13 +93,12 @@ func TestOnTheConsoleAResetIsAskedForWhereNoCommandRuns(t *testing.T) {
 func TestAResetThatFailsIsTriedAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Pay", "*", 1)} })
 	s := script(t, b, ProtocolConsole)
-	fails := 2
-	s.refuse = func(c greys.Command) error {
-		if _, is := c.(greys.ResetCommand); is && fails > 0 {
-			fails--
-			return errors.New("the connection broke")
+	fails := []error{errors.New("the connection broke"), greys.ErrRefused}
+	s.refuse = func(c greys.Command) (err error) {
+		if _, is := c.(greys.ResetCommand); is && len(fails) > 0 {
+			err, fails = fails[0], fails[1:]
 		}
-		return nil
+		return err
 	}
 	b.start()
 	a := s.next()
@@ -117,7 +116,7 @@ func TestAServerThatCannotResetIsNotAskedForEver(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	s.refuse = func(c greys.Command) error {
 		if _, is := c.(greys.ResetCommand); is {
-			return greys.ErrRefused
+			return greys.ErrUnsupported
 		}
 		return nil
 	}

@@ -310,11 +310,12 @@ func TestANewCollectorHearsThatTheAgentLives(t *testing.T) {
 	b := newBed(t, []string{first.address})
 	a := b.byHand(t)
 	a.data()
+	a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
+	first.await("heartbeat S", 1) // so the guard knows it when the second one is there
 	b.network.move(first.address, second.address)
 	first.leave()
 	a.hears(bytefrog.TypeSuspend)
 	a.say(bytefrog.DataBreak{Sequence: 0})
-	a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
 	a.hears(bytefrog.TypeUnsuspend)
 	second.await("heartbeat S", 3)
 	assert.Equal(t, []string{"heartbeat S", "break 0"}, second.seen()[:2])

@@ -87,3 +87,30 @@ func TestANameThatLeadsHereIsRefused(t *testing.T) {
 	}
 	assert.Equal(t, 2, served, "from here alone")
 }
+
+// Who only looks may call the server anything where it listens for others; who steers may not.
+func TestOnlyWhoSteersNeedsAName(t *testing.T) {
+	for _, test := range []struct {
+		steers         bool
+		method         string
+		host           string
+		expectedStatus int
+	}{
+		{true, http.MethodGet, "evil.example", http.StatusOK},
+		{true, http.MethodHead, "evil.example", http.StatusOK},
+		{true, http.MethodPost, "evil.example", http.StatusForbidden},
+		{true, http.MethodDelete, "evil.example", http.StatusForbidden},
+		{true, http.MethodPost, "10.0.0.1:8766", http.StatusOK},
+		{false, http.MethodPost, "evil.example", http.StatusOK},
+	} {
+		guard := Guard{
+			Address: &net.TCPAddr{IP: net.IPv4zero, Port: 8766}, Steers: test.steers, MaxBody: 1,
+			Refuse: func(w http.ResponseWriter, _ *http.Request, status int, _ string) { w.WriteHeader(status) },
+		}
+		request := httptest.NewRequest(test.method, "/", http.NoBody)
+		request.Host = test.host
+		answer := httptest.NewRecorder()
+		guard.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
+		assert.Equal(t, test.expectedStatus, answer.Code, "%+v", test)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -113,12 +114,11 @@ func TestAnAgentIsLeftInOrder(t *testing.T) {
 	_ = a.control.Close()
 	assert.NoError(t, <-done)
 	c.await("control ended", 1)
+	c.await("data 0 ended", 1)
 	c.awaitEvents(3 * inEverything)
-	seen := c.seen()
-	require.Len(t, seen, 4)
-	assert.Equal(t, "break 15", seen[0])
-	assert.ElementsMatch(t, []string{"heartbeat X", "data 0 ended"}, seen[1:3], "it has shut down")
-	assert.Equal(t, "control ended", seen[3])
+	// Which connection the collector sees end first is not the guard's to say.
+	of := slices.DeleteFunc(c.seen(), func(what string) bool { return what == "data 0 ended" })
+	assert.Equal(t, []string{"break 15", "heartbeat X", "control ended"}, of, "it has shut down")
 }
 
 // An agent that has no buffers yet is told nothing: it would hang at that.

@@ -34,6 +34,11 @@ func (o outcome) String() string {
 	return [...]string{"ended", "refused", "unsupported", "lost", "timed_out", "unmatched", "stopped"}[o]
 }
 
+// isNo reports whether the server has said that it doesn't do it.
+func (o outcome) isNo() bool {
+	return o == outcomeRefused || o == outcomeUnsupported || o == outcomeUnmatched
+}
+
 // Why the receiver ends a run.
 var (
 	errUnmatched = errors.New("the pattern matches nothing yet")
@@ -90,6 +95,7 @@ func (a *attending) start(t *task) {
 // take is told of a run that has ended, and says what is to become of its task.
 func (a *attending) take(r *run) {
 	t, how, now := r.task, r.outcome(r.ended), a.server.env.now()
+	r.isOver()
 	began := t.due
 	if r.ctx.Err() != nil && !a.link.ends {
 		a.left++
@@ -185,7 +191,7 @@ func (a *attending) lost(r *run, how outcome, now time.Time) {
 	if why == nil {
 		why = errEarly
 	}
-	if since, say := t.failing.Say(now); say && !r.isTry() {
+	if since, say := t.failing.Say(now); say && (!r.isTry() || r.silent) {
 		a.server.logger.Warn("A command was given up: it is asked again",
 			append(t.fields(), zap.Error(why), zap.Duration("pause", pause), zap.Int("times_since_last_line", since))...)
 	}

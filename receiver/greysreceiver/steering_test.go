@@ -434,19 +434,6 @@ func TestAServerThatSaysNothingInTimeIsGivenUp(t *testing.T) {
 	assert.Contains(t, s.mustDo("list", nil).Items[1], "2 stack demo.Pay *, 100 calls: running")
 }
 
-func TestByGPSilenceIsAYes(t *testing.T) {
-	s, _ := newSteering(t, ProtocolGP)
-	starting := s.order("stack", on("demo.Pay", "*"))
-	stack := s.expect("Stack demo.Pay * 100")
-	answer := mustDone(t, starting)
-	assert.Equal(t, "the server was asked, and has said nothing yet", answer.Message)
-	assert.Equal(t, arguments{"task": "2"}, numberOf(t, answer))
-	// A no that comes later is one, too.
-	stack.end <- fmt.Errorf("%w: no such class", greys.ErrRefused)
-	s.await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
-	s.expectNothing()
-}
-
 func TestTwoOrdersAtOnce(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole)
 	one, two := s.order("stack", on("demo.Pay", "*")), s.order("stack", on("demo.Pay", "*"))

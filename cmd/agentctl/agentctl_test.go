@@ -76,7 +76,8 @@ func agentOf(service string) *played {
 			{Name: "stop", Summary: "Stop the program.", Disruptive: true},
 			{Name: "enable", Summary: "Enable a logger.", Parameters: []agentcontrol.Parameter{
 				{Name: "logger", Summary: "Its name.", Kind: agentcontrol.Text, Required: true},
-				{Name: "level", Summary: "A level.", Kind: agentcontrol.Text, OneOf: []string{"FINE", "INFO"}},
+				{Name: "level", Summary: "A level.", Kind: agentcontrol.Text, OneOf: []string{"FINE", "INFO"},
+					DisruptiveIf: &agentcontrol.Condition{Text: "it is loud", Holds: func(string) bool { return false }}},
 			}},
 		},
 	}}
@@ -122,7 +123,7 @@ func TestAnAgentIsToldWhatItCanBeTold(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop, agentOf("other"))
 	out := mustRun(t, "commands", shop.id[:6], "--endpoint", endpoint)
-	for _, want := range []string{"suspend", "Stop the program. (needs allow_disruptive)", "logger=text", "[level=FINE|INFO]"} {
+	for _, want := range []string{"suspend", "Stop the program. (needs allow_disruptive)", "logger=text", "[level=FINE|INFO]", "A level. (needs allow_disruptive if it is loud)"} {
 		assert.Contains(t, out, want)
 	}
 	out = mustRun(t, "do", shop.id[:6], "enable", "logger=com.example=1", "level=FINE", "--endpoint", endpoint)

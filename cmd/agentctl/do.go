@@ -129,7 +129,11 @@ func printCommands(out io.Writer, commands []api.Command) error {
 			if !p.Required {
 				name = "[" + name + "]"
 			}
-			fmt.Fprintf(table, "  %s\t%s\n", printable(name), printable(p.Summary))
+			mark := ""
+			if p.DisruptiveIf != "" {
+				mark = " (needs allow_disruptive if " + printable(p.DisruptiveIf) + ")"
+			}
+			fmt.Fprintf(table, "  %s\t%s%s\n", printable(name), printable(p.Summary), mark)
 		}
 	}
 	return table.Flush()

@@ -75,7 +75,9 @@ func TestAgentsAreShownWhileTheyAreRegistered(t *testing.T) {
 	detail := decode[api.AgentDetail](t, b.get("/v1/agents/"+f.id))
 	assert.Equal(t, want, detail.Agent)
 	assert.Len(t, detail.Descriptions, 3)
-	assert.EqualValues(t, 10, *detail.Descriptions[2].Parameters[2].Most)
+	limit := detail.Descriptions[2].Parameters[2]
+	assert.EqualValues(t, 10, *limit.Most)
+	assert.Equal(t, "it is above <8>", limit.DisruptiveIf)
 	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_agents", "bytefrog"))
 	end()
 	end()
@@ -206,6 +208,7 @@ func TestOrdersThatCannotBeUnderstoodAreRefused(t *testing.T) {
 		{"no whole number", `{"command":"enable","arguments":{"logger":"a","limit":1.5}}`, 422, "bad_argument"},
 		{"neither true nor false", `{"command":"enable","arguments":{"logger":"a","all":"perhaps"}}`, 422, "bad_argument"},
 		{"what stops programs", `{"command":"stop"}`, 403, "not_allowed"},
+		{"what stops programs by its argument", `{"command":"enable","arguments":{"logger":"a","limit":9}}`, 403, "not_allowed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, reason := b.orderInVain(f.id, c.body)
@@ -216,7 +219,7 @@ func TestOrdersThatCannotBeUnderstoodAreRefused(t *testing.T) {
 	status, reason := b.orderInVain("0123456789abcdef", `{"command":"suspend"}`)
 	assert.Equal(t, 404, status)
 	assert.Equal(t, "not_found", reason)
-	assert.Len(t, f.told(), 10, "orders for an agent are told, what is none isn't")
+	assert.Len(t, f.told(), 11, "orders for an agent are told, what is none isn't")
 	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_commands", "unknown", "unknown_command"))
 	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_commands", "stop", "not_allowed"))
 }
@@ -225,7 +228,21 @@ func TestWhatStopsProgramsIsCarriedOutWhereThatIsAllowed(t *testing.T) {
 	b := newBed(t, disruptive)
 	f := newFake("one")
 	b.extension.Register(f)
-	status, _, _ := b.order(f.id, `{"command":"stop"}`)
+	for _, order := range []string{`{"command":"stop"}`, `{"command":"enable","arguments":{"logger":"a","limit":9}}`} {
+		status, _, _ := b.order(f.id, order)
+		assert.Equal(t, http.StatusOK, status)
+	}
+}
+
+func TestWhatIsRefusedForAnArgumentSaysWhich(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	_, _, p := b.order(f.id, `{"command":"enable","arguments":{"logger":"a","limit":10}}`)
+	assert.Contains(t, p.Detail, "enable with limit=10 stops or pauses the traced program, or may")
+	status, _, _ := b.order(f.id, `{"command":"enable","arguments":{"logger":"a","limit":8}}`)
+	assert.Equal(t, http.StatusOK, status)
+	status, _, _ = b.order(f.id, `{"command":"enable","arguments":{"logger":"a"}}`)
 	assert.Equal(t, http.StatusOK, status)
 }
 

@@ -221,7 +221,8 @@ var fakeCommands = []agentcontrol.Command{
 	{Name: "enable", Summary: "Enable a logger.", Parameters: []agentcontrol.Parameter{
 		{Name: "logger", Summary: "Its name.", Kind: agentcontrol.Text, Required: true},
 		{Name: "level", Summary: "A level.", Kind: agentcontrol.Text, OneOf: []string{"FINE", "INFO"}},
-		{Name: "limit", Summary: "A number.", Kind: agentcontrol.Integer, Least: 1, Most: 10},
+		{Name: "limit", Summary: "A number.", Kind: agentcontrol.Integer, Least: 1, Most: 10,
+			DisruptiveIf: &agentcontrol.Condition{Text: "it is above <8>", Holds: func(limit string) bool { return limit == "9" || limit == "10" }}},
 		{Name: "all", Summary: "All of them.", Kind: agentcontrol.Boolean},
 	}},
 }

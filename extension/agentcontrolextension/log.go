@@ -34,9 +34,8 @@ func newRefusals() refusals {
 
 // log writes a line of a command. Of lines with one message the Collector drops most that
 // come together, so each command has messages of its own, of which there are as many as
-// agents have commands, and those that agents were not told are said seldom. The command is
-// nil where the agent doesn't have it.
-func (x *agentControl) log(r agentcontrol.Record, command *agentcontrol.Command) {
+// agents have commands, and those that agents were not told are said seldom.
+func (x *agentControl) log(r agentcontrol.Record, disruptive bool) {
 	message := "A command for an agent was refused: " + r.Outcome()
 	level := zapcore.InfoLevel
 	counted := zap.Skip()
@@ -47,8 +46,8 @@ func (x *agentControl) log(r agentcontrol.Record, command *agentcontrol.Command)
 		}
 		counted = zap.Int("since_last_line", since)
 	} else {
-		message = "An agent was told to " + command.Name + ": " + r.Outcome()
-		if command.Disruptive {
+		message = "An agent was told to " + r.Order.Command + ": " + r.Outcome()
+		if disruptive {
 			level = zapcore.WarnLevel
 		}
 	}

@@ -40,6 +40,7 @@ func TestWhatWasDoneIsLoggedAmongManyThatWereRefused(t *testing.T) {
 	}
 	b.order(f.id, `{"command":"stop"}`)
 	b.order(f.id, `{"command":"enable","arguments":{"logger":"x"}}`)
+	b.order(f.id, `{"command":"enable","arguments":{"logger":"x","limit":9}}`)
 	refused := b.said.FilterMessage("A command for an agent was refused: unknown_command")
 	assert.Equal(t, refusedLines, refused.Len())
 	assert.Equal(t, 10, b.said.FilterMessage("An agent was told to suspend: done").Len(), "what the Collector drops is dropped of it alone")
@@ -49,8 +50,9 @@ func TestWhatWasDoneIsLoggedAmongManyThatWereRefused(t *testing.T) {
 	assert.Equal(t, f.id, stop[0].ContextMap()["agent"])
 	assert.Contains(t, stop[0].ContextMap()["by"], "127.0.0.1:")
 	enable := b.said.FilterMessage("An agent was told to enable: done").All()
-	require.Len(t, enable, 1)
+	require.Len(t, enable, 2)
 	assert.Equal(t, zapcore.InfoLevel, enable[0].Level)
+	assert.Equal(t, zapcore.WarnLevel, enable[1].Level)
 	assert.Equal(t, "logger=x", enable[0].ContextMap()["arguments"])
 }
 

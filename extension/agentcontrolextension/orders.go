@@ -41,12 +41,17 @@ func (x *agentControl) carryOut(ctx context.Context, e *entry, w wish) (agentcon
 	ctx, end := context.WithTimeoutCause(ctx, x.config.CommandTimeout,
 		agentcontrol.Errorf(agentcontrol.NoAnswer, "command_timeout (%v) is over", x.config.CommandTimeout))
 	defer end()
-	name := commandUnknown
+	name, disruption := commandUnknown, ""
 	command, err := agentcontrol.Find(e.agent.Snapshot().Commands, w.command)
-	var answer agentcontrol.Answer
+	var arguments agentcontrol.Arguments
 	if err == nil {
 		name = command.Name
-		answer, err = x.allowed(ctx, e, command, w)
+		arguments, err = command.Parse(w.arguments)
+	}
+	var answer agentcontrol.Answer
+	if err == nil {
+		disruption = command.Disruption(arguments)
+		answer, err = x.allowed(ctx, e, agentcontrol.Order{Command: name, Arguments: arguments, By: w.by}, disruption)
 	}
 	took := time.Since(begun)
 	record := agentcontrol.Record{
@@ -54,25 +59,20 @@ func (x *agentControl) carryOut(ctx context.Context, e *entry, w wish) (agentcon
 		Written: w.written(), Err: err, Message: answer.Message, Took: took,
 	}
 	x.telemetry.command(e.tracer, name, record.Outcome())
-	x.log(record, command)
+	x.log(record, disruption != "")
 	e.agent.Told(record)
 	return answer, took, err
 }
 
-// allowed has an agent do what it has a command for, if that is allowed and well written,
-// and if it is its turn.
-func (x *agentControl) allowed(ctx context.Context, e *entry, command *agentcontrol.Command, w wish) (agentcontrol.Answer, error) {
-	if command.Disruptive && !x.config.AllowDisruptive {
+// allowed has an agent do what is ordered, if that is allowed, and if it is its turn.
+func (x *agentControl) allowed(ctx context.Context, e *entry, o agentcontrol.Order, disruption string) (agentcontrol.Answer, error) {
+	if disruption != "" && !x.config.AllowDisruptive {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NotAllowed,
-			"%s stops or pauses the traced program, or may: it is carried out where allow_disruptive of the extension agent_control is true", command.Name)
-	}
-	arguments, err := command.Parse(w.arguments)
-	if err != nil {
-		return agentcontrol.Answer{}, err
+			"%s stops or pauses the traced program, or may: it is carried out where allow_disruptive of the extension agent_control is true", disruption)
 	}
 	if err := e.turns.take(ctx, x.queue, e.gone); err != nil {
 		return agentcontrol.Answer{}, err
 	}
 	defer e.turns.give()
-	return e.agent.Do(ctx, agentcontrol.Order{Command: command.Name, Arguments: arguments, By: w.by})
+	return e.agent.Do(ctx, o)
 }

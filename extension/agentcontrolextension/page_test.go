@@ -85,6 +85,7 @@ func TestThePageOfAnAgentHasAFormForEachCommand(t *testing.T) {
 	b.extension.Register(f)
 	page := b.get("/agents/" + f.id)
 	assert.Len(t, elements(t, page, "form"), 3)
+	assert.Contains(t, page, "if it is above &lt;8&gt;: allow_disruptive is not set.")
 	for _, button := range elements(t, page, "button") {
 		_, off := map[string]bool{"stop": true}[attributeOf(button, "value")]
 		has := false

@@ -71,6 +71,9 @@ func commandOf(c *agentcontrol.Command) api.Command {
 		if p.Kind == agentcontrol.Integer {
 			described.Parameters[i].Least, described.Parameters[i].Most = &p.Least, &p.Most
 		}
+		if p.DisruptiveIf != nil {
+			described.Parameters[i].DisruptiveIf = p.DisruptiveIf.Text
+		}
 	}
 	return described
 }

@@ -17,7 +17,8 @@ type Command struct {
 	Name string
 	// Summary says in a sentence what it does.
 	Summary string
-	// Disruptive says that it stops or pauses the traced program, or may.
+	// Disruptive says that it stops or pauses the traced program, or may, whatever its
+	// arguments are. Where it does for some of them alone, these say so.
 	Disruptive bool
 	Parameters []Parameter
 }
@@ -35,6 +36,16 @@ type Parameter struct {
 	Least, Most int64
 	// MaxBytes bounds a text; 0: it is DefaultMaxBytes.
 	MaxBytes int
+	// DisruptiveIf is for which of its values the command is disruptive; nil: for none.
+	DisruptiveIf *Condition
+}
+
+// Condition is one that values of a parameter meet, or don't.
+type Condition struct {
+	// Text says it for a person, of a value: "it is true".
+	Text string
+	// Holds reports whether a value that was checked meets it.
+	Holds func(value string) bool
 }
 
 // DefaultMaxBytes is how long a text may be whose parameter doesn't say.
@@ -115,6 +126,21 @@ func (c *Command) Parse(written map[string]string) (Arguments, error) {
 		}
 	}
 	return Arguments{values: values}, nil
+}
+
+// Disruption is what of the command, with arguments that were checked, stops or pauses the
+// traced program, or may: its name, or also an argument. Empty: nothing does.
+func (c *Command) Disruption(with Arguments) string {
+	if c.Disruptive {
+		return c.Name
+	}
+	for i := range c.Parameters {
+		p := &c.Parameters[i]
+		if value := with.Text(p.Name); value != "" && p.DisruptiveIf != nil && p.DisruptiveIf.Holds(value) {
+			return fmt.Sprintf("%s with %s=%.100s", c.Name, p.Name, value)
+		}
+	}
+	return ""
 }
 
 // check says what is wrong with a value.

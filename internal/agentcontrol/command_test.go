@@ -50,6 +50,26 @@ func TestArgumentsAreWithinTheirBounds(t *testing.T) {
 	}
 }
 
+func TestACommandIsDisruptiveByItselfOrByAnArgument(t *testing.T) {
+	long := &agentcontrol.Condition{Text: "it is long", Holds: func(value string) bool { return len(value) > 2 }}
+	dump := &agentcontrol.Command{Name: "dump", Parameters: []agentcontrol.Parameter{
+		{Name: "of", Kind: agentcontrol.Text, DisruptiveIf: long}, {Name: "by", Kind: agentcontrol.Text},
+	}}
+	for _, c := range []struct {
+		written map[string]string
+		want    string
+	}{
+		{nil, ""},
+		{map[string]string{"of": "ab", "by": "abc"}, ""},
+		{map[string]string{"of": "abc"}, "dump with of=abc"},
+	} {
+		arguments, err := dump.Parse(c.written)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, dump.Disruption(arguments))
+	}
+	assert.Equal(t, "stop", (&agentcontrol.Command{Name: "stop", Disruptive: true}).Disruption(agentcontrol.Arguments{}))
+}
+
 func TestAnErrorHasAReason(t *testing.T) {
 	for _, c := range []struct {
 		err  error

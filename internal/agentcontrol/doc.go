@@ -46,5 +46,6 @@
 //     Lost, Refused, NoAnswer. So is a receiver that is shut down meanwhile: Lost.
 //   - What it switched on is switched off when the receiver is shut down, also where a
 //     command to switch it off was refused before; what others switched on is not.
-//   - Each command that stops or pauses the program, or may, is Disruptive.
+//   - Each command that stops or pauses the program, or may, is Disruptive, or has arguments
+//     that say for which values it does.
 package agentcontrol

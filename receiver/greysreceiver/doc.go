@@ -14,9 +14,10 @@
 //
 // A server (server.go) is one that is configured: it is followed, whatever happens to its
 // connections. A link (link.go) is how one is asked that speaks a known protocol. While
-// there is one it is attended (attend.go): each thing that is to be asked is a task
-// (task.go), each time that it is asked a run (run.go), and what runs leave in classes is
-// taken out again (reset.go), as far as patterns say that nobody needs it (pattern.go).
+// there is one it is attended (attend.go), and asked now and then who it is (meet.go): each
+// thing that is to be asked is a task (task.go), each time that it is asked a run (run.go),
+// which comes to something (outcome.go), and what runs leave in classes is taken out again
+// (reset.go), as far as patterns say that nobody needs it (pattern.go).
 //
 //	server: unreached ──► probing ──► connected ──► unreached, and again after a pause
 //	                         └──► given up: it doesn't know our version of the protocol

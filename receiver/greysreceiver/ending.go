@@ -26,24 +26,42 @@ func (a *attending) endTask(o *order) {
 		o.failed(agentcontrol.Errorf(agentcontrol.BadArgument, "no task has the number %d that can be ended: see %s", o.task, orderList))
 		return
 	}
-	p := a.process
-	p.mu.Lock()
-	t.ended, t.matched = true, matched{}
-	p.calls.release(t.number)
-	p.mu.Unlock()
 	a.ending = append(a.ending, &ending{o, t})
+	for _, s := range a.process.endNow(t) {
+		s.order.failed(agentcontrol.Errorf(agentcontrol.Lost, "%w", errOrdered))
+	}
 	if t.run != nil {
-		t.run.end(errOrdered)
 		return
 	}
 	t.state = taskOver
-	for _, s := range t.starting {
-		s.order.failed(agentcontrol.Errorf(agentcontrol.Lost, "%w", errOrdered))
-	}
-	t.starting = nil
 	if t.started {
 		a.forget(t)
 	}
+}
+
+// endNow has a task be wanted no longer, and gives those who waited for it to begin. A row of its
+// run is handled before its methods are left to others, or not at all.
+func (p *process) endNow(t *task) (waited []*starting) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.ended, t.matched = true, matched{}
+	if t.run != nil {
+		t.run.end(errOrdered)
+	}
+	p.calls.release(t.number)
+	ours := func(s *starting) bool {
+		if s.task == t {
+			waited = append(waited, s)
+		}
+		return s.task == t
+	}
+	for _, of := range p.tasks {
+		of.starting = slices.DeleteFunc(of.starting, ours)
+		if of.run != nil {
+			of.run.starting = slices.DeleteFunc(of.run.starting, ours)
+		}
+	}
+	return waited
 }
 
 // sayEnded says what became of orders to end something.

@@ -28,6 +28,7 @@ const (
 	eventUnmatched   = "greys.pattern.unmatched"
 	eventTimedOut    = "greys.session.timed_out"
 	eventUnsupported = "greys.command.unsupported"
+	eventRefused     = "greys.command.refused"
 )
 
 // Attributes of log records.
@@ -153,16 +154,26 @@ func (e *environment) saidTimedOut(of *origin, t *task) {
 }
 
 func (e *environment) saidUnsupported(of *origin, t *task, why error) {
-	e.say(of, eventUnsupported, fmt.Sprintf("The server does not support %v", t.kind), plog.SeverityNumberWarn, func(m pcommon.Map) {
-		t.put(m)
-		m.PutStr(attributeError, text(why.Error()))
-	})
+	e.say(of, eventUnsupported, fmt.Sprintf("The server does not support %v", t.kind), plog.SeverityNumberWarn, t.putWith(why))
+}
+
+// saidRefused says that what was taken to have begun was refused.
+func (e *environment) saidRefused(of *origin, t *task, why error) {
+	e.say(of, eventRefused, fmt.Sprintf("The server has refused %v: %s", t.kind, t.pattern), plog.SeverityNumberWarn, t.putWith(why))
 }
 
 // put says what was asked for.
 func (t *task) put(m pcommon.Map) {
 	m.PutStr(attributeCommand, t.kind.String())
 	putNew(m, attributePattern, t.pattern)
+}
+
+// putWith says what was asked for, and what is wrong with it.
+func (t *task) putWith(why error) func(pcommon.Map) {
+	return func(m pcommon.Map) {
+		t.put(m)
+		m.PutStr(attributeError, text(why.Error()))
+	}
 }
 
 // maxFrames is how many frames a stack has in a log record.

@@ -23,10 +23,11 @@ type run struct {
 	ctx    context.Context
 	end    context.CancelCauseFunc
 
-	// starting are those who wait for what comes of it, and begun says that they were told:
-	// the process's lock guards it while the run is asked.
-	starting []*starting
-	begun    bool
+	// starting are those who wait for it to begin; silent says that they were told that the
+	// server says nothing, and over that the run is: nobody is told of silence any more. The
+	// process's lock guards them until it is over.
+	starting     []*starting
+	silent, over bool
 
 	// answers came, of what the task's limit is for.
 	answers int64
@@ -57,11 +58,12 @@ func (r *run) total() int64 {
 
 // each handles an answer, which is valid until it returns.
 func (r *run) each(reply greys.Reply) {
+	p := r.process
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if r.ctx.Err() != nil {
 		return // it is no longer wanted
 	}
-	p := r.process
-	p.mu.Lock()
 	p.replies++
 	p.heard = p.env.now()
 	r.handle(reply)
@@ -69,7 +71,6 @@ func (r *run) each(reply greys.Reply) {
 		r.begins()
 	}
 	p.env.telemetry.tell(p)
-	p.mu.Unlock()
 }
 
 // handle handles an answer, of what it was asked for; others are none. The process's lock

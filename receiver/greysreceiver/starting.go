@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/greys"
 )
@@ -43,6 +45,9 @@ func (a *attending) startTask(o *order) {
 	there := a.find(func(t *task) bool { return t.kind == o.ask.kind && t.pattern == o.ask.pattern })
 	switch {
 	case there == nil || there.state == taskOver:
+	case there.ended:
+		o.failed(agentcontrol.Errorf(agentcontrol.NotNow, "task %d is just being ended: start it when it has", there.number))
+		return
 	case there.limit == o.ask.limit && there.cycle == o.ask.cycle:
 		o.done("that is asked for already", agentcontrol.Detail{Name: argumentTask, Value: strconv.Itoa(there.number)})
 		return
@@ -159,16 +164,23 @@ func (r *run) hasBegun(reply greys.Reply) bool {
 	}
 }
 
-// isTry reports whether somebody waits for the command to begin: where it fails, they are
+// isTry reports whether somebody waits for the command to begin: where it doesn't, they are
 // told, and it is not asked again.
-func (r *run) isTry() bool { return len(r.starting) > 0 && !r.begun }
+func (r *run) isTry() bool { return len(r.starting) > 0 }
 
 // begins says that the command has begun.
 func (r *run) begins() {
-	r.begun = true
 	for _, s := range r.starting {
 		s.begun(r.task.matched)
 	}
+	r.starting = nil
+}
+
+// isOver is told that the run has ended.
+func (r *run) isOver() {
+	r.process.mu.Lock()
+	defer r.process.mu.Unlock()
+	r.over = true
 }
 
 // silence is how long a server may say nothing by GP, where commands need not say that they
@@ -177,15 +189,23 @@ const silence = time.Second
 
 // awaitSilence says after a while that the server has been asked and has not refused.
 func (r *run) awaitSilence() {
-	waiting := r.starting
-	if len(waiting) == 0 || r.task.every > 0 {
+	if len(r.starting) > 0 && r.task.every == 0 {
+		time.AfterFunc(silence, r.saySilent)
+	}
+}
+
+// saySilent says that the server has been asked and has not refused, to those who still wait
+// for it to say more.
+func (r *run) saySilent() {
+	r.process.mu.Lock()
+	defer r.process.mu.Unlock()
+	if r.over {
 		return
 	}
-	time.AfterFunc(silence, func() {
-		for _, s := range waiting {
-			s.order.done("the server was asked, and has said nothing yet", agentcontrol.Detail{Name: argumentTask, Value: strconv.Itoa(s.task.number)})
-		}
-	})
+	for _, s := range r.starting {
+		r.silent = true
+		s.order.done("the server was asked, and has said nothing yet", agentcontrol.Detail{Name: argumentTask, Value: strconv.Itoa(s.task.number)})
+	}
 }
 
 // settle is told of a run that has ended, and of what its task has come to, where somebody
@@ -196,16 +216,12 @@ func (a *attending) settle(r *run, how outcome) {
 	case !r.isTry():
 	case how == outcomeEnded:
 		r.begins()
-	case t.ended:
-		for _, s := range r.starting {
-			s.order.failed(agentcontrol.Errorf(agentcontrol.Lost, "%w", errOrdered))
-		}
+	case r.silent && !how.isNo():
+		// It goes on as what has begun does.
 	case errors.Is(context.Cause(r.ctx), errCleaning):
 		t.starting = append(r.starting, t.starting...)
 	default:
-		for _, s := range r.starting {
-			s.failed(r.failure(how))
-		}
+		a.fails(r, how)
 	}
 	if t.every > 0 && len(t.starting) > 0 {
 		t.due = a.server.env.now()
@@ -218,6 +234,19 @@ func (a *attending) settle(r *run, how outcome) {
 	}
 	if t.started && t.state == taskOver {
 		a.forget(t)
+	}
+}
+
+// fails is told of a run that has not begun, and that is not asked again: where it was taken
+// to have begun, all are told.
+func (a *attending) fails(r *run, how outcome) {
+	why := r.failure(how)
+	if r.silent && how != outcomeUnsupported { // which is said
+		a.server.logger.Warn("What was started has not begun after all: it is not asked any more", append(r.task.fields(), zap.Error(why))...)
+		a.server.env.saidRefused(a.process.origin, r.task, why)
+	}
+	for _, s := range r.starting {
+		s.failed(why)
 	}
 }
 

@@ -5,8 +5,12 @@ package greysreceiver
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -34,12 +38,31 @@ var startable = map[string]askKind{
 	askMonitor.String(): askMonitor, askTrace.String(): askTrace, askStack.String(): askStack, askRecords.String(): askRecords,
 }
 
+// What may hold the program up is in the arguments. Classes are changed while the program
+// stands still, all that match at once; a regular expression is tried on the names of all that are
+// loaded, and one that backtracks doesn't end; what is recorded stays in the program's
+// memory, with all that it leads to, until there is none left.
+var (
+	allClasses = &agentcontrol.Condition{Text: "it has no letter or digit", Holds: func(class string) bool {
+		return !strings.ContainsFunc(class, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+	}}
+	expressions = &agentcontrol.Condition{Text: "it is true", Holds: func(regexp string) bool { return regexp == "true" }}
+	manyRecords = &agentcontrol.Condition{Text: fmt.Sprintf("it is %d, or above %d", unlimited, fewRecords), Holds: func(limit string) bool {
+		n, err := strconv.ParseInt(limit, 10, 64)
+		return err != nil || n < 0 || n > fewRecords
+	}}
+)
+
+// fewRecords is how many calls may be recorded at once without the program's memory being at
+// stake, as far as that can be said of a number.
+const fewRecords = 1000
+
 // steering are the commands that servers can be told: what no pipeline takes can't be started.
 func (e *environment) steering() (all []agentcontrol.Command) {
 	target := []agentcontrol.Parameter{
-		{Name: argumentClass, Summary: "Qualified names of classes: * is any text, ? a character.", Kind: agentcontrol.Text, Required: true, MaxBytes: greys.MaxPatternBytes},
+		{Name: argumentClass, Summary: "Qualified names of classes: * is any text, ? a character.", Kind: agentcontrol.Text, Required: true, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: allClasses},
 		{Name: argumentMethod, Summary: "Names of methods, in the same way.", Kind: agentcontrol.Text, Required: true, MaxBytes: greys.MaxPatternBytes},
-		{Name: argumentRegexp, Summary: "Both are Java's regular expressions.", Kind: agentcontrol.Boolean},
+		{Name: argumentRegexp, Summary: "Both are Java's regular expressions.", Kind: agentcontrol.Boolean, DisruptiveIf: expressions},
 	}
 	add := func(kind askKind, summary string, more agentcontrol.Parameter) {
 		if e.wants(kind) {
@@ -52,7 +75,8 @@ func (e *environment) steering() (all []agentcontrol.Command) {
 	})
 	add(askTrace, "Tell of calls of methods with what they call. GP has none.", limit)
 	add(askStack, "Tell from where methods are called.", limit)
-	add(askRecords, "Have calls recorded, with parameters and results in the program's memory. By GP: take those that are recorded.", limit)
+	limit.DisruptiveIf = manyRecords
+	add(askRecords, "Have calls recorded, with parameters and results in the program's memory. By GP: take those that are recorded from now on, whoever has them recorded.", limit)
 	return append(all,
 		agentcontrol.Command{Name: orderList, Summary: "What was started, or is configured, and how it goes."},
 		agentcontrol.Command{Name: orderEnd, Summary: "End what was started, or is configured, until it is started again.", Parameters: []agentcontrol.Parameter{
@@ -60,7 +84,7 @@ func (e *environment) steering() (all []agentcontrol.Command) {
 		}},
 		agentcontrol.Command{Name: orderReset, Summary: "Take out of classes what commands have put there, whoever asked for them. Commands of the receiver are ended for it, and asked again.", Parameters: []agentcontrol.Parameter{
 			{Name: argumentClass, Summary: "Of which classes by GP, all if it is not said. A console resets all.", Kind: agentcontrol.Text, MaxBytes: greys.MaxPatternBytes},
-			{Name: argumentRegexp, Summary: "It is one of Java's regular expressions.", Kind: agentcontrol.Boolean},
+			{Name: argumentRegexp, Summary: "It is one of Java's regular expressions.", Kind: agentcontrol.Boolean, DisruptiveIf: expressions},
 		}},
 	)
 }

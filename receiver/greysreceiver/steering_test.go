@@ -434,19 +434,6 @@ func TestAServerThatSaysNothingInTimeIsGivenUp(t *testing.T) {
 	assert.Contains(t, s.mustDo("list", nil).Items[1], "2 stack demo.Pay *, 100 calls: running")
 }
 
-func TestByGPSilenceIsAYes(t *testing.T) {
-	s, _ := newSteering(t, ProtocolGP)
-	starting := s.order("stack", on("demo.Pay", "*"))
-	stack := s.expect("Stack demo.Pay * 100")
-	answer := mustDone(t, starting)
-	assert.Equal(t, "the server was asked, and has said nothing yet", answer.Message)
-	assert.Equal(t, arguments{"task": "2"}, numberOf(t, answer))
-	// A no that comes later is one, too.
-	stack.end <- fmt.Errorf("%w: no such class", greys.ErrRefused)
-	s.await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
-	s.expectNothing()
-}
-
 func TestTwoOrdersAtOnce(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole)
 	one, two := s.order("stack", on("demo.Pay", "*")), s.order("stack", on("demo.Pay", "*"))
@@ -561,11 +548,44 @@ func TestWhatNoPipelineTakesCannotBeStarted(t *testing.T) {
 			s.start()
 			var names []string
 			for _, command := range s.only().Snapshot().Commands {
-				assert.False(t, command.Disruptive)
 				names = append(names, command.Name)
 			}
 			assert.Equal(t, append(c.want, "list", "end", "reset"), names)
 		})
+	}
+}
+
+// What costs a program much is in the arguments of commands.
+func TestWhatMayHoldTheProgramUpIsDisruptive(t *testing.T) {
+	s, _ := newSteering(t, ProtocolConsole)
+	for _, c := range []struct {
+		command string
+		written arguments
+		want    string
+	}{
+		{"monitor", on("com.example.*", "*"), ""},
+		{"monitor", on("*Shop", "*"), ""},
+		{"monitor", on("*", "charge"), "monitor with class=*"},
+		{"trace", on("?*.*", "charge"), "trace with class=?*.*"},
+		{"stack", on("*$*", "charge"), "stack with class=*$*"},
+		{"tt", on("*", "charge"), "tt with class=*"},
+		{"stack", arguments{"class": "demo", "method": "x", "regexp": "true"}, "stack with regexp=true"},
+		{"stack", arguments{"class": "demo", "method": "x", "regexp": "false", "limit": "-1"}, ""},
+		{"tt", arguments{"class": "demo", "method": "x", "limit": "1000"}, ""},
+		{"tt", arguments{"class": "demo", "method": "x", "limit": "0"}, ""},
+		{"tt", arguments{"class": "demo", "method": "x", "limit": "1001"}, "tt with limit=1001"},
+		{"tt", arguments{"class": "demo", "method": "x", "limit": "-1"}, "tt with limit=-1"},
+		{"list", nil, ""},
+		{"end", arguments{"task": "1"}, ""},
+		{"reset", nil, ""},
+		{"reset", arguments{"class": "*"}, ""},
+		{"reset", arguments{"class": ".*", "regexp": "true"}, "reset with regexp=true"},
+	} {
+		command, err := agentcontrol.Find(s.theirs.Snapshot().Commands, c.command)
+		require.NoError(t, err)
+		arguments, err := command.Parse(c.written)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, command.Disruption(arguments), "%s %v", c.command, c.written)
 	}
 }
 

@@ -4,7 +4,6 @@
 package greysreceiver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -226,57 +225,4 @@ func (t *task) left() greys.Limit {
 		return 0
 	}
 	return t.limit - greys.Limit(t.answered)
-}
-
-// outcome is how a run ended.
-type outcome uint8
-
-const (
-	// outcomeEnded: by the limit, or because all was said.
-	outcomeEnded outcome = iota
-	outcomeRefused
-	outcomeUnsupported
-	// outcomeLost: with the connection, or for what came.
-	outcomeLost
-	outcomeTimedOut
-	// outcomeUnmatched: no class or method is called so yet.
-	outcomeUnmatched
-	// outcomeStopped: by the receiver.
-	outcomeStopped
-)
-
-func (o outcome) String() string {
-	return [...]string{"ended", "refused", "unsupported", "lost", "timed_out", "unmatched", "stopped"}[o]
-}
-
-// Why the receiver ends a run.
-var (
-	errUnmatched = errors.New("the pattern matches nothing yet")
-	errEnough    = errors.New("the limit is reached")
-	errCleaning  = errors.New("what lost commands have put into classes is taken out")
-)
-
-// outcome says how the run ended, which gave an error or none.
-func (r *run) outcome(err error) outcome {
-	switch {
-	case errors.Is(context.Cause(r.ctx), errUnmatched):
-		return outcomeUnmatched
-	case errors.Is(context.Cause(r.ctx), errEnough):
-		return outcomeEnded
-	case r.task.every == 0 && r.isFull():
-		return outcomeEnded // whatever came then: nothing is left to ask for
-	case r.ctx.Err() != nil:
-		return outcomeStopped
-	case errors.Is(err, greys.ErrUnsupported):
-		return outcomeUnsupported
-	case errors.Is(err, greys.ErrSessionTimedOut):
-		return outcomeTimedOut
-	case errors.Is(err, greys.ErrRefused):
-		return outcomeRefused
-	case err != nil || r.task.every == 0:
-		// What goes on by itself doesn't end before its limit.
-		return outcomeLost
-	default:
-		return outcomeEnded
-	}
 }

@@ -17,13 +17,14 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
-// commands are what a server can be told. A dump holds its program up for as long as it has
-// objects; a collection does, too, but it makes those by itself all the time.
+// commands are what a server can be told. A dump and a collection hold the program up for as
+// long as it has objects: the collection is a whole one, of all that live, and the program
+// makes most of its own of the young ones alone.
 var commands = []agentcontrol.Command{
 	{Name: string(rbkit.Handshake), Summary: "Ask who the server is and what is on."},
 	{Name: string(rbkit.StartMemoryProfile), Summary: "Tell of each object that is created and destroyed. It slows the program down."},
 	{Name: string(rbkit.StopMemoryProfile), Summary: "Tell of objects no more."},
-	{Name: string(rbkit.TriggerGC), Summary: "Collect garbage now. The program stands still meanwhile, as for its own collections."},
+	{Name: string(rbkit.TriggerGC), Disruptive: true, Summary: "Collect garbage now, all of it. The program stands still meanwhile."},
 	{Name: string(rbkit.ObjectSpaceSnapshot), Disruptive: true, Summary: "Dump all objects now. The program stands still meanwhile."},
 	{Name: string(rbkit.UseCPUTime), Summary: "Sample by processor time, from the next start of CPU profiling on."},
 	{Name: string(rbkit.UseWallTime), Summary: "Sample by wall time, from the next start of CPU profiling on."},

@@ -64,6 +64,8 @@ type Parameter struct {
 	OneOf    []string `json:"one_of,omitempty"`
 	Least    *int64   `json:"least,omitempty"`
 	Most     *int64   `json:"most,omitempty"`
+	// DisruptiveIf says for which values the command is disruptive; empty: for none.
+	DisruptiveIf string `json:"disruptive_if,omitempty"`
 }
 
 // Order is a request for a command. Arguments are texts, numbers and booleans.

@@ -1,0 +1,209 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// silentStack has a stack started of which the server says nothing, which is told to whoever
+// wanted it.
+func silentStack(t *testing.T, s *steering) *asked {
+	t.Helper()
+	starting := s.order("stack", on("demo.Pay", "*"))
+	stack := s.expect("Stack demo.Pay * 100")
+	answer := mustDone(t, starting)
+	assert.Equal(t, "the server was asked, and has said nothing yet", answer.Message)
+	assert.Equal(t, arguments{"task": "2"}, numberOf(t, answer))
+	return stack
+}
+
+// By GP a command need not say that it has begun.
+func TestByGPSilenceIsAYes(t *testing.T) {
+	for name, lose := range map[string]func(s *steering, stack *asked){
+		"the link is lost":                   func(s *steering, _ *asked) { s.set(func() { close(s.lost) }) },
+		"the command is given up":            func(_ *steering, stack *asked) { stack.end <- errors.New("a frame was too long") },
+		"its session ends for its silence":   func(_ *steering, stack *asked) { stack.end <- greys.ErrSessionTimedOut },
+		"somebody has all classes reset":     func(s *steering, _ *asked) { s.mustDo("reset", nil) },
+		"it is another process, and says so": func(s *steering, _ *asked) { s.set(func() { s.pid++; close(s.lost) }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := newSteering(t, ProtocolGP)
+				stack := silentStack(t, s)
+				lose(s, stack)
+				<-stack.over
+				again := s.scripted.next()
+				for ; describe(again.command) != "Stack demo.Pay * 100"; again = s.scripted.next() {
+					require.Equal(t, "Monitor demo.Shop * 1s", describe(again.command))
+				}
+				assert.Contains(t, s.mustDo("list", nil).Items[1], "2 stack demo.Pay *, 100 calls: running")
+				assert.Empty(t, s.records(eventRefused))
+			})
+		})
+	}
+}
+
+// A no that comes after the silence is one all the same, and is said.
+func TestByGPANoAfterTheSilenceIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		no   func(stack *asked)
+		why  string
+		want int
+	}{
+		"refused":     {func(a *asked) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, "no such class", 1},
+		"unmatched":   {func(a *asked) { a.answer(&greys.Affected{}) }, "matches no class or method", 1},
+		"unsupported": {func(a *asked) { a.end <- greys.ErrUnsupported }, "does not support", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := newSteering(t, ProtocolGP)
+				c.no(silentStack(t, s))
+				s.await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+				s.expectNothing()
+				assert.Len(t, s.bed.receiver.servers[0].wants, 1)
+				s.shutdown()
+				assert.Zero(t, s.bed.said.FilterMessageSnippet(": it is asked again").Len()+s.bed.said.FilterMessageSnippet(": it is tried again").Len())
+				records := s.records(eventRefused)
+				require.Len(t, records, c.want)
+				if c.want == 0 {
+					assert.Len(t, s.records(eventUnsupported), 1)
+					return
+				}
+				assert.Contains(t, s.awaitSaid("has not begun after all").ContextMap()["error"], c.why)
+				why, _ := records[0].Attributes().Get(attributeError)
+				assert.Contains(t, why.Str(), c.why)
+				of, _ := records[0].Attributes().Get(attributePattern)
+				assert.Equal(t, "demo.Pay *", of.Str())
+			})
+		})
+	}
+}
+
+// What is configured and was ended is ended again where the server says no.
+func TestByGPANoAfterTheSilenceLeavesWhatIsConfiguredAsItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, monitor := newSteering(t, ProtocolGP)
+		s.mustDo("end", arguments{"task": "1"})
+		<-monitor.over
+		starting := s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "5"})
+		again := s.expect("Monitor demo.Shop * 5s")
+		mustDone(t, starting)
+		again.end <- greys.ErrRefused
+		s.awaitSaid("has not begun after all")
+		assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
+		s.expectNothing()
+	})
+}
+
+// A start that comes while the same is being ended is neither done nor forgotten.
+func TestWhatIsBeingEndedIsNotStartedMeanwhile(t *testing.T) {
+	s, monitor := newSteering(t, ProtocolConsole)
+	slow := make(chan struct{})
+	s.set(func() { s.slow = slow })
+	ending := s.order("end", arguments{"task": "1"})
+	s.await("the end", func() bool { return s.was("ended Monitor demo.Shop * 1s") })
+	expectReason(t, s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"}), agentcontrol.NotNow, "task 1 is just being ended")
+	close(slow)
+	<-monitor.over
+	mustDone(t, ending)
+	starting := s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"})
+	s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
+	assert.Equal(t, "it is started", mustDone(t, starting).Message)
+}
+
+// By GP who starts tt waits for the end of a list of what is recorded. Who ends it meanwhile
+// ends that, too.
+func TestByGPRecordedCallsThatAreEndedBeforeTheirListAreNotStarted(t *testing.T) {
+	s, _ := newSteering(t, ProtocolGP)
+	first := s.order("tt", on("demo.First", "*"))
+	list := s.expect("Records")
+	second := s.order("tt", on("demo.Second", "*")) // waits for the next list
+	s.await("it", func() bool { return len(s.mustDo("list", nil).Items) == 3 })
+	mustDone(t, s.order("end", arguments{"task": "4"}))
+	expectReason(t, second, agentcontrol.Lost, "somebody else has had it ended meanwhile")
+	mustDone(t, s.order("end", arguments{"task": "2"}))
+	expectReason(t, first, agentcontrol.Lost, "somebody else has had it ended meanwhile")
+	list.end <- nil
+	assert.Len(t, s.mustDo("list", nil).Items, 1)
+	s.expectNothing()
+}
+
+// A start that was ended before it had begun undoes nothing of a later one.
+func TestByGPAStartThatWasEndedUndoesNoLaterOne(t *testing.T) {
+	s := newUnstartedSteering(t, ProtocolGP, func(c *Config) {
+		c.Monitors, c.Records = nil, []CallsConfig{some("demo.Pay", "*", 0)}
+		c.GP.RecordsInterval = time.Hour
+	})
+	s.start()
+	s.theirs = s.only()
+	s.expect("Records").end <- nil
+	s.mustDo("end", arguments{"task": "1"})
+	first := s.order("tt", on("demo.Pay", "*"))
+	list := s.expect("Records")
+	s.mustDo("end", arguments{"task": "1"})
+	expectReason(t, first, agentcontrol.Lost, "ended meanwhile")
+	second := s.order("tt", on("demo.Pay", "*"))
+	s.await("the start", func() bool { return strings.Contains(s.mustDo("list", nil).Items[0], "0 calls told") })
+	list.end <- greys.ErrRefused
+	s.expect("Records").end <- nil
+	assert.Equal(t, "it is started", mustDone(t, second).Message)
+	assert.Contains(t, s.mustDo("list", nil).Items[0], "0 calls told")
+}
+
+// locked is a context, and what ends it, that are asked and told while a lock is held.
+type locked struct {
+	context.Context
+	t  *testing.T
+	mu *sync.Mutex
+}
+
+func (l locked) expectLock(what string) {
+	l.t.Helper()
+	if l.mu.TryLock() {
+		l.mu.Unlock()
+		assert.Fail(l.t, what)
+	}
+}
+
+func (l locked) Err() error {
+	l.expectLock("somebody may end the run before its answer is handled")
+	return l.Context.Err()
+}
+
+// What comes of a monitor when it is ended does not take back its methods, which are left to
+// others then.
+func TestAMonitorThatIsEndedTakesNothingBack(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	a := script(t, b, ProtocolConsole).alone(b)
+	task := a.process.tasks[0]
+	ctx, end := context.WithCancelCause(t.Context())
+	of := locked{ctx, t, &a.process.mu}
+	r := &run{task: task, attending: a, process: a.process, link: a.link, ctx: of, end: func(why error) {
+		of.expectLock("a row may be counted when the methods are left to others")
+		end(why)
+	}}
+	task.run, task.state = r, taskRunning
+	r.each(table(row(1, "demo.Shop", "checkout", 2, 0, ms(1))))
+	method := a.process.calls.methods[methodName{"demo.Shop", "checkout"}]
+	assert.Equal(t, task.number, method.monitor)
+	a.endTask(&order{task: task.number, outcome: make(chan outcomeOfOrder, 1)})
+	r.each(table(row(2, "demo.Shop", "checkout", 3, 0, ms(1))))
+	assert.Equal(t, noMonitor, method.monitor)
+	assert.EqualValues(t, 2, method.calls)
+	a.halt()
+}

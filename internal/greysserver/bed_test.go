@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for what has to come.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // played is a server that is played for a test.
 type played struct {

@@ -29,7 +29,7 @@ import (
 )
 
 // patience is how long a test waits for what has to come.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // bed is a receiver with everything that it hands on and says.
 type bed struct {

@@ -516,19 +516,23 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 	s := script(t, b, ProtocolConsole)
 	spoke := make(chan Protocol, 1000)
+	refused := fmt.Errorf("connection refused: %w", errUnsent)
+	var down atomic.Bool
 	b.receiver.env.connect = func(_ context.Context, _ *server, protocol Protocol) (*link, error) {
 		select {
 		case spoke <- protocol:
 		default:
+		}
+		if protocol == "" && down.Load() { // what it speaks is found out when it speaks the new one
+			return nil, refused
 		}
 		return s.link()
 	}
 	b.start()
 	a := s.next()
 	assert.Empty(t, <-spoke)
-	s.set(func() {
-		s.refuse = func(greys.Command) error { return fmt.Errorf("connection refused: %w", errUnsent) }
-	})
+	down.Store(true)
+	s.set(func() { s.refuse = func(greys.Command) error { return refused } })
 	a.end <- errors.New("the connection broke")
 	for _, want := range []Protocol{ProtocolConsole, ""} {
 		select {
@@ -539,6 +543,7 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 		}
 	}
 	s.set(func() { s.refuse, s.protocol = nil, ProtocolGP })
+	down.Store(false)
 	s.next()
 	b.await("the other one to be said", func() bool { return len(b.records(eventRestarted)) == 1 })
 }

@@ -31,7 +31,7 @@ import (
 )
 
 // patience is how long a test waits for what has to come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // bed is a receiver with everything that it hands on and says.
 type bed struct {

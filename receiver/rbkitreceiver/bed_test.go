@@ -33,7 +33,7 @@ import (
 )
 
 // patience is how long a test waits for what has to come.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func openCapture(t testing.TB, name string) *capture.Capture {
 	t.Helper()

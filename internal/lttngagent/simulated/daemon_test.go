@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long is waited for what is certain to come.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // daemon is what an agent connects to, led by a test.
 type daemon struct {

@@ -285,3 +285,14 @@ func TestAKilledPairingCollectorKeepsWhatItFinished(t *testing.T) {
 		checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), e)
 	}
 }
+
+// spanBackend is what stands for Jaeger: a collector that takes spans over OTLP and gRPC and
+// writes them to a file.
+func spanBackend(t *testing.T, endpoint string) *testbed.Collector {
+	t.Helper()
+	return testbed.Start(t, fmt.Sprintf(`
+receivers: {otlp: {protocols: {grpc: {endpoint: %q}}}}
+exporters: {file: %s}
+service: {pipelines: {traces: {receivers: [otlp], exporters: [file]}}}
+`, endpoint, testbed.FileExporter("spans.bin")))
+}

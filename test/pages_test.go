@@ -1,0 +1,42 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"testing"
+
+	"github.com/callbraid/callbraid/test/testbed/lttng"
+	"github.com/callbraid/callbraid/test/testbed/page"
+)
+
+// What the pages of the tracers have a newcomer do gives what they say, from nothing to the
+// first span: the commands are the pages' own.
+
+func TestThePageOfBytefrogGivesWhatItSays(t *testing.T) {
+	t.Parallel()
+	page.Follow(t, "..", "bytefrog.md")
+}
+
+func TestThePageOfLTTngGivesWhatItSays(t *testing.T) {
+	t.Parallel()
+	lttng.Require(t)
+	page.Follow(t, "..", "lttng.md")
+}
+
+func TestThePageOfLTTngsAgentsGivesWhatItSays(t *testing.T) {
+	t.Parallel()
+	lttng.Require(t)
+	lttng.RequireAgents(t)
+	page.Follow(t, "..", "lttng-agents.md")
+}
+
+func TestThePageOfRbkitGivesWhatItSays(t *testing.T) {
+	t.Parallel()
+	page.Follow(t, "..", "rbkit.md")
+}
+
+func TestThePageOfGreysGivesWhatItSays(t *testing.T) {
+	t.Parallel()
+	page.Follow(t, "..", "greys.md")
+}

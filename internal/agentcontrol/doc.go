@@ -35,15 +35,17 @@
 //   - Text that agents made up: it is text, whatever stands in it; whoever shows it escapes
 //     and shortens it.
 //
-// # What a receiver's tests have to show of Do
+// # What a receiver's tests have to show
 //
-//   - It returns when its context ends, also while another Do or the receiver itself waits
-//     for the agent, and leaves nothing in memory for it.
-//   - With a context that has ended before, the agent is told nothing, however often it is
-//     tried: of several channels that are ready a select takes any.
-//   - Two at once are both answered, and the agent does what it was told last.
-//   - An agent that dies meanwhile, one that refuses, and one that is silent are told apart:
-//     Lost, Refused, NoAnswer. So is a receiver that is shut down meanwhile: Lost.
+// agentcontroltest.Contract plays a receiver's agents all that can be tried of any tracer: that
+// they are shown once, do what they can be told and are told nothing else, that nobody waits
+// longer than they want to, and what is answered when an agent dies, the receiver is shut down
+// or the collector is reloaded. Each receiver runs it. What else has to be shown, by tests of the
+// receiver's own:
+//
+//   - The agent does what it was told last, where two tell it the opposite at once.
+//   - An agent that refuses is told apart: Refused.
+//   - Nothing is left in memory of orders that were given up.
 //   - What it switched on is switched off when the receiver is shut down, also where a
 //     command to switch it off was refused before; what others switched on is not.
 //   - Each command that stops or pauses the program, or may, is Disruptive, or has arguments

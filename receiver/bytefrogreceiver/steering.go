@@ -132,13 +132,17 @@ func (s *steered) carryOut(ctx context.Context, command string) (message string,
 func (s *steered) awaitReady(ctx context.Context) error {
 	select {
 	case <-s.data.joined:
-		if ctx.Err() != nil {
-			return agentcontrol.Errorf(agentcontrol.NoAnswer, "nobody waits for the agent any more; it was not told: %w", context.Cause(ctx))
-		}
-		return nil
 	case <-s.leaving:
 		return s.errLeft()
 	case <-ctx.Done():
+	}
+	// Of several that can be, any is chosen.
+	switch {
+	case ctx.Err() == nil:
+		return nil
+	case isClosed(s.data.joined):
+		return agentcontrol.Errorf(agentcontrol.NoAnswer, "nobody waits for the agent any more; it was not told: %w", context.Cause(ctx))
+	default:
 		return agentcontrol.Errorf(agentcontrol.NotNow, "the agent has opened no data connection yet, and must not be told anything before; it was not told: %w", context.Cause(ctx))
 	}
 }

@@ -187,6 +187,10 @@ func (s *steered) Do(ctx context.Context, wanted agentcontrol.Order) (agentcontr
 	}
 	select {
 	case now := <-o.outcome:
+		// What a shutdown cuts short is not asked again.
+		if agentcontrol.ReasonOf(now.err) == agentcontrol.NoAnswer && s.following.Err() != nil {
+			return agentcontrol.Answer{}, errNotToldAnyMore
+		}
 		return now.answer, now.err
 	case <-s.following.Done():
 		return agentcontrol.Answer{}, errNotToldAnyMore

@@ -73,11 +73,16 @@ func (unaskedError) Error() string {
 type silentError struct {
 	what    string
 	timeout time.Duration
+	// cut says that it had less, because the receiver is shut down.
+	cut bool
 	// err says how far it was.
 	err error
 }
 
 func (e *silentError) Error() string {
+	if e.cut {
+		return fmt.Sprintf("expected %s before a shutdown's time for agents is over: %v", e.what, e.err)
+	}
 	return fmt.Sprintf("expected %s within %v: %v", e.what, e.timeout, e.err)
 }
 
@@ -165,9 +170,16 @@ func (c *conversation) write(command lttngagent.Command, timeout time.Duration) 
 // late makes of an error that time was over what says so.
 func (c *conversation) late(err error, what string, timeout time.Duration) error {
 	if timedOut(err) {
-		return &silentError{what: what, timeout: timeout, err: err}
+		return &silentError{what: what, timeout: timeout, cut: c.isCut(), err: err}
 	}
 	return err
+}
+
+// isCut reports whether what goes on has no more time than a shutdown leaves.
+func (c *conversation) isCut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.latest.IsZero() && c.deadline.Equal(c.latest)
 }
 
 func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

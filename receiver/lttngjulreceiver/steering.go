@@ -148,7 +148,7 @@ func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error)
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "the agent has more loggers than limits.max_loggers or limits.max_list_bytes allow: %w", a.err)
 	case resultNoAnswer:
 		reason := agentcontrol.Lost
-		if errors.As(a.err, new(*silentError)) {
+		if silent := (*silentError)(nil); errors.As(a.err, &silent) && !silent.cut {
 			reason = agentcontrol.NoAnswer
 		}
 		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "%w", a.err)

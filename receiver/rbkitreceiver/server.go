@@ -44,7 +44,7 @@ type server struct {
 	process  *process
 	who, met identity
 	// said is what it said of itself last; nil: it was not asked, or didn't answer. heard is
-	// when a message came last.
+	// when a message or an answer came last.
 	said  *rbkit.HandshakeReply
 	heard time.Time
 	// first is when it was seen first, in Unix milliseconds: no two lives have the same.
@@ -145,6 +145,7 @@ func (s *server) begin(who identity) {
 	s.who, s.said = who, who.hello
 	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, s.env.host, who.hello, who.local, now, s.first))
 	if who.hello != nil {
+		s.heard = now
 		s.process.samples.state(who.hello)
 	}
 	if restarted {

@@ -193,7 +193,7 @@ func (s *steered) greet(ctx context.Context) (rbkit.HandshakeReply, error) {
 func (s *server) says(h *rbkit.HandshakeReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said = h
+	s.said, s.heard = h, s.env.now()
 	if s.process != nil {
 		s.process.samples.state(h)
 	}

@@ -1,0 +1,152 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
+)
+
+func TestServersKeepTheContract(t *testing.T) {
+	pay := on("demo.Pay", "charge")
+	// What is started is begun by GP, too, where the server says nothing: a reset is not.
+	reset := agentcontroltest.Example{Command: orderReset, Arguments: arguments{argumentClass: "demo.Pay"}}
+	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
+		t.Run(string(protocol), func(t *testing.T) {
+			agentcontroltest.Contract{
+				Type: metadata.Type,
+				Examples: []agentcontroltest.Example{
+					reset,
+					{Command: "stack", Arguments: pay},
+					{Command: "monitor", Arguments: pay},
+					{Command: "trace", Arguments: pay},
+					{Command: "tt", Arguments: pay},
+					{Command: orderList},
+					{Command: orderEnd, Arguments: arguments{argumentTask: "1"}},
+				},
+				Start: func(t testing.TB, host component.Host) agentcontroltest.Played {
+					return playObedient(t, host, protocol)
+				},
+			}.Run(t)
+		})
+	}
+}
+
+// obedient is a server that does what it is told, until it is silent, or dies.
+type obedient struct {
+	*scripted
+	silent atomic.Bool
+	// died is closed when it has.
+	died chan struct{}
+}
+
+func playObedient(t testing.TB, host component.Host, protocol Protocol) agentcontroltest.Played {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		c.GP.RecordsInterval = time.Hour
+		c.ShutdownTimeout = 500 * time.Millisecond // a server that is silent takes half of it
+	})
+	b.host = host
+	o := &obedient{scripted: script(t, b, protocol), died: make(chan struct{})}
+	b.receiver.env.connect = func(context.Context, *server, Protocol) (*link, error) {
+		l, err := o.link()
+		if err == nil {
+			l.asker = o
+		}
+		return l, err
+	}
+	left, obeyed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(obeyed)
+		o.obey(left)
+	}()
+	t.Cleanup(func() {
+		close(left)
+		<-obeyed
+	})
+	b.start()
+	b.await("the monitor", func() bool { return b.point("replies") == 1 })
+	return agentcontroltest.Played{
+		Shutdown: b.shutdown, Silence: func() { o.silent.Store(true) }, Die: sync.OnceFunc(o.die),
+		Told: func() (n int) {
+			o.set(func() { n = len(o.said) })
+			return n
+		},
+		Records: func() (all []map[string]any) {
+			for _, r := range b.records(agentcontrol.EventName) {
+				all = append(all, r.Attributes().AsRaw())
+			}
+			return all
+		},
+	}
+}
+
+var errDied = errors.New("the server has died")
+
+// Run implements asker.
+func (o *obedient) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go func() {
+		select {
+		case <-o.died:
+			end(errDied)
+		case <-ctx.Done():
+		}
+	}()
+	var err error
+	if _, resets := command.(greys.ResetCommand); resets && o.silent.Load() {
+		o.note(describe(command))
+		<-ctx.Done()
+		err = ctx.Err()
+	} else {
+		err = o.scripted.Run(ctx, command, each)
+	}
+	if context.Cause(ctx) == errDied {
+		return errDied
+	}
+	return err
+}
+
+// obey answers what the server is asked, until it is left.
+func (o *obedient) obey(left <-chan struct{}) {
+	for {
+		select {
+		case <-left:
+			return
+		case a := <-o.asked:
+			_, lists := a.command.(greys.RecordsCommand)
+			switch {
+			case o.silent.Load():
+			case lists:
+				a.end <- nil
+			default:
+				a.answer(affectedOne)
+			}
+		}
+	}
+}
+
+// die ends what is under way, and lets nobody in any more.
+func (o *obedient) die() {
+	o.set(func() {
+		o.gone = fmt.Errorf("connection refused: %w", errUnsent)
+		if o.protocol == ProtocolGP {
+			close(o.lost)
+		}
+	})
+	close(o.died)
+}

@@ -1,0 +1,93 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/component"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
+	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+)
+
+func TestAgentsKeepTheContract(t *testing.T) {
+	agentcontroltest.Contract{
+		Type: metadata.Type,
+		Examples: []agentcontroltest.Example{
+			{Command: orderList},
+			{Command: orderEnable, Arguments: map[string]string{argumentLogger: "com.example", argumentLevel: "FINE", argumentLevelType: "range"}},
+			{Command: orderDisable, Arguments: map[string]string{argumentLogger: "com.example"}},
+		},
+		Start: playObedient,
+	}.Run(t)
+}
+
+// obedient is an agent that does what it is told, until it is silent.
+type obedient struct {
+	*testAgent
+	told   atomic.Int64
+	silent atomic.Bool
+}
+
+func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
+	b := unstartedBed(t, func(c *Config) {
+		c.ListInterval = time.Hour
+		c.ShutdownTimeout = 500 * time.Millisecond // an agent that is silent takes most of it
+	})
+	b.receiver.env.firstPause = time.Hour
+	b.host = host
+	b.start()
+	played, _ := b.registered(lttngagent.JUL, "com.example")
+	o := &obedient{testAgent: played}
+	obeyed := make(chan struct{})
+	go func() {
+		defer close(obeyed)
+		o.obey()
+	}()
+	t.Cleanup(func() {
+		o.die()
+		<-obeyed
+	})
+	return agentcontroltest.Played{
+		Shutdown: b.shutdown, Silence: func() { o.silent.Store(true) }, Die: o.die,
+		Told: func() int { return int(o.told.Load()) },
+		Records: func() (all []map[string]any) {
+			for _, r := range b.logs.of(agentcontrol.EventName) {
+				all = append(all, r.attributes)
+			}
+			return all
+		},
+	}
+}
+
+// obey does what the agent is told until it has died, or is left.
+func (o *obedient) obey() {
+	for {
+		request, err := o.dialect.ReadRequest(o.in)
+		if err != nil {
+			return
+		}
+		command, err := request.Command(o.dialect)
+		if !assert.NoError(o.t, err) {
+			return
+		}
+		o.told.Add(1)
+		if o.silent.Load() {
+			continue
+		}
+		reply := lttngagent.Success.AppendTo(nil)
+		if _, isList := command.(lttngagent.List); isList {
+			reply = lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{"com.example"}}.AppendTo(nil, o.dialect)
+		}
+		_, _ = o.conn.Write(reply) // what it can't say any more nobody waits for
+	}
+}
+
+func (o *obedient) die() { _ = o.conn.Close() }

@@ -40,6 +40,7 @@ func all() []metric {
 		{"received_bytes_total", "Bytes that came on data connections.", sum, func(c *counts, _ state) float64 { return float64(c.Bytes.Load()) }},
 		{"events_passed_total", "Call events and markers that were written to a collector, whether or not it has read them, or wait for that.", sum, func(c *counts, _ state) float64 { return float64(c.Passed.Load()) }},
 		{"events_dropped_total", "Call events and markers that came while there was no collector, or from before its run.", sum, func(c *counts, _ state) float64 { return float64(c.Dropped.Load()) }},
+		{"class_reports_dropped_total", "What agents said of classes while there was no collector.", sum, func(c *counts, _ state) float64 { return float64(c.ClassReports.Load()) }},
 		{"lost_bytes_total", "Bytes that waited in the guard for a collector that was lost; what had been written to it counts as passed on.", sum, func(c *counts, _ state) float64 { return float64(c.LostBytes.Load()) }},
 		{"suspensions_total", "Times that agents were told to suspend.", sum, func(c *counts, _ state) float64 { return float64(c.Suspensions.Load()) }},
 		{"stalls_total", "Times that a collector took nothing, or too little, so that the agent was told to suspend.", sum, func(c *counts, _ state) float64 { return float64(c.Stalls.Load()) }},

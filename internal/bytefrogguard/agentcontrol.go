@@ -16,6 +16,7 @@ import (
 func (s *session) readControl() {
 	defer s.wake()
 	defer close(s.gone)
+	s.in.patience = s.guard.timing.rest
 	for {
 		m, raw, err := s.in.next(fromAgent, s.heardBy())
 		if err != nil {
@@ -80,7 +81,9 @@ func (s *session) pass(m bytefrog.Message, raw []byte) {
 		}
 		s.tracing.end()
 	}
-	s.tell(raw)
+	if _, ofClass := m.(bytefrog.ClassReport); !s.tell(raw) && ofClass {
+		s.guard.counts.ClassReports.Add(1)
+	}
 }
 
 // dataBreak passes a data break on, with the number that the run has there.

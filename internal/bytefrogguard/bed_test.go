@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -50,7 +51,7 @@ type option func(g *Guard)
 // newBed runs a guard before collectors that may not be there yet. It ends with the test.
 func newBed(t testing.TB, collectors []string, change ...option) *bed {
 	t.Helper()
-	b := &bed{t: t, network: newNetwork()}
+	b := &bed{t: t, network: newNetwork(t)}
 	o := DefaultOptions()
 	o.Collectors, o.Dial = collectors, b.network.dial
 	o.Retry = backoff.Config{InitialInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
@@ -93,12 +94,13 @@ type network struct {
 	// stuck says that nothing is taken; stuckData that only on control connections
 	// something is.
 	stuck, stuckData bool
+	full             *fullPipe
 	// moved says where an address leads now.
 	moved map[string]string
 }
 
-func newNetwork() *network {
-	n := &network{open: map[*wire]struct{}{}, moved: map[string]string{}}
+func newNetwork(t testing.TB) *network {
+	n := &network{open: map[*wire]struct{}{}, moved: map[string]string{}, full: newFullPipe(t)}
 	n.changed = sync.NewCond(&n.mu)
 	return n
 }
@@ -185,16 +187,46 @@ type rawWire struct {
 	wire *wire
 }
 
-// Write writes nothing where nothing is taken.
+// Write has what writes find no room where nothing is taken, and waits if that does.
 func (r *rawWire) Write(f func(fd uintptr) bool) error {
 	n := r.wire.network
 	n.mu.Lock()
-	stuck := n.isStuck(r.wire)
-	n.mu.Unlock()
-	if stuck {
-		return nil
+	for n.isStuck(r.wire) && !r.wire.closed {
+		if n.full.try(f) {
+			n.mu.Unlock()
+			return nil
+		}
+		n.changed.Wait()
 	}
+	n.mu.Unlock()
 	return r.RawConn.Write(f)
+}
+
+// fullPipe is a pipe that has no room.
+type fullPipe struct{ in, out *os.File }
+
+func newFullPipe(t testing.TB) *fullPipe {
+	out, in, err := os.Pipe()
+	require.NoError(t, err)
+	p := &fullPipe{in: in, out: out}
+	t.Cleanup(func() { _ = in.Close(); _ = out.Close() })
+	p.try(func(fd uintptr) bool {
+		for err == nil {
+			_, err = syscall.Write(int(fd), make([]byte, chunkBytes))
+		}
+		return true
+	})
+	require.ErrorIs(t, err, syscall.EAGAIN)
+	return p
+}
+
+// try has f write to the pipe, and gives what it gives.
+func (p *fullPipe) try(f func(fd uintptr) bool) (done bool) {
+	raw, err := p.in.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { done = f(fd) })
+	}
+	return done || err != nil
 }
 
 // isStuck reports whether nothing is taken of what is written. The caller holds the lock.

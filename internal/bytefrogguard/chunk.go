@@ -28,6 +28,13 @@ func (c *chunk) add(b []byte) (n int) {
 	return n
 }
 
+// left is how many more bytes there is room for.
+func (c *chunk) left() int { return len(c.buf) - c.end }
+
+// fillBytes is how much room a chunk that waits has to have to be filled up: what doesn't fit
+// has to be moved to the front of its own.
+const fillBytes = chunkBytes / 16
+
 // drop takes n bytes away from the front, and has what is left begin there.
 func (c *chunk) drop(n int) {
 	c.end = copy(c.buf, c.buf[c.begin+n:c.end])

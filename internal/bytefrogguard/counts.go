@@ -18,6 +18,9 @@ type Counts struct {
 	// for: what had been written, and was not read there, is not among them. Forgotten are
 	// names that had to go.
 	LostBytes, Forgotten atomic.Uint64
+	// ClassReports are what agents said of classes while there was no collector: these are
+	// dropped.
+	ClassReports atomic.Uint64
 	// Suspensions is how often agents were told to suspend.
 	Suspensions atomic.Uint64
 	// Stalls is how often a collector took too little, so that the agent was told, Runs how many runs were

@@ -103,5 +103,6 @@
 //
 // error of a collector is the loss of the collector and not the end of the run: a
 // collector that shuts down says it, having told the agent to suspend and read what it
-// had. What an agent says of classes while there is no collector is dropped.
+// had. What an agent says of classes while there is no collector is dropped, and counted:
+// nothing in it says when it was, and a later collector would take it for what happens then.
 package bytefrogguard

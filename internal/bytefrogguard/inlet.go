@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
@@ -22,8 +23,10 @@ type inlet struct {
 	// first byte of the connection.
 	begin, end int
 	offset     int64
-	// most is the longest message that is read.
-	most int
+	// most is the longest message that is read, and patience, where it isn't zero, how long
+	// one may take to come whole when its begin has come.
+	most     int
+	patience time.Duration
 }
 
 // controlBytes is how much of a control connection is read at once.
@@ -42,6 +45,7 @@ func (in *inlet) next(decode decoder, until time.Time) (m bytefrog.Message, raw 
 	if err := in.conn.SetReadDeadline(until); err != nil {
 		return nil, nil, err
 	}
+	hasBegun := false
 	for {
 		m, n, err := decode(in.buf[in.begin:in.end])
 		if err != nil {
@@ -53,10 +57,29 @@ func (in *inlet) next(decode decoder, until time.Time) (m bytefrog.Message, raw 
 			in.offset += int64(n)
 			return m, raw, nil
 		}
-		if err := in.read(); err != nil {
+		if in.begin < in.end && !hasBegun && in.patience > 0 {
+			hasBegun = true
+			if err := in.awaitRest(until); err != nil {
+				return nil, nil, err
+			}
+		}
+		err = in.read()
+		if hasBegun && errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, nil, in.bad(errors.New("expected the rest of a message, which did not come in time"))
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
+}
+
+// awaitRest has the rest of a message be awaited as long as may be, but not longer than until.
+func (in *inlet) awaitRest(until time.Time) error {
+	rest := time.Now().Add(in.patience)
+	if !until.IsZero() && until.Before(rest) {
+		rest = until
+	}
+	return in.conn.SetReadDeadline(rest)
 }
 
 // read reads more of the message at the front.

@@ -5,11 +5,13 @@ package bytefrogguard
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
@@ -111,4 +113,22 @@ func TestTheProgramRunsOnWhenTheGuardEnds(t *testing.T) {
 			require.NoError(t, <-done)
 		})
 	}
+}
+
+func TestWhatIsSaidOfClassesWithoutACollectorIsCounted(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.answer = patience })
+	a := b.byHand(t)
+	a.data()
+	report := func(class string) {
+		a.say(bytefrog.ClassReport{Result: bytefrog.TypeClassTransformed, Class: class})
+	}
+	report("demo/Told")
+	b.await("what is told", func() bool { return strings.Contains(strings.Join(c.told().logs, " "), "demo/Told") })
+	b.network.cut()
+	require.Equal(t, bytefrog.TypeSuspend, a.hear().Type())
+	b.await("the loss", func() bool { return b.guard.State().Connected == 0 })
+	report("demo/Dropped")
+	report("demo/Dropped2")
+	b.await("what is not told", func() bool { return b.guard.counts.ClassReports.Load() == 2 })
 }

@@ -33,10 +33,17 @@ type names struct {
 	elapsed func() uint64
 }
 
-// named is what has a name.
-type named struct {
-	kind bytefrog.MessageType
-	id   uint32
+// named is what has a name: its ID, below the type of the message that says it. In one
+// number, of which maps are faster than of a struct.
+type named uint64
+
+func newNamed(kind bytefrog.MessageType, id uint32) named {
+	return named(kind)<<32 | named(id)
+}
+
+// thread gives the ID of a thread that is named.
+func (n named) thread() (id uint16, is bool) {
+	return uint16(n), bytefrog.MessageType(n>>32) == bytefrog.TypeMapThreadName
 }
 
 // nameBytes is what a name costs beside its message, roughly.
@@ -50,13 +57,15 @@ func newNames(limit int, elapsed func() uint64, forgot func()) *names {
 func (n *names) remember(m []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	what := named{kind: bytefrog.MessageType(m[0]), id: binary.BigEndian.Uint32(m[1:])}
-	if what.kind == bytefrog.TypeMapThreadName {
-		what.id = uint32(binary.BigEndian.Uint16(m[1:]))
-		if !n.isNewest(uint16(what.id), binary.BigEndian.Uint32(m[threadTimeOffset:])) {
+	kind, id := bytefrog.MessageType(m[0]), binary.BigEndian.Uint32(m[1:])
+	if kind == bytefrog.TypeMapThreadName {
+		thread := binary.BigEndian.Uint16(m[1:])
+		if !n.isNewest(thread, binary.BigEndian.Uint32(m[threadTimeOffset:])) {
 			return
 		}
+		id = uint32(thread)
 	}
+	what := newNamed(kind, id)
 	old, known := n.known[what]
 	switch {
 	case known && old == string(m):
@@ -111,7 +120,7 @@ func (n *names) each(t translation, give func(m []byte)) {
 	for _, what := range n.order[n.head:] {
 		m = append(m[:0], n.known[what]...)
 		translateName(m, t)
-		if since := n.since[uint16(what.id)]; what.kind == bytefrog.TypeMapThreadName && since+longAgo < t.ticks {
+		if thread, is := what.thread(); is && n.since[thread]+longAgo < t.ticks {
 			binary.BigEndian.PutUint32(m[threadTimeOffset:], 1<<32-longAgo)
 		}
 		give(m)

@@ -26,16 +26,16 @@ type outlet struct {
 	// opened says that the connection is open; closing that it is to be closed when all
 	// was written; over that nothing is written any more.
 	opened, closing, over bool
-	// conn is the connection once it is open; attempt writes to it without waiting, nil
-	// where that can't be, as with TLS.
-	conn    net.Conn
-	attempt *attempt
+	// conn is the connection once it is open; socket writes to it as much as there is room
+	// for, nil where that can't be, as with TLS.
+	conn   net.Conn
+	socket *socket
 	// ended is closed with the goroutine.
 	ended chan struct{}
 }
 
 // pieceBytes is how much is written at once where pressureBytes wait, so that what the
-// collector takes is seen soon.
+// collector takes is seen soon. A socket says it by itself.
 const pieceBytes, pressureBytes = 16 * kib, 512 * kib
 
 func newOutlet(l *link) *outlet {
@@ -71,7 +71,7 @@ func (o *outlet) put(c *chunk) *chunk {
 	}
 	// The first may be the one that is being written. All others are filled, so that what
 	// waits takes no more memory than it has to.
-	if last := len(o.queue) - 1; last > 0 {
+	if last := len(o.queue) - 1; last > 0 && o.queue[last].left() >= fillBytes {
 		if c.drop(o.queue[last].add(c.bytes())); c.end == 0 {
 			return c
 		}
@@ -85,10 +85,10 @@ func (o *outlet) put(c *chunk) *chunk {
 // waits, and reports whether that is all. The caller holds the lock. That the connection is
 // broken is found by the goroutine, which then has something to write.
 func (o *outlet) writeAtOnce(c *chunk) bool {
-	if o.attempt == nil || len(o.queue) > 0 {
+	if o.socket == nil || len(o.queue) > 0 {
 		return false
 	}
-	c.begin = o.attempt.write(c.bytes())
+	c.begin = o.socket.writeAtOnce(c.bytes())
 	if c.begin > 0 && o != o.link.control {
 		o.recede(int64(c.begin))
 	}
@@ -213,7 +213,7 @@ func (o *outlet) take(conn net.Conn) bool {
 	if o.over {
 		return false
 	}
-	o.conn, o.opened, o.attempt = conn, true, newAttempt(conn)
+	o.conn, o.opened, o.socket = conn, true, newSocket(conn)
 	o.link.unopened.Add(-1)
 	o.link.news()
 	return true
@@ -236,11 +236,7 @@ func (o *outlet) next() *chunk {
 // write writes a chunk, which stays the first of the queue meanwhile.
 func (o *outlet) write(conn net.Conn, c *chunk) error {
 	for b := c.bytes(); len(b) > 0; {
-		piece := len(b)
-		if o.link.waiting.Load() > pressureBytes {
-			piece = min(piece, pieceBytes)
-		}
-		n, err := conn.Write(b[:piece])
+		n, err := o.writePart(conn, b)
 		b = b[n:]
 		o.took(int64(n))
 		if err != nil {
@@ -248,6 +244,17 @@ func (o *outlet) write(conn net.Conn, c *chunk) error {
 		}
 	}
 	return nil
+}
+
+// writePart writes some of b, and says how much.
+func (o *outlet) writePart(conn net.Conn, b []byte) (n int, err error) {
+	if o.socket != nil {
+		return o.socket.write(b)
+	}
+	if o.link.waiting.Load() > pressureBytes {
+		b = b[:min(len(b), pieceBytes)]
+	}
+	return conn.Write(b)
 }
 
 // took says that the collector took n bytes.

@@ -164,10 +164,12 @@ func swallow(conn net.Conn, connections int32, read func(conn net.Conn)) {
 	}
 }
 
-// feeder is an agent that sends what it is told to.
+// feeder is an agent that sends what it is told to, and suspends when it is told to.
 type feeder struct {
 	control net.Conn
 	data    []net.Conn
+	// suspended is held for writing while it is.
+	suspended sync.RWMutex
 }
 
 func feed(b *testing.B, address string, connections int) *feeder {
@@ -185,7 +187,28 @@ func feed(b *testing.B, address string, connections int) *feeder {
 		}
 		f.data = append(f.data, conn)
 	}
+	go f.obey(in)
 	return f
+}
+
+// obey does what the guard orders, until the control connection ends.
+func (f *feeder) obey(in *inlet) {
+	isSuspended := false
+	for {
+		m, _, err := in.next(fromCollector(1), time.Time{})
+		if isSuspended && (err != nil || m == bytefrog.Command{Of: bytefrog.TypeUnsuspend}) {
+			f.suspended.Unlock()
+			isSuspended = false
+		}
+		if err != nil {
+			return
+		}
+		if m == (bytefrog.Command{Of: bytefrog.TypeSuspend}) {
+			f.suspended.Lock()
+			isSuspended = true
+			_, _ = f.control.Write(bytefrog.DataBreak{}.AppendTo(nil))
+		}
+	}
 }
 
 func say(b *testing.B, address string, m bytefrog.Message) net.Conn {
@@ -207,7 +230,9 @@ func (f *feeder) send(data [][]byte, times int) {
 		sending.Go(func() {
 			for range times {
 				for rest := data[i]; len(rest) > 0; {
+					f.suspended.RLock()
 					n, err := conn.Write(rest[:min(buffer, len(rest))])
+					f.suspended.RUnlock()
 					if rest = rest[n:]; err != nil {
 						return
 					}

@@ -260,6 +260,22 @@ func TestGarbageOnADataConnectionEndsTheRun(t *testing.T) {
 	assert.Equal(t, inEverything, len(c.only().events), "what came before")
 }
 
+// An agent that has begun a message, and doesn't say the rest, would have its place for ever.
+func TestHalfAMessageOnTheControlConnectionEndsTheRun(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.rest, g.timing.orphan = time.Millisecond, 10*time.Millisecond })
+	a := b.byHand(t)
+	a.data()
+	heartbeat := bytefrog.Heartbeat{Mode: bytefrog.ModeTracing}.AppendTo(nil)
+	_, err := a.control.Write(append(heartbeat, heartbeat[:2]...))
+	require.NoError(t, err)
+	m := a.hear()
+	require.IsType(t, bytefrog.ErrorMessage{}, m)
+	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "expected the rest of a message, which did not come in time")
+	b.await("its place to be free", func() bool { return b.guard.State().Agents == 0 })
+	c.awaitEnds(1)
+}
+
 func TestCollectorsAreSpokenToWithTLS(t *testing.T) {
 	// A server of net/http's tests has a certificate for 127.0.0.1.
 	server := httptest.NewTLSServer(http.NotFoundHandler())

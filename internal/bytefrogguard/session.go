@@ -184,15 +184,19 @@ func (s *session) current() *link {
 	return s.link
 }
 
-// tell sends bytes to the collector on the control connection, if there is one.
-func (s *session) tell(b []byte) {
-	if l := s.current(); l != nil {
-		l.control.send(b)
-		s.mu.Lock()
-		s.beaten = time.Now()
-		s.mu.Unlock()
-		s.bound(l)
+// tell sends bytes to the collector on the control connection, and reports false when there
+// is none.
+func (s *session) tell(b []byte) bool {
+	l := s.current()
+	if l == nil {
+		return false
 	}
+	l.control.send(b)
+	s.mu.Lock()
+	s.beaten = time.Now()
+	s.mu.Unlock()
+	s.bound(l)
+	return true
 }
 
 // bound gives a link up for which too much waits.

@@ -6,6 +6,7 @@ package bytefrogguard
 import (
 	"errors"
 	"net"
+	"os"
 	"syscall"
 	"time"
 
@@ -27,47 +28,58 @@ func giveUpUnacknowledged(after time.Duration) func(network, address string, c s
 	}
 }
 
-// attempt writes to a socket as much as the system takes at once. It is for one goroutine at
-// a time.
-type attempt struct {
-	raw syscall.RawConn
-	try func(fd uintptr) bool
-	// b is what is to be written, and n how much of it was.
-	b []byte
-	n int
+// socket writes to a connection what the system has room for, which may be less than is
+// given. It is for one goroutine at a time.
+type socket struct {
+	raw             syscall.RawConn
+	atOnce, waiting func(fd uintptr) bool
+	// b is what is to be written, n how much of it was, and err why no more.
+	b   []byte
+	n   int
+	err error
 }
 
-// newAttempt gives nil for a connection that is no socket alone.
-func newAttempt(conn net.Conn) *attempt {
-	socket, ok := conn.(syscall.Conn)
+// newSocket gives nil for a connection that is no socket alone.
+func newSocket(conn net.Conn) *socket {
+	c, ok := conn.(syscall.Conn)
 	if !ok {
 		return nil
 	}
-	raw, err := socket.SyscallConn()
+	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil
 	}
-	a := &attempt{raw: raw}
-	a.try = a.once // made once: it would be allocated for each write
-	return a
+	s := &socket{raw: raw}
+	// Made once: they would be allocated for each write.
+	s.atOnce = func(fd uintptr) bool { s.try(fd); return true }
+	s.waiting = func(fd uintptr) bool { s.try(fd); return !errors.Is(s.err, unix.EAGAIN) }
+	return s
 }
 
-// write gives how many bytes were written; none where there is no room, or the connection
-// is broken.
-func (a *attempt) write(b []byte) int {
-	a.b, a.n = b, 0
-	if a.raw.Write(a.try) != nil {
-		return 0
+// writeAtOnce doesn't wait, and gives how many bytes were written; none where there is no
+// room, or the connection is broken.
+func (s *socket) writeAtOnce(b []byte) int {
+	n, _ := s.do(s.atOnce, b)
+	return n
+}
+
+// write waits until there is room for something.
+func (s *socket) write(b []byte) (n int, err error) { return s.do(s.waiting, b) }
+
+func (s *socket) do(try func(fd uintptr) bool, b []byte) (n int, err error) {
+	s.b, s.n, s.err = b, 0, nil
+	err = s.raw.Write(try)
+	if err == nil && s.err != nil && !errors.Is(s.err, unix.EAGAIN) {
+		err = os.NewSyscallError("write", s.err)
 	}
-	return a.n
+	s.b = nil
+	return s.n, err
 }
 
-// once always reports that it is done: it doesn't wait for room.
-func (a *attempt) once(fd uintptr) bool {
-	n, err := unix.Write(int(fd), a.b)
+func (s *socket) try(fd uintptr) {
+	n, err := unix.Write(int(fd), s.b)
 	for errors.Is(err, unix.EINTR) {
-		n, err = unix.Write(int(fd), a.b)
+		n, err = unix.Write(int(fd), s.b)
 	}
-	a.n = max(n, 0)
-	return true
+	s.n, s.err = max(n, 0), err
 }

@@ -17,9 +17,11 @@ func giveUpUnacknowledged(time.Duration) func(network, address string, c syscall
 	return nil
 }
 
-// attempt is none: all is written by the goroutines of outlets.
-type attempt struct{}
+// socket is none: all is written by the goroutines of outlets, in pieces.
+type socket struct{}
 
-func newAttempt(net.Conn) *attempt { return nil }
+func newSocket(net.Conn) *socket { return nil }
 
-func (*attempt) write([]byte) int { return 0 }
+func (*socket) writeAtOnce([]byte) int { return 0 }
+
+func (*socket) write([]byte) (int, error) { return 0, nil }

@@ -22,8 +22,9 @@ type timing struct {
 	// connection has ended for them to be closed.
 	orphan time.Duration
 	// linger is how long an agent that was told that it is over has to close its connections,
-	// and one that was started to open a data connection, or to be heard.
-	linger time.Duration
+	// and one that was started to open a data connection, or to be heard; rest the same for
+	// one that has begun a message on its control connection to say the rest of it.
+	linger, rest time.Duration
 	// lastSilence is after how long a guard that ends gives a collector up that takes nothing.
 	lastSilence time.Duration
 	// hello is how long a new connection has to say what it is when the guard ends.
@@ -43,7 +44,7 @@ func defaultTiming() timing {
 		answer: 5 * time.Second, farewell: time.Second,
 		quiet: time.Second, complete: 20 * time.Millisecond, drain: 5 * time.Second,
 		parting: 500 * time.Millisecond, control: 300 * time.Millisecond,
-		orphan: 10 * time.Second, linger: time.Minute, lastSilence: 3 * time.Second, hello: time.Second, ready: 500 * time.Millisecond,
+		orphan: 10 * time.Second, linger: time.Minute, rest: time.Minute, lastSilence: 3 * time.Second, hello: time.Second, ready: 500 * time.Millisecond,
 		tick: 250 * time.Millisecond, steady: time.Minute,
 	}
 }

@@ -117,7 +117,9 @@ func (w *walked) other(m []byte, n *names) {
 func walkTranslated(b []byte, next uint64, n *names, t translation) (w walked, err error) {
 	w.next = next
 	for {
-		w.translateEvents(b, t)
+		if w.kept == w.taken {
+			w.translateEvents(b, t)
+		}
 		size, err := bytefrog.DataSize(b[w.taken:], bytefrog.MaxString)
 		if size == 0 || err != nil {
 			return w, err
@@ -139,28 +141,35 @@ func (w *walked) pass(b []byte, size int, keep bool) {
 	w.taken += size
 }
 
-// translateEvents makes the call events that come next the run's, but for the last few
-// bytes.
+// translateEvents makes the call events that come next the run's, up to one that is before
+// the run, but for the last few bytes. Nothing may have been taken out. It is nearly all that
+// is done for a run, so it counts as the run does, where no number has to be unwrapped: what
+// is below zero there is before the run.
 func (w *walked) translateEvents(b []byte, t translation) {
-	for len(b)-w.taken >= bytefrog.MaxEventSize {
-		m := (*[bytefrog.MaxEventSize]byte)(b[w.taken:])
-		size := 0
-		switch bytefrog.MessageType(m[0]) {
-		case bytefrog.TypeMethodEntry:
-			size = bytefrog.MethodEntrySize
-		case bytefrog.TypeMethodExit:
-			size = bytefrog.MethodExitSize
-		case bytefrog.TypeException:
-			size = bytefrog.ExceptionSize
-		case bytefrog.TypeExceptionBubble:
-			size = bytefrog.ExceptionBubbleSize
-		}
+	at, events := w.taken, 0
+	next := int64(w.next - t.since)
+	for len(b)-at >= bytefrog.MaxEventSize {
+		m := (*[bytefrog.MaxEventSize]byte)(b[at:])
+		size := bytefrog.EventSize(bytefrog.MessageType(m[0]))
 		if size == 0 {
-			return
+			break
 		}
-		keep := w.translateNumbered(m[:], t)
-		w.pass(b, size, keep)
+		number := binary.BigEndian.Uint32(m[sequenceOffset:]) - uint32(t.since)
+		ahead := int64(int32(number - uint32(next)))
+		if next+ahead < 0 {
+			break
+		}
+		if ahead >= 0 {
+			next += ahead + 1
+		}
+		binary.BigEndian.PutUint32(m[sequenceOffset:], number)
+		binary.BigEndian.PutUint32(m[timeOffset:], t.time(binary.BigEndian.Uint32(m[timeOffset:])))
+		events++
+		at += size
 	}
+	w.next = t.since + uint64(next)
+	w.events += events
+	w.taken, w.kept = at, at
 }
 
 // translateNumbered makes the number and the time of a call event or marker the run's, and

@@ -62,7 +62,9 @@ func newMachine(t testing.TB, project string) *machine {
 	m.shell.Dir = m.dir
 	m.shell.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "CALLBRAID_") || strings.HasPrefix(variable, "LTTNG_")
-	}), "HOME="+m.dir, "LC_ALL=C.UTF-8")
+	}), "HOME="+m.dir, "LC_ALL=C.UTF-8",
+		// A program waits until its session daemon has told it what to trace, also on a busy machine.
+		"LTTNG_UST_REGISTER_TIMEOUT="+strconv.FormatInt(testbed.Patience.Milliseconds(), 10))
 	m.shell.Stderr = &m.errors
 	typed, err := m.shell.StdinPipe()
 	if err != nil {

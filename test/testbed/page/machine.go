@@ -12,7 +12,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/callbraid/callbraid/test/testbed"
@@ -60,7 +62,9 @@ func newMachine(t testing.TB, project string) *machine {
 	m.shell.Dir = m.dir
 	m.shell.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "CALLBRAID_") || strings.HasPrefix(variable, "LTTNG_")
-	}), "HOME="+m.dir, "LC_ALL=C.UTF-8")
+	}), "HOME="+m.dir, "LC_ALL=C.UTF-8",
+		// A program waits until its session daemon has told it what to trace, also on a busy machine.
+		"LTTNG_UST_REGISTER_TIMEOUT="+strconv.FormatInt(testbed.Patience.Milliseconds(), 10))
 	m.shell.Stderr = &m.errors
 	typed, err := m.shell.StdinPipe()
 	if err != nil {
@@ -74,11 +78,7 @@ func newMachine(t testing.TB, project string) *machine {
 	if err := m.shell.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		// What it has started ends with it, since it is the first process of its namespace.
-		_ = m.shell.Process.Kill()
-		_ = m.shell.Wait()
-	})
+	t.Cleanup(func() { m.end(t) })
 	if _, ok := m.do("true"); !ok {
 		missing(t, "a machine of the page's own ("+strings.TrimSpace(m.errors.String())+")")
 	}
@@ -113,6 +113,23 @@ func (m *machine) lay(t testing.TB, project string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// end ends the shell. All that it has started ends before it has, since it is the first process
+// of its namespace: nobody writes to the directory any more.
+func (m *machine) end(t testing.TB) {
+	t.Helper()
+	pid := strconv.Itoa(m.shell.Process.Pid)
+	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, child := range strings.Fields(string(children)) {
+		if first, err := strconv.Atoi(child); err == nil {
+			_ = syscall.Kill(first, syscall.SIGKILL) // it may have ended
+		}
+	}
+	_ = m.shell.Wait() // it says that it was killed
 }
 
 // do has the shell do a line, and gives its exit status; ok is false when the shell has ended.

@@ -353,7 +353,7 @@ func TestASteeredResetTakesOutEverythingAndCommandsGoOn(t *testing.T) {
 	})
 }
 
-func TestASteeredResetThatFailsIsSaidAndTriedAgain(t *testing.T) {
+func TestASteeredResetThatFailsIsSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		reason agentcontrol.Reason
@@ -398,19 +398,6 @@ func TestAServerThatIsLostInTheMiddleOfAnOrder(t *testing.T) {
 		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server cannot be reached, or was lost, and is tried again")
 		assert.Len(t, s.bed.receiver.servers[0].wants, 1)
 	})
-}
-
-func TestAServerThatIsLostBeforeTheResetIsNotReset(t *testing.T) {
-	s, monitor := newSteering(t, ProtocolGP)
-	slow := make(chan struct{})
-	s.set(func() { s.slow = slow })
-	resetting := s.order("reset", nil)
-	s.await("the end of the monitor to be wanted", func() bool { return s.was("ended Monitor demo.Shop * 1s") })
-	s.set(func() { close(s.lost) })
-	close(slow)
-	<-monitor.over
-	expectReason(t, resetting, agentcontrol.Lost, "it was not told")
-	s.expect("Monitor demo.Shop * 1s")
 }
 
 func TestAServerThatIsGivenUpIsToldNothing(t *testing.T) {

@@ -162,7 +162,7 @@ const idle = time.Second
 // they with it, long before there is no room for others.
 const maxLeft = gp.DefaultMaxRequests / 2
 
-var errLeft = fmt.Errorf("%d commands go on for nobody, most of which match nothing: they end with the connection", maxLeft)
+var errLeft = fmt.Errorf("%d commands go on for nobody, which match nothing, were given up or ended: they end with the connection", maxLeft)
 
 // step does what is due, and says when it is called again at the latest. An error says that
 // the server is lost.

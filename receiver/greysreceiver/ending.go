@@ -53,6 +53,12 @@ func (p *process) endNow(t *task) (waited []*starting) {
 		t.run.end(errOrdered)
 	}
 	p.calls.release(t.number)
+	return p.withdraw(t)
+}
+
+// withdraw has nobody wait any more for a task to begin, and gives those who did. The lock is
+// held.
+func (p *process) withdraw(t *task) (waited []*starting) {
 	ours := func(s *starting) bool {
 		if s.task == t {
 			waited = append(waited, s)

@@ -25,13 +25,14 @@ type attending struct {
 	ctx     context.Context
 	end     context.CancelFunc
 	details *details
-	// ended are runs that have ended.
-	ended chan *run
+	// ended are runs that have ended, and roundEnded tells of resets what came of each.
+	ended      chan *run
+	roundEnded chan []error
 	// running is how many runs there are, and listing how many of them are of tasks that are
 	// asked again and again.
 	running, listing int
 	// check is when the server is asked next who it is, checked when it was asked last, and
-	// doubted says that a command was lost since: none is asked before it has said it.
+	// doubted says that a command was lost since: nothing is asked of it before it has said it.
 	check, checked time.Time
 	doubted        bool
 	// unsaid is how often it did not say it, one time after the other.
@@ -47,14 +48,17 @@ type attending struct {
 	left int
 	// counted is what of the link's counts the process was told.
 	counted linkStats
-	// ending and resetting are those who wait for the end of a command, and for a reset.
+	// round is that of resets which are asked for now; nil: none are.
+	round *round
+	// ending are those who wait for the end of a command, and resetting those who wait for a
+	// reset to be asked for.
 	ending    []*ending
 	resetting []*order
 }
 
 func newAttending(s *server, l *link) *attending {
 	return &attending{
-		server: s, link: l, ended: make(chan *run),
+		server: s, link: l, ended: make(chan *run), roundEnded: make(chan []error),
 		checkPauses: backoff.New(s.env.config.Reconnect), resetPauses: backoff.New(s.env.config.Reconnect),
 	}
 }
@@ -78,6 +82,8 @@ func (a *attending) attend(ctx context.Context) error {
 			return a.abandon()
 		case r := <-a.ended:
 			a.take(r)
+		case failed := <-a.roundEnded:
+			a.haveReset(failed)
 		case o := <-a.server.orders:
 			a.carryOut(o)
 		case <-timer.C:
@@ -110,11 +116,14 @@ func (a *attending) begin(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// halt ends all runs, and waits for that.
+// halt ends all runs and resets, and waits for that.
 func (a *attending) halt() {
 	a.end()
 	for a.running > 0 {
 		a.take(<-a.ended)
+	}
+	if a.round != nil {
+		a.haveReset(<-a.roundEnded)
 	}
 	a.forsake()
 	a.details.close()
@@ -153,7 +162,7 @@ const idle = time.Second
 // they with it, long before there is no room for others.
 const maxLeft = gp.DefaultMaxRequests / 2
 
-var errLeft = fmt.Errorf("%d commands go on for nobody, most of which match nothing: they end with the connection", maxLeft)
+var errLeft = fmt.Errorf("%d commands go on for nobody, which match nothing, were given up or ended: they end with the connection", maxLeft)
 
 // step does what is due, and says when it is called again at the latest. An error says that
 // the server is lost.
@@ -169,11 +178,11 @@ func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 		}
 		now = a.server.env.now()
 	}
-	a.clean(ctx, now)
-	a.sayEnded()
+	a.clean(now)
+	a.sayEnded(now)
 	next = now.Add(idle)
 	for _, t := range a.process.tasks {
-		if !a.isAsked(t) || a.cleaning || a.doubted || ctx.Err() != nil {
+		if !a.isAsked(t) || a.cleaning || a.round != nil || a.doubted || ctx.Err() != nil {
 			continue
 		}
 		if t.due.After(now) {

@@ -108,17 +108,16 @@ func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {
 		`servers[1].endpoint is "127.0.0.1:3658", which is the server of servers[0]`: func(c *Config) {
 			c.Servers = append(c.Servers, ServerConfig{Endpoint: "127.0.0.1:3658"})
 		},
-		`protocol is "telnet": set it to auto, gp or console`:                          func(c *Config) { c.Protocol = "telnet" },
-		"monitors, traces, stacks, tt, classes and methods are empty: set one of them": func(c *Config) { c.Monitors = nil },
-		"monitors[0].class: pattern is empty":                                          func(c *Config) { c.Monitors[0].Class = "" },
-		`monitors[0].method: pattern "a b" has ' ' at byte 1`:                          func(c *Config) { c.Monitors[0].Method = "a b" },
-		"set it to a pattern of names, such as com.example.*":                          func(c *Config) { c.Monitors[0].Class = "-x" },
-		"monitors[0].cycle is 1.5s: set it to whole seconds, 1s to 24h":                func(c *Config) { c.Monitors[0].Cycle = 1500 * time.Millisecond },
-		"monitor has the patterns demo.* * twice: name them once":                      func(c *Config) { c.Monitors = append(c.Monitors, c.Monitors[0]) },
-		"traces[0].limit is -2: set it to 1 to 2147483647, or to -1 for none":          func(c *Config) { c.Traces = []CallsConfig{some("a", "b", -2)} },
-		"stacks[0].class: pattern is empty":                                            func(c *Config) { c.Stacks = []CallsConfig{some("", "b", 0)} },
-		"tt[0].method: pattern is empty":                                               func(c *Config) { c.Records = []CallsConfig{some("a", "", 0)} },
-		"classes[0].class: pattern is empty":                                           func(c *Config) { c.Classes = []ClassesConfig{{}} },
+		`protocol is "telnet": set it to auto, gp or console`:                 func(c *Config) { c.Protocol = "telnet" },
+		"monitors[0].class: pattern is empty":                                 func(c *Config) { c.Monitors[0].Class = "" },
+		`monitors[0].method: pattern "a b" has ' ' at byte 1`:                 func(c *Config) { c.Monitors[0].Method = "a b" },
+		"set it to a pattern of names, such as com.example.*":                 func(c *Config) { c.Monitors[0].Class = "-x" },
+		"monitors[0].cycle is 1.5s: set it to whole seconds, 1s to 24h":       func(c *Config) { c.Monitors[0].Cycle = 1500 * time.Millisecond },
+		"monitor has the patterns demo.* * twice: name them once":             func(c *Config) { c.Monitors = append(c.Monitors, c.Monitors[0]) },
+		"traces[0].limit is -2: set it to 1 to 2147483647, or to -1 for none": func(c *Config) { c.Traces = []CallsConfig{some("a", "b", -2)} },
+		"stacks[0].class: pattern is empty":                                   func(c *Config) { c.Stacks = []CallsConfig{some("", "b", 0)} },
+		"tt[0].method: pattern is empty":                                      func(c *Config) { c.Records = []CallsConfig{some("a", "", 0)} },
+		"classes[0].class: pattern is empty":                                  func(c *Config) { c.Classes = []ClassesConfig{{}} },
 		"methods[0].limit is -3": func(c *Config) {
 			c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "a", Method: "b"}, Limit: -3}}
 		},

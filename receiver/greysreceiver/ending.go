@@ -5,6 +5,7 @@ package greysreceiver
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 type ending struct {
 	order *order
 	task  *task
+	// run is the one that ends; nil: none did run. over is when it had ended; zero: not yet.
+	run  *run
+	over time.Time
 }
 
 var errOrdered = errors.New("somebody else has had it ended meanwhile")
@@ -26,7 +30,7 @@ func (a *attending) endTask(o *order) {
 		o.failed(agentcontrol.Errorf(agentcontrol.BadArgument, "no task has the number %d that can be ended: see %s", o.task, orderList))
 		return
 	}
-	a.ending = append(a.ending, &ending{o, t})
+	a.ending = append(a.ending, &ending{order: o, task: t, run: t.run})
 	for _, s := range a.process.endNow(t) {
 		s.order.failed(agentcontrol.Errorf(agentcontrol.Lost, "%w", errOrdered))
 	}
@@ -49,6 +53,12 @@ func (p *process) endNow(t *task) (waited []*starting) {
 		t.run.end(errOrdered)
 	}
 	p.calls.release(t.number)
+	return p.withdraw(t)
+}
+
+// withdraw has nobody wait any more for a task to begin, and gives those who did. The lock is
+// held.
+func (p *process) withdraw(t *task) (waited []*starting) {
 	ours := func(s *starting) bool {
 		if s.task == t {
 			waited = append(waited, s)
@@ -64,12 +74,22 @@ func (p *process) endNow(t *task) (waited []*starting) {
 	return waited
 }
 
-// sayEnded says what became of orders to end something.
-func (a *attending) sayEnded() {
+// sayEnded says what became of orders to end something. What was put into classes may be taken
+// out first, if that is asked for and doesn't take long.
+func (a *attending) sayEnded(now time.Time) {
 	a.ending = slices.DeleteFunc(a.ending, func(e *ending) bool {
-		switch {
-		case e.task.run != nil:
+		if e.run != nil && e.task.run == e.run {
 			return false
+		}
+		if e.over.IsZero() {
+			e.over = now
+		}
+		asked := a.round != nil && slices.Contains(a.round.of, e.task.classes)
+		switch {
+		case asked && now.Before(e.over.Add(silence)):
+			return false
+		case asked:
+			e.order.done("it has ended; what it has put into classes is being taken out")
 		case slices.Contains(a.process.owed, e.task.classes):
 			e.order.done("it has ended; what it has put into classes is taken out when no other command needs it, or by reset")
 		default:
@@ -79,30 +99,36 @@ func (a *attending) sayEnded() {
 	})
 }
 
+// sayStays says to those who have ended something that a reset of it has failed.
+func (a *attending) sayStays(of []classes, failed []error) {
+	a.ending = slices.DeleteFunc(a.ending, func(e *ending) bool {
+		i := slices.Index(of, e.task.classes)
+		if e.over.IsZero() || i < 0 || failed[i] == nil {
+			return false
+		}
+		e.order.done(fmt.Sprintf("it has ended; what it has put into classes could not be taken out: %v", failed[i]))
+		return true
+	})
+}
+
 // resetNow begins to take out of classes what is there.
 func (a *attending) resetNow(o *order) {
-	a.process.owe(o.classes)
 	a.resetting = append(a.resetting, o)
 	a.resetAt = time.Time{}
 	a.endForCleaning()
 }
 
-// sayReset says what became of orders to reset: err is what a reset has given. Where it
-// failed, what is to run is asked again all the same.
-func (a *attending) sayReset(err error) {
-	if len(a.resetting) == 0 || len(a.busy()) > 0 {
-		return
-	}
-	for _, o := range a.resetting {
+// say says what became of orders to reset. Where one failed it is not tried again for who wanted it.
+func (r *round) say(failed []error) {
+	for _, o := range r.orders {
+		err := failed[slices.Index(r.of, o.classes)]
 		switch {
 		case err == nil:
 			o.done("what commands have put into classes is taken out")
 		case isAnswer(err):
 			o.failed(agentcontrol.Errorf(agentcontrol.Refused, "%w", err))
 		default:
-			o.failed(agentcontrol.Errorf(agentcontrol.NoAnswer, "the server has not said that it is done; it is asked again: %w", err))
+			o.failed(agentcontrol.Errorf(agentcontrol.NoAnswer, "the server has not said that it is done: %w", err))
 		}
 	}
-	a.resetting = nil
-	a.cleaning = a.cleaning && err == nil
 }

@@ -665,15 +665,22 @@ func TestAfterALossNothingIsAskedBeforeTheServerHasSaidWhoItIs(t *testing.T) {
 	a.checked = receivedAt
 	a.lost(&run{task: task, ended: errors.New("the connection broke")}, outcomeLost, receivedAt)
 	task.due = receivedAt // its pause was shorter than that of the check
-	_, err := a.step(t.Context())
-	require.NoError(t, err)
+	a.process.owe(task.classes)
+	step := func() {
+		t.Helper()
+		_, err := a.step(t.Context())
+		require.NoError(t, err)
+	}
+	step()
 	assert.Zero(t, a.running)
+	assert.Nil(t, a.round, "there may be nothing of ours in it")
 	a.check = receivedAt
-	_, err = a.step(t.Context())
-	require.NoError(t, err)
+	step()
+	a.haveReset(<-a.roundEnded)
+	step()
 	assert.Equal(t, 1, a.running)
 	a.halt()
-	assert.Equal(t, []string{"Sessions", "Monitor demo.* * 1s"}, s.said[:2])
+	assert.Equal(t, []string{"Sessions", "Reset demo.*", "Monitor demo.* * 1s"}, s.said[:3])
 }
 
 // Pauses are those of tries that fail one after the other.
@@ -700,12 +707,14 @@ func TestAServerThatSaidWhoItIsIsAskedAgainSoonWhenItDoesNot(t *testing.T) {
 		for _, fails = range []error{unclear, nil} {
 			a.process.owe(classes{})
 			a.resetAt = receivedAt
-			a.clean(t.Context(), receivedAt)
+			a.clean(receivedAt)
+			a.haveReset(<-a.roundEnded)
 		}
 	}
 	a.process.owe(classes{})
 	fails, a.resetAt = unclear, receivedAt
-	a.clean(t.Context(), receivedAt)
+	a.clean(receivedAt)
+	a.haveReset(<-a.roundEnded)
 	assert.Less(t, a.resetAt.Sub(receivedAt), 2*time.Second)
 	// And with restarts, of a process that was there for long.
 	for range 20 {

@@ -100,7 +100,7 @@ func (a *attending) forsake() {
 		}
 		t.starting = nil
 	}
-	a.sayEnded()
+	a.sayEnded(a.server.env.now())
 	for _, o := range a.resetting {
 		o.failed(agentcontrol.Errorf(agentcontrol.Lost, "the server is lost, or was restarted; it was not told"))
 	}

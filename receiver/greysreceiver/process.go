@@ -86,7 +86,7 @@ func (p *process) owe(c classes) {
 // wanted. The lock is held.
 func (p *process) wanted(of *greys.Record) bool {
 	for _, t := range p.tasks {
-		if t.kind != askRecords || t.ended || t.limit > 0 && t.taken >= int64(t.limit) {
+		if t.kind != askRecords || t.ended || t.isFull() {
 			continue
 		}
 		command := t.command(0).(greys.RecordCommand)

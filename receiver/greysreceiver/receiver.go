@@ -6,6 +6,7 @@ package greysreceiver
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -104,9 +105,13 @@ func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, er
 }
 
 // Start begins to follow the servers. That one can't be reached is no error: it is tried
-// again.
+// again. That there is nothing to ask for is one, where nobody can have it started.
 func (r *greysReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
 	env := r.env
+	agents := agentcontrol.Of(host)
+	if len(agents) == 0 && env.config.asksNothing() {
+		return errNothing
+	}
 	secure := make([]*tls.Config, len(env.config.Servers))
 	for i := range env.config.Servers {
 		config := env.config.Servers[i].TLS.Get()
@@ -125,13 +130,15 @@ func (r *greysReceiver) Start(ctx context.Context, host component.Host, next sha
 	r.stop = stop
 	r.open(next, secure)
 	r.started = true
-	r.steer(following, agentcontrol.Of(host))
+	r.steer(following, agents)
 	for _, s := range r.servers {
 		env.logger.Info("Following a Greys server", zap.String("endpoint", s.config.Endpoint))
 		r.following.Go(func() { s.follow(following) })
 	}
 	return nil
 }
+
+var errNothing = errors.New("monitors, traces, stacks, tt, classes and methods are empty: set one of them to what is to be asked for, or configure the extension agent_control, by which somebody can")
 
 // open makes what hands on each signal that has a pipeline, and the servers.
 func (r *greysReceiver) open(next sharedreceiver.Signals, secure []*tls.Config) {

@@ -28,30 +28,72 @@ import (
 // other. Then all are ended, what they put there is taken out, and they are asked again.
 const maxLayers = 16
 
-// clean asks for the resets that are owed and can be asked for.
-func (a *attending) clean(ctx context.Context, now time.Time) {
+// round is resets that the server is asked for together. No command is begun meanwhile: what
+// it puts into classes would be taken out, too.
+type round struct {
+	of []classes
+	// orders are those of somebody's that are among them.
+	orders []*order
+}
+
+// clean begins to ask for the resets that are owed, or that somebody wants, and can be asked
+// for. All together have the time of one.
+func (a *attending) clean(now time.Time) {
 	p := a.process
-	if len(p.owed) == 0 || now.Before(a.resetAt) {
+	if a.round != nil || a.doubted || len(p.owed)+len(a.resetting) == 0 || now.Before(a.resetAt) {
 		return
 	}
 	if p.layers > len(p.tasks)+maxLayers && !a.cleaning {
 		a.endForCleaning()
 	}
-	_, err := a.reset(ctx, a.resettable())
-	a.sayReset(err)
+	next := a.resettable()
+	if len(next.of) == 0 {
+		return
+	}
+	if len(next.orders) > 0 {
+		a.resetting = nil
+	}
+	a.round = next
+	ctx, end := context.WithTimeoutCause(a.ctx, controlTimeout(a.server.env.config), errSlow)
+	go func() {
+		defer end()
+		a.roundEnded <- a.askResets(ctx, next.of)
+	}()
+}
+
+// haveReset is told what came of the resets that were asked for: each has failed or not.
+func (a *attending) haveReset(failed []error) {
+	p, done := a.process, a.round
+	a.round = nil
+	p.paid(done.of, failed)
+	done.say(failed)
+	a.sayStays(done.of, failed)
+	err := errors.Join(failed...)
 	if err == nil {
 		a.server.resetting.Over()
 		a.resetPauses.Reset()
 	} else {
-		a.resetAt = now.Add(a.resetPauses.Pause())
-		if since, say := a.server.resetting.Say(now); say && ctx.Err() == nil {
-			a.server.logger.Warn("What commands have put into classes could not be taken out",
-				zap.Error(err), zap.Int("times_since_last_line", since))
-		}
+		a.failedReset(err)
 	}
-	// What a server has refused is tried again, and commands needn't wait for it.
+	// What a server has refused is tried again, and commands needn't wait for it. Nor do they
+	// for what somebody wanted, who is told.
 	if len(p.owed) == 0 || isAnswer(err) {
-		p.layers, a.cleaning = 0, false
+		p.layers = 0
+	}
+	if len(p.owed) == 0 || isAnswer(err) || len(done.orders) > 0 {
+		a.cleaning = len(a.resetting) > 0
+	}
+}
+
+// failedReset pauses until resets are asked for again.
+func (a *attending) failedReset(why error) {
+	now := a.server.env.now()
+	if len(a.resetting) == 0 { // who wants one needn't wait
+		a.resetAt = now.Add(a.resetPauses.Pause())
+	}
+	if since, say := a.server.resetting.Say(now); say && a.ctx.Err() == nil {
+		a.server.logger.Warn("What commands have put into classes could not be taken out",
+			zap.Error(why), zap.Int("times_since_last_line", since))
 	}
 }
 
@@ -76,45 +118,43 @@ func (a *attending) busy() (busy []classes) {
 	return busy
 }
 
-// resettable are the classes that no running command may have put something into.
-func (a *attending) resettable() []classes {
+// resettable are the resets that can be asked for: those of classes that no running command
+// may have put something into.
+func (a *attending) resettable() *round {
 	busy := a.busy()
 	switch {
 	case len(busy) == 0:
-		return slices.Clone(a.process.owed)
+		next := &round{orders: a.resetting}
+		for _, o := range a.resetting {
+			next.add(o.classes)
+		}
+		for _, c := range a.process.owed {
+			next.add(c)
+		}
+		return next
 	case a.link.resetsAll, a.cleaning:
-		return nil
+		return &round{}
 	default:
-		return slices.DeleteFunc(slices.Clone(a.process.owed), func(c classes) bool { return c.mayMeetAny(busy) })
+		return &round{of: slices.DeleteFunc(slices.Clone(a.process.owed), func(c classes) bool { return c.mayMeetAny(busy) })}
+	}
+}
+
+// add adds classes once.
+func (r *round) add(c classes) {
+	if !slices.Contains(r.of, c) {
+		r.of = append(r.of, c)
 	}
 }
 
 // resetsAtOnce is how many resets are asked for at once.
 const resetsAtOnce = 4
 
-// reset takes out what is owed of classes. What was done is no longer owed. What could not
-// be stays in the classes, and the error says why.
-func (a *attending) reset(ctx context.Context, of []classes) (stays []classes, err error) {
-	asked := of
-	if a.link.resetsAll && len(of) > 1 {
-		asked = of[:1] // one is for all
-	}
-	failed := a.askResets(ctx, asked)
-	for i, c := range of {
-		why := failed[min(i, len(failed)-1)]
-		if why != nil {
-			stays = append(stays, c)
-		}
-		// A server that doesn't know it is not asked again.
-		if why == nil || errors.Is(why, greys.ErrUnsupported) {
-			a.process.owed = slices.DeleteFunc(a.process.owed, func(owed classes) bool { return owed == c })
-		}
-	}
-	return stays, errors.Join(failed...)
-}
-
-// askResets asks for resets, counts them, and waits for them: each has an error or none.
+// askResets asks for resets, and waits for them: each has an error or none. It is for any
+// goroutine.
 func (a *attending) askResets(ctx context.Context, of []classes) (failed []error) {
+	if a.link.resetsAll { // one is for all
+		return slices.Repeat([]error{a.askReset(ctx, of[0])}, len(of))
+	}
 	failed = make([]error, len(of))
 	var resetting sync.WaitGroup
 	places := make(chan struct{}, resetsAtOnce)
@@ -122,18 +162,36 @@ func (a *attending) askResets(ctx context.Context, of []classes) (failed []error
 		places <- struct{}{}
 		resetting.Go(func() {
 			defer func() { <-places }()
-			failed[i] = a.control(ctx, greys.ResetCommand{Class: c.pattern, Regexp: c.regexp}, func(greys.Reply) {})
+			failed[i] = a.askReset(ctx, c)
 		})
 	}
 	resetting.Wait()
-	for _, err := range failed {
-		outcome := resetDone
-		if err != nil {
-			outcome = resetFailed
-		}
-		a.server.env.telemetry.reset(outcome)
-	}
 	return failed
+}
+
+// askReset asks for a reset, and counts it.
+func (a *attending) askReset(ctx context.Context, of classes) error {
+	err := a.control(ctx, greys.ResetCommand{Class: of.pattern, Regexp: of.regexp}, func(greys.Reply) {})
+	outcome := resetDone
+	if err != nil {
+		outcome = resetFailed
+	}
+	a.server.env.telemetry.reset(outcome)
+	return err
+}
+
+// paid is told of resets: what is done is owed no longer. What could not be stays in the
+// classes, and is owed, unless the server doesn't know resets.
+func (p *process) paid(of []classes, failed []error) (stays []classes) {
+	for i, c := range of {
+		if failed[i] != nil {
+			stays = append(stays, c)
+		}
+		if failed[i] == nil || errors.Is(failed[i], greys.ErrUnsupported) {
+			p.owed = slices.DeleteFunc(p.owed, func(owed classes) bool { return owed == c })
+		}
+	}
+	return stays
 }
 
 var errFarewell = errors.New("the time for it at a shutdown is over")
@@ -146,7 +204,12 @@ func (a *attending) leave() {
 
 // resetAtLast asks for all resets that are owed, once, when no command runs any more.
 func (a *attending) resetAtLast(ctx context.Context) {
-	if stays, err := a.reset(ctx, a.resettable()); err != nil {
-		a.server.stays(stays, err)
+	of := slices.Clone(a.process.owed)
+	if len(of) == 0 {
+		return
+	}
+	failed := a.askResets(ctx, of)
+	if stays := a.process.paid(of, failed); len(stays) > 0 {
+		a.server.stays(stays, errors.Join(failed...))
 	}
 }

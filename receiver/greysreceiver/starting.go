@@ -55,8 +55,8 @@ func (a *attending) startTask(o *order) {
 		o.failed(agentcontrol.Errorf(agentcontrol.NotNow, "task %d has the same patterns, and another cycle or limit: end it first", there.number))
 		return
 	}
-	if most := a.server.env.config.Limits.MaxCommands; a.commands() >= most {
-		o.failed(agentcontrol.Errorf(agentcontrol.NotNow, "%d commands run already (limits.max_commands): end one first", most))
+	if most := a.server.env.config.Limits.MaxCommands; a.commandsBeside(there) >= most {
+		o.failed(agentcontrol.Errorf(agentcontrol.NotNow, "%d commands are asked for (limits.max_commands), with those whose limit is reached: end one first", most))
 		return
 	}
 	s := a.want(o, there)
@@ -135,10 +135,11 @@ func (a *attending) find(isMeant func(*task) bool) *task {
 	return nil
 }
 
-// commands is how many there are that limits.max_commands is for.
-func (a *attending) commands() (n int) {
+// commandsBeside is how many there are beside one that limits.max_commands is for, with those
+// that are over: the next process is asked for them again.
+func (a *attending) commandsBeside(one *task) (n int) {
 	for _, t := range a.process.tasks {
-		if t.kind.enhances() && t.state != taskOver {
+		if t != one && t.kind.enhances() && !t.ended && a.server.env.wants(t.kind) {
 			n++
 		}
 	}
@@ -230,7 +231,7 @@ func (a *attending) settle(r *run, how outcome) {
 		t.state = taskOver
 	}
 	if t.kind == askRecordList {
-		a.forgetTaken()
+		a.endTaken()
 	}
 	if t.started && t.state == taskOver {
 		a.forget(t)
@@ -266,16 +267,31 @@ func (r *run) failure(how outcome) *agentcontrol.Error {
 	}
 }
 
-// forgetTaken forgets what somebody had started and of which as many recorded calls were
-// listed as its limit has.
-func (a *attending) forgetTaken() {
+// endTaken ends the taking of recorded calls of which as many were listed as the limit has.
+func (a *attending) endTaken() {
 	for _, t := range slices.Clone(a.process.tasks) {
-		a.process.mu.Lock()
-		over := t.kind == askRecords && t.started && t.limit > 0 && t.taken >= int64(t.limit)
-		a.process.mu.Unlock()
-		if over {
-			a.server.logger.Info("A command has reached its limit", t.fields()...)
+		waited, over := a.process.endFull(t)
+		for _, s := range waited {
+			s.begun(t.matched)
+		}
+		if !over {
+			continue
+		}
+		a.server.logger.Info("A command has reached its limit", t.fields()...)
+		if t.started {
 			a.forget(t)
 		}
 	}
+}
+
+// endFull ends a task if as many recorded calls were listed for it as its limit has, and gives
+// those who waited for it to begin.
+func (p *process) endFull(t *task) (waited []*starting, over bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t.kind != askRecords || t.state != taskDue || !t.isFull() {
+		return nil, false
+	}
+	t.state = taskOver
+	return p.withdraw(t), true
 }

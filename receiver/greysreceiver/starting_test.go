@@ -207,3 +207,68 @@ func TestAMonitorThatIsEndedTakesNothingBack(t *testing.T) {
 	assert.EqualValues(t, 2, method.calls)
 	a.halt()
 }
+
+// What is over by its limit is asked of the next process again, beside what was started since.
+func TestWhatIsOverByItsLimitCountsAmongTheCommands(t *testing.T) {
+	s := newUnstartedSteering(t, ProtocolConsole, func(c *Config) {
+		c.Limits.MaxCommands, c.Stacks = 2, []CallsConfig{some("demo.Pay", "*", 1)}
+	})
+	s.start()
+	s.theirs = s.only()
+	stack := s.byPattern(2)["demo.Pay"]
+	stack.answer(affectedOne, &greys.CallStack{})
+	stack.end <- nil
+	s.awaitSaid("A command has reached its limit")
+	expectReason(t, s.order("trace", on("demo.Pay", "*")), agentcontrol.NotNow,
+		"2 commands are asked for (limits.max_commands), with those whose limit is reached: end one first")
+	// It can be started itself, and ended.
+	starting := s.order("stack", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
+	s.expect("Stack demo.Pay * 1").answer(affectedOne)
+	assert.Equal(t, arguments{"task": "2"}, numberOf(t, mustDone(t, starting)))
+	s.mustDo("end", arguments{"task": "2"})
+	starting = s.order("trace", on("demo.Pay", "*"))
+	s.expect("Trace demo.Pay * 100").answer(affectedOne)
+	mustDone(t, starting)
+}
+
+// By GP what is configured is over when as many recorded calls were taken as its limit has, as
+// on the console.
+func TestByGPRecordedCallsThatAreConfiguredAreOverByTheirLimit(t *testing.T) {
+	s := newUnstartedSteering(t, ProtocolGP, func(c *Config) {
+		c.Monitors, c.Records = nil, []CallsConfig{some("demo.Pay", "*", 1)}
+		c.GP.RecordsInterval = 10 * time.Millisecond
+	})
+	s.start()
+	s.theirs = s.only()
+	list := s.expect("Records")
+	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
+	list.end <- nil
+	s.awaitSaid("A command has reached its limit")
+	s.expectNothing()
+	assert.Equal(t, []string{"1 tt demo.Pay *, 1 calls, configured: over"}, s.mustDo("list", nil).Items)
+	starting := s.order("tt", arguments{"class": "demo.Pay", "method": "*", "limit": "2"})
+	list = s.expect("Records")
+	list.answer(&greys.Record{Index: 2, Class: "demo.Pay", Method: "charge"})
+	list.end <- nil
+	assert.Equal(t, arguments{"task": "1"}, numberOf(t, mustDone(t, starting)))
+	s.await("the spans", func() bool { return len(s.spans()) == 2 })
+	s.expect("Records")
+	assert.Equal(t, []string{"1 tt demo.Pay *, 2 calls, configured: taken from the server's list, 1 calls told"}, s.mustDo("list", nil).Items)
+}
+
+// Who starts tt while a list is read that has as many calls as the limit is told that it began.
+func TestByGPWhatIsOverBeforeItsListHasBegun(t *testing.T) {
+	s := newUnstartedSteering(t, ProtocolGP, func(c *Config) {
+		c.Monitors, c.Records = nil, []CallsConfig{some("demo.Shop", "*", 0)}
+		c.GP.RecordsInterval = time.Hour
+	})
+	s.start()
+	s.theirs = s.only()
+	list := s.expect("Records")
+	starting := s.order("tt", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
+	s.await("it", func() bool { return len(s.mustDo("list", nil).Items) == 2 })
+	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
+	list.end <- nil
+	assert.Equal(t, "it is started", mustDone(t, starting).Message)
+	assert.Len(t, s.mustDo("list", nil).Items, 1)
+}

@@ -76,7 +76,7 @@ func (e *environment) steering() (all []agentcontrol.Command) {
 	add(askTrace, "Tell of calls of methods with what they call. GP has none.", limit)
 	add(askStack, "Tell from where methods are called.", limit)
 	limit.DisruptiveIf = manyRecords
-	add(askRecords, "Have calls recorded, with parameters and results in the program's memory. By GP: take those that are recorded from now on, whoever has them recorded.", limit)
+	add(askRecords, "Have calls recorded, with parameters and results in the program's memory. By GP: take those that are recorded, by whomever, and were in no list before.", limit)
 	return append(all,
 		agentcontrol.Command{Name: orderList, Summary: "What was started, or is configured, and how it goes."},
 		agentcontrol.Command{Name: orderEnd, Summary: "End what was started, or is configured, until it is started again.", Parameters: []agentcontrol.Parameter{
@@ -121,17 +121,14 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: s.config.ServiceName, Address: s.config.Endpoint,
-		State: s.phase.String(), Commands: s.commands,
-	}
-	if now.Service == "" {
-		now.Service = s.env.config.ServiceName
+		Tracer: metadata.Type.String(), Receiver: s.env.id, Address: s.config.Endpoint,
+		Service: agentcontrol.TextOf(s.origin().resource.Attributes(), attributeServiceName),
+		State:   s.phase.String(), Commands: s.commands,
 	}
 	p := s.process
 	if p == nil {
 		return now
 	}
-	now.Service = agentcontrol.TextOf(p.origin.resource.Attributes(), attributeServiceName)
 	now.Process.PID = uint64(s.who.pid)
 	now.Since = p.origin.begun
 	p.mu.Lock()
@@ -147,18 +144,20 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	return now
 }
 
-// Told hands on a log record of an order: of the process, or of what is configured of one that
-// was never reached.
+// origin is that of the process, or of what is configured of one that was never reached. The
+// lock is held.
+func (s *steered) origin() *origin {
+	if s.process != nil {
+		return s.process.origin
+	}
+	return newOrigin(s.env, s.config, identity{}, s.env.now())
+}
+
+// Told hands on a log record of an order.
 func (s *steered) Told(r agentcontrol.Record) {
 	s.mu.Lock()
-	p := s.process
+	of := s.origin()
 	s.mu.Unlock()
-	var of *origin
-	if p != nil {
-		of = p.origin
-	} else {
-		of = newOrigin(s.env, s.config, identity{}, s.env.now())
-	}
 	s.env.say(of, agentcontrol.EventName, r.Body(), r.Severity(), func(m pcommon.Map) {
 		for _, a := range r.Attributes() {
 			m.PutStr(a.Key, a.Value)

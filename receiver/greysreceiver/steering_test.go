@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
@@ -218,7 +219,7 @@ func TestWhatIsAskedForAlreadyIsNotStartedTwice(t *testing.T) {
 	starting := s.order("stack", on("demo.Shop", "*"))
 	s.expect("Stack demo.Shop * 100").answer(affectedOne)
 	mustDone(t, starting)
-	expectReason(t, s.order("trace", on("demo.Shop", "*")), agentcontrol.NotNow, "2 commands run already (limits.max_commands)")
+	expectReason(t, s.order("trace", on("demo.Shop", "*")), agentcontrol.NotNow, "2 commands are asked for (limits.max_commands)")
 	s.expectNothing()
 }
 
@@ -353,7 +354,7 @@ func TestASteeredResetTakesOutEverythingAndCommandsGoOn(t *testing.T) {
 	})
 }
 
-func TestASteeredResetThatFailsIsSaidAndTriedAgain(t *testing.T) {
+func TestASteeredResetThatFailsIsSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		reason agentcontrol.Reason
@@ -398,19 +399,6 @@ func TestAServerThatIsLostInTheMiddleOfAnOrder(t *testing.T) {
 		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server cannot be reached, or was lost, and is tried again")
 		assert.Len(t, s.bed.receiver.servers[0].wants, 1)
 	})
-}
-
-func TestAServerThatIsLostBeforeTheResetIsNotReset(t *testing.T) {
-	s, monitor := newSteering(t, ProtocolGP)
-	slow := make(chan struct{})
-	s.set(func() { s.slow = slow })
-	resetting := s.order("reset", nil)
-	s.await("the end of the monitor to be wanted", func() bool { return s.was("ended Monitor demo.Shop * 1s") })
-	s.set(func() { close(s.lost) })
-	close(slow)
-	<-monitor.over
-	expectReason(t, resetting, agentcontrol.Lost, "it was not told")
-	s.expect("Monitor demo.Shop * 1s")
 }
 
 func TestAServerThatIsGivenUpIsToldNothing(t *testing.T) {
@@ -616,19 +604,46 @@ func TestWhatIsKnownOfAServerIsShown(t *testing.T) {
 }
 
 func TestAServerThatWasNeverReachedIsShown(t *testing.T) {
-	s := newUnstartedSteering(t, ProtocolConsole, func(c *Config) { c.Servers[0].ServiceName = "shop" })
+	for want, set := range map[string]func(*Config){
+		"shop":                 func(c *Config) { c.Servers[0].ServiceName, c.ServiceName = "shop", "all" },
+		"all":                  func(c *Config) { c.ServiceName = "all" },
+		"attributed":           func(c *Config) { c.ResourceAttributes = map[string]any{"service.name": "attributed"} },
+		"unknown_service:java": func(*Config) {},
+	} {
+		t.Run(want, func(t *testing.T) { neverReached(t, want, set) })
+	}
+}
+
+func neverReached(t *testing.T, want string, set func(*Config)) {
+	s := newUnstartedSteering(t, ProtocolConsole, set)
 	s.gone = errors.New("connection refused")
 	s.start()
 	s.theirs = s.only()
 	expectReason(t, s.order("list", nil), agentcontrol.Lost, "connection refused")
 	now := s.theirs.Snapshot()
-	assert.Equal(t, "shop", now.Service)
+	assert.Equal(t, want, now.Service)
 	assert.Zero(t, now.Since)
 	assert.Empty(t, now.Counters)
 	s.theirs.Told(agentcontrol.Record{})
 	s.await("the record", func() bool { return len(s.records(agentcontrol.EventName)) == 1 })
 	service, _ := s.logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
-	assert.Equal(t, "shop", service.Str())
+	assert.Equal(t, want, service.Str())
+}
+
+// A receiver can be there to be steered alone.
+func TestAServerOfWhichNothingIsConfiguredIsSteered(t *testing.T) {
+	nothing := func(c *Config) { c.Monitors = nil }
+	s := newUnstartedSteering(t, ProtocolConsole, nothing)
+	s.start()
+	s.theirs = s.only()
+	assert.Empty(t, s.mustDo("list", nil).Items)
+	starting := s.order("stack", on("demo.Pay", "*"))
+	s.expect("Stack demo.Pay * 100").answer(affectedOne)
+	mustDone(t, starting)
+
+	err := newBed(t, nothing).component().Start(t.Context(), componenttest.NewNopHost())
+	require.ErrorContains(t, err, "monitors, traces, stacks, tt, classes and methods are empty: set one of them")
+	assert.ErrorContains(t, err, "agent_control")
 }
 
 func TestNobodySteersWithoutTheExtension(t *testing.T) {

@@ -153,6 +153,10 @@ func newTask(env *environment, w *want) *task {
 	return t
 }
 
+// isFull reports whether as many recorded calls were taken of lists as the limit has. The lock
+// is held.
+func (t *task) isFull() bool { return t.limit > 0 && t.taken >= int64(t.limit) }
+
 // text is how patterns are set.
 func (t *TargetConfig) text() string {
 	text := t.Class + " " + t.Method

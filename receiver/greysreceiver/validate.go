@@ -90,15 +90,17 @@ func (c *Config) validateProtocol() error {
 
 // validateCommands checks what is to be asked for, by what makes commands of it.
 func (c *Config) validateCommands() error {
-	all, err := newWants(c)
-	if err == nil && len(all) == 0 {
-		err = errors.New("monitors, traces, stacks, tt, classes and methods are empty: set one of them to what is to be asked for")
-	}
+	_, err := newWants(c)
 	running := len(c.Monitors) + len(c.Traces) + len(c.Stacks) + len(c.Records)
 	if running > c.Limits.MaxCommands {
 		err = errors.Join(err, fmt.Errorf("monitors, traces, stacks and tt have %d commands together: use patterns that match more, or raise limits.max_commands, which is %d", running, c.Limits.MaxCommands))
 	}
 	return err
+}
+
+// asksNothing reports whether nothing is to be asked for, unless somebody has it started.
+func (c *Config) asksNothing() bool {
+	return len(c.Monitors)+len(c.Traces)+len(c.Stacks)+len(c.Records)+len(c.Classes)+len(c.Methods) == 0
 }
 
 // target makes of a configuration what commands take. The error names the field.

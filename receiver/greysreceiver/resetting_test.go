@@ -1,0 +1,166 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+func isReset(command greys.Command) bool {
+	_, is := command.(greys.ResetCommand)
+	return is
+}
+
+// A server that doesn't answer resets holds up what is begun, and nothing else.
+func TestWhoeverWaitsIsAnsweredWhileAResetIsNot(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
+		t.Run(string(protocol), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, monitor := newSteering(t, protocol)
+				s.set(func() { s.silent = isReset })
+				assert.Equal(t, "it has ended; what it has put into classes is being taken out", s.mustDo("end", arguments{"task": "1"}).Message)
+				<-monitor.over
+				starting := s.order("stack", on("demo.Pay", "*"))
+				s.expectNothing()
+				assert.Equal(t, []string{
+					"1 monitor demo.Shop *, cycles of 1s, configured: ended", "2 stack demo.Pay *, 100 calls: to be asked again",
+				}, s.mustDo("list", nil).Items)
+				s.mustDo("end", arguments{"task": "2"})
+				expectReason(t, starting, agentcontrol.Lost, "ended meanwhile")
+				// It is asked again when its time is over.
+				s.set(func() { s.silent = nil })
+				time.Sleep(controlTimeout(s.receiver.env.config))
+				s.awaitSaid("What commands have put into classes could not be taken out")
+				s.await("the reset", func() bool { return s.point("resets{outcome=done}") == 1 })
+				assert.EqualValues(t, 1, s.point("resets{outcome=failed}"))
+			})
+		})
+	}
+}
+
+// Many that are not answered have the time of one, all together.
+func TestResetsThatAreNotAnsweredHaveOneTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+		s := script(t, b, ProtocolGP)
+		s.silent = isReset
+		a := s.alone(b)
+		const many = 3 * resetsAtOnce
+		for i := range many {
+			pattern, err := greys.NewPattern(fmt.Sprintf("demo.Shop%d", i))
+			require.NoError(t, err)
+			a.process.owe(classes{pattern: pattern})
+		}
+		began := time.Now()
+		a.clean(receivedAt)
+		a.haveReset(<-a.roundEnded)
+		assert.Equal(t, controlTimeout(b.receiver.env.config), time.Since(began))
+		assert.Len(t, a.process.owed, many, "they are tried again")
+		assert.True(t, a.resetAt.After(receivedAt))
+		a.halt()
+	})
+}
+
+// Each who wants a reset is told of the classes that were named.
+func TestResetsThatWaitTogetherHaveResultsOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, monitor := newSteering(t, ProtocolGP)
+		slow := make(chan struct{})
+		s.set(func() {
+			s.slow = slow
+			s.refuse = func(command greys.Command) error {
+				if reset, is := command.(greys.ResetCommand); is && reset.Class.String() == "demo.B" {
+					return fmt.Errorf("%w: it is in use", greys.ErrRefused)
+				}
+				return nil
+			}
+		})
+		one, other := s.order("reset", arguments{"class": "demo.A"}), s.order("reset", arguments{"class": "demo.B"})
+		synctest.Wait()
+		close(slow)
+		<-monitor.over
+		assert.Equal(t, "what commands have put into classes is taken out", mustDone(t, one).Message)
+		expectReason(t, other, agentcontrol.Refused, "it is in use")
+		s.expect("Monitor demo.Shop * 1s")
+		assert.Equal(t, []string{"Reset demo.A", "Reset demo.B", "Reset demo.Shop"}, resets(s.heard()), "each once")
+	})
+}
+
+// A reset that was not told, or has failed, is not made up for later: others may have put
+// something into the classes since.
+func TestAServerThatIsLostBeforeTheResetIsNotReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, monitor := newSteering(t, ProtocolGP)
+		slow := make(chan struct{})
+		s.set(func() { s.slow = slow })
+		resetting := s.order("reset", arguments{"class": "other.*"})
+		synctest.Wait()
+		assert.True(t, s.was("ended Monitor demo.Shop * 1s"))
+		s.set(func() { close(s.lost) })
+		close(slow)
+		<-monitor.over
+		expectReason(t, resetting, agentcontrol.Lost, "it was not told")
+		s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
+		s.expectNothing()
+		s.shutdown()
+		assert.NotContains(t, resets(s.heard()), "Reset other.*")
+	})
+}
+
+// Another that comes while one is asked is asked for after it, by itself.
+func TestAResetThatComesWhileOneIsAskedIsAskedAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, monitor := newSteering(t, ProtocolGP)
+		s.set(func() { s.silent = isReset })
+		first := s.order("reset", arguments{"class": "demo.A"})
+		<-monitor.over
+		synctest.Wait()
+		assert.True(t, s.was("Reset demo.A"))
+		second := s.order("reset", arguments{"class": "demo.B"})
+		synctest.Wait()
+		assert.False(t, s.was("Reset demo.B"))
+		s.set(func() { s.silent = func(greys.Command) bool { return false } })
+		time.Sleep(controlTimeout(s.receiver.env.config)) // the first one has its time
+		expectReason(t, first, agentcontrol.NoAnswer, "has not said that it is done")
+		mustDone(t, second)
+		s.expect("Monitor demo.Shop * 1s")
+		assert.True(t, s.was("Reset demo.B"))
+	})
+}
+
+// Who ended something is told that it could not be taken out.
+func TestWhoEndsIsToldThatWhatWasPutIntoClassesStays(t *testing.T) {
+	for name, why := range map[string]error{
+		"the server refuses": fmt.Errorf("%w: it is in use", greys.ErrRefused),
+		"it is lost":         errors.New("it is in use"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, monitor := newSteering(t, ProtocolConsole)
+				s.set(func() {
+					s.refuse = func(command greys.Command) error {
+						if isReset(command) {
+							return why
+						}
+						return nil
+					}
+				})
+				answer := s.mustDo("end", arguments{"task": "1"})
+				<-monitor.over
+				assert.Contains(t, answer.Message, "it has ended; what it has put into classes could not be taken out")
+				assert.Contains(t, answer.Message, "it is in use")
+			})
+		})
+	}
+}

@@ -104,7 +104,7 @@ var errShutdown = errors.New("the collector is shut down")
 
 // begin makes what the runs of a process share. None is begun before a pause.
 func (a *attending) begin(ctx context.Context, pause time.Duration) {
-	a.process = a.server.process
+	a.process, a.cleaning = a.server.process, false
 	a.ctx, a.end = context.WithCancel(ctx)
 	a.details = newDetails(a.ctx, a.process, a.link)
 	now := a.server.env.now()

@@ -164,3 +164,21 @@ func TestWhoEndsIsToldThatWhatWasPutIntoClassesStays(t *testing.T) {
 		})
 	}
 }
+
+// Another process that is found while commands are ended for a reset is asked all the same.
+func TestAProcessThatIsFoundBeforeAResetIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, monitor := newSteering(t, ProtocolConsole, func(c *Config) { c.StateInterval = time.Second })
+		slow := make(chan struct{})
+		s.set(func() { s.slow = slow })
+		resetting := s.order("reset", nil)
+		synctest.Wait()
+		s.set(func() { s.pid++ })
+		time.Sleep(3 * time.Second)
+		close(slow)
+		<-monitor.over
+		expectReason(t, resetting, agentcontrol.Lost, "was restarted; it was not told")
+		s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
+		assert.Empty(t, resets(s.heard()), "nothing of ours is in it")
+	})
+}

@@ -167,14 +167,19 @@ lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go ve
 	@echo "go vet, where int has 32 bits"; CGO_ENABLED=0 GOARCH=386 $(GO) vet ./...
 	@echo "staticcheck"; $(TOOLS)/staticcheck ./... && cd internal/tools && $(TOOLS)/staticcheck ./...
 
+# Of all files that are packed, and of the man pages, whenever and wherever they are made.
+package: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+package: export TZ := UTC
+
 .PHONY: package
 package: build $(TOOLS)/release ## Pack dist/: deb, rpm and tar.gz with SBOM and checksums (PLATFORMS="linux/amd64 darwin/arm64")
-	@rm -rf $(DIST)/man && for p in $(AGENTSIM) $(AGENTCTL) $(GUARD); do $$p man $(DIST)/man; done; cp packaging/*.1 $(DIST)/man/; mkdir -p $(DIST)/data
+	@mkdir -p $(DIST) && find $(DIST) -mindepth 1 -maxdepth 1 ! -name bin -exec rm -rf {} +
+	@set -e; for p in $(AGENTSIM) $(AGENTCTL) $(GUARD); do $$p man $(DIST)/man; done; cp packaging/*.1 $(DIST)/man/; mkdir -p $(DIST)/data
 	@set -e; for p in $(PLATFORMS); do \
 		echo "Building for $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) --no-print-directory BIN=$(DIST)/bin/$${p%/*}_$${p#*/} build; \
 	done
-	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(TOOLS)/release -dist $(DIST) -version $(VERSION) $(PLATFORMS)
+	@$(TOOLS)/release -dist $(DIST) -version $(VERSION) $(PLATFORMS)
 
 .PHONY: package-test
 package-test: package ## Install the packages of linux/amd64 in a clean Debian and run them there (as root)

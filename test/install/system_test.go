@@ -4,12 +4,9 @@
 package install
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,87 +82,18 @@ func (s *system) read(t *testing.T, inside string) string {
 	return string(text)
 }
 
-// install installs a package, whose file it copies into the system.
-func (s *system) install(t *testing.T, file string) {
+func (s *system) write(t *testing.T, inside, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(s.path(inside)), 0o755))
+	require.NoError(t, os.WriteFile(s.path(inside), []byte(text), 0o644))
+}
+
+// install installs a package, whose file it copies into the system, and gives what was said.
+func (s *system) install(t *testing.T, file string) string {
 	t.Helper()
 	inside := "/" + filepath.Base(file)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(s.path(inside), text, 0o644))
-	s.run(t, "dpkg", "--install", inside)
-}
-
-// unit is what a systemd unit says; of several lines with one name the last.
-type unit map[string]string
-
-func (s *system) unit(t *testing.T, name string) unit {
-	t.Helper()
-	path := "/usr/lib/systemd/system/" + name
-	u := unit{}
-	for line := range strings.Lines(s.read(t, path)) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
-			u[key] = value
-		}
-	}
-	return u
-}
-
-// environment is what an environment file says.
-func (s *system) environment(t *testing.T, path string) map[string]string {
-	t.Helper()
-	variables := map[string]string{}
-	for line := range strings.Lines(s.read(t, path)) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
-			variables[key] = strings.Trim(value, `"`)
-		}
-	}
-	return variables
-}
-
-// service is a program that runs in the system as its unit says.
-type service struct {
-	command *exec.Cmd
-	output  *os.File
-	ended   chan error
-}
-
-// start runs what a unit starts, as its user, with its environment and its state directory,
-// and with more arguments.
-func (s *system) start(t *testing.T, u unit, variables map[string]string, more ...string) *service {
-	t.Helper()
-	if state := u["StateDirectory"]; state != "" {
-		s.run(t, "install", "--directory", "--owner="+u["User"], "--group="+u["Group"], "--mode="+u["StateDirectoryMode"], "/var/lib/"+state)
-	}
-	arguments := strings.Fields(os.Expand(u["ExecStart"], func(name string) string { return variables[name] }))
-	arguments = append([]string{"--userspec=" + u["User"] + ":" + u["Group"], s.root}, append(arguments, more...)...)
-	p := &service{command: exec.Command("chroot", arguments...), ended: make(chan error, 1)}
-	for key, value := range variables {
-		p.command.Env = append(p.command.Env, key+"="+value)
-	}
-	var err error
-	p.output, err = os.CreateTemp(t.TempDir(), "output")
-	require.NoError(t, err)
-	p.command.Stdout, p.command.Stderr = p.output, p.output
-	require.NoError(t, p.command.Start())
-	go func() { p.ended <- p.command.Wait() }()
-	t.Cleanup(func() {
-		if err := p.command.Process.Kill(); err == nil || !errors.Is(err, os.ErrProcessDone) {
-			<-p.ended
-		}
-	})
-	return p
-}
-
-// stop ends a service as systemd does, and expects that it ends well.
-func (p *service) stop(t *testing.T) {
-	t.Helper()
-	require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, <-p.ended, "%s", p.said(t))
-}
-
-func (p *service) said(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(p.output.Name())
-	require.NoError(t, err)
-	return string(text)
+	return s.run(t, "dpkg", "--force-unsafe-io", "--install", inside)
 }

@@ -45,6 +45,7 @@ func (r *release) writePackage(config *nfpm.Config, format string) (string, erro
 	}
 	info = nfpm.WithDefaults(info)
 	info.MTime = r.time
+	info.RPM.BuildHost = "callbraid" // else this machine's name, which is nobody's matter
 	packager, err := nfpm.Get(format)
 	if err != nil {
 		return "", err

@@ -76,6 +76,7 @@ then end in order.`,
 	flags.Float64Var(&o.Markers, "markers", 0, "share of events that are markers, 0 to 1")
 	flags.Float64Var(&o.Loss, "loss", 0, "share of buffers that are thrown away, 0 to 1")
 	flags.IntVar(&o.Suspends, "suspends", 0, "how often the program's own user suspends tracing")
+	flags.IntVar(&o.ClockSteps, "clock-steps", 0, "how often the agent's clock is set, by an hour forth and back by turns")
 	flags.IntVar(&agents, "agents", 1, "how many programs, each with an agent of its own")
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the first program; each further one has the next")
 	return command

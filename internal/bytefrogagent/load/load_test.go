@@ -40,8 +40,8 @@ type paired struct {
 	events  uint64
 }
 
-// pair takes the messages of all connections by number. A missing number and a data
-// break empty all stacks.
+// pair takes the messages of all connections by number. A missing number, a data break
+// and a time that is minutes from the one before empty all stacks.
 func pair(t *testing.T, data [][]byte, control []bytefrog.Message) paired {
 	t.Helper()
 	methods, exceptions, threads := map[uint32]string{}, map[uint32]string{}, map[uint16]string{}
@@ -91,10 +91,16 @@ func pair(t *testing.T, data [][]byte, control []bytefrog.Message) paired {
 			delete(stacks, thread)
 		}
 	}
+	var last uint32
 	for number := uint32(0); number <= highest; number++ {
 		e, ok := events[number]
-		if breaks[number] || !ok && !markers[number] {
+		const minute = 60_000
+		isFar := ok && (int32(e.Time-last) > minute || int32(e.Time-last) < -minute)
+		if breaks[number] || isFar || !ok && !markers[number] {
 			truncate()
+		}
+		if ok {
+			last = e.Time
 		}
 		if !ok {
 			continue
@@ -207,7 +213,8 @@ func TestTheTruthIsWhatASlowPairingFinds(t *testing.T) {
 		"markers":             {Events: 20000, Markers: 0.2},
 		"suspended":           {Events: 20000, Suspends: 7, Exceptions: 0.1, Markers: 0.05},
 		"loss":                {Events: 60000, Loss: 0.1, Exceptions: 0.1, Functions: 50},
-		"everything":          {Events: 60000, Threads: 100, Depth: 5, Loss: 0.05, Exceptions: 0.1, Markers: 0.1, Suspends: 20, Functions: 30},
+		"clock steps":         {Events: 20000, ClockSteps: 5, Exceptions: 0.1},
+		"everything":          {Events: 60000, Threads: 100, Depth: 5, Loss: 0.05, Exceptions: 0.1, Markers: 0.1, Suspends: 20, ClockSteps: 9, Functions: 30},
 	} {
 		for seed, connections := range []int32{1, 3} {
 			t.Run(fmt.Sprintf("%s, %d connections", name, connections), func(t *testing.T) {
@@ -216,7 +223,7 @@ func TestTheTruthIsWhatASlowPairingFinds(t *testing.T) {
 				found := check(t, p, hq, got)
 				assert.GreaterOrEqual(t, p.Made(), o.Events)
 				truncated := slices.ContainsFunc(found.calls, func(c seen) bool { return c.truncated })
-				assert.Equal(t, o.Loss > 0 || o.Suspends > 0, truncated, "calls are truncated by loss and suspension, and by nothing else")
+				assert.Equal(t, o.Loss > 0 || o.Suspends > 0 || o.ClockSteps > 0, truncated, "calls are truncated by loss, suspension and a clock that is set, and by nothing else")
 			})
 		}
 	}
@@ -262,15 +269,16 @@ func TestAProgramWithARateKeepsItAndEndsInTime(t *testing.T) {
 
 func TestWrongOptionsAreNamed(t *testing.T) {
 	for want, o := range map[string]load.Options{
-		"threads":    {Threads: -1},
-		"depth":      {Depth: -1},
-		"functions":  {Functions: -1},
-		"rate":       {Rate: -1},
-		"duration":   {Duration: -1},
-		"exceptions": {Exceptions: 1.1},
-		"markers":    {Markers: 1},
-		"loss":       {Loss: -0.1},
-		"suspends":   {Suspends: 1},
+		"threads":     {Threads: -1},
+		"depth":       {Depth: -1},
+		"functions":   {Functions: -1},
+		"rate":        {Rate: -1},
+		"duration":    {Duration: -1},
+		"exceptions":  {Exceptions: 1.1},
+		"markers":     {Markers: 1},
+		"loss":        {Loss: -0.1},
+		"suspends":    {Suspends: 1},
+		"clock-steps": {ClockSteps: 1},
 	} {
 		_, err := load.New(o)
 		assert.ErrorContains(t, err, want+": expected")

@@ -34,6 +34,9 @@ type Options struct {
 	// Suspends is how often the program's own user suspends tracing, spread over Events
 	// or else Duration.
 	Suspends int
+	// ClockSteps is how often the agent's clock is set, by an hour forth and back by turns,
+	// spread likewise.
+	ClockSteps int
 
 	Seed uint64
 	// Record keeps what Truth needs, about 100 bytes a call.
@@ -89,6 +92,10 @@ func (o Options) check() error {
 		return fmt.Errorf("suspends: expected 0 or more, got %d", o.Suspends)
 	case o.Suspends > 0 && o.Events == 0 && o.Duration == 0:
 		return fmt.Errorf("suspends: expected events or a duration to spread them over")
+	case o.ClockSteps < 0:
+		return fmt.Errorf("clock-steps: expected 0 or more, got %d", o.ClockSteps)
+	case o.ClockSteps > 0 && o.Events == 0 && o.Duration == 0:
+		return fmt.Errorf("clock-steps: expected events or a duration to spread them over")
 	}
 	return nil
 }

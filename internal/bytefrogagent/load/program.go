@@ -77,8 +77,10 @@ type generator struct {
 
 	sequence uint64 // the next number
 	now      uint32 // the agent's clock, ms
+	set      uint32 // by how much it was set so far, ms
 	flushed  uint64 // the next number when all buffers were sent
 	suspends int    // by the program's user, so far
+	steps    int    // of the clock, so far
 	longest  uint64 // burst
 
 	made  *atomic.Uint64
@@ -115,12 +117,16 @@ func newGenerator(p *Program, t *bytefrogagent.Tracer) *generator {
 func (g *generator) run() error {
 	for {
 		elapsed := g.tracer.Elapsed()
-		g.now = uint32(elapsed.Milliseconds())
 		if g.ended(elapsed) {
 			return g.finish()
 		}
+		if g.isDue(g.steps, g.options.ClockSteps, elapsed) {
+			g.stepClock()
+		}
+		g.now = uint32(elapsed.Milliseconds()) + g.set
 		g.keepRate(elapsed)
-		if g.suspendNow(elapsed) {
+		if g.isDue(g.suspends, g.options.Suspends, elapsed) {
+			g.suspends++
 			g.suspend()
 		}
 		if err := g.tracer.Proceed(); err != nil {
@@ -252,9 +258,10 @@ func (g *generator) obey(err error) error {
 	return err
 }
 
-// suspendNow reports whether the program's user suspends tracing now.
-func (g *generator) suspendNow(elapsed time.Duration) bool {
-	if g.suspends >= g.options.Suspends {
+// isDue reports whether something that was done so many times, of all in the program's
+// life, is to be done now.
+func (g *generator) isDue(done, all int, elapsed time.Duration) bool {
+	if done >= all {
 		return false
 	}
 	var part float64
@@ -263,11 +270,22 @@ func (g *generator) suspendNow(elapsed time.Duration) bool {
 	} else {
 		part = float64(elapsed) / float64(g.options.Duration)
 	}
-	if part < float64(g.suspends+1)/float64(g.options.Suspends+1) {
-		return false
+	return part >= float64(done+1)/float64(all+1)
+}
+
+// stepClock sets the agent's clock: what is paired across that has no length that is
+// known.
+func (g *generator) stepClock() {
+	const hour = uint32(time.Hour / time.Millisecond)
+	if g.set == 0 {
+		g.set = hour
+	} else {
+		g.set = 0
 	}
-	g.suspends++
-	return true
+	g.steps++
+	if g.truth != nil {
+		g.truth.clockSet(g.sequence)
+	}
 }
 
 // suspend says the break and makes some calls that are not seen and have no numbers.

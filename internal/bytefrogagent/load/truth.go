@@ -43,11 +43,12 @@ type Call struct {
 type Cause string
 
 // The causes. Where a loss begins at the number of a suspension, it counts as
-// suspension.
+// suspension; likewise where the clock was set there.
 const (
 	Suspended Cause = "suspended"
-	Gap       Cause = "gap" // a buffer was lost
-	End       Cause = "end" // the program never returned from it
+	Clock     Cause = "clock" // it was set
+	Gap       Cause = "gap"   // a buffer was lost
+	End       Cause = "end"   // the program never returned from it
 )
 
 // Break is a place where knowledge of the stacks ends.
@@ -62,7 +63,7 @@ const none = -1
 // recorder keeps what the program did.
 type recorder struct {
 	calls   []recorded
-	breaks  []Break // suspensions
+	breaks  []Break // suspensions and steps of the clock
 	lost    []uint64
 	markers uint64
 	numbers uint64 // used so far
@@ -121,6 +122,10 @@ func (r *recorder) used(number int64) { r.numbers = max(r.numbers, uint64(number
 
 func (r *recorder) suspended(number uint64) {
 	r.breaks = append(r.breaks, Break{Number: number, Cause: Suspended})
+}
+
+func (r *recorder) clockSet(number uint64) {
+	r.breaks = append(r.breaks, Break{Number: number, Cause: Clock})
 }
 
 func (r *recorder) lose(numbers []uint64) { r.lost = append(r.lost, numbers...) }

@@ -7,6 +7,8 @@
 GO ?= go
 # How long `make soak` runs.
 SOAK ?= 10m
+# How many times the usual load it makes.
+SOAK_LOAD ?= 1
 # For which platforms `make package` packs.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # How long each fuzz test runs, e.g. FUZZTIME=30s.
@@ -179,8 +181,8 @@ package-test: package ## Install the packages of linux/amd64 in a clean Debian a
 	@$(call step,packages); CALLBRAID_DIST=$(DIST) $(BINARIES) $(TEST) -count=1 -timeout 20m ./test/install; $(took)
 
 .PHONY: soak
-soak: build ## Run all receivers under load and faults, and report what became of what was sent (SOAK=10m; the disk is filled as root only)
-	@$(BINARIES) CALLBRAID_SOAK=$(SOAK) $(TEST) -count=1 -v -run TestSoak -timeout 0 ./test/soak
+soak: build ## Run all receivers under load and faults, and report what became of what was sent (SOAK=10m, SOAK_LOAD=1; the disk is filled as root only)
+	@$(BINARIES) CALLBRAID_SOAK=$(SOAK) CALLBRAID_SOAK_LOAD=$(SOAK_LOAD) $(TEST) -count=1 -v -run TestSoak -timeout 0 ./test/soak
 
 .PHONY: clean
 clean: ## Remove what make built and what the collector wrote

@@ -4,39 +4,125 @@
 package soak
 
 import (
+	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"testing"
+	"time"
 
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/test/testbed"
 )
 
-// backend takes spans, and counts those of each service. It can be told to refuse.
+// backend takes what the collectors send over OTLP/HTTP, and counts it. It can be told to
+// refuse, and to read slowly.
 type backend struct {
-	refuses  atomic.Bool
-	refused  atomic.Int64
-	mu       sync.Mutex
-	services map[string]*delivered
+	refuses, crawls atomic.Bool
+	refused         atomic.Int64
+	mu              sync.Mutex
+	services        map[string]*delivered
+	records         map[string]int64 // log records by the name of their event
+	sums            sums
 }
 
-// delivered is what came of one service.
+// serve has the backend answer until the end of the test, and gives its endpoint.
+func serve(t testing.TB) (b *backend, endpoint string) {
+	t.Helper()
+	b = &backend{services: map[string]*delivered{}, records: map[string]int64{}, sums: sums{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/traces", b.answer(func(body []byte) error {
+		traces, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(body)
+		if err == nil {
+			b.takeTraces(traces)
+		}
+		return err
+	}))
+	mux.HandleFunc("/v1/logs", b.answer(func(body []byte) error {
+		logs, err := new(plog.ProtoUnmarshaler).UnmarshalLogs(body)
+		if err == nil {
+			b.takeLogs(logs)
+		}
+		return err
+	}))
+	mux.HandleFunc("/v1/metrics", b.answer(func(body []byte) error {
+		metrics, err := new(pmetric.ProtoUnmarshaler).UnmarshalMetrics(body)
+		if err == nil {
+			b.sums.take(metrics)
+		}
+		return err
+	}))
+	listener, err := net.Listen("tcp", testbed.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	done := make(chan struct{})
+	go func() {
+		_ = server.Serve(listener) // ends with Close
+		close(done)
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-done
+	})
+	return b, "http://" + listener.Addr().String()
+}
+
+// answer takes requests of one signal, or refuses them so that they come again.
+func (b *backend) answer(take func(body []byte) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := b.read(r.Body)
+		if err != nil {
+			return // the client left
+		}
+		if b.refuses.Load() {
+			b.refused.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if err := take(body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-protobuf")
+	}
+}
+
+// read reads a request, while the backend crawls in small pieces.
+func (b *backend) read(from io.Reader) (body []byte, err error) {
+	const piece, pause = 4 << 10, 50 * time.Millisecond
+	for b.crawls.Load() {
+		read, err := io.ReadAll(io.LimitReader(from, piece))
+		body = append(body, read...)
+		if err != nil || len(read) < piece {
+			return body, err
+		}
+		time.Sleep(pause)
+	}
+	rest, err := io.ReadAll(from)
+	return append(body, rest...), err
+}
+
+// delivered is what came of the calls of one service.
 type delivered struct {
 	spans, duplicates int64
-	truncated         map[string]int64 // by cause
+	// events are how many events of calls the spans were made of.
+	events    int64
+	truncated map[string]int64 // by cause
+	// traces are those spans that have no parent.
+	traces int64
 	// seen are the numbers of the spans of each call stream, a bit for each.
 	seen map[string][]uint64
 }
 
-func newBackend() *backend { return &backend{services: map[string]*delivered{}} }
-
-// take counts what came, or refuses it so that it comes again.
-func (b *backend) take(traces ptrace.Traces) int {
-	if b.refuses.Load() {
-		b.refused.Add(1)
-		return http.StatusServiceUnavailable
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *backend) takeTraces(traces ptrace.Traces) {
 	for _, rs := range traces.ResourceSpans().All() {
 		service, _ := rs.Resource().Attributes().Get("service.name")
 		instance, _ := rs.Resource().Attributes().Get("service.instance.id")
@@ -51,7 +137,6 @@ func (b *backend) take(traces ptrace.Traces) int {
 			}
 		}
 	}
-	return http.StatusOK
 }
 
 func (d *delivered) add(instance string, span ptrace.Span) {
@@ -67,8 +152,39 @@ func (d *delivered) add(instance string, span ptrace.Span) {
 		d.seen[instance][word] |= bit
 	}
 	d.spans++
-	if cause, ok := span.Attributes().Get("callbraid.truncated"); ok {
+	if span.ParentSpanID().IsEmpty() {
+		d.traces++
+	}
+	cause, isTruncated := span.Attributes().Get("callbraid.truncated")
+	if isTruncated {
 		d.truncated[cause.Str()]++
+	}
+	d.events += eventsOf(span, isTruncated)
+}
+
+// eventsOf is how many events of a call a span was made of: its entry, what was thrown in
+// it, and its end. An exception that left the call without having been thrown in it is said
+// in the span at its end, and is no event of its own.
+func eventsOf(span ptrace.Span, isTruncated bool) int64 {
+	n := 1 + int64(span.DroppedEventsCount())
+	if !isTruncated {
+		n++
+	}
+	for _, e := range span.Events().All() {
+		if isTruncated || e.Timestamp() < span.EndTimestamp() {
+			n++
+		}
+	}
+	return n
+}
+
+func (b *backend) takeLogs(logs plog.Logs) {
+	for _, rl := range logs.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				b.records[record.EventName()]++
+			}
+		}
 	}
 }
 
@@ -80,4 +196,18 @@ func (b *backend) of(service string) delivered {
 		return *d
 	}
 	return delivered{}
+}
+
+// recordsOf is how many log records of an event came so far.
+func (b *backend) recordsOf(event string) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.records[event]
+}
+
+// sum is what a cumulative metric came to so far, of all series and their lives.
+func (b *backend) sum(metric string) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sums.of(metric)
 }

@@ -24,6 +24,32 @@ func (c *Collector) Metric(t testing.TB, name string, labels ...string) float64 
 	return sum
 }
 
+// Look is what the collector's own metrics say at one time.
+type Look struct {
+	t    testing.TB
+	text string
+}
+
+// Look looks at all of the collector's own metrics at once.
+func (c *Collector) Look(t testing.TB) Look {
+	t.Helper()
+	text, err := get("http://" + c.metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Look{t, text}
+}
+
+// Sum is what Metric is, of that time.
+func (l Look) Sum(name string, labels ...string) float64 {
+	l.t.Helper()
+	sum, err := sumOf(l.text, name, labels)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return sum
+}
+
 // AwaitMetric waits until Metric is at least that much.
 func (c *Collector) AwaitMetric(t testing.TB, least float64, name string, labels ...string) {
 	t.Helper()

@@ -1,0 +1,94 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+func TestWhatIsNeitherDeliveredNorCountedIsUnexplained(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		balance
+		want int64
+	}{
+		{"all is delivered", balance{sent: 10, delivered: 10}, 0},
+		{"one is missing", balance{sent: 10, delivered: 9}, 1},
+		{"what is missing was counted", balance{sent: 10, delivered: 7, lost: counts{{"late", 2}, {"dropped", 1}}}, 0},
+		{"more was counted than is missing", balance{sent: 10, delivered: 9, lost: counts{{"late", 2}}}, -1},
+		{"a process can have taken what is missing", balance{sent: 10, delivered: 7, atMost: counts{{"waiting", 2}, {"open", 3}}}, 0},
+		{"a process can't have taken so much", balance{sent: 10, delivered: 3, atMost: counts{{"waiting", 2}, {"open", 3}}}, 2},
+		{"nobody sent what came", balance{sent: 10, delivered: 11}, -1},
+		{"it was sent and not counted", balance{sent: 10, delivered: 13, more: 3}, 0},
+		{"more came than can have been sent", balance{sent: 10, delivered: 14, more: 3}, -1},
+	} {
+		t.Run(test.name, func(t *testing.T) { assert.Equal(t, test.want, test.unexplained()) })
+	}
+}
+
+func TestEventsOfASpanAreItsEntryItsEndAndWhatWasThrownInIt(t *testing.T) {
+	span := func(throws ...pcommon.Timestamp) ptrace.Span {
+		s := ptrace.NewSpan()
+		s.SetStartTimestamp(10)
+		s.SetEndTimestamp(20)
+		for _, at := range throws {
+			s.Events().AppendEmpty().SetTimestamp(at)
+		}
+		return s
+	}
+	assert.EqualValues(t, 2, eventsOf(span(), false))
+	assert.EqualValues(t, 1, eventsOf(span(), true), "whose end was not seen")
+	assert.EqualValues(t, 4, eventsOf(span(12, 15), false))
+	assert.EqualValues(t, 3, eventsOf(span(12, 20), false), "what left the call at its end is no throw")
+	assert.EqualValues(t, 3, eventsOf(span(12, 20), true), "nothing left a call whose end was not seen")
+	many := span(12)
+	many.SetDroppedEventsCount(5)
+	assert.EqualValues(t, 8, eventsOf(many, false))
+}
+
+func TestSumsAreThoseOfAllLives(t *testing.T) {
+	all := sums{}
+	say := func(process string, began pcommon.Timestamp, method string, n int64) {
+		metrics := pmetric.NewMetrics()
+		resource := metrics.ResourceMetrics().AppendEmpty()
+		resource.Resource().Attributes().PutStr("process", process)
+		m := resource.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+		m.SetName(greysCalls)
+		p := m.SetEmptySum().DataPoints().AppendEmpty()
+		p.SetStartTimestamp(began)
+		p.Attributes().PutStr("method", method)
+		p.SetIntValue(n)
+		all.take(metrics)
+	}
+	say("1", 1, "a", 5)
+	say("1", 1, "a", 7)
+	say("1", 1, "a", 6) // came late
+	say("1", 1, "b", 10)
+	say("1", 2, "a", 100)
+	say("2", 1, "a", 1000)
+	assert.EqualValues(t, 1117, all.of(greysCalls))
+}
+
+func TestWhatGrowsIsSeen(t *testing.T) {
+	samples := func(of func(i int) sample) (all []sample) {
+		for i := range samplesOfRun {
+			all = append(all, of(i))
+		}
+		return all
+	}
+	assert.Empty(t, grown(samples(func(i int) sample {
+		return sample{time.Duration(i), 100 << 20, 80 + i%20, 90 - i%20}
+	})))
+	assert.Empty(t, grown(samples(func(i int) sample {
+		return sample{memory: uint64(min(i, 5)) * 50 << 20, goroutines: 100, files: 100}
+	})), "it gets warm")
+	assert.Len(t, grown(samples(func(i int) sample { return sample{memory: uint64(i) * 20 << 20, goroutines: 100, files: 100} })), 1)
+	assert.Len(t, grown(samples(func(i int) sample { return sample{memory: 1, goroutines: 10 * i, files: 10 * i} })), 2)
+}

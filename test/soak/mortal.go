@@ -1,0 +1,143 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrogguard"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// mortal is a collector that is killed again and again, and started again. Its programs
+// run behind a guard, or they would hang.
+type mortal struct {
+	t             testing.TB
+	configuration string
+	collector     *testbed.Collector
+	guard         *bytefrogguard.Guard
+	programs      programs
+	sent          sent
+	kills         int64
+	// begun is what the guard had passed on when the collector was started last.
+	begun uint64
+	toll  toll
+}
+
+// toll is what collectors had of events that were passed to them when they were killed, and
+// was not yet in spans in the queue on disk, which outlives them.
+type toll struct {
+	onTheWay  int64 // in the guard and in sockets
+	received  int64 // by the receiver, and not yet in batches that the processor has
+	waiting   int64 // for events with lower numbers
+	open      int64 // calls that had not ended
+	held      int64 // of finished calls that the exporter had not taken
+	unwatched int64 // that came between the last look and the kill
+	// announced is what those had counted as late, orphans or dropped.
+	announced int64
+}
+
+// most is how many events can have been lost at the most.
+func (l toll) most() int64 {
+	return l.onTheWay + l.received + l.waiting + l.open + l.held + l.unwatched
+}
+
+func newMortal(t testing.TB, backend string, load float64) *mortal {
+	t.Helper()
+	endpoint := testbed.Address(t)
+	m := &mortal{t: t, configuration: fmt.Sprintf(`
+extensions:
+  file_storage: {directory: %q}
+receivers:
+  bytefrog: {endpoint: %q, service_name: mortal}
+processors: {stack_pairing: {reorder: {max_wait: 30s}}}
+exporters:
+  otlp_http:
+    endpoint: %q
+    compression: none
+    sending_queue: {storage: file_storage, sizer: bytes, queue_size: 1073741824, block_on_overflow: true}
+    retry_on_failure: {initial_interval: 100ms, max_interval: 1s, max_elapsed_time: 0s}
+service:
+  extensions: [health_check, pprof, file_storage]
+  pipelines:
+    traces: {receivers: [bytefrog], processors: [stack_pairing], exporters: [otlp_http]}
+`, t.TempDir(), endpoint, backend)}
+	m.collector = testbed.Start(t, m.configuration)
+	o := bytefrogguard.DefaultOptions()
+	o.Collectors = []string{endpoint}
+	var err error
+	m.guard, err = bytefrogguard.New(o)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- m.guard.Serve(listener) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testbed.Patience)
+		defer cancel()
+		assert.NoError(t, m.guard.Shutdown(ctx))
+		assert.NoError(t, <-served)
+	})
+	m.programs = programs{endpoint: listener.Addr().String(), rate: baseRate * load}
+	return m
+}
+
+// live runs programs until ctx ends, and kills the collector every 10 to 20 s meanwhile.
+func (m *mortal) live(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.sent.play(ctx, m.t, m.programs, 200)
+	}()
+	random := rand.New(rand.NewPCG(3, 3))
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(10*time.Second + time.Duration(random.Int64N(int64(10*time.Second)))):
+			m.kill()
+		}
+	}
+	<-ended
+}
+
+// kill kills the collector, having looked at what it has, and starts it again.
+func (m *mortal) kill() {
+	passed := m.guard.Counts().Passed.Load()
+	look := m.collector.Look(m.t)
+	m.collector.Kill()
+	after := m.guard.Counts().Passed.Load()
+	m.kills++
+	received, taken := look.Sum(bytefrogEvents), look.Sum(pairingEvents)
+	m.toll.onTheWay += max(0, int64(passed-m.begun)-int64(received))
+	m.toll.received += max(0, int64(received-taken))
+	m.toll.waiting += int64(look.Sum("otelcol_processor_stack_pairing_waiting_events"))
+	m.toll.open += int64(look.Sum("otelcol_processor_stack_pairing_open_frames"))
+	m.toll.held += 2 * int64(look.Sum("otelcol_processor_stack_pairing_held_spans"))
+	// The collector doesn't stand still while it is looked at: what a program makes in a
+	// second may be where it was not looked any more.
+	m.toll.unwatched += int64(after-passed) + int64(m.programs.rate)
+	m.toll.announced += announced(look).sum()
+	m.begun = after
+	m.collector = testbed.Start(m.t, m.configuration)
+}
+
+// settle waits until all that the last collector has is delivered, and stops it.
+func (m *mortal) settle(patience time.Duration) {
+	m.t.Helper()
+	testbed.EventuallyWithin(m.t, patience, "the collector that is killed has nothing more", func() (bool, string) {
+		look := m.collector.Look(m.t)
+		streams, queued := look.Sum("otelcol_processor_stack_pairing_streams"), look.Sum("otelcol_exporter_queue_size")
+		return streams+queued == 0, fmt.Sprintf("%v streams, %v bytes queued", streams, queued)
+	})
+	m.toll.announced += announced(m.collector.Look(m.t)).sum()
+	m.collector.Stop(m.t)
+}

@@ -1,0 +1,111 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// played is what the agents and servers said that agentsim played, in all their lives.
+type played struct {
+	// sessions is how often a relay daemon had its session read.
+	sessions atomic.Int64
+	// Of Rbkit: messages that were published, garbage among them, and those that the
+	// collector was too slow for.
+	servers, messages, slow atomic.Int64
+	// Of Greys: calls that monitors told of, and call trees.
+	calls, trees atomic.Int64
+	// Of LTTng's agents: how often one registered.
+	registrations atomic.Int64
+}
+
+// lifetime is how long what is played lives before it comes back.
+const lifetime = "20s"
+
+// garbageEvery is after how many messages of Rbkit one is garbage.
+const garbageEvery = 50
+
+func (p *played) rbkit(ctx context.Context, t testing.TB, publish, request string) {
+	again(ctx, t, func(said []byte) {
+		messages, slow := number(t, `published ([\d,]+) messages`, said), number(t, `did not get ([\d,]+)`, said)
+		p.servers.Add(1)
+		p.messages.Add(messages + messages/garbageEvery)
+		p.slow.Add(slow)
+	}, "rbkit", "load", "--publish", publish, "--request", request, "--rate", "20", "--duration", lifetime,
+		"--garbage", strconv.Itoa(garbageEvery))
+}
+
+func (p *played) greys(ctx context.Context, t testing.TB, address string) {
+	truth := filepath.Join(t.TempDir(), "truth.json")
+	again(ctx, t, func([]byte) {
+		var lives []struct {
+			Told  map[string]struct{ Calls int64 }
+			Trees int64
+		}
+		text, err := os.ReadFile(truth)
+		if err == nil {
+			err = json.Unmarshal(text, &lives)
+		}
+		if err != nil {
+			t.Errorf("what Greys says it told: %v", err)
+		}
+		for _, life := range lives {
+			p.trees.Add(life.Trees)
+			for _, of := range life.Told {
+				p.calls.Add(of.Calls)
+			}
+		}
+	}, "greys", "--listen", address, "--protocol", "console", "--duration", lifetime, "--truth", truth,
+		"--fault", "close,cut,silence,half,lost", "--fault-every", "20")
+}
+
+func (p *played) agents(ctx context.Context, t testing.TB, portFile string) {
+	again(ctx, t, func(said []byte) { p.registrations.Add(number(t, `([\d,]+) connections`, said)) },
+		"lttng-agent", "--port-file", portFile, "--agents", "5", "--duration", lifetime)
+}
+
+func (p *played) relay(ctx context.Context, t testing.TB, address, session string) {
+	again(ctx, t, func([]byte) { p.sessions.Add(1) }, "lttng", "--listen", address, session)
+}
+
+// number is the one that stands where the expression says.
+func number(t testing.TB, expression string, said []byte) int64 {
+	found := regexp.MustCompile(expression).FindSubmatch(said)
+	if found == nil {
+		t.Errorf("expected %q in what agentsim says, got %q", expression, said)
+		return 0
+	}
+	n, err := strconv.ParseInt(strings.ReplaceAll(string(found[1]), ",", ""), 10, 64)
+	if err != nil {
+		t.Errorf("%q: %v", expression, err)
+	}
+	return n
+}
+
+// again has agentsim play something again and again until ctx ends, the last time to its
+// end, and gives what each has said.
+func again(ctx context.Context, t testing.TB, ended func(said []byte), arguments ...string) {
+	for ctx.Err() == nil {
+		command := exec.Command(testbed.AgentSim(t), arguments...)
+		var said bytes.Buffer
+		command.Stdout, command.Stderr = &said, &said
+		if err := command.Run(); err != nil {
+			t.Errorf("%s: %v\n%s", command, err, said.Bytes())
+			return
+		}
+		ended(said.Bytes())
+	}
+}

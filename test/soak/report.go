@@ -1,0 +1,159 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// Metrics that are looked at more than once.
+const (
+	bytefrogEvents = "otelcol_receiver_bytefrog_events"
+	pairingEvents  = "otelcol_processor_stack_pairing_events"
+	rbkitEvents    = "rbkit.events"
+	greysCalls     = "java.method.calls"
+)
+
+// paired are the services of the collector whose calls the processor pairs.
+var paired = []string{"living", "killed", "lttng"}
+
+// callsOfSession is how many calls the session has that LTTng's relay daemon plays.
+const callsOfSession = 109
+
+// announced is what a collector has counted of events of calls that are in no span.
+func announced(look testbed.Look) counts {
+	of := func(name string) int64 { return int64(look.Sum("otelcol_" + name)) }
+	return counts{
+		{"dropped by receivers", of("receiver_bytefrog_events_dropped") + of("receiver_lttng_live_call_events_dropped")},
+		{"late", of("processor_stack_pairing_late_events")},
+		{"in breaks", of("processor_stack_pairing_events_in_breaks")},
+		{"orphans", of("processor_stack_pairing_orphans")},
+	}
+}
+
+// balances are all that has to come out even.
+func (s *soak) balances() []balance {
+	look := s.collector.Look(s.t)
+	of := func(name string) int64 { return int64(look.Sum("otelcol_" + name)) }
+	living, killed, lttng, mortal := s.backend.of("living"), s.backend.of("killed"), s.backend.of("lttng"), s.backend.of("mortal")
+	lost := announced(look)
+	droppedSpans := of("processor_stack_pairing_dropped_spans")
+	written, received := s.living.events.Load()+s.killed.events.Load(), int64(look.Sum(bytefrogEvents))
+	taken := received + of("receiver_lttng_live_call_events")
+	mortalSent, passed, dropped := s.mortal.sent.events.Load(), int64(s.mortal.guard.Counts().Passed.Load()), int64(s.mortal.guard.Counts().Dropped.Load())
+	return []balance{
+		{
+			what: "calls of Bytefrog's programs that end by themselves", sent: s.living.calls.Load(), delivered: living.spans,
+			atMost: counts{{"begun by events that are lost (below)", lost.sum() - lost.of("orphans")}, {"spans dropped", droppedSpans}},
+		},
+		{
+			what: "events of Bytefrog's programs", sent: written, delivered: received,
+			// The buffers of which a program had not yet said that they were written when it was killed.
+			more: s.killed.lives.Load() * dataConnections * (8 << 10) / eventSize,
+		},
+		{
+			what: "events of calls that receivers had", sent: taken, delivered: living.events + killed.events + lttng.events,
+			lost: lost, atMost: counts{{"in spans dropped", droppedSpans * 200}},
+		},
+		{what: "calls of LTTng's session, read again and again", sent: callsOfSession, delivered: lttng.spans},
+		{
+			what: "messages of Rbkit's servers", sent: s.played.messages.Load(), delivered: of("receiver_rbkit_messages"),
+			lost: counts{{"not sent to a slow subscriber", s.played.slow.Load()}},
+		},
+		{what: "events in them, in metrics", sent: of("receiver_rbkit_events"), delivered: s.backend.sum(rbkitEvents)},
+		{what: "calls that Greys' monitors told of, in metrics", sent: s.played.calls.Load(), delivered: s.backend.sum(greysCalls)},
+		{
+			what: "call trees that Greys told, as traces", sent: s.played.trees.Load(), delivered: s.backend.of("greys").traces,
+			lost: counts{{"told again", of("receiver_greys_replies_ignored")}, {"dropped", of("receiver_greys_spans_dropped")}},
+		},
+		{
+			what: "registrations of LTTng's agents, in log records", sent: s.played.registrations.Load(), delivered: s.backend.recordsOf("lttng.agent.registered"),
+			lost: counts{{"dropped", of("receiver_lttng_jul_log_records_dropped")}},
+		},
+		{
+			what: "events of programs behind a guard", sent: mortalSent, delivered: passed,
+			lost: counts{{"came while there was no collector", dropped}},
+		},
+		{
+			what: "events that went to a collector that is killed", sent: passed, delivered: mortal.events,
+			lost: counts{{"announced", s.mortal.toll.announced}},
+			atMost: counts{
+				{"in the guard and sockets", s.mortal.toll.onTheWay}, {"in receivers", s.mortal.toll.received},
+				{"waiting for others", s.mortal.toll.waiting}, {"in open calls", s.mortal.toll.open},
+				{"in spans held", s.mortal.toll.held}, {"came after the last look", s.mortal.toll.unwatched},
+			},
+		},
+	}
+}
+
+// report prints what became of everything, and fails where something is not explained.
+func (s *soak) report(length time.Duration, load float64) {
+	t := s.t
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%v at %v times the usual load:\n\n| | sent | delivered | announced as lost | lost with a process, of at most | unexplained |\n|---|---|---|---|---|---|\n", length, load)
+	for _, of := range s.balances() {
+		b.WriteString(of.row())
+		assert.Zero(t, of.unexplained(), of.what)
+		assert.Positive(t, of.delivered, of.what)
+	}
+	fmt.Fprintf(&b, "\n| what happened | |\n|---|---|\n")
+	for _, of := range s.happened() {
+		fmt.Fprintf(&b, "| %s | %d |\n", of.name, of.n)
+	}
+	fmt.Fprintf(&b, "\n| after | peak memory, MiB | goroutines | open files |\n|---|---|---|---|\n")
+	for _, at := range s.samples {
+		fmt.Fprintf(&b, "| %v | %d | %d | %d |\n", at.at.Round(time.Second), at.memory>>20, at.goroutines, at.files)
+	}
+	fmt.Println(b.String())
+
+	assert.Empty(t, grown(s.samples), "what the collector takes more and more of")
+	assert.Zero(t, s.living.hung.Load()+s.mortal.sent.hung.Load(), "programs that hang")
+	assert.Zero(t, s.duplicates(), "delivered twice")
+}
+
+// duplicates is what was delivered more than once. A collector that is killed may deliver
+// twice what it was just sending.
+func (s *soak) duplicates() (n int64) {
+	for _, service := range paired {
+		n += s.backend.of(service).duplicates
+	}
+	return n
+}
+
+// happened is what there was, faults and the rest.
+func (s *soak) happened() counts {
+	living, look := s.backend.of("living"), s.collector.Look(s.t)
+	return counts{
+		{"programs traced by Bytefrog that ended by themselves", s.living.lives.Load()},
+		{"their calls that are announced as truncated", sum(living.truncated)},
+		{"of these because a clock was set by an hour", living.truncated["clock"]},
+		{"programs that were killed", s.killed.lives.Load()},
+		{"programs that hang", s.living.hung.Load() + s.mortal.sent.hung.Load()},
+		{"numbers given up because nothing came in time", int64(look.Sum("otelcol_processor_stack_pairing_missing_numbers"))},
+		{"times in which a collector was killed, its programs behind a guard", s.mortal.kills},
+		{"spans that came twice then, since they were just being sent", s.backend.of("mortal").duplicates},
+		{"spans that came twice else", s.duplicates()},
+		{"times in which LTTng's relay daemon went away, and came back with the same session", s.played.sessions.Load()},
+		{"Rbkit's servers, one after the other", s.played.servers.Load()},
+		{"times in which the backend refused, for 15 s", s.faults.refusals},
+		{"times in which the queue's disk was full, for 5 s", s.faults.full},
+		{"times in which the backend read slowly, for 5 s", s.faults.crawls},
+		{"pages that were read at a byte a second", s.readers.asked.Load()},
+		{"of these given up by the server", s.readers.cut.Load()},
+		{"connections with garbage, or a hello and nothing more, at once or a byte a second", s.noises},
+	}
+}
+
+func sum(by map[string]int64) (n int64) {
+	for _, m := range by {
+		n += m
+	}
+	return n
+}

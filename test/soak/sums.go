@@ -1,0 +1,68 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+)
+
+// sums are the highest values of cumulative sums: by metric, then by series and when it
+// began. A server that is restarted begins anew.
+type sums map[string]map[series]int64
+
+type series struct {
+	of    string // resource and attributes
+	began pcommon.Timestamp
+}
+
+// take learns the values of metrics that are looked at.
+func (s sums) take(metrics pmetric.Metrics) {
+	for _, rm := range metrics.ResourceMetrics().All() {
+		resource := text(rm.Resource().Attributes())
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				if m.Name() != greysCalls && m.Name() != rbkitEvents || m.Type() != pmetric.MetricTypeSum {
+					continue
+				}
+				s.learn(m.Name(), resource, m.Sum().DataPoints())
+			}
+		}
+	}
+}
+
+func (s sums) learn(metric, resource string, points pmetric.NumberDataPointSlice) {
+	if s[metric] == nil {
+		s[metric] = map[series]int64{}
+	}
+	for _, p := range points.All() {
+		key := series{resource + text(p.Attributes()), p.StartTimestamp()}
+		s[metric][key] = max(s[metric][key], p.IntValue())
+	}
+}
+
+// of is the sum of all series.
+func (s sums) of(metric string) (sum int64) {
+	for _, n := range s[metric] {
+		sum += n
+	}
+	return sum
+}
+
+// text is attributes in the order of their names.
+func text(attributes pcommon.Map) string {
+	all := map[string]string{}
+	for key, value := range attributes.All() {
+		all[key] = value.AsString()
+	}
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		b.WriteString(key + "=" + all[key] + "\n")
+	}
+	return b.String()
+}

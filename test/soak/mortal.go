@@ -46,11 +46,6 @@ type toll struct {
 	announced int64
 }
 
-// most is how many events can have been lost at the most.
-func (l toll) most() int64 {
-	return l.onTheWay + l.received + l.waiting + l.open + l.held + l.unwatched
-}
-
 func newMortal(t testing.TB, backend string, load float64) *mortal {
 	t.Helper()
 	endpoint := testbed.Address(t)

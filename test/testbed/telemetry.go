@@ -30,14 +30,19 @@ type Look struct {
 	text string
 }
 
-// Look looks at all of the collector's own metrics at once.
-func (c *Collector) Look(t testing.TB) Look {
+// Look looks at all of the collector's own metrics at once. A collector that has much to do
+// may take its time.
+func (c *Collector) Look(t testing.TB) (look Look) {
 	t.Helper()
-	text, err := get("http://" + c.metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Look{t, text}
+	Eventually(t, "the collector says its metrics", func() (bool, string) {
+		text, err := get("http://" + c.metrics + "/metrics")
+		if err != nil {
+			return false, err.Error()
+		}
+		look = Look{t, text}
+		return true, ""
+	})
+	return look
 }
 
 // Sum is what Metric is, of that time.

@@ -1,0 +1,56 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// places are where the collector listens, and servers that it reads from.
+type places struct{ living, killed, agents, relay, publish, request, greys, flames, prometheus string }
+
+func newPlaces(t testing.TB) (p places) {
+	for _, place := range []*string{
+		&p.living, &p.killed, &p.agents, &p.relay, &p.publish, &p.request, &p.greys, &p.flames, &p.prometheus,
+	} {
+		*place = testbed.Address(t)
+	}
+	return p
+}
+
+// configuration has all receivers, the processors that shipped configurations have, one
+// exporter that keeps what the backend doesn't take on disk, and two that serve who asks.
+func configuration(p places, queue, backend string) string {
+	return fmt.Sprintf(`
+extensions:
+  file_storage: {directory: %q}
+receivers:
+  bytefrog/living: {endpoint: %q, service_name: living}
+  bytefrog/killed: {endpoint: %q, service_name: killed}
+  lttng_live: {endpoint: %q, poll: {list_interval: 100ms}, reconnect: {initial_interval: 10ms, max_interval: 1s}, service_name: lttng}
+  rbkit: {servers: [{publish: %q, request: %q, service_name: rbkit}], reconnect: {initial_interval: 10ms, max_interval: 1s}, collection_interval: 1s}
+  lttng_jul: {endpoint: %q, port_files: ["${env:DIR}/agent.port"]}
+  greys: {servers: [{endpoint: %q, service_name: greys}], protocol: console, monitors: [{class: "*Service*", method: "*", cycle: 1s}], traces: [{class: "*Service1*", method: "*", limit: -1}], collection_interval: 1s}
+processors:
+  memory_limiter: {check_interval: 1s, limit_mib: 1024, spike_limit_mib: 256}
+  stack_pairing: {reorder: {max_wait: 10s}}
+exporters:
+  otlp_http:
+    endpoint: %q
+    compression: none
+    sending_queue: {storage: file_storage, sizer: bytes, queue_size: 1073741824, block_on_overflow: true, num_consumers: 4}
+    retry_on_failure: {initial_interval: 100ms, max_interval: 1s, max_elapsed_time: 0s}
+  flame_graph: {endpoint: %q, max_nodes: 200000}
+  prometheus: {endpoint: %q, metric_expiration: 30s}
+service:
+  extensions: [health_check, pprof, file_storage]
+  pipelines:
+    traces: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, greys, rbkit], processors: [memory_limiter, stack_pairing], exporters: [otlp_http, flame_graph]}
+    logs: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, lttng_jul, greys, rbkit], exporters: [otlp_http]}
+    metrics: {receivers: [bytefrog/living, bytefrog/killed, greys, rbkit], exporters: [otlp_http, prometheus]}
+`, queue, p.living, p.killed, p.relay, p.publish, p.request, p.agents, p.greys, backend, p.flames, p.prometheus)
+}

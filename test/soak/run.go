@@ -1,0 +1,96 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// soak is one run, and what it counts.
+type soak struct {
+	t              testing.TB
+	all            sync.WaitGroup // everything that goes on
+	collector      *testbed.Collector
+	backend        *backend
+	disk           *disk
+	living, killed sent
+	played         played
+	mortal         *mortal
+	readers        readers
+	noises         int64
+	faults         faults
+	samples        []sample
+}
+
+// begin has everything go on until ctx ends.
+func (s *soak) begin(ctx context.Context, p places, load float64, length time.Duration) {
+	living := programs{endpoint: p.living, rate: baseRate * load, steps: 3}
+	for seed := range uint64(3) {
+		s.all.Go(func() { s.living.play(ctx, s.t, living, seed) })
+	}
+	killed := programs{endpoint: p.killed, rate: baseRate * load, steps: 3, killedAfter: 5 * time.Second}
+	s.all.Go(func() { s.killed.play(ctx, s.t, killed, 100) })
+	s.all.Go(func() { s.mortal.live(ctx) })
+	s.all.Go(func() { s.played.rbkit(ctx, s.t, p.publish, p.request) })
+	s.all.Go(func() { s.played.greys(ctx, s.t, p.greys) })
+	s.all.Go(func() { s.played.agents(ctx, s.t, filepath.Join(s.collector.Dir, "agent.port")) })
+	s.all.Go(func() {
+		s.played.relay(ctx, s.t, p.relay, filepath.Join("..", "..", "testdata", "lttng", "live", "cygok.zip"))
+	})
+	s.all.Go(func() {
+		s.noises = noise(ctx, []string{p.living, p.killed, p.agents, p.flames, p.prometheus}, 7)
+	})
+	for _, path := range []string{"/services/living/profile.folded", "/services/living/ui/flamegraph"} {
+		s.all.Go(func() { s.readers.read(ctx, p.flames, path) })
+	}
+	s.all.Go(func() { s.readers.read(ctx, p.prometheus, "/metrics") })
+	s.all.Go(func() { s.fail(ctx) })
+	s.all.Go(func() { s.sample(ctx, length) })
+}
+
+// settle waits until everything that was sent is where it belongs.
+func (s *soak) settle() {
+	s.t.Helper()
+	// On a busy machine much waits when the load ends.
+	const patience = 10 * time.Minute
+	testbed.EventuallyWithin(s.t, patience, "nobody is connected, no call stream is open and nothing is queued", func() (bool, string) {
+		look := s.collector.Look(s.t)
+		streams, queued := look.Sum("otelcol_processor_stack_pairing_streams"), look.Sum("otelcol_exporter_queue_size")
+		held, servers := look.Sum("otelcol_processor_stack_pairing_held_spans"), look.Sum("otelcol_receiver_rbkit_servers")+look.Sum("otelcol_receiver_greys_servers")
+		return streams+queued+held+servers == 0, fmt.Sprintf("%v streams, %v bytes queued, %v spans held, %v servers", streams, queued, held, servers)
+	})
+	s.mortal.settle(patience)
+	testbed.EventuallyWithin(s.t, patience, "what the processor has finished is delivered", func() (bool, string) {
+		finished, exported := s.collector.Look(s.t).Sum("otelcol_processor_stack_pairing_spans"), s.total()
+		return exported >= int64(finished), fmt.Sprintf("%v of %v", exported, finished)
+	})
+	s.awaitMetrics()
+}
+
+// awaitMetrics waits until metrics have been said once more: what is not in them then is
+// unexplained.
+func (s *soak) awaitMetrics() {
+	events := int64(s.collector.Look(s.t).Sum("otelcol_receiver_rbkit_events"))
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if s.backend.sum(rbkitEvents) >= events && s.backend.sum(greysCalls) >= s.played.calls.Load() {
+			return
+		}
+	}
+}
+
+// total is the number of spans that were paired and came.
+func (s *soak) total() (n int64) {
+	for _, service := range paired {
+		d := s.backend.of(service)
+		n += d.spans + d.duplicates
+	}
+	return n
+}

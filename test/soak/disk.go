@@ -19,8 +19,9 @@ type disk struct {
 	small  bool
 }
 
-// diskSize is its size: some thousand spans.
-const diskSize = "64m"
+// diskSize is its size: several times what the queues hold, so that it is full only when it
+// is filled. See docs/reliability.md.
+const diskSize = "128m"
 
 // newDisk mounts a file system in memory, where root runs the test. For others the queue is
 // where tests leave their files, and never full.

@@ -59,7 +59,7 @@ exporters:
   otlp_http:
     endpoint: %q
     compression: none
-    sending_queue: {storage: file_storage, sizer: bytes, queue_size: 1073741824, block_on_overflow: true}
+    sending_queue: {storage: file_storage, sizer: bytes, queue_size: 16777216, block_on_overflow: true}
     retry_on_failure: {initial_interval: 100ms, max_interval: 1s, max_elapsed_time: 0s}
 service:
   extensions: [health_check, pprof, file_storage]

@@ -17,6 +17,7 @@ import (
 const (
 	bytefrogEvents = "otelcol_receiver_bytefrog_events"
 	pairingEvents  = "otelcol_processor_stack_pairing_events"
+	pairingSpans   = "otelcol_processor_stack_pairing_spans"
 	rbkitEvents    = "rbkit.events"
 	greysCalls     = "java.method.calls"
 )
@@ -61,6 +62,10 @@ func (s *soak) balances() []balance {
 		{
 			what: "events of calls that receivers had", sent: taken, delivered: living.events + killed.events + lttng.events,
 			lost: lost, atMost: counts{{"in spans dropped", droppedSpans * 200}},
+		},
+		{
+			what: "spans that were finished, through the exporter's queue on disk", sent: int64(look.Sum(pairingSpans)), delivered: s.total(),
+			lost: counts{{"dropped by the processor", droppedSpans}, {"dropped by the exporter", of("exporter_send_failed_spans")}},
 		},
 		{what: "calls of LTTng's session, read again and again", sent: callsOfSession, delivered: lttng.spans},
 		{

@@ -68,19 +68,17 @@ func (s *soak) settle() {
 		return streams+queued+held+servers == 0, fmt.Sprintf("%v streams, %v bytes queued, %v spans held, %v servers", streams, queued, held, servers)
 	})
 	s.mortal.settle(patience)
-	testbed.EventuallyWithin(s.t, patience, "what the processor has finished is delivered", func() (bool, string) {
-		finished, exported := s.collector.Look(s.t).Sum("otelcol_processor_stack_pairing_spans"), s.total()
-		return exported >= int64(finished), fmt.Sprintf("%v of %v", exported, finished)
-	})
-	s.awaitMetrics()
+	s.awaitDelivery()
 }
 
-// awaitMetrics waits until metrics have been said once more: what is not in them then is
-// unexplained.
-func (s *soak) awaitMetrics() {
-	events := int64(s.collector.Look(s.t).Sum("otelcol_receiver_rbkit_events"))
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if s.backend.sum(rbkitEvents) >= events && s.backend.sum(greysCalls) >= s.played.calls.Load() {
+// awaitDelivery waits until what was being sent has come, and metrics have been said once
+// more: what has not come then is unexplained.
+func (s *soak) awaitDelivery() {
+	const patience = 30 * time.Second
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		look := s.collector.Look(s.t)
+		if s.total() >= int64(look.Sum(pairingSpans)) && s.backend.sum(rbkitEvents) >= int64(look.Sum("otelcol_receiver_rbkit_events")) &&
+			s.backend.sum(greysCalls) >= s.played.calls.Load() {
 			return
 		}
 	}

@@ -35,7 +35,7 @@ func noise(ctx context.Context, addresses []string, seed uint64) (made int64) {
 }
 
 // babble writes some garbage, or an agent's hello, all at once or a byte in a while, and
-// leaves. Who has said hello stays until it is sent away.
+// leaves. Who has said hello stays for a while.
 func babble(ctx context.Context, connection net.Conn, seed uint64) {
 	defer connection.Close()
 	random := rand.New(rand.NewPCG(seed, 2))
@@ -65,10 +65,14 @@ func babble(ctx context.Context, connection net.Conn, seed uint64) {
 	}
 }
 
-// awaitEnd reads until the peer closes the connection, or ctx ends.
+// awaitEnd reads until the peer closes the connection, a minute is over, or ctx ends. An
+// agent that has been told to go is waited for: its program would hang.
 func awaitEnd(ctx context.Context, connection net.Conn) {
 	stop := context.AfterFunc(ctx, func() { connection.Close() })
 	defer stop()
+	if err := connection.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		return // it is closed
+	}
 	for b := make([]byte, 64); ; {
 		if _, err := connection.Read(b); err != nil {
 			return

@@ -5,7 +5,6 @@ package soak
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -56,21 +55,8 @@ func serve(t testing.TB) (b *backend, endpoint string) {
 		}
 		return err
 	}))
-	listener, err := net.Listen("tcp", testbed.Address(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	done := make(chan struct{})
-	go func() {
-		_ = server.Serve(listener) // ends with Close
-		close(done)
-	}()
-	t.Cleanup(func() {
-		_ = server.Close()
-		<-done
-	})
-	return b, "http://" + listener.Addr().String()
+	endpoint, _ = testbed.Serve(t, mux)
+	return b, endpoint
 }
 
 // answer takes requests of one signal, or refuses them so that they come again.

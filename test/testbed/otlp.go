@@ -65,12 +65,18 @@ func serveOTLP(t testing.TB, path string, take func(body []byte) (status int, er
 		}
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	})
+	return Serve(t, mux)
+}
+
+// Serve has a handler answer on loopback until the end of the test, or until stop is called.
+func Serve(t testing.TB, handler http.Handler) (endpoint string, stop func()) {
+	t.Helper()
 	address := Address(t)
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	done := make(chan struct{})
 	go func() {
 		_ = server.Serve(listener) // ends with Close

@@ -22,7 +22,6 @@ import (
 // refuse, and to read slowly.
 type backend struct {
 	refuses, crawls atomic.Bool
-	refused         atomic.Int64
 	mu              sync.Mutex
 	services        map[string]*delivered
 	records         map[string]int64 // log records by the name of their event
@@ -67,7 +66,6 @@ func (b *backend) answer(take func(body []byte) error) http.HandlerFunc {
 			return // the client left
 		}
 		if b.refuses.Load() {
-			b.refused.Add(1)
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}

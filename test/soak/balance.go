@@ -75,7 +75,7 @@ func (b balance) unexplained() int64 {
 // row is a line of the report's table.
 func (b balance) row() string {
 	bounded := ""
-	if len(b.atMost) > 0 {
+	if b.atMost.sum() > 0 {
 		bounded = fmt.Sprintf("%d of %s", max(0, b.missing()), b.atMost)
 	}
 	return fmt.Sprintf("| %s | %d | %d | %s | %s | **%d** |\n", b.what, b.sent, b.delivered, b.lost, bounded, b.unexplained())

@@ -6,6 +6,7 @@ package test
 import (
 	"testing"
 
+	"github.com/callbraid/callbraid/test/testbed/jaeger"
 	"github.com/callbraid/callbraid/test/testbed/lttng"
 	"github.com/callbraid/callbraid/test/testbed/page"
 )
@@ -21,6 +22,7 @@ func TestThePageOfBytefrogGivesWhatItSays(t *testing.T) {
 func TestThePageOfLTTngGivesWhatItSays(t *testing.T) {
 	t.Parallel()
 	lttng.Require(t)
+	jaeger.Require(t, jaeger.V1)
 	page.Follow(t, "..", "lttng.md")
 }
 

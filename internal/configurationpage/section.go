@@ -17,7 +17,8 @@ const head = `<!-- Made by make generate: change the metadata.yaml, the table in
 
 # Configuration
 
-All settings and all metrics of all components. How they work together is on the components' own
+All settings of all components, and all metrics but the two histograms of ` + "`rbkit`" + `, which are on
+[its page](../receiver/rbkitreceiver/README.md). How they work together is on the components' own
 pages, and whole configurations are in [config](../config).
 
 - A name with dots is a setting inside others: ` + "`batch.max_bytes`" + ` is ` + "`max_bytes`" + ` below ` + "`batch`" + `. ` + "`[]`" + `
@@ -29,7 +30,8 @@ pages, and whole configurations are in [config](../config).
   the pages that are linked.
 - Metrics of a component's own are those of the collector itself: on
   <http://localhost:8888/metrics>, unless ` + "`service::telemetry::metrics`" + ` says otherwise. Metrics that it hands on go
-  through the pipeline; Prometheus has ` + "`_`" + ` for their dots, and their units behind their names.
+  through the pipeline; Prometheus has ` + "`_`" + ` for their dots, and behind their names units and, of
+  counters, ` + "`_total`" + `.
 `
 
 // section is what the page says of a component.

@@ -91,17 +91,19 @@ type Server struct {
 func Start(t testing.TB, version Version) *Server {
 	t.Helper()
 	s := &Server{OTLP: testbed.Address(t), query: testbed.Address(t)}
-	command := exec.Command(binary(t, version), version.arguments(t, s.OTLP, s.query)...)
+	command := exec.Command(Require(t, version), version.arguments(t, s.OTLP, s.query)...)
 	// It would send spans of its own to whoever listens where Jaegers do.
 	command.Env = append(command.Environ(), "OTEL_TRACES_SAMPLER=always_off")
 	testbed.RunPeer(t, "Jaeger", command, "http://"+s.query+"/api/v3/services")
 	return s
 }
 
-func binary(t testing.TB, version Version) string {
+// Require is the path of a Jaeger. Where there is none, the test is skipped, or fails if
+// CALLBRAID_REQUIRE_PEERS is set.
+func Require(t testing.TB, version Version) (path string) {
 	t.Helper()
 	if directory := os.Getenv(backends); directory != "" {
-		path := filepath.Join(directory, string(version))
+		path = filepath.Join(directory, string(version))
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/ctf/printed"
@@ -25,6 +26,8 @@ import (
 type jaegerSpans struct {
 	// byTracer are spans by the name of the scope, which is that of the tracer's receiver.
 	byTracer map[string][]ptrace.Span
+	// resources are their resources, as attributesOf writes them.
+	resources map[string]map[string]bool
 	// streams are those of receivers of call events, by service.instance.id.
 	streams streams
 }
@@ -36,7 +39,7 @@ func receiverOf(name string) string { return "github.com/callbraid/callbraid/rec
 // no span may have a warning, and each trace as OTLP, which has to have as many spans.
 func allOf(t *testing.T, j *jaeger.Server) *jaegerSpans {
 	t.Helper()
-	s := &jaegerSpans{byTracer: map[string][]ptrace.Span{}, streams: streams{}}
+	s := &jaegerSpans{byTracer: map[string][]ptrace.Span{}, resources: map[string]map[string]bool{}, streams: streams{}}
 	var wrong differences
 	for _, service := range j.Services(t) {
 		for _, trace := range j.Search(t, service, jaeger.MaxTraces) {
@@ -58,6 +61,10 @@ func (s *jaegerSpans) add(t *testing.T, trace ptrace.Traces) int {
 	for _, resource := range trace.ResourceSpans().All() {
 		for _, scope := range resource.ScopeSpans().All() {
 			name := scope.Scope().Name()
+			if s.resources[name] == nil {
+				s.resources[name] = map[string]bool{}
+			}
+			s.resources[name][attributesOf(resource.Resource().Attributes())] = true
 			s.byTracer[name] = slices.AppendSeq(s.byTracer[name], func(yield func(ptrace.Span) bool) {
 				for _, span := range scope.Spans().All() {
 					if !yield(span) {
@@ -74,6 +81,7 @@ func (s *jaegerSpans) add(t *testing.T, trace ptrace.Traces) int {
 // check compares what each tracer's spans are with what they have to be.
 func (s *jaegerSpans) check(t *testing.T, lives []greysLife) {
 	require.Len(t, s.byTracer, 4, "tracers that give spans")
+	t.Run("attributes", func(t *testing.T) { s.checkLooks(t, lives) })
 	t.Run("bytefrog", s.checkRuns)
 	t.Run("lttng", s.checkSessions)
 	t.Run("rbkit", s.checkCollections)
@@ -149,22 +157,41 @@ func cCalls(t *testing.T, events []printed.Event) (calls []string) {
 				caller = stack[len(stack)-1].Time
 			}
 			open[thread] = stack
-			calls = append(calls, fmt.Sprintf("%s to %s cyg+%#x, called by %s, failed: false", called.Time, e.Time, number(called.Field("addr"))-base, caller))
+			calls = append(calls, fmt.Sprintf("%s to %s cyg+%#x, called by %s, on %s, failed: false", called.Time, e.Time, number(called.Field("addr"))-base, caller, thread))
 		}
 	}
 	slices.Sort(calls)
 	return calls
 }
 
-// checkCollections compares garbage collections, and how long each took and marked, with what
-// the capture says of them.
+// checkCollections compares garbage collections, how long each took and marked, and what is part
+// of which, with what the capture says of them.
 func (s *jaegerSpans) checkCollections(t *testing.T) {
 	milliseconds := map[string][]float64{}
 	spans := s.byTracer[receiverOf("rbkitreceiver")]
 	slices.SortFunc(spans, byStart)
+	collections, parts := map[pcommon.TraceID]ptrace.Span{}, map[pcommon.TraceID][]string{}
 	for _, span := range spans {
+		if span.Name() == "GC" {
+			assert.True(t, span.ParentSpanID().IsEmpty())
+			collections[span.TraceID()] = span
+		}
+	}
+	require.Len(t, collections, len(playedCollections), "each is a trace")
+	for _, span := range spans {
+		gc, ok := collections[span.TraceID()]
+		require.True(t, ok, "%s is in the trace of a collection", span.Name())
+		if span != gc {
+			assert.Equal(t, gc.SpanID(), span.ParentSpanID())
+			assert.GreaterOrEqual(t, span.StartTimestamp(), gc.StartTimestamp())
+			assert.LessOrEqual(t, span.EndTimestamp(), gc.EndTimestamp())
+			parts[span.TraceID()] = append(parts[span.TraceID()], span.Name())
+		}
 		took := time.Duration(span.EndTimestamp() - span.StartTimestamp())
 		milliseconds[span.Name()] = append(milliseconds[span.Name()], float64(took.Milliseconds()))
+	}
+	for _, of := range parts {
+		assert.ElementsMatch(t, []string{"mark", "sweep"}, of)
 	}
 	assert.Len(t, milliseconds["sweep"], len(playedCollections))
 	delete(milliseconds, "sweep")

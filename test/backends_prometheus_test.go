@@ -5,6 +5,7 @@ package test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -83,15 +84,16 @@ func (n *numbers) wanted(t *testing.T) map[string]float64 {
 		}
 	}
 	return map[string]float64{
-		"count(bytefrog_events_total)":         float64(len(playedRuns)),
-		"max(bytefrog_events_total)":           47_870,
-		"min(bytefrog_events_total)":           9_628,
-		"sum(bytefrog_breaks_total)":           2,
-		"sum(bytefrog_network_io_bytes_total)": own("otelcol_receiver_bytefrog_bytes"),
-		"sum(bytefrog_connections)":            0,
-		"sum(bytefrog_agent_send_buffers)":     0,
-		"sum(bytefrog_agent_status)":           0,
-		"count(bytefrog_agent_status)":         float64(6 * len(playedRuns)),
+		"count(bytefrog_events_total)":                                 float64(len(playedRuns)),
+		"max(bytefrog_events_total)":                                   47_870,
+		"min(bytefrog_events_total)":                                   9_628,
+		"sum(bytefrog_breaks_total)":                                   2,
+		`sum(bytefrog_breaks_total{bytefrog_break_cause="suspended"})`: 2,
+		"sum(bytefrog_network_io_bytes_total)":                         own("otelcol_receiver_bytefrog_bytes"),
+		"sum(bytefrog_connections)":                                    0,
+		"sum(bytefrog_agent_send_buffers)":                             0,
+		"sum(bytefrog_agent_status)":                                   0,
+		"count(bytefrog_agent_status)":                                 float64(6 * len(playedRuns)),
 
 		"sum(lttng_events_total)":           float64(lttngEvents),
 		"sum(lttng_events_discarded_total)": 0,
@@ -138,6 +140,7 @@ type declared struct {
 	Description, Unit string
 	Gauge             *struct{}
 	Sum               *struct{ Monotonic bool }
+	Attributes        []string
 }
 
 // declaredMetrics are those of all receivers that are played.
@@ -183,27 +186,69 @@ func (d declared) shown(name string) string {
 	return strings.Join(words, "_")
 }
 
-// othersShown are metrics of Prometheus that no receiver declares: those of span_metrics, of the
-// exporter, of Prometheus itself, and the histograms of rbkit.
-var othersShown = regexp.MustCompile(`^(traces_span_metrics_.*|target_info|up|scrape_.*|ruby_gc_(mark|cycle)_duration_seconds_(bucket|count|sum))$`)
+// labels are the names of labels that its series have in Prometheus, in order.
+func (d declared) labels() []string {
+	names := slices.Clone(labelsOfAll)
+	for _, attribute := range d.Attributes {
+		names = append(names, strings.ReplaceAll(attribute, ".", "_"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// labelsOfAll are the traced program, and the receiver that speaks of it.
+var labelsOfAll = []string{"instance", "job", "otel_scope_name", "otel_scope_version"}
+
+// described is what Prometheus knows of a metric.
+type described struct {
+	kind, help string
+	labels     []string
+}
+
+// undeclared are the metrics that no metadata declares, by their names without what series end with:
+// the histograms of rbkit, and what span_metrics counts.
+var undeclared = map[string]described{
+	"ruby_gc_mark_duration_seconds":        {"histogram", "How long garbage collections marked, from their start on.", labelsOfAll},
+	"ruby_gc_cycle_duration_seconds":       {"histogram", "How long garbage collections took from their start to the end of sweeping, most of which the program goes on.", labelsOfAll},
+	"traces_span_metrics_calls":            {"counter", "Calls of a method.", labelsOfCalls},
+	"traces_span_metrics_duration_seconds": {"histogram", "How long calls of a method took.", labelsOfCalls},
+}
+
+// labelsOfCalls are those of what span_metrics counts.
+var labelsOfCalls = []string{"code_function_name", "instance", "job", "otel_scope_name", "service_name", "span_kind", "span_name", "status_code"}
+
+// endings are what names of series have behind that of their metric, by its type.
+var endings = map[string][]string{"gauge": {""}, "counter": {"_total"}, "histogram": {"_bucket", "_count", "_sum"}}
+
+// othersShown are metrics of the exporter, of resources, and of Prometheus itself.
+var othersShown = regexp.MustCompile(`^(target_info|up|scrape_.*)$`)
 
 // checkDeclared compares what Prometheus has and knows of each metric with what is declared.
 func (n *numbers) checkDeclared(t *testing.T) {
-	known := n.Metadata(t)
-	// A scrape that failed hides all for a moment.
-	series := n.ByLabel(t, `count by (__name__) (last_over_time({__name__=~".+"}[5m]))`, "__name__")
+	want := maps.Clone(undeclared)
+	labels := n.Labels(t)
 	for name, d := range declaredMetrics(t) {
 		shown := d.shown(name)
-		if series[shown] == 0 {
+		if labels[shown] == nil {
 			assert.Contains(t, notPlayed, name, "it has no series %s", shown)
 			continue
 		}
-		m := known[strings.TrimSuffix(shown, "_total")] // OpenMetrics says it of the name without
-		assert.Equal(t, d.kind(), m.Type, name)
-		assert.Equal(t, d.Description, m.Help, name)
-		delete(series, shown)
+		// OpenMetrics says what it is of the name without its end.
+		want[strings.TrimSuffix(shown, "_total")] = described{d.kind(), d.Description, d.labels()}
 	}
-	for name := range series {
+	known := n.Metadata(t)
+	for name, d := range want {
+		assert.Equal(t, prometheus.Metadata{Type: d.kind, Help: d.help}, known[name], name)
+		for _, ending := range endings[d.kind] {
+			of := d.labels
+			if ending == "_bucket" {
+				of = slices.Sorted(slices.Values(append(slices.Clone(of), "le")))
+			}
+			assert.Equal(t, of, labels[name+ending], "labels of %s", name+ending)
+			delete(labels, name+ending)
+		}
+	}
+	for name := range labels {
 		assert.Regexp(t, othersShown, name, "nobody declares it")
 	}
 }

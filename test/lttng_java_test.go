@@ -69,8 +69,9 @@ func callsOf(of []ptrace.Span) (calls []string) {
 			caller = timeOfDay(parent.StartTimestamp())
 		}
 		name, _ := s.Attributes().Get("code.function.name")
+		thread := s.Attributes().AsRaw()["thread.id"]
 		calls = append(calls, fmt.Sprint(timeOfDay(s.StartTimestamp()), " to ", timeOfDay(s.EndTimestamp()), " ", name.Str(), ", called by ", caller,
-			", failed: ", s.Status().Code() == ptrace.StatusCodeError))
+			", on ", thread, ", failed: ", s.Status().Code() == ptrace.StatusCodeError))
 	}
 	slices.Sort(calls)
 	return calls
@@ -100,7 +101,7 @@ func javaCalls(t *testing.T, events []printed.Event) (calls []string) {
 				caller = stack[len(stack)-1].Time
 			}
 			calls = append(calls, fmt.Sprint(called.Time, " to ", e.Time, " ", called.Field("class_name"), ".", called.Field("method_name"),
-				", called by ", caller, ", failed: ", word == "THROW"))
+				", called by ", caller, ", on ", thread, ", failed: ", word == "THROW"))
 		}
 	}
 	for _, stack := range open {

@@ -6,7 +6,9 @@ package prometheus
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -19,9 +21,6 @@ type Metadata struct {
 	// Type is counter, gauge, histogram, summary or unknown.
 	Type string
 	Help string
-	// Unit is empty unless the exposition has lines of units; that of the collector has
-	// none, and the unit stands in the name.
-	Unit string
 }
 
 // sample is a series and its value now.
@@ -76,6 +75,30 @@ func (s *Server) Metadata(t testing.TB) map[string]Metadata {
 			t.Fatalf("expected targets that agree on %s, got %v", name, each)
 		}
 		of[name] = each[0]
+	}
+	return of
+}
+
+// Labels are the names of all labels that the series of each metric have had in the last hour, by
+// the metric's name, in order.
+func (s *Server) Labels(t testing.TB) map[string][]string {
+	t.Helper()
+	now := time.Now()
+	var series []map[string]string
+	if err := s.get("series", url.Values{
+		"match[]": {`{__name__=~".+"}`}, "start": {unix(now.Add(-time.Hour))}, "end": {unix(now.Add(time.Minute))},
+	}, &series); err != nil {
+		t.Fatal(err)
+	}
+	of := map[string][]string{}
+	for _, labels := range series {
+		name := labels["__name__"]
+		delete(labels, "__name__")
+		of[name] = slices.AppendSeq(of[name], maps.Keys(labels))
+	}
+	for name := range of {
+		slices.Sort(of[name])
+		of[name] = slices.Compact(of[name])
 	}
 	return of
 }

@@ -32,11 +32,7 @@ func TestTiersMakeTheSpansThatOneCollectorMakes(t *testing.T) {
 	tt := newTiers(t, 3)
 	tt.bytefrog = []string{"service_name: shop", "collection_interval: 500ms"}
 	tt.pairSettings["metrics_flush_interval: 15s"] = "500ms"
-	addresses := []string{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
-	tt.resolver = static(addresses...)
-	for _, address := range addresses {
-		tt.pair(address, "")
-	}
+	tt.pairAt(testbed.Address(t), testbed.Address(t), testbed.Address(t))
 	for range 2 {
 		tt.receive(t.TempDir())
 	}
@@ -199,26 +195,25 @@ func findMoves(t *testing.T, handedOn []streams, victim int) (found moves) {
 	return found
 }
 
-// outageVariable is how long the second tier is away in the test of that, such as 1m. It is
-// away at least until the agents have ended, some seconds.
+// outageVariable is how long the second tier is away in the test of that, such as 1m, with times
+// as they are shipped. Without it tries are soon given up, and it is away until some were.
 const outageVariable = "CALLBRAID_OUTAGE"
 
-// The second tier answers nobody for a while, in which the agents go on and end, and a
-// collector of the first is killed: all that waits is on disk, and nothing of it is lost,
-// nor given up by those that wait for it, with times as they are shipped.
+// The second tier answers nobody for a while, in which the agents go on and end, tries to send
+// are given up, and a collector of the first is killed: all that waits is on disk, and nothing of
+// it is lost.
 func TestAnOutageOfTheSecondTierLosesNothing(t *testing.T) {
 	t.Parallel()
 	outage, err := time.ParseDuration(cmp.Or(os.Getenv(outageVariable), "0s"))
 	require.NoError(t, err, outageVariable)
 	const agents, half = 20, shopEvents / 2
 	tt := newTiers(t, 3)
-	addresses := []string{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
-	tt.resolver = static(addresses...)
-	for _, address := range addresses {
-		tt.pair(address, "")
+	if outage == 0 {
+		tt.receiveSettings = soonGivenUp
 	}
+	tt.pairAt(testbed.Address(t), testbed.Address(t), testbed.Address(t))
 	queues := t.TempDir()
-	killed := tt.receive(queues)
+	tt.receive(queues)
 	tt.receive(t.TempDir())
 	away := newStage(half)
 	f := startFleet(t, agents, tt.agents, openCapture(t, "shop"), away)
@@ -232,20 +227,61 @@ func TestAnOutageOfTheSecondTierLosesNothing(t *testing.T) {
 	}
 	close(away.open)
 	f.complete(t)
-	for _, c := range tt.receiving {
-		c.AwaitMetric(t, agents/2, runsEnded)
-		assert.Positive(t, c.Metric(t, "otelcol_exporter_queue_size", `exporter="load_balancing"`), "bytes that wait")
-	}
-	killed.Kill()
-	tt.receiving = tt.receiving[1:]
-	tt.receive(queues)
+	tt.awaitWaiting(agents)
+	tt.restartKilled(queues)
+	tt.awaitGivenUp()
 	<-over
 	for _, c := range tt.pairing {
 		c.Thaw(t)
 	}
+	tt.checkNothingLost(agents)
+}
+
+// The second tier isn't there at all, so that each try is refused, until all agents have ended.
+func TestASecondTierThatComesLaterMissesNothing(t *testing.T) {
+	t.Parallel()
+	const agents = 20
+	tt := newTiers(t, 3)
+	tt.receiveSettings = soonGivenUp
+	addresses := []string{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
+	tt.resolver = static(addresses...)
+	queues := t.TempDir()
+	tt.receive(queues)
+	tt.receive(t.TempDir())
+	startFleet(t, agents, tt.agents, openCapture(t, "shop")).complete(t)
+	tt.awaitWaiting(agents)
+	tt.restartKilled(queues)
+	tt.awaitGivenUp()
+	tt.pairAt(addresses...)
+	tt.checkNothingLost(agents)
+}
+
+// awaitWaiting waits until the first tier has seen all agents end, and checks that something of
+// them waits in each.
+func (tt *tiers) awaitWaiting(agents int) {
+	tt.t.Helper()
+	for _, c := range tt.receiving {
+		c.AwaitMetric(tt.t, float64(agents/len(tt.receiving)), runsEnded)
+		assert.Positive(tt.t, c.Metric(tt.t, "otelcol_exporter_queue_size", `exporter="load_balancing"`), "bytes that wait")
+	}
+}
+
+// restartKilled kills the first collector of the first tier, whose queue is in a directory, and
+// starts another one with that.
+func (tt *tiers) restartKilled(queues string) {
+	tt.t.Helper()
+	tt.receiving[0].Kill()
+	tt.receiving = tt.receiving[1:]
+	tt.receive(queues)
+}
+
+// checkNothingLost waits until the second tier has all events, and checks that it knows of no
+// loss, and made all calls of them.
+func (tt *tiers) checkNothingLost(agents int) {
+	tt.t.Helper()
 	tt.awaitTaken(agents*shopEvents, tt.pairing, 0)
 	for _, loss := range []string{"breaks", "late_events", "missing_numbers", "truncated_frames"} {
-		assert.Zero(t, sum(t, tt.pairing, "otelcol_processor_stack_pairing_"+loss), loss)
+		assert.Zero(tt.t, sum(tt.t, tt.pairing, "otelcol_processor_stack_pairing_"+loss), loss)
 	}
 	tt.stop()
 	tt.checkEach(agents)

@@ -22,10 +22,10 @@ import (
 // tiers are two tiers of collectors with shipped configurations, at other addresses.
 type tiers struct {
 	t testing.TB
-	// bytefrog has further settings of the receiver of that name; pairSettings are what the
-	// second tier's configuration has otherwise.
-	bytefrog     []string
-	pairSettings map[string]string
+	// bytefrog has further settings of the receiver of that name; receiveSettings and
+	// pairSettings are what the configurations of the first and the second tier have otherwise.
+	bytefrog                      []string
+	receiveSettings, pairSettings map[string]string
 	// resolver is what the first tier knows the second by, as the configuration has it.
 	resolver string
 	hosts    *testbed.Hosts
@@ -83,6 +83,15 @@ func (tt *tiers) pair(address, data string) *testbed.Collector {
 	return c
 }
 
+// pairAt starts collectors of the second tier at addresses, which the first will know.
+func (tt *tiers) pairAt(addresses ...string) {
+	tt.t.Helper()
+	tt.resolver = static(addresses...)
+	for _, address := range addresses {
+		tt.pair(address, "")
+	}
+}
+
 // nobodyElse are settings of shipped receivers but bytefrog with which nobody is there for them.
 func nobodyElse(t testing.TB) map[string]string {
 	t.Helper()
@@ -105,6 +114,7 @@ func (tt *tiers) receive(data string) *testbed.Collector {
 		"endpoint: localhost:13135": "${env:HEALTH}", "port: 8886": "${env:METRICS_PORT}", "endpoint: localhost:8889": metrics,
 		"endpoint: localhost:4317": tt.jaegers[len(tt.jaegers)-1],
 	})
+	maps.Copy(settings, tt.receiveSettings)
 	configuration := shipped(tt.t, "gateway-receive.yaml", settings)
 	const resolver = "static:\n        hostnames: [localhost:4320]"
 	require.Equal(tt.t, 1, strings.Count(configuration, resolver))
@@ -148,6 +158,21 @@ func isFree(address string) bool {
 		return false
 	}
 	return listener.Close() == nil
+}
+
+// soonGivenUp are settings of the first tier with which a try is over a tenth of the time after
+// it began that it has as shipped, and the next one comes as much sooner.
+var soonGivenUp = map[string]string{
+	"makes it worse.\n    timeout: 30s": "3s", "otlp:\n        timeout: 30s": "\n        timeout: 3s",
+	"initial_interval: 1s": "100ms", "max_interval: 5s": "500ms",
+}
+
+// awaitGivenUp waits until each of the first tier has given up some tries.
+func (tt *tiers) awaitGivenUp() {
+	tt.t.Helper()
+	for _, c := range tt.receiving {
+		c.AwaitMetric(tt.t, 3, "otelcol_loadbalancer_backend_outcome", `success="false"`)
+	}
 }
 
 // sum adds up a metric of some collectors.

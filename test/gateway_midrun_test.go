@@ -1,0 +1,146 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// stagesInMidRun is how many parts a run has that agents do together, which they never rest between
+// for longer than somebody needs to look at the collectors.
+const stagesInMidRun = 100
+
+// A pairing collector is killed, and one is added, while agents send: what the killed one takes
+// with it is the calls that it had not handed on, and nothing else is missing that is not counted
+// as late. Streams that neither concerns are as if nothing had happened.
+func TestWhatAKilledPairingCollectorTakesInMidRunIsBounded(t *testing.T) {
+	t.Parallel()
+	const agents, kill, lastBeforeAdded = 24, 40, 90
+	ips, port := loopbacks(t, 4)
+	tt := newTiers(t, 4)
+	tt.hosts = testbed.NewHosts(t, "pairing.test", ips[:3]...)
+	tt.resolver = dns("pairing.test", port)
+	tt.pairSettings["max_wait: 60s"] = "10s"
+	for _, ip := range ips[:3] {
+		tt.pair(net.JoinHostPort(ip, port), "")
+	}
+	for range 2 {
+		tt.receive(t.TempDir())
+	}
+	tt.awaitPairing(3)
+	var stages []*stage
+	for i := 1; i < stagesInMidRun; i++ {
+		stages = append(stages, newStage(uint32(i*shopEvents/stagesInMidRun)))
+	}
+	run := openCapture(t, "shop")
+	f := startFleet(t, agents, tt.agents, run, stages...)
+	for i := range kill {
+		f.at(t, stages[i])
+		tt.awaitInMemory(agents, progress(run, stages[i].before), agents*shopCalls/10)
+		close(stages[i].open)
+	}
+
+	f.at(t, stages[kill])
+	const victim = 1
+	c := tt.pairing[victim]
+	handedOn, taken := c.Metric(t, sentSpans), c.Metric(t, eventsTaken)
+	close(stages[kill].open)
+	c.AwaitMetric(t, taken+1, eventsTaken)
+	c.Kill()
+	others := slices.Delete(slices.Clone(tt.pairing), victim, victim+1)
+	tt.hosts.Set(t, ips[0], ips[2])
+	next := kill + 1
+	// Agents go on while the first tier finds out, and keep the last stages for what comes then.
+	goOn := func(upTo, known int) {
+		for ; next < upTo; next++ {
+			f.at(t, stages[next])
+			close(stages[next].open)
+			if tt.allKnow(known) {
+				next++
+				break
+			}
+		}
+		tt.awaitPairing(known)
+	}
+	goOn((kill+lastBeforeAdded)/2, 2)
+	others = append(others, tt.pair(net.JoinHostPort(ips[3], port), ""))
+	tt.hosts.Set(t, ips[0], ips[2], ips[3])
+	goOn(lastBeforeAdded, 3)
+	for _, s := range stages[next:] {
+		f.at(t, s)
+		close(s.open)
+	}
+	f.complete(t)
+	tt.awaitDrained(others)
+	late := sum(t, others, "otelcol_processor_stack_pairing_late_events")
+	for _, loss := range []string{"dropped_spans", "corrupt_batches"} {
+		assert.Zero(t, sum(t, others, "otelcol_processor_stack_pairing_"+loss), loss)
+	}
+	tt.pairing = others
+	tt.stop()
+
+	all := tt.handedOn(4)
+	moves := findMoves(t, all, victim)
+	before, after := progress(run, stages[kill].before), progress(run, stages[kill+1].before)
+	streams := float64(len(all[victim]))
+	had := streams*float64(after.begun) - handedOn
+	t.Logf("%+v, %v streams with %v calls not handed on before the kill, %v late events", moves, streams, streams*float64(before.begun)-handedOn, late)
+	assert.Positive(t, moves.moved)
+	assert.Positive(t, moves.stayed)
+	assert.Positive(t, moves.missing, "it was killed in mid-run")
+	assert.LessOrEqual(t, float64(moves.missing), had+late, "what is missing had not been handed on, or is counted")
+	assert.Less(t, had, streams*shopCalls/4, "what was handed on is not counted again")
+}
+
+// made is how many calls of a run have begun, and are open, before an event.
+type made struct{ begun, open int }
+
+func progress(run *reference.Run, before uint32) made {
+	part := *run
+	end := slices.IndexFunc(run.Events, func(e reference.Event) bool { return e.Sequence >= before })
+	part.Events = run.Events[:end]
+	result := reference.Spans(&part, defaultRules)
+	return made{len(result.Spans), result.Truncated[defaultRules.End]}
+}
+
+// awaitInMemory waits until no more calls than that are over and not handed on yet, when all
+// agents have made so many.
+func (tt *tiers) awaitInMemory(agents int, each made, most int) {
+	tt.t.Helper()
+	testbed.Eventually(tt.t, fmt.Sprintf("%d calls at most are on their way", most), func() (bool, string) {
+		waiting := float64(agents*(each.begun-each.open)) - sum(tt.t, tt.pairing, sentSpans)
+		return waiting <= float64(most), fmt.Sprint(waiting)
+	})
+}
+
+// allKnow reports whether the first tier knows just so many collectors of the second.
+func (tt *tiers) allKnow(pairing int) bool {
+	tt.t.Helper()
+	return !slices.ContainsFunc(tt.receiving, func(c *testbed.Collector) bool {
+		return c.Metric(tt.t, "otelcol_loadbalancer_num_backends") != float64(pairing)
+	})
+}
+
+// awaitDrained waits until nothing is on its way to pairing collectors, or waits in them.
+func (tt *tiers) awaitDrained(pairing []*testbed.Collector) {
+	tt.t.Helper()
+	for _, c := range tt.receiving {
+		c.AwaitMetric(tt.t, 1, runsEnded)
+		testbed.Eventually(tt.t, "the queue on disk is empty", func() (bool, string) {
+			queued := c.Metric(tt.t, "otelcol_exporter_queue_size", `exporter="load_balancing"`)
+			return queued == 0, fmt.Sprint(queued)
+		})
+	}
+	for _, c := range pairing {
+		awaitHandedOn(tt.t, c)
+	}
+}

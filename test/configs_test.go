@@ -4,6 +4,7 @@
 package test
 
 import (
+	"fmt"
 	"maps"
 	"net"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,6 +29,16 @@ import (
 
 // collectorConfig is as much of a collector's configuration as the rules speak of.
 type collectorConfig struct {
+	Extensions map[string]struct {
+		Compaction *struct {
+			OnRebound bool `yaml:"on_rebound"`
+		}
+		AllowDisruptive bool `yaml:"allow_disruptive"`
+	}
+	Processors map[string]struct {
+		LimitMiB int `yaml:"limit_mib"`
+		SpikeMiB int `yaml:"spike_limit_mib"`
+	}
 	Exporters  map[string]exporterConfig
 	Connectors map[string]yaml.Node
 	Service    struct {
@@ -53,7 +65,7 @@ func (p pipelineConfig) carriesBatches() bool {
 
 type exporterConfig struct {
 	SendingQueue *struct {
-		Sizer           string
+		Sizer, Storage  string
 		BlockOnOverflow bool  `yaml:"block_on_overflow"`
 		QueueSize       int64 `yaml:"queue_size"`
 		Batch           *struct {
@@ -62,8 +74,15 @@ type exporterConfig struct {
 		}
 	} `yaml:"sending_queue"`
 	RetryOnFailure *struct {
-		MaxElapsedTime string `yaml:"max_elapsed_time"`
+		InitialInterval time.Duration `yaml:"initial_interval"`
+		MaxInterval     time.Duration `yaml:"max_interval"`
+		MaxElapsedTime  string        `yaml:"max_elapsed_time"`
 	} `yaml:"retry_on_failure"`
+	// Rotation is that of a file.
+	Rotation *struct {
+		MaxMegabytes int `yaml:"max_megabytes"`
+		MaxBackups   int `yaml:"max_backups"`
+	}
 }
 
 const (
@@ -74,6 +93,9 @@ const (
 	// maxHandOverBytes is what a queue has to have room for: anything larger
 	// is refused for ever, however empty the queue is.
 	maxHandOverBytes = 64 << 20
+
+	// maxMemoryMiB is the most that a memory limiter allows: more, and a machine of 4 GiB has none.
+	maxMemoryMiB = 3072
 
 	// maxGRPCMessageBytes is what a gRPC server takes by default.
 	maxGRPCMessageBytes = 4 << 20
@@ -171,7 +193,41 @@ func violations(name string, config collectorConfig, document *yaml.Node) []stri
 			broken = append(broken, queueViolations(where, p, config)...)
 		}
 	}
+	broken = append(broken, limitViolations(name, config)...)
 	return append(broken, endpointViolations(name, "", document)...)
+}
+
+// limitViolations checks that memory, disks, and what may be asked of agents have limits.
+func limitViolations(name string, config collectorConfig) []string {
+	var broken []string
+	for id, p := range config.Processors {
+		if componentType(id) == "memory_limiter" && (p.LimitMiB <= 0 || p.LimitMiB > maxMemoryMiB || p.SpikeMiB <= 0 || p.SpikeMiB >= p.LimitMiB) {
+			broken = append(broken, fmt.Sprintf("%s: %s lets the collector have %d MiB, of which %d at once", name, id, p.LimitMiB, p.SpikeMiB))
+		}
+	}
+	for id, e := range config.Exporters {
+		if r := e.Rotation; componentType(id) == "file" && (r == nil || r.MaxMegabytes <= 0 || r.MaxBackups <= 0) {
+			broken = append(broken, name+": "+id+" fills the disk; it needs rotation with max_megabytes and max_backups")
+		}
+	}
+	for id, x := range config.Extensions {
+		if x.AllowDisruptive {
+			broken = append(broken, name+": "+id+" lets whoever reaches it disrupt programs")
+		}
+	}
+	return broken
+}
+
+// storageViolations checks a queue, which for the gateway's distribution is on disk, in files that shrink.
+func storageViolations(where, id string, config collectorConfig) []string {
+	storage := config.Exporters[id].SendingQueue.Storage
+	switch x, ok := config.Extensions[storage]; {
+	case storage == "" && config.routes():
+		return []string{where + ": the queue of " + id + " is in memory; in the first tier it needs storage"}
+	case ok && (x.Compaction == nil || !x.Compaction.OnRebound):
+		return []string{where + ": the file of the queue of " + id + " never shrinks; " + storage + " needs compaction"}
+	}
+	return nil
 }
 
 // orderViolations checks what stands in a pipeline, and where.
@@ -227,15 +283,20 @@ func queueViolations(where string, p pipelineConfig, config collectorConfig) []s
 		if b := queue.Batch; b != nil && (b.Sizer != "" && b.Sizer != "bytes" || b.MaxSize <= 0 || b.MaxSize > maxGRPCMessageBytes) {
 			broken = append(broken, where+": batches of "+id+" need a max_size in bytes that a gRPC server takes")
 		}
-		if r := config.Exporters[id].RetryOnFailure; r == nil || r.MaxElapsedTime != "0s" {
+		broken = append(broken, storageViolations(where, id, config)...)
+		r := config.Exporters[id].RetryOnFailure
+		if r == nil || r.MaxElapsedTime != "0s" {
 			broken = append(broken, where+": "+id+" gives up and drops; retry_on_failure needs max_elapsed_time: 0s")
+		}
+		if r != nil && r.MaxInterval > 0 && r.InitialInterval > r.MaxInterval {
+			broken = append(broken, where+": "+id+" waits longer before its first retry than max_interval")
 		}
 	}
 	return broken
 }
 
 // hostSettings are the names under which components listen or connect.
-var hostSettings = regexp.MustCompile(`^(endpoint|host|hostnames)$`)
+var hostSettings = regexp.MustCompile(`^(endpoint|host|hostnames|publish|request)$`)
 
 // endpointViolations walks the document and checks that every address is on localhost.
 func endpointViolations(name, path string, node *yaml.Node) []string {
@@ -296,15 +357,17 @@ func TestShippedConfigurationsPairWhatTheyExport(t *testing.T) {
 // The rules are checked in turn against a configuration that breaks just one.
 func TestAConfigurationThatBreaksARuleIsNoticed(t *testing.T) {
 	const good = `
-receivers: {bytefrog: {endpoint: "localhost:8765"}}
+extensions: {file_storage: {directory: ., compaction: {on_rebound: true}}, agent_control: {}}
+receivers: {bytefrog: {endpoint: "localhost:8765"}, rbkit: {servers: [{publish: "localhost:5555", request: "localhost:5556"}]}}
+processors: {memory_limiter: {limit_mib: 1024, spike_limit_mib: 256}}
 connectors: {span_metrics: , forward: }
 exporters:
   load_balancing: {resolver: {static: {hostnames: [localhost:4320]}}}
   otlp_grpc:
     endpoint: localhost:4317
-    sending_queue: {sizer: bytes, queue_size: 134217728, block_on_overflow: true, batch: {max_size: 3145728}}
-    retry_on_failure: {max_elapsed_time: 0s}
-  file: {path: spans.json}
+    sending_queue: {storage: file_storage, sizer: bytes, queue_size: 134217728, block_on_overflow: true, batch: {max_size: 3145728}}
+    retry_on_failure: {initial_interval: 1s, max_interval: 5s, max_elapsed_time: 0s}
+  file: {path: spans.json, rotation: {max_megabytes: 100, max_backups: 3}}
 service:
   pipelines:
     traces: {receivers: [bytefrog], processors: [memory_limiter, stack_pairing, tail_sampling], exporters: [otlp_grpc, span_metrics]}
@@ -322,6 +385,16 @@ service:
 		{"batches without a limit", "{max_size: 3145728}", "{min_size: 1}", "need a max_size in bytes"},
 		{"batches that gRPC refuses", "3145728", "31457280", "need a max_size in bytes"},
 		{"an exporter that gives up", "max_elapsed_time: 0s", "max_elapsed_time: 300s", "gives up and drops"},
+		{"a queue in memory in the first tier", "storage: file_storage, ", "", "the queue of otlp_grpc is in memory"},
+		{"a queue whose file never shrinks", ", compaction: {on_rebound: true}", "", "file_storage needs compaction"},
+		{"a first pause that is too long", "initial_interval: 1s", "initial_interval: 50s", "waits longer before its first retry"},
+		{"memory without a limit", "limit_mib: 1024", "limit_mib: 204800", "lets the collector have 204800 MiB"},
+		{"memory that is all spike", "spike_limit_mib: 256", "spike_limit_mib: 1024", "of which 1024 at once"},
+		{"a file without rotation", ", rotation: {max_megabytes: 100, max_backups: 3}", "", "file fills the disk"},
+		{"files without number", ", max_backups: 3", "", "file fills the disk"},
+		{"control of everything", "agent_control: {}", "agent_control: {allow_disruptive: true}", "lets whoever reaches it disrupt programs"},
+		{"a server elsewhere", "publish: \"localhost:5555\"", "publish: \"10.0.0.1:5555\"", "is 10.0.0.1:5555, not on localhost"},
+		{"another server elsewhere", "request: \"localhost:5556\"", "request: \"10.0.0.1:5556\"", "is 10.0.0.1:5556, not on localhost"},
 		{"an address for everyone", `"localhost:8765"`, `"0.0.0.0:8765"`, "receivers::bytefrog::endpoint is 0.0.0.0:8765, not on localhost"},
 		{"a collector for everyone", "hostnames: [localhost:4320]", "hostnames: [pair.example.com:4320]", "is pair.example.com:4320, not on localhost"},
 	} {

@@ -13,8 +13,13 @@ import (
 )
 
 func main() {
-	if err := program.Complete(rootCommand()).Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "bytefrog-guard:", err)
+	log := newLines(os.Stderr)
+	err := program.Complete(rootCommand(log)).Execute()
+	if err != nil {
+		fmt.Fprintln(log, "bytefrog-guard:", err)
+	}
+	_ = log.Sync()
+	if err != nil {
 		os.Exit(1)
 	}
 }

@@ -83,10 +83,13 @@ func (o *observer) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// metricsHandler serves the metrics of a guard, and of the process.
-func metricsHandler(guard *bytefrogguard.Guard) http.Handler {
+// metricsHandler serves the metrics of a guard, of its log, and of the process.
+func metricsHandler(guard *bytefrogguard.Guard, log *lines) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newObserver(guard), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	dropped := prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Namespace: namespace, Name: "log_lines_dropped_total", Help: "Lines of the log that were dropped because it was not read.",
+	}, func() float64 { return float64(log.total.Load()) })
+	registry.MustRegister(newObserver(guard), dropped, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	return mux

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/collector/config/configtls"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/bytefrogguard"
 	"github.com/callbraid/callbraid/internal/setting"
@@ -31,10 +30,12 @@ type settings struct {
 	useTLS          bool
 	tls             configtls.ClientConfig
 	verbose         bool
+	log             *lines
 }
 
-func rootCommand() *cobra.Command {
-	s := &settings{options: bytefrogguard.DefaultOptions(), tls: configtls.NewDefaultClientConfig()}
+// rootCommand gives the command, which says in a log what happens.
+func rootCommand(log *lines) *cobra.Command {
+	s := &settings{log: log, options: bytefrogguard.DefaultOptions(), tls: configtls.NewDefaultClientConfig()}
 	command := &cobra.Command{
 		Use:   "bytefrog-guard",
 		Short: "Let traced programs survive their collector",
@@ -44,7 +45,8 @@ hangs its program for ever; the guard suspends it instead, tries to reach that
 collector or another, and lets the trace go on there as a new run.
 
 It ends in order when it is interrupted or told to terminate: programs run on
-untraced. A second signal ends it at once, at which programs can hang.`,
+untraced. A second signal ends it at once, at which programs can hang. SIGHUP does
+nothing.`,
 		Example: `  bytefrog-guard --collector collector:8765
   bytefrog-guard --listen localhost:8764 --collector a:8765 --collector b:8765 --tls
   bytefrog-guard --collector collector:8765 --give-up 10m --metrics localhost:9464`,
@@ -117,26 +119,19 @@ func (s *settings) check(ctx context.Context) error {
 	return nil
 }
 
-func (s *settings) logger() (*zap.Logger, error) {
-	c := zap.NewProductionConfig()
-	c.Encoding, c.DisableStacktrace, c.DisableCaller, c.Sampling = "console", true, true, nil
-	c.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
-	if s.verbose {
-		c.Level.SetLevel(zap.DebugLevel)
-	}
-	return c.Build()
-}
-
 // run is the command.
 func (s *settings) run(c *cobra.Command) error {
 	if err := s.check(c.Context()); err != nil {
 		return err
 	}
-	logger, err := s.logger()
-	if err != nil {
-		return err
+	// A log that nobody reads any more, or a terminal that is closed, is no reason to end:
+	// programs would hang.
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
+	level := zap.InfoLevel
+	if s.verbose {
+		level = zap.DebugLevel
 	}
-	defer func() { _ = logger.Sync() }()
+	logger := s.log.logger(level)
 	s.options.Logger = logger
 	guard, err := bytefrogguard.New(s.options)
 	if err != nil {
@@ -147,7 +142,7 @@ func (s *settings) run(c *cobra.Command) error {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	if s.metrics != "" {
-		server, err := serveMetrics(s.metrics, guard)
+		server, err := serveMetrics(s.metrics, guard, s.log)
 		if err != nil {
 			_ = listener.Close()
 			return fmt.Errorf("--metrics: %w", err)
@@ -187,12 +182,15 @@ func (s *settings) serve(guard *bytefrogguard.Guard, listener net.Listener, logg
 const metricsTimeout = 10 * time.Second
 
 // serveMetrics serves metrics until it is closed.
-func serveMetrics(address string, guard *bytefrogguard.Guard) (*http.Server, error) {
+func serveMetrics(address string, guard *bytefrogguard.Guard, log *lines) (*http.Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: metricsHandler(guard), ReadHeaderTimeout: metricsTimeout, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout}
+	server := &http.Server{
+		Handler: metricsHandler(guard, log), ErrorLog: zap.NewStdLog(log.logger(zap.InfoLevel)),
+		ReadHeaderTimeout: metricsTimeout, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout,
+	}
 	go func() { _ = server.Serve(listener) }()
 	return server, nil
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -37,7 +38,7 @@ func TestFlagsThatAreWrongAreNamed(t *testing.T) {
 		"--collector a:1 --listen 192.0.2.1:1":       "--listen",
 		"more":                                       "unknown command",
 	} {
-		command := rootCommand()
+		command := rootCommand(newLines(io.Discard))
 		command.SetArgs(strings.Fields(arguments))
 		assert.ErrorContains(t, command.ExecuteContext(t.Context()), want, arguments)
 	}
@@ -49,10 +50,13 @@ func TestAllMetricsAreServed(t *testing.T) {
 	guard, err := bytefrogguard.New(o)
 	require.NoError(t, err)
 	guard.Counts().Passed.Add(7)
+	log := newLines(io.Discard)
+	log.total.Add(3)
 	recorder := httptest.NewRecorder()
-	metricsHandler(guard).ServeHTTP(recorder, httptest.NewRequest("GET", "/metrics", nil))
+	metricsHandler(guard, log).ServeHTTP(recorder, httptest.NewRequest("GET", "/metrics", nil))
 	text := recorder.Body.String()
 	assert.Contains(t, text, "\nbytefrog_guard_events_passed_total 7\n")
+	assert.Contains(t, text, "\nbytefrog_guard_log_lines_dropped_total 3\n")
 	for _, m := range all() {
 		assert.Contains(t, text, "\nbytefrog_guard_"+m.name+" ")
 		assert.NotEmpty(t, m.help)

@@ -256,8 +256,11 @@ func TestAnAgentThatNeverAnswersGetsANewRun(t *testing.T) {
 // One that doesn't answer, and is to trace again, is told so after its time.
 func TestAnAgentThatNeverAnswersIsToldToGoOn(t *testing.T) {
 	c := watch(t, starting(t, 1))
-	a := newBed(t, []string{c.address}, func(g *Guard) { g.timing.answer = 300 * time.Millisecond }).byHand(t)
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.answer = 300 * time.Millisecond })
+	a := b.byHand(t)
 	a.data()
+	s := b.guard.sessions()[0]
+	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) }) // two that cancel each other are not told before
 	c.say <- []byte{byte(bytefrog.TypeSuspend), byte(bytefrog.TypeUnsuspend)}
 	a.hears(bytefrog.TypeSuspend, bytefrog.TypeUnsuspend)
 }

@@ -103,7 +103,7 @@ func TestWhoSaysOnlyHelloLosesItsPlace(t *testing.T) {
 // An agent that has no collector, and is not heard, takes nobody's place.
 func TestWhoIsForsakenTakesNobodysPlace(t *testing.T) {
 	c := watch(t, starting(t, 1))
-	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.MaxAgents = 1 })
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.MaxAgents, g.timing.answer = 1, time.Hour })
 	first := b.byHand(t)
 	first.data()
 	s := b.guard.sessions()[0]

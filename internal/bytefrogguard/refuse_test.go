@@ -147,7 +147,7 @@ func TestTheNextCollectorOfTheListIsTried(t *testing.T) {
 
 func TestWithoutACollectorForTooLongTheProgramRunsOnUntraced(t *testing.T) {
 	c := newCollector(t, testbed.Address(t))
-	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.GiveUp = 50 * time.Millisecond })
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.GiveUp, g.timing.steady = 50*time.Millisecond, time.Microsecond })
 	_, results := b.start(t.Context(), &counting{})
 	b.await("events", func() bool { return c.number() > 1000 })
 	c.stop()

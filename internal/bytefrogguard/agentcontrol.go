@@ -52,14 +52,13 @@ func (s *session) controlEnded(err error) {
 
 // giveUpBadData says to both sides that the agent has sent what can't be read.
 func (s *session) giveUpBadData(connection string, err error) {
-	s.tracing.pause(false)
-	s.tracing.end()
+	s.tracing.release()
 	s.guard.counts.BadData.Add(1)
-	s.logger.Warn("What came on a "+connection+" connection can't be read", zap.Error(err))
+	s.guard.warn(s.guard.lines.badData, s.logger, "What came on a "+connection+" connection can't be read", zap.Error(err))
 	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: what came on a " + connection + " connection could not be read: " + err.Error()}
 	s.tell(said.AppendTo(nil))
 	_ = s.send(said) // an agent that is gone needs no word
-	_ = s.in.conn.SetReadDeadline(time.Now().Add(s.guard.timing.linger))
+	s.in.endBy(time.Now().Add(s.guard.timing.linger))
 }
 
 // pass passes a message on, and takes from it what the guard has to know.
@@ -77,7 +76,7 @@ func (s *session) pass(m bytefrog.Message, raw []byte) {
 		}
 	case bytefrog.ErrorMessage:
 		if !s.tracing.is(stateEnding) { // or it only repeats what it was told
-			s.logger.Warn("The agent reports an error", zap.String("text", m.Text))
+			s.guard.warn(s.guard.lines.failed, s.logger, "The agent reports an error", zap.String("text", m.Text))
 		}
 		s.tracing.end()
 	}

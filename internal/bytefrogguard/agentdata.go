@@ -36,7 +36,7 @@ type inflow struct {
 func (s *session) serve(conn net.Conn, rest []byte, isTaken func()) error {
 	select {
 	case <-s.started:
-	case <-s.gone:
+	case <-s.over: // also where it could not be started
 		return errRunOver
 	}
 	i, err := s.attach(conn)

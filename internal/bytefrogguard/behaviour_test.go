@@ -537,3 +537,50 @@ func TestQueuesTakeAPartOfMemoryOnly(t *testing.T) {
 	assert.LessOrEqual(t, connections*l.queue, int64(64*mib/8))
 	assert.LessOrEqual(t, connections*l.rise, int64(64*mib/8))
 }
+
+// A program that was stopped for longer than --give-up finds a collector that is there.
+func TestACollectorThatIsThereIsNotGivenUp(t *testing.T) {
+	first, second := watch(t, starting(t, 1)), watch(t, starting(t, 1))
+	b := newBed(t, []string{first.address}, func(g *Guard) { g.options.GiveUp, g.timing.steady = time.Millisecond, time.Microsecond })
+	a := b.byHand(t)
+	a.data()
+	s := b.guard.sessions()[0]
+	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.network.move(first.address, second.address)
+	lost := time.Now()
+	first.leave()
+	a.hears(bytefrog.TypeSuspend)
+	b.await("the time to be over", func() bool { return time.Since(lost) > 100*s.guard.options.GiveUp })
+	a.say(bytefrog.DataBreak{Sequence: 0})
+	a.hears(bytefrog.TypeUnsuspend)
+}
+
+// The time in which an agent says nothing is none in which there was no collector.
+func TestWaitingForTheAgentIsNoAbsence(t *testing.T) {
+	absent := time.Now()
+	k := &keeper{session: &session{guard: &Guard{timing: timing{tick: 10 * time.Millisecond}}}, absent: absent}
+	k.awaitAgent()
+	assert.GreaterOrEqual(t, k.absent.Sub(absent), k.session.guard.timing.tick)
+}
+
+// An agent that is held has nobody wake for a pause that has not begun, or is over.
+func TestNobodyWakesForAnAgentThatIsHeldForLong(t *testing.T) {
+	for name, c := range map[string]struct {
+		resumeAt time.Time
+		waiting  int64
+		soon     bool
+	}{
+		"its collector takes nothing":       {waiting: 1},
+		"something came in the pause":       {time.Now().Add(-time.Hour), 1, false},
+		"the pause is over in a moment":     {time.Now().Add(-time.Hour), 0, true},
+		"the pause is not over for a while": {time.Now().Add(time.Hour), 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now()}
+			l.held.Store(true)
+			l.waiting.Store(c.waiting)
+			k := &keeper{session: &session{guard: &Guard{timing: defaultTiming()}}, resumeAt: c.resumeAt}
+			assert.Equal(t, c.soon, k.untilNext(l) < defaultTiming().tick)
+		})
+	}
+}

@@ -36,7 +36,8 @@ type Guard struct {
 	// cutOff is how many agents were left with open connections, and without an answer.
 	cutOff atomic.Int32
 	// best is which collector was reached last.
-	best atomic.Int32
+	best  atomic.Int32
+	lines lines
 
 	mu     sync.Mutex
 	agents map[*session]struct{}
@@ -52,8 +53,8 @@ func New(o Options) (*Guard, error) {
 	}
 	g := &Guard{
 		options: o, logger: o.Logger, timing: defaultTiming(), dial: o.dialer(),
-		strangers: make(chan struct{}, maxStrangers),
-		agents:    map[*session]struct{}{},
+		lines: newLines(), strangers: make(chan struct{}, maxStrangers),
+		agents: map[*session]struct{}{},
 	}
 	if g.logger == nil {
 		g.logger = zap.NewNop()
@@ -105,7 +106,7 @@ func (g *Guard) Serve(listener net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		}
-		g.logger.Warn("A connection could not be accepted", zap.Error(err))
+		g.warn(g.lines.accepting, g.logger, "A connection could not be accepted", zap.Error(err))
 		g.pause(g.ctx, acceptPause)
 	}
 	return nil
@@ -188,8 +189,17 @@ func (g *Guard) serve(conn net.Conn, isNoStranger func()) {
 // readFirst reads the first message.
 func (g *Guard) readFirst(in *inlet) (bytefrog.Message, error) {
 	until := time.Now().Add(g.options.HandshakeTimeout)
-	stop := context.AfterFunc(g.stopping, func() { _ = in.conn.SetReadDeadline(time.Now().Add(g.timing.hello)) })
-	defer stop()
+	hurried := make(chan struct{})
+	calm := context.AfterFunc(g.stopping, func() {
+		in.endBy(time.Now().Add(g.timing.hello))
+		close(hurried)
+	})
+	defer func() {
+		if !calm() {
+			<-hurried
+			in.endBy(time.Time{})
+		}
+	}()
 	m, _, err := in.next(func(b []byte) (bytefrog.Message, int, error) {
 		return bytefrog.DecodeFirst(b, bytefrog.MaxString)
 	}, until)
@@ -208,6 +218,7 @@ func (g *Guard) greet(in *inlet, m bytefrog.Hello, isNoStranger func()) {
 		return
 	}
 	defer g.forget(s)
+	defer close(s.over)
 	isNoStranger()
 	s.keep()
 }
@@ -224,7 +235,7 @@ func (g *Guard) join(in *inlet, m bytefrog.DataHello, isNoStranger func()) {
 		err = s.serve(in.conn, in.buf[in.begin:in.end], isNoStranger)
 	}
 	if err != nil {
-		g.logger.Warn("A data connection is refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
+		g.warn(g.lines.refused, g.logger, "A data connection is refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
 		g.refuse(in.conn, err.Error())
 	}
 }
@@ -259,11 +270,17 @@ func (g *Guard) refuse(conn net.Conn, text string) {
 	discard(conn, chunkBytes)
 }
 
-// enter counts an agent, unless it is one too many.
+// enter counts an agent, unless it is one too many. Those that are not heard are none too many.
 func (g *Guard) enter(s *session) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.agents) >= g.options.MaxAgents {
+	now, heard := time.Now(), 0
+	for other := range g.agents {
+		if !other.isForsaken(now) {
+			heard++
+		}
+	}
+	if heard >= g.options.MaxAgents || len(g.agents) >= maxRunID {
 		return false
 	}
 	g.agents[s] = struct{}{}

@@ -9,13 +9,14 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
 // inlet reads messages one by one from a connection that has few of them: those of a
-// handshake, and control connections. It is for one goroutine.
+// handshake, and control connections. It is for one goroutine, but for endBy.
 type inlet struct {
 	conn net.Conn
 	buf  []byte
@@ -27,6 +28,10 @@ type inlet struct {
 	// one may take to come whole when its begin has come.
 	most     int
 	patience time.Duration
+
+	ending sync.Mutex
+	// until is when what is waited for has to have come, and endsBy when all has; zero: never.
+	until, endsBy time.Time
 }
 
 // controlBytes is how much of a control connection is read at once.
@@ -42,7 +47,7 @@ type decoder func(b []byte) (m bytefrog.Message, n int, err error)
 // next waits for a message, until the time until if it is not zero. raw is the message as
 // it came, for use before the next.
 func (in *inlet) next(decode decoder, until time.Time) (m bytefrog.Message, raw []byte, err error) {
-	if err := in.conn.SetReadDeadline(until); err != nil {
+	if err := in.awaitUntil(until); err != nil {
 		return nil, nil, err
 	}
 	hasBegun := false
@@ -59,7 +64,7 @@ func (in *inlet) next(decode decoder, until time.Time) (m bytefrog.Message, raw 
 		}
 		if in.begin < in.end && !hasBegun && in.patience > 0 {
 			hasBegun = true
-			if err := in.awaitRest(until); err != nil {
+			if err := in.awaitUntil(earliest(until, time.Now().Add(in.patience))); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -73,13 +78,29 @@ func (in *inlet) next(decode decoder, until time.Time) (m bytefrog.Message, raw 
 	}
 }
 
-// awaitRest has the rest of a message be awaited as long as may be, but not longer than until.
-func (in *inlet) awaitRest(until time.Time) error {
-	rest := time.Now().Add(in.patience)
-	if !until.IsZero() && until.Before(rest) {
-		rest = until
+// awaitUntil has what is read next be awaited until a time.
+func (in *inlet) awaitUntil(until time.Time) error {
+	in.ending.Lock()
+	defer in.ending.Unlock()
+	in.until = until
+	return in.conn.SetReadDeadline(earliest(in.until, in.endsBy))
+}
+
+// endBy has nothing be awaited any longer than until a time, whatever next is called with;
+// zero: that is so no more. It is for any goroutine.
+func (in *inlet) endBy(t time.Time) {
+	in.ending.Lock()
+	defer in.ending.Unlock()
+	in.endsBy = t
+	_ = in.conn.SetReadDeadline(earliest(in.until, in.endsBy))
+}
+
+// earliest is the earlier of two times, of which zero is never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
 	}
-	return in.conn.SetReadDeadline(rest)
+	return a
 }
 
 // read reads more of the message at the front.

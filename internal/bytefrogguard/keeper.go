@@ -219,7 +219,7 @@ func (k *keeper) untilNext(l *link) time.Duration {
 	if interval := l.configuration.HeartbeatInterval; interval > 0 {
 		tick = min(tick, interval)
 	}
-	if l.held.Load() {
+	if l.held.Load() && l.drained() && !k.resumeAt.IsZero() {
 		tick = min(tick, max(time.Until(k.resumeAt), time.Millisecond))
 	}
 	return tick
@@ -309,8 +309,7 @@ func (k *keeper) lost(l *link) {
 		zap.String("cause", string(l.loss.cause)), zap.Error(l.loss.err))
 	l.discard()
 	s.guard.counts.LostBytes.Add(uint64(l.lostBytes.Load()))
-	s.tracing.pause(false)
-	s.tracing.unwant(wantedByCollector | wantedForStall)
+	s.tracing.lose()
 }
 
 // again finds a collector for an agent that runs. It gives nil when the agent has gone, is
@@ -320,23 +319,33 @@ func (k *keeper) again() *link {
 	if k.tooSoon {
 		s.guard.pause(k.ctx, k.retry.Pause())
 	}
+	failed := k.tooSoon
 	for k.ctx.Err() == nil {
-		if most := s.guard.options.GiveUp; most > 0 && time.Since(k.absent) >= most && isClosed(s.joined) {
+		if !s.isReadyForCollector(k.lostAt) {
+			k.awaitAgent()
+			continue
+		}
+		if most := s.guard.options.GiveUp; failed && most > 0 && time.Since(k.absent) >= most {
 			k.givenUp = true
 			return nil
-		}
-		if !s.isReadyForCollector(k.lostAt) {
-			k.wait(s.guard.timing.tick)
-			continue
 		}
 		l, err := k.reach(k.ctx)
 		if err == nil {
 			k.goOn(l)
 			return l
 		}
+		failed = true
 		s.guard.pause(k.ctx, k.retry.Pause())
 	}
 	return nil
+}
+
+// awaitAgent waits for the agent to say something. In that time no collector is tried, so it
+// is none in which there was no collector.
+func (k *keeper) awaitAgent() {
+	began := time.Now()
+	k.wait(k.session.guard.timing.tick)
+	k.absent = k.absent.Add(time.Since(began))
 }
 
 // isReadyForCollector reports whether an agent is worth a new run: it has been heard since

@@ -44,8 +44,31 @@ func (s *session) awaitData() {
 			}
 		}
 		s.closeData()
-		<-ended
+		s.awaitReaders(ended)
 		return
+	}
+}
+
+// awaitReaders waits for who reads data connections that are closed: for the collector to take
+// what they have read, unless it takes nothing, or the guard's time is over.
+func (s *session) awaitReaders(ended <-chan struct{}) {
+	ticker := time.NewTicker(s.guard.timing.tick)
+	defer ticker.Stop()
+	over := s.guard.ctx.Done()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-ticker.C:
+			if l := s.current(); l != nil && l.isSilent(s.silence()) {
+				l.discard()
+			}
+		case <-over:
+			over = nil
+			if l := s.current(); l != nil {
+				l.discard()
+			}
+		}
 	}
 }
 
@@ -145,7 +168,6 @@ func (s *session) takeLeave(k *keeper) {
 		}
 		return
 	}
-	s.tracing.pause(false) // it was running when it was found, and has to answer
 	answered := s.suspendForGood()
 	s.readRest()
 	s.tracing.end()
@@ -176,7 +198,7 @@ func (s *session) refuseData() bool {
 
 // suspendForGood is step 2.
 func (s *session) suspendForGood() (answered bool) {
-	s.tracing.want(wantedForLeave)
+	s.tracing.leave()
 	until := time.Now().Add(s.guard.timing.farewell)
 	for time.Now().Before(until) && !isClosed(s.gone) {
 		if s.tracing.is(stateSuspended) || s.tracing.is(stateEnding) {
@@ -249,7 +271,8 @@ func (s *session) awaitGone(ctx context.Context) {
 // that finds those lost, and can say so, lets its program run. One that has answered does in
 // any case.
 func (s *session) cut(answered bool) {
-	if !answered && !isClosed(s.gone) {
+	// One that was never heard is no agent, as far as anybody knows.
+	if !answered && !isClosed(s.gone) && s.wasHeard() {
 		s.guard.cutOff.Add(1)
 	}
 	s.mu.Lock()
@@ -273,7 +296,7 @@ func (s *session) cut(answered bool) {
 // nothing and opens no data connection, and told error when it runs.
 func (s *session) turnAway(why string) {
 	s.guard.counts.TurnedAway.Add(1)
-	s.logger.Warn("An agent is turned away: its program runs on untraced", zap.String("why", why))
+	s.guard.warn(s.guard.lines.turnedAway, s.logger, "An agent is turned away: its program runs on untraced", zap.String("why", why))
 	configuration, err := bytefrog.AgentConfiguration{
 		HeartbeatInterval:  100 * time.Millisecond,
 		Exclusions:         []string{""},

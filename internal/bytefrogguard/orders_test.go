@@ -158,3 +158,70 @@ func TestAnAgentThatMakesItsBuffersWhenTheGuardEndsRunsUntraced(t *testing.T) {
 		})
 	}
 }
+
+// A collector doesn't pause a program that is left: nobody would be there to have it go on.
+func TestAProgramThatIsLeftIsNotPaused(t *testing.T) {
+	c := play(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.farewell = patience })
+	a := b.byHand(t)
+	data := a.data()
+	s := b.guard.sessions()[0]
+	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	done := b.shutdown()
+	a.hears(bytefrog.TypeSuspend)
+	s.command(bytefrog.TypePause)
+	a.say(bytefrog.DataBreak{Sequence: 0})
+	a.hears(bytefrog.TypeError)
+	_ = data.Close()
+	_ = a.control.Close()
+	assert.NoError(t, <-done)
+}
+
+// Who said hello, and nothing more, is no agent that was cut off.
+func TestWhoSaidOnlyHelloIsNotCutOff(t *testing.T) {
+	for name, heard := range map[string]bool{"and nothing more": false, "and is alive": true} {
+		t.Run(name, func(t *testing.T) {
+			c := watch(t, starting(t, 1))
+			b := newBed(t, []string{c.address})
+			a := b.byHand(t)
+			s := b.guard.sessions()[0]
+			if heard {
+				a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing})
+				b.await("that to be heard", s.wasHeard)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			err := b.guard.Shutdown(ctx)
+			assert.Equal(t, heard, err != nil, "%v", err)
+		})
+	}
+}
+
+// A guard that ends waits for no collector longer than it has time, however long that may have
+// what comes wait.
+func TestWhoWaitsForRoomDoesntHoldTheEndUp(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) {
+		g.options.Queue, g.options.MaxWait, g.options.Silence = chunkBytes, time.Hour, time.Hour
+		g.timing.lastSilence = time.Hour
+	})
+	a := b.byHand(t)
+	data := a.data()
+	b.network.stick(true)
+	write(t, data, bytes.Repeat(everything(0, 1), 4000))
+	b.await("what waits", func() bool { return b.guard.State().Waiting > chunkBytes })
+	_ = a.control.Close()
+	s := b.guard.sessions()[0]
+	b.await("it to be gone", func() bool { return isClosed(s.gone) })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	done := make(chan error, 1)
+	go func() { done <- b.guard.Shutdown(ctx) }()
+	select {
+	case err := <-done:
+		assert.NoError(t, err)
+	case <-time.After(patience):
+		b.network.healAll()
+		require.Fail(t, "the guard doesn't end")
+	}
+}

@@ -99,3 +99,29 @@ func TestWhoSaysOnlyHelloLosesItsPlace(t *testing.T) {
 	r := ended(t, results)
 	assert.Equal(t, bytefrogagent.Completed, r.Outcome, r.Reason)
 }
+
+// An agent that has no collector, and is not heard, takes nobody's place.
+func TestWhoIsForsakenTakesNobodysPlace(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.MaxAgents, g.timing.answer = 1, time.Hour })
+	first := b.byHand(t)
+	first.data()
+	s := b.guard.sessions()[0]
+	unheard := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.heard = s.heard.Add(-2 * forsakenBeats * s.configuration.HeartbeatInterval)
+	}
+	unheard()
+	assert.False(t, s.isForsaken(time.Now()), "its collector says whether it lives")
+	c.leave()
+	first.hears(bytefrog.TypeSuspend)
+	b.await("the loss", func() bool { return s.current() == nil })
+	assert.True(t, s.isForsaken(time.Now()))
+	second := b.byHand(t)
+	assert.NotZero(t, second.configuration.DataConnections)
+	first.say(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
+	b.await("it to be heard again", func() bool { return !s.isForsaken(time.Now()) })
+	third := b.byHand(t)
+	assert.Zero(t, third.configuration.DataConnections, "turned away")
+}

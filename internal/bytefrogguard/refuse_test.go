@@ -147,7 +147,7 @@ func TestTheNextCollectorOfTheListIsTried(t *testing.T) {
 
 func TestWithoutACollectorForTooLongTheProgramRunsOnUntraced(t *testing.T) {
 	c := newCollector(t, testbed.Address(t))
-	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.GiveUp = 50 * time.Millisecond })
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.GiveUp, g.timing.steady = 50*time.Millisecond, time.Microsecond })
 	_, results := b.start(t.Context(), &counting{})
 	b.await("events", func() bool { return c.number() > 1000 })
 	c.stop()
@@ -349,4 +349,66 @@ func TestWhatIsOutOfItsBoundsIsNamed(t *testing.T) {
 		_, err := New(o)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// brokenPeer is a connection on which nothing can be sent, when somebody says so.
+type brokenPeer struct {
+	net.Conn
+	sending, broken chan struct{}
+}
+
+func (p *brokenPeer) Write([]byte) (int, error) {
+	select {
+	case p.sending <- struct{}{}:
+	default:
+	}
+	<-p.broken
+	return 0, net.ErrClosed
+}
+
+// A data connection that names the run of an agent that goes before it was started would wait
+// for ever.
+func TestADataConnectionOfAnAgentThatIsNotStartedIsRefused(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address})
+	near, far := net.Pipe()
+	defer far.Close()
+	agent := &brokenPeer{Conn: near, sending: make(chan struct{}, 1), broken: make(chan struct{})}
+	greeted := make(chan struct{})
+	go func() {
+		defer close(greeted)
+		b.guard.greet(newInlet(agent, controlBytes, controlBytes), bytefrog.Hello{Version: 1}, func() {})
+	}()
+	<-agent.sending // its configuration, so it has a run
+	served := make(chan error, 1)
+	s := b.guard.lookup(1)
+	go func() { served <- s.serve(near, nil, func() {}) }()
+	close(agent.broken)
+	<-greeted
+	select {
+	case err := <-served:
+		assert.ErrorIs(t, err, errRunOver)
+	case <-time.After(patience):
+		require.Fail(t, "it waits for ever, and so does the guard's end")
+	}
+}
+
+// An agent that was told that what it sent can't be read, and says that it lives, would keep its
+// place.
+func TestWhoSentWhatCannotBeReadLosesItsPlace(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.linger = 100 * time.Millisecond })
+	a := b.byHand(t)
+	write(t, a.data(), []byte{255, 255})
+	a.hears(bytefrog.TypeError)
+	beating := make(chan struct{})
+	go func() {
+		defer close(beating)
+		for err := error(nil); err == nil; {
+			_, err = a.control.Write(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing}.AppendTo(nil))
+		}
+	}()
+	b.await("its place to be free", func() bool { return b.guard.State().Agents == 0 })
+	_ = a.control.Close()
+	<-beating
 }

@@ -59,6 +59,7 @@ type session struct {
 
 	joined  chan struct{}  // closed with the first data connection
 	gone    chan struct{}  // closed when the control connection has ended
+	over    chan struct{}  // closed when the session has ended, whether or not it was started
 	reading sync.WaitGroup // of data connections
 	// awake wakes the keeper.
 	awake chan struct{}
@@ -69,7 +70,7 @@ func newSession(g *Guard, version uint8, in *inlet) *session {
 		guard: g, version: version, in: in,
 		logger:  g.logger.With(zap.Stringer("agent", in.conn.RemoteAddr())),
 		data:    map[net.Conn]struct{}{},
-		started: make(chan struct{}), joined: make(chan struct{}), gone: make(chan struct{}),
+		started: make(chan struct{}), joined: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}),
 		awake:     make(chan struct{}, 1),
 		heard:     time.Now(),
 		heartbeat: bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing},
@@ -175,6 +176,26 @@ func (s *session) lastHeard() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.heard
+}
+
+// wasHeard reports whether the agent has said something since it was started, or opened a data
+// connection. One that is to say nothing may be there all the same.
+func (s *session) wasHeard() bool {
+	return isClosed(s.joined) || s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(s.startedAt)
+}
+
+// forsakenBeats is after how many of its heartbeats that didn't come an agent without a
+// collector takes nobody's place any more.
+const forsakenBeats = 30
+
+// isForsaken reports whether an agent has no collector, which may have given it up, and is not
+// heard: its connections are kept, as its program may be stopped and would hang without them.
+func (s *session) isForsaken(now time.Time) bool {
+	if !isClosed(s.started) || s.current() != nil {
+		return false
+	}
+	told := s.configuration.HeartbeatInterval
+	return told > 0 && now.Sub(s.lastHeard()) > forsakenBeats*told
 }
 
 // current gives the link that things are passed to, or nil.

@@ -120,9 +120,14 @@ func (t *tracing) answer(at uint64) {
 func (t *tracing) pause(paused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state == stateEnding || t.paused == paused {
+	if t.state == stateEnding || t.paused == paused || paused && t.wants&wantedForLeave != 0 {
 		return
 	}
+	t.setPaused(paused)
+}
+
+// setPaused tells the agent. The caller holds the lock.
+func (t *tracing) setPaused(paused bool) {
 	t.paused = paused
 	switch {
 	case t.state == stateWaiting:
@@ -150,10 +155,51 @@ func (t *tracing) stop() {
 	t.news()
 }
 
+// leave suspends the agent for good. Its program goes on first: it was running when it was
+// found, and has to answer. From then on nobody pauses it.
+func (t *tracing) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.goOn()
+	t.wants |= wantedForLeave
+	t.settle()
+}
+
+// release says that the agent is told nothing more, but that its program goes on.
+func (t *tracing) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.goOn()
+	t.isEnding()
+}
+
+// goOn has the program go on if it is paused. The caller holds the lock.
+func (t *tracing) goOn() {
+	if t.paused && t.state != stateEnding {
+		t.setPaused(false)
+	}
+}
+
+// lose takes back what a collector that is lost had ordered, but for what has become of it: an
+// agent whose tracing has ended can't begin again.
+func (t *tracing) lose() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.goOn()
+	t.stopped = false
+	t.wants &^= wantedByCollector | wantedForStall
+	t.settle()
+}
+
 // end says that the agent is told nothing more.
 func (t *tracing) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.isEnding()
+}
+
+// isEnding is end for who holds the lock.
+func (t *tracing) isEnding() {
 	if t.state != stateEnding {
 		t.state = stateEnding
 		t.news()

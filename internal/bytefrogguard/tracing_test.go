@@ -26,6 +26,9 @@ func TestWhatAnAgentIsTold(t *testing.T) {
 		"unpause":      func(r *tracing) { r.pause(false) },
 		"stop":         func(r *tracing) { r.orderStop() },
 		"end":          func(r *tracing) { r.end() },
+		"leave":        func(r *tracing) { r.leave() },
+		"release":      func(r *tracing) { r.release() },
+		"lose":         func(r *tracing) { r.lose() },
 	}
 	for _, c := range []struct{ name, events, told string }{
 		{"an agent that is suspended and goes on", "ready, want, answer, unwant", "suspend unsuspend"},
@@ -43,6 +46,11 @@ func TestWhatAnAgentIsTold(t *testing.T) {
 		{"a pause that was taken back by then", "pause, unpause, ready", ""},
 		{"stop", "ready, stop, stop, want, pause", "stop"},
 		{"stop that was ordered before it takes orders", "stop, want, pause, ready", "stop"},
+		{"one that is left runs, and is not paused any more", "ready, pause, leave, pause, answer, pause", "pause unpause suspend"},
+		{"one that is told error runs", "ready, pause, release, pause, want", "pause unpause"},
+		{"what a lost collector had ordered is taken back", "ready, pause, want other, answer, lose", "pause suspend unpause unsuspend"},
+		{"also where it could not be told yet", "pause, want other, stop, lose, ready", ""},
+		{"but not that tracing has ended", "ready, stop, lose, ready, want", "stop"},
 		{"paused once", "ready, pause, pause, unpause, unpause", "pause unpause"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -397,9 +397,16 @@ func TestADataConnectionOfAnAgentThatIsNotStartedIsRefused(t *testing.T) {
 // place.
 func TestWhoSentWhatCannotBeReadLosesItsPlace(t *testing.T) {
 	c := watch(t, starting(t, 1))
-	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.linger = 100 * time.Millisecond })
+	b := newBed(t, []string{c.address})
 	a := b.byHand(t)
-	write(t, a.data(), []byte{255, 255})
+	data := a.data()
+	s := b.guard.sessions()[0]
+	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	before := time.Now()
+	a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
+	b.await("it to be heard", func() bool { return s.lastHeard().After(before) })
+	b.guard.timing.linger = 100 * time.Millisecond // it has all that an agent opens, however long that took
+	write(t, data, []byte{255, 255})
 	a.hears(bytefrog.TypeError)
 	beating := make(chan struct{})
 	go func() {

@@ -22,6 +22,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/capture"
 	"github.com/callbraid/callbraid/internal/cputime"
@@ -49,6 +50,8 @@ func TestMain(m *testing.M) {
 func beGuard(collector string) {
 	o := DefaultOptions()
 	o.Collectors = []string{collector}
+	// What an agent waits for that was suspended costs nothing, but time.
+	o.Retry = backoff.Config{InitialInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
 	g, err := New(o)
 	if err != nil {
 		panic(err)

@@ -143,14 +143,25 @@ func validateOverlay(t *testing.T, collector, name, overlay string) {
 // settings are there, and are those that keep batches whole, together, and from being lost.
 func TestWhatThePageLaysOverTheTiersIsValid(t *testing.T) {
 	found := overlays(t, "scale.md")
-	require.Len(t, found, 2, "a queue on disk, and Kafka")
-	validateOverlay(t, testbed.Binary(t), "gateway-pair.yaml", found[0])
-	validateOverlay(t, testbed.Gateway(t), "gateway-receive.yaml", found[1])
+	require.Len(t, found, 4, "the tiers on several machines, a queue on disk, and Kafka")
+	for i, name := range []string{"gateway-pair.yaml", "gateway-receive.yaml", "gateway-pair.yaml", "gateway-receive.yaml"} {
+		collector := testbed.Binary(t)
+		if name == "gateway-receive.yaml" {
+			collector = testbed.Gateway(t)
+		}
+		validateOverlay(t, collector, name, found[i])
+	}
+	checkKafka(t, found[3])
+}
+
+// checkKafka checks what is laid over the first tier that has Kafka behind it.
+func checkKafka(t *testing.T, overlay string) {
+	t.Helper()
 
 	var config collectorConfig
-	require.NoError(t, yaml.Unmarshal([]byte(found[1]), &config))
+	require.NoError(t, yaml.Unmarshal([]byte(overlay), &config))
 	var document struct{ Exporters map[string]yaml.Node }
-	require.NoError(t, yaml.Unmarshal([]byte(found[1]), &document))
+	require.NoError(t, yaml.Unmarshal([]byte(overlay), &document))
 	var kafka struct {
 		ByTrace  bool `yaml:"partition_traces_by_id"`
 		Producer struct {

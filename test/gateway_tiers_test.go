@@ -26,6 +26,8 @@ type tiers struct {
 	// pairSettings are what the configurations of the first and the second tier have otherwise.
 	bytefrog                      []string
 	receiveSettings, pairSettings map[string]string
+	// receiveOverlay and pairOverlay are laid over the configurations then; empty: nothing is.
+	receiveOverlay, pairOverlay string
 	// resolver is what the first tier knows the second by, as the configuration has it.
 	resolver string
 	hosts    *testbed.Hosts
@@ -78,7 +80,7 @@ func (tt *tiers) pair(address, data string) *testbed.Collector {
 		"endpoint: localhost:4317": tt.jaegers[len(tt.pairing)],
 	}
 	maps.Copy(settings, tt.pairSettings)
-	c := testbed.Start(tt.t, shipped(tt.t, "gateway-pair.yaml", settings), "CALLBRAID_DATA="+data)
+	c := testbed.Start(tt.t, tt.laidOver(shipped(tt.t, "gateway-pair.yaml", settings), tt.pairOverlay), "CALLBRAID_DATA="+data)
 	tt.pairing, tt.paired = append(tt.pairing, c), append(tt.paired, metrics)
 	return c
 }
@@ -119,9 +121,18 @@ func (tt *tiers) receive(data string) *testbed.Collector {
 	const resolver = "static:\n        hostnames: [localhost:4320]"
 	require.Equal(tt.t, 1, strings.Count(configuration, resolver))
 	configuration = strings.Replace(configuration, resolver, tt.resolver, 1)
-	c := testbed.StartGateway(tt.t, tt.hosts, configuration, "CALLBRAID_DATA="+data)
+	c := testbed.StartGateway(tt.t, tt.hosts, tt.laidOver(configuration, tt.receiveOverlay), "CALLBRAID_DATA="+data)
 	tt.receiving = append(tt.receiving, c)
 	return c
+}
+
+// laidOver is a configuration with another one over it, if that isn't empty.
+func (tt *tiers) laidOver(configuration, overlay string) string {
+	tt.t.Helper()
+	if overlay == "" {
+		return configuration
+	}
+	return added(tt.t, configuration, overlay)
 }
 
 // static is a resolver that knows addresses.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.yaml.in/yaml/v3"
@@ -50,6 +51,11 @@ func TestSomebodysCollectorIsBuiltAndRunsAsThePageSays(t *testing.T) {
 	blocks := yamlBlocks(t, "../docs/ocb.md")
 	require.Len(t, blocks, 3, "the manifest's lines, where the module is, the configuration's lines")
 	components, replaces, configuration := blocks[0], blocks[1], blocks[2]
+	var config collectorConfig
+	require.NoError(t, yaml.Unmarshal([]byte(configuration), &config))
+	for pipeline, p := range config.Service.Pipelines {
+		assert.Empty(t, orderViolations(pipeline, isTraces(pipeline), p))
+	}
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	const where, first = "/src/callbraid", "receiver/bytefrogreceiver"
@@ -107,7 +113,7 @@ func yamlBlocks(t *testing.T, page string) []string {
 
 // added is a document in YAML and what others add to it, as a person would add it: lists get
 // longer, at all depths.
-func added(t *testing.T, document string, others ...string) string {
+func added(t testing.TB, document string, others ...string) string {
 	t.Helper()
 	var to map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(document), &to))

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/ctf/printed"
 	"github.com/callbraid/callbraid/test/reference"
 	"github.com/callbraid/callbraid/test/testbed/jaeger"
@@ -106,6 +107,32 @@ func (s *jaegerSpans) checkRuns(t *testing.T) {
 		checkEqual(t, want, got)
 		checkTraces(t, got, defaultRules.MaxSpansPerTrace)
 	}
+	s.checkLines(t)
+}
+
+// checkLines checks that the line of each call is one on which its method was left in a capture.
+func (s *jaegerSpans) checkLines(t *testing.T) {
+	left := map[string]map[int64]bool{}
+	for name := range playedRuns {
+		for _, e := range openCapture(t, name).Events {
+			if bytefrog.MessageType(e.Type) != bytefrog.TypeMethodExit {
+				continue
+			}
+			if left[e.Method] == nil {
+				left[e.Method] = map[int64]bool{}
+			}
+			left[e.Method][int64(e.Line)] = true
+		}
+	}
+	var wrong differences
+	for _, span := range s.byTracer[receiverOf("bytefrogreceiver")] {
+		attributes := span.Attributes().AsRaw()
+		method, _ := attributes["bytefrog.method.signature"].(string)
+		if line, ok := attributes["code.line.number"].(int64); ok && !left[method][line] {
+			wrong.add("%s was never left on line %d", method, line)
+		}
+	}
+	wrong.report(t, "lines")
 }
 
 // checkSessions compares the calls of LTTng's sessions with what the reference reader prints.

@@ -96,9 +96,26 @@ func TestWhatAKilledPairingCollectorTakesInMidRunIsBounded(t *testing.T) {
 	t.Logf("%+v, %v streams with %v calls not handed on before the kill, %v late events", moves, streams, streams*float64(before.begun)-handedOn, late)
 	assert.Positive(t, moves.moved)
 	assert.Positive(t, moves.stayed)
+	causes := causesOf(all)
+	assert.Contains(t, causes, "shutdown", "where a stream moved away its calls end with the collector")
+	assert.Subset(t, []string{"gap", "shutdown"}, causes)
 	assert.Positive(t, moves.missing, "it was killed in mid-run")
 	assert.LessOrEqual(t, float64(moves.missing), had+late, "what is missing had not been handed on, or is counted")
 	assert.Less(t, had, streams*shopCalls/4, "what was handed on is not counted again")
+}
+
+// causesOf are the causes of which calls were truncated.
+func causesOf(handedOn []streams) (causes []string) {
+	for _, of := range handedOn {
+		for _, e := range of {
+			for _, s := range e.spans {
+				if s.isTruncated && !slices.Contains(causes, s.truncated) {
+					causes = append(causes, s.truncated)
+				}
+			}
+		}
+	}
+	return causes
 }
 
 // made is how many calls of a run have begun, and are open, before an event.

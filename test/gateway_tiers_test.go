@@ -69,6 +69,10 @@ func newTiersTo(t testing.TB, pairing int, exporter func(i int) string) *tiers {
 	return tt
 }
 
+// slowBackend is how long the second tier waits for the backend, which shares a machine with all that
+// it tests: what is sent again, because it was slow, is there twice.
+const slowBackend = "\n    timeout: 1m"
+
 // pair starts another collector of the second tier. Where its settings have a queue on disk,
 // it is in the directory.
 func (tt *tiers) pair(address, data string) *testbed.Collector {
@@ -77,7 +81,7 @@ func (tt *tiers) pair(address, data string) *testbed.Collector {
 	settings := map[string]string{
 		"endpoint: localhost:13134": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}",
 		"endpoint: localhost:4320": address, "endpoint: localhost:8890": metrics,
-		"endpoint: localhost:4317": tt.jaegers[len(tt.pairing)],
+		"endpoint: localhost:4317": tt.jaegers[len(tt.pairing)] + slowBackend,
 	}
 	maps.Copy(settings, tt.pairSettings)
 	c := testbed.Start(tt.t, tt.laidOver(shipped(tt.t, "gateway-pair.yaml", settings), tt.pairOverlay), "CALLBRAID_DATA="+data)

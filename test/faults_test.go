@@ -89,15 +89,14 @@ func (a agent) start(ctx context.Context, t testing.TB) (*bytefrogagent.Agent, <
 }
 
 // await gives the result of an agent.
-func await(t testing.TB, results <-chan bytefrogagent.Result) bytefrogagent.Result {
+func await[T any](t testing.TB, results <-chan T) (result T) {
 	t.Helper()
 	select {
-	case result := <-results:
-		return result
+	case result = <-results:
 	case <-time.After(testbed.Patience):
-		t.Fatalf("expected the agent to end within %v", testbed.Patience)
-		return bytefrogagent.Result{}
+		t.Fatalf("expected a %T within %v", result, testbed.Patience)
 	}
+	return result
 }
 
 // awaitEvents waits until the agent has sent that many events.

@@ -33,7 +33,8 @@ const (
 	unusedPID = 1<<22 + 1
 )
 
-// manySwitcher configures a collector for so many agents.
+// manySwitcher configures a collector for so many agents. They have all the time they need,
+// however busy the machine is: one that is given up comes back, and is told all again.
 func manySwitcher(endpoint string) string {
 	return fmt.Sprintf(`
 receivers:
@@ -41,6 +42,9 @@ receivers:
     endpoint: %q
     list_interval: 1s
     collection_interval: 100ms
+    command_timeout: 2m
+    shutdown_timeout: 2m
+    limits: {registration_timeout: 2m}
     enable:
       - {domain: jul, logger: "com.example.shop.*"}
       - {domain: jul, logger: "org.example.*", level: INFO}

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,11 +135,48 @@ func TestWatchGoesOnAfterAnError(t *testing.T) {
 	assert.Equal(t, once+once, out.String())
 }
 
+// shown notes what it is to show, and ends the watch after so many.
+type shown struct {
+	said []string
+	most int
+	end  context.CancelFunc
+}
+
+func (s *shown) show(agents []api.Agent, err error, _ time.Time) {
+	what := fmt.Sprintf("%d agents", len(agents))
+	if err != nil {
+		what = err.Error()
+	}
+	if s.said = append(s.said, what); len(s.said) == s.most {
+		s.end()
+	}
+}
+
+func TestWatchAsksAgain(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 2 {
+			w.Header().Set("Content-Type", api.TypeProblem)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"title":"Too many wait","detail":"later","status":503}`))
+			return
+		}
+		w.Header().Set("Content-Type", api.TypeJSON)
+		_, _ = w.Write([]byte(`{"agents":[{"id":"3f2a"}]}`))
+	}))
+	t.Cleanup(server.Close)
+	ctx, end := context.WithCancel(t.Context())
+	s := &shown{most: 3, end: end}
+	require.NoError(t, watch(ctx, &api.Client{Endpoint: server.URL, HTTP: server.Client()}, &filter{}, time.Millisecond, s))
+	assert.Equal(t, []string{"1 agents", "Too many wait: later", "1 agents"}, s.said)
+}
+
 func TestTheScreenSaysWhatIsWrong(t *testing.T) {
 	var out bytes.Buffer
 	s := &screen{out: &out, size: func() (int, int, error) { return 80, 24, nil }}
-	s.show(nil, errors.New("refused"), time.Now())
+	s.show(nil, errors.New("refused\u009b2J"), time.Now())
 	assert.Contains(t, out.String(), "It is tried again: refused")
+	assert.NotContains(t, out.String(), "\u009b", "what a server says is no order to a terminal")
 }
 
 // Serial lines, and terminals of scripts, say that they have no lines of no characters.

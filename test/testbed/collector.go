@@ -137,7 +137,7 @@ func (c *Collector) awaitReady(t testing.TB) *Collector {
 
 // client has no connections of its own that stay: they would be open files of
 // the collector.
-var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+var client = &http.Client{Timeout: Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // StartFails starts a collector that cannot start, and gives what it logged.
 func StartFails(t testing.TB, configuration string) string {

@@ -50,6 +50,7 @@ func TestWhatAKilledPairingCollectorTakesInMidRunIsBounded(t *testing.T) {
 	}
 
 	f.at(t, stages[kill])
+	tt.awaitInMemory(agents, progress(run, stages[kill].before), agents*shopCalls/40)
 	const victim = 1
 	c := tt.pairing[victim]
 	handedOn, taken := c.Metric(t, sentSpans), c.Metric(t, eventsTaken)
@@ -101,7 +102,6 @@ func TestWhatAKilledPairingCollectorTakesInMidRunIsBounded(t *testing.T) {
 	assert.Subset(t, []string{"gap", "shutdown"}, causes)
 	assert.Positive(t, moves.missing, "it was killed in mid-run")
 	assert.LessOrEqual(t, float64(moves.missing), had+late, "what is missing had not been handed on, or is counted")
-	assert.Less(t, had, streams*shopCalls/4, "what was handed on is not counted again")
 }
 
 // causesOf are the causes of which calls were truncated.

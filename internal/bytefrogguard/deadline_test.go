@@ -35,7 +35,7 @@ func TestWhatEndsByATimeIsNotAwaitedLonger(t *testing.T) {
 // the end of that.
 func TestWhoIsSilentAtTheLastCallDoesntHoldTheEndUp(t *testing.T) {
 	for range 20 {
-		g := silentGuard(t)
+		g := silentGuard(t, "127.0.0.1:1")
 		g.timing.hello, g.options.HandshakeTimeout = time.Millisecond, time.Hour
 		near, far := net.Pipe()
 		closing := time.AfterFunc(patience, func() { _ = near.Close() })
@@ -45,7 +45,7 @@ func TestWhoIsSilentAtTheLastCallDoesntHoldTheEndUp(t *testing.T) {
 		closing.Stop()
 		_ = far.Close()
 	}
-	g := silentGuard(t)
+	g := silentGuard(t, "127.0.0.1:1")
 	g.timing.hello = time.Hour
 	near, far := net.Pipe()
 	defer far.Close()
@@ -57,10 +57,10 @@ func TestWhoIsSilentAtTheLastCallDoesntHoldTheEndUp(t *testing.T) {
 	assert.Zero(t, in.endsBy)
 }
 
-// silentGuard is a guard that serves nobody.
-func silentGuard(t *testing.T) *Guard {
+// silentGuard is a guard in front of a collector that nobody can connect to.
+func silentGuard(t *testing.T, collector string) *Guard {
 	o := DefaultOptions()
-	o.Collectors = []string{"127.0.0.1:1"}
+	o.Collectors = []string{collector}
 	g, err := New(o)
 	assert.NoError(t, err)
 	return g

@@ -370,18 +370,18 @@ func (p *brokenPeer) Write([]byte) (int, error) {
 // for ever.
 func TestADataConnectionOfAnAgentThatIsNotStartedIsRefused(t *testing.T) {
 	c := watch(t, starting(t, 1))
-	b := newBed(t, []string{c.address})
+	g := silentGuard(t, c.address)
 	near, far := net.Pipe()
 	defer far.Close()
 	agent := &brokenPeer{Conn: near, sending: make(chan struct{}, 1), broken: make(chan struct{})}
 	greeted := make(chan struct{})
 	go func() {
 		defer close(greeted)
-		b.guard.greet(newInlet(agent, controlBytes, controlBytes), bytefrog.Hello{Version: 1}, func() {})
+		g.greet(newInlet(agent, controlBytes, controlBytes), bytefrog.Hello{Version: 1}, func() {})
 	}()
 	<-agent.sending // its configuration, so it has a run
 	served := make(chan error, 1)
-	s := b.guard.lookup(1)
+	s := g.lookup(1)
 	go func() { served <- s.serve(near, nil, func() {}) }()
 	close(agent.broken)
 	<-greeted

@@ -206,10 +206,10 @@ func (s *session) current() *link {
 }
 
 // tell sends bytes to the collector on the control connection, and reports false when there
-// is none.
+// is none any more.
 func (s *session) tell(b []byte) bool {
 	l := s.current()
-	if l == nil {
+	if l == nil || l.isLost() { // as for too much that waits, to which this would be added
 		return false
 	}
 	l.control.send(b)

@@ -40,7 +40,7 @@ func manySwitcher(endpoint string) string {
 receivers:
   lttng_jul:
     endpoint: %q
-    list_interval: 1s
+    list_interval: 3s
     collection_interval: 100ms
     command_timeout: 2m
     shutdown_timeout: 2m

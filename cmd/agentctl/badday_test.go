@@ -270,7 +270,7 @@ func files(t *testing.T, pair *tls.Certificate) (cert, key string) {
 }
 
 func TestTheCollectorsCertificateIsCheckedAndOnesOwnIsShown(t *testing.T) {
-	shown := make(chan int, 1)
+	shown := make(chan int, 4)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown <- len(r.TLS.PeerCertificates)
 		w.Header().Set("Content-Type", api.TypeJSON)
@@ -283,7 +283,7 @@ func TestTheCollectorsCertificateIsCheckedAndOnesOwnIsShown(t *testing.T) {
 	other, _ := files(t, selfSigned(t))
 	for _, flags := range [][]string{nil, {"--tls-ca", other}} {
 		_, err := run(t, append([]string{"list", "--endpoint", server.URL}, flags...)...)
-		assert.ErrorContains(t, err, "certificate")
+		require.ErrorContains(t, err, "certificate")
 	}
 	mustRun(t, "list", "--endpoint", server.URL, "--tls-ca", cert)
 	assert.Zero(t, <-shown)

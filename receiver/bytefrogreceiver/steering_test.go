@@ -592,6 +592,14 @@ func TestWhatIsKnownOfAnAgentIsShown(t *testing.T) {
 	s.leave()
 }
 
+func TestAnAgentIsSeenByItsDataToo(t *testing.T) {
+	s := steer(t)
+	before := s.theirs.Snapshot().LastSeen
+	s.data.write(calls(0, 5))
+	s.await("its data to be seen", func() bool { return s.theirs.Snapshot().LastSeen.After(before) })
+	s.leave()
+}
+
 func TestWithoutTheExtensionNothingIsShownAndNothingAllocated(t *testing.T) {
 	b := newBed(t, patiently, func(_ *bed, c *Config) { c.Agent.DataConnections = 1; c.Agent.HeartbeatInterval = time.Hour })
 	assert.Empty(t, agentcontrol.Of(componenttest.NewNopHost()))

@@ -49,10 +49,10 @@ type steered struct {
 	id string
 }
 
-// show shows the agent to whoever steers it, if it is not shown yet. Nobody waits for it
+// show shows the agent to whoever steers it, which is done once: when nobody waits for it
 // any more.
 func (a *agent) show() {
-	if len(a.env.agents) == 0 || a.unshow != nil || a.origin == nil {
+	if len(a.env.agents) == 0 || a.origin == nil {
 		return
 	}
 	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)

@@ -281,6 +281,31 @@ func TestAShutdownEndsOrders(t *testing.T) {
 	assert.NotContains(t, server.orders(), rbkit.TriggerGC)
 }
 
+// What is to be switched off is known when nobody switches any more.
+func TestAShutdownWaitsForWhoSteers(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), steerable)
+	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
+	require.NoError(t, err)
+	steering := b.receiver.servers[0].control.steering
+	require.NoError(t, steering.take(t.Context()))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.shutdown()
+	}()
+	b.await("nobody to be shown", func() bool { return len(b.host.(*agentcontroltest.Directory).Agents()) == 0 })
+	select {
+	case <-ended:
+		assert.Fail(t, "somebody still steers")
+	case <-time.After(100 * time.Millisecond): // what may come by mistake has the time to come
+	}
+	assert.True(t, server.State().CPUProfiling)
+	steering.give()
+	<-ended
+	assert.False(t, server.State().CPUProfiling)
+}
+
 func TestAServerThatIsGoneIsLost(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable)

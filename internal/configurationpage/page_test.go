@@ -4,6 +4,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,7 @@ type rule struct {
 }
 
 func (p *played) Validate() error {
-	if err := bounds.Between("least", p.Least, 3, 1<<63-1); err != nil {
+	if err := bounds.Between("least", p.Least, 3, math.MaxInt); err != nil {
 		return err
 	}
 	if len(p.Rules) > 0 {

@@ -157,6 +157,9 @@ func (s *steered) await(ctx context.Context, what string, isSo func() bool) erro
 	for {
 		next := s.signs.next()
 		if isSo() {
+			if s.isLeaving() { // it may be so by how the agent is left
+				return s.errLeft()
+			}
 			return nil
 		}
 		select {

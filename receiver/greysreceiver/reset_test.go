@@ -317,7 +317,9 @@ func TestAShutdownWhileAServerIsMetAgainAsksForTheResets(t *testing.T) {
 	})
 	b.await("the question", func() bool { return s.was("Version") })
 	b.shutdown()
-	assert.Len(t, resets(s.heard()), 1)
+	// One may have been asked for on the link when it was lost.
+	assert.NotEmpty(t, resets(s.heard()))
+	assert.Zero(t, b.said.FilterMessageSnippet("stays there").Len())
 }
 
 func TestWhatCouldNotBeTakenOutOfAServerThatIsGivenUpIsTriedAgainAtTheEnd(t *testing.T) {

@@ -82,6 +82,52 @@ func TestALaterRunIsNumberedAndTimedFromItsBegin(t *testing.T) {
 	}
 }
 
+// The next number is one more than the highest, which came in whatever order, on whatever
+// side of the agent's 2^32.
+func TestTheNextNumberIsBehindTheHighest(t *testing.T) {
+	const wrap = 1 << 32
+	for name, c := range map[string]struct {
+		before  uint64
+		numbers []uint64
+		want    uint64
+	}{
+		"in order":                 {before: 100, numbers: []uint64{100, 101, 102, 103, 104}, want: 105},
+		"none is new":              {before: 100, numbers: []uint64{97, 98, 99, 3}, want: 100},
+		"the highest is the first": {before: 100, numbers: []uint64{140, 100, 120}, want: 141},
+		"the agent's wrap":         {before: wrap - 2, numbers: []uint64{wrap - 2, wrap - 1, wrap, wrap + 1}, want: wrap + 2},
+		"one from before the wrap": {before: wrap - 1, numbers: []uint64{wrap + 3, wrap - 1, wrap}, want: wrap + 4},
+		"the second wrap":          {before: 2*wrap - 1, numbers: []uint64{2*wrap + 5, 2*wrap - 7}, want: 2*wrap + 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b []byte
+			for _, n := range c.numbers {
+				b = bytefrog.AppendEvent(b, bytefrog.Event{Type: bytefrog.TypeMethodEntry, Sequence: uint32(n), Method: 7, Thread: 3})
+			}
+			// With something behind them all are taken as call events are; alone the last ones
+			// are taken by themselves.
+			for _, behind := range [][]byte{nil, bytefrog.MapMethod{Method: 7, Signature: "demo/Shop.buy;1;()V"}.AppendTo(nil)} {
+				b := append(b, behind...)
+				w, err := walk(b, c.before, someNames())
+				require.NoError(t, err)
+				assert.Equal(t, c.want, w.next)
+				w, err = walkTranslated(append([]byte(nil), b...), c.before, someNames(), translation{needed: true})
+				require.NoError(t, err)
+				assert.Equal(t, c.want, w.next, "in a later run")
+			}
+		})
+	}
+}
+
+func TestThatTheAgentReportsAnErrorIsSeenInEveryRun(t *testing.T) {
+	b := append(everything(0, 1), bytefrog.ErrorMessage{Text: "out of buffers"}.AppendTo(nil)...)
+	w, err := walk(b, 0, someNames())
+	require.NoError(t, err)
+	assert.True(t, w.reported)
+	w, err = walkTranslated(b, 0, someNames(), translation{needed: true})
+	require.NoError(t, err)
+	assert.True(t, w.reported)
+}
+
 func TestWhatIsBeforeARunIsTakenOut(t *testing.T) {
 	n := someNames()
 	b := append(everything(95, 1), everything(100, 1)...)

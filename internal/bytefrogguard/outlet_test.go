@@ -6,6 +6,7 @@ package bytefrogguard
 import (
 	"bytes"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -33,6 +34,29 @@ func TestWhatIsReadWhereNothingIsTaken(t *testing.T) {
 	assert.Equal(t, 6, put())
 	o.took(8 * chunkBytes)
 	assert.Equal(t, 7, put(), "all that was taken but an eighth")
+}
+
+// What an agent has waited is not there to be waited again.
+func TestWaitingIsTakenFromWhatIsAllowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: chunkBytes}
+		o := newOutlet(l)
+		for range 2 {
+			c := l.chunks.take(chunkBytes)
+			c.end = chunkBytes
+			o.put(c)
+		}
+		allowed := newAllowance(100 * time.Millisecond)
+		waits := func() time.Duration {
+			began := time.Now()
+			assert.False(t, o.awaitRoom(time.Hour, &allowed))
+			return time.Since(began)
+		}
+		assert.Equal(t, 100*time.Millisecond, waits())
+		assert.Less(t, waits(), 20*time.Millisecond, "what the wait itself has brought")
+		time.Sleep(500 * time.Millisecond)
+		assert.InDelta(t, 50*time.Millisecond, waits(), float64(10*time.Millisecond))
+	})
 }
 
 // What waits takes little more memory than it has bytes, in whatever pieces it came.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -61,6 +62,27 @@ func TestAllMetricsAreServed(t *testing.T) {
 		assert.Contains(t, text, "\nbytefrog_guard_"+m.name+" ")
 		assert.NotEmpty(t, m.help)
 	}
+}
+
+func TestEachMetricHasItsOwnValue(t *testing.T) {
+	c := &counts{}
+	sums := map[string]*atomic.Uint64{
+		"agents_taken_total": &c.Agents, "agents_turned_away_total": &c.TurnedAway, "connections_refused_total": &c.Refused,
+		"received_bytes_total": &c.Bytes, "events_passed_total": &c.Passed, "events_dropped_total": &c.Dropped,
+		"class_reports_dropped_total": &c.ClassReports, "lost_bytes_total": &c.LostBytes, "suspensions_total": &c.Suspensions,
+		"stalls_total": &c.Stalls, "runs_total": &c.Runs, "losses_total": &c.Losses,
+		"names_forgotten_total": &c.Forgotten, "bad_data_total": &c.BadData,
+	}
+	want := map[string]float64{"agents": 101, "agents_connected": 102, "agents_held": 103, "waiting_bytes": 104, "names_bytes": 105}
+	for name, sum := range sums {
+		want[name] = float64(len(want))
+		sum.Store(uint64(want[name]))
+	}
+	got := map[string]float64{}
+	for _, m := range all() {
+		got[m.name] = m.value(c, state{Agents: 101, Connected: 102, Stalled: 103, Waiting: 104, Names: 105})
+	}
+	assert.Equal(t, want, got)
 }
 
 // The certificate of --tls-cert is shown to a collector that asks for one.

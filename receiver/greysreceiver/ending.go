@@ -111,9 +111,10 @@ func (a *attending) sayStays(of []classes, failed []error) {
 	})
 }
 
-// resetNow begins to take out of classes what is there.
+// resetNow begins to take out of classes what is there. What was wanted before, and nobody waits
+// for, is left out.
 func (a *attending) resetNow(o *order) {
-	a.resetting = append(a.resetting, o)
+	a.resetting = append(slices.DeleteFunc(a.resetting, (*order).isGivenUp), o)
 	a.resetAt = time.Time{}
 	a.endForCleaning()
 }

@@ -4,6 +4,7 @@
 package greysreceiver
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -26,6 +27,8 @@ type order struct {
 	classes classes
 	// outcome has room for one.
 	outcome chan outcomeOfOrder
+	// over is closed when nobody waits for the outcome any more.
+	over <-chan struct{}
 }
 
 // outcomeOfOrder is what became of an order.
@@ -35,8 +38,8 @@ type outcomeOfOrder struct {
 }
 
 // newOrder checks what somebody wants as what is configured is checked.
-func newOrder(wanted agentcontrol.Order) (*order, error) {
-	o := &order{command: wanted.Command, outcome: make(chan outcomeOfOrder, 1)}
+func newOrder(ctx context.Context, wanted agentcontrol.Order) (*order, error) {
+	o := &order{command: wanted.Command, outcome: make(chan outcomeOfOrder, 1), over: ctx.Done()}
 	arguments := wanted.Arguments
 	target := TargetConfig{Class: arguments.Text(argumentClass), Method: arguments.Text(argumentMethod), Regexp: arguments.Boolean(argumentRegexp)}
 	var err error
@@ -74,6 +77,16 @@ func (o *order) say(what outcomeOfOrder) {
 	select {
 	case o.outcome <- what:
 	default:
+	}
+}
+
+// isGivenUp reports whether nobody waits for the outcome any more.
+func (o *order) isGivenUp() bool {
+	select {
+	case <-o.over:
+		return true
+	default:
+		return false
 	}
 }
 

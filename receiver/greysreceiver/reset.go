@@ -32,6 +32,8 @@ const maxLayers = 16
 // it puts into classes would be taken out, too.
 type round struct {
 	of []classes
+	// cleans says that commands are ended for it, and wait.
+	cleans bool
 	// orders are those of somebody's that are among them.
 	orders []*order
 }
@@ -53,7 +55,7 @@ func (a *attending) clean(now time.Time) {
 	if len(next.orders) > 0 {
 		a.resetting = nil
 	}
-	a.round = next
+	a.round, next.cleans = next, a.cleaning
 	ctx, end := context.WithTimeoutCause(a.ctx, controlTimeout(a.server.env.config), errSlow)
 	go func() {
 		defer end()
@@ -75,13 +77,10 @@ func (a *attending) haveReset(failed []error) {
 	} else {
 		a.failedReset(err)
 	}
-	// What a server has refused is tried again, and commands needn't wait for it. Nor do they
-	// for what somebody wanted, who is told.
-	if len(p.owed) == 0 || isAnswer(err) {
-		p.layers = 0
-	}
-	if len(p.owed) == 0 || isAnswer(err) || len(done.orders) > 0 {
-		a.cleaning = len(a.resetting) > 0
+	// What could not be taken out is tried again, and commands don't wait for it: they would for
+	// ever where a server never answers resets.
+	if len(p.owed) == 0 || isAnswer(err) || done.cleans {
+		p.layers, a.cleaning = 0, len(a.resetting) > 0
 	}
 }
 
@@ -98,7 +97,7 @@ func (a *attending) failedReset(why error) {
 }
 
 // endForCleaning ends all commands that may have put something into classes. None is asked
-// again before nothing is owed.
+// again before what is owed was asked to be taken out, once.
 func (a *attending) endForCleaning() {
 	a.cleaning = true
 	for _, t := range a.process.tasks {

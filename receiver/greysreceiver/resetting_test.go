@@ -4,6 +4,7 @@
 package greysreceiver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -70,6 +71,46 @@ func TestResetsThatAreNotAnsweredHaveOneTime(t *testing.T) {
 		assert.True(t, a.resetAt.After(receivedAt))
 		a.halt()
 	})
+}
+
+// Commands that were ended for a reset which is never answered are asked again.
+func TestCommandsDontWaitForResetsThatAreNeverAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+		s := script(t, b, ProtocolConsole)
+		s.silent = isReset
+		a := s.alone(b)
+		pattern, err := greys.NewPattern("demo.Shop")
+		require.NoError(t, err)
+		a.process.owe(classes{pattern: pattern})
+		a.process.layers = len(a.process.tasks) + maxLayers + 1
+		a.clean(receivedAt)
+		assert.True(t, a.cleaning)
+		a.haveReset(<-a.roundEnded)
+		assert.False(t, a.cleaning)
+		assert.Zero(t, a.process.layers, "so that they are not ended again at once")
+		assert.Len(t, a.process.owed, 1, "it is tried again")
+		a.halt()
+	})
+}
+
+func TestResetsThatNobodyWaitsForAreNotKept(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
+	a := script(t, b, ProtocolGP).alone(b)
+	defer a.halt()
+	wanted := agentcontrol.Order{Command: orderReset}
+	ctx, giveUp := context.WithCancel(t.Context())
+	for range 100 {
+		o, err := newOrder(ctx, wanted)
+		require.NoError(t, err)
+		a.resetNow(o)
+	}
+	assert.Len(t, a.resetting, 100)
+	giveUp()
+	o, err := newOrder(t.Context(), wanted)
+	require.NoError(t, err)
+	a.resetNow(o)
+	assert.Equal(t, []*order{o}, a.resetting)
 }
 
 // Each who wants a reset is told of the classes that were named.

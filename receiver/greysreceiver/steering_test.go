@@ -553,6 +553,9 @@ func TestWhatMayHoldTheProgramUpIsDisruptive(t *testing.T) {
 	}{
 		{"monitor", on("com.example.*", "*"), ""},
 		{"monitor", on("*Shop", "*"), ""},
+		{"monitor", on("*.shop.*Shop**", "*"), ""},
+		{"monitor", on("*?*?*?*q", "*"), "monitor with class=*?*?*?*q"},
+		{"trace", on("demo.Shop", "*?*?*?*q"), "trace with method=*?*?*?*q"},
 		{"monitor", on("*", "charge"), "monitor with class=*"},
 		{"trace", on("?*.*", "charge"), "trace with class=?*.*"},
 		{"stack", on("*$*", "charge"), "stack with class=*$*"},
@@ -567,6 +570,7 @@ func TestWhatMayHoldTheProgramUpIsDisruptive(t *testing.T) {
 		{"end", arguments{"task": "1"}, ""},
 		{"reset", nil, ""},
 		{"reset", arguments{"class": "*"}, ""},
+		{"reset", arguments{"class": "*?*?*?*q"}, "reset with class=*?*?*?*q"},
 		{"reset", arguments{"class": ".*", "regexp": "true"}, "reset with regexp=true"},
 	} {
 		command, err := agentcontrol.Find(s.theirs.Snapshot().Commands, c.command)

@@ -420,6 +420,16 @@ func TestNothingIsGivenAfterAContextHasEnded(t *testing.T) {
 	assert.LessOrEqual(t, given, 2, "the rest of what is at hand")
 }
 
+func TestNothingIsAskedAfterAContextHasEnded(t *testing.T) {
+	c, p, _ := serving(t, Config{})
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	require.Equal(t, context.Canceled, c.Run(ctx, monitor(t), func(greys.Reply) {}))
+	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	p.answer(p.request(Version).SendID, Done, versionIs) // the first that came
+	require.NoError(t, asking.end())
+}
+
 func TestAContextThatEndsEndsServing(t *testing.T) {
 	c, p := connected(t, Config{})
 	ctx, end := context.WithCancelCause(t.Context())

@@ -31,6 +31,9 @@ func (c *Client) run(ctx context.Context, command greys.Command, each func(greys
 	if err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		return err // what nobody waits for would be sent, and be under way
+	}
 	q := newQueue()
 	id, err := c.begin(q)
 	if err != nil {

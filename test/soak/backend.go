@@ -5,12 +5,14 @@ package soak
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -19,19 +21,24 @@ import (
 )
 
 // backend takes what the collectors send over OTLP/HTTP, and counts it. It can be told to
-// refuse, and to read slowly.
+// refuse, to read slowly, and to go away for a while.
 type backend struct {
 	refuses, crawls atomic.Bool
-	mu              sync.Mutex
-	services        map[string]*delivered
-	records         map[string]int64 // log records by the name of their event
-	sums            sums
+	// server is nil while the backend is away.
+	server  *http.Server
+	address string
+	handler http.Handler
+
+	mu       sync.Mutex
+	services map[string]*delivered
+	records  map[string]int64 // log records by the name of their event
+	sums     sums
 }
 
 // serve has the backend answer until the end of the test, and gives its endpoint.
 func serve(t testing.TB) (b *backend, endpoint string) {
 	t.Helper()
-	b = &backend{services: map[string]*delivered{}, records: map[string]int64{}, sums: sums{}}
+	b = &backend{address: testbed.Address(t), services: map[string]*delivered{}, records: map[string]int64{}, sums: sums{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v1/traces", b.answer(func(body []byte) error {
 		traces, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(body)
@@ -54,8 +61,35 @@ func serve(t testing.TB) (b *backend, endpoint string) {
 		}
 		return err
 	}))
-	endpoint, _ = testbed.Serve(t, mux)
-	return b, endpoint
+	b.handler = mux
+	require.NoError(t, b.comeBack())
+	t.Cleanup(func() { require.NoError(t, b.leave()) })
+	return b, "http://" + b.address
+}
+
+// comeBack has the backend listen, if it doesn't.
+func (b *backend) comeBack() error {
+	if b.server != nil {
+		return nil
+	}
+	listener, err := net.Listen("tcp", b.address)
+	if err != nil {
+		return err
+	}
+	b.server = &http.Server{Handler: b.handler, ReadHeaderTimeout: time.Minute}
+	go func(server *http.Server) { _ = server.Serve(listener) }(b.server)
+	return nil
+}
+
+// leave is the end of the backend's process, as others see it: connections are closed, and
+// refused. What it has taken it has answered, if it refused for long enough before.
+func (b *backend) leave() error {
+	if b.server == nil {
+		return nil
+	}
+	server := b.server
+	b.server = nil
+	return server.Close()
 }
 
 // answer takes requests of one signal, or refuses them so that they come again.

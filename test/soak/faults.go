@@ -13,6 +13,7 @@ import (
 // faults is how often there was what.
 type faults struct {
 	refusals int64 // the backend refused everything
+	restarts int64 // the backend was away, and came back
 	full     int64 // the queue's disk was full
 	crawls   int64 // the backend read slowly
 }
@@ -20,7 +21,7 @@ type faults struct {
 // turn is how long one fault, or none, lasts.
 const turn = 5 * time.Second
 
-// fail has the backend refuse, the disk be full and the backend read slowly, by turns.
+// fail has the backend refuse, go away with the disk full, come back and read slowly, by turns.
 func (s *soak) fail(ctx context.Context) {
 	tick := time.NewTicker(turn)
 	defer tick.Stop()
@@ -29,14 +30,19 @@ func (s *soak) fail(ctx context.Context) {
 			s.backend.refuses.Store(true)
 			s.faults.refusals++
 		},
-		func() { // also full, while nothing is taken from it
+		func() { // also away, and full while nothing is taken from it
+			assert.NoError(s.t, s.backend.leave())
 			isFull, err := s.disk.fill()
 			assert.NoError(s.t, err)
 			if isFull {
 				s.faults.full++
 			}
 		},
-		func() { assert.NoError(s.t, s.disk.free()) },
+		func() {
+			assert.NoError(s.t, s.backend.comeBack())
+			s.faults.restarts++
+			assert.NoError(s.t, s.disk.free())
+		},
 		func() {
 			s.backend.refuses.Store(false)
 			s.backend.crawls.Store(true)
@@ -50,6 +56,7 @@ func (s *soak) fail(ctx context.Context) {
 		case <-ctx.Done():
 			s.backend.refuses.Store(false)
 			s.backend.crawls.Store(false)
+			assert.NoError(s.t, s.backend.comeBack())
 			assert.NoError(s.t, s.disk.free())
 			return
 		case <-tick.C:

@@ -148,6 +148,7 @@ func (s *soak) happened() counts {
 		{"times in which LTTng's relay daemon went away, and came back with the same session", s.played.sessions.Load()},
 		{"Rbkit's servers, one after the other", s.played.servers.Load()},
 		{"times in which the backend refused, for 15 s", s.faults.refusals},
+		{"times in which it was away then, for 5 s, and came back", s.faults.restarts},
 		{"times in which the queue's disk was full, for 5 s", s.faults.full},
 		{"times in which the backend read slowly, for 5 s", s.faults.crawls},
 		{"pages that were read at a byte a second", s.readers.asked.Load()},

@@ -150,8 +150,8 @@ func (c *consoleConn) finish() {
 	c.abort = nil
 }
 
-// write writes bytes, as long as the connection lasts.
-func (c *consoleConn) write(data []byte) {
+// write writes bytes, as long as the connection lasts, and reports whether it did.
+func (c *consoleConn) write(data []byte) bool {
 	err := c.conn.SetWriteDeadline(time.Now().Add(c.options.WriteTimeout))
 	if err == nil {
 		_, err = c.conn.Write(data)
@@ -159,6 +159,7 @@ func (c *consoleConn) write(data []byte) {
 	if err != nil {
 		c.end()
 	}
+	return err == nil
 }
 
 // say sends what belongs together, or what goes wrong with it.
@@ -170,10 +171,9 @@ func (c *consoleConn) say(data []byte) outcome {
 	data, became := c.spoil(c.nextFault(), data)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mute {
+	if c.mute || !c.write(data) {
 		return ended
 	}
-	c.write(data)
 	return became
 }
 

@@ -90,8 +90,11 @@ func (m *model) tell(ctx context.Context) (agentcontrol.Answer, error) {
 	}
 	m.mu.Lock()
 	m.told++
-	silent := m.silent
+	silent, second := m.silent, m.told%2 == 0
 	m.mu.Unlock()
+	if m.fault == "one of two is turned away" && second {
+		return agentcontrol.Answer{}, errors.New("it is asked for already")
+	}
 	if !silent {
 		return agentcontrol.Answer{Message: "done"}, nil
 	}
@@ -132,6 +135,7 @@ func (m *model) Told(r agentcontrol.Record) {
 
 // contractOf is that of models with a fault.
 func contractOf(fault string) Contract {
+	begun := 0
 	return Contract{
 		Type: modelType,
 		Examples: []Example{
@@ -140,7 +144,8 @@ func contractOf(fault string) Contract {
 		Start: func(t testing.TB, host component.Host) Played {
 			m := &model{fault: fault, turn: make(chan struct{}, 1), left: make(chan struct{}), died: make(chan struct{})}
 			end := agentcontrol.Of(host).Register(m)
-			if fault == "registered twice" {
+			begun++
+			if fault == "registered twice" || fault == "comes back as two" && begun == 2 {
 				agentcontrol.Of(host).Register(m)
 			}
 			shutdown := sync.OnceFunc(func() {
@@ -191,6 +196,8 @@ func TestWhoeverBreaksTheContractIsFound(t *testing.T) {
 		"no record of what is refused":  "it is told nothing that is badly written, which is recorded and counted",
 		"told what nobody wants":        "it is told nothing that nobody wants any more",
 		"waits longer than its context": "nobody waits for it longer than they want to",
+		"one of two is turned away":     "two orders at once are both carried out",
+		"comes back as two":             "a reload answers who waits and shows it again",
 		"its loss is silence":           "whoever waits for it hears that it has died",
 		"answers after its end":         "whoever waits for it hears that the receiver is shut down",
 	} {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -72,8 +73,9 @@ func (l *lines) run() {
 			if len(text) == 0 && dropped == 0 {
 				break
 			}
-			// What can't be written is lost: there is nowhere to say so.
-			_, _ = l.out.Write(text)
+			if n, err := l.out.Write(text); err != nil { // the metric alone can say so
+				l.total.Add(uint64(bytes.Count(text[min(n, len(text)):], []byte{'\n'})))
+			}
 			if dropped > 0 {
 				direct.Warn("Lines of the log were dropped here: they were not read", zap.Uint64("lines", dropped))
 			}

@@ -72,6 +72,19 @@ func accounted(t *testing.T, log []byte, text string) int {
 	return n
 }
 
+// What can't be written, since whoever read it has gone, is counted.
+func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
+	near, far := io.Pipe()
+	require.NoError(t, near.Close())
+	log := newLines(far)
+	logger := log.logger(zap.InfoLevel)
+	for range 3 {
+		logger.Info("line")
+	}
+	require.Eventually(t, log.isWritten, patience, time.Millisecond)
+	assert.EqualValues(t, 3, log.total.Load())
+}
+
 // The end waits for the last lines.
 func TestTheLastLinesAreWritten(t *testing.T) {
 	var out bytes.Buffer

@@ -87,7 +87,7 @@ func (o *observer) Collect(to chan<- prometheus.Metric) {
 func metricsHandler(guard *bytefrogguard.Guard, log *lines) http.Handler {
 	registry := prometheus.NewRegistry()
 	dropped := prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Namespace: namespace, Name: "log_lines_dropped_total", Help: "Lines of the log that were dropped because it was not read.",
+		Namespace: namespace, Name: "log_lines_dropped_total", Help: "Lines of the log that were dropped because it was not read, or could not be written.",
 	}, func() float64 { return float64(log.total.Load()) })
 	registry.MustRegister(newObserver(guard), dropped, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
 	mux := http.NewServeMux()

@@ -226,3 +226,13 @@ func TestASilentConsoleSaysNothing(t *testing.T) {
 	assert.Zero(t, n)
 	require.ErrorContains(t, err, "timeout")
 }
+
+// What could not be written is none of what a client was told.
+func TestWhatCouldNotBeWrittenWasNotTold(t *testing.T) {
+	near, far := net.Pipe()
+	require.NoError(t, near.Close())
+	over, end := context.WithCancel(t.Context())
+	c := &consoleConn{Server: &Server{options: Options{WriteTimeout: patience}}, conn: far, over: over, end: end}
+	assert.Equal(t, ended, c.say([]byte("a tree")))
+	assert.Error(t, over.Err(), "the connection is over")
+}

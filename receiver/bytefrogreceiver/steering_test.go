@@ -415,6 +415,10 @@ func TestAnOrderThatWaitsEndsWithTheReceiver(t *testing.T) {
 		s.shutdown()
 	}()
 	expectReason(t, pausing, agentcontrol.Lost)
+	// Leaving has the program go on, which is nobody's order: whoever sees that hears of the end.
+	err := s.theirs.(*steered).await(t.Context(), "goes on", func() bool { return true })
+	require.Error(t, err)
+	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
 	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeSuspend)
 	s.data.close()
 	s.agent.control.close()

@@ -35,7 +35,7 @@ type Listener struct {
 // certificates nor an authenticator say who they are. Call it once, after the start.
 func (l Listener) Warn(logger *zap.Logger) {
 	if message := l.warning(); message != "" {
-		logger.Warn(message, zap.String("component", l.Component), zap.Stringer("address", l.Address), zap.String("remedy", l.Remedy))
+		logger.WithOptions(zap.AddCallerSkip(1)).Warn(message, zap.String("component", l.Component), zap.Stringer("address", l.Address), zap.String("remedy", l.Remedy))
 	}
 }
 

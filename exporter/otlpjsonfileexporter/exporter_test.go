@@ -222,3 +222,13 @@ func BenchmarkConsumeTraces(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*count), "ns/span")
 }
+
+func TestAHandOverThatIsNoJSONIsRefusedForGood(t *testing.T) {
+	path := newFile(t)
+	b := started(t, path)
+	err := b.factory.made[b.cfg].write(t.Context(), func() ([]byte, error) { return nil, os.ErrInvalid })
+	require.ErrorIs(t, err, os.ErrInvalid)
+	assert.True(t, consumererror.IsPermanent(err))
+	assert.Empty(t, handOvers(t, path))
+	assert.Empty(t, b.counts(t))
+}

@@ -16,7 +16,8 @@ import (
 var lineStarts = []string{`{"resourceSpans":`, `{"resourceLogs":`, `{"resourceMetrics":`, `{"resourceProfiles":`, `{"dictionary":`, "{}\n"}
 
 // The Collector's marshalers go into attributes by recursion. What comes from outside has to
-// be refused above a depth before it is here: these functions are the place for a check.
+// be refused above a depth before it is here. A check of a depth in the exporter itself belongs
+// into the functions that are passed to write, before the marshalling: their errors are permanent.
 
 func (e *fileExporter) consumeTraces(ctx context.Context, td ptrace.Traces) error {
 	return e.write(ctx, func() ([]byte, error) { return new(ptrace.JSONMarshaler).MarshalTraces(td) })

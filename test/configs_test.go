@@ -109,15 +109,18 @@ var samplers = []string{"tail_sampling", "groupbytrace", "probabilistic_sampler"
 // given, so that nobody else gets it twice because of them.
 var neverRefuses = []string{"span_metrics", "nop", "flame_graph"}
 
+// files are the exporters that write to files.
+var files = []string{"otlp_json_file", "file"}
+
 // halfTaken names the hand-overs that a retry may deliver twice to one of their
 // consumers, and where that is said to the user.
 var halfTaken = map[string]string{
-	// The file exporter can have no queue. The comment above the pipeline says
-	// what a full disk does to the counts.
-	"standalone.yaml traces": "file/spans",
+	// A queue would lose spans to kill -9. The comment above the pipeline says what a
+	// full disk does to the counts.
+	"standalone.yaml traces": "otlp_json_file/spans",
 }
 
-// componentType returns the type of a component's ID, "file" for "file/spans".
+// componentType returns the type of a component's ID, "otlp_json_file" for "otlp_json_file/spans".
 func componentType(id string) string {
 	kind, _, _ := strings.Cut(id, "/")
 	return kind
@@ -206,7 +209,7 @@ func limitViolations(name string, config collectorConfig) []string {
 		}
 	}
 	for id, e := range config.Exporters {
-		if r := e.Rotation; componentType(id) == "file" && (r == nil || r.MaxMegabytes <= 0 || r.MaxBackups <= 0) {
+		if r := e.Rotation; slices.Contains(files, componentType(id)) && (r == nil || r.MaxMegabytes <= 0 || r.MaxBackups <= 0) {
 			broken = append(broken, name+": "+id+" fills the disk; it needs rotation with max_megabytes and max_backups")
 		}
 	}
@@ -399,6 +402,7 @@ service:
 		{"memory without a limit", "limit_mib: 1024", "limit_mib: 204800", "lets the collector have 204800 MiB"},
 		{"memory that is all spike", "spike_limit_mib: 256", "spike_limit_mib: 1024", "of which 1024 at once"},
 		{"a file without rotation", ", rotation: {max_megabytes: 100, max_backups: 3}", "", "file fills the disk"},
+		{"another file without rotation", "file: {path: spans.json, rotation: {max_megabytes: 100, max_backups: 3}}", "otlp_json_file: {path: spans.json}", "otlp_json_file fills the disk"},
 		{"files without number", ", max_backups: 3", "", "file fills the disk"},
 		{"control of everything", "agent_control: {}", "agent_control: {allow_disruptive: true}", "lets whoever reaches it disrupt programs"},
 		{"a server elsewhere", "publish: \"localhost:5555\"", "publish: \"10.0.0.1:5555\"", "is 10.0.0.1:5555, not on localhost"},

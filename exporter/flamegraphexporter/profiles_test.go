@@ -112,7 +112,7 @@ func TestTheSizeOfAMessageIsWithoutItsAttributes(t *testing.T) {
 	assert.LessOrEqual(t, size, all)
 	assert.Greater(t, size, all/2)
 
-	request, levels := nested.Protobuf(nested.At(nested.Profiles, "attribute table"), nested.Lists, 4<<20)
+	request, levels := nested.Protobuf(nested.At(nested.Profiles, "attribute table"), nested.Lists, 4<<20, nil)
 	require.Greater(t, levels, 400_000)
 	read := pprofileotlp.NewExportRequest()
 	require.NoError(t, read.UnmarshalProto(request))

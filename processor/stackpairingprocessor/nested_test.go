@@ -149,7 +149,7 @@ func TestAServiceNameThatIsNoTextIsNotLogged(t *testing.T) {
 // Half a million levels take no more stack than the bound allows.
 func TestHalfAMillionLevelsAreRefused(t *testing.T) {
 	for _, kind := range []nested.Kind{nested.Lists, nested.Maps} {
-		request, levels := nested.Protobuf(nested.At(nested.Traces, "resource"), kind, 4<<20)
+		request, levels := nested.Protobuf(nested.At(nested.Traces, "resource"), kind, 4<<20, nil)
 		require.Greater(t, levels, 300_000)
 		read := ptraceotlp.NewExportRequest()
 		require.NoError(t, read.UnmarshalProto(request))

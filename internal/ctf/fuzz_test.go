@@ -140,7 +140,12 @@ func readTwice(t *testing.T, trace *ctf.Trace, packet []byte, afterNext func(*ct
 		if r.Err() == nil && offset != p.Content {
 			t.Fatalf("expected events up to bit %d, the end of the content, got them up to %d", p.Content, offset)
 		}
-		fmt.Fprintln(&said, r.Clock(), r.Err())
+		if r.Err() != nil {
+			// Where in a header the packet ends, and what the clock is then, depends on how it is read.
+			fmt.Fprintln(&said, "does not fit")
+			return said.String()
+		}
+		fmt.Fprintln(&said, r.Clock())
 	}
 	return said.String()
 }
@@ -176,7 +181,7 @@ func (n *visitor) visit(v *ctf.Values, f *ctf.Field) {
 		if text := v.Text(f); len(text) > len(v.Bytes(f)) {
 			n.t.Fatalf("field %s: expected a text of at most %d bytes, got %d", f.Path(), len(v.Bytes(f)), len(text))
 		}
-		if !utf8.Valid(v.AppendText(nil, f)) {
+		if wide := f.Encoding().Unit() > 1; wide && !utf8.Valid(v.AppendText(nil, f)) {
 			n.t.Fatalf("field %s: expected UTF-8, got %q", f.Path(), v.AppendText(nil, f))
 		}
 	case ctf.Bytes:

@@ -85,23 +85,34 @@ func inSpan(span ptrace.Span, most int) (place, key string) {
 	if key, found := deeper(span.Attributes(), most); found {
 		return placeSpan, key
 	}
-	for _, event := range span.Events().All() {
-		if key, found := deeper(event.Attributes(), most); found {
+	events, links := span.Events(), span.Links()
+	for i := range events.Len() {
+		if key, found := deeper(events.At(i).Attributes(), most); found {
 			return placeEvent, key
 		}
 	}
-	for _, link := range span.Links().All() {
-		if key, found := deeper(link.Attributes(), most); found {
+	for i := range links.Len() {
+		if key, found := deeper(links.At(i).Attributes(), most); found {
 			return placeLink, key
 		}
 	}
 	return "", ""
 }
 
-// deeper returns the key of an attribute with more than most levels.
+// deeper returns the key of an attribute with more than most levels. Almost all attributes are
+// flat, which the first loop finds without leaving it.
 func deeper(m pcommon.Map, most int) (key string, found bool) {
+	nested := 0
+	for _, v := range m.All() {
+		if kind := v.Type(); kind == pcommon.ValueTypeMap || kind == pcommon.ValueTypeSlice {
+			nested++
+		}
+	}
+	if nested == 0 {
+		return "", false
+	}
 	for key, v := range m.All() {
-		if kind := v.Type(); (kind == pcommon.ValueTypeMap || kind == pcommon.ValueTypeSlice) && isDeeper(v, most) {
+		if isDeeper(v, most) {
 			return key, true
 		}
 	}

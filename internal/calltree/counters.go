@@ -13,6 +13,12 @@ type Counters struct {
 	// SilentServices are those that were forgotten, with their trees, because nothing came
 	// of them for PendingTimeout and others needed their place.
 	SilentServices uint64
+	// YieldedServices are those that left their place to one that had shown more, with what
+	// was counted of them in [OtherServices].
+	YieldedServices uint64
+	// Shed is what was given up because Settings.Hold asked for memory. It counts among the
+	// others, too.
+	Shed Shed
 	// ParentsNotSeen are calls that were waited for in vain.
 	ParentsNotSeen ParentsNotSeen
 	// Forgotten are calls that were not remembered any more before PendingTimeout.
@@ -38,6 +44,12 @@ type ParentsNotSeen struct {
 	// Timeout: for PendingTimeout. Limit: as long as there was room. Cycle: it is one that
 	// the call itself led to.
 	Timeout, Limit, Cycle uint64
+}
+
+// Shed is what was given up to hold less memory: spans that were kept, calls that were
+// waited for or remembered, and paths.
+type Shed struct {
+	KeptSpans, Calls, Paths uint64
 }
 
 // Usage is what a store holds.

@@ -64,7 +64,9 @@ type stream struct {
 	// first did.
 	client       client.Info
 	heard, since time.Duration
-	standing     standing
+	// turn is the number of its last batch among those of all streams: the clock can stand.
+	turn     uint64
+	standing standing
 	// place is where it stands among those of its shard with the same standing; nil: nowhere
 	// yet.
 	place *list.Element
@@ -89,6 +91,7 @@ type finished struct {
 type accounts struct {
 	telemetry               *telemetry
 	streams, bytes, waiting atomic.Int64
+	turn                    atomic.Uint64
 }
 
 // settle counts what s holds now, and what it counted into f.
@@ -124,7 +127,7 @@ func (sh *shard) take(b *callevent.Batch, c carrier, from client.Info, now time.
 	if s.origin == nil || !s.origin.is(c, b) {
 		s.origin = newOrigin(c, b)
 	}
-	s.client, s.heard = from, now
+	s.client, s.heard, s.turn = from, now, sh.accounts.turn.Add(1)
 	f.origin, f.client = s.origin, s.client
 	s.Take(b, now, &f.Output)
 	sh.stand(b.Stream, s, &f.Counters)
@@ -200,7 +203,7 @@ func (sh *shard) end(cause callevent.Cause, fresh func() *finished) (all []*fini
 type longestSilent [standings]struct {
 	in    *shard
 	id    callevent.StreamID
-	heard time.Duration
+	turn  uint64
 	count int
 }
 
@@ -219,8 +222,8 @@ func (sh *shard) addLongestSilent(all *longestSilent, except callevent.StreamID)
 			continue
 		}
 		id := e.Value.(callevent.StreamID)
-		if heard := sh.streams[id].heard; of.in == nil || heard < of.heard {
-			of.in, of.id, of.heard = sh, id, heard
+		if turn := sh.streams[id].turn; of.in == nil || turn < of.turn {
+			of.in, of.id, of.turn = sh, id, turn
 		}
 	}
 }

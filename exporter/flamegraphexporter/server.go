@@ -38,7 +38,10 @@ type server struct {
 }
 
 func (g *flameGraph) start(ctx context.Context, host component.Host) error {
-	g.server.starting.Do(func() { g.server.err = g.serve(ctx, host) })
+	g.server.starting.Do(func() {
+		g.openMemory(host)
+		g.server.err = g.serve(ctx, host)
+	})
 	return g.server.err
 }
 
@@ -56,6 +59,9 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 
 		MaxKeptWindows:     g.config.MaxKeptWindows,
 		MaxKeptWindowNodes: g.config.MaxKeptWindowNodes,
+
+		Take: g.forPage,
+		Kept: g.memory.ask,
 	})
 	g.server.handler.Store(handler)
 	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler, confighttp.WithErrorHandler(refuse))

@@ -77,6 +77,16 @@ func (s *Store) Counters() Counters {
 	return counters
 }
 
+// Paths is how many paths a tree has, those included that wait; 0 where there is none.
+func (s *Store) Paths(service string, kind Kind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tree(service, kind); t != nil {
+		return t.live
+	}
+	return 0
+}
+
 // Usage gives what is held.
 func (s *Store) Usage() Usage {
 	s.mu.Lock()

@@ -147,6 +147,7 @@ func (r *registry) shut() []*run {
 // Settings that bound what connects.
 const (
 	settingMaxConnections  = "limits.max_connections"
+	settingPerAddress      = "limits.max_connections_per_address"
 	settingMaxRuns         = "limits.max_runs"
 	settingDataConnections = "agent.data_connections"
 )

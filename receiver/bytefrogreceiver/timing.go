@@ -3,7 +3,11 @@
 
 package bytefrogreceiver
 
-import "time"
+import (
+	"time"
+
+	"github.com/callbraid/callbraid/internal/slots"
+)
 
 // timing are the times of leaving, refusing and suspending that the agent's behaviour
 // asks for.
@@ -29,6 +33,9 @@ type timing struct {
 	// ready is how long after start an agent is told error that is turned away, unless
 	// it was ready before.
 	ready time.Duration
+	// slotGrace is how long a connection that has said nothing keeps its slot, where few
+	// are new.
+	slotGrace time.Duration
 	// shutdown is how much longer than shutdown_timeout a shutdown may take.
 	shutdown time.Duration
 }
@@ -46,5 +53,7 @@ func defaultTiming() timing {
 		hello:    time.Second,
 		ready:    500 * time.Millisecond,
 		shutdown: farewellTime,
+
+		slotGrace: slots.Grace,
 	}
 }

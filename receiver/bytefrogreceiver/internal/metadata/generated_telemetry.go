@@ -35,6 +35,7 @@ type TelemetryBuilder struct {
 	ReceiverBytefrogBytes               metric.Int64Counter
 	ReceiverBytefrogBytesDiscarded      metric.Int64Counter
 	ReceiverBytefrogConnections         metric.Int64UpDownCounter
+	ReceiverBytefrogConnectionsEvicted  metric.Int64Counter
 	ReceiverBytefrogEvents              metric.Int64Counter
 	ReceiverBytefrogEventsDropped       metric.Int64Counter
 	ReceiverBytefrogHandoverRetries     metric.Int64Counter
@@ -134,6 +135,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogConnectionsEvicted, err = builder.meter.Int64Counter(
+		"otelcol_receiver_bytefrog_connections_evicted",
+		metric.WithDescription("Connections that lost their slot to new ones before their handshake was complete, by reason (silent, unfinished, no_files). [Alpha]"),
+		metric.WithUnit("{connection}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogEvents, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_events",
 		metric.WithDescription("Call events and markers received. [Alpha]"),
@@ -196,7 +203,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogRefused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_refused",
-		metric.WithDescription("Connections that were refused, by reason (max_connections, unheard, max_runs, version, unknown_run, data_connections, other_host, shutdown, bad_data, other). [Alpha]"),
+		metric.WithDescription("Connections that were refused, by reason (max_connections, max_connections_per_address, unheard, max_runs, version, unknown_run, data_connections, other_host, shutdown, bad_data, other). [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)

@@ -28,6 +28,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverBytefrogBytes.Add(context.Background(), 1)
 	tb.ReceiverBytefrogBytesDiscarded.Add(context.Background(), 1)
 	tb.ReceiverBytefrogConnections.Add(context.Background(), 1)
+	tb.ReceiverBytefrogConnectionsEvicted.Add(context.Background(), 1)
 	tb.ReceiverBytefrogEvents.Add(context.Background(), 1)
 	tb.ReceiverBytefrogEventsDropped.Add(context.Background(), 1)
 	tb.ReceiverBytefrogHandoverRetries.Add(context.Background(), 1)
@@ -67,6 +68,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogConnections(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogConnectionsEvicted(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogEvents(t, testTel,

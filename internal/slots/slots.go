@@ -13,23 +13,27 @@
 // /64 network, because one machine can have all addresses of it.
 //
 //  1. The address is the one that has most connections in its queues; of several, the one
-//     with the oldest connection. So an address that opens many closes its own.
-//  2. The queue is the longer one of that address; of two that are equal, that of the
-//     silent ones.
-//  3. The connection is the oldest of that queue. A silent one whose first bytes have
-//     arrived and are not read yet moves to the other queue instead.
+//     with the oldest connection. So an address that opens many closes its own. The queue
+//     is the longer one of that address; of two that are equal, that of the silent ones.
+//     The connection is the oldest of that queue.
+//  2. If that connection is young and its address has no more than an eighth of the slots
+//     in its queues, it may be one of a host on which many agents start. Then the oldest
+//     connection of all addresses is taken.
+//  3. If that one is young too, and few connections have no handshake, none is closed.
 //
-// So before a connection is closed at least half as many others were opened, from its own
-// address, as that address has connections without a handshake: at 4096 slots and 20,000
-// new connections a second an agent has 0.1 s for its first byte, and again for the rest.
+// A connection whose bytes have arrived and are not read yet goes to the end of the queues
+// instead, whichever step finds it: its hello may be complete. Before a connection is
+// closed, then, hundreds of others were opened after it. At 4096 slots and 20,000 new
+// connections a second an agent has 0.1 s for its first byte, and again for the rest.
 //
-// Reserving the last slots for silent connections, or waiting with Accept while all are
-// young, would be worse: the kernel's queue of connections would fill, and honest peers
-// would wait there for the retry of TCP, which is a second and more.
+// Waiting with Accept while all are young would be worse: the kernel's queue of connections
+// would fill, and honest peers would wait there for the retry of TCP, which is a second and
+// more.
 package slots
 
 import (
 	"container/heap"
+	"container/list"
 	"fmt"
 	"net"
 	"sync"
@@ -63,8 +67,8 @@ const (
 	// crowd is how many connections without a handshake are a flood: the next victim
 	// loses its slot even within Grace.
 	crowd = 64
-	// maxMoved bounds the silent connections that are moved for one new connection
-	// because their first bytes have arrived.
+	// maxMoved bounds the connections that are moved for one new connection because bytes
+	// of them have arrived.
 	maxMoved = 16
 )
 
@@ -115,6 +119,9 @@ type Slots struct {
 	// without a handshake, as a heap: the first is that of the next victim.
 	addresses map[string]*address
 	crowded   crowded
+	// byAge are all *Slot that can lose their slot, in the order in which they joined
+	// their queues.
+	byAge list.List
 	// joined counts how often a connection joined a queue: it says which is older.
 	joined uint64
 	// shut says that connections without a handshake are closed immediately.
@@ -151,6 +158,13 @@ func (s *Slots) AdmitBeyond(conn net.Conn) (*Slot, *Full) {
 	return s.admit(conn, s.options.Beyond, true)
 }
 
+// AdmitAlways gives a new connection a slot, whatever the bounds are.
+func (s *Slots) AdmitAlways(conn net.Conn) *Slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.enter(s.at(keyOf(conn)), conn)
+}
+
 func (s *Slots) admit(conn net.Conn, beyond int, hard bool) (*Slot, *Full) {
 	s.mu.Lock()
 	at := s.at(keyOf(conn))
@@ -160,10 +174,10 @@ func (s *Slots) admit(conn net.Conn, beyond int, hard bool) (*Slot, *Full) {
 	switch {
 	case s.options.PerAddress > 0 && at.open >= s.options.PerAddress+beyond:
 		full = &Full{Setting: s.options.SettingPerAddress, Limit: s.options.PerAddress}
-		victim, reason = s.victim(func() *address { return at }, hard)
+		victim, reason = s.victim(at, hard)
 	case s.open >= s.options.Max+beyond:
 		full = &Full{Setting: s.options.Setting, Limit: s.options.Max}
-		victim, reason = s.victim(s.crowded.first, hard)
+		victim, reason = s.victim(nil, hard)
 	}
 	if full != nil && victim == nil {
 		s.dropIfEmpty(at)
@@ -174,10 +188,6 @@ func (s *Slots) admit(conn net.Conn, beyond int, hard bool) (*Slot, *Full) {
 		s.remove(victim)
 	}
 	slot := s.enter(at, conn)
-	if s.shut {
-		s.remove(slot)
-		closeRaw(conn, false)
-	}
 	s.mu.Unlock()
 	if victim != nil {
 		s.close(victim, reason, full)
@@ -189,7 +199,7 @@ func (s *Slots) admit(conn net.Conn, beyond int, hard bool) (*Slot, *Full) {
 // reports whether there was one.
 func (s *Slots) Evict() bool {
 	s.mu.Lock()
-	victim, _ := s.victim(s.crowded.first, true)
+	victim, _ := s.victim(nil, true)
 	if victim != nil {
 		s.remove(victim)
 	}
@@ -200,34 +210,55 @@ func (s *Slots) Evict() bool {
 	return victim != nil
 }
 
-// victim is the connection that loses its slot, in the order of the package's comment, of
-// the address that it asks for; nil: there is none.
-func (s *Slots) victim(of func() *address, hard bool) (*Slot, Reason) {
+// victim is the connection that loses its slot, in the order of the package's comment: one
+// of an address, or of all where that is nil. The slot is nil where there is none.
+func (s *Slots) victim(only *address, hard bool) (*Slot, Reason) {
 	for moved := 0; ; moved++ {
-		at := of()
-		if at == nil || at.waiting() == 0 {
+		found := s.find(only)
+		if found == nil {
 			return nil, ""
 		}
-		queue, reason := &at.silent, Silent
-		if at.unfinished.n > at.silent.n {
-			queue, reason = &at.unfinished, Unfinished
-		}
-		oldest := queue.first
-		if reason == Silent && moved < maxMoved && s.options.Unread(oldest.conn) {
-			s.join(oldest, unfinished)
+		if moved < maxMoved && s.options.Unread(found.conn) {
+			s.join(found, unfinished)
 			continue
 		}
-		if !hard && s.waiting <= crowd && s.options.Now().Sub(oldest.since) < s.options.Grace {
+		if !hard && s.waiting <= crowd && s.isYoung(found) {
 			return nil, ""
 		}
-		return oldest, reason
+		if found.state == silent {
+			return found, Silent
+		}
+		return found, Unfinished
 	}
 }
 
-// close closes a connection that has lost its slot. One that has sent nothing is reset,
-// which leaves nothing of it in the system.
+// find is victim without what has arrived and without step 3.
+func (s *Slots) find(only *address) *Slot {
+	at := only
+	if at == nil {
+		at = s.crowded.first()
+	}
+	if at == nil || at.waiting() == 0 {
+		return nil
+	}
+	found := at.silent.first
+	if at.unfinished.n > at.silent.n {
+		found = at.unfinished.first
+	}
+	if only == nil && s.isYoung(found) && at.waiting() <= s.options.Max/8 {
+		return s.byAge.Front().Value.(*Slot)
+	}
+	return found
+}
+
+func (s *Slots) isYoung(slot *Slot) bool {
+	return s.options.Now().Sub(slot.since) < s.options.Grace
+}
+
+// close closes a connection that has lost its slot. One that has sent nothing is reset:
+// the system keeps no state of it, so a flood can't use up its ports.
 func (s *Slots) close(victim *Slot, reason Reason, full *Full) {
-	closeRaw(victim.conn, reason != Unfinished)
+	closeRaw(victim.conn, reason == Silent || reason == NoFiles)
 	if s.options.Closed != nil {
 		s.options.Closed(reason)
 	}
@@ -253,6 +284,13 @@ func (s *Slots) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open
+}
+
+// Waiting is how many of them can lose their slot.
+func (s *Slots) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
 }
 
 // Freed has a token after a slot became free or a connection became one that can lose
@@ -287,6 +325,10 @@ func (s *Slots) enter(at *address, conn net.Conn) *Slot {
 	at.open++
 	s.open++
 	s.join(slot, silent)
+	if s.shut {
+		s.remove(slot)
+		closeRaw(conn, false)
+	}
 	return slot
 }
 
@@ -311,11 +353,13 @@ func (s *Slots) move(slot *Slot, to state) {
 	at := slot.at
 	if q := at.queue(slot.state); q != nil {
 		q.remove(slot)
+		s.byAge.Remove(slot.age)
 		s.waiting--
 	}
 	slot.state = to
 	if q := at.queue(to); q != nil {
 		q.push(slot)
+		slot.age = s.byAge.PushBack(slot)
 		s.waiting++
 	}
 	switch waiting := at.waiting() > 0; {
@@ -345,6 +389,7 @@ type Slot struct {
 	number     uint64
 	state      state
 	next, prev *Slot
+	age        *list.Element
 }
 
 // state is what is known of a connection.

@@ -126,7 +126,7 @@ func (r *bytefrogReceiver) greet(in *input, slot *slots.Slot, m bytefrog.Hello, 
 		r.turnAway(in, m.Version, refusal)
 		return
 	}
-	run, err := r.env.registry.open(func(id runID) (*run, error) { return newRun(r.env, id, m.Version, in) })
+	run, err := r.openRun(func(id runID) (*run, error) { return newRun(r.env, id, m.Version, in) })
 	if err != nil {
 		r.turnAway(in, m.Version, err)
 		return
@@ -134,6 +134,33 @@ func (r *bytefrogReceiver) greet(in *input, slot *slots.Slot, m bytefrog.Hello, 
 	r.env.telemetry.runs(1)
 	go run.keep()
 	r.startAndRead(run)
+}
+
+// openRun opens a run. At limits.max_runs it first leaves the run that has proved least, in
+// the order of the protocol, and waits for its end, but not for long: the new agent's program
+// waits meanwhile.
+func (r *bytefrogReceiver) openRun(create func(id runID) (*run, error)) (*run, error) {
+	patience := time.After(r.env.timing.giveWay)
+	for {
+		opened, err := r.env.registry.open(create)
+		var limit *limitError
+		if !errors.As(err, &limit) {
+			return opened, err
+		}
+		least := r.env.registry.leastProven(r.env.now().Add(-r.env.timing.unproven))
+		if least == nil {
+			return nil, err
+		}
+		r.env.telemetry.gaveWay()
+		least.leave(gaveWay(limit))
+		select {
+		case <-least.over:
+		case <-patience:
+			return nil, err
+		case <-r.stopping:
+			return nil, errClosed
+		}
+	}
 }
 
 // startAndRead starts the agent of a run and reads its control connection. An agent that

@@ -246,6 +246,32 @@ func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 	})
 }
 
+func TestARunThatProvedNothingGivesWayToANewAgent(t *testing.T) {
+	b := newBed(t, quickly, func(b *bed, c *Config) { c.Limits.MaxRuns, b.timing.unproven = 3, 0 })
+	busy := connect(b, 1)
+	busy.join()
+	alive := connect(b, 1)
+	alive.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing})
+	b.await("its heartbeat", func() bool {
+		return b.receiver.env.registry.lookup(runID(alive.configuration.RunID)).isProven()
+	})
+	forged := connect(b, 1)
+	agent := connect(b, 1)
+	agent.join()
+	assert.NotEqual(t, uint8(0), agent.configuration.RunID)
+	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_runs_gave_way"))
+	// Now all have proved that they are agents.
+	p := dial(t, b.address())
+	p.send(bytefrog.Hello{Version: 1})
+	p.expectToBeTurnedAway("limits.max_runs is reached (3)")
+	p.close()
+	forged.control.close()
+	busy.finish()
+	alive.finish()
+	agent.finish()
+	b.awaitRuns(0)
+}
+
 func TestThousandsOfConnectionsThatAreDroppedLeaveNothing(t *testing.T) {
 	b := newBed(t, quickly)
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)

@@ -65,6 +65,8 @@ func (t *telemetry) evicted(reason slots.Reason) {
 	t.builder.ReceiverBytefrogConnectionsEvicted.Add(background, 1, withAttribute("reason", string(reason)))
 }
 
+func (t *telemetry) gaveWay() { t.builder.ReceiverBytefrogRunsGaveWay.Add(background, 1) }
+
 func (t *telemetry) lingering(change int64) {
 	t.builder.ReceiverBytefrogLingering.Add(background, change)
 }

@@ -33,6 +33,9 @@ type timing struct {
 	// ready is how long after start an agent is told error that is turned away, unless
 	// it was ready before.
 	ready time.Duration
+	// unproven is how long a run keeps its place at limits.max_runs though its agent has
+	// sent neither a heartbeat nor data; giveWay is how long a new agent waits for the place.
+	unproven, giveWay time.Duration
 	// slotGrace is how long a connection that has said nothing keeps its slot, where few
 	// are new.
 	slotGrace time.Duration
@@ -54,6 +57,6 @@ func defaultTiming() timing {
 		ready:    500 * time.Millisecond,
 		shutdown: farewellTime,
 
-		slotGrace: slots.Grace,
+		unproven: 2 * time.Second, giveWay: 2 * time.Second, slotGrace: slots.Grace,
 	}
 }

@@ -49,6 +49,7 @@ type TelemetryBuilder struct {
 	ReceiverBytefrogRefused             metric.Int64Counter
 	ReceiverBytefrogRuns                metric.Int64UpDownCounter
 	ReceiverBytefrogRunsEnded           metric.Int64Counter
+	ReceiverBytefrogRunsGaveWay         metric.Int64Counter
 	ReceiverBytefrogSuspends            metric.Int64Counter
 }
 
@@ -216,6 +217,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverBytefrogRunsEnded, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_runs_ended",
 		metric.WithDescription("Runs that ended, by cause. [Alpha]"),
+		metric.WithUnit("{run}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogRunsGaveWay, err = builder.meter.Int64Counter(
+		"otelcol_receiver_bytefrog_runs_gave_way",
+		metric.WithDescription("Runs that ended to make room for new agents at limits.max_runs, because their agents had sent neither a heartbeat nor data. [Alpha]"),
 		metric.WithUnit("{run}"),
 	)
 	errs = errors.Join(errs, err)

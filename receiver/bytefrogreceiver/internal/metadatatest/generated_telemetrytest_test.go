@@ -42,6 +42,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverBytefrogRefused.Add(context.Background(), 1)
 	tb.ReceiverBytefrogRuns.Add(context.Background(), 1)
 	tb.ReceiverBytefrogRunsEnded.Add(context.Background(), 1)
+	tb.ReceiverBytefrogRunsGaveWay.Add(context.Background(), 1)
 	tb.ReceiverBytefrogSuspends.Add(context.Background(), 1)
 	AssertEqualReceiverBytefrogAcceptErrors(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -110,6 +111,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogRunsEnded(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogRunsGaveWay(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogSuspends(t, testTel,

@@ -21,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // julReceiver is what agents take for their session daemon: one for each component ID,
@@ -30,6 +31,7 @@ type julReceiver struct {
 	settings receiver.Settings
 
 	listener  net.Listener
+	slots     *slots.Slots
 	portFiles *portFiles
 	// serving are the goroutines of the listener and of all connections.
 	serving sync.WaitGroup
@@ -94,7 +96,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 	if err != nil {
 		return nil, err
 	}
-	return &julReceiver{
+	r := &julReceiver{
 		settings: settings,
 		env: &environment{
 			config:    config,
@@ -104,7 +106,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			logger:    settings.Logger,
 			telemetry: telemetry,
 			observer:  observer,
-			registry:  newRegistry(config.Limits.MaxAgents),
+			registry:  newRegistry(),
 			leftovers: &leftovers{},
 			budget:    &budget{limit: config.Limits.MaxInventoryBytes},
 			lookups:   newLookups(),
@@ -112,7 +114,9 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			stopping:  make(chan struct{}),
 			hooks:     hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence},
 		},
-	}, nil
+	}
+	r.slots = newSlots(r.env)
+	return r, nil
 }
 
 // Start listens, and tells agents the port.
@@ -136,7 +140,8 @@ func (r *julReceiver) Start(ctx context.Context, host component.Host, next share
 	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, listener.Addr())
 	r.say(listener.Addr())
 	r.portFiles.watch()
-	r.serving.Go(func() { r.accept(listener) })
+	slots.WarnIfShort(env.logger, settingMaxAgents, env.config.Limits.MaxAgents)
+	r.serving.Go(func() { r.accept(r.slots.Listen(listener)) })
 	return nil
 }
 

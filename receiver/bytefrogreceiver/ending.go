@@ -89,7 +89,8 @@ func dataLost(err error) ending {
 	return ending{cause: callevent.CauseDisconnected, how: mannerError, text: "a data connection was lost", err: err}
 }
 
-func outOfMemory(limit int) ending {
-	e := &limitError{setting: "limits.max_run_memory", limit: limit}
-	return ending{cause: callevent.CauseLimit, how: mannerError, text: e.Error()}
+// outOfMemory: the run, or the process, holds as much as it may. why says which bound it
+// is, and the setting.
+func outOfMemory(why error) ending {
+	return ending{cause: callevent.CauseLimit, how: mannerError, text: why.Error()}
 }

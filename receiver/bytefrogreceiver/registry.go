@@ -149,6 +149,7 @@ const (
 	settingMaxConnections  = "limits.max_connections"
 	settingMaxRuns         = "limits.max_runs"
 	settingDataConnections = "agent.data_connections"
+	settingMaxRunMemory    = "limits.max_run_memory"
 )
 
 // limitError says which bound an agent came upon.

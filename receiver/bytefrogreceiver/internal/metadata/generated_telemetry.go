@@ -48,6 +48,7 @@ type TelemetryBuilder struct {
 	ReceiverBytefrogRefused             metric.Int64Counter
 	ReceiverBytefrogRuns                metric.Int64UpDownCounter
 	ReceiverBytefrogRunsEnded           metric.Int64Counter
+	ReceiverBytefrogRunsShed            metric.Int64Counter
 	ReceiverBytefrogSuspends            metric.Int64Counter
 }
 
@@ -106,7 +107,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogBatchesDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_batches_dropped",
-		metric.WithDescription("Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown). [Alpha]"),
+		metric.WithDescription("Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown, end_timeout, memory_budget). [Alpha]"),
 		metric.WithUnit("{batch}"),
 	)
 	errs = errors.Join(errs, err)
@@ -142,7 +143,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogEventsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_events_dropped",
-		metric.WithDescription("Call events in dropped batches, by reason. [Alpha]"),
+		metric.WithDescription("Call events that were dropped, in batches or while they waited for names, by reason (permanent_error, invalid, shutdown, end_timeout, memory_budget, max_run_memory). [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
@@ -166,7 +167,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogLogRecordsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_log_records_dropped",
-		metric.WithDescription("Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
+		metric.WithDescription("Log records that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
@@ -209,6 +210,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverBytefrogRunsEnded, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_runs_ended",
 		metric.WithDescription("Runs that ended, by cause. [Alpha]"),
+		metric.WithUnit("{run}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogRunsShed, err = builder.meter.Int64Counter(
+		"otelcol_receiver_bytefrog_runs_shed",
+		metric.WithDescription("Runs that gave their memory back because a bound of memory was reached, by reason (max_run_memory, memory_budget). [Alpha]"),
 		metric.WithUnit("{run}"),
 	)
 	errs = errors.Join(errs, err)

@@ -41,6 +41,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverBytefrogRefused.Add(context.Background(), 1)
 	tb.ReceiverBytefrogRuns.Add(context.Background(), 1)
 	tb.ReceiverBytefrogRunsEnded.Add(context.Background(), 1)
+	tb.ReceiverBytefrogRunsShed.Add(context.Background(), 1)
 	tb.ReceiverBytefrogSuspends.Add(context.Background(), 1)
 	AssertEqualReceiverBytefrogAcceptErrors(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -106,6 +107,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogRunsEnded(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogRunsShed(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogSuspends(t, testTel,

@@ -41,6 +41,7 @@ require (
 	go.opentelemetry.io/collector/exporter/xexporter v0.159.0
 	go.opentelemetry.io/collector/extension v1.65.0
 	go.opentelemetry.io/collector/extension/extensionauth v1.65.0
+	go.opentelemetry.io/collector/extension/extensioncapabilities v0.159.0
 	go.opentelemetry.io/collector/extension/extensiontest v0.159.0
 	go.opentelemetry.io/collector/extension/xextension v0.159.0
 	go.opentelemetry.io/collector/pdata v1.65.0

@@ -79,6 +79,7 @@ func (r *bytefrogReceiver) begin(conn net.Conn, refusal *limitError) {
 	r.serving.Add(1)
 	go func() {
 		defer r.serving.Done()
+		defer r.env.connections.hold()()
 		r.serve(conn, until, refusal)
 	}()
 }

@@ -36,8 +36,13 @@ func (r *run) newHandover() *handover.Batches {
 		ScopeName: metadata.ScopeName, ScopeVersion: r.env.build.Version,
 		WhileRefused: "they are held and handed on again",
 		Accepted:     r.env.telemetry.batchAccepted,
-		Dropped:      r.env.telemetry.batchDropped,
-		Retried:      r.env.telemetry.handoverRetried,
+		Dropped: func(events int, reason string) {
+			if reason == handover.DroppedMemory {
+				reason = r.stream.memory.reason()
+			}
+			r.env.telemetry.batchDropped(events, reason)
+		},
+		Retried: r.env.telemetry.handoverRetried,
 	}
 	settings.Context = r.ctx
 	if r.env.config.OnOverload == OverloadSuspend {

@@ -136,3 +136,25 @@ func (m *memory) resize(counted, bytes int) int {
 
 // close gives everything back.
 func (m *memory) close() { m.account.Close() }
+
+// connectionMemory is what open connections hold, whatever they are, beside the memory of
+// runs. Its account gives way to nobody: limits.max_connections bounds it.
+type connectionMemory struct {
+	account *budget.Account
+	open    atomic.Int64
+}
+
+func newConnectionMemory(group *budget.Group) *connectionMemory {
+	return &connectionMemory{account: group.Open(budget.Settings{Shrink: func(int64) {}})}
+}
+
+// hold counts a connection until release is called. Nil counts nothing.
+func (c *connectionMemory) hold() (release func()) {
+	if c == nil {
+		return func() {}
+	}
+	c.account.Set(c.open.Add(1) * connectionBytes)
+	return func() { c.account.Set(c.open.Add(-1) * connectionBytes) }
+}
+
+func (c *connectionMemory) close() { c.account.Close() }

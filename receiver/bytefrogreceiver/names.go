@@ -50,14 +50,15 @@ func newNames(m *memory) *names {
 	}
 }
 
-// What an entry of the maps costs beside its text, roughly: the map's own share
-// and headers.
+// What names take beside their texts, roughly: their place in a map, which is half empty
+// to nearly full, and what it points to.
 const (
-	idBytes       = 48
-	functionBytes = idBytes + int(unsafe.Sizeof(callevent.Function{}))
-	threadBytes   = idBytes + int(unsafe.Sizeof(threadName{}))
+	idBytes        = 28
+	exceptionBytes = 48
+	functionBytes  = 48 + int(unsafe.Sizeof(callevent.Function{}))
+	threadBytes    = 48 + int(unsafe.Sizeof(threadName{}))
 	// numberedBytes has the text, too.
-	numberedBytes = idBytes + functionBytes
+	numberedBytes = 48 + functionBytes
 )
 
 // textBytes is what the texts of a method take. They share memory: the display name is a
@@ -129,11 +130,11 @@ func (n *names) mapException(id uint32, class string) (remapped bool, err error)
 	if known && old == class {
 		return false, nil
 	}
-	if !n.take(idBytes + len(class)) {
+	if !n.take(exceptionBytes + len(class)) {
 		return false, errRunMemory
 	}
 	if known {
-		n.give(idBytes + len(old))
+		n.give(exceptionBytes + len(old))
 	}
 	n.exceptions[id] = class
 	n.changed(known)

@@ -65,7 +65,8 @@ type environment struct {
 	agents   agentcontrol.Directories
 	receiver string
 	// memory is what runs, queues and connections take theirs from.
-	memory *budget.Group
+	memory      *budget.Group
+	connections *connectionMemory
 	// ctx is cancelled when the time of the shutdown is over.
 	ctx context.Context
 	hooks
@@ -129,6 +130,8 @@ func (r *bytefrogReceiver) Start(ctx context.Context, host component.Host, next 
 	r.env.lingering.ctx = r.env.ctx
 	r.env.agents = agentcontrol.Of(host)
 	r.env.memory = budget.Of(host).Group(r.env.receiver)
+	r.env.connections = newConnectionMemory(r.env.memory)
+	r.env.lingering.connections = r.env.connections
 	r.env.traces = next.Traces
 	if next.Logs != nil {
 		r.env.logs = newLogSink(r.env, next.Logs)

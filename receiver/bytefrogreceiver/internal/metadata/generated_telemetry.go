@@ -107,7 +107,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogBatchesDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_batches_dropped",
-		metric.WithDescription("Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown, end_timeout, memory_budget). [Alpha]"),
+		metric.WithDescription("Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown, end_timeout, memory_budget, max_run_memory). [Alpha]"),
 		metric.WithUnit("{batch}"),
 	)
 	errs = errors.Join(errs, err)

@@ -88,7 +88,7 @@ func AssertEqualReceiverBytefrogBatches(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverBytefrogBatchesDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_batches_dropped",
-		Description: "Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown, end_timeout, memory_budget). [Alpha]",
+		Description: "Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown, end_timeout, memory_budget, max_run_memory). [Alpha]",
 		Unit:        "{batch}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -109,10 +109,13 @@ func (m *memory) takeFromProcess(bytes int) bool {
 
 func (m *memory) takeAccount(bytes int) bool {
 	err := m.account.Take(bytes)
+	if err == nil {
+		return true
+	}
 	if full := (*budget.Error)(nil); errors.As(err, &full) {
 		m.fill(full)
 	}
-	return err == nil
+	return false
 }
 
 // give gives bytes back.

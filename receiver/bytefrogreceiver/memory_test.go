@@ -213,6 +213,7 @@ func TestMemoryIsAboutWhatTheHeapHas(t *testing.T) {
 		"usual signatures": func(i int) string {
 			return fmt.Sprintf("com/example/shop/orders/Order%d.process;1;(Ljava/lang/String;I)V", i)
 		},
+		"short signatures":     func(i int) string { return fmt.Sprintf("a1/b0/c%d.mxxxxxxxxxx;0;()V", i) },
 		"short texts":          func(i int) string { return fmt.Sprint(i) },
 		"long texts":           func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 5000)) },
 		"long signatures":      func(i int) string { return fmt.Sprintf("a/b%d.%s;1;()V", i, strings.Repeat("x", 5000)) },
@@ -230,6 +231,7 @@ func TestMemoryIsAboutWhatTheHeapHas(t *testing.T) {
 				require.NoError(t, err)
 			}
 			held := float64(heapInUse() - before)
+			t.Logf("%.1f MiB in the heap, %.1f MiB counted", held/(1<<20), float64(n.memory.used.Load())/(1<<20))
 			assert.InEpsilon(t, held, n.memory.used.Load(), 0.3, "%.1f MiB in the heap, %.1f MiB counted", held/(1<<20), float64(n.memory.used.Load())/(1<<20))
 			runtime.KeepAlive(n)
 		})

@@ -91,24 +91,26 @@ func TestAFullRunFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 10)...))
 	other.write(someNames(100, 1000))
 	// They wait for the name of method 7.
-	for sequence := range uint32(50) {
-		other.write(enter(20+sequence, 7, 1, 0))
+	var waiting []byte
+	for sequence := range uint32(5000) {
+		waiting = append(waiting, enter(20+sequence, 7, 1, 0)...)
 	}
+	other.write(waiting)
 	b.await("a batch to be refused", func() bool { return run.handover.Waiting() > 0 })
-	b.awaitReceived(70)
+	b.awaitReceived(5020)
 	require.Greater(t, run.stream.memory.account.Used(), int64(2<<20))
 	// The last names are too many.
 	_, _ = other.conn.Write(someNames(2000, 4000))
 	assert.Contains(t, a.control.expectError(), "limits.max_run_memory is reached (8388608)")
 	b.await("memory to be free", func() bool { return run.stream.memory.account.Used() < 100<<10 })
-	b.await("the drops", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 70 })
-	assert.Equal(t, map[string]int64{"{reason=max_run_memory}": 70}, b.points("receiver_bytefrog_events_dropped"))
+	b.await("the drops", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 5020 })
+	assert.Equal(t, map[string]int64{"{reason=max_run_memory}": 5020}, b.points("receiver_bytefrog_events_dropped"))
 	assert.Len(t, b.receiver.env.registry.list(), 1, "its end is still tried")
 	b.pipeline.refuseWith(nil)
 	b.awaitRuns(0)
 	s := b.pipeline.only(t)
-	assert.Equal(t, callevent.End(70, callevent.CauseLimit), s.end(t))
-	assert.Equal(t, []callevent.Barrier{callevent.Point(70, callevent.CauseLimit)}, s.breaks())
+	assert.Equal(t, callevent.End(5020, callevent.CauseLimit), s.end(t))
+	assert.Equal(t, []callevent.Barrier{callevent.Point(5020, callevent.CauseLimit)}, s.breaks())
 	assert.Equal(t, map[string]int64{"{reason=max_run_memory}": 1}, b.points("receiver_bytefrog_runs_shed"))
 	a.expectToLinger(b, 3)
 }
@@ -178,6 +180,14 @@ func TestAShutdownEndsInTimeWhileManyRunsAreLeftAndThePipelineDoesNotReturn(t *t
 	for _, run := range b.receiver.env.registry.list() {
 		run.stream.memory.fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
 	}
+	b.await("names to be dropped though the pipeline does not return", func() bool {
+		for _, run := range b.receiver.env.registry.list() {
+			if run.stream.names.method(1) != nil {
+				return false
+			}
+		}
+		return true
+	})
 	require.NoError(t, b.component().Shutdown(context.Background()))
 	assert.EqualValues(t, 50, b.metric("receiver_bytefrog_runs_shed"))
 	assert.EqualValues(t, 50*20, b.metric("receiver_bytefrog_events_dropped"))

@@ -143,6 +143,15 @@ func (p *Packer) narrow() {
 	p.room = min(cap(p.buf), p.maxBytes-(p.size()-len(p.buf)))
 }
 
+// Memory is about how many bytes the Packer holds, without strings that its callers have
+// too.
+func (p *Packer) Memory() int {
+	const entry = 64 // of a map, about
+	return cap(p.buf) + cap(p.attributes) + cap(p.renames.fixed) + cap(p.renames.strings) +
+		len(p.functions.known)*knownFunctionBytes + cap(p.functions.fixed) + cap(p.functions.strings) +
+		p.lanes.memory(entry/laneSize) + p.exceptions.memory(entry/exceptionSize) + p.values.memory(entry/valueSize)
+}
+
 // Reset begins the next batch.
 func (p *Packer) Reset() {
 	p.generation++

@@ -15,6 +15,10 @@ type table[K comparable] struct {
 
 func (t *table[K]) bytes() int { return len(t.fixed) + len(t.strings) }
 
+// memory is about how many bytes the table holds, where an entry of its index takes so
+// many times what its fixed part takes.
+func (t *table[K]) memory(times int) int { return (1+times)*cap(t.fixed) + cap(t.strings) }
+
 func (t *table[K]) reset() {
 	clear(t.index)
 	t.fixed, t.strings = t.fixed[:0], t.strings[:0]

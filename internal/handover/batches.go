@@ -18,8 +18,8 @@ import (
 	"github.com/callbraid/callbraid/internal/logline"
 )
 
-// BatchesSettings are what Batches are made of. All fields but TryLate and Hold
-// have to be set.
+// BatchesSettings are what Batches are made of. All fields but TryLate, Hold
+// and GiveUp have to be set.
 type BatchesSettings struct {
 	Settings
 	Next consumer.Traces
@@ -36,8 +36,13 @@ type BatchesSettings struct {
 	// Hold is set where batches are held that the pipeline refuses. Nil: whoever hands
 	// on a batch waits until it was accepted.
 	Hold *Hold
+	// GiveUp is closed when the agent has to leave because it holds too much memory: a
+	// batch with events that the pipeline refuses is then not tried again, but dropped
+	// for that reason. A call that the pipeline has not returned from goes on.
+	GiveUp <-chan struct{}
 	// Accepted counts a batch that the pipeline accepted, Dropped one that was dropped
-	// with its events (DroppedPermanent, DroppedShutdown), and Retried one that is
+	// with its events (DroppedPermanent, DroppedShutdown, DroppedMemory, or the reason of
+	// a Late), and Retried one that is
 	// tried again.
 	Accepted func()
 	Dropped  func(events int, reason string)
@@ -141,8 +146,13 @@ func (b *Batches) traces(p parcel) ptrace.Traces {
 	return traces
 }
 
-// deliver hands on a batch until it is accepted, refused for good, or the time is over.
+// deliver hands on a batch until it is accepted, refused for good, given up, or the time
+// is over.
 func (b *Batches) deliver(p parcel) {
+	giveUp := b.settings.GiveUp
+	if p.batch.Events == 0 {
+		giveUp = nil
+	}
 	for {
 		err := b.call(p)
 		if err == nil || consumererror.IsPermanent(err) {
@@ -153,6 +163,9 @@ func (b *Batches) deliver(p parcel) {
 		b.refused(err)
 		select {
 		case <-b.pause.refused():
+		case <-giveUp:
+			b.delivered(p, err)
+			return
 		case <-b.settings.Context.Done():
 		}
 		if b.settings.Context.Err() != nil {
@@ -174,14 +187,23 @@ func (b *Batches) delivered(p parcel, err error) {
 		}
 		return
 	}
-	reason := DroppedPermanent
-	if !consumererror.IsPermanent(err) {
-		reason = DroppedShutdown
-	}
+	reason := b.dropReason(err)
 	b.settings.Dropped(p.batch.Events, reason)
 	if since, say := b.dropping.Say(b.settings.Now()); say {
 		b.settings.Logger.Error("A batch of call events is dropped, and so are others until the next is accepted",
 			zap.String("reason", reason), zap.Int("events", p.batch.Events), zap.Int("batches_since_last_line", since), zap.Error(err))
+	}
+}
+
+// dropReason is why a batch is dropped that was refused with err at last.
+func (b *Batches) dropReason(err error) string {
+	switch {
+	case consumererror.IsPermanent(err):
+		return DroppedPermanent
+	case b.settings.Context.Err() != nil:
+		return lateReason(b.settings.Context)
+	default:
+		return DroppedMemory
 	}
 }
 

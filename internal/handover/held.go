@@ -5,9 +5,13 @@ package handover
 
 import (
 	"bytes"
+	"errors"
 
 	"go.opentelemetry.io/collector/consumer/consumererror"
 )
+
+// errGivenUp: a batch has no memory to wait in.
+var errGivenUp = errors.New("the agent has to leave because it holds too much memory")
 
 // Hold says how batches are held that the pipeline refuses.
 type Hold struct {
@@ -73,6 +77,10 @@ func (b *Batches) hold(p parcel) {
 		b.waiting.Add(1)
 		select {
 		case <-freed:
+		case <-b.settings.GiveUp:
+			b.waiting.Add(-1)
+			b.delivered(p, errGivenUp)
+			return
 		case <-b.settings.Context.Done():
 			b.waiting.Add(-1)
 			b.delivered(p, b.settings.Context.Err())

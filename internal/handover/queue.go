@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/logline"
 )
 
@@ -48,8 +49,8 @@ type QueueSettings[T, D any] struct {
 	Size func(*T) (items, bytes int)
 	// Make makes of entries, of which there is at least one, what the pipeline takes.
 	Make func(entries []T) D
-	// Dropped counts items that were dropped (DroppedQueueFull, DroppedPermanent,
-	// DroppedShutdown).
+	// Dropped counts items that were dropped (DroppedQueueFull, DroppedMemory,
+	// DroppedPermanent, DroppedShutdown).
 	Dropped func(items int, reason string)
 }
 
@@ -63,6 +64,8 @@ type Queue[T, D any] struct {
 	// news says that the queue has something, or was closed.
 	news chan struct{}
 	done chan struct{}
+	// memory has the bytes, unless it is nil.
+	memory *budget.Account
 
 	mu     sync.Mutex
 	queue  []T
@@ -74,8 +77,9 @@ type Queue[T, D any] struct {
 	// changed is closed, and made anew, when there may be room or nothing to wait for.
 	changed chan struct{}
 
-	// full is a burst of what had no room, dropping one of what was refused for good.
-	full, dropping logline.Burst
+	// full is a burst of what had no room, memoryless of what had no memory, and dropping
+	// of what was refused for good.
+	full, memoryless, dropping logline.Burst
 	// late says that something was dropped because the time of the shutdown was over,
 	// which is logged once.
 	late atomic.Bool
@@ -90,6 +94,10 @@ func newQueue[T, D any](settings QueueSettings[T, D], signal signal[D]) *Queue[T
 		done:     make(chan struct{}),
 		changed:  make(chan struct{}),
 	}
+	if settings.Memory != nil {
+		// What was asked for comes back as the pipeline takes what waits.
+		q.memory = settings.Memory.Open(budget.Settings{Shrink: func(int64) {}})
+	}
 	go q.run()
 	return q
 }
@@ -101,24 +109,30 @@ func (q *Queue[T, D]) Add(entry T) (taken bool) {
 	items, bytes := q.settings.Size(&entry)
 	for {
 		q.mu.Lock()
-		switch {
-		case q.closed:
+		if q.closed {
 			q.mu.Unlock()
 			q.dropLate(items)
 			return false
-		case q.hasRoom(items, bytes):
+		}
+		hasRoom, err := q.hasRoom(items, bytes), error(nil)
+		if hasRoom {
+			err = q.takeMemory(bytes)
+		}
+		if hasRoom && err == nil {
 			q.queue = append(q.queue, entry)
 			q.items, q.bytes = q.items+items, q.bytes+bytes
 			q.mu.Unlock()
 			q.tell()
 			return true
-		case q.settings.Overflow == OverflowDrop, q.settings.Overflow == OverflowDropWhileRefused && q.refusing:
-			q.mu.Unlock()
-			q.dropFull(items)
-			return false
 		}
+		// What others hold is nothing to wait for.
+		waits := q.mayWait() && (err == nil || q.bytes > 0)
 		changed := q.changed
 		q.mu.Unlock()
+		if !waits {
+			q.drop(items, err)
+			return false
+		}
 		select {
 		case <-changed:
 		case <-q.settings.Context.Done():
@@ -181,8 +195,41 @@ func (q *Queue[T, D]) dropFull(items int) {
 		zap.Int(q.signal.maxItems, q.settings.MaxItems), zap.Int(q.signal.maxBytes, q.settings.MaxBytes))
 }
 
+// mayWait reports whether whoever adds an entry may wait for room. The lock is held.
+func (q *Queue[T, D]) mayWait() bool {
+	return q.settings.Overflow == OverflowWait || q.settings.Overflow == OverflowDropWhileRefused && !q.refusing
+}
+
+// drop counts items that there is no room for or, if err says so, no memory.
+func (q *Queue[T, D]) drop(items int, err error) {
+	if err != nil {
+		q.dropMemoryless(items, err)
+		return
+	}
+	q.dropFull(items)
+}
+
+// takeMemory takes the memory of an entry, if there is any.
+func (q *Queue[T, D]) takeMemory(bytes int) error {
+	if q.memory == nil {
+		return nil
+	}
+	return q.memory.Take(bytes)
+}
+
+func (q *Queue[T, D]) dropMemoryless(items int, err error) {
+	q.settings.Dropped(items, DroppedMemory)
+	if since, say := q.memoryless.Say(q.settings.Now()); say {
+		q.settings.Logger.Warn("There is no memory for "+q.signal.items+": some are dropped, and so are others until the queue was empty",
+			zap.Int("drops_since_last_line", since), zap.Error(err))
+	}
+}
+
 func (q *Queue[T, D]) run() {
 	defer close(q.done)
+	if q.memory != nil {
+		defer q.memory.Close()
+	}
 	var entries []T
 	for {
 		items, bytes := 0, 0
@@ -192,11 +239,15 @@ func (q *Queue[T, D]) run() {
 		}
 		q.handOn(q.settings.Make(entries), items)
 		clear(entries)
+		if q.memory != nil {
+			q.memory.Give(bytes)
+		}
 		q.mu.Lock()
 		q.bytes -= bytes
 		q.refusing = false
 		if len(q.queue) == 0 {
 			q.full.Over()
+			q.memoryless.Over()
 		}
 		q.change()
 		q.mu.Unlock()
@@ -260,7 +311,7 @@ func (q *Queue[T, D]) handOn(data D, items int) {
 // dropLate counts what came or was not accepted before the time of the shutdown was
 // over.
 func (q *Queue[T, D]) dropLate(items int) {
-	q.settings.Dropped(items, DroppedShutdown)
+	q.settings.Dropped(items, lateReason(q.settings.Context))
 	if !q.late.Swap(true) {
 		q.settings.Logger.Warn("The time of the shutdown is over: "+q.signal.items+" are dropped", zap.Int("number", items))
 	}

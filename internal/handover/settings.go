@@ -5,16 +5,18 @@ package handover
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/budget"
 )
 
-// Settings are what hand-overs of all signals have in common. All fields have to be
-// set.
+// Settings are what hand-overs of all signals have in common. All fields but Memory
+// have to be set.
 type Settings struct {
 	// Context is cancelled when the time of the shutdown is over: what was not
 	// accepted by then is dropped.
@@ -27,6 +29,23 @@ type Settings struct {
 	Retry backoff.Config
 	// Now is the time.
 	Now func() time.Time
+	// Memory is where queues take their memory from. Nil: MaxBytes is their only bound.
+	Memory *budget.Group
+}
+
+// Late is a cause for which Settings.Context is cancelled, other than the end of the
+// time of the shutdown: what was not accepted by then is dropped for this reason.
+type Late string
+
+func (l Late) Error() string { return "the time for handing on is over: " + string(l) }
+
+// lateReason is why something is dropped because ctx is over.
+func lateReason(ctx context.Context) string {
+	var late Late
+	if errors.As(context.Cause(ctx), &late) {
+		return string(late)
+	}
+	return DroppedShutdown
 }
 
 // Why something was dropped.
@@ -39,4 +58,6 @@ const (
 	DroppedQueueFull = "queue_full"
 	// DroppedRefused: the pipeline refused it, and it is not tried again.
 	DroppedRefused = "refused"
+	// DroppedMemory: the process has no more memory for it, or for its peer.
+	DroppedMemory = "memory_budget"
 )

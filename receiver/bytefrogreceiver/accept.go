@@ -101,6 +101,7 @@ func (r *bytefrogReceiver) begin(conn *connection, refusal *limitError) {
 	r.serving.Add(1)
 	go func() {
 		defer r.serving.Done()
+		defer r.env.connections.hold()()
 		r.serve(conn, until, refusal)
 	}()
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/callevent"
 )
@@ -22,6 +23,9 @@ type barriers struct {
 	// order in which they became known, as many at the most.
 	news []callevent.Barrier
 }
+
+// barrierBytes is what a break takes.
+const barrierBytes = 2 * int(unsafe.Sizeof(callevent.Barrier{}))
 
 func byNumber(a, b callevent.Barrier) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))

@@ -42,6 +42,9 @@ type batcher struct {
 	// when the first of what is in it came.
 	first, last uint64
 	opened      time.Time
+
+	// dropped is how many events were dropped because the run's memory is full.
+	dropped int
 }
 
 // stream is what the connections of a run share of its call stream.
@@ -51,7 +54,7 @@ type stream struct {
 	names    *names
 	barriers barriers
 	tidings  tidings
-	budget   budget
+	memory   *memory
 	counts   *telemetry
 	// now is the time; tests have their own.
 	now func() time.Time
@@ -70,10 +73,10 @@ func newBatcher(s *stream, id callevent.StreamID, config *Config, hand func(call
 		closing:    func() {},
 		reckon:     func(now time.Time) (time.Time, bool) { return now, true },
 		packer:     packer,
-		methods:    newIDCache(&s.budget),
-		exceptions: newIDCache(&s.budget),
-		lanes:      newIDCache(&s.budget),
-		pending:    pending{budget: &s.budget, wait: config.NameWait},
+		methods:    newIDCache(s.memory),
+		exceptions: newIDCache(s.memory),
+		lanes:      newIDCache(s.memory),
+		pending:    pending{memory: s.memory, wait: config.NameWait},
 		first:      math.MaxUint64,
 	}, nil
 }
@@ -212,9 +215,13 @@ func (b *batcher) refresh() {
 }
 
 // admit packs an event for which the caches had no answer, or lets it wait for
-// its names.
+// its names. When the memory is full the names are gone, and the event is dropped.
 func (b *batcher) admit(e numbered, now time.Time) {
 	if b.pack(&e, false) || b.pending.add(e, now) {
+		return
+	}
+	if b.stream.memory.isFull() {
+		b.dropped++
 		return
 	}
 	b.pack(&e, true)
@@ -290,6 +297,10 @@ func (b *batcher) settle(now time.Time, force bool) {
 // retry tries all that waits for names; what has waited long enough at the time
 // until waits no longer.
 func (b *batcher) retry(now, until time.Time) {
+	if b.stream.memory.isFull() {
+		b.dropped += b.pending.drop()
+		return
+	}
 	b.refresh()
 	var late, unknown int64
 	b.pending.try(b.stream.names.arrivals.Load(), now, until, func(e *numbered, overdue bool) bool {
@@ -338,7 +349,7 @@ func (b *batcher) flush() {
 			// after all, it costs these events and not the process.
 			b.stream.counts.batchDropped(b.packer.Len(), droppedInvalid)
 		}
-		b.stream.budget.give(b.stream.tidings.handedOn(b))
+		b.stream.memory.give(b.stream.tidings.handedOn(b))
 	}
 	b.packer.Reset()
 	b.methods.forget()

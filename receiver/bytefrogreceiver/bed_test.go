@@ -27,6 +27,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
@@ -408,4 +409,9 @@ func (s *streamSeen) breaks() []callevent.Barrier {
 func newDataConnection(r *run, in *input) (*dataConnection, error) {
 	d := &dataConnection{run: r, in: in}
 	return d, d.prepare()
+}
+
+// memoryOf is the memory of a run in a process that has much.
+func memoryOf(limit int) *memory {
+	return newMemory(budget.New(1<<40).Group("test"), limit)
 }

@@ -53,6 +53,9 @@ type Config struct {
 	// ShutdownTimeout is how long a shutdown hands on what is in memory. Leaving the
 	// agents can take farewellTime more.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+	// EndTimeout is how long the last data of a run that is over is handed on. Where the
+	// run had to leave because it holds too much memory, ShutdownTimeout bounds it too.
+	EndTimeout time.Duration `mapstructure:"end_timeout"`
 	// WarnEventsPerSecond is the rate of one run that is worth a warning in the
 	// log; 0: none.
 	WarnEventsPerSecond int `mapstructure:"warn_events_per_second"`
@@ -124,7 +127,8 @@ type LimitsConfig struct {
 	// MaxMessageSize bounds every string in a message, in bytes, at most 65535.
 	MaxMessageSize int `mapstructure:"max_message_size"`
 	// MaxRunMemory is how many bytes of names, waiting events and held batches a
-	// run can have, beside the fixed buffers of its connections.
+	// run can have, beside the fixed buffers of its connections. What all runs hold
+	// together, with those buffers, is bounded by the extension memory_budget.
 	MaxRunMemory int `mapstructure:"max_run_memory"`
 	// MaxConnectionLead is how many sequence numbers below the highest may be
 	// missing before the data connections that are ahead wait for the others. It
@@ -169,6 +173,8 @@ const (
 	maxConnectionLead = 1_000_000_000
 	// minRunMemory lets a program of some thousand methods be traced.
 	minRunMemory = mib
+	// maxEndTimeout bounds how long a run that is over has one of the maxRunID IDs.
+	maxEndTimeout = 24 * time.Hour
 	// minQueuedLogBytes has room for any record.
 	minQueuedLogBytes = mib
 )
@@ -214,6 +220,7 @@ func createDefaultConfig() *Config {
 		},
 		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
 		ShutdownTimeout:      5 * time.Second,
+		EndTimeout:           5 * time.Minute,
 		WarnEventsPerSecond:  5_000_000,
 		CollectionInterval:   10 * time.Second,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),

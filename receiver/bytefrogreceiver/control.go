@@ -20,6 +20,8 @@ import (
 // control is the control connection of a run. One goroutine reads it; any sends.
 type control struct {
 	in *input
+	// counted is how many bytes of its buffer are in the memory of the run.
+	counted int
 	// ended is closed when nothing more will be read.
 	ended chan struct{}
 
@@ -89,6 +91,7 @@ func (r *run) readControl() {
 			r.leave(unresponsive(silence))
 		}
 		_, err = in.read(now, until)
+		r.control.counted = r.stream.memory.resize(r.control.counted, len(in.buf))
 		if errors.Is(err, errTaken) {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
@@ -39,6 +40,8 @@ type dataConnection struct {
 	lead lead
 	// reckoning is the one that goes on, if one does.
 	reckoning *reckoning
+	// counted is how many bytes of its buffers are in the memory of the run.
+	counted int
 	// ended says that the agent has closed the connection, or that it was lost; lost
 	// how it was cut off, if it was.
 	ended bool
@@ -49,6 +52,7 @@ type dataConnection struct {
 // those that could join the run.
 func (d *dataConnection) prepare() error {
 	r := d.run
+	defer d.countBuffers()
 	d.events = make([]bytefrog.Event, chunk)
 	d.lead.most = r.env.config.Limits.MaxConnectionLeadTime
 	if r.handover == nil {
@@ -64,6 +68,15 @@ func (d *dataConnection) prepare() error {
 	return nil
 }
 
+// countBuffers counts what the connection holds beside what its batcher takes.
+func (d *dataConnection) countBuffers() {
+	held := readerBytes + cap(d.events)*int(unsafe.Sizeof(bytefrog.Event{})) + len(d.in.buf)
+	if d.batch != nil {
+		held += d.batch.packer.Memory()
+	}
+	d.counted = d.run.stream.memory.resize(d.counted, held)
+}
+
 // serve reads the connection to its end and hands on all that came.
 func (d *dataConnection) serve() {
 	if d.lost == nil {
@@ -72,6 +85,8 @@ func (d *dataConnection) serve() {
 	d.run.data.release(d, d.ended || d.lost != nil)
 	defer d.run.data.finished.Done()
 	d.finish()
+	d.batch, d.events, d.in.buf = nil, nil, nil
+	d.counted = d.run.stream.memory.resize(d.counted, 0)
 	if d.lost != nil {
 		d.leaveUnlessKilled()
 	}
@@ -90,7 +105,8 @@ func (d *dataConnection) finish() {
 		case <-ticker.C:
 			d.batch.attend(d.run.env.now())
 			continue
-		case <-d.run.env.ctx.Done():
+		case <-d.run.stream.memory.full:
+		case <-d.run.ctx.Done():
 		}
 		break
 	}
@@ -101,9 +117,23 @@ func (d *dataConnection) finish() {
 // finishNow hands on the last batch, whatever names are missing.
 func (d *dataConnection) finishNow() {
 	now := d.run.env.now()
+	if d.run.stream.memory.isFull() {
+		d.batch.release()
+	}
 	d.batch.place(len(d.batch.unplaced.renames), passed{}, now)
 	d.batch.settle(now, true)
+	d.tellDropped()
 	d.batch.flush()
+}
+
+// tellDropped counts the events that were dropped because the run's memory is full: the
+// data breaks after all that was received.
+func (d *dataConnection) tellDropped() {
+	if n := d.batch.dropped; n > 0 {
+		d.run.env.telemetry.eventsDropped(n, d.run.stream.memory.reason())
+		d.run.breakAt(callevent.Point(d.run.stream.next.Load(), callevent.CauseLimit))
+		d.batch.dropped = 0
+	}
 }
 
 // leaveUnlessKilled gives the run up when the connection was cut off and the control
@@ -178,12 +208,13 @@ func (d *dataConnection) wake(now time.Time) time.Time {
 func (d *dataConnection) take(n int, now time.Time) bool {
 	err := d.decode(now)
 	d.run.countData(d.fresh, n)
+	d.countBuffers()
 	d.fresh = 0
 	switch {
 	case err == nil:
 		return true
 	case errors.Is(err, errRunMemory):
-		d.run.leave(outOfMemory(d.run.env.config.Limits.MaxRunMemory))
+		d.run.leave(outOfMemory(d.run.stream.memory.why))
 	case !errors.Is(err, errStop):
 		d.giveUp(err)
 	}
@@ -217,6 +248,9 @@ func (d *dataConnection) giveUp(err error) {
 // errRunMemory or errStop.
 func (d *dataConnection) decode(now time.Time) error {
 	for {
+		if d.run.stream.memory.isFull() {
+			return errRunMemory
+		}
 		events, n := bytefrog.DecodeEvents(d.events, d.in.bytes())
 		if events > 0 {
 			if err := d.add(d.events[:events], now); err != nil {

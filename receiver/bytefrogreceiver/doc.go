@@ -24,7 +24,8 @@
 // is called otherwise, and tidings.go tells it with the batches of all connections.
 // handover.go says how the batches, which traces.go makes spans of, are given to the
 // pipeline, which internal/handover does. logs.go and metrics.go are ways of their own.
-// budget.go bounds what a run makes the receiver hold.
+// memory.go counts what runs and connections make the receiver hold, in the budget of the
+// process (internal/budget), and says when a run has to leave.
 //
 // What connections of a run have to know of each other: sequence.go and clock.go
 // make 32 bit numbers and times long ones, barriers.go has the breaks that batches

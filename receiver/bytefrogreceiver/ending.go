@@ -96,7 +96,8 @@ func gaveWay(limit *limitError) ending {
 	}
 }
 
-func outOfMemory(limit int) ending {
-	e := &limitError{setting: "limits.max_run_memory", limit: limit}
-	return ending{cause: callevent.CauseLimit, how: mannerError, text: e.Error()}
+// outOfMemory: the run, or the process, holds as much as it may. why says which bound it
+// is, and the setting.
+func outOfMemory(why error) ending {
+	return ending{cause: callevent.CauseLimit, how: mannerError, text: why.Error()}
 }

@@ -87,19 +87,21 @@ const readTick = 2 * time.Millisecond
 
 // read is step 3: it waits until the agent has closed its data connections, or all
 // that it sent has come, or nothing comes any more. While the pipeline refuses,
-// nothing is read, so the clock stands still. When the shutdown's time is over
+// nothing is read, so the clock stands still. When the time for handing on is over
 // nothing waits for the pipeline (handover.send), so what comes is read and dropped:
 // an agent whose data connection is closed with something unread may hang.
 func (f *farewell) read() {
 	r := f.run
 	ticker := time.NewTicker(readTick)
 	defer ticker.Stop()
-	over, limit := r.env.ctx.Done(), r.env.timing.drain
+	over, limit := r.ctx.Done(), r.env.timing.drain
 	now := r.env.now()
 	since, spent := now, time.Duration(0)
 	for !r.data.complete() && spent < limit {
 		select {
 		case <-ticker.C:
+		case <-r.stream.memory.full:
+			return
 		case <-over:
 			over, limit = nil, r.env.timing.discard
 			since, spent = r.env.now(), 0

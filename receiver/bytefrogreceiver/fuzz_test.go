@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
@@ -29,6 +30,7 @@ func deskRun(t testing.TB, next consumer.Traces, config *Config) *run {
 	r, err := newReceiver(receivertest.NewNopSettings(metadata.Type), config)
 	require.NoError(t, err)
 	r.env.ctx, r.env.traces = context.Background(), next
+	r.env.memory = budget.New(1 << 40).Group("test")
 	r.env.metrics = newMetricsLoop(r.env, r.settings, nil)
 	run, err := newRun(r.env, 1, 1, deskInput(t, config))
 	require.NoError(t, err)
@@ -96,7 +98,7 @@ func FuzzDataConnection(f *testing.F) {
 		require.LessOrEqual(t, len(d.in.buf), bytefrog.MaxMessageSize(config.Limits.MaxMessageSize))
 		d.finishNow()
 		require.EqualValues(t, run.stream.received.Load(), sent)
-		require.LessOrEqual(t, run.stream.budget.used.Load(), run.stream.budget.limit)
+		require.LessOrEqual(t, run.stream.memory.used.Load(), run.stream.memory.limit)
 		run.data.finished.Done()
 	})
 }
@@ -151,7 +153,7 @@ func FuzzControlConnection(f *testing.F) {
 		if len(want.logs) <= config.Limits.MaxQueuedLogs {
 			require.Equal(t, want.logs, logged())
 		}
-		require.Zero(t, run.stream.budget.used.Load())
+		require.EqualValues(t, barrierBytes*len(want.barriers), run.stream.memory.used.Load(), "only breaks are held")
 		require.Zero(t, run.env.logs.Bytes())
 	})
 }

@@ -22,7 +22,7 @@ const maxLogBatch = 1000
 func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
 	return handover.Settings{
 		Context: e.ctx, Observer: e.observer, Format: formatBytefrog, Logger: logger,
-		Retry: e.config.Retry, Now: e.now,
+		Retry: e.config.Retry, Now: e.now, Memory: e.memory,
 	}
 }
 
@@ -32,15 +32,21 @@ func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
 // suspend; only when half of the run's memory is used whoever hands on waits.
 func (r *run) newHandover() *handover.Batches {
 	settings := handover.BatchesSettings{
-		Settings: r.env.handoverSettings(r.logger), Next: r.env.traces,
+		Settings: r.env.handoverSettings(r.logger), Next: r.env.traces, GiveUp: r.stream.memory.full,
 		ScopeName: metadata.ScopeName, ScopeVersion: r.env.build.Version,
 		WhileRefused: "they are held and handed on again",
 		Accepted:     r.env.telemetry.batchAccepted,
-		Dropped:      r.env.telemetry.batchDropped,
-		Retried:      r.env.telemetry.handoverRetried,
+		Dropped: func(events int, reason string) {
+			if reason == handover.DroppedMemory {
+				reason = r.stream.memory.reason()
+			}
+			r.env.telemetry.batchDropped(events, reason)
+		},
+		Retried: r.env.telemetry.handoverRetried,
 	}
+	settings.Context = r.ctx
 	if r.env.config.OnOverload == OverloadSuspend {
-		settings.Hold = &handover.Hold{Memory: heldMemory{&r.stream.budget}, Refused: r.suspendForOverload, Drained: r.wake}
+		settings.Hold = &handover.Hold{Memory: heldMemory{r.stream.memory}, Refused: r.suspendForOverload, Drained: r.wake}
 	}
 	return handover.NewBatches(settings)
 }
@@ -50,7 +56,7 @@ func (r *run) send(batch callevent.Packed) { r.handover.Send(batch, r.resource) 
 
 // heldMemory is the memory of a run for batches that are held. It leaves half of it for
 // names: without that, one more would end the run.
-type heldMemory struct{ *budget }
+type heldMemory struct{ *memory }
 
 // Take takes bytes, if no more than half of the limit is used then.
 func (m heldMemory) Take(bytes int) bool { return m.takeOfHalf(bytes) }

@@ -139,7 +139,7 @@ func TestAnAgentIsSuspendedWhileThePipelineRefuses(t *testing.T) {
 	assert.Empty(t, s.twice)
 	assert.Equal(t, []callevent.Barrier{callevent.Point(40_000, callevent.CauseSuspended)}, s.breaks())
 	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_suspends"))
-	assert.LessOrEqual(t, run.stream.budget.used.Load(), int64(16<<10), "what was held was given back")
+	assert.LessOrEqual(t, run.stream.memory.used.Load(), int64(16<<10), "what was held was given back")
 }
 
 func TestASuspendThatIsNotAnsweredLeavesAnInterval(t *testing.T) {
@@ -176,9 +176,9 @@ func TestWhatIsHeldIsBoundedAndLeavesMemoryForNames(t *testing.T) {
 	run := b.receiver.env.registry.lookup(1)
 	a.control.expectCommand(bytefrog.TypeSuspend)
 	b.await("the connection to wait for memory", func() bool {
-		return run.stream.budget.used.Load() > minRunMemory/2 && run.handover.Waiting() > 0
+		return run.stream.memory.used.Load() > minRunMemory/2 && run.handover.Waiting() > 0
 	})
-	assert.LessOrEqual(t, run.stream.budget.used.Load(), int64(minRunMemory))
+	assert.LessOrEqual(t, run.stream.memory.used.Load(), int64(minRunMemory))
 	assert.Less(t, run.stream.received.Load(), uint64(150_000))
 	named := run.stream.names.arrivals.Load()
 	names := a.join()

@@ -54,6 +54,9 @@ func (r *run) keep() {
 		case <-r.leaving:
 			k.end()
 			return
+		case <-r.stream.memory.full:
+			r.leave(outOfMemory(r.stream.memory.why))
+			continue
 		case <-r.news:
 			if due == nil {
 				due = time.After(announcePause - time.Since(announced))

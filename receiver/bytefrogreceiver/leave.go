@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/handover"
 )
 
 // leave decides that the run ends. Only the first decision counts; the keeper
@@ -40,14 +41,71 @@ func (r *run) leave(e ending) {
 // Whatever the agent does, the run goes on to its end:
 //
 //  6. Finish: what is in memory is handed on, then the end, and the ID is given back.
+//
+// At any step, memory that is full is freed first, and handing on has a time limit
+// (bound).
 func (k *keeper) end() {
 	r := k.run
+	defer r.bound()()
 	if r.isStarted() {
 		r.takeLeave()
 	}
 	<-r.control.ended
 	r.logEnding()
 	k.finish()
+}
+
+// droppedLate is why something is dropped that was not accepted in the time that the end
+// of a run has for it.
+const droppedLate = handover.Late("end_timeout")
+
+// bound bounds the end of a run:
+//
+//  1. When its memory is full, or becomes so meanwhile, its names are dropped. The
+//     readers of its connections do the same with what waits for names, and batches that
+//     the pipeline refuses are not tried again.
+//  2. What the pipeline has not accepted after end_timeout, or after shutdown_timeout
+//     where the memory is full, is dropped.
+//
+// It returns what ends it.
+func (r *run) bound() (stop func()) {
+	full, limit := r.stream.memory.full, r.env.config.EndTimeout
+	if r.stream.memory.isFull() {
+		r.shed()
+		full, limit = nil, min(limit, r.env.config.ShutdownTimeout)
+	}
+	over, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		for {
+			select {
+			case <-full:
+				r.shed()
+				full = nil
+				timer.Reset(min(limit, r.env.config.ShutdownTimeout))
+			case <-timer.C:
+				r.giveUp(droppedLate)
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-stopped
+	}
+}
+
+// shed frees what the run can be without, because its memory is full.
+func (r *run) shed() {
+	m := r.stream.memory
+	r.stream.names.drop()
+	r.env.telemetry.runShed(m.reason())
+	if r.ending.cause != callevent.CauseLimit {
+		r.logger.Warn("The run gives its memory back before its last data was handed on", zap.Error(m.why))
+	}
 }
 
 // takeLeave is steps 1 to 5.
@@ -89,6 +147,7 @@ func (r *run) logEnding() {
 func (k *keeper) finish() {
 	r := k.run
 	r.data.finished.Wait()
+	r.stream.names.drop()
 	if k.announcing != nil {
 		k.missed = false
 		k.announced(<-k.announcing)
@@ -98,6 +157,8 @@ func (k *keeper) finish() {
 		k.handOnEnd()
 		r.handover.Wait()
 	}
+	r.giveUp(nil)
+	r.stream.memory.close()
 	r.env.telemetry.runEnded(r.ending.cause)
 	r.env.telemetry.runs(-1)
 	r.env.metrics.ended(r.state())

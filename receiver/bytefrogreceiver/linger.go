@@ -23,6 +23,8 @@ import (
 type lingering struct {
 	telemetry *telemetry
 	timing    *timing
+	// connections counts the memory of those that linger.
+	connections *connectionMemory
 	// stopping is closed when the shutdown begins; ctx is cancelled when its time
 	// for handing on is over.
 	stopping <-chan struct{}
@@ -101,6 +103,7 @@ func (l *lingering) discard(d *discarder) {
 	defer l.reading.Done()
 	defer close(d.ended)
 	defer l.telemetry.lingering(-1)
+	defer l.connections.hold()()
 	_ = d.conn.SetReadDeadline(time.Time{})
 	buffer := make([]byte, discardBytes)
 	for rest := l.most; ; {

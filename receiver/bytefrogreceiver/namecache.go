@@ -19,7 +19,9 @@ type idCache struct {
 	generation uint32
 	dense      []idSlot
 	sparse     map[uint32]uint16
-	budget     *budget
+	// mapped is how many entries sparse has had room for.
+	mapped int
+	memory *memory
 }
 
 type idSlot struct {
@@ -27,8 +29,14 @@ type idSlot struct {
 	index      uint16
 }
 
-func newIDCache(b *budget) idCache {
-	return idCache{generation: 1, sparse: map[uint32]uint16{}, budget: b}
+const (
+	slotBytes = int(unsafe.Sizeof(idSlot{}))
+	// sparseBytes is about what an entry of the map takes, with the map's own share.
+	sparseBytes = 16
+)
+
+func newIDCache(m *memory) idCache {
+	return idCache{generation: 1, sparse: map[uint32]uint16{}, memory: m}
 }
 
 // lookup gives the index of an ID that is in the slice. It is small enough to be
@@ -50,21 +58,33 @@ func (c *idCache) find(id uint32) (uint16, bool) {
 	return index, ok
 }
 
+// remember remembers the index of an ID, if there is memory for it.
 func (c *idCache) remember(id uint32, index uint16) {
 	if uint64(id) >= uint64(len(c.dense)) && !c.grow(id) {
-		c.sparse[id] = index
+		c.rememberSparse(id, index)
 		return
 	}
 	c.dense[id] = idSlot{generation: c.generation, index: index}
 }
 
-// grow makes the slice long enough for id, if the budget allows it.
+// rememberSparse is remember for an ID that is not in the slice.
+func (c *idCache) rememberSparse(id uint32, index uint16) {
+	if len(c.sparse) >= c.mapped {
+		if !c.memory.tryTake(sparseBytes) {
+			return
+		}
+		c.mapped++
+	}
+	c.sparse[id] = index
+}
+
+// grow makes the slice long enough for id, if there is memory for it.
 func (c *idCache) grow(id uint32) bool {
 	if id >= maxDense {
 		return false
 	}
 	size := 1 << bits.Len32(id|0xff)
-	if !c.budget.take((size - len(c.dense)) * int(unsafe.Sizeof(idSlot{}))) {
+	if !c.memory.tryTake((size - len(c.dense)) * slotBytes) {
 		return false
 	}
 	bigger := make([]idSlot, size)
@@ -82,8 +102,8 @@ func (c *idCache) forget() {
 // release forgets all indexes and gives the memory back.
 func (c *idCache) release() {
 	c.forget()
-	c.budget.give(len(c.dense) * int(unsafe.Sizeof(idSlot{})))
-	c.dense = nil
+	c.memory.give(len(c.dense)*slotBytes + c.mapped*sparseBytes)
+	c.dense, c.sparse, c.mapped = nil, map[uint32]uint16{}, 0
 }
 
 // release gives back the memory of the caches, when nothing more will be packed.

@@ -6,6 +6,7 @@ package bytefrogreceiver
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -14,14 +15,14 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 )
 
-// errRunMemory: a run holds all that limits.max_run_memory allows.
-var errRunMemory = errors.New("limits.max_run_memory is reached")
+// errRunMemory: there is no memory for a name, so the run has to leave.
+var errRunMemory = errors.New("there is no memory for a name")
 
 // names are the methods, exceptions and threads of a run, as map messages on any
 // of its connections say. Connections remember what they found here
 // (namecache.go) and look at the counters to see whether it still holds.
 type names struct {
-	budget *budget
+	memory *memory
 	// arrivals counts map messages that events may have waited for; remaps those
 	// that gave a known method or exception another text.
 	arrivals, remaps atomic.Uint32
@@ -34,11 +35,13 @@ type names struct {
 	threads    map[uint16]threadName
 	// numbered are the methods whose name did not come in time.
 	numbered map[uint32]*callevent.Function
+	// taken is how many bytes of memory they have.
+	taken int
 }
 
-func newNames(b *budget) *names {
+func newNames(m *memory) *names {
 	return &names{
-		budget:     b,
+		memory:     m,
 		signatures: map[string]*callevent.Function{},
 		methods:    map[uint32]*callevent.Function{},
 		exceptions: map[uint32]string{},
@@ -47,13 +50,50 @@ func newNames(b *budget) *names {
 	}
 }
 
-// What an entry of the maps costs beside its text, roughly: the map's own share
-// and headers.
+// What names take beside their texts, roughly: their place in a map, which is half empty
+// to nearly full, and what it points to.
 const (
-	idBytes       = 48
-	functionBytes = idBytes + int(unsafe.Sizeof(callevent.Function{}))
-	threadBytes   = idBytes + int(unsafe.Sizeof(threadName{}))
+	idBytes        = 28
+	exceptionBytes = 48
+	functionBytes  = 48 + int(unsafe.Sizeof(callevent.Function{}))
+	threadBytes    = 48 + int(unsafe.Sizeof(threadName{}))
+	// numberedBytes has the text, too.
+	numberedBytes = 48 + functionBytes
 )
+
+// textBytes is what the texts of a method take. They share memory: the display name is a
+// part of the signature, and so is the qualified name of a class without a package.
+func textBytes(signature string, name bytefrog.MethodName) int {
+	if strings.HasPrefix(signature, name.Qualified) {
+		return len(signature)
+	}
+	return len(signature) + len(name.Qualified)
+}
+
+// take takes memory for names. The lock is held.
+func (n *names) take(bytes int) bool {
+	if !n.memory.take(bytes) {
+		return false
+	}
+	n.taken += bytes
+	return true
+}
+
+// give gives memory back. The lock is held.
+func (n *names) give(bytes int) {
+	n.taken -= bytes
+	n.memory.give(bytes)
+}
+
+// drop drops all names and gives their memory back. Nothing can be named any more: the
+// memory is full, or nothing is left to be named.
+func (n *names) drop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.signatures, n.methods, n.numbered = map[string]*callevent.Function{}, map[uint32]*callevent.Function{}, map[uint32]*callevent.Function{}
+	n.exceptions, n.threads = map[uint32]string{}, map[uint16]threadName{}
+	n.give(n.taken)
+}
 
 // mapMethod gives a method ID its signature, and reports whether it had another
 // one. The error is errRunMemory.
@@ -62,11 +102,10 @@ func (n *names) mapMethod(id uint32, signature string) (remapped bool, err error
 	defer n.mu.Unlock()
 	f, ok := n.signatures[signature]
 	if !ok {
-		// The text itself, the qualified name that is built from it, the map's key.
-		if !n.budget.take(functionBytes + 2*len(signature)) {
+		name := bytefrog.ParseMethodSignature(signature)
+		if !n.take(functionBytes + textBytes(signature, name)) {
 			return false, errRunMemory
 		}
-		name := bytefrog.ParseMethodSignature(signature)
 		f = &callevent.Function{Qualified: name.Qualified, Display: name.Display, Text: signature}
 		n.signatures[signature] = f
 	}
@@ -74,7 +113,7 @@ func (n *names) mapMethod(id uint32, signature string) (remapped bool, err error
 	if old == f {
 		return false, nil
 	}
-	if !known && !n.budget.take(idBytes) {
+	if !known && !n.take(idBytes) {
 		return false, errRunMemory
 	}
 	n.methods[id] = f
@@ -91,11 +130,11 @@ func (n *names) mapException(id uint32, class string) (remapped bool, err error)
 	if known && old == class {
 		return false, nil
 	}
-	if !n.budget.take(idBytes + len(class)) {
+	if !n.take(exceptionBytes + len(class)) {
 		return false, errRunMemory
 	}
 	if known {
-		n.budget.give(idBytes + len(old))
+		n.give(exceptionBytes + len(old))
 	}
 	n.exceptions[id] = class
 	n.changed(known)
@@ -127,7 +166,7 @@ func (n *names) mapThread(thread uint16, from int64, name string) (first bool, e
 	latest := threadName{name: name, first: from, from: from}
 	switch {
 	case !known:
-		if !n.budget.take(threadBytes + len(name)) {
+		if !n.take(threadBytes + len(name)) {
 			return false, errRunMemory
 		}
 		n.arrivals.Add(1)
@@ -136,10 +175,10 @@ func (n *names) mapThread(thread uint16, from int64, name string) (first bool, e
 		latest = old
 		latest.first = min(old.first, from)
 	default:
-		if !n.budget.take(len(name)) {
+		if !n.take(len(name)) {
 			return false, errRunMemory
 		}
-		n.budget.give(len(old.name))
+		n.give(len(old.name))
 		latest.first = old.first
 	}
 	n.threads[thread] = latest
@@ -188,9 +227,10 @@ func (n *names) numberedMethod(id uint32) *callevent.Function {
 	if f, ok := n.methods[id]; ok {
 		return f
 	}
-	if !n.budget.take(idBytes + functionBytes) {
+	if !n.memory.tryTake(numberedBytes) {
 		return nameless
 	}
+	n.taken += numberedBytes
 	name := "unknown.method#" + strconv.FormatUint(uint64(id), 10)
 	f := &callevent.Function{Qualified: name, Display: name}
 	n.numbered[id] = f

@@ -114,7 +114,7 @@ func TestAnIDThatIsMappedAgainMeansTheOtherTextFromThenOn(t *testing.T) {
 }
 
 func TestTheLatestNameOfAThreadIsThatOfTheLatestTime(t *testing.T) {
-	b := &budget{limit: 1 << 20}
+	b := memoryOf(1 << 20)
 	n := newNames(b)
 	_, known := n.thread(3)
 	assert.False(t, known)
@@ -143,7 +143,7 @@ func TestTheLatestNameOfAThreadIsThatOfTheLatestTime(t *testing.T) {
 }
 
 func TestRenamingThreadsForEverTakesNoMemory(t *testing.T) {
-	b := &budget{limit: 1 << 20}
+	b := memoryOf(1 << 20)
 	n := newNames(b)
 	for i := range 20_000 {
 		_, err := n.mapThread(uint16(i%8), int64(i), fmt.Sprintf("request-%d", i))
@@ -152,22 +152,56 @@ func TestRenamingThreadsForEverTakesNoMemory(t *testing.T) {
 	assert.Less(t, b.used.Load(), int64(8*(threadBytes+20)))
 }
 
-func TestNamesBeyondTheMemoryAreAnError(t *testing.T) {
-	long := strings.Repeat("x", 1000)
-	n := newNames(&budget{limit: 2000})
-	_, err := n.mapMethod(1, long)
-	assert.ErrorIs(t, err, errRunMemory)
-	_, err = n.mapException(1, long+long)
-	assert.ErrorIs(t, err, errRunMemory)
-	_, err = n.mapThread(1, 0, long+long)
-	assert.ErrorIs(t, err, errRunMemory)
-	assert.Zero(t, n.budget.used.Load())
-	n.budget.take(2000)
-	assert.Same(t, nameless, n.numberedMethod(9))
+func TestNamesBeyondTheMemoryAreAnErrorAndTheRunHasToLeave(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	for name, add := range map[string]func(*names) error{
+		"a method": func(n *names) error { _, err := n.mapMethod(1, long); return err },
+		"an ID": func(n *names) error {
+			_, _ = n.mapMethod(1, "short")
+			n.memory.tryTake(2000 - int(n.memory.used.Load()))
+			_, err := n.mapMethod(2, "short")
+			return err
+		},
+		"an exception": func(n *names) error { _, err := n.mapException(1, long); return err },
+		"a thread":     func(n *names) error { _, err := n.mapThread(1, 0, long); return err },
+		"another name": func(n *names) error {
+			_, _ = n.mapThread(1, 0, "short")
+			_, err := n.mapThread(1, 1, long)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNames(memoryOf(2000))
+			require.ErrorIs(t, add(n), errRunMemory)
+			assert.True(t, n.memory.isFull())
+			assert.EqualError(t, n.memory.why, "limits.max_run_memory is reached (2000)")
+			assert.Same(t, nameless, n.numberedMethod(9))
+		})
+	}
+}
+
+func TestDroppedNamesGiveTheirMemoryBack(t *testing.T) {
+	n := newNames(memoryOf(1 << 20))
+	for id := range uint32(100) {
+		_, err := n.mapMethod(id, fmt.Sprintf("demo/Shop.m%d;0;()V", id%50))
+		require.NoError(t, err)
+		_, err = n.mapException(id%40, fmt.Sprint("java.lang.E", id))
+		require.NoError(t, err)
+		_, err = n.mapThread(uint16(id%7), int64(id), fmt.Sprint("worker-", id))
+		require.NoError(t, err)
+		n.numberedMethod(1000 + id)
+	}
+	assert.EqualValues(t, n.taken, n.memory.used.Load())
+	assert.Equal(t, n.memory.used.Load(), n.memory.account.Used())
+	n.drop()
+	n.drop()
+	assert.Zero(t, n.memory.used.Load())
+	assert.Zero(t, n.memory.account.Used())
+	assert.Nil(t, n.method(1))
 }
 
 func TestTextThatIsNoSignatureIsKeptAsItIs(t *testing.T) {
-	n := newNames(&budget{limit: 1 << 20})
+	n := newNames(memoryOf(1 << 20))
 	_, err := n.mapMethod(1, "what old agents send")
 	require.NoError(t, err)
 	assert.Equal(t, &callevent.Function{
@@ -181,7 +215,7 @@ func TestTextThatIsNoSignatureIsKeptAsItIs(t *testing.T) {
 }
 
 func TestCachesFindWhatTheyWereToldUntilTheyForget(t *testing.T) {
-	b := &budget{limit: 1 << 20}
+	b := memoryOf(2 << 20)
 	c := newIDCache(b)
 	for _, id := range []uint32{0, 255, 256, 100_000, maxDense, math.MaxUint32} {
 		_, ok := c.find(id)
@@ -199,18 +233,23 @@ func TestCachesFindWhatTheyWereToldUntilTheyForget(t *testing.T) {
 	assert.LessOrEqual(t, b.used.Load(), b.limit)
 }
 
-func TestCachesWithoutMemoryStillFind(t *testing.T) {
-	b := &budget{}
+func TestCachesWithoutMemoryRememberNothing(t *testing.T) {
+	b := memoryOf(2 * sparseBytes)
 	c := newIDCache(b)
-	c.remember(200_000, 7)
-	index, ok := c.find(200_000)
-	assert.True(t, ok)
-	assert.EqualValues(t, 7, index)
+	for id := range uint32(3) {
+		c.remember(id, 7)
+	}
+	for id := range uint32(3) {
+		_, ok := c.find(id)
+		assert.Equal(t, id < 2, ok, "ID %d", id)
+	}
+	assert.False(t, b.isFull(), "the run goes on without")
+	c.release()
 	assert.Zero(t, b.used.Load())
 }
 
 func TestCachesGiveTheirMemoryBack(t *testing.T) {
-	b := &budget{limit: 1 << 20}
+	b := memoryOf(1 << 20)
 	c := newIDCache(b)
 	for range 2 {
 		c.remember(1000, 7)
@@ -233,7 +272,7 @@ func TestConnectionsThatHaveEndedHaveNoMemory(t *testing.T) {
 		p.close()
 		b.await("its events", func() bool { return run.stream.received.Load() == uint64(10*(i+1)) })
 		run.data.finished.Wait()
-		used = append(used, run.stream.budget.used.Load())
+		used = append(used, run.stream.memory.used.Load())
 	}
 	assert.Equal(t, []int64{used[0], used[0], used[0], used[0], used[0]}, used)
 	a.finish()

@@ -82,7 +82,9 @@ func (d *dataConnection) keepPace() {
 func (d *dataConnection) pause(next <-chan time.Time) (now time.Time, again bool) {
 	select {
 	case <-next:
-	case <-d.run.env.ctx.Done():
+	case <-d.run.stream.memory.full:
+		return now, false
+	case <-d.run.ctx.Done():
 		return now, false
 	}
 	if d.in.taken.Load() {

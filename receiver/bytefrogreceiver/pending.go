@@ -24,8 +24,9 @@ type numbered struct {
 // pending are the events of one connection that wait for names. The connection
 // is read on meanwhile. It is for one goroutine.
 type pending struct {
+	// events has memory for as many as it has room for.
 	events []pendingEvent
-	budget *budget
+	memory *memory
 	// wait is how long an event waits.
 	wait time.Duration
 	// tried is when all of them were tried last, with the names that had arrived.
@@ -49,14 +50,40 @@ const (
 	pendingPoll = 20 * time.Millisecond
 )
 
-// add takes an event, or reports false when there is no room. Half of the budget is
+// minPending is how many events there is room for at least where one waits.
+const minPending = 16
+
+// add takes an event, or reports false when there is no room. Half of the run's memory is
 // left for the names that events wait for.
 func (p *pending) add(e numbered, now time.Time) bool {
-	if !p.budget.takeOfHalf(pendingBytes) {
+	if len(p.events) == cap(p.events) && !p.resize(max(minPending, cap(p.events)+cap(p.events)/4)) {
 		return false
 	}
 	p.events = append(p.events, pendingEvent{numbered: e, since: now})
 	return true
+}
+
+// resize makes room for n events, which are not fewer than there are, if there is memory.
+func (p *pending) resize(n int) bool {
+	more := (n - cap(p.events)) * pendingBytes
+	if more > 0 && !p.memory.takeOfHalf(more) {
+		return false
+	}
+	events := make([]pendingEvent, len(p.events), n)
+	copy(events, p.events)
+	p.events = events
+	if more < 0 {
+		p.memory.give(-more)
+	}
+	return true
+}
+
+// drop drops all events, gives their memory back, and says how many they were.
+func (p *pending) drop() (events int) {
+	events = len(p.events)
+	p.memory.give(cap(p.events) * pendingBytes)
+	p.events = nil
+	return events
 }
 
 // due reports whether some might have a name by now.
@@ -93,9 +120,11 @@ func (p *pending) try(arrivals uint32, now, until time.Time, pack func(e *number
 			kept = append(kept, *e)
 		}
 	}
-	p.budget.give((len(p.events) - len(kept)) * pendingBytes)
 	p.events = kept
-	if len(kept) == 0 {
-		p.events = nil
+	switch n := len(kept); {
+	case n == 0:
+		p.drop()
+	case n <= cap(kept)/4 && n > minPending:
+		p.resize(n)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/capture"
 	"github.com/callbraid/callbraid/internal/callevent"
@@ -255,6 +256,7 @@ func benchmarkRun(b testing.TB, next consumer.Traces) *run {
 	r, err := newReceiver(receivertest.NewNopSettings(metadata.Type), createDefaultConfig())
 	require.NoError(b, err)
 	r.env.ctx, r.env.traces = context.Background(), next
+	r.env.memory = budget.New(1 << 40).Group("test")
 	r.env.metrics = newMetricsLoop(r.env, r.settings, nil)
 	client, server := net.Pipe()
 	b.Cleanup(func() { _, _ = client.Close(), server.Close() })

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
@@ -63,6 +64,9 @@ type environment struct {
 	// receiver's ID.
 	agents   agentcontrol.Directories
 	receiver string
+	// memory is what runs, queues and connections take theirs from.
+	memory      *budget.Group
+	connections *connectionMemory
 	// ctx is cancelled when the time of the shutdown is over.
 	ctx context.Context
 	hooks
@@ -125,6 +129,9 @@ func (r *bytefrogReceiver) Start(ctx context.Context, host component.Host, next 
 	r.env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.env.lingering.ctx = r.env.ctx
 	r.env.agents = agentcontrol.Of(host)
+	r.env.memory = budget.Of(host).Group(r.env.receiver)
+	r.env.connections = newConnectionMemory(r.env.memory)
+	r.env.lingering.connections = r.env.connections
 	r.env.traces = next.Traces
 	if next.Logs != nil {
 		r.env.logs = newLogSink(r.env, next.Logs)

@@ -178,6 +178,7 @@ const (
 	settingPerAddress      = "limits.max_connections_per_address"
 	settingMaxRuns         = "limits.max_runs"
 	settingDataConnections = "agent.data_connections"
+	settingMaxRunMemory    = "limits.max_run_memory"
 )
 
 // limitError says which bound an agent came upon.

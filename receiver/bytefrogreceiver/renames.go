@@ -108,7 +108,7 @@ func (u *unplaced) due(now time.Time) bool {
 // rename takes a rename that came on the connection.
 func (b *batcher) rename(r unplacedRename) {
 	u := &b.unplaced
-	room := b.stream.budget.take(tidingBytes + len(r.name))
+	room := b.stream.memory.tryTake(tidingBytes + len(r.name))
 	if len(u.renames) == maxUnplaced || !room {
 		b.place(len(u.renames), passed{}, r.since)
 	}

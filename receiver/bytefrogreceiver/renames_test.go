@@ -72,9 +72,9 @@ func newPacked(t *testing.T) *packed { return newPackedOf(t, newPackedStream()) 
 
 // newPackedStream is what the connections of one run share.
 func newPackedStream() *stream {
-	s := &stream{now: time.Now, budget: budget{limit: 1 << 20}}
+	s := &stream{now: time.Now, memory: memoryOf(1 << 20)}
 	s.clock.zero = time.Now()
-	s.names = newNames(&s.budget)
+	s.names = newNames(s.memory)
 	return s
 }
 
@@ -206,7 +206,7 @@ func TestARenameIsToldByEveryConnection(t *testing.T) {
 	for i, want := range []uint32{1, 2} {
 		assert.Equal(t, [2]uint32{want, want}, [2]uint32{a.renames[0][i].Order, a.renames[1][i].Order})
 	}
-	assert.Zero(t, s.budget.used.Load())
+	assert.Zero(t, s.memory.used.Load())
 }
 
 // A batch that events have filled carries renames too, or has them in front of it.
@@ -240,14 +240,14 @@ func TestARenameThatCannotWaitIsHandedOnAtOnce(t *testing.T) {
 	p := newPacked(t)
 	p.skip(4, 0, now)
 	p.called(3, "a", now)
-	used := p.stream.budget.used.Load()
+	used := p.stream.memory.used.Load()
 	assert.EqualValues(t, tidingBytes+1, used)
-	p.stream.budget.limit = used
+	p.stream.memory.limit = used
 	p.called(3, "b", now)
 	require.Len(t, p.renames, 1)
 	assert.Equal(t, "3 a 5, 3 b 5", p.what(0))
 	assert.Equal(t, []uint64{4}, p.sequences[0])
-	assert.Zero(t, p.stream.budget.used.Load())
+	assert.Zero(t, p.stream.memory.used.Load())
 }
 
 func TestRenamesWithoutEndAreBounded(t *testing.T) {
@@ -265,7 +265,7 @@ func TestRenamesWithoutEndAreBounded(t *testing.T) {
 		renames += len(p.renames[i])
 	}
 	assert.Equal(t, 20_000, renames)
-	assert.Zero(t, p.stream.budget.used.Load())
+	assert.Zero(t, p.stream.memory.used.Load())
 }
 
 func TestANumberOfNoRunPlacesNothing(t *testing.T) {

@@ -4,6 +4,7 @@
 package bytefrogreceiver
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +53,10 @@ type run struct {
 	deciding sync.Mutex
 	// news wakes the keeper.
 	news chan struct{}
+	// ctx is cancelled by giveUp, with the reason, when what the run has to hand on yet
+	// is dropped: at the latest when the time of the shutdown is over.
+	ctx    context.Context
+	giveUp context.CancelCauseFunc
 
 	bytes  atomic.Uint64
 	breaks [callevent.CauseCount]atomic.Uint64
@@ -82,8 +87,10 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 		opened:  now,
 	}
 	r.logger = env.logger.With(zap.Uint8("run", uint8(id)), zap.String("peer", r.peer))
-	r.stream = &stream{counts: env.telemetry, now: env.now, budget: budget{limit: int64(env.config.Limits.MaxRunMemory)}}
-	r.stream.names = newNames(&r.stream.budget)
+	r.ctx, r.giveUp = context.WithCancelCause(env.ctx)
+	r.stream = &stream{counts: env.telemetry, now: env.now, memory: newMemory(env.memory, env.config.Limits.MaxRunMemory)}
+	r.stream.memory.resize(0, runBytes)
+	r.stream.names = newNames(r.stream.memory)
 	r.stream.clock.zero = now
 	r.pacing.limit = int64(env.config.Limits.MaxConnectionLead)
 	r.data.init(env.config.Agent.DataConnections)
@@ -162,6 +169,9 @@ func (r *run) wake() {
 func (r *run) breakAt(barrier callevent.Barrier) {
 	dropped, known := r.stream.barriers.add(barrier)
 	r.env.telemetry.barriersDropped(int64(dropped))
+	if !known && dropped == 0 {
+		r.stream.memory.tryTake(barrierBytes)
+	}
 	if known || barrier.Kind == callevent.BarrierEnd {
 		return
 	}

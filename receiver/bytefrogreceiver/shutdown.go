@@ -28,6 +28,7 @@ func (r *bytefrogReceiver) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	_ = r.listener.Close()
+	defer r.env.connections.close()
 	r.handshakes.hurry(time.Now().Add(r.env.timing.hello))
 	for _, run := range r.env.registry.shut() {
 		run.leave(shutdown())

@@ -138,7 +138,7 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 			b.pipeline.refuseWith(errRefused)
 			run := b.receiver.env.registry.lookup(1)
 			b.await("the connections to wait", func() bool { return run.handover.Waiting() == 2 })
-			run.leave(outOfMemory(1))
+			run.leave(outOfMemory(&limitError{setting: settingMaxRunMemory, limit: 1}))
 			b.pipeline.refuseWith(nil)
 		}},
 	}

@@ -110,6 +110,14 @@ func (t *telemetry) batchDropped(events int, reason string) {
 	t.builder.ReceiverBytefrogEventsDropped.Add(background, int64(events), with)
 }
 
+func (t *telemetry) eventsDropped(events int, reason string) {
+	t.builder.ReceiverBytefrogEventsDropped.Add(background, int64(events), withAttribute("reason", reason))
+}
+
+func (t *telemetry) runShed(reason string) {
+	t.builder.ReceiverBytefrogRunsShed.Add(background, 1, withAttribute("reason", reason))
+}
+
 func (t *telemetry) handoverRetried() { t.builder.ReceiverBytefrogHandoverRetries.Add(background, 1) }
 
 func (t *telemetry) suspended() { t.builder.ReceiverBytefrogSuspends.Add(background, 1) }

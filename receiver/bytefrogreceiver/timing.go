@@ -49,7 +49,7 @@ func defaultTiming() timing {
 		quiet:    time.Second,
 		complete: 20 * time.Millisecond,
 		drain:    time.Minute,
-		discard:  2 * time.Second,
+		discard:  time.Second,
 		parting:  1500 * time.Millisecond,
 		control:  300 * time.Millisecond,
 		answer:   5 * time.Second,

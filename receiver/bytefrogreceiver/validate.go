@@ -35,6 +35,7 @@ func (c *Config) Validate() error {
 		c.Limits.validate(),
 		c.validateRetry(),
 		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
+		setting.Within("end_timeout", c.EndTimeout, time.Millisecond, maxEndTimeout),
 		setting.Between("warn_events_per_second", c.WarnEventsPerSecond, 0, math.MaxInt32),
 		setting.CollectionInterval(c.CollectionInterval),
 	)

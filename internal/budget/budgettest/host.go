@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budgettest gives tests of components a memory budget of their own.
+// Package budgettest gives components a memory budget of their own in tests.
 package budgettest
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 // Host is a host with the extensions of another one, and with a budget.
-func Host(of component.Host, b *budget.Budget) component.Host {
-	extensions := maps.Clone(of.GetExtensions())
+func Host(other component.Host, b *budget.Budget) component.Host {
+	extensions := maps.Clone(other.GetExtensions())
 	if extensions == nil {
 		extensions = map[component.ID]component.Component{}
 	}

@@ -50,6 +50,7 @@ type TelemetryBuilder struct {
 	ReceiverBytefrogRuns                metric.Int64UpDownCounter
 	ReceiverBytefrogRunsEnded           metric.Int64Counter
 	ReceiverBytefrogRunsGaveWay         metric.Int64Counter
+	ReceiverBytefrogRunsShed            metric.Int64Counter
 	ReceiverBytefrogSuspends            metric.Int64Counter
 }
 
@@ -108,7 +109,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogBatchesDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_batches_dropped",
-		metric.WithDescription("Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown). [Alpha]"),
+		metric.WithDescription("Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown, end_timeout, memory_budget, max_run_memory). [Alpha]"),
 		metric.WithUnit("{batch}"),
 	)
 	errs = errors.Join(errs, err)
@@ -150,7 +151,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogEventsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_events_dropped",
-		metric.WithDescription("Call events in dropped batches, by reason. [Alpha]"),
+		metric.WithDescription("Call events that were dropped, in batches or while they waited for names, by reason (permanent_error, invalid, shutdown, end_timeout, memory_budget, max_run_memory). [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
@@ -174,7 +175,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogLogRecordsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_log_records_dropped",
-		metric.WithDescription("Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
+		metric.WithDescription("Log records that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
@@ -223,6 +224,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverBytefrogRunsGaveWay, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_runs_gave_way",
 		metric.WithDescription("Runs that ended to make room for new agents at limits.max_runs, because their agents had sent neither a heartbeat nor data. [Alpha]"),
+		metric.WithUnit("{run}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogRunsShed, err = builder.meter.Int64Counter(
+		"otelcol_receiver_bytefrog_runs_shed",
+		metric.WithDescription("Runs that gave their memory back because a bound of memory was reached, by reason (max_run_memory, memory_budget). [Alpha]"),
 		metric.WithUnit("{run}"),
 	)
 	errs = errors.Join(errs, err)

@@ -88,7 +88,7 @@ func AssertEqualReceiverBytefrogBatches(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverBytefrogBatchesDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_batches_dropped",
-		Description: "Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown). [Alpha]",
+		Description: "Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown, end_timeout, memory_budget, max_run_memory). [Alpha]",
 		Unit:        "{batch}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -200,7 +200,7 @@ func AssertEqualReceiverBytefrogEvents(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualReceiverBytefrogEventsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_events_dropped",
-		Description: "Call events in dropped batches, by reason. [Alpha]",
+		Description: "Call events that were dropped, in batches or while they waited for names, by reason (permanent_error, invalid, shutdown, end_timeout, memory_budget, max_run_memory). [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -264,7 +264,7 @@ func AssertEqualReceiverBytefrogLingeringCut(t *testing.T, tt *componenttest.Tel
 func AssertEqualReceiverBytefrogLogRecordsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_log_records_dropped",
-		Description: "Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]",
+		Description: "Log records that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -401,6 +401,22 @@ func AssertEqualReceiverBytefrogRunsGaveWay(t *testing.T, tt *componenttest.Tele
 		},
 	}
 	got, err := tt.GetMetric("otelcol_receiver_bytefrog_runs_gave_way")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualReceiverBytefrogRunsShed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_bytefrog_runs_shed",
+		Description: "Runs that gave their memory back because a bound of memory was reached, by reason (max_run_memory, memory_budget). [Alpha]",
+		Unit:        "{run}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_bytefrog_runs_shed")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

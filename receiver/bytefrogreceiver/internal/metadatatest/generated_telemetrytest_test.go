@@ -43,6 +43,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverBytefrogRuns.Add(context.Background(), 1)
 	tb.ReceiverBytefrogRunsEnded.Add(context.Background(), 1)
 	tb.ReceiverBytefrogRunsGaveWay.Add(context.Background(), 1)
+	tb.ReceiverBytefrogRunsShed.Add(context.Background(), 1)
 	tb.ReceiverBytefrogSuspends.Add(context.Background(), 1)
 	AssertEqualReceiverBytefrogAcceptErrors(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -114,6 +115,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogRunsGaveWay(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogRunsShed(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogSuspends(t, testTel,

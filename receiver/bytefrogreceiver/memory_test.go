@@ -1,0 +1,271 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+
+	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/telemetrytest"
+)
+
+// withProcessMemory gives the process so much memory for all runs.
+func withProcessMemory(process *budget.Budget) option {
+	return func(b *bed, _ *Config) { b.host = budgettest.Host(componenttest.NewNopHost(), process) }
+}
+
+// someNames are map messages of n methods from an ID on, with 1000 bytes each.
+func someNames(first, n int) []byte {
+	var b []byte
+	for id := range n {
+		name := fmt.Sprintf("demo/Shop.m%d%s;1;()V", first+id, strings.Repeat("x", 1000))
+		b = bytefrog.MapMethod{Method: uint32(first + id), Signature: name}.AppendTo(b)
+	}
+	return b
+}
+
+// points are those of a counter of the receiver's own, by its attribute.
+func (b *bed) points(name string) map[string]int64 {
+	b.t.Helper()
+	return telemetrytest.Points(b.t, b.telemetry, "otelcol_"+name)
+}
+
+func TestTheRunThatHoldsMostIsLeftAndAnHonestOneGoesOn(t *testing.T) {
+	process := budget.New(8 << 20)
+	b := newBed(t, quickly, withDataConnections(1), withProcessMemory(process))
+	honest, hostile := connect(b, 1), connect(b, 1)
+	mine, theirs := honest.join(), hostile.join()
+	mine.write(append(namesOne(), calls(0, 10)...))
+	run := b.receiver.env.registry.lookup(2)
+	for first := 0; ; first += 100 {
+		if _, err := theirs.conn.Write(someNames(first, 100)); err != nil {
+			break
+		}
+		if run.isLeaving() {
+			break
+		}
+	}
+	assert.Contains(t, hostile.control.expectError(), "limit_mib of memory_budget is reached")
+	b.awaitRuns(1)
+	mine.write(calls(20, 10))
+	honest.finish()
+	b.awaitRuns(0)
+	for _, s := range b.pipeline.streams(t) {
+		if len(s.events) > 0 {
+			assert.Len(t, s.events, 40, "of the honest one")
+			assert.Equal(t, callevent.End(40, callevent.CauseEnded), s.end(t))
+			continue
+		}
+		assert.Equal(t, callevent.End(0, callevent.CauseLimit), s.end(t))
+	}
+	assert.Equal(t, int64(1), b.points("receiver_bytefrog_runs_shed")["{reason=memory_budget}"], "%v", b.points("receiver_bytefrog_runs_shed"))
+	assert.Len(t, b.said.FilterMessageSnippet("The run ends: limit_mib of memory_budget is reached").All(), 1)
+	hostile.expectToLinger(b, 2)
+	assert.Less(t, process.Used(), int64(2<<20))
+}
+
+func TestAFullRunFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
+	process := budget.New(1 << 30)
+	b := newBed(t, quickly, quickRetries, withDataConnections(2), withProcessMemory(process), func(_ *bed, c *Config) {
+		c.ShutdownTimeout, c.NameWait, c.MissedHeartbeats = patience/2, maxNameWait, 1000
+		c.Limits.MaxRunMemory = 8 << 20
+		c.EndTimeout = never
+	})
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	p, other := a.join(), a.join()
+	run := b.receiver.env.registry.lookup(1)
+	p.write(append(namesOne(), calls(0, 10)...))
+	other.write(someNames(100, 1000))
+	// They wait for the name of method 7.
+	var waiting []byte
+	for sequence := range uint32(5000) {
+		waiting = append(waiting, enter(20+sequence, 7, 1, 0)...)
+	}
+	other.write(waiting)
+	b.await("a batch to be refused", func() bool { return run.handover.Waiting() > 0 })
+	b.awaitReceived(5020)
+	require.Greater(t, run.stream.memory.account.Used(), int64(2<<20))
+	// The last names are too many.
+	_, _ = other.conn.Write(someNames(2000, 4000))
+	assert.Contains(t, a.control.expectError(), "limits.max_run_memory is reached (8388608)")
+	b.await("memory to be free", func() bool { return run.stream.memory.account.Used() < 100<<10 })
+	b.await("the drops", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 5020 })
+	assert.Equal(t, map[string]int64{"{reason=max_run_memory}": 5020}, b.points("receiver_bytefrog_events_dropped"))
+	assert.Len(t, b.receiver.env.registry.list(), 1, "its end is still tried")
+	b.pipeline.refuseWith(nil)
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Equal(t, callevent.End(5020, callevent.CauseLimit), s.end(t))
+	assert.Equal(t, []callevent.Barrier{callevent.Point(5020, callevent.CauseLimit)}, s.breaks())
+	assert.Equal(t, map[string]int64{"{reason=max_run_memory}": 1}, b.points("receiver_bytefrog_runs_shed"))
+	a.expectToLinger(b, 3)
+}
+
+func TestTheEndOfARunHasATimeLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  option
+		end     func(*agent, *bed)
+		dropped map[string]int64
+		// late is how many batches were dropped because the time was over.
+		late int64
+	}{
+		"that has ended by itself": {
+			change:  func(_ *bed, c *Config) { c.EndTimeout = 50 * time.Millisecond },
+			end:     func(a *agent, _ *bed) { a.finish() },
+			dropped: map[string]int64{"{reason=end_timeout}": 20}, late: 2,
+		},
+		"that holds too much": {
+			change: func(_ *bed, c *Config) { c.EndTimeout, c.ShutdownTimeout = never, 50*time.Millisecond },
+			end: func(_ *agent, b *bed) {
+				b.receiver.env.registry.lookup(1).stream.memory.fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+			},
+			dropped: map[string]int64{"{reason=memory_budget}": 20}, late: 1,
+		},
+		"that had ended before it is found to hold too much": {
+			change: func(_ *bed, c *Config) { c.EndTimeout, c.ShutdownTimeout = never, 50*time.Millisecond },
+			end: func(a *agent, b *bed) {
+				run := b.receiver.env.registry.lookup(1)
+				a.finish()
+				b.await("the end", func() bool { return run.isLeaving() })
+				run.stream.memory.fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+			},
+			dropped: map[string]int64{"{reason=memory_budget}": 20}, late: 1,
+		},
+	} {
+		for policy, overload := range map[string]OverloadPolicy{"block": OverloadBlock, "suspend": OverloadSuspend} {
+			t.Run("of a run "+name+", with the policy "+policy, func(t *testing.T) {
+				b := newBed(t, quickly, quickRetries, withDataConnections(1), c.change, func(_ *bed, c *Config) { c.OnOverload = overload })
+				b.pipeline.refuseWith(errRefused)
+				a := connect(b, 1)
+				a.join().write(append(namesOne(), calls(0, 10)...))
+				b.await("refusals", func() bool { return b.pipeline.tried() > 2 })
+				c.end(a, b)
+				b.awaitRuns(0)
+				assert.Equal(t, c.dropped, b.points("receiver_bytefrog_events_dropped"))
+				assert.Equal(t, c.late, b.points("receiver_bytefrog_batches_dropped")["{reason=end_timeout}"], "the end is one of them")
+			})
+		}
+	}
+}
+
+func TestAShutdownEndsInTimeWhileManyRunsAreLeftAndThePipelineDoesNotReturn(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) {
+		c.ShutdownTimeout = 100 * time.Millisecond
+		c.EndTimeout = never
+	})
+	b.pipeline.hang = make(chan struct{})
+	for range 50 {
+		a := connect(b, 1)
+		a.join().write(append(namesOne(), calls(0, 10)...))
+	}
+	b.await("hand-overs", func() bool {
+		b.pipeline.mu.Lock()
+		defer b.pipeline.mu.Unlock()
+		return b.pipeline.asked >= 50
+	})
+	for _, run := range b.receiver.env.registry.list() {
+		run.stream.memory.fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+	}
+	b.await("names to be dropped though the pipeline does not return", func() bool {
+		for _, run := range b.receiver.env.registry.list() {
+			if run.stream.names.method(1) != nil {
+				return false
+			}
+		}
+		return true
+	})
+	require.NoError(t, b.component().Shutdown(context.Background()))
+	assert.EqualValues(t, 50, b.metric("receiver_bytefrog_runs_shed"))
+	assert.EqualValues(t, 50*20, b.metric("receiver_bytefrog_events_dropped"))
+}
+
+func TestWhatRunsAndConnectionsHoldComesBack(t *testing.T) {
+	process := budget.New(1 << 30)
+	b := newBed(t, quickly, withDataConnections(2), withProcessMemory(process))
+	silent := dial(t, b.address())
+	b.await("a connection that says nothing", func() bool { return process.Used() > 0 })
+	agents := []*agent{connect(b, 1), connect(b, 2)}
+	for _, a := range agents {
+		for range 2 {
+			a.join().write(append(append(namesOne(), someNames(100, 500)...), calls(0, 100)...))
+		}
+	}
+	b.await("names", func() bool { return process.Used() > 2<<20 })
+	// 4 data connections have buffers, and 2 runs.
+	assert.Greater(t, process.Usages()[0].Bytes, int64(2*runBytes+4*inputBytes))
+	for _, a := range agents {
+		a.finish()
+	}
+	b.awaitRuns(0)
+	silent.close()
+	b.await("all connections to end", func() bool { return b.receiver.env.connections.open.Load() == 0 })
+	b.shutdown()
+	assert.Zero(t, process.Used())
+}
+
+// TestMemoryIsAboutWhatTheHeapHas measures what names of usual and of hostile shapes take.
+func TestMemoryIsAboutWhatTheHeapHas(t *testing.T) {
+	for name, text := range map[string]func(i int) string{
+		"usual signatures": func(i int) string {
+			return fmt.Sprintf("com/example/shop/orders/Order%d.process;1;(Ljava/lang/String;I)V", i)
+		},
+		"short signatures":     func(i int) string { return fmt.Sprintf("a1/b0/c%d.mxxxxxxxxxx;0;()V", i) },
+		"short texts":          func(i int) string { return fmt.Sprint(i) },
+		"long texts":           func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 5000)) },
+		"long signatures":      func(i int) string { return fmt.Sprintf("a/b%d.%s;1;()V", i, strings.Repeat("x", 5000)) },
+		"many IDs of one text": func(int) string { return "demo/Shop.open;1;()V" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			count := 100_000
+			if strings.HasPrefix(name, "long") {
+				count = 4_000
+			}
+			n := newNames(memoryOf(1 << 30))
+			before := heapInUse()
+			for i := range count {
+				_, err := n.mapMethod(uint32(i), text(i))
+				require.NoError(t, err)
+			}
+			held := float64(heapInUse() - before)
+			t.Logf("%.1f MiB in the heap, %.1f MiB counted", held/(1<<20), float64(n.memory.used.Load())/(1<<20))
+			assert.InEpsilon(t, held, n.memory.used.Load(), 0.3, "%.1f MiB in the heap, %.1f MiB counted", held/(1<<20), float64(n.memory.used.Load())/(1<<20))
+			runtime.KeepAlive(n)
+		})
+	}
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+func TestTheReasonOfAFullMemoryIsItsFirst(t *testing.T) {
+	m := memoryOf(1000)
+	assert.False(t, m.take(1001))
+	m.fill(&budget.Error{Setting: budget.Setting})
+	assert.Equal(t, "max_run_memory", m.reason())
+	assert.False(t, m.tryTake(1), "it gets no more")
+	other := memoryOf(1000)
+	assert.False(t, other.tryTake(1001))
+	assert.False(t, other.isFull(), "it can do without")
+	other.fill(&budget.Error{Setting: budget.Setting})
+	assert.Equal(t, handover.DroppedMemory, other.reason())
+}

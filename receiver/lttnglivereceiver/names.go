@@ -125,6 +125,7 @@ func (p *process) hold(bytes int) {
 	}
 	f.names += bytes
 	p.names += bytes
+	f.remembered(bytes)
 }
 
 // forgetNames has all processes of the session forget their names, which have no room.

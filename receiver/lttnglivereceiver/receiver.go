@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/symbols"
@@ -49,6 +50,8 @@ type environment struct {
 	// files are the symbol tables of object files; nil without traces.
 	files     *symbols.Files
 	positions *positions
+	// memory has the accounts of sessions.
+	memory *budget.Group
 	// stopping is closed when the shutdown begins. reading is cancelled some time
 	// after it, for requests that are not answered; ctx when the time of the shutdown
 	// is over.
@@ -89,6 +92,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 			hooks:     hooks{now: time.Now, dial: config.TCPAddrConfig.Dial},
 		},
 	}
+	r.env.memory = budget.Of(nil).Group(settings.ID.String()) // until it is started
 	r.env.lines.ordinary()
 	return r, nil
 }
@@ -97,6 +101,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 // it is tried again.
 func (r *liveReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
 	env := r.env
+	env.memory = budget.Of(host).Group(r.settings.ID.String())
 	if next.Traces != nil {
 		settings := symbols.DefaultSettings()
 		settings.Paths = env.config.SymbolPaths

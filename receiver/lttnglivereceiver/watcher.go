@@ -83,7 +83,7 @@ func (w *watcher) run() {
 // list asks for the sessions, on a new connection if there is none.
 func (w *watcher) list() ([]lttnglive.Session, error) {
 	if w.conn == nil {
-		conn, viewer, err := w.env.connect(w.env.reading)
+		conn, viewer, err := w.env.connect(w.env.reading, nil)
 		if err != nil {
 			return nil, err
 		}

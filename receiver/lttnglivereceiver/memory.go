@@ -91,6 +91,30 @@ func (f *follower) openAccount() {
 	f.handover = newHandover(a.delivering, f.env, f.logger)
 }
 
+// shared opens an account of what all sessions share. It gives way when it is asked how much
+// it holds: tables of functions and positions are, each time they grow and each time sessions
+// are listed.
+func (e *environment) shared() *budget.Account {
+	a := e.memory.Open(budget.Settings{Shrink: func(int64) {}})
+	e.accounts = append(e.accounts, a)
+	return a
+}
+
+// closeShared closes the accounts of what all sessions share.
+func (e *environment) closeShared() {
+	for _, a := range e.accounts {
+		a.Close()
+	}
+}
+
+// fit gives back what the budget asks for of what all sessions share.
+func (e *environment) fit() {
+	if e.files != nil {
+		e.files.Fit()
+	}
+	e.positions.fit()
+}
+
 // errMemoryTime: the time is over in which a session that was detached hands on.
 var errMemoryTime = errors.New("the time to hand on what a session had is over")
 

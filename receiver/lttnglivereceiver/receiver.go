@@ -50,8 +50,9 @@ type environment struct {
 	// files are the symbol tables of object files; nil without traces.
 	files     *symbols.Files
 	positions *positions
-	// memory has the accounts of sessions.
-	memory *budget.Group
+	// memory has the accounts of sessions, and accounts are those of what they share.
+	memory   *budget.Group
+	accounts []*budget.Account
 	// stopping is closed when the shutdown begins. reading is cancelled some time
 	// after it, for requests that are not answered; ctx when the time of the shutdown
 	// is over.
@@ -106,13 +107,17 @@ func (r *liveReceiver) Start(ctx context.Context, host component.Host, next shar
 		settings := symbols.DefaultSettings()
 		settings.Paths = env.config.SymbolPaths
 		settings.Report = env.saidNoNames
+		tables := env.shared()
+		settings.Hold = tables.Set
 		files, err := symbols.NewFiles(settings)
 		if err != nil {
 			return fmt.Errorf("symbol_paths: %w", err)
 		}
 		env.files = files
 	}
+	env.positions.memory = env.shared()
 	if err := env.positions.open(ctx, host, env); err != nil {
+		env.closeShared()
 		return err
 	}
 	// The context of Start is over before the receiver is.
@@ -143,6 +148,7 @@ const (
 // shutdown_timeout; then what is left is dropped and counted.
 func (r *liveReceiver) Shutdown(ctx context.Context) error {
 	defer r.env.telemetry.shutdown()
+	defer r.env.closeShared()
 	close(r.env.stopping)
 	if !r.started {
 		return nil

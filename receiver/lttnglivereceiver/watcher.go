@@ -69,6 +69,7 @@ func (w *watcher) run() {
 				w.env.logger.Info("The relay daemon can be reached again", zap.String("endpoint", w.env.config.Endpoint))
 			}
 			w.follow(sessions)
+			w.env.fit()
 			w.rounds.Add(1)
 		} else if !w.env.isStopping() {
 			w.failed(err)

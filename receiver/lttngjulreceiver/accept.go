@@ -44,7 +44,7 @@ func (r *julReceiver) accept(listener net.Listener) {
 
 // begin gives a connection a goroutine, unless there are too many.
 func (r *julReceiver) begin(conn net.Conn) {
-	c := newConversation(conn, r.env.budget)
+	c := newConversation(conn, r.env.inventories)
 	if err := r.env.registry.meet(c); err != nil {
 		r.refuse(conn, err)
 		_ = conn.Close()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/servermemory"
 	"github.com/callbraid/callbraid/internal/zmtp"
 )
 
@@ -39,12 +40,12 @@ type control struct {
 	asking    turn
 	requester *zmtp.Requester
 	// memory is that of the server, and buffer what the requester has of it.
-	memory *memory
-	buffer *buffer
+	memory *servermemory.Memory
+	buffer *servermemory.Buffer
 }
 
 func newControl(env *environment, config *ServerConfig, logger *zap.Logger) *control {
-	return &control{env: env, config: config, logger: logger, soon: make(chan struct{}, 1), wanted: newWanted(env.config), steering: newTurn(), asking: newTurn(), memory: newMemory(nil, 0)}
+	return &control{env: env, config: config, logger: logger, soon: make(chan struct{}, 1), wanted: newWanted(env.config), steering: newTurn(), asking: newTurn(), memory: servermemory.New(nil, 0)}
 }
 
 // handshake asks the server for its state. That it doesn't answer is counted and said.
@@ -129,10 +130,10 @@ func (c *control) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options, buffer := c.env.zmtpOptions(c.config), c.memory.connected(conn)
-	options.Room = func(bytes int) error { return c.memory.holdBuffer(buffer, bytes) }
+	options, buffer := c.env.zmtpOptions(c.config), c.memory.Connected(conn)
+	options.Room = func(bytes int) error { return c.memory.HoldBuffer(buffer, bytes) }
 	if c.requester, err = zmtp.Request(within, conn, options); err != nil {
-		c.memory.disconnected(buffer)
+		c.memory.Disconnected(buffer)
 		return err
 	}
 	c.buffer = buffer
@@ -143,7 +144,7 @@ func (c *control) connect(ctx context.Context) error {
 func (c *control) disconnect() {
 	if c.requester != nil {
 		_ = c.requester.Close() // nothing is under way
-		c.memory.disconnected(c.buffer)
+		c.memory.Disconnected(c.buffer)
 		c.requester, c.buffer = nil, nil
 	}
 }

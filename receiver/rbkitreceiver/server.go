@@ -16,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/servermemory"
 	"github.com/callbraid/callbraid/internal/zmtp"
 )
 
@@ -29,8 +30,8 @@ type server struct {
 	control *control
 	// memory is what the server holds, and buffer what the connection does on which it
 	// publishes; nil: there is none.
-	memory *memory
-	buffer *buffer
+	memory *servermemory.Memory
+	buffer *servermemory.Buffer
 	// detach ends what goes on beside receiving; nil: there is no connection.
 	detach      func()
 	connectedAt time.Time
@@ -67,7 +68,7 @@ func newServer(env *environment, config *ServerConfig) *server {
 	s := &server{
 		env: env, config: config,
 		logger: env.logger.With(zap.String("server", config.Publish)),
-		memory: newMemory(env.memory, env.config.Limits.MaxServerMemory),
+		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory),
 	}
 	if config.Request != "" {
 		s.control = newControl(env, config, s.logger)
@@ -92,16 +93,16 @@ func (e *environment) zmtpOptions(server *ServerConfig) zmtp.Options {
 // connections. Then it leaves the server as it was found.
 func (s *server) follow(ctx context.Context) {
 	options := s.env.zmtpOptions(s.config)
-	options.Room = func(bytes int) error { return s.memory.holdBuffer(s.buffer, bytes) }
+	options.Room = func(bytes int) error { return s.memory.HoldBuffer(s.buffer, bytes) }
 	var releasing sync.WaitGroup
 	releasing.Go(func() { s.release(ctx) })
-	defer s.memory.close()
+	defer s.memory.Close()
 	defer releasing.Wait()
 	following := zmtp.Following{
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			conn, err := s.env.dial(ctx, s.config.Publish)
 			if err == nil {
-				s.buffer = s.memory.connected(conn)
+				s.buffer = s.memory.Connected(conn)
 			}
 			return conn, err
 		},
@@ -203,7 +204,7 @@ func (s *server) last() processState {
 // lost is told that the server can't be heard of.
 func (s *server) lost(err error, pause time.Duration) {
 	s.env.telemetry.connectionFailed(socketPublish)
-	s.memory.disconnected(s.buffer)
+	s.memory.Disconnected(s.buffer)
 	s.buffer = nil
 	s.disconnect(err)
 	if since, say := s.failing.Say(s.env.now()); say {

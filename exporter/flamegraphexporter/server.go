@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/web"
+	"github.com/callbraid/callbraid/internal/openlistener"
 )
 
 // stopTimeout is how long requests that are served have when the exporter is shut down.
@@ -38,7 +39,10 @@ type server struct {
 }
 
 func (g *flameGraph) start(ctx context.Context, host component.Host) error {
-	g.server.starting.Do(func() { g.server.err = g.serve(ctx, host) })
+	g.server.starting.Do(func() {
+		g.openMemory(host)
+		g.server.err = g.serve(ctx, host)
+	})
 	return g.server.err
 }
 
@@ -56,6 +60,9 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 
 		MaxKeptWindows:     g.config.MaxKeptWindows,
 		MaxKeptWindowNodes: g.config.MaxKeptWindowNodes,
+
+		Take: g.forPage,
+		Kept: g.memory.ask,
 	})
 	g.server.handler.Store(handler)
 	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler, confighttp.WithErrorHandler(refuse))
@@ -65,6 +72,10 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 	requests, end := context.WithCancel(context.Background())
 	server.BaseContext = func(net.Listener) context.Context { return requests }
 	g.server.http, g.server.address, g.server.end = server, listener.Addr(), end
+	openlistener.Listener{
+		Component: g.set.ID.String(), Address: g.server.address, TLS: g.config.TLS.Get(), Authenticated: g.config.Auth.HasValue(),
+		Remedy: "set auth, or tls with a client_ca_file, or set endpoint to localhost",
+	}.Warn(g.set.Logger)
 	g.set.Logger.Info("Flame graphs are served", zap.Stringer("endpoint", g.server.address))
 	g.server.served.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

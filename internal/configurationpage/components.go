@@ -11,7 +11,9 @@ import (
 	"go.opentelemetry.io/collector/component"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter"
+	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter"
 	"github.com/callbraid/callbraid/extension/agentcontrolextension"
+	"github.com/callbraid/callbraid/extension/memorybudgetextension"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 	"github.com/callbraid/callbraid/receiver/greysreceiver"
@@ -38,7 +40,9 @@ var components = []described{
 	{"receiver/greysreceiver", greysreceiver.NewFactory()},
 	{"processor/stackpairingprocessor", stackpairingprocessor.NewFactory()},
 	{"exporter/flamegraphexporter", flamegraphexporter.NewFactory()},
+	{"exporter/otlpjsonfileexporter", otlpjsonfileexporter.NewFactory()},
 	{"extension/agentcontrolextension", agentcontrolextension.NewFactory()},
+	{"extension/memorybudgetextension", memorybudgetextension.NewFactory()},
 }
 
 // complete is an error where the distribution, by the builder's manifest, has a component of

@@ -4,6 +4,7 @@
 package stackpairingprocessor
 
 import (
+	"context"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -65,11 +67,15 @@ func points(values ...any) (all []metricdata.DataPoint[int64]) {
 // One story in which everything happens that is counted.
 func TestEverythingIsCounted(t *testing.T) {
 	b := newBed(t, func(c *Config) {
-		c.MinDuration, c.Limits.MaxExceptionsPerSpan = 2*time.Millisecond, 1
+		c.MinDuration, c.Limits.MaxExceptionsPerSpan, c.Limits.MaxStreams = 2*time.Millisecond, 1, 2
 	})
+	b.take(batch{stream: 3}) // it makes room for stream 2
 	corrupt := call(9, "f", 0)
 	corrupt.adjust = func(span ptrace.Span) { span.Attributes().PutInt(callevent.AttributeVersion, 99) }
 	b.take(corrupt)
+	require.Error(t, b.ConsumeTraces(context.Background(), nestedTraces(33, func(td ptrace.Traces) pcommon.Map {
+		return td.ResourceSpans().AppendEmpty().Resource().Attributes()
+	})))
 	// 0 to 5: main calls f, which throws twice and is left; and g, which is short.
 	b.take(batch{stream: 1, events: []string{"enter main", "enter f", "throw f E", "throw f F", "unwind f E", "enter g"}})
 	b.take(batch{stream: 1, first: 6, events: []string{"exit g", "exit nobody"}})
@@ -96,7 +102,7 @@ func TestEverythingIsCounted(t *testing.T) {
 
 	ignore := []metricdatatest.Option{metricdatatest.IgnoreTimestamp()}
 	tt := b.telemetry
-	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(10), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(11), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingBreaks(t, tt, points("cause", "gap", 1, "cause", "discarded", 1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingCorruptBatches(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDelay(t, tt, []metricdata.HistogramDataPoint[float64]{{}},
@@ -112,9 +118,11 @@ func TestEverythingIsCounted(t *testing.T) {
 	metadatatest.AssertEqualProcessorStackPairingLateEvents(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingLeftOut(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingMissingNumbers(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingNestedCalls(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingOpenFrames(t, tt, points(2), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingOrphans(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingRefusedCalls(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingShedStreams(t, tt, points("bound", "max_streams", 1), ignore...)
 	// f, main by the gap, h by i, i, j by the break, m, n.
 	metadatatest.AssertEqualProcessorStackPairingSpans(t, tt, points(7), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingStreams(t, tt, points(2), ignore...)

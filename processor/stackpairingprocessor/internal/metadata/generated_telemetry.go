@@ -42,9 +42,11 @@ type TelemetryBuilder struct {
 	ProcessorStackPairingLeftOut           metric.Int64Counter
 	ProcessorStackPairingMemory            metric.Int64UpDownCounter
 	ProcessorStackPairingMissingNumbers    metric.Int64Counter
+	ProcessorStackPairingNestedCalls       metric.Int64Counter
 	ProcessorStackPairingOpenFrames        metric.Int64UpDownCounter
 	ProcessorStackPairingOrphans           metric.Int64Counter
 	ProcessorStackPairingRefusedCalls      metric.Int64Counter
+	ProcessorStackPairingShedStreams       metric.Int64Counter
 	ProcessorStackPairingSpans             metric.Int64Counter
 	ProcessorStackPairingStreams           metric.Int64UpDownCounter
 	ProcessorStackPairingTruncatedFrames   metric.Int64Counter
@@ -177,6 +179,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{number}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ProcessorStackPairingNestedCalls, err = builder.meter.Int64Counter(
+		"otelcol_processor_stack_pairing_nested_calls",
+		metric.WithDescription("Hand-overs that were refused for good, because an attribute has more levels of lists and maps than limits.max_attribute_depth. [Alpha]"),
+		metric.WithUnit("{call}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingOpenFrames, err = builder.meter.Int64UpDownCounter(
 		"otelcol_processor_stack_pairing_open_frames",
 		metric.WithDescription("Calls that have begun and not ended. [Alpha]"),
@@ -193,6 +201,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_stack_pairing_refused_calls",
 		metric.WithDescription("Hand-overs to this processor that it refused, to be tried again. [Alpha]"),
 		metric.WithUnit("{call}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorStackPairingShedStreams, err = builder.meter.Int64Counter(
+		"otelcol_processor_stack_pairing_shed_streams",
+		metric.WithDescription("How often a call stream had to give up its oldest gap, its names and open calls, or itself to make room, by the bound. [Alpha]"),
+		metric.WithUnit("{stream}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingSpans, err = builder.meter.Int64Counter(

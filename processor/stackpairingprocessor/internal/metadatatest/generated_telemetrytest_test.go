@@ -35,9 +35,11 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ProcessorStackPairingLeftOut.Add(context.Background(), 1)
 	tb.ProcessorStackPairingMemory.Add(context.Background(), 1)
 	tb.ProcessorStackPairingMissingNumbers.Add(context.Background(), 1)
+	tb.ProcessorStackPairingNestedCalls.Add(context.Background(), 1)
 	tb.ProcessorStackPairingOpenFrames.Add(context.Background(), 1)
 	tb.ProcessorStackPairingOrphans.Add(context.Background(), 1)
 	tb.ProcessorStackPairingRefusedCalls.Add(context.Background(), 1)
+	tb.ProcessorStackPairingShedStreams.Add(context.Background(), 1)
 	tb.ProcessorStackPairingSpans.Add(context.Background(), 1)
 	tb.ProcessorStackPairingStreams.Add(context.Background(), 1)
 	tb.ProcessorStackPairingTruncatedFrames.Add(context.Background(), 1)
@@ -90,6 +92,9 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualProcessorStackPairingMissingNumbers(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorStackPairingNestedCalls(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingOpenFrames(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -97,6 +102,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingRefusedCalls(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorStackPairingShedStreams(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingSpans(t, testTel,

@@ -126,7 +126,8 @@ func TestWhatAServerHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1_000_000 })
+			b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1_000_000 })
+			t.Cleanup(b.receiver.env.close)
 			s.begin(identity{})
 			before, counted := heap(), s.process.held()
 			fill(s.process)

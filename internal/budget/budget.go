@@ -236,6 +236,32 @@ func (a *Account) Set(bytes int64) (excess int64) {
 	return excess
 }
 
+// Hold says that the account holds so many bytes, whatever it held before: it takes or gives
+// the difference. The error is that of Take; it also comes where the account has to leave
+// and does not grow. It is for one goroutine at a time.
+func (a *Account) Hold(bytes int64) error {
+	more := bytes - a.used.Load()
+	if more > 0 {
+		return a.Take(int(more))
+	}
+	a.Give(int(-more))
+	return a.Err()
+}
+
+// Err is why the account has to leave; nil: it does not, or it is closed.
+func (a *Account) Err() error {
+	if a.ceiling.Load() >= 0 {
+		return nil
+	}
+	b := a.group.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.leaving != nil && !a.closed {
+		return a.leaving
+	}
+	return nil
+}
+
 // Used is what the account holds, in bytes.
 func (a *Account) Used() int64 { return a.used.Load() }
 

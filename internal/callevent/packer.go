@@ -124,6 +124,16 @@ func (p *Packer) size() int {
 		len(p.renames.fixed) + len(p.renames.strings)
 }
 
+// Held is about how many bytes the Packer has in memory, with what it keeps for the next
+// batches.
+func (p *Packer) Held() int {
+	const packer = 2 << 10
+	// Tables have their entries twice: as bytes of the batch, and to find them.
+	tables := cap(p.functions.fixed) + cap(p.functions.strings) + p.functions.knownBytes
+	tables += 2 * (p.lanes.bytes() + p.exceptions.bytes() + p.values.bytes() + len(p.attributes) + len(p.renames.fixed) + len(p.renames.strings))
+	return packer + cap(p.buf) + tables
+}
+
 // grow makes room for an event, unless the batch is full.
 func (p *Packer) grow() bool {
 	if p.closed || p.size()+eventSize > p.maxBytes {

@@ -49,6 +49,12 @@ func (r *Reader) Finish() {
 	r.Packet.Values, r.Event.Values = Values{}, Values{}
 }
 
+// Held is about how many bytes the reader has in memory beside its packet.
+func (r *Reader) Held() int {
+	const reader, slot = 1 << 10, 8
+	return reader + slot*(cap(r.m.slots)+cap(r.header.slots)+cap(r.Event.slots)) + cap(r.m.side) + cap(r.header.side) + cap(r.Event.side)
+}
+
 // release gives up the space of an event's values.
 func (r *Reader) release() {
 	r.m.slots, r.m.side = nil, nil

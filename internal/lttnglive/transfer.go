@@ -26,7 +26,8 @@ const progress = 64 << 10
 type transfer struct {
 	conn    net.Conn
 	timeout time.Duration
-	ctx     context.Context // of the command under way
+	room    func(bytes int) error // see ViewerOptions.Room
+	ctx     context.Context       // of the command under way
 	wake    wake
 	buf     []byte // of what next gives; used again
 	got     int    // bytes of the reply
@@ -58,7 +59,7 @@ func (t *transfer) send(request []byte) error {
 }
 
 func (t *transfer) next(n int) (b []byte, err error) {
-	t.buf, err = t.data(t.buf, n)
+	t.buf, err = t.read(t.buf, n, t.room)
 	return t.buf, err
 }
 
@@ -66,14 +67,22 @@ func (t *transfer) offset() int { return t.got }
 
 // data reads n bytes into dst. Where dst has no room for them it grows as they come.
 func (t *transfer) data(dst []byte, n int) ([]byte, error) {
+	if cap(dst) >= n {
+		return t.read(dst, n, nil) // the caller has made room
+	}
+	return t.read(dst, n, t.room)
+}
+
+// read is data with what makes room; nil: there is room.
+func (t *transfer) read(dst []byte, n int, room func(bytes int) error) ([]byte, error) {
 	dst = dst[:0]
 	for empty := 0; len(dst) < n; {
-		room := min(n, cap(dst))
-		if room == len(dst) {
+		end := min(n, cap(dst))
+		if end == len(dst) {
 			dst = slices.Grow(dst, min(n-len(dst), progress))
-			room = min(n, cap(dst))
+			end = min(n, cap(dst))
 		}
-		m, err := t.conn.Read(dst[len(dst):room])
+		m, err := t.conn.Read(dst[len(dst):end])
 		dst = dst[:len(dst)+m]
 		t.got += m
 		if empty++; m > 0 {
@@ -85,6 +94,9 @@ func (t *transfer) data(dst []byte, n int) ([]byte, error) {
 		if err == nil && t.got >= t.due {
 			err = t.extend()
 			t.due = t.got + progress
+			if err == nil && room != nil {
+				err = room(t.got)
+			}
 		}
 		if err != nil && len(dst) < n {
 			return dst, &TransferError{Reply: true, Offset: t.got, Wanted: n - len(dst), Err: transferCause(t.ctx, err)}

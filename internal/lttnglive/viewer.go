@@ -22,6 +22,10 @@ type ViewerOptions struct {
 	Timeout time.Duration
 	// Limits bound what replies may announce.
 	Limits Limits
+	// Room is called before each further 64 KiB of a reply are read for which the viewer
+	// makes room, with how many bytes of it have come. An error ends the command. nil: there
+	// is always room.
+	Room func(bytes int) error
 }
 
 const defaultTimeout = 10 * time.Second
@@ -60,7 +64,7 @@ type Viewer struct {
 func Connect(ctx context.Context, conn net.Conn, options ViewerOptions) (*Viewer, error) {
 	options = options.withDefaults()
 	v := &Viewer{
-		transfer: transfer{conn: conn, timeout: options.Timeout},
+		transfer: transfer{conn: conn, timeout: options.Timeout, room: options.Room},
 		options:  options,
 		peer:     conn.RemoteAddr().String(),
 		minor:    options.Minor,

@@ -174,11 +174,34 @@ func (f *Files) keep(found cachedTable) {
 	f.tables[found.key] = f.recent.PushFront(&found)
 	f.bytes += found.table.bytes()
 	for f.bytes > f.settings.MaxTableBytes && f.recent.Len() > 1 {
-		oldest := f.recent.Remove(f.recent.Back()).(*cachedTable)
-		delete(f.tables, oldest.key)
-		f.bytes -= oldest.table.bytes()
-		f.stats.Evicted++
+		f.evict()
 	}
+	f.fit()
+}
+
+// Fit gives up tables as Settings.Hold asks for it.
+func (f *Files) Fit() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fit()
+}
+
+// fit is Fit for those who hold mu.
+func (f *Files) fit() {
+	if f.settings.Hold == nil {
+		return
+	}
+	for f.settings.Hold(f.bytes) > 0 && f.recent.Len() > 0 {
+		f.evict()
+	}
+}
+
+// evict gives up the table that was not used for longest. mu is held.
+func (f *Files) evict() {
+	oldest := f.recent.Remove(f.recent.Back()).(*cachedTable)
+	delete(f.tables, oldest.key)
+	f.bytes -= oldest.table.bytes()
+	f.stats.Evicted++
 }
 
 // remember notes that an object has no file.

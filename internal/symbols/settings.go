@@ -28,6 +28,10 @@ type Settings struct {
 	// were not used for longest are given up, and read again when they are asked
 	// for.
 	MaxTableBytes int64
+	// Hold is called with what all tables take when that has changed, and says how many bytes
+	// are too many: tables that were not used for longest are given up for them. nil:
+	// MaxTableBytes is the only bound.
+	Hold func(bytes int64) (excess int64)
 	// RetryAfter is how long a file that was not found is not looked for again.
 	RetryAfter time.Duration
 	// Report is told why the functions of an object have no names: no file was

@@ -22,7 +22,7 @@ type connection struct {
 }
 
 func newConnection(conn net.Conn, options Options) *connection {
-	return &connection{conn: conn, peer: conn.RemoteAddr().String(), options: options.withDefaults()}
+	return &connection{conn: conn, peer: conn.RemoteAddr().String(), options: options.withDefaults(), in: input{room: options.Room}}
 }
 
 // under has the end of ctx close the connection until release is called, which says

@@ -18,6 +18,8 @@ type input struct {
 	buf        []byte // in use from begin to end
 	begin, end int
 	received   int64 // bytes, ever
+	// room is asked before buf grows; nil: there is always room.
+	room func(bytes int) error
 }
 
 // held are the bytes that are there.
@@ -34,7 +36,9 @@ const maxEmptyReads = 100
 
 // read waits for bytes and adds them to those held.
 func (i *input) read(r io.Reader) error {
-	i.makeRoom()
+	if err := i.makeRoom(); err != nil {
+		return err
+	}
 	for range maxEmptyReads {
 		n, err := r.Read(i.buf[i.end:])
 		i.end += n
@@ -52,24 +56,35 @@ func (i *input) read(r io.Reader) error {
 // makeRoom has room behind the bytes held. Beyond largeBuffer the buffer grows only when
 // it is full, to twice its size: so its size is bounded by what has come, whatever was
 // announced.
-func (i *input) makeRoom() {
+func (i *input) makeRoom() error {
 	held := i.held()
 	switch {
 	case len(held) == 0:
 		i.begin, i.end = 0, 0
 		if i.buf == nil {
-			i.moveTo(firstBuffer)
+			return i.moveTo(firstBuffer)
 		}
 	case i.end < len(i.buf):
 	case i.begin > 0 && (len(held) < muchToMove || len(i.buf) >= largeBuffer):
 		i.begin, i.end = 0, copy(i.buf, held)
 	default:
-		i.moveTo(max(2*len(held), largeBuffer))
+		return i.moveTo(max(2*len(held), largeBuffer))
 	}
+	return nil
 }
 
 // moveTo moves the bytes held to a new buffer.
-func (i *input) moveTo(size int) {
+func (i *input) moveTo(size int) error {
+	if i.room != nil {
+		// Both are there while bytes are moved.
+		if err := i.room(size + len(i.buf)); err != nil {
+			return err
+		}
+	}
 	buf := make([]byte, size)
 	i.begin, i.end, i.buf = 0, copy(buf, i.held()), buf
+	if i.room != nil {
+		return i.room(size)
+	}
+	return nil
 }

@@ -23,6 +23,9 @@ type Options struct {
 	Heartbeat time.Duration
 	// Limits bound what the other side may announce.
 	Limits Limits
+	// Room is called with how many bytes the buffer of the connection will have before it
+	// grows. An error is one of the connection. nil: there is always room.
+	Room func(bytes int) error
 }
 
 // Limits bound what may come. What is beyond them is a *ProtocolError. A field that is 0

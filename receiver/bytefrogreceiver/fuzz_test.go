@@ -164,6 +164,7 @@ func controlledRun(t *testing.T, config *Config) (run *run, agent net.Conn, logg
 	r, err := newReceiver(receivertest.NewNopSettings(metadata.Type), config)
 	require.NoError(t, err)
 	r.env.ctx, r.env.traces = context.Background(), consumertest.NewNop()
+	r.env.memory = budget.New(1 << 40).Group("test")
 	r.env.metrics = newMetricsLoop(r.env, r.settings, nil)
 	var sink consumertest.LogsSink
 	r.env.logs = newLogSink(r.env, &sink)

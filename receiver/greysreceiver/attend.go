@@ -80,6 +80,10 @@ func (a *attending) attend(ctx context.Context) error {
 			return errShutdown
 		case <-a.link.lost:
 			return a.abandon()
+		case short := <-a.server.full:
+			a.halt()
+			a.server.free(short)
+			return short.Why
 		case r := <-a.ended:
 			a.take(r)
 		case failed := <-a.roundEnded:

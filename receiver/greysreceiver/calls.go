@@ -20,6 +20,8 @@ type calls struct {
 	// folded counts rows of methods that had no room, and otherMonitor those of methods that
 	// another monitor counts.
 	folded, otherMonitor int64
+	// bytes is what the methods take, about.
+	bytes int
 }
 
 type methodName struct{ class, method string }
@@ -84,6 +86,7 @@ func (c *calls) of(r *run, row *greys.MethodStatistics) *methodCalls {
 	default:
 		m = &methodCalls{monitor: r.task.number}
 		// The names may be parts of a longer text.
+		c.bytes += bytesOfMethod + len(name.class) + len(name.method)
 		c.methods[methodName{strings.Clone(name.class), strings.Clone(name.method)}] = m
 		return m
 	}

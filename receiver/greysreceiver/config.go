@@ -162,6 +162,9 @@ type GPCodesConfig struct {
 // LimitsConfig bounds what servers can make the receiver hold. All but the queues are for
 // each server.
 type LimitsConfig struct {
+	// MaxServerMemory is how many bytes a server may take in memory, with all that the other
+	// limits are of but the queues. Beyond it the server is disconnected for a while.
+	MaxServerMemory int `mapstructure:"max_server_memory"`
 	// MaxReplyBytes bounds an answer of the console.
 	MaxReplyBytes int `mapstructure:"max_reply_bytes"`
 	// MaxCommands is how many monitors, traces, stacks and records may be set, each of which is
@@ -222,6 +225,7 @@ func createDefaultConfig() *Config {
 		AnswerTimeout: 30 * time.Second,
 		Reconnect:     RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
 		Limits: LimitsConfig{
+			MaxServerMemory:    256 * mib,
 			MaxReplyBytes:      16 * mib,
 			MaxCommands:        32,
 			MaxMethods:         2000,

@@ -46,7 +46,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Timeout, want.AnswerTimeout = 3*time.Second, 4*time.Second
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
-		MaxReplyBytes: 65536, MaxCommands: 10, MaxMethods: 11, MaxInventory: 12, MaxTreeNodes: 13, MaxDetails: 14,
+		MaxServerMemory: 4194305, MaxReplyBytes: 65536, MaxCommands: 10, MaxMethods: 11, MaxInventory: 12, MaxTreeNodes: 13, MaxDetails: 14,
 		MaxQueuedLogs: 15, MaxQueuedLogBytes: mib, MaxQueuedSpans: 16, MaxQueuedSpanBytes: mib + 1,
 	}
 	want.Retry = RetryConfig{InitialInterval: 2 * time.Millisecond, MaxInterval: 3 * time.Millisecond}

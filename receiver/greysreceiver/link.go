@@ -13,6 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/servermemory"
 )
 
 // asker asks a server, whichever protocol it speaks: it calls each for every answer, in
@@ -113,19 +114,26 @@ func (s *server) dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	stop := context.AfterFunc(s.env.asking, func() { _ = conn.Close() })
-	return askedConn{conn, stop}, nil
+	return askedConn{conn, stop, s.memory, s.memory.Connected(conn)}, nil
 }
 
-// askedConn is a connection to a server, and what is no longer to be done once it is closed.
+// askedConn is a connection to a server, what is no longer to be done once it is closed, and
+// what is held for it until then.
 type askedConn struct {
 	net.Conn
-	stop func() bool
+	stop   func() bool
+	memory *servermemory.Memory
+	buffer *servermemory.Buffer
 }
 
 func (c askedConn) Close() error {
 	c.stop()
+	c.memory.Disconnected(c.buffer)
 	return c.Conn.Close()
 }
+
+// Room counts what is held for the connection.
+func (c askedConn) Room(more int) error { return c.memory.Add(c.buffer, more) }
 
 // connection connects to the server, and shakes hands where a proxy before it speaks TLS.
 func (s *server) connection(ctx context.Context) (net.Conn, error) {

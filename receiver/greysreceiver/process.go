@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/servermemory"
 )
 
 // process is one life of a server: what is known of it, and what is to be asked. It knows no
@@ -16,6 +17,8 @@ import (
 type process struct {
 	env    *environment
 	origin *origin
+	// memory is that of the server; nil: nobody counts it.
+	memory *servermemory.Memory
 	// tasks are those of the goroutine that follows the server: there are others, or fewer,
 	// only while it holds mu. So is owed: classes that something may be in that was put there
 	// by commands that have ended. layers is how many runs may have put something into classes

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
@@ -57,6 +58,8 @@ type environment struct {
 	metrics *metricsLoop
 	// measured says that a pipeline takes metrics.
 	measured bool
+	// memory has the accounts of servers; nil: the receiver was not started.
+	memory *budget.Group
 	// ctx is cancelled when the time of the shutdown is over, and asking when that for all that
 	// is asked of servers is, which is the first half of it: the other half is for what is in
 	// memory, of all servers, whichever of them hangs.
@@ -128,6 +131,7 @@ func (r *greysReceiver) Start(ctx context.Context, host component.Host, next sha
 	env.asking, r.leave = context.WithCancelCause(env.ctx)
 	following, stop := context.WithCancel(env.asking)
 	r.stop = stop
+	env.memory = budget.Of(host).Group(env.id)
 	r.open(next, secure)
 	r.started = true
 	r.steer(following, agents)

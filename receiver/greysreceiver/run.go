@@ -67,6 +67,9 @@ func (r *run) each(reply greys.Reply) {
 	p.replies++
 	p.heard = p.env.now()
 	r.handle(reply)
+	if p.memory != nil {
+		_ = p.memory.Hold(p.held()) // where it is too much, the server is disconnected
+	}
 	if r.isTry() && r.hasBegun(reply) {
 		r.begins()
 	}

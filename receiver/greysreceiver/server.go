@@ -19,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/servermemory"
 )
 
 // server is one that is configured. Its fields are those of the goroutine that follows it,
@@ -29,6 +30,10 @@ type server struct {
 	// tls is nil where none is spoken.
 	tls    *tls.Config
 	logger *zap.Logger
+	// memory is what the server holds, and full has why it has to be disconnected, once its
+	// connections are closed.
+	memory *servermemory.Memory
+	full   chan servermemory.Shortage
 	// spoke is the protocol by which it was asked last; empty: none was.
 	spoke       Protocol
 	connectedAt time.Time
@@ -38,7 +43,7 @@ type server struct {
 	// elsewhere is a burst of recorded calls whose times are of another place.
 	elsewhere logline.Burst
 	// connects and restarts are what a server can make happen very often.
-	connects, restarts logline.Seldom
+	connects, restarts, shed logline.Seldom
 
 	// wants are what is asked of it, and numbered is the highest number that one had.
 	wants    []*want
@@ -89,6 +94,7 @@ func newServer(env *environment, config *ServerConfig, secure *tls.Config) *serv
 	}
 	return &server{
 		env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint)),
+		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory), full: make(chan servermemory.Shortage, 1),
 		wants: wants, numbered: len(wants), restarting: backoff.New(env.config.Reconnect),
 	}
 }
@@ -97,10 +103,17 @@ func newServer(env *environment, config *ServerConfig, secure *tls.Config) *serv
 // connections. Then it leaves the server as it was found.
 func (s *server) follow(ctx context.Context) {
 	pauses := backoff.New(s.env.config.Reconnect)
+	watching, endWatch := context.WithCancel(context.WithoutCancel(ctx))
+	var watcher sync.WaitGroup
+	watcher.Go(func() { s.watchMemory(watching) })
+	defer s.memory.Close()
+	defer watcher.Wait()
+	defer endWatch()
 	for {
 		began := s.env.now()
 		s.enter(phaseProbing)
 		err := s.serve(ctx)
+		s.freeIfFull()
 		if version := (*gp.VersionError)(nil); errors.As(err, &version) && ctx.Err() == nil {
 			s.giveUp(ctx, err)
 			s.farewell(s.env.asking)
@@ -137,6 +150,8 @@ func (s *server) giveUp(ctx context.Context, err error) {
 		select {
 		case o := <-s.orders:
 			o.failed(agentcontrol.Errorf(agentcontrol.Lost, "the server is not asked any more: %w", err))
+		case short := <-s.full:
+			s.free(short)
 		case <-ctx.Done():
 			return
 		}
@@ -190,6 +205,8 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 			o.failed(agentcontrol.Errorf(agentcontrol.Lost, "the server cannot be reached, or was lost, and is tried again: %w", why))
 		case <-ctx.Done():
 			return false
+		case short := <-s.full:
+			s.free(short)
 		case <-timer.C:
 			return true
 		}
@@ -263,6 +280,7 @@ func (s *server) begin(who identity) {
 	}
 	s.who = who
 	s.process = newProcess(s.env, newOrigin(s.env, s.config, who, s.env.now()), s.wants)
+	s.process.memory = s.memory
 	if !restarted {
 		return
 	}

@@ -36,6 +36,10 @@ func (t *telemetry) shutdown() { t.builder.Shutdown() }
 
 func (t *telemetry) servers(change int64) { t.builder.ReceiverGreysServers.Add(background, change) }
 
+func (t *telemetry) disconnected(reason string) {
+	t.builder.ReceiverGreysServersDisconnected.Add(background, 1, withAttribute("reason", reason))
+}
+
 func (t *telemetry) restarted() { t.builder.ReceiverGreysRestarts.Add(background, 1) }
 
 func (t *telemetry) connectionFailed() { t.builder.ReceiverGreysConnectionFailures.Add(background, 1) }

@@ -69,7 +69,7 @@ func (r *julReceiver) begin(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	c := newConversation(conn, r.env.budget)
+	c := newConversation(conn, r.env.inventories)
 	c.slot = slot
 	if err := r.env.registry.meet(c); err != nil {
 		r.refuse(conn, err)

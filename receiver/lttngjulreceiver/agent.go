@@ -84,12 +84,26 @@ func (a *agent) run() {
 		a.introduce()
 		a.show()
 	}
-	e := endingOf(a.work())
+	e := a.endOf(a.work())
 	a.hide()
 	a.gone(e)
 	if e.cause != causeShutdown && !e.forgets(a.who.Domain) {
 		a.part(e)
 	}
+}
+
+// endOf says how the agent went that work returned an error for. Where its memory was needed
+// that is freed first.
+func (a *agent) endOf(err error) ending {
+	e := endingOf(err)
+	if why := a.conversation.purse.why(); why != nil && e.cause != causeShutdown {
+		e = ending{cause: causeMemory, err: why}
+	}
+	if e.cause == causeMemory {
+		a.inventory = inventory{}
+		_ = a.conversation.purse.settle(0) // giving back always succeeds
+	}
+	return e
 }
 
 // part takes back what the agent was told whose connection is about to be closed, or is.
@@ -106,8 +120,9 @@ func (a *agent) part(e ending) {
 func (a *agent) work() error {
 	for {
 		next, over := a.orders.next()
-		var err error
+		err := a.conversation.purse.why()
 		switch {
+		case err != nil:
 		case over:
 			return a.restore()
 		case next.command != nil:

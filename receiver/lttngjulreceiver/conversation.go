@@ -50,16 +50,17 @@ type conversation struct {
 	latest time.Time
 }
 
-func newConversation(conn net.Conn, budget *budget) *conversation {
-	p := &purse{budget: budget}
-	return &conversation{conn: conn, begun: time.Now(), in: bufio.NewReaderSize(&metered{conn, p}, inputBytes), purse: p}
+func newConversation(conn net.Conn, of *inventories) *conversation {
+	c := &conversation{conn: conn, begun: time.Now()}
+	c.purse = of.open(c.interrupt)
+	c.in = bufio.NewReaderSize(&metered{conn, c.purse}, inputBytes)
+	return c
 }
 
 // close closes the connection, and gives back what was held for it.
 func (c *conversation) close() {
 	_ = c.conn.Close()
-	// Giving back always succeeds.
-	_ = c.purse.settle(0)
+	c.purse.close()
 }
 
 // errLeft: the agent closed the connection while it was asked nothing.
@@ -241,6 +242,16 @@ func (c *conversation) wake() {
 	defer c.mu.Unlock()
 	c.woken = true
 	if c.idle {
+		c.set(past)
+	}
+}
+
+// interrupt ends what goes on, or the next wait: the agent is to be closed.
+func (c *conversation) interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.woken = true
+	if !c.deadline.IsZero() {
 		c.set(past)
 	}
 }

@@ -71,8 +71,8 @@ func FuzzAgentConnection(f *testing.F) {
 			require.True(t, time.Now().Before(until), "the connection is still open")
 			time.Sleep(10 * time.Microsecond)
 		}
-		b.receiver.env.budget.mu.Lock()
-		defer b.receiver.env.budget.mu.Unlock()
-		assert.Zero(t, b.receiver.env.budget.used)
+		b.receiver.env.inventories.mu.Lock()
+		defer b.receiver.env.inventories.mu.Unlock()
+		assert.Zero(t, b.receiver.env.inventories.used)
 	})
 }

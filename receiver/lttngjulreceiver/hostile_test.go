@@ -116,9 +116,9 @@ func TestAnAgentThatSendsWhatItMustNotIsClosed(t *testing.T) {
 func (b *bed) awaitNothingHeld() {
 	b.t.Helper()
 	b.await("all connections are closed", func() bool { return b.metric("connections") == 0 && b.metric("agents") == 0 })
-	b.receiver.env.budget.mu.Lock()
-	defer b.receiver.env.budget.mu.Unlock()
-	assert.Zero(b.t, b.receiver.env.budget.used)
+	b.receiver.env.inventories.mu.Lock()
+	defer b.receiver.env.inventories.mu.Unlock()
+	assert.Zero(b.t, b.receiver.env.inventories.used)
 	assert.Empty(b.t, b.receiver.env.registry.agents())
 }
 
@@ -274,7 +274,7 @@ func TestConnectionsThatSayNothingMakeRoomForAgents(t *testing.T) {
 	assert.Len(t, b.receiver.env.registry.agents(), 2)
 }
 
-func TestNamesThatHaveNoRoomCostTheirAgent(t *testing.T) {
+func TestNamesThatHaveNoRoomCostTheAgentThatHasMost(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxInventoryBytes = mib })
 	first := b.register(lttngagent.JUL)
 	first.expect(lttngagent.RegistrationDone{})
@@ -285,14 +285,14 @@ func TestNamesThatHaveNoRoomCostTheirAgent(t *testing.T) {
 	second := b.register(lttngagent.Python)
 	second.expect(lttngagent.RegistrationDone{})
 	require.Equal(t, lttngagent.List{}, second.next())
-	// It may be closed before all was sent.
-	_, _ = second.conn.Write(lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{strings.Repeat("b", 600*kib)}}.AppendTo(nil, lttngagent.V2))
-	second.awaitClosed()
+	second.list(strings.Repeat("b", 500*kib))
+	first.awaitClosed()
 	assert.Equal(t, "memory", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
 	assert.Contains(t, b.awaitSaid(lineClosed).ContextMap()["error"], "limits.max_inventory_bytes is reached (1048576)")
-	b.await("the first alone", func() bool { return len(b.receiver.env.registry.agents()) == 1 })
+	b.await("the second alone", func() bool { return len(b.receiver.env.registry.agents()) == 1 })
+	b.awaitRecords(eventAppeared, 2)
 
-	require.NoError(t, first.conn.Close())
+	require.NoError(t, second.conn.Close())
 	b.awaitNothingHeld()
 }
 

@@ -83,14 +83,20 @@ func TestListsAreOftenAfterChangesAndThenSeldom(t *testing.T) {
 }
 
 func TestTheBudgetIsTakenAndGivenBack(t *testing.T) {
-	b := &budget{limit: 100}
-	one, other := purse{budget: b}, purse{budget: b}
+	b := newInventories(100)
+	left := 0
+	one, other := b.open(func() { left++ }), b.open(func() { t.Error("the smaller agent is closed") })
 	require.NoError(t, one.take(60))
-	assert.EqualError(t, other.take(50), "limits.max_inventory_bytes is reached (100)")
-	require.NoError(t, one.settle(20))
-	require.NoError(t, other.take(80))
-	assert.Error(t, one.settle(21))
-	require.NoError(t, one.settle(0))
-	require.NoError(t, other.settle(0))
+	require.NoError(t, other.take(30))
+	assert.EqualError(t, one.take(50), "limits.max_inventory_bytes is reached (100): the agent holds most of it (110)")
+	require.NoError(t, one.settle(40))
+	require.NoError(t, one.take(20))
+	require.NoError(t, other.take(20), "the larger one is closed for it")
+	assert.Equal(t, 1, left)
+	assert.EqualError(t, one.take(1), "limits.max_inventory_bytes is reached (100): the agent holds most of it (60)")
+	one.close()
+	require.NoError(t, other.take(50))
+	other.close()
 	assert.Zero(t, b.used)
+	assert.Empty(t, b.purses)
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/openlistener"
@@ -50,9 +51,10 @@ type environment struct {
 	observer  *receiverhelper.ObsReport
 	registry  *registry
 	leftovers *leftovers
-	budget    *budget
-	lookups   *lookups
-	counts    *counts
+	// inventories are the names of loggers that are held.
+	inventories *inventories
+	lookups     *lookups
+	counts      *counts
 	// logs is nil where no pipeline takes them.
 	logs    *logSink
 	metrics *metricsLoop
@@ -100,20 +102,20 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 	r := &julReceiver{
 		settings: settings,
 		env: &environment{
-			config:    config,
-			plan:      plan,
-			id:        settings.ID.String(),
-			build:     settings.BuildInfo,
-			logger:    settings.Logger,
-			telemetry: telemetry,
-			observer:  observer,
-			registry:  newRegistry(),
-			leftovers: &leftovers{},
-			budget:    &budget{limit: config.Limits.MaxInventoryBytes},
-			lookups:   newLookups(),
-			counts:    &counts{},
-			stopping:  make(chan struct{}),
-			hooks:     hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence},
+			config:      config,
+			plan:        plan,
+			id:          settings.ID.String(),
+			build:       settings.BuildInfo,
+			logger:      settings.Logger,
+			telemetry:   telemetry,
+			observer:    observer,
+			registry:    newRegistry(),
+			leftovers:   &leftovers{},
+			inventories: newInventories(config.Limits.MaxInventoryBytes),
+			lookups:     newLookups(),
+			counts:      &counts{},
+			stopping:    make(chan struct{}),
+			hooks:       hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence},
 		},
 	}
 	r.slots = newSlots(r.env)
@@ -132,6 +134,7 @@ func (r *julReceiver) Start(ctx context.Context, host component.Host, next share
 		return err
 	}
 	r.listener = listener
+	env.inventories.accounts = budget.Of(host).Group(env.id)
 	// The context of Start is over before the receiver is.
 	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	env.agents = agentcontrol.Of(host)

@@ -47,15 +47,15 @@ type attachment struct {
 	complete bool
 }
 
-// connect makes a connection to the relay daemon. The connection is closed when ctx
-// ends.
-func (e *environment) connect(ctx context.Context) (net.Conn, *lttnglive.Viewer, error) {
+// connect makes a connection to the relay daemon, whose replies have room. The connection is
+// closed when ctx ends.
+func (e *environment) connect(ctx context.Context, room func(bytes int) error) (net.Conn, *lttnglive.Viewer, error) {
 	conn, err := e.dial(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to relay daemon %s: %w", e.config.Endpoint, err)
 	}
 	viewer, err := lttnglive.Connect(ctx, conn, lttnglive.ViewerOptions{
-		Timeout: e.config.RequestTimeout,
+		Timeout: e.config.RequestTimeout, Room: room,
 		Limits: lttnglive.Limits{
 			Streams: e.config.Limits.MaxStreams, Packet: e.config.Limits.MaxPacketBytes, Metadata: e.config.Limits.MaxMetadataBytes,
 		},
@@ -70,8 +70,8 @@ func (e *environment) connect(ctx context.Context) (net.Conn, *lttnglive.Viewer,
 // attach makes a connection, attaches the session and reads it until it can't be read
 // any longer; the error says why.
 func (f *follower) attach() error {
-	ctx := f.env.reading
-	conn, viewer, err := f.env.connect(ctx)
+	ctx := f.account.reading
+	conn, viewer, err := f.env.connect(ctx, f.charge)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,11 @@ func (f *follower) attach() error {
 	f.held += f.env.now().Sub(f.stopped)
 	defer func() { f.stopped = f.env.now() }()
 	a := &attachment{f: f, relay: relay, ctx: ctx, limits: &f.env.config.Limits, sources: map[uint64]*source{}}
+	f.attachedAt = f.env.now()
 	err = a.read(streams)
+	if f.isShed() {
+		f.giveUp()
+	}
 	a.leave(err)
 	return err
 }
@@ -159,7 +163,7 @@ const detachTime = time.Second
 // leave detaches the session where that is worth it, and gives up traces that could
 // not be read.
 func (a *attachment) leave(err error) {
-	if errors.Is(err, errStopping) {
+	if errors.Is(err, errStopping) || a.f.isShed() {
 		ctx, cancel := context.WithTimeout(a.ctx, detachTime)
 		defer cancel()
 		if err := a.relay.Detach(ctx); err != nil {
@@ -196,6 +200,9 @@ func (a *attachment) tell(streams []lttnglive.Stream) error {
 		} else if err := a.open(src, s); err != nil {
 			return err
 		}
+	}
+	if err := a.measure(); err != nil {
+		return err
 	}
 	for _, src := range a.order {
 		if src.trace == nil && src.hasMetadata {

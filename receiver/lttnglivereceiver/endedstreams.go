@@ -13,6 +13,8 @@ type endedStreams struct {
 	// order has them as they ended, the first in front.
 	order list.List
 	at    map[endedStream]*list.Element
+	// bytes is how many their keys have.
+	bytes int
 }
 
 // endedStream is a stream of a trace.
@@ -28,6 +30,7 @@ func (e *endedStreams) add(s endedStream) {
 		return
 	}
 	e.at[s] = e.order.PushBack(s)
+	e.bytes += len(s.key)
 	if e.order.Len() > e.most {
 		first := e.order.Front().Value.(endedStream)
 		e.remove(first)
@@ -39,6 +42,7 @@ func (e *endedStreams) remove(s endedStream) {
 	if at, ok := e.at[s]; ok {
 		e.order.Remove(at)
 		delete(e.at, s)
+		e.bytes -= len(s.key)
 	}
 }
 

@@ -31,6 +31,10 @@ type follower struct {
 	// perProcess says that the session has buffers for each process.
 	perProcess bool
 
+	// account is the memory of the session; nil: it is not read.
+	// noMemory is why it has to be.
+	account  *account
+	noMemory error
 	handover *handover.Batches
 	logs     *logBatcher
 	rules    map[string]rulePart
@@ -49,7 +53,16 @@ type follower struct {
 	forgetting bool
 	// objects is how many bytes the lists of their objects take.
 	objects int
-	backoff *backoff.Backoff
+	// uncounted is how much of names and objects came since the account was charged,
+	// measured what the session held beside what is counted as it comes, and listed what
+	// the list of its streams takes.
+	uncounted, measured, listed int
+	// last are processes whose last batches are to be handed on.
+	last []*process
+	// backoff is that of connections and bad data, detached that of an account that had
+	// to be closed, and attachedAt when the session was attached last.
+	backoff, detached *backoff.Backoff
+	attachedAt        time.Time
 	// saved is when positions were stored last.
 	saved time.Time
 	// held is time since began that doesn't count for max_delay, since the session was
@@ -92,7 +105,7 @@ func newFollower(env *environment, s lttnglive.Session) *follower {
 	logger := env.logger.With(zap.String("session", sessionName(s)))
 	return &follower{
 		env: env, logger: logger, id: s.ID, host: s.Host, session: s.Name, opened: env.now(), began: env.now(), stopped: env.now(), saved: env.now(),
-		handover: newHandover(env, logger), logs: newLogBatcher(env), rules: rulesByEvent(env.config.CallRules),
+		handover: newHandover(env.ctx, env, logger), detached: env.detachedBackoff(), logs: newLogBatcher(env), rules: rulesByEvent(env.config.CallRules),
 		traces: map[string]*trace{}, backoff: backoff.New(env.config.Reconnect),
 		buffers: buffers{most: env.config.Limits.MaxWaitingBytes},
 		ended:   endedStreams{most: env.config.Limits.MaxStreams, at: map[endedStream]*list.Element{}},
@@ -122,10 +135,16 @@ func (e *badData) Unwrap() error { return e.err }
 // run reads the session until it ends.
 func (f *follower) run() {
 	defer close(f.done)
+	defer func() { f.account.close() }()
 	cause := callevent.CauseEnded
 	for {
+		if f.account == nil {
+			f.openAccount()
+		}
 		err := f.attach()
-		f.flush()
+		if f.last == nil {
+			f.flush()
+		}
 		switch {
 		case errors.Is(err, errStopping) || f.env.isStopping():
 			cause = callevent.CauseShutdown
@@ -141,13 +160,23 @@ func (f *follower) run() {
 			f.finish(callevent.CauseDisconnected)
 			return
 		}
-		pause := f.backoff.Pause()
-		f.failed(err, pause)
-		f.save()
-		if !f.env.pause(pause) {
-			f.finish(callevent.CauseShutdown)
-			return
+		if !f.isShed() {
+			pause := f.backoff.Pause()
+			f.failed(err, pause)
+			f.save()
+			if f.pause(pause) {
+				continue
+			}
 		}
+		if !f.env.isStopping() {
+			f.shed(f.why())
+			if f.env.pause(f.detachedPause()) {
+				continue
+			}
+			f.openAccount() // what is left is nothing
+		}
+		f.finish(callevent.CauseShutdown)
+		return
 	}
 }
 
@@ -180,6 +209,7 @@ func (f *follower) failed(err error, pause time.Duration) {
 
 // finish hands on what is left of a session that is no longer read.
 func (f *follower) finish(cause callevent.Cause) {
+	f.handOnLast()
 	for _, t := range f.traces {
 		// What is stored is read on by the next collector. Without, what waits for
 		// other streams is handed on now.

@@ -4,6 +4,9 @@
 package lttnglivereceiver
 
 import (
+	"context"
+	"errors"
+
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.uber.org/zap"
@@ -25,15 +28,23 @@ func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
 // newHandover makes the hand-over of a session's batches: whoever hands on a batch waits
 // until it was accepted, and the session is not read meanwhile. Its relay daemon keeps
 // what is recorded, so nothing is lost and the traced programs don't notice.
-func newHandover(env *environment, logger *zap.Logger) *handover.Batches {
+// Where ctx ends before the receiver does, the session's memory was needed.
+func newHandover(ctx context.Context, env *environment, logger *zap.Logger) *handover.Batches {
+	settings := env.handoverSettings(logger)
+	settings.Context = ctx
 	return handover.NewBatches(handover.BatchesSettings{
-		Settings: env.handoverSettings(logger), Next: env.traces,
+		Settings: settings, Next: env.traces,
 		ScopeName: metadata.ScopeName, ScopeVersion: env.build.Version,
 		WhileRefused: "the session is not read until it accepts them",
 		TryLate:      true,
 		Accepted:     env.telemetry.batchAccepted,
-		Dropped:      env.telemetry.batchDropped,
-		Retried:      env.telemetry.handoverRetried,
+		Dropped: func(events int, reason string) {
+			if errors.Is(context.Cause(ctx), errMemoryTime) && reason == handover.DroppedShutdown {
+				reason = droppedMemory
+			}
+			env.telemetry.batchDropped(events, reason)
+		},
+		Retried: env.telemetry.handoverRetried,
 	})
 }
 

@@ -42,6 +42,7 @@ func sometimes(line *logline.Seldom, now time.Time, logger *zap.Logger, message 
 type sharedLines struct {
 	notLive, tooMany       logline.Seldom
 	attached, closed, gone logline.Seldom
+	memory                 logline.Seldom
 }
 
 // sessionsAloud is how many sessions are said to begin and to end in 10 seconds: more than

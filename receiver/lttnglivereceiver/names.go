@@ -33,7 +33,7 @@ const (
 	maxFunctions = 1 << 16
 	maxLanes     = 1 << 16
 	// nameBytes is what a function or a lane takes beside the bytes of its names, about.
-	nameBytes = 200
+	nameBytes = 140
 )
 
 // laneOf is the lane of an ID with the name that it has now; without a name, the last
@@ -105,14 +105,15 @@ func start(text []byte, most int) []byte { return text[:min(len(text), most)] }
 func (p *process) remember(qualified, display []byte) *function {
 	f := &function{Function: callevent.Function{Qualified: callevent.Name(qualified), Display: callevent.Name(display)}}
 	f.Text = f.Qualified
-	key := f.Qualified
+	key, bytes := f.Qualified, nameBytes+len(f.Qualified)+len(f.Display)
 	if key != string(qualified) {
 		key = string(qualified)
+		bytes += len(key)
 	}
 	if len(p.functions) >= maxFunctions {
 		p.forgetNames()
 	}
-	p.hold(nameBytes + len(key) + len(f.Qualified) + len(f.Display))
+	p.hold(bytes)
 	p.functions[key] = f
 	return f
 }
@@ -125,6 +126,7 @@ func (p *process) hold(bytes int) {
 	}
 	f.names += bytes
 	p.names += bytes
+	f.remembered(bytes)
 }
 
 // forgetNames has all processes of the session forget their names, which have no room.

@@ -47,8 +47,8 @@ func naming(tb testing.TB, processes int, change func(*LimitsConfig)) (*follower
 
 // remembered is how many bytes of names a process has.
 func remembered(p *process) (bytes int) {
-	for key, f := range p.functions {
-		bytes += nameBytes + len(key) + len(f.Qualified) + len(f.Display)
+	for _, f := range p.functions {
+		bytes += nameBytes + len(f.Qualified) + len(f.Display)
 	}
 	for _, l := range p.lanes {
 		bytes += nameBytes + len(l.Name)

@@ -89,6 +89,7 @@ func (f *follower) roomForObject(bytes int) error {
 func (p *process) holdObjects(bytes int) {
 	p.addresses.bytes += bytes
 	p.trace.follower.objects += bytes
+	p.trace.follower.remembered(bytes)
 }
 
 // untell takes objects off the list of those that were told.

@@ -29,6 +29,9 @@ func (a *attachment) read(streams []lttnglive.Stream) error {
 		if err == nil {
 			err = a.work()
 		}
+		if err == nil {
+			err = a.measure()
+		}
 		if err != nil {
 			return a.failed(err)
 		}
@@ -40,8 +43,8 @@ func (a *attachment) read(streams []lttnglive.Stream) error {
 			idle = a.f.env.config.Poll.MinInterval
 			continue
 		}
-		if !a.f.env.pause(idle) {
-			return errStopping
+		if !a.f.pause(idle) {
+			return a.failed(errStopping)
 		}
 		idle = a.nextPause(idle)
 	}
@@ -60,6 +63,9 @@ func (a *attachment) nextPause(idle time.Duration) time.Duration {
 // failed says what an error means for the session: a trace that couldn't be read is
 // given up until it comes again.
 func (a *attachment) failed(err error) error {
+	if a.f.isShed() && !a.f.env.isStopping() {
+		return a.f.why()
+	}
 	var bad *badData
 	if errors.As(err, &bad) && bad.what != badProtocol {
 		for _, t := range a.f.traces {
@@ -70,6 +76,23 @@ func (a *attachment) failed(err error) error {
 		return errStopping
 	}
 	return err
+}
+
+// measure counts what the session holds, with what is known of its traces on this
+// connection.
+func (a *attachment) measure() error {
+	listed := 0
+	for _, src := range a.order {
+		listed += bytesOfStream + len(src.path) + cap(src.data)
+		if src.read != nil {
+			listed += src.read.Size()
+		}
+		for i := range src.waiting {
+			listed += bytesOfStream + len(src.waiting[i].Path) + len(src.waiting[i].Channel)
+		}
+	}
+	a.f.listed = listed
+	return a.f.measure()
 }
 
 // work hands on what is known to be next, and what time asks for.
@@ -196,6 +219,9 @@ func (a *attachment) fetch(s *stream) (bool, error) {
 		return passed, err
 	}
 	data := a.f.buffers.room(length)
+	if err := a.f.charge(cap(data)); err != nil {
+		return false, err
+	}
 	reply, err := a.relay.Packet(a.ctx, s.id, i.Offset, length, data)
 	if err != nil || reply.Status != lttnglive.PacketOK {
 		a.f.buffers.give(data)

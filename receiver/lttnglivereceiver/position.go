@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/ctf/merge"
 	"github.com/callbraid/callbraid/internal/symbols"
 )
@@ -49,6 +50,8 @@ type positions struct {
 	// order are the traces that there are records of, the one that was told of last at
 	// the end.
 	order []string
+	// memory has the bytes; nil: maxPositionBytes is their only bound.
+	memory *budget.Account
 
 	client  storage.Client
 	logger  *zap.Logger
@@ -164,7 +167,7 @@ func (p *positions) keep(trace string, r *traceRecord) (forgotten []string) {
 		p.order = slices.Delete(p.order, i, i+1)
 	}
 	p.order = append(p.order, trace)
-	for len(p.order) > 1 && (len(p.order) > maxTraces || p.bytes > maxPositionBytes) {
+	for len(p.order) > 1 && (len(p.order) > maxTraces || p.bytes > maxPositionBytes || p.exceeds()) {
 		old := p.order[0]
 		p.order = slices.Delete(p.order, 0, 1)
 		p.bytes -= p.records[old].size()
@@ -173,6 +176,25 @@ func (p *positions) keep(trace string, r *traceRecord) (forgotten []string) {
 	}
 	return forgotten
 }
+
+// fit forgets records that the memory budget has no room for.
+func (p *positions) fit() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.client != nil {
+		return // what is stored is forgotten with the next record
+	}
+	for len(p.order) > 0 && p.exceeds() {
+		old := p.order[0]
+		p.order = slices.Delete(p.order, 0, 1)
+		p.bytes -= p.records[old].size()
+		delete(p.records, old)
+	}
+}
+
+// exceeds reports whether the records take more than the memory budget has for them. The lock
+// is held.
+func (p *positions) exceeds() bool { return p.memory != nil && p.memory.Set(int64(p.bytes)) > 0 }
 
 // size is how many bytes a record takes, about.
 func (r *traceRecord) size() int {

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/symbols"
@@ -49,6 +50,9 @@ type environment struct {
 	// files are the symbol tables of object files; nil without traces.
 	files     *symbols.Files
 	positions *positions
+	// memory has the accounts of sessions, and accounts are those of what they share.
+	memory   *budget.Group
+	accounts []*budget.Account
 	// stopping is closed when the shutdown begins. reading is cancelled some time
 	// after it, for requests that are not answered; ctx when the time of the shutdown
 	// is over.
@@ -89,6 +93,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 			hooks:     hooks{now: time.Now, dial: config.TCPAddrConfig.Dial},
 		},
 	}
+	r.env.memory = budget.Of(nil).Group(settings.ID.String()) // until it is started
 	r.env.lines.ordinary()
 	return r, nil
 }
@@ -97,17 +102,22 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 // it is tried again.
 func (r *liveReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
 	env := r.env
+	env.memory = budget.Of(host).Group(r.settings.ID.String())
 	if next.Traces != nil {
 		settings := symbols.DefaultSettings()
 		settings.Paths = env.config.SymbolPaths
 		settings.Report = env.saidNoNames
+		tables := env.shared()
+		settings.Hold = tables.Set
 		files, err := symbols.NewFiles(settings)
 		if err != nil {
 			return fmt.Errorf("symbol_paths: %w", err)
 		}
 		env.files = files
 	}
+	env.positions.memory = env.shared()
 	if err := env.positions.open(ctx, host, env); err != nil {
+		env.closeShared()
 		return err
 	}
 	// The context of Start is over before the receiver is.
@@ -138,6 +148,7 @@ const (
 // shutdown_timeout; then what is left is dropped and counted.
 func (r *liveReceiver) Shutdown(ctx context.Context) error {
 	defer r.env.telemetry.shutdown()
+	defer r.env.closeShared()
 	close(r.env.stopping)
 	if !r.started {
 		return nil

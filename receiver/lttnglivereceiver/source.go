@@ -44,6 +44,9 @@ func (a *attachment) readMetadata(src *source) error {
 		}
 		a.f.counts.bytes.Add(int64(len(reply.Data)))
 		a.f.env.telemetry.received(0, int64(len(reply.Data)))
+		if err := a.f.charge(2 * len(reply.Data)); err != nil {
+			return err
+		}
 		if err = a.checkMetadata(src, len(reply.Data)); err == nil {
 			err = src.take(reply.Data)
 		}
@@ -64,7 +67,7 @@ func (a *attachment) understand(src *source) error {
 	if err := a.checkMetadata(src, 0); err != nil {
 		return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
 	}
-	return nil
+	return a.measure()
 }
 
 // take takes more metadata. What another source of the trace has given already is the

@@ -50,6 +50,8 @@ const (
 	droppedNoProcess = "no_process"
 	droppedNoThread  = "no_thread"
 	droppedNoKey     = "no_key"
+	// droppedMemory: the process's memory budget is used up.
+	droppedMemory = "memory_budget"
 )
 
 var background = context.Background()
@@ -58,6 +60,10 @@ func (t *telemetry) shutdown() { t.builder.Shutdown() }
 
 func (t *telemetry) sessions(change int64) {
 	t.builder.ReceiverLttngLiveSessions.Add(background, change)
+}
+
+func (t *telemetry) sessionDetached(reason string) {
+	t.builder.ReceiverLttngLiveSessionsDetached.Add(background, 1, withAttribute("reason", reason))
 }
 
 func (t *telemetry) streams(change int64) {

@@ -39,6 +39,8 @@ type trace struct {
 	metadata int
 	digest   hash.Hash
 	plans    []*plan
+	// planned is how many bytes the plans take, about.
+	planned int
 	// streams are those that have not ended, by their keys; numbered by the ID that the
 	// merger knows them by, of which some are free.
 	streams  map[string]*stream
@@ -119,7 +121,7 @@ func (t *trace) begin(c *ctf.Trace, metadata []byte) {
 		MaxDelay: config.MaxDelay, MaxWaiting: config.Limits.MaxWaitingBytes, Stops: true, Resumes: t.resumes,
 	})
 	t.plans, t.streams, t.numbered, t.free = nil, map[string]*stream{}, nil, nil
-	t.losses, t.reach = 0, reach{}
+	t.losses, t.reach, t.planned = 0, reach{}, 0
 	t.digest = sha256.New()
 	t.digest.Write(metadata)
 	t.metadata = len(metadata)
@@ -179,6 +181,10 @@ func (t *trace) plan(class *ctf.EventClass) *plan {
 		}
 		p = newPlan(class, t.follower.rules, recordBytes)
 		t.plans[class.Index] = p
+		t.planned += bytesOfPlan
+		if p.record != nil {
+			t.planned += bytesOfColumn * len(p.record.columns)
+		}
 	}
 	return p
 }
@@ -200,7 +206,10 @@ func (t *trace) run() error {
 			return m.Err()
 		case merge.Event:
 			t.event(m)
-			if t.events%everyEvents == 0 {
+			if t.events%everyEvents == 0 || t.follower.noMemory != nil {
+				if t.follower.noMemory != nil || t.follower.measure() != nil {
+					return nil
+				}
 				t.follower.attend()
 				if t.env.ctx.Err() != nil {
 					return nil

@@ -69,7 +69,7 @@ func (t *trace) drop(cause callevent.Cause) {
 	t.follower.counts.streams.Add(-int64(len(t.streams)))
 	t.env.telemetry.streams(-int64(len(t.streams)))
 	t.hold(-t.held)
-	t.metadata = 0
+	t.metadata, t.planned = 0, 0
 	t.ctf, t.merger, t.plans, t.streams, t.numbered, t.free, t.losses = nil, nil, nil, nil, nil, nil, 0
 }
 

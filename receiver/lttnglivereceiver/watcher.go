@@ -69,6 +69,7 @@ func (w *watcher) run() {
 				w.env.logger.Info("The relay daemon can be reached again", zap.String("endpoint", w.env.config.Endpoint))
 			}
 			w.follow(sessions)
+			w.env.fit()
 			w.rounds.Add(1)
 		} else if !w.env.isStopping() {
 			w.failed(err)
@@ -83,7 +84,7 @@ func (w *watcher) run() {
 // list asks for the sessions, on a new connection if there is none.
 func (w *watcher) list() ([]lttnglive.Session, error) {
 	if w.conn == nil {
-		conn, viewer, err := w.env.connect(w.env.reading)
+		conn, viewer, err := w.env.connect(w.env.reading, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -93,6 +93,9 @@ const (
 // LimitsConfig bounds what servers can make the receiver hold. All but MaxMessageBytes and
 // the queues are for each server.
 type LimitsConfig struct {
+	// MaxServerMemory is how many bytes a server may take in memory, with all that the other
+	// limits are of. Beyond it the server is disconnected for a while.
+	MaxServerMemory int `mapstructure:"max_server_memory"`
 	// MaxMessageBytes bounds a message.
 	MaxMessageBytes int `mapstructure:"max_message_bytes"`
 	// MaxTrackedObjects is how many objects are remembered with their class until they are
@@ -152,6 +155,7 @@ func createDefaultConfig() *Config {
 		Heartbeat:       15 * time.Second,
 		Reconnect:       RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
 		Limits: LimitsConfig{
+			MaxServerMemory:      256 * mib,
 			MaxMessageBytes:      32 * mib,
 			MaxTrackedObjects:    1_000_000,
 			MaxClasses:           1000,

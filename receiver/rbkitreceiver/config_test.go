@@ -34,7 +34,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Timeout, want.Heartbeat = 3*time.Second, 7*time.Second
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
-		MaxMessageBytes: 65536, MaxTrackedObjects: 10, MaxClasses: 11, MaxFiles: 12, MaxSites: 13, MaxDumpObjects: 14,
+		MaxServerMemory: 4194305, MaxMessageBytes: 65536, MaxTrackedObjects: 10, MaxClasses: 11, MaxFiles: 12, MaxSites: 13, MaxDumpObjects: 14,
 		MaxFrames: 15, MaxProfileStacks: 16, MaxQueuedLogs: 17, MaxQueuedLogBytes: mib, MaxQueuedSpans: 18,
 		MaxQueuedSpanBytes: mib + 1, MaxQueuedSamples: 19, MaxQueuedSampleBytes: mib + 2,
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/servermemory"
 	"github.com/callbraid/callbraid/internal/zmtp"
 )
 
@@ -38,10 +39,13 @@ type control struct {
 	// asking is held while something is asked, and guards the requester.
 	asking    turn
 	requester *zmtp.Requester
+	// memory is that of the server, and buffer what the requester has of it.
+	memory *servermemory.Memory
+	buffer *servermemory.Buffer
 }
 
 func newControl(env *environment, config *ServerConfig, logger *zap.Logger) *control {
-	return &control{env: env, config: config, logger: logger, soon: make(chan struct{}, 1), wanted: newWanted(env.config), steering: newTurn(), asking: newTurn()}
+	return &control{env: env, config: config, logger: logger, soon: make(chan struct{}, 1), wanted: newWanted(env.config), steering: newTurn(), asking: newTurn(), memory: servermemory.New(nil, 0)}
 }
 
 // handshake asks the server for its state. That it doesn't answer is counted and said.
@@ -126,15 +130,22 @@ func (c *control) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.requester, err = zmtp.Request(within, conn, c.env.zmtpOptions(c.config))
-	return err
+	options, buffer := c.env.zmtpOptions(c.config), c.memory.Connected(conn)
+	options.Room = func(bytes int) error { return c.memory.HoldBuffer(buffer, bytes) }
+	if c.requester, err = zmtp.Request(within, conn, options); err != nil {
+		c.memory.Disconnected(buffer)
+		return err
+	}
+	c.buffer = buffer
+	return nil
 }
 
 // disconnect closes the connection, if there is one. The lock is held.
 func (c *control) disconnect() {
 	if c.requester != nil {
 		_ = c.requester.Close() // nothing is under way
-		c.requester = nil
+		c.memory.Disconnected(c.buffer)
+		c.requester, c.buffer = nil, nil
 	}
 }
 

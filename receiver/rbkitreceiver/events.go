@@ -16,7 +16,7 @@ func (p *process) read(r *rbkit.Reader) (over bool, err error) {
 	p.header(r.Header())
 	for r.Next() {
 		if p.interruption.came() {
-			return false, errShutdown
+			return false, p.interruption.why
 		}
 		e := r.Event()
 		if e.Kind == rbkit.GCStats && p.stats.fell(e.Stats) {
@@ -33,7 +33,7 @@ func (p *process) readOn(r *rbkit.Reader) error {
 	p.event(r.Event())
 	for r.Next() {
 		if p.interruption.came() {
-			return errShutdown
+			return p.interruption.why
 		}
 		p.event(r.Event())
 	}

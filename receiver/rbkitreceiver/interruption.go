@@ -5,10 +5,15 @@ package rbkitreceiver
 
 import "context"
 
-// interruption is the end of the time of a shutdown, in the middle of a message.
+// interruption is the end of the time of a shutdown, or of the memory that there is, in the
+// middle of a message.
 type interruption struct {
 	ctx   context.Context
 	asked uint
+	// held counts what is in memory; nil: nobody does.
+	held func() error
+	// why is what came.
+	why error
 }
 
 // asksUntilLook is how often it may be asked for until it is looked for.
@@ -18,5 +23,15 @@ const asksUntilLook = 1024
 // that it looks only now and then.
 func (i *interruption) came() bool {
 	i.asked++
-	return i.asked%asksUntilLook == 0 && i.ctx.Err() != nil
+	return i.asked%asksUntilLook == 0 && i.look() != nil
+}
+
+// look finds out whether it came.
+func (i *interruption) look() error {
+	if i.ctx.Err() != nil {
+		i.why = errShutdown
+	} else if i.held != nil {
+		i.why = i.held()
+	}
+	return i.why
 }

@@ -19,6 +19,8 @@ type names struct {
 	texts   []string
 	// folded counts how often a name had no room.
 	folded int64
+	// bytes is what they take in memory, about.
+	bytes int
 }
 
 // The numbers that stand for no name of a server.
@@ -91,6 +93,7 @@ func (n *names) add(name []byte) int32 {
 	number := int32(len(n.texts))
 	n.texts = append(n.texts, own(text))
 	n.numbers[text] = number
+	n.bytes += bytesOfName + len(text)
 	return number
 }
 

@@ -40,6 +40,8 @@ func (o *objects) destroy(id uint64) { o.destroyed.add(o.tracked.remove(id), 1) 
 type tracked struct {
 	half       int
 	young, old generation
+	// most is how many objects each has had, as far as was looked.
+	most [2]int
 	// forgotten counts objects that were forgotten.
 	forgotten int64
 	// dump is the number of the last dump that has begun.
@@ -62,7 +64,9 @@ func newTracked(limit int) tracked {
 func (t *tracked) add(id uint64, class int32) {
 	if _, again := t.young[id]; !again && len(t.young) >= t.half {
 		t.forgotten += int64(len(t.old))
+		t.held()
 		t.old, t.young = t.young, t.old
+		t.most[0], t.most[1] = t.most[1], t.most[0]
 		clear(t.young)
 	}
 	delete(t.old, id)

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
@@ -53,6 +54,8 @@ type environment struct {
 	// measured says that a pipeline takes metrics: nobody else wants to know of objects that
 	// are created and destroyed.
 	measured bool
+	// memory has the accounts of servers; nil: the receiver was not started.
+	memory *budget.Group
 	// ctx is cancelled when the time of the shutdown is over.
 	ctx context.Context
 	hooks
@@ -104,6 +107,7 @@ func (r *rbkitReceiver) Start(ctx context.Context, host component.Host, next sha
 	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	following, stop := context.WithCancel(env.ctx)
 	r.stop = stop
+	env.memory = budget.Of(host).Group(env.id)
 	r.open(next)
 	r.started = true
 	r.steer(following, agentcontrol.Of(host))

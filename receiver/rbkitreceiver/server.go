@@ -13,8 +13,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/servermemory"
 	"github.com/callbraid/callbraid/internal/zmtp"
 )
 
@@ -26,14 +28,18 @@ type server struct {
 	logger *zap.Logger
 	// control is nil where nothing is asked of the server.
 	control *control
+	// memory is what the server holds, and buffer what the connection does on which it
+	// publishes; nil: there is none.
+	memory *servermemory.Memory
+	buffer *servermemory.Buffer
 	// detach ends what goes on beside receiving; nil: there is no connection.
 	detach      func()
 	connectedAt time.Time
 	// failing is a burst of connections that can't be made, bad one of messages that are
 	// not what they should be.
 	failing, bad logline.Burst
-	// connects, restarts and dialects are what a server can make happen very often.
-	connects, restarts, dialects logline.Seldom
+	// connects, restarts, dialects and full are what a server can make happen very often.
+	connects, restarts, dialects, full logline.Seldom
 
 	mu sync.Mutex
 	// peer is the other side of the last connection, and dialect that of the last message.
@@ -62,9 +68,11 @@ func newServer(env *environment, config *ServerConfig) *server {
 	s := &server{
 		env: env, config: config,
 		logger: env.logger.With(zap.String("server", config.Publish)),
+		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory),
 	}
 	if config.Request != "" {
 		s.control = newControl(env, config, s.logger)
+		s.control.memory = s.memory
 	}
 	return s
 }
@@ -84,9 +92,21 @@ func (e *environment) zmtpOptions(server *ServerConfig) zmtp.Options {
 // follow receives what the server publishes until the context ends, whatever happens to
 // connections. Then it leaves the server as it was found.
 func (s *server) follow(ctx context.Context) {
+	options := s.env.zmtpOptions(s.config)
+	options.Room = func(bytes int) error { return s.memory.HoldBuffer(s.buffer, bytes) }
+	var releasing sync.WaitGroup
+	releasing.Go(func() { s.release(ctx) })
+	defer s.memory.Close()
+	defer releasing.Wait()
 	following := zmtp.Following{
-		Dial:      func(ctx context.Context) (net.Conn, error) { return s.env.dial(ctx, s.config.Publish) },
-		Options:   s.env.zmtpOptions(s.config),
+		Dial: func(ctx context.Context) (net.Conn, error) {
+			conn, err := s.env.dial(ctx, s.config.Publish)
+			if err == nil {
+				s.buffer = s.memory.Connected(conn)
+			}
+			return conn, err
+		},
+		Options:   options,
 		Prefixes:  [][]byte{{}},
 		Backoff:   s.env.config.Reconnect,
 		Connected: func(peer net.Addr) { s.connect(ctx, peer) },
@@ -140,17 +160,23 @@ func (s *server) begin(who identity) {
 		s.end()
 		s.env.telemetry.restarted()
 	}
+	s.renew(who)
+	if restarted {
+		s.seldom(&s.restarts, s.logger.Warn, "The server was restarted", about(who.hello)...)
+		s.env.saidRestarted(s.process.origin)
+	}
+}
+
+// renew begins a life of which nothing is known yet. The lock is held.
+func (s *server) renew(who identity) {
 	now := s.env.now()
 	s.first = max(s.first+1, now.UnixMilli())
 	s.who, s.said = who, who.hello
 	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, s.env.host, who.hello, who.local, now, s.first))
+	s.process.interruption.held = s.held
 	if who.hello != nil {
 		s.heard = now
 		s.process.samples.state(who.hello)
-	}
-	if restarted {
-		s.seldom(&s.restarts, s.logger.Warn, "The server was restarted", about(who.hello)...)
-		s.env.saidRestarted(s.process.origin)
 	}
 }
 
@@ -178,6 +204,8 @@ func (s *server) last() processState {
 // lost is told that the server can't be heard of.
 func (s *server) lost(err error, pause time.Duration) {
 	s.env.telemetry.connectionFailed(socketPublish)
+	s.memory.Disconnected(s.buffer)
+	s.buffer = nil
 	s.disconnect(err)
 	if since, say := s.failing.Say(s.env.now()); say {
 		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(err),
@@ -211,6 +239,7 @@ func (s *server) receive(m zmtp.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = now
+	defer func() { _ = s.held() }() // where it is too much, the server is disconnected
 	for s.meeting.goesOn || !s.handle(m[0], now) {
 		if s.meeting.keep(m[0], now, s.env.config.Limits.MaxMessageBytes) {
 			return
@@ -248,6 +277,9 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 	if errors.Is(err, errShutdown) {
 		s.logger.Warn("The time of the shutdown is over: the rest of a message is dropped", zap.Int("bytes", len(message)))
 		return true
+	}
+	if errors.As(err, new(*budget.Error)) {
+		return true // the server is disconnected for it
 	}
 	if err != nil {
 		what := ""

@@ -49,6 +49,10 @@ func (t *telemetry) shutdown() { t.builder.Shutdown() }
 
 func (t *telemetry) servers(change int64) { t.builder.ReceiverRbkitServers.Add(background, change) }
 
+func (t *telemetry) disconnected(reason string) {
+	t.builder.ReceiverRbkitServersDisconnected.Add(background, 1, withAttribute("reason", reason))
+}
+
 func (t *telemetry) restarted() { t.builder.ReceiverRbkitRestarts.Add(background, 1) }
 
 func (t *telemetry) connectionFailed(socket string) {

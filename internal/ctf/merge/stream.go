@@ -126,6 +126,16 @@ func (s *Stream) wake() {
 	s.merger.settle(s)
 }
 
+// Held is about how many bytes the stream has in memory beside its packets.
+func (s *Stream) Held() int {
+	const stream, ofInput, ofMark = 1 << 10, 100, 100
+	held := stream + len(s.Name) + ofInput*cap(s.queue.inputs) + ofMark*cap(s.marks) + s.reader.Held()
+	if s.peek != nil {
+		held += s.peek.Held()
+	}
+	return held
+}
+
 // Wanted says whether the stream should be given more: others may wait for it, or
 // there is room.
 func (s *Stream) Wanted() bool {

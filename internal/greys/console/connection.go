@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
 )
 
 // connection reads lines from a server, and the end of what it says to a command, and sends
@@ -28,6 +30,8 @@ type connection struct {
 	searched int
 	received int64
 	sent     int64
+	// room is that of buf.
+	room greys.Room
 	// prompt is what the server draws at the end of an answer, with the carriage return;
 	// empty: nothing, or it is not known yet.
 	prompt []byte
@@ -40,7 +44,9 @@ type connection struct {
 const firstBuffer = 64 << 10
 
 func newConnection(conn net.Conn, config Config) *connection {
-	return &connection{Conn: conn, config: config, buf: make([]byte, firstBuffer)}
+	c := &connection{Conn: conn, config: config, buf: make([]byte, firstBuffer), room: greys.RoomOf(conn)}
+	_ = c.room.Hold(firstBuffer) // where there is none, the connection is about to end
+	return c
 }
 
 // interruptedBy has what waits for the server return when ctx ends. Forget has what comes
@@ -159,6 +165,9 @@ func (c *connection) makeRoom() error {
 	case c.begin > 0:
 		c.begin, c.end = 0, copy(c.buf, held)
 	case c.end == len(c.buf):
+		if err := c.room.Hold(2 * len(c.buf)); err != nil {
+			return err
+		}
 		grown := make([]byte, 2*len(c.buf))
 		c.end = copy(grown, held)
 		c.buf = grown

@@ -57,6 +57,8 @@ type decoder struct {
 	block
 	// limit is how many bytes an answer may have; begun is where the one that is open began.
 	limit, begun int64
+	// room is that of the answer that is open.
+	room greys.Room
 	// affected says that the server has said what the command's patterns match.
 	affected bool
 	// lines is how many came.
@@ -97,12 +99,27 @@ func (d *decoder) read(text []byte, offset int64) error {
 	if offset+int64(len(text))-d.begun > d.limit {
 		return wrong(fmt.Sprintf("an answer of at most %d bytes", d.limit), text)
 	}
+	if err := d.makeRoom(offset + int64(len(text)) - d.begun); err != nil {
+		return err
+	}
 	before := d.replies
 	err := d.block.line(text)
 	if d.replies > before {
 		d.begun = offset // what follows in the same table is another answer
 	}
 	return err
+}
+
+const (
+	// decodedPerByte is how many bytes a byte of an answer takes at most until it is handed
+	// on, and roomStep after how many bytes of one it is asked whether there is room.
+	decodedPerByte = 5
+	roomStep       = 64 << 10
+)
+
+// makeRoom makes room for an answer that has so many bytes by now.
+func (d *decoder) makeRoom(bytes int64) error {
+	return d.room.Hold(decodedPerByte * int(bytes/roomStep*roomStep))
 }
 
 // finish reads the end, which stands at a place of the connection.

@@ -82,7 +82,7 @@ func isLost(command greys.Command, d *decoder, loud bool) bool {
 
 // ask sends a line, and reads what the server says to it, to the end.
 func (c *conversation) ask(line []byte, command greys.Command, each func(greys.Reply)) (*decoder, error) {
-	d := &decoder{output: output{each: each, clock: clock{zone: c.config.Zone}}, limit: int64(c.config.MaxReplyBytes)}
+	d := &decoder{output: output{each: each, clock: clock{zone: c.config.Zone}}, limit: int64(c.config.MaxReplyBytes), room: greys.RoomOf(c.Conn)}
 	d.block = newBlock(command, &d.output)
 	if err := c.send(append(line, '\n'), c.config.WriteTimeout); err != nil {
 		return d, err

@@ -241,7 +241,7 @@ func TestALongReplyMayAlwaysWait(t *testing.T) {
 }
 
 func TestWhatALongReplyTookIsGivenBack(t *testing.T) {
-	q := newQueue()
+	q := newQueue(nil)
 	for _, size := range []int{keptBuffer + 1, 1} {
 		require.True(t, q.add(Continued, make([]byte, size), 0))
 		replies, over := q.take(nil)

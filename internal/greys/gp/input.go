@@ -3,7 +3,11 @@
 
 package gp
 
-import "io"
+import (
+	"io"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
 
 // Sizes of the buffer of a connection.
 const (
@@ -21,6 +25,7 @@ type input struct {
 	buf        []byte // in use from begin to end
 	begin, end int
 	received   int64 // bytes, ever
+	room       greys.Room
 }
 
 // offset is that of the next byte, from the first one received.
@@ -67,10 +72,16 @@ func (i *input) skip(n int64) error {
 func (i *input) read(n int) error {
 	switch {
 	case i.buf == nil:
+		if err := i.room.Hold(usualBuffer); err != nil {
+			return err
+		}
 		i.buf = make([]byte, usualBuffer)
 	case i.begin > 0 && i.begin+n > len(i.buf):
 		i.begin, i.end = 0, copy(i.buf, i.buf[i.begin:i.end])
 	case i.end == len(i.buf):
+		if err := i.room.Hold(2 * len(i.buf)); err != nil {
+			return err
+		}
 		buf := make([]byte, 2*len(i.buf))
 		i.begin, i.end, i.buf = 0, copy(buf, i.buf[i.begin:i.end]), buf
 	}

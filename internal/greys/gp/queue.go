@@ -6,7 +6,10 @@ package gp
 import (
 	"encoding/binary"
 	"fmt"
+	"net"
 	"sync"
+
+	"github.com/callbraid/callbraid/internal/greys"
 )
 
 // queue are the replies to one request that wait for whoever asked.
@@ -19,12 +22,20 @@ type queue struct {
 	waiting []byte
 	// over is why no reply is added any more.
 	over error
+	// room is that of what waits, and working that of replies which are handed on.
+	room, working greys.Room
 }
 
 // waitingHeader is how many bytes stand before the data of a reply that waits.
 const waitingHeader = 8
 
-func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
+func newQueue(conn net.Conn) *queue {
+	return &queue{ready: make(chan struct{}, 1), room: greys.RoomOf(conn), working: greys.RoomOf(conn)}
+}
+
+// decodedPerByte is how many bytes a byte of a reply takes at most while it is handed on,
+// beside itself.
+const decodedPerByte = 4
 
 // add adds a reply, unless there are others and they would be more than so many bytes.
 func (q *queue) add(code ReturnCode, data []byte, most int) bool {
@@ -32,6 +43,8 @@ func (q *queue) add(code ReturnCode, data []byte, most int) bool {
 	defer q.mu.Unlock()
 	if len(q.waiting) > 0 && len(q.waiting)+waitingHeader+len(data) > most {
 		q.over = fmt.Errorf("%w: more than %d bytes wait", ErrTooSlow, most)
+	} else if err := q.room.Hold(len(q.waiting) + waitingHeader + len(data)); err != nil {
+		q.over = err
 	} else {
 		q.waiting = binary.BigEndian.AppendUint32(q.waiting, uint32(code))
 		q.waiting = binary.BigEndian.AppendUint32(q.waiting, uint32(len(data)))
@@ -66,7 +79,33 @@ func (q *queue) take(buffer []byte) (replies []byte, over error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	replies, q.waiting = q.waiting, buffer[:0]
+	if err := q.work(replies); err != nil {
+		return nil, err
+	}
 	return replies, q.over
+}
+
+// close gives back the room of a queue that nobody takes replies from any more.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	// Giving back always succeeds.
+	_ = q.room.Hold(0)
+	_ = q.working.Hold(0)
+}
+
+// work makes room for replies that are handed on. The lock is held.
+func (q *queue) work(replies []byte) error {
+	largest := 0
+	for rest := replies; len(rest) > 0; {
+		var data []byte
+		_, data, rest = nextWaiting(rest)
+		largest = max(largest, len(data))
+	}
+	if err := q.working.Hold(cap(replies) + decodedPerByte*largest); err != nil {
+		return err
+	}
+	return q.room.Hold(0)
 }
 
 // nextWaiting parts the first reply from those after it.

@@ -34,7 +34,8 @@ func (c *Client) run(ctx context.Context, command greys.Command, each func(greys
 	if err := ctx.Err(); err != nil {
 		return err // what nobody waits for would be sent, and be under way
 	}
-	q := newQueue()
+	q := newQueue(c.conn)
+	defer q.close()
 	id, err := c.begin(q)
 	if err != nil {
 		return err

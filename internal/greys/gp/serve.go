@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+
+	"github.com/callbraid/callbraid/internal/greys"
 )
 
 // Serve reads replies, and sends heartbeats, until the connection or ctx ends; then it has
@@ -30,7 +32,7 @@ func (c *Client) Serve(ctx context.Context) error {
 // read reads replies until one can't be. How long it waits is up to the heartbeats: a peer
 // that sends none, or one that never ends, does not answer them.
 func (c *Client) read() error {
-	in := &input{from: c.conn}
+	in := &input{from: c.conn, room: greys.RoomOf(c.conn)}
 	for {
 		if err := firstByte(in); err != nil {
 			return readError(in, err)

@@ -44,6 +44,7 @@ type TelemetryBuilder struct {
 	ReceiverGreysRestarts            metric.Int64Counter
 	ReceiverGreysRowsIgnored         metric.Int64Counter
 	ReceiverGreysServers             metric.Int64UpDownCounter
+	ReceiverGreysServersDisconnected metric.Int64Counter
 	ReceiverGreysSpansDropped        metric.Int64Counter
 }
 
@@ -181,6 +182,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverGreysServers, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_greys_servers",
 		metric.WithDescription("Servers that are connected now. [Alpha]"),
+		metric.WithUnit("{server}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGreysServersDisconnected, err = builder.meter.Int64Counter(
+		"otelcol_receiver_greys_servers_disconnected",
+		metric.WithDescription("How often a server was disconnected for a while, by reason (memory_budget, the process's memory is used up and the server holds most of it; max_server_memory, it holds more than limits.max_server_memory). [Alpha]"),
 		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)

@@ -37,6 +37,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverGreysRestarts.Add(context.Background(), 1)
 	tb.ReceiverGreysRowsIgnored.Add(context.Background(), 1)
 	tb.ReceiverGreysServers.Add(context.Background(), 1)
+	tb.ReceiverGreysServersDisconnected.Add(context.Background(), 1)
 	tb.ReceiverGreysSpansDropped.Add(context.Background(), 1)
 	AssertEqualReceiverGreysBadReplies(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -90,6 +91,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysServers(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGreysServersDisconnected(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysSpansDropped(t, testTel,

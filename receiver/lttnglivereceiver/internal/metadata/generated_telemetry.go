@@ -50,6 +50,7 @@ type TelemetryBuilder struct {
 	ReceiverLttngLivePacketsLost         metric.Int64Counter
 	ReceiverLttngLiveProcesses           metric.Int64UpDownCounter
 	ReceiverLttngLiveSessions            metric.Int64UpDownCounter
+	ReceiverLttngLiveSessionsDetached    metric.Int64Counter
 	ReceiverLttngLiveStreams             metric.Int64UpDownCounter
 	ReceiverLttngLiveStreamsCut          metric.Int64Counter
 }
@@ -97,7 +98,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveBatchesDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_batches_dropped",
-		metric.WithDescription("Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown). [Alpha]"),
+		metric.WithDescription("Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown, memory_budget). [Alpha]"),
 		metric.WithUnit("{batch}"),
 	)
 	errs = errors.Join(errs, err)
@@ -121,7 +122,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveCallEventsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_call_events_dropped",
-		metric.WithDescription("Call events that were not handed on, by reason (permanent_error, invalid, shutdown of a batch; no_process and no_thread for events that don't say whose they are; no_key for an event of a rule without its key). [Alpha]"),
+		metric.WithDescription("Call events that were not handed on, by reason (permanent_error, invalid, shutdown, memory_budget of a batch; no_process and no_thread for events that don't say whose they are; no_key for an event of a rule without its key). [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
@@ -224,6 +225,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverLttngLiveSessions, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_lttng_live_sessions",
 		metric.WithDescription("Sessions that are attached now. [Alpha]"),
+		metric.WithUnit("{session}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverLttngLiveSessionsDetached, err = builder.meter.Int64Counter(
+		"otelcol_receiver_lttng_live_sessions_detached",
+		metric.WithDescription("How often a session was detached for a while, by reason (memory_budget, the process's memory is used up and the session holds most of it). [Alpha]"),
 		metric.WithUnit("{session}"),
 	)
 	errs = errors.Join(errs, err)

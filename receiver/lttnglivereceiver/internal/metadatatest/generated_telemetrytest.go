@@ -56,7 +56,7 @@ func AssertEqualReceiverLttngLiveBatches(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverLttngLiveBatchesDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_batches_dropped",
-		Description: "Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown). [Alpha]",
+		Description: "Batches of call events that were dropped, by reason (permanent_error, invalid, shutdown, memory_budget). [Alpha]",
 		Unit:        "{batch}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -120,7 +120,7 @@ func AssertEqualReceiverLttngLiveCallEvents(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverLttngLiveCallEventsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_call_events_dropped",
-		Description: "Call events that were not handed on, by reason (permanent_error, invalid, shutdown of a batch; no_process and no_thread for events that don't say whose they are; no_key for an event of a rule without its key). [Alpha]",
+		Description: "Call events that were not handed on, by reason (permanent_error, invalid, shutdown, memory_budget of a batch; no_process and no_thread for events that don't say whose they are; no_key for an event of a rule without its key). [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -401,6 +401,22 @@ func AssertEqualReceiverLttngLiveSessions(t *testing.T, tt *componenttest.Teleme
 		},
 	}
 	got, err := tt.GetMetric("otelcol_receiver_lttng_live_sessions")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualReceiverLttngLiveSessionsDetached(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_lttng_live_sessions_detached",
+		Description: "How often a session was detached for a while, by reason (memory_budget, the process's memory is used up and the session holds most of it). [Alpha]",
+		Unit:        "{session}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_lttng_live_sessions_detached")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

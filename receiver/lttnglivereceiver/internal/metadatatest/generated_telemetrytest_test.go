@@ -43,6 +43,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverLttngLivePacketsLost.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveProcesses.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveSessions.Add(context.Background(), 1)
+	tb.ReceiverLttngLiveSessionsDetached.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveStreams.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveStreamsCut.Add(context.Background(), 1)
 	AssertEqualReceiverLttngLiveBadData(t, testTel,
@@ -115,6 +116,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveSessions(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverLttngLiveSessionsDetached(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveStreams(t, testTel,

@@ -43,6 +43,7 @@ type TelemetryBuilder struct {
 	ReceiverRbkitRestarts            metric.Int64Counter
 	ReceiverRbkitSamplesDropped      metric.Int64Counter
 	ReceiverRbkitServers             metric.Int64UpDownCounter
+	ReceiverRbkitServersDisconnected metric.Int64Counter
 	ReceiverRbkitSpansDropped        metric.Int64Counter
 	ReceiverRbkitStacksDropped       metric.Int64Counter
 	ReceiverRbkitStepsBack           metric.Int64Counter
@@ -176,6 +177,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverRbkitServers, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_rbkit_servers",
 		metric.WithDescription("Servers that are connected now. [Alpha]"),
+		metric.WithUnit("{server}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverRbkitServersDisconnected, err = builder.meter.Int64Counter(
+		"otelcol_receiver_rbkit_servers_disconnected",
+		metric.WithDescription("How often a server was disconnected for a while, by reason (memory_budget, the process's memory is used up and the server holds most of it; max_server_memory, it holds more than limits.max_server_memory). [Alpha]"),
 		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)

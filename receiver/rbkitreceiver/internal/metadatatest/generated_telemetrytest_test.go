@@ -36,6 +36,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverRbkitRestarts.Add(context.Background(), 1)
 	tb.ReceiverRbkitSamplesDropped.Add(context.Background(), 1)
 	tb.ReceiverRbkitServers.Add(context.Background(), 1)
+	tb.ReceiverRbkitServersDisconnected.Add(context.Background(), 1)
 	tb.ReceiverRbkitSpansDropped.Add(context.Background(), 1)
 	tb.ReceiverRbkitStacksDropped.Add(context.Background(), 1)
 	tb.ReceiverRbkitStepsBack.Add(context.Background(), 1)
@@ -88,6 +89,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverRbkitServers(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverRbkitServersDisconnected(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverRbkitSpansDropped(t, testTel,

@@ -1,0 +1,86 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+
+	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// lineFull is said where a server holds too much memory.
+const lineFull = "The server is disconnected for now: it holds too much memory. What was counted of it begins anew"
+
+// long is a row of a method with a long name.
+func long(i int) *greys.Statistics {
+	return table(row(1, fmt.Sprint("demo.C", i, strings.Repeat("x", maxTextBytes-20)), "m", 1, 0, 0))
+}
+
+// counting gives a receiver that counts any number of methods of one server, and a memory
+// budget.
+func counting(t *testing.T, limit int64, set func(*Config)) (*bed, *scripted, *budget.Budget) {
+	t.Helper()
+	of := budget.New(limit)
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+		c.Limits.MaxMethods = 100_000
+		set(c)
+	})
+	s := script(t, b, ProtocolConsole)
+	b.host = budgettest.Host(componenttest.NewNopHost(), of)
+	b.start()
+	return b, s, of
+}
+
+// fill answers until the server is disconnected.
+func (b *bed) fill(a *asked) (methods int) {
+	b.t.Helper()
+	for ; b.said.FilterMessageSnippet(lineFull).Len() == 0; methods++ {
+		require.Less(b.t, methods, 50_000)
+		select {
+		case a.answers <- long(methods):
+		case <-a.over:
+			b.awaitSaid(lineFull)
+		}
+		select {
+		case <-a.handled:
+		case <-a.over:
+		}
+	}
+	return methods
+}
+
+func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndAskedAnew(t *testing.T) {
+	b, s, of := counting(t, 1<<30, func(c *Config) { c.Limits.MaxServerMemory = 4 * mib })
+	a := s.next()
+	a.answer(affectedOne)
+	methods := b.fill(a)
+	assert.Greater(t, methods, 4*mib/(maxTextBytes+bytesOfMethod)/2)
+	assert.Contains(t, b.awaitSaid(lineFull).ContextMap()["error"], "limits.max_server_memory is reached (4194304 bytes)")
+	s.next().answer(affectedOne, table(row(1, "demo.Shop", "checkout", 5, 0, 0)))
+	assert.Less(t, of.Used(), int64(mib))
+	assert.Equal(t, map[string]float64{"demo.Shop checkout": 5}, values(b.collect(), "java.method.calls"))
+	assert.EqualValues(t, 1, b.point("servers_disconnected{reason=max_server_memory}"))
+}
+
+func TestTheServerThatHoldsMostMemoryIsDisconnectedWhileAnotherOneGoesOn(t *testing.T) {
+	b, s, of := counting(t, 6*mib, func(*Config) {})
+	other := of.Group(b.receiver.env.id).Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the smaller server is asked") }})
+	require.NoError(t, other.Take(2*mib))
+	a := s.next()
+	a.answer(affectedOne)
+	b.fill(a)
+	assert.Contains(t, b.awaitSaid(lineFull).ContextMap()["error"], "limit_mib of memory_budget is reached")
+	s.next().answer(affectedOne)
+	require.NoError(t, other.Take(mib))
+	other.Close()
+}

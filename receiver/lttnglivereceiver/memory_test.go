@@ -1,0 +1,130 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+
+	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/lttnglive"
+)
+
+// lineDetached is said where a session has to free its memory.
+const lineDetached = "The session is detached for now: it holds most of the memory that is there. Calls that were open are not paired"
+
+// holding gives the receiver a memory budget of so many bytes.
+func holding(limit int64) (of *budget.Budget, o option) {
+	of = budget.New(limit)
+	return of, func(b *bed, _ *Config) { b.host = budgettest.Host(componenttest.NewNopHost(), of) }
+}
+
+// namer is a session with one process, which enters so many functions with names of so many
+// bytes, each once.
+func namer(name string, functions, nameBytes int) *synthetic {
+	s := newSynthetic(name, "vpid", "vtid")
+	s.class(julEvent, "msg$", "logger_name$", "class_name$", "method_name$", "long_millis", "int_loglevel", "int_threadid")
+	p := s.stream()
+	for i := range functions {
+		if i%20 == 0 {
+			p.packet(uint64(10 + i))
+		}
+		p.event(uint64(10+i), julEvent, 7, 7, "ENTRY", "l", "", fmt.Sprint(i, strings.Repeat("x", nameBytes)), 0, julFiner, 1)
+	}
+	return s
+}
+
+// of are the call streams of a session.
+func (p *pipeline) of(t *testing.T, session string) (streams []*streamSeen) {
+	for _, s := range p.streams(t) {
+		if textOf(s.resource.Attributes(), attributeSession) == session {
+			streams = append(streams, s)
+		}
+	}
+	return streams
+}
+
+func TestTheSessionThatHoldsMostMemoryIsDetachedAndReadOnLater(t *testing.T) {
+	const functions, nameBytes = 600, 10_000
+	hostile, honest := namer("hostile", functions, nameBytes), namer("honest", 50, 10)
+	recordings := []*lttnglive.Recording{hostile.recording(1), honest.recording(2)}
+	for _, recording := range recordings {
+		recording.End = lttnglive.Never
+		for i := range recording.Streams {
+			recording.Streams[i].End = lttnglive.Never
+		}
+	}
+	r := newRelay(t, recordings, lttnglive.RelayOptions{})
+	of, limited := holding(4 * mib)
+	b := newBed(t, reading(r.address()), withoutLogs, limited)
+	b.await("all call events", func() bool { return b.pipeline.events() >= functions+50 })
+	b.shutdown()
+
+	assert.Greater(t, b.metric("receiver_lttng_live_sessions_detached"), int64(2))
+	line := b.awaitSaid(lineDetached)
+	assert.Contains(t, line.ContextMap()["error"], "limit_mib of memory_budget is reached")
+	assert.Equal(t, "vm/hostile", line.ContextMap()["session"])
+	undisturbed := b.pipeline.of(t, "honest")
+	require.Len(t, undisturbed, 1)
+	assert.Len(t, undisturbed[0].events, 50)
+	assert.Zero(t, undisturbed[0].limited())
+	events, limits := 0, 0
+	for _, s := range b.pipeline.of(t, "hostile") {
+		assert.Empty(t, s.twice)
+		events += len(s.events)
+		limits += s.limited()
+	}
+	assert.Equal(t, functions, events, "each event is handed on once")
+	assert.Greater(t, limits, 2, "call streams end where the session is detached")
+	assert.Zero(t, of.Used())
+}
+
+func TestADetachedSessionFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
+	r := newRelay(t, []*lttnglive.Recording{namer("hostile", 300, 10_000).recording(1)}, lttnglive.RelayOptions{})
+	of, limited := holding(64 * mib)
+	b := unstartedBed(t, reading(r.address()), withoutLogs, limited, func(_ *bed, c *Config) {
+		c.ShutdownTimeout = 20 * time.Millisecond
+		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	})
+	b.pipeline.refuseWith(errRefused)
+	require.NoError(t, b.component().Start(t.Context(), b.host))
+	t.Cleanup(b.shutdown)
+	b.await("a batch that is refused", func() bool { return b.pipeline.tried() > 3 })
+	used := of.Used()
+	require.Greater(t, used, int64(400*kib))
+	of.SetLimit(used + 128*kib)
+	other := of.Group("other").Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the smaller account is asked") }})
+	defer other.Close()
+	require.NoError(t, other.Take(256*kib))
+	b.awaitSaid(lineDetached)
+	b.await("the memory of the session", func() bool { return of.Used() <= 512*kib })
+	assert.Positive(t, b.metric("receiver_lttng_live_batches_dropped"))
+	assert.Zero(t, b.pipeline.events())
+}
+
+func TestWhatASessionHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
+	for name, nameBytes := range map[string]int{"with short names": 30, "with long names": 4000} {
+		t.Run(name, func(t *testing.T) {
+			before := heap()
+			f, processes := naming(t, 100, func(limits *LimitsConfig) { limits.MaxNamesBytes = 1 << 30 })
+			for i, p := range processes {
+				for j := range 4_000_000 / (nameBytes * 50) {
+					p.named(fmt.Appendf(nil, "%d %d %s", i, j, strings.Repeat("x", nameBytes)))
+				}
+			}
+			held := heap() - before
+			t.Logf("counted %d of %d bytes", f.names, held)
+			assert.InDelta(t, 1, float64(f.names)/float64(held), 0.3)
+			runtime.KeepAlive(processes)
+		})
+	}
+}

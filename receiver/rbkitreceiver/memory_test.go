@@ -1,0 +1,142 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/component/componenttest"
+
+	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+)
+
+// lineFull is said where a server holds too much memory.
+const lineFull = "The server is disconnected for now: it holds too much memory. What was counted of it begins anew"
+
+// holding gives the receiver a memory budget of so many bytes.
+func holding(limit int64) (of *budget.Budget, o option) {
+	of = budget.New(limit)
+	return of, func(b *bed, _ *Config) { b.host = budgettest.Host(componenttest.NewNopHost(), of) }
+}
+
+// create publishes a message of so many objects that are created, from an ID on.
+func (p *played) create(first, objects uint64) {
+	events := rbkit.NewCollection(rbkit.Released)
+	for i := range objects {
+		assert.NoError(p.t, events.Created(1, first+i, []byte("A")))
+	}
+	p.PublishEvents(time.Now(), events)
+}
+
+func TestTheServerThatHoldsMostMemoryIsDisconnectedAndTheOtherGoesOn(t *testing.T) {
+	hostile, honest := play(t, rbkitserver.Options{Hello: released}), play(t, rbkitserver.Options{Hello: released})
+	of, limited := holding(24 * mib)
+	b := newBed(t, following(honest, hostile), limited)
+	honest.awaitSubscriber()
+	sent, first := uint64(0), uint64(0)
+	b.await("the end of the hostile server", func() bool {
+		if hostile.Subscribers() > 0 {
+			hostile.create(first, 50_000)
+			first += 50_000
+		}
+		if sent < 1000 {
+			honest.create(sent, 10)
+			sent += 10
+		}
+		return b.counter("servers_disconnected") > 0
+	})
+	line := b.awaitSaid(lineFull)
+	assert.Equal(t, hostile.addresses.Publish, line.ContextMap()["server"])
+	assert.Contains(t, line.ContextMap()["error"], "limit_mib of memory_budget is reached")
+	b.await("all objects of the other server", func() bool { return b.state().tracked == int(sent) })
+	assert.Zero(t, b.state().lost)
+	b.shutdown()
+	assert.Zero(t, of.Used())
+}
+
+func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndConnectedToAgain(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	of, limited := holding(1 << 30)
+	b := newBed(t, following(server), limited, func(_ *bed, c *Config) { c.Limits.MaxServerMemory = 8 * mib })
+	server.awaitSubscriber()
+	first := uint64(0)
+	b.await("the end of the server", func() bool {
+		if server.Subscribers() > 0 {
+			server.create(first, 50_000)
+			first += 50_000
+		}
+		return b.counter("servers_disconnected") > 0
+	})
+	assert.Contains(t, b.awaitSaid(lineFull).ContextMap()["error"], "limits.max_server_memory is reached (8388608 bytes)")
+	b.await("memory that is freed", func() bool { return of.Used() < 4*mib })
+	b.await("objects that are counted anew", func() bool {
+		if server.Subscribers() > 0 {
+			server.create(0, 10)
+		}
+		tracked := b.state().tracked
+		return tracked > 0 && uint64(tracked) < first/2
+	})
+}
+
+func TestWhatAServerHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for name, fill := range map[string]func(*process){
+		"of objects": func(p *process) {
+			for i := range uint64(900_000) {
+				p.objects.create(i, []byte("A"))
+			}
+		},
+		"of names": func(p *process) {
+			for i := range 100_000 {
+				p.classes.class(fmt.Appendf(nil, "%d%s", i, strings.Repeat("x", 100)))
+			}
+		},
+		"of a dump": func(p *process) {
+			p.dumps.part(1, rbkit.Part{Correlation: 1, Objects: 1 << 40, Counted: true, Here: 1 << 30}, time.Now())
+			for i := range uint64(900_000) {
+				p.dumps.open.references.seen.add(i + 1)
+				p.dumps.open.references.waiting = append(p.dumps.open.references.waiting, reference{to: i})
+			}
+		},
+		"of a profile": func(p *process) {
+			p.env.config.Limits.MaxProfileStacks = 1_000_000
+			d := p.samples
+			d.begin(1, time.Now())
+			p.samples = d
+			for i := range 12_000 {
+				method := strconv.AppendInt([]byte("a method with a name "), int64(i), 10)
+				at := p.samples.dictionary.frame(&rbkit.Frame{Method: method, File: []byte("/srv/file.rb"), Line: 1})
+				p.samples.dictionary.stack([]int32{at.location})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1_000_000 })
+			t.Cleanup(b.receiver.env.close)
+			s.begin(identity{})
+			before, counted := heap(), s.process.held()
+			fill(s.process)
+			held := heap() - before
+			counted = s.process.held() - counted
+			t.Logf("counted %d of %d bytes", counted, held)
+			assert.InDelta(t, 1, float64(counted)/float64(held), 0.35)
+			runtime.KeepAlive(s)
+			s.process.dumps.open = nil
+		})
+	}
+}

@@ -20,6 +20,9 @@ type Config struct {
 	// LimitPercentage is the same as a share of the memory that the process may use, in
 	// percent: of GOMEMLIMIT, its cgroup's limit, or the machine's memory.
 	LimitPercentage int `mapstructure:"limit_percentage"`
+	// SetGoMemoryLimit has Go's garbage collector work harder when the memory of the process
+	// comes near the limit of memory_limiter, unless GOMEMLIMIT is set.
+	SetGoMemoryLimit bool `mapstructure:"set_go_memory_limit"`
 }
 
 const (
@@ -31,7 +34,7 @@ const (
 )
 
 func createDefaultConfig() component.Config {
-	return &Config{LimitPercentage: budget.DefaultPercentage}
+	return &Config{LimitPercentage: budget.DefaultPercentage, SetGoMemoryLimit: true}
 }
 
 // Validate names each setting that cannot be, with its remedy.

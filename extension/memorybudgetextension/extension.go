@@ -6,6 +6,8 @@ package memorybudgetextension
 import (
 	"context"
 	"errors"
+	"math"
+	"runtime/debug"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension"
@@ -26,6 +28,10 @@ type memoryBudget struct {
 	budget    *budget.Budget
 	// available is the memory that the process may use, in bytes.
 	available int64
+	// setGoLimit sets the memory limit of Go's runtime, in bytes, and returns the one before;
+	// -1 changes nothing. goLimit is the one to set again at the shutdown, 0 if none was set.
+	setGoLimit func(bytes int64) int64
+	goLimit    int64
 }
 
 var (
@@ -35,7 +41,7 @@ var (
 )
 
 func newMemoryBudget(settings extension.Settings, config *Config) (*memoryBudget, error) {
-	x := &memoryBudget{config: config, logger: settings.Logger, available: budget.Available()}
+	x := &memoryBudget{config: config, logger: settings.Logger, available: budget.Available(), setGoLimit: debug.SetMemoryLimit}
 	x.budget = budget.New(x.own())
 	telemetry, err := metadata.NewTelemetryBuilder(settings.TelemetrySettings)
 	if err != nil {
@@ -71,11 +77,21 @@ func (x *memoryBudget) NotifyConfigSnapshot(_ context.Context, snapshot extensio
 				zap.Int64("limit_mib", limit/mib), zap.String("memory_limiter", by), zap.Int64("its_limit_mib", allowed/mib),
 				zap.Int64("suggested_limit_mib", share/mib))
 		}
+		x.limitGo(allowed / 100 * goPercentage)
 	}
 	x.budget.SetLimit(limit)
 	x.logger.Info("Peers of all components together may make the collector hold this much memory",
 		zap.Int64("limit_mib", limit/mib), zap.String("from", why))
 	return nil
+}
+
+// limitGo has Go's garbage collector work harder near a limit of the process, unless somebody
+// has set one. Without it, garbage grows to the size of all live memory before it is collected,
+// and a memory_limiter refuses everybody's data because of it.
+func (x *memoryBudget) limitGo(bytes int64) {
+	if x.config.SetGoMemoryLimit && x.setGoLimit(-1) == math.MaxInt64 {
+		x.goLimit = x.setGoLimit(bytes)
+	}
 }
 
 // own is the limit by the extension's own settings, in bytes.
@@ -90,6 +106,10 @@ func (x *memoryBudget) own() int64 {
 func (x *memoryBudget) Shutdown(context.Context) error {
 	x.budget.Stop()
 	x.telemetry.Shutdown()
+	if x.goLimit != 0 {
+		x.setGoLimit(x.goLimit)
+		x.goLimit = 0
+	}
 	return nil
 }
 

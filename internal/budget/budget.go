@@ -296,7 +296,7 @@ func (a *Account) grow() error {
 	}
 	if a.owed > 0 {
 		defer b.mu.Unlock()
-		return a.refusal()
+		return a.refusal(0)
 	}
 	need := roundUp(a.used.Load()) - a.granted
 	if need <= 0 {

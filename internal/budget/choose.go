@@ -25,14 +25,14 @@ func (b *Budget) makeRoom(a *Account, need int64) (asked []*Account, err *Error)
 		asked = append(asked, victim)
 		victim.mustGive(b.granted - b.owed + need - b.limit)
 		if victim == a {
-			return asked, a.refusal()
+			return asked, a.refusal(need)
 		}
 	}
 	if b.granted+need > b.limit+b.limit/overdraft && !a.isBelowShare(need) {
 		if a.settings.Leave != nil {
 			a.mustGive(0)
 		}
-		return append(asked, a), a.refusal()
+		return append(asked, a), a.refusal(need)
 	}
 	return asked, nil
 }
@@ -91,13 +91,14 @@ func (a *Account) mustGive(excess int64) {
 		return
 	}
 	a.owe(a.granted - a.owed)
-	a.leaving = a.refusal()
+	a.leaving = a.refusal(0)
 }
 
-// refusal is the error of an account that gets nothing. The lock is held.
-func (a *Account) refusal() *Error {
+// refusal is the error of an account that gets nothing, though it needs so many bytes. The lock
+// is held.
+func (a *Account) refusal(need int64) *Error {
 	b, g := a.group.budget, a.group
-	return &Error{Setting: Setting, Limit: b.limit, Used: b.granted, Group: g.name, InGroup: g.granted, Account: a.granted}
+	return &Error{Setting: Setting, Limit: b.limit, Used: b.granted, Group: g.name, InGroup: g.granted, Account: a.granted + need}
 }
 
 // ask tells the owners of accounts to give way, but not the one in need, which has its error.

@@ -19,7 +19,7 @@ const formatGreys = "greys"
 func (e *environment) handoverSettings() handover.Settings {
 	return handover.Settings{
 		Context: e.ctx, Observer: e.observer, Format: formatGreys, Logger: e.logger,
-		Retry: e.config.Retry, Now: e.now,
+		Retry: e.config.Retry, Now: e.now, Memory: e.memory,
 	}
 }
 

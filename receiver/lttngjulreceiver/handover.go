@@ -20,7 +20,7 @@ const maxEntriesAtOnce = 1000
 func (e *environment) handoverSettings() handover.Settings {
 	return handover.Settings{
 		Context: e.ctx, Observer: e.observer, Format: formatLTTngAgent, Logger: e.logger,
-		Retry: e.config.Retry, Now: e.now,
+		Retry: e.config.Retry, Now: e.now, Memory: e.inventories.accounts,
 	}
 }
 

@@ -21,7 +21,7 @@ const formatLTTng = "lttng"
 func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
 	return handover.Settings{
 		Context: e.ctx, Observer: e.observer, Format: formatLTTng, Logger: logger,
-		Retry: e.config.Retry, Now: e.now,
+		Retry: e.config.Retry, Now: e.now, Memory: e.memory,
 	}
 }
 

@@ -21,7 +21,7 @@ const formatRbkit = "rbkit"
 func (e *environment) handoverSettings() handover.Settings {
 	return handover.Settings{
 		Context: e.ctx, Observer: e.observer, Format: formatRbkit, Logger: e.logger,
-		Retry: e.config.Retry, Now: e.now,
+		Retry: e.config.Retry, Now: e.now, Memory: e.memory,
 	}
 }
 

@@ -115,7 +115,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysLogRecordsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_log_records_dropped",
-		metric.WithDescription("Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
+		metric.WithDescription("Log records that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
@@ -193,7 +193,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysSpansDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_spans_dropped",
-		metric.WithDescription("Spans that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
+		metric.WithDescription("Spans that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)

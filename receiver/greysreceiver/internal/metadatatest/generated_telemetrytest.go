@@ -120,7 +120,7 @@ func AssertEqualReceiverGreysInventoryDropped(t *testing.T, tt *componenttest.Te
 func AssertEqualReceiverGreysLogRecordsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_log_records_dropped",
-		Description: "Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]",
+		Description: "Log records that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -328,7 +328,7 @@ func AssertEqualReceiverGreysServersDisconnected(t *testing.T, tt *componenttest
 func AssertEqualReceiverGreysSpansDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_spans_dropped",
-		Description: "Spans that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]",
+		Description: "Spans that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -112,7 +112,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngJulLogRecordsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_jul_log_records_dropped",
-		metric.WithDescription("Log records that were dropped, by reason (queue_full, logger_share, permanent_error, shutdown). [Alpha]"),
+		metric.WithDescription("Log records that were dropped, by reason (queue_full, memory_budget, logger_share, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)

@@ -136,7 +136,7 @@ func AssertEqualReceiverLttngJulConnectionsEvicted(t *testing.T, tt *componentte
 func AssertEqualReceiverLttngJulLogRecordsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_jul_log_records_dropped",
-		Description: "Log records that were dropped, by reason (queue_full, logger_share, permanent_error, shutdown). [Alpha]",
+		Description: "Log records that were dropped, by reason (queue_full, memory_budget, logger_share, permanent_error, shutdown). [Alpha]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -170,7 +170,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveLogRecordsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_log_records_dropped",
-		metric.WithDescription("Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
+		metric.WithDescription("Log records that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)

@@ -248,7 +248,7 @@ func AssertEqualReceiverLttngLiveHandoverRetries(t *testing.T, tt *componenttest
 func AssertEqualReceiverLttngLiveLogRecordsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_log_records_dropped",
-		Description: "Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]",
+		Description: "Log records that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -134,7 +134,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitLogRecordsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_log_records_dropped",
-		metric.WithDescription("Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
+		metric.WithDescription("Log records that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
@@ -170,7 +170,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitSamplesDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_samples_dropped",
-		metric.WithDescription("Profile samples that were dropped, by reason (queue_full, permanent_error, shutdown; limit: of stacks with more frames than limits.max_frames, and of snapshots with more samples than limits.max_profile_stacks). [Alpha]"),
+		metric.WithDescription("Profile samples that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown; limit: of stacks with more frames than limits.max_frames, and of snapshots with more samples than limits.max_profile_stacks). [Alpha]"),
 		metric.WithUnit("{sample}"),
 	)
 	errs = errors.Join(errs, err)
@@ -188,7 +188,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitSpansDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_spans_dropped",
-		metric.WithDescription("Spans that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
+		metric.WithDescription("Spans that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)

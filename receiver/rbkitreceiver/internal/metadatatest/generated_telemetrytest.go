@@ -168,7 +168,7 @@ func AssertEqualReceiverRbkitGcUnpaired(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverRbkitLogRecordsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_log_records_dropped",
-		Description: "Log records that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]",
+		Description: "Log records that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -264,7 +264,7 @@ func AssertEqualReceiverRbkitRestarts(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualReceiverRbkitSamplesDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_samples_dropped",
-		Description: "Profile samples that were dropped, by reason (queue_full, permanent_error, shutdown; limit: of stacks with more frames than limits.max_frames, and of snapshots with more samples than limits.max_profile_stacks). [Alpha]",
+		Description: "Profile samples that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown; limit: of stacks with more frames than limits.max_frames, and of snapshots with more samples than limits.max_profile_stacks). [Alpha]",
 		Unit:        "{sample}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -312,7 +312,7 @@ func AssertEqualReceiverRbkitServersDisconnected(t *testing.T, tt *componenttest
 func AssertEqualReceiverRbkitSpansDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_spans_dropped",
-		Description: "Spans that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]",
+		Description: "Spans that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -1,0 +1,188 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nested
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+)
+
+// Signal is a signal of OTLP.
+type Signal string
+
+// The signals.
+const (
+	Traces   Signal = "traces"
+	Logs     Signal = "logs"
+	Metrics  Signal = "metrics"
+	Profiles Signal = "profiles"
+)
+
+// Kind is how values are nested.
+type Kind string
+
+// A list in a list takes fewer bytes for each level than a map in a map.
+const (
+	Lists Kind = "lists"
+	Maps  Kind = "maps"
+)
+
+// Place is where the nested value is.
+type Place struct {
+	Signal Signal
+	// Name says where: resource, scope, span, event, ...
+	Name string
+	path []field
+}
+
+// field is a field of a message that holds a message.
+type field struct {
+	number byte
+	name   string
+	// repeated fields are lists in JSON.
+	repeated bool
+}
+
+// Fields of OTLP's messages, by the part of opentelemetry-proto that they are in.
+var (
+	resource   = field{1, "resource", false}
+	attributes = field{1, "attributes", true}
+	scope      = field{1, "scope", false}
+	value      = field{2, "value", false}
+
+	ofScope = field{3, "attributes", true} // InstrumentationScope.attributes
+
+	resourceSpans = field{1, "resourceSpans", true}
+	scopeSpans    = field{2, "scopeSpans", true}
+	spans         = field{2, "spans", true}
+
+	resourceLogs = field{1, "resourceLogs", true}
+	scopeLogs    = field{2, "scopeLogs", true}
+	logRecords   = field{2, "logRecords", true}
+
+	resourceMetrics = field{1, "resourceMetrics", true}
+	scopeMetrics    = field{2, "scopeMetrics", true}
+	metrics         = field{2, "metrics", true}
+	gauge           = field{5, "gauge", false}
+	dataPoints      = field{1, "dataPoints", true}
+	ofPoint         = field{7, "attributes", true} // NumberDataPoint.attributes
+
+	resourceProfiles = field{1, "resourceProfiles", true}
+	scopeProfiles    = field{2, "scopeProfiles", true}
+	dictionary       = field{2, "dictionary", false}
+)
+
+// Places are all places of a request where a value may be nested.
+func Places() []Place {
+	return []Place{
+		{Traces, "resource", []field{resourceSpans, resource, attributes, value}},
+		{Traces, "scope", []field{resourceSpans, scopeSpans, scope, ofScope, value}},
+		{Traces, "span", []field{resourceSpans, scopeSpans, spans, {9, "attributes", true}, value}},
+		{Traces, "event", []field{resourceSpans, scopeSpans, spans, {11, "events", true}, {3, "attributes", true}, value}},
+		{Traces, "link", []field{resourceSpans, scopeSpans, spans, {13, "links", true}, {4, "attributes", true}, value}},
+		{Logs, "resource", []field{resourceLogs, resource, attributes, value}},
+		{Logs, "scope", []field{resourceLogs, scopeLogs, scope, ofScope, value}},
+		{Logs, "record", []field{resourceLogs, scopeLogs, logRecords, {6, "attributes", true}, value}},
+		{Logs, "body", []field{resourceLogs, scopeLogs, logRecords, {5, "body", false}}},
+		{Metrics, "resource", []field{resourceMetrics, resource, attributes, value}},
+		{Metrics, "scope", []field{resourceMetrics, scopeMetrics, scope, ofScope, value}},
+		{Metrics, "point", []field{resourceMetrics, scopeMetrics, metrics, gauge, dataPoints, ofPoint, value}},
+		{Metrics, "exemplar", []field{
+			resourceMetrics, scopeMetrics, metrics, gauge, dataPoints, {5, "exemplars", true}, {7, "filteredAttributes", true}, value,
+		}},
+		{Metrics, "metadata", []field{resourceMetrics, scopeMetrics, metrics, {12, "metadata", true}, value}},
+		{Profiles, "resource", []field{resourceProfiles, resource, attributes, value}},
+		{Profiles, "scope", []field{resourceProfiles, scopeProfiles, scope, ofScope, value}},
+		{Profiles, "attribute table", []field{dictionary, {6, "attributeTable", true}, value}},
+	}
+}
+
+// At returns the place of a signal with a name. It panics where there is none.
+func At(signal Signal, name string) Place {
+	for _, p := range Places() {
+		if p.Signal == signal && p.Name == name {
+			return p
+		}
+	}
+	panic("no such place in " + string(signal) + ": " + name)
+}
+
+const (
+	lengthDelimited = 2 // a wire type of protobuf
+
+	// Fields of AnyValue, and the one field of both ArrayValue and KeyValueList.
+	arrayValue, kvlistValue, values = 5, 6, 1
+)
+
+// Protobuf returns a request of size bytes, or up to 16 less, and the number of levels that
+// are nested in it.
+func Protobuf(at Place, kind Kind, size int) (request []byte, levels int) {
+	w := backward{buffer: make([]byte, size), at: size}
+	// What is around the nested value takes at most a tag and five bytes of length for each field.
+	around := (len(at.path) + 1) * (1 + binary.MaxVarintLen32)
+	for w.at > around+3*(1+binary.MaxVarintLen32) {
+		if kind == Maps {
+			w.wrap(value.number)
+			w.wrap(values)
+			w.wrap(kvlistValue)
+		} else {
+			w.wrap(values)
+			w.wrap(arrayValue)
+		}
+		levels++
+	}
+	for i := len(at.path) - 1; i >= 0; i-- {
+		w.wrap(at.path[i].number)
+	}
+	return w.buffer[w.at:], levels
+}
+
+// backward writes a message from its end to its begin.
+type backward struct {
+	buffer []byte
+	at     int
+}
+
+// wrap makes all that was written the content of a field.
+func (w *backward) wrap(number byte) {
+	var head [1 + binary.MaxVarintLen64]byte
+	head[0] = number<<3 | lengthDelimited
+	n := 1 + binary.PutUvarint(head[1:], uint64(len(w.buffer)-w.at))
+	w.at -= n
+	copy(w.buffer[w.at:], head[:n])
+}
+
+// JSON returns a request of at most size bytes, and the number of levels that are nested in it.
+func JSON(at Place, kind Kind, size int) (request []byte, levels int) {
+	open, end := `{"arrayValue":{"values":[`, `]}}`
+	if kind == Maps {
+		open, end = `{"kvlistValue":{"values":[{"key":"","value":`, `}]}}`
+	}
+	var before, after strings.Builder
+	before.WriteString("{")
+	for i, f := range at.path {
+		if i > 0 {
+			before.WriteString("{")
+		}
+		before.WriteString(`"` + f.name + `":`)
+		if f.repeated {
+			before.WriteString("[")
+		}
+	}
+	for i := len(at.path) - 1; i >= 0; i-- {
+		if at.path[i].repeated {
+			after.WriteString("]")
+		}
+		after.WriteString("}")
+	}
+	levels = (size - before.Len() - after.Len() - len(`{}`)) / (len(open) + len(end))
+	var b bytes.Buffer
+	b.WriteString(before.String())
+	b.WriteString(strings.Repeat(open, levels))
+	b.WriteString("{}")
+	b.WriteString(strings.Repeat(end, levels))
+	b.WriteString(after.String())
+	return b.Bytes(), levels
+}

@@ -20,6 +20,8 @@ type LogFlood struct {
 	Endpoint string
 	// Peers is how many there are at once, of each kind. They come again until ctx ends.
 	Peers int
+	// Pause is how long each stays away before it comes again.
+	Pause time.Duration
 
 	tally
 }
@@ -35,6 +37,7 @@ func (n *LogFlood) Attack(ctx context.Context) error {
 				n.connections.Add(1)
 				agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: n.Endpoint, ConnectTimeout: time.Second, StartTimeout: 10 * time.Second}, &errorProgram{n, text})
 				agent.Run(ctx)
+				pause(ctx, n.Pause)
 			}
 		})
 		all.Go(func() {
@@ -50,6 +53,7 @@ func (n *LogFlood) Attack(ctx context.Context) error {
 				written, _ := connection.Write([]byte(text))            // it may be refused at once
 				n.bytes.Add(int64(written))
 				_ = connection.Close() // the end of ctx may have done so
+				pause(ctx, n.Pause)
 			}
 		})
 	}

@@ -41,7 +41,7 @@ func announced(look testbed.Look) counts {
 
 // balances are all that has to come out even.
 func (s *soak) balances() []balance {
-	look := s.collector.Look(s.t)
+	look := s.look()
 	of := func(name string) int64 { return int64(look.Sum("otelcol_" + name)) }
 	living, killed, lttng, mortal := s.backend.of("living"), s.backend.of("killed"), s.backend.of("lttng"), s.backend.of("mortal")
 	lost := announced(look)
@@ -112,6 +112,12 @@ func (s *soak) report(length time.Duration, load float64) {
 	for _, of := range s.happened() {
 		fmt.Fprintf(&b, "| %s | %d |\n", of.name, of.n)
 	}
+	if len(s.attackers) > 0 {
+		fmt.Fprintf(&b, "\n| attackers beside it | sent |\n|---|---|\n")
+	}
+	for _, a := range s.attackers {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.TrimPrefix(fmt.Sprintf("%T", a), "*attack."), a.Sent())
+	}
 	fmt.Fprintf(&b, "\n| after | peak memory, MiB | goroutines | open files |\n|---|---|---|---|\n")
 	for _, at := range s.samples {
 		fmt.Fprintf(&b, "| %v | %d | %d | %d |\n", at.at.Round(time.Second), at.memory>>20, at.goroutines, at.files)
@@ -134,7 +140,7 @@ func (s *soak) duplicates() (n int64) {
 
 // happened is what there was, faults and the rest.
 func (s *soak) happened() counts {
-	living, look := s.backend.of("living"), s.collector.Look(s.t)
+	living, look := s.backend.of("living"), s.look()
 	return counts{
 		{"programs traced by Bytefrog that ended by themselves", s.living.lives.Load()},
 		{"their calls that are announced as truncated", sum(living.truncated)},

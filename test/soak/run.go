@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callbraid/callbraid/test/attack"
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
@@ -26,6 +27,7 @@ type soak struct {
 	mortal         *mortal
 	readers        readers
 	noises         int64
+	attackers      []attack.Attacker
 	faults         faults
 	samples        []sample
 }
@@ -52,6 +54,9 @@ func (s *soak) begin(ctx context.Context, p places, load float64, length time.Du
 		s.all.Go(func() { s.readers.read(ctx, p.flames, path) })
 	}
 	s.all.Go(func() { s.readers.read(ctx, p.prometheus, "/metrics") })
+	for _, a := range s.attackers {
+		s.all.Go(func() { s.attack(ctx, a) })
+	}
 	s.all.Go(func() { s.fail(ctx) })
 	s.all.Go(func() { s.sample(ctx, length) })
 }
@@ -62,7 +67,7 @@ func (s *soak) settle() {
 	// On a busy machine much waits when the load ends.
 	const patience = 10 * time.Minute
 	testbed.EventuallyWithin(s.t, patience, "nobody is connected, no call stream is open and nothing is queued", func() (bool, string) {
-		look := s.collector.Look(s.t)
+		look := s.look()
 		streams, queued := look.Sum("otelcol_processor_stack_pairing_streams"), look.Sum("otelcol_exporter_queue_size")
 		held, servers := look.Sum("otelcol_processor_stack_pairing_held_spans"), look.Sum("otelcol_receiver_rbkit_servers")+look.Sum("otelcol_receiver_greys_servers")
 		return streams+queued+held+servers == 0, fmt.Sprintf("%v streams, %v bytes queued, %v spans held, %v servers", streams, queued, held, servers)
@@ -76,7 +81,7 @@ func (s *soak) settle() {
 func (s *soak) awaitDelivery() {
 	const patience = 30 * time.Second
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		look := s.collector.Look(s.t)
+		look := s.look()
 		if s.total() >= int64(look.Sum(pairingSpans)) && s.backend.sum(rbkitEvents) >= int64(look.Sum("otelcol_receiver_rbkit_events")) &&
 			s.backend.sum(greysCalls) >= s.played.calls.Load() {
 			return

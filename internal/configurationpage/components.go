@@ -12,6 +12,7 @@ import (
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter"
 	"github.com/callbraid/callbraid/extension/agentcontrolextension"
+	"github.com/callbraid/callbraid/extension/memorybudgetextension"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 	"github.com/callbraid/callbraid/receiver/greysreceiver"
@@ -39,6 +40,7 @@ var components = []described{
 	{"processor/stackpairingprocessor", stackpairingprocessor.NewFactory()},
 	{"exporter/flamegraphexporter", flamegraphexporter.NewFactory()},
 	{"extension/agentcontrolextension", agentcontrolextension.NewFactory()},
+	{"extension/memorybudgetextension", memorybudgetextension.NewFactory()},
 }
 
 // complete is an error where the distribution, by the builder's manifest, has a component of

@@ -1,0 +1,332 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package budget
+
+import (
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// chunk is what an account takes from the budget at once, in bytes. Within its chunk
+	// it needs no lock.
+	chunk = 64 << 10
+	// overdraft is the share of the limit that may be held beyond it, while accounts that
+	// have to leave free their memory: one part of so many.
+	overdraft = 8
+	// spare is what a shrinking account gives back beyond the need, so that it is not asked
+	// at each further chunk: one part of so many of the limit.
+	spare = 16
+	// returned is the share of the limit after whose release the memory goes back to the
+	// operating system: one part of so many.
+	returned = 8
+	// settleTime is how long the owner of a closed account has until it has dropped its last
+	// references: the memory goes back after that.
+	settleTime = time.Second
+)
+
+// Budget bounds what all accounts hold together. It is for many goroutines.
+type Budget struct {
+	mu    sync.Mutex
+	limit int64
+	// granted is what accounts have taken, and owed what they have to give back of it.
+	granted, owed int64
+	// groups have at least one open account.
+	groups []*Group
+
+	// released is what was given back since memory went to the operating system.
+	released int64
+	// returning runs when it does.
+	returning *time.Timer
+	stopped   bool
+	// free gives the memory that is not in use to the operating system.
+	free func()
+}
+
+// New makes a budget of so many bytes.
+func New(limit int64) *Budget {
+	return &Budget{limit: max(limit, chunk), free: debug.FreeOSMemory}
+}
+
+// Limit is the number of bytes that accounts may hold together.
+func (b *Budget) Limit() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.limit
+}
+
+// SetLimit changes the number of bytes. A lower limit takes effect when an account grows.
+func (b *Budget) SetLimit(limit int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = max(limit, chunk)
+}
+
+// Used is the number of bytes that accounts hold together.
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.granted
+}
+
+// Stop ends the budget's own work. Accounts stay usable.
+func (b *Budget) Stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
+	if b.returning != nil {
+		b.returning.Stop()
+	}
+}
+
+// Group gives the accounts of one component a place. The name stands in errors and metrics;
+// groups of the same name are one.
+func (b *Budget) Group(name string) *Group {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range b.groups {
+		if g.name == name {
+			return g
+		}
+	}
+	g := &Group{budget: b, name: name}
+	b.groups = append(b.groups, g)
+	return g
+}
+
+// Usage is what one group holds.
+type Usage struct {
+	Group string
+	// Bytes are held, by Accounts. Asked is how often one of them had to give way.
+	Bytes    int64
+	Accounts int
+	Asked    int64
+}
+
+// Usages are those of all groups.
+func (b *Budget) Usages() []Usage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := make([]Usage, 0, len(b.groups))
+	for _, g := range b.groups {
+		all = append(all, Usage{Group: g.name, Bytes: g.granted, Accounts: len(g.accounts), Asked: g.asked})
+	}
+	return all
+}
+
+// Group has the accounts of one component.
+type Group struct {
+	budget *Budget
+	name   string
+	// The following are guarded by the budget's mu.
+	accounts      []*Account
+	granted, owed int64
+	asked         int64
+}
+
+// Settings are what an account is opened with.
+type Settings struct {
+	// Limit is the most that the account itself may hold, in bytes; 0: no limit but the
+	// budget's. Setting is its name, for errors.
+	Limit   int64
+	Setting string
+	// Leave asks the owner to end its peer and close the account. Shrink asks it to hold
+	// so many bytes less. One of them is set. They run in the goroutine of whichever
+	// account needs memory, so they only send a signal: they neither block nor call the
+	// account.
+	Leave  func(*Error)
+	Shrink func(bytes int64)
+}
+
+// Open opens an account.
+func (g *Group) Open(s Settings) *Account {
+	b := g.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s.Limit <= 0 {
+		s.Limit = 1<<63 - 1
+	}
+	a := &Account{group: g, settings: s}
+	g.accounts = append(g.accounts, a)
+	return a
+}
+
+// Account is what one peer, or one component, holds. It is for many goroutines.
+type Account struct {
+	group    *Group
+	settings Settings
+	// used is what the owner has taken.
+	used atomic.Int64
+	// ceiling is up to where taking needs no lock: what is granted, or -1 when the account
+	// has to leave or is closed.
+	ceiling atomic.Int64
+
+	// The following are guarded by the budget's mu. owed is the part of granted that the
+	// account has to give back.
+	granted, owed int64
+	leaving       *Error
+	closed        bool
+}
+
+// Take takes bytes, all or none. The error is a *Error if the account's own limit is reached,
+// or the budget's and this account gives way. A closed account gives another error.
+func (a *Account) Take(bytes int) error {
+	used := a.used.Add(int64(bytes))
+	if used > a.settings.Limit {
+		a.used.Add(-int64(bytes))
+		return &Error{Setting: a.settings.Setting, Limit: a.settings.Limit, Account: used}
+	}
+	if used <= a.ceiling.Load() {
+		return nil
+	}
+	if err := a.grow(); err != nil {
+		a.used.Add(-int64(bytes))
+		return err
+	}
+	return nil
+}
+
+// TakeOfHalf takes bytes if the account then holds no more than half of its own limit, which
+// leaves the other half for memory that the peer cannot go on without.
+func (a *Account) TakeOfHalf(bytes int) error {
+	if used := a.used.Load() + int64(bytes); used > a.settings.Limit/2 {
+		return &Error{Setting: a.settings.Setting, Limit: a.settings.Limit / 2, Account: used}
+	}
+	return a.Take(bytes)
+}
+
+// Give gives bytes back.
+func (a *Account) Give(bytes int) {
+	used := a.used.Add(-int64(bytes))
+	if ceiling := a.ceiling.Load(); ceiling < 0 || ceiling-used > 2*chunk {
+		a.trim()
+	}
+}
+
+// Set says that the account holds so many bytes, whatever it held before. It is for owners
+// that know their size only afterwards. It returns how many bytes the owner has to free.
+func (a *Account) Set(bytes int64) (excess int64) {
+	a.used.Store(bytes)
+	if ceiling := a.ceiling.Load(); bytes <= ceiling && ceiling-bytes <= 2*chunk {
+		return 0
+	}
+	a.trim()
+	b := a.group.budget
+	b.mu.Lock()
+	if a.closed {
+		b.mu.Unlock()
+		return 0
+	}
+	// It is held already: the choice below only decides which account gives way.
+	var asked []*Account
+	if need := roundUp(bytes) - a.granted; need > 0 {
+		asked, _ = b.makeRoom(a, need)
+		a.add(need)
+	}
+	excess = a.owed
+	if excess == 0 {
+		a.ceiling.Store(a.granted)
+	}
+	b.mu.Unlock()
+	ask(asked, a)
+	return excess
+}
+
+// Used is what the account holds, in bytes.
+func (a *Account) Used() int64 { return a.used.Load() }
+
+// Close gives everything back. It is safe twice.
+func (a *Account) Close() {
+	b := a.group.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.closed {
+		return
+	}
+	a.closed = true
+	a.ceiling.Store(-1)
+	a.add(-a.granted)
+	g := a.group
+	if i := slices.Index(g.accounts, a); i >= 0 {
+		g.accounts = slices.Delete(g.accounts, i, i+1)
+	}
+}
+
+// grow gets the account what it holds beyond what is granted.
+func (a *Account) grow() error {
+	b := a.group.budget
+	b.mu.Lock()
+	if a.closed {
+		b.mu.Unlock()
+		return errClosed
+	}
+	if a.leaving != nil {
+		b.mu.Unlock()
+		return a.leaving
+	}
+	if a.owed > 0 {
+		defer b.mu.Unlock()
+		return a.refusal()
+	}
+	need := roundUp(a.used.Load()) - a.granted
+	if need <= 0 {
+		b.mu.Unlock()
+		return nil
+	}
+	asked, err := b.makeRoom(a, need)
+	if err == nil {
+		a.add(need)
+		a.ceiling.Store(a.granted)
+	}
+	b.mu.Unlock()
+	ask(asked, a)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+// trim gives back what is granted beyond what is used and a chunk.
+func (a *Account) trim() {
+	b := a.group.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.closed {
+		return
+	}
+	if much := a.granted - roundUp(a.used.Load()) - chunk; much > 0 {
+		a.add(-much)
+	}
+	if a.leaving == nil && a.owed == 0 {
+		a.ceiling.Store(a.granted)
+	}
+}
+
+// add changes what is granted to the account. What it gives back is owed first. The lock is
+// held.
+func (a *Account) add(bytes int64) {
+	g, b := a.group, a.group.budget
+	a.granted += bytes
+	g.granted += bytes
+	b.granted += bytes
+	if bytes >= 0 {
+		return
+	}
+	paid := min(-bytes, a.owed)
+	a.owe(-paid)
+	b.returnMemory(-bytes)
+}
+
+// owe changes what the account has to give back. The lock is held.
+func (a *Account) owe(bytes int64) {
+	a.owed += bytes
+	a.group.owed += bytes
+	a.group.budget.owed += bytes
+}
+
+// roundUp is the number of whole chunks that have room for bytes, in bytes.
+func roundUp(bytes int64) int64 { return (bytes + chunk - 1) / chunk * chunk }

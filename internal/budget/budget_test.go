@@ -1,0 +1,277 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package budget
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const testMiB = 1 << 20
+
+// peer is an owner of an account, which notes how it was asked to give way.
+type peer struct {
+	*Account
+	name  string
+	asked int
+	why   *Error
+	owes  int64
+}
+
+// leaver opens an account whose owner leaves when it is asked.
+func leaver(g *Group, name string) *peer {
+	p := &peer{name: name}
+	p.Account = g.Open(Settings{Leave: func(why *Error) { p.asked, p.why = p.asked+1, why }})
+	return p
+}
+
+// shrinker opens an account whose owner frees what it is asked for.
+func shrinker(g *Group, name string) *peer {
+	p := &peer{name: name}
+	p.Account = g.Open(Settings{Shrink: func(bytes int64) { p.asked, p.owes = p.asked+1, bytes }})
+	return p
+}
+
+func quietBudget(limit int64) *Budget {
+	b := New(limit)
+	b.free = func() {}
+	return b
+}
+
+func TestAtTheBoundTheLargestOfTheLargestGroupLeaves(t *testing.T) {
+	b := quietBudget(100 * testMiB)
+	runs, trees := b.Group("bytefrog"), b.Group("flame_graph")
+	honest, hostile, tree := leaver(runs, "honest"), leaver(runs, "hostile"), shrinker(trees, "tree")
+	require.NoError(t, honest.Take(5*testMiB))
+	require.Zero(t, tree.Set(40*testMiB))
+	for range 55 {
+		require.NoError(t, hostile.Take(testMiB))
+	}
+	require.NoError(t, honest.Take(testMiB), "the honest run gets memory, because another one has to leave")
+	assert.Equal(t, 1, hostile.asked)
+	assert.Zero(t, honest.asked)
+	assert.Zero(t, tree.asked)
+	assert.EqualError(t, hostile.why,
+		"limit_mib of memory_budget is reached: 100.0 MiB of 100.0 MiB are in use, 60.0 MiB of these by bytefrog and 55.0 MiB by this one, which holds most there")
+	require.ErrorAs(t, hostile.Take(1), new(*Error), "the run that has to leave gets no more")
+	hostile.Close()
+	assert.Equal(t, int64(46*testMiB), b.Used())
+	require.NoError(t, honest.Take(testMiB))
+	assert.Equal(t, 1, hostile.asked)
+}
+
+func TestTheAccountInNeedGetsTheErrorIfItHoldsMost(t *testing.T) {
+	b := quietBudget(10 * testMiB)
+	runs := b.Group("bytefrog")
+	small, large := leaver(runs, "small"), leaver(runs, "large")
+	require.NoError(t, small.Take(testMiB))
+	require.NoError(t, large.Take(9*testMiB))
+	err := large.Take(testMiB)
+	require.ErrorContains(t, err, "limit_mib of memory_budget is reached")
+	assert.Equal(t, int64(9*testMiB), large.Used(), "all or none")
+	assert.Zero(t, large.asked, "it has its error")
+	assert.Zero(t, small.asked)
+}
+
+func TestAShrinkingAccountOwesTheExcessAndSomeToSpare(t *testing.T) {
+	b := quietBudget(16 * testMiB)
+	tree, runs := shrinker(b.Group("flame_graph"), "tree"), b.Group("bytefrog")
+	require.Zero(t, tree.Set(14*testMiB))
+	run := leaver(runs, "run")
+	require.NoError(t, run.Take(3*testMiB))
+	assert.Equal(t, 1, tree.asked)
+	assert.Equal(t, int64(2*testMiB), tree.owes, "one MiB is too much, and a sixteenth of the limit is to spare")
+	assert.Equal(t, int64(2*testMiB), tree.Set(14*testMiB), "it is reminded of it")
+	assert.Zero(t, tree.Set(12*testMiB-2*chunk), "it has given it back")
+	assert.Zero(t, run.asked)
+}
+
+func TestAShrinkingAccountThatTakesIsRefusedWhileItOwes(t *testing.T) {
+	b := quietBudget(16 * testMiB)
+	queue := shrinker(b.Group("logs"), "queue")
+	require.NoError(t, queue.Take(16*testMiB))
+	require.Error(t, queue.Take(testMiB))
+	require.Error(t, queue.Take(testMiB))
+	queue.Give(4 * testMiB)
+	require.NoError(t, queue.Take(testMiB))
+}
+
+func TestAnAccountHasALimitOfItsOwn(t *testing.T) {
+	b := quietBudget(16 * testMiB)
+	a := b.Group("bytefrog").Open(Settings{Limit: 1000, Setting: "limits.max_run_memory", Leave: func(*Error) { t.Error("asked") }})
+	require.NoError(t, a.Take(600))
+	require.EqualError(t, a.Take(401), "limits.max_run_memory is reached (1000 bytes)")
+	require.NoError(t, a.Take(400))
+	a.Give(800)
+	require.EqualError(t, a.TakeOfHalf(301), "limits.max_run_memory is reached (500 bytes)")
+	require.NoError(t, a.TakeOfHalf(300))
+}
+
+func TestAClosedAccountGivesBackAllAndTakesNothing(t *testing.T) {
+	b := quietBudget(16 * testMiB)
+	p := leaver(b.Group("bytefrog"), "run")
+	require.NoError(t, p.Take(testMiB))
+	p.Close()
+	p.Close()
+	assert.Zero(t, b.Used())
+	require.ErrorIs(t, p.Take(1), errClosed)
+	p.Give(testMiB)
+	assert.Zero(t, p.Set(testMiB))
+	assert.Zero(t, b.Used())
+}
+
+func TestMemoryGoesBackToTheSystemWhenMuchWasReleased(t *testing.T) {
+	b := New(16 * testMiB)
+	freed := make(chan struct{}, 2)
+	b.free = func() { freed <- struct{}{} }
+	p := leaver(b.Group("bytefrog"), "run")
+	require.NoError(t, p.Take(8*testMiB))
+	p.Close()
+	<-freed
+	b.Stop()
+}
+
+// TestTheChoiceIsFair gives random accounts random sizes. Owners do what they are asked for
+// after a while, as real ones do. An account that holds less than its equal share is never
+// asked, sums stay right, and the hard bound holds.
+func TestTheChoiceIsFair(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		b := quietBudget(64 * testMiB)
+		var peers []*peer
+		check := func(p *peer) func() {
+			return func() {
+				groups, holds, share := 0, p.granted, b.limit
+				for _, g := range b.groups {
+					if len(g.accounts) > 0 {
+						groups++
+					}
+				}
+				share = share / int64(groups) / int64(len(p.group.accounts))
+				require.GreaterOrEqual(t, holds+2*testMiB, share, "seed %d: %s holds less than its share and was asked", seed, p.name)
+			}
+		}
+		for range 2000 {
+			group := b.Group(string(rune('a' + random.IntN(4))))
+			switch n := random.IntN(10); {
+			case len(peers) == 0 || n == 0:
+				p := &peer{name: group.name}
+				if random.IntN(3) == 0 {
+					p.Account = group.Open(Settings{Shrink: func(bytes int64) { p.owes = bytes; check(p)() }})
+				} else {
+					p.Account = group.Open(Settings{Leave: func(why *Error) { p.why = why; check(p)() }})
+				}
+				peers = append(peers, p)
+			case n == 1:
+				i := random.IntN(len(peers))
+				peers[i].Close()
+				peers = append(peers[:i], peers[i+1:]...)
+			default:
+				p := peers[random.IntN(len(peers))]
+				bytes := 1 + random.IntN(2*testMiB)
+				switch {
+				case p.settings.Shrink != nil:
+					p.Set(max(p.Used()+int64(bytes)-p.owes, 0))
+					p.owes = 0
+				case p.why != nil || p.Take(bytes) != nil:
+					if random.IntN(3) == 0 {
+						p.Close()
+						peers = slicesWithout(peers, p)
+					}
+				case n < 5:
+					p.Give(random.IntN(int(p.Used())))
+				}
+			}
+			checkSums(t, b, seed)
+		}
+		for _, p := range peers {
+			p.Close()
+		}
+		require.Zero(t, b.Used())
+		require.Zero(t, b.owed)
+	}
+}
+
+func slicesWithout(peers []*peer, p *peer) []*peer {
+	for i := range peers {
+		if peers[i] == p {
+			return append(peers[:i], peers[i+1:]...)
+		}
+	}
+	return peers
+}
+
+func checkSums(t *testing.T, b *Budget, seed uint64) {
+	var granted, owed int64
+	for _, g := range b.groups {
+		var inGroup, owes int64
+		for _, a := range g.accounts {
+			inGroup, owes = inGroup+a.granted, owes+a.owed
+			require.GreaterOrEqual(t, a.granted, a.owed)
+			require.GreaterOrEqual(t, a.owed, int64(0))
+		}
+		require.Equal(t, inGroup, g.granted, "seed %d", seed)
+		require.Equal(t, owes, g.owed, "seed %d", seed)
+		granted, owed = granted+inGroup, owed+owes
+	}
+	require.Equal(t, granted, b.granted, "seed %d", seed)
+	require.Equal(t, owed, b.owed, "seed %d", seed)
+}
+
+func TestManyGoroutinesShareABudget(t *testing.T) {
+	b := quietBudget(32 * testMiB)
+	var running sync.WaitGroup
+	for i := range 8 {
+		running.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(i), 2))
+			group := b.Group(string(rune('a' + i%3)))
+			for range 50 {
+				leave := make(chan struct{}, 1)
+				a := group.Open(Settings{Leave: func(*Error) { leave <- struct{}{} }})
+				for a.Take(random.IntN(testMiB)) == nil && len(leave) == 0 && random.IntN(20) > 0 {
+					a.Give(min(random.IntN(testMiB/2), int(a.Used())))
+				}
+				a.Close()
+			}
+		})
+	}
+	running.Wait()
+	assert.Zero(t, b.Used())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	assert.Zero(t, b.owed)
+}
+
+func TestTheDefaultIsAShareOfWhatTheProcessMayUse(t *testing.T) {
+	available := Available()
+	assert.Positive(t, available)
+	assert.Equal(t, available/100*DefaultPercentage, Of(nil).Limit())
+	assert.Same(t, Of(nil), Of(nil))
+}
+
+func TestUsagesNameEachGroup(t *testing.T) {
+	b := quietBudget(16 * testMiB)
+	p := leaver(b.Group("bytefrog"), "run")
+	require.NoError(t, p.Take(testMiB))
+	require.Error(t, p.Take(16*testMiB))
+	assert.Equal(t, []Usage{{Group: "bytefrog", Bytes: testMiB, Accounts: 1, Asked: 1}}, b.Usages())
+	b.SetLimit(64 * testMiB)
+	assert.Equal(t, int64(64*testMiB), b.Limit())
+}
+
+func BenchmarkTakeAndGive(b *testing.B) {
+	a := New(1 << 30).Group("bytefrog").Open(Settings{Leave: func(*Error) {}})
+	_ = a.Take(chunk)
+	b.ReportAllocs()
+	for b.Loop() {
+		if a.Take(64) != nil {
+			b.Fatal("refused")
+		}
+		a.Give(64)
+	}
+}

@@ -1,0 +1,137 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package budget
+
+import "time"
+
+// makeRoom makes room for what an account needs. It returns the accounts that have to give
+// way, which the caller asks without the lock:
+//
+//  1. If there is room, nothing happens.
+//  2. Of the group that holds most, the account that holds most has to give way, until
+//     there will be room when those that were asked have done so. The account in need may
+//     be among them: it then gets an error, unless it shrinks.
+//  3. Until they have done so the limit may be exceeded by an eighth. Beyond that the account
+//     in need gets an error too, unless it holds less than its equal share.
+//
+// The lock is held.
+func (b *Budget) makeRoom(a *Account, need int64) (asked []*Account, err *Error) {
+	for b.granted-b.owed+need > b.limit {
+		victim := b.largest(a, need)
+		if victim == nil {
+			break
+		}
+		asked = append(asked, victim)
+		victim.mustGive(b.granted - b.owed + need - b.limit)
+		if victim == a {
+			return asked, a.refusal()
+		}
+	}
+	if b.granted+need > b.limit+b.limit/overdraft && !a.isBelowShare(need) {
+		if a.settings.Leave != nil {
+			a.mustGive(0)
+		}
+		return append(asked, a), a.refusal()
+	}
+	return asked, nil
+}
+
+// largest finds the account that gives way: that which holds most in the group that holds
+// most. Memory that is owed does not count. The lock is held.
+func (b *Budget) largest(inNeed *Account, need int64) (victim *Account) {
+	var group *Group
+	var most int64
+	for _, g := range b.groups {
+		holds := g.granted - g.owed
+		if g == inNeed.group {
+			holds += need
+		}
+		if holds > most {
+			group, most = g, holds
+		}
+	}
+	if group == nil {
+		return nil
+	}
+	most = 0
+	for _, a := range group.accounts {
+		holds := a.granted - a.owed
+		if a == inNeed {
+			holds += need
+		}
+		if a.leaving == nil && holds > most {
+			victim, most = a, holds
+		}
+	}
+	return victim
+}
+
+// isBelowShare reports whether the account would hold less than an equal share of an equal
+// share of the limit. The lock is held.
+func (a *Account) isBelowShare(need int64) bool {
+	b, g := a.group.budget, a.group
+	groups := int64(0)
+	for _, other := range b.groups {
+		if len(other.accounts) > 0 {
+			groups++
+		}
+	}
+	return a.granted+need <= b.limit/max(groups, 1)/int64(max(len(g.accounts), 1))
+}
+
+// mustGive makes the account owe all that it holds, or, if it shrinks, so many bytes and some
+// to spare. The lock is held.
+func (a *Account) mustGive(excess int64) {
+	b := a.group.budget
+	a.group.asked++
+	a.ceiling.Store(-1)
+	if a.settings.Leave == nil {
+		a.owe(min(a.granted-a.owed, excess+b.limit/spare))
+		return
+	}
+	a.owe(a.granted - a.owed)
+	a.leaving = a.refusal()
+}
+
+// refusal is the error of an account that gets nothing. The lock is held.
+func (a *Account) refusal() *Error {
+	b, g := a.group.budget, a.group
+	return &Error{Setting: Setting, Limit: b.limit, Used: b.granted, Group: g.name, InGroup: g.granted, Account: a.granted}
+}
+
+// ask tells the owners of accounts to give way, but not the one in need, which has its error.
+func ask(asked []*Account, inNeed *Account) {
+	for _, a := range asked {
+		switch {
+		case a == inNeed:
+		case a.settings.Leave != nil:
+			a.settings.Leave(a.leaving)
+		default:
+			b := a.group.budget
+			b.mu.Lock()
+			owed := a.owed
+			b.mu.Unlock()
+			a.settings.Shrink(owed)
+		}
+	}
+}
+
+// returnMemory notes that bytes were given back. When they are many, the memory goes back to
+// the operating system a moment later: without it the process would keep it for minutes. The
+// lock is held.
+func (b *Budget) returnMemory(bytes int64) {
+	b.released += bytes
+	if b.stopped || b.returning != nil || b.released < b.limit/returned {
+		return
+	}
+	b.returning = time.AfterFunc(settleTime, func() {
+		b.mu.Lock()
+		b.returning, b.released = nil, 0
+		stopped := b.stopped
+		b.mu.Unlock()
+		if !stopped {
+			b.free()
+		}
+	})
+}

@@ -358,7 +358,7 @@ func (m *run) finish() {
 }
 
 // telling are the counters that say what was refused, shed or dropped.
-var telling = regexp.MustCompile(`^otelcol_[a-z_]*(refused|dropped|evict|shed|closed|late_|missing|discard|folded|forgotten|turned|ignored|truncated|overflow|unread|budget|slot|given_up|cut|unheard|too_deep)[a-z_]*$`)
+var telling = regexp.MustCompile(`^otelcol_[a-z_]*(refused|dropped|evict|shed|closed|late_|missing|discard|folded|forgotten|turned|ignored|truncated|overflow|unread|give_way|slot|given_up|cut|unheard|too_deep)[a-z_]*$`)
 
 // count reads those counters.
 func (m *run) count() {
@@ -383,7 +383,7 @@ func (m *run) count() {
 		}
 		name = strings.TrimPrefix(name, "otelcol_")
 		for _, label := range strings.Split(labels, ",") {
-			if key, of, _ := strings.Cut(label, "="); slices.Contains([]string{"reason", "cause", "kind", "consumer"}, key) {
+			if key, of, _ := strings.Cut(label, "="); slices.Contains([]string{"reason", "cause", "kind", "holder"}, key) {
 				name += " " + strings.Trim(of, `"`)
 			}
 		}

@@ -5,7 +5,6 @@ package attack
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -86,25 +85,18 @@ func nestedRequest(way nested.Way, size int, batch *callevent.Packed) ([]byte, e
 		request, _ := nested.JSON(place, nested.Lists, size)
 		return request, nil
 	}
-	request, _ := nested.Protobuf(place, nested.Lists, size)
-	if batch == nil {
-		return request, nil
+	var beside []byte
+	if batch != nil {
+		traces := ptrace.NewTraces()
+		batch.To(traces.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty())
+		spans, err := ptraceotlp.NewExportRequestFromTraces(traces).MarshalProto()
+		if err != nil {
+			return nil, err
+		}
+		beside = nested.Inside(spans)
 	}
-	traces := ptrace.NewTraces()
-	batch.To(traces.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty())
-	more, err := ptraceotlp.NewExportRequestFromTraces(traces).MarshalProto()
-	if err != nil {
-		return nil, err
-	}
-	// Both are one field, resource_spans: their contents become those of one.
-	content := append(contentOf(request), contentOf(more)...)
-	return append(binary.AppendUvarint([]byte{request[0]}, uint64(len(content))), content...), nil
-}
-
-// contentOf is the content of a message that is one field with a length.
-func contentOf(message []byte) []byte {
-	_, n := binary.Uvarint(message[1:])
-	return message[1+n:]
+	request, _ := nested.Protobuf(place, nested.Lists, size, beside)
+	return request, nil
 }
 
 // batchOf is a batch with calls of one function that a call stream enters, from a number on.

@@ -60,8 +60,9 @@ service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:4320"}}}}
 service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
 `
+	// With the limit that docs/ocb.md names.
 	withHTTP = `
-receivers: {otlp: {protocols: {http: {endpoint: "localhost:4318"}}}}
+receivers: {otlp: {protocols: {http: {endpoint: "localhost:4318", max_request_body_size: 2097152}}}}
 `
 	limitOf1GiB = `
 processors: {memory_limiter: {limit_mib: 1024, spike_limit_mib: 256}}

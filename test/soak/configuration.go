@@ -48,7 +48,7 @@ receivers:
   lttng_live/hostile: {endpoint: %q, reconnect: {initial_interval: 1s, max_interval: 1s}}
   rbkit/hostile: {servers: [{publish: %q}], reconnect: {initial_interval: 1s, max_interval: 1s}}
   greys/hostile: {servers: [{endpoint: %q}], protocol: console, monitors: [{class: "*", method: "*", cycle: 1s}], traces: [{class: "*", method: "*", limit: -1}], reconnect: {initial_interval: 1s, max_interval: 1s}}
-  otlp/hostile: {protocols: {grpc: {endpoint: %q, max_recv_msg_size_mib: 8}, http: {endpoint: %q}}}
+  otlp/hostile: {protocols: {grpc: {endpoint: %q, max_recv_msg_size_mib: 2}, http: {endpoint: %q, max_request_body_size: 2097152}}}
 processors:
   memory_limiter: {check_interval: 1s, limit_mib: 1024, spike_limit_mib: 256}
   stack_pairing: {reorder: {max_wait: 10s}}

@@ -46,7 +46,7 @@ func TestTheCollectorReadsTheLevelsOfEachRequest(t *testing.T) {
 			t.Run(string(at.Signal)+" "+at.Name+" "+string(kind), func(t *testing.T) {
 				name := map[nested.Kind]string{nested.Lists: "arrayValue", nested.Maps: "kvlistValue"}[kind]
 
-				body, levels := nested.Protobuf(at, kind, size)
+				body, levels := nested.Protobuf(at, kind, size, nil)
 				assert.Greater(t, levels, 100)
 				assert.LessOrEqual(t, len(body), size)
 				assert.Greater(t, len(body), size-80)
@@ -67,5 +67,20 @@ func TestTheCollectorReadsTheLevelsOfEachRequest(t *testing.T) {
 				assert.Equal(t, levels, bytes.Count(again, []byte(name)), "levels in JSON")
 			})
 		}
+	}
+}
+
+// What is beside a nested value is in the same message, and doesn't change it.
+func TestWhatIsBesideANestedValueIsRead(t *testing.T) {
+	honest := ptraceotlp.NewExportRequest()
+	honest.Traces().ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("honest")
+	body, err := honest.MarshalProto()
+	require.NoError(t, err)
+	for _, name := range []string{"resource", "scope", "span"} {
+		body, _ := nested.Protobuf(nested.At(nested.Traces, name), nested.Lists, 4000, nested.Inside(body))
+		read := ptraceotlp.NewExportRequest()
+		require.NoError(t, read.UnmarshalProto(body))
+		require.Equal(t, 1, read.Traces().ResourceSpans().Len())
+		assert.Equal(t, "honest", read.Traces().ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Name())
 	}
 }

@@ -116,12 +116,13 @@ const (
 	arrayValue, kvlistValue, values = 5, 6, 1
 )
 
-// Protobuf returns a request of size bytes, or up to 16 less, and the number of levels that
-// are nested in it.
-func Protobuf(at Place, kind Kind, size int) (request []byte, levels int) {
+// Protobuf returns a request of size bytes, or some less, and the number of levels that are
+// nested in it. Beside, if not empty, is in the same message of a resource, as [Inside] gives
+// it.
+func Protobuf(at Place, kind Kind, size int, beside []byte) (request []byte, levels int) {
 	w := backward{buffer: make([]byte, size), at: size}
 	// What is around the nested value takes at most a tag and five bytes of length for each field.
-	around := (len(at.path) + 1) * (1 + binary.MaxVarintLen32)
+	around := len(beside) + (len(at.path)+1)*(1+binary.MaxVarintLen32)
 	for w.at > around+3*(1+binary.MaxVarintLen32) {
 		if kind == Maps {
 			w.wrap(value.number)
@@ -134,6 +135,9 @@ func Protobuf(at Place, kind Kind, size int) (request []byte, levels int) {
 		levels++
 	}
 	for i := len(at.path) - 1; i >= 0; i-- {
+		if i == 0 {
+			w.prepend(beside)
+		}
 		w.wrap(at.path[i].number)
 	}
 	return w.buffer[w.at:], levels
@@ -150,8 +154,22 @@ func (w *backward) wrap(number byte) {
 	var head [1 + binary.MaxVarintLen64]byte
 	head[0] = number<<3 | lengthDelimited
 	n := 1 + binary.PutUvarint(head[1:], uint64(len(w.buffer)-w.at))
-	w.at -= n
-	copy(w.buffer[w.at:], head[:n])
+	w.prepend(head[:n])
+}
+
+func (w *backward) prepend(b []byte) {
+	w.at -= len(b)
+	copy(w.buffer[w.at:], b)
+}
+
+// Inside returns what is in the message of a resource, for a request in protobuf that has one
+// and nothing else. It panics where there is none.
+func Inside(request []byte) []byte {
+	n, taken := binary.Uvarint(request[1:])
+	if taken <= 0 || 1+taken+int(n) != len(request) {
+		panic("expected a request with one message of a resource")
+	}
+	return request[1+taken:]
 }
 
 // JSON returns a request of at most size bytes, and the number of levels that are nested in it.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
@@ -23,8 +24,10 @@ import (
 // delivered is what came of honest senders.
 type delivered struct {
 	mu sync.Mutex
-	// calls are spans of the calls of honest programs, requests those of OTLP senders.
-	calls, requests int64
+	// calls are spans of the calls of honest programs, each once, requests those of OTLP
+	// senders; again are calls that came twice, because a request was tried again.
+	calls, requests, again int64
+	seen                   map[pcommon.SpanID]bool
 }
 
 // Honest spans are told by their names.
@@ -42,7 +45,7 @@ func (d *delivered) add(traces ptrace.Traces) {
 				function, isCall := span.Attributes().Get("code.function.name")
 				switch {
 				case isCall && strings.HasPrefix(function.AsString(), honestFunctions):
-					d.calls++
+					d.addCall(span.SpanID())
 				case span.Name() == honestRequest:
 					d.requests++
 				}
@@ -51,11 +54,24 @@ func (d *delivered) add(traces ptrace.Traces) {
 	}
 }
 
+// addCall counts a call. The lock is held.
+func (d *delivered) addCall(id pcommon.SpanID) {
+	if d.seen[id] {
+		d.again++
+		return
+	}
+	if d.seen == nil {
+		d.seen = map[pcommon.SpanID]bool{}
+	}
+	d.seen[id] = true
+	d.calls++
+}
+
 // sums are the numbers so far.
-func (d *delivered) sums() (calls, requests int64) {
+func (d *delivered) sums() (calls, requests, again int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.calls, d.requests
+	return d.calls, d.requests, d.again
 }
 
 // otlpBackend is a backend that speaks OTLP over gRPC, as Jaeger does.

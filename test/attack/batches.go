@@ -43,7 +43,9 @@ func (n *Batches) Attack(ctx context.Context) error {
 	_, _ = rand.Read(one[:]) // never fails
 	for sent := 0; sent < n.Streams && ctx.Err() == nil; sent += batchesOfRequest {
 		traces := ptrace.NewTraces()
-		spans := traces.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+		rs := traces.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", "forged")
+		spans := rs.ScopeSpans().AppendEmpty().Spans()
 		for i := range batchesOfRequest {
 			var id callevent.StreamID
 			_, _ = rand.Read(id[:])

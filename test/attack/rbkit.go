@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
@@ -25,7 +26,14 @@ type Rbkit struct {
 	Pause time.Duration
 
 	tally
+	dropped atomic.Int64
 }
+
+// Published is how many messages were published while somebody had subscribed.
+func (n *Rbkit) Published() int64 { return n.messages.Load() }
+
+// Dropped is how many of them subscribers were too slow for, when Attack has returned.
+func (n *Rbkit) Dropped() int64 { return n.dropped.Load() }
 
 // objectsOfMessage and stacksOfMessage are in one message.
 const objectsOfMessage, stacksOfMessage, framesOfStack, className = 300, 10, 50, 500
@@ -35,7 +43,7 @@ func (n *Rbkit) Attack(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	servers, failed := make([]*rbkitserver.Server, len(n.Endpoints)), make([]error, len(n.Endpoints))
-	ctx, end := context.WithCancel(ctx)
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	for i, endpoint := range n.Endpoints {
 		listener, err := net.Listen("tcp", endpoint)
@@ -43,7 +51,7 @@ func (n *Rbkit) Attack(ctx context.Context) error {
 			return err
 		}
 		servers[i] = rbkitserver.New(rbkitserver.Options{})
-		all.Go(func() { failed[i] = servers[i].Serve(ctx, listener, nil) })
+		all.Go(func() { failed[i] = servers[i].Serve(serving, listener, nil) })
 	}
 	for message := 0; pause(ctx, n.Pause); message++ {
 		events, err := endlessEvents(message)
@@ -51,13 +59,22 @@ func (n *Rbkit) Attack(ctx context.Context) error {
 			return err
 		}
 		for _, s := range servers {
+			if s.Subscribers() == 0 {
+				continue
+			}
+			n.messages.Add(1)
 			if message%20 == 19 {
 				s.Publish(rbkitserver.Garbage(message / 20))
 				continue
 			}
 			n.bytes.Add(int64(s.PublishEvents(time.Now(), events)))
 		}
-		n.messages.Add(int64(len(servers)))
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	for _, s := range servers {
+		_ = s.Drain(drain) // the rest is dropped
+		n.dropped.Add(int64(s.Dropped()))
 	}
 	end()
 	all.Wait()

@@ -32,7 +32,7 @@ type run struct {
 	collector *testbed.Collector
 	memory    *memory
 	// look learns what the backend got.
-	look func() (calls, requests int64)
+	look func() (calls, requests, again int64)
 	// steady is a program that runs all the time, starting those that start meanwhile, later those
 	// after it.
 	steady, starting, later *honest
@@ -90,7 +90,7 @@ func (m *run) begin() {
 	m.places = p
 	data := t.TempDir()
 	spans := &spansFile{path: data + "/spans.json"}
-	m.look = func() (int64, int64) {
+	m.look = func() (int64, int64, int64) {
 		require.NoError(t, spans.look())
 		return spans.sums()
 	}
@@ -283,12 +283,16 @@ func (m *run) awaitDelivery() {
 	}
 	m.row.calls = calls
 	for began := time.Now(); time.Since(began) < patience && !m.hasDied(); pause(m.t.Context(), 100*time.Millisecond) {
-		if m.row.delivered, _ = m.look(); m.row.delivered >= calls {
+		if m.row.delivered, _, _ = m.look(); m.row.delivered >= calls {
 			break
 		}
 	}
-	if _, requests := m.look(); m.row.requests && !m.hasDied() {
+	_, requests, again := m.look()
+	if m.row.requests {
 		m.row.notes = append(m.row.notes, fmt.Sprintf("%d honest OTLP spans delivered", requests))
+	}
+	if again > 0 {
+		m.row.notes = append(m.row.notes, fmt.Sprintf("%d calls delivered again", again))
 	}
 }
 
@@ -364,13 +368,13 @@ var telling = regexp.MustCompile(`^otelcol_[a-z_]*(refused|dropped|evict|shed|cl
 func (m *run) count() {
 	response, err := client.Get(m.collector.MetricsURL())
 	if err != nil {
-		m.row.wrong = append(m.row.wrong, fmt.Sprintf("its own metrics: %v", err))
+		m.row.notes = append(m.row.notes, fmt.Sprintf("its own metrics: %v", err))
 		return
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		m.row.wrong = append(m.row.wrong, fmt.Sprintf("its own metrics: %v", err))
+		m.row.notes = append(m.row.notes, fmt.Sprintf("its own metrics: %v", err))
 		return
 	}
 	sums := map[string]float64{}

@@ -68,9 +68,10 @@ service:
     traces: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, greys, rbkit], processors: [memory_limiter, stack_pairing], exporters: [otlp_http, flame_graph]}
     logs: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, lttng_jul, greys, rbkit], exporters: [otlp_http]}
     metrics: {receivers: [bytefrog/living, bytefrog/killed, greys, rbkit], exporters: [otlp_http, prometheus]}
-    traces/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile, otlp/hostile], processors: [memory_limiter, stack_pairing/hostile], exporters: [flame_graph]}
+    traces/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile, otlp/hostile], processors: [memory_limiter, stack_pairing/hostile], exporters: [otlp_http, flame_graph]}
     logs/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile], processors: [memory_limiter], exporters: [nop]}
-    metrics/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile], processors: [memory_limiter], exporters: [prometheus]}
+    metrics/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, greys/hostile], processors: [memory_limiter], exporters: [prometheus]}
+    metrics/rbkit: {receivers: [rbkit/hostile], exporters: [otlp_http, prometheus]}
 `, queue, p.living, p.killed, p.relay, p.publish, p.request, p.agents, p.greys,
 		p.hostile.bytefrog, p.hostile.relay, p.hostile.publish, p.hostile.greys, p.hostile.otlpGRPC, p.hostile.otlpHTTP,
 		backend, p.flames, p.prometheus)

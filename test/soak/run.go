@@ -67,7 +67,7 @@ func (s *soak) settle() {
 	// On a busy machine much waits when the load ends.
 	const patience = 10 * time.Minute
 	testbed.EventuallyWithin(s.t, patience, "nobody is connected, no call stream is open and nothing is queued", func() (bool, string) {
-		look := s.look()
+		look := s.collector.Look(s.t)
 		streams, queued := look.Sum("otelcol_processor_stack_pairing_streams"), look.Sum("otelcol_exporter_queue_size")
 		held, servers := look.Sum("otelcol_processor_stack_pairing_held_spans"), look.Sum("otelcol_receiver_rbkit_servers")+look.Sum("otelcol_receiver_greys_servers")
 		return streams+queued+held+servers == 0, fmt.Sprintf("%v streams, %v bytes queued, %v spans held, %v servers", streams, queued, held, servers)
@@ -81,7 +81,7 @@ func (s *soak) settle() {
 func (s *soak) awaitDelivery() {
 	const patience = 30 * time.Second
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		look := s.look()
+		look := s.collector.Look(s.t)
 		if s.total() >= int64(look.Sum(pairingSpans)) && s.backend.sum(rbkitEvents) >= int64(look.Sum("otelcol_receiver_rbkit_events")) &&
 			s.backend.sum(greysCalls) >= s.played.calls.Load() {
 			return
@@ -91,7 +91,7 @@ func (s *soak) awaitDelivery() {
 
 // total is the number of spans that were paired and came.
 func (s *soak) total() (n int64) {
-	for _, service := range paired {
+	for _, service := range append([]string{forged, ""}, paired...) {
 		d := s.backend.of(service)
 		n += d.spans + d.duplicates
 	}

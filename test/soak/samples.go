@@ -34,7 +34,7 @@ func (s *soak) sample(ctx context.Context, length time.Duration) {
 			s.samples = append(s.samples, now)
 			s.collector.ResetPeakMemory(s.t)
 			fmt.Printf("%v of %v: %v events received, %d spans delivered, %d MiB, %d goroutines, %d files\n",
-				now.at.Round(time.Second), length, int64(s.look().Sum(bytefrogEvents)), s.total(), now.memory>>20, now.goroutines, now.files)
+				now.at.Round(time.Second), length, int64(s.collector.Look(s.t).Sum(bytefrogEvents)), s.total(), now.memory>>20, now.goroutines, now.files)
 		}
 	}
 }

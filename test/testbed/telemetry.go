@@ -45,17 +45,6 @@ func (c *Collector) Look(t testing.TB) (look Look) {
 	return look
 }
 
-// Without is the same without series in whose labels a text stands.
-func (l Look) Without(text string) Look {
-	var rest strings.Builder
-	for line := range strings.Lines(l.text) {
-		if !strings.Contains(line, text) {
-			rest.WriteString(line)
-		}
-	}
-	return Look{l.t, rest.String()}
-}
-
 // Sum is what Metric is, of that time.
 func (l Look) Sum(name string, labels ...string) float64 {
 	l.t.Helper()

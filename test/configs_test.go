@@ -298,6 +298,9 @@ func queueViolations(where string, p pipelineConfig, config collectorConfig) []s
 // hostSettings are the names under which components listen or connect.
 var hostSettings = regexp.MustCompile(`^(endpoint|host|hostnames|publish|request)$`)
 
+// hostAndPort is what an address looks like, whatever its setting is called.
+var hostAndPort = regexp.MustCompile(`^(\[[^]]*\]|[^/ :]*):[0-9]+$`)
+
 // endpointViolations walks the document and checks that every address is on localhost.
 func endpointViolations(name, path string, node *yaml.Node) []string {
 	var broken []string
@@ -310,8 +313,13 @@ func endpointViolations(name, path string, node *yaml.Node) []string {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i].Value, node.Content[i+1]
 		at := strings.TrimPrefix(path+"::"+key, "::")
-		for _, address := range append([]*yaml.Node{value}, value.Content...) {
-			if address.Kind == yaml.ScalarNode && hostSettings.MatchString(key) && host(address.Value) != "localhost" {
+		values := []*yaml.Node{value}
+		if value.Kind == yaml.SequenceNode {
+			values = value.Content
+		}
+		for _, address := range values {
+			named := hostSettings.MatchString(key) || hostAndPort.MatchString(address.Value)
+			if address.Kind == yaml.ScalarNode && named && host(address.Value) != "localhost" {
 				broken = append(broken, name+": "+at+" is "+address.Value+", not on localhost")
 			}
 		}
@@ -396,6 +404,8 @@ service:
 		{"a server elsewhere", "publish: \"localhost:5555\"", "publish: \"10.0.0.1:5555\"", "is 10.0.0.1:5555, not on localhost"},
 		{"another server elsewhere", "request: \"localhost:5556\"", "request: \"10.0.0.1:5556\"", "is 10.0.0.1:5556, not on localhost"},
 		{"an address for everyone", `"localhost:8765"`, `"0.0.0.0:8765"`, "receivers::bytefrog::endpoint is 0.0.0.0:8765, not on localhost"},
+		{"an address of a setting that nobody knows", `"localhost:8765"`, `"localhost:8765", listen: "[::]:8766"`, "receivers::bytefrog::listen is [::]:8766, not on localhost"},
+		{"an address without host", `"localhost:8765"`, `"localhost:8765", listen: ":8766"`, "receivers::bytefrog::listen is :8766, not on localhost"},
 		{"a collector for everyone", "hostnames: [localhost:4320]", "hostnames: [pair.example.com:4320]", "is pair.example.com:4320, not on localhost"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -413,6 +423,57 @@ service:
 			require.Len(t, broken, 1, "one rule is broken: %q", broken)
 			assert.Contains(t, broken[0], test.want)
 		})
+	}
+}
+
+// open.yaml is the only file that opens anything: all listeners of the shipped configuration, at
+// the same ports.
+func TestOpenYAMLOpensTheListenersOfTheShippedConfiguration(t *testing.T) {
+	type endpoints map[string]struct{ Endpoint string }
+	type sections struct{ Extensions, Receivers, Exporters endpoints }
+	read := func(path string) (all sections) {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, yaml.Unmarshal(text, &all))
+		return all
+	}
+	shipped, open := read(shippedConfigs(t)["standalone.yaml"]), read("../packaging/open.yaml")
+	for _, section := range []endpoints{shipped.Extensions, shipped.Receivers, shipped.Exporters} {
+		for id, c := range section {
+			if c.Endpoint == "" { // it writes files
+				delete(section, id)
+				continue
+			}
+			_, port, err := net.SplitHostPort(c.Endpoint)
+			require.NoError(t, err)
+			c.Endpoint = "0.0.0.0:" + port
+			section[id] = c
+		}
+	}
+	assert.Equal(t, shipped, open)
+}
+
+// packagedAddress is an address, in a file that is packaged, that other machines may reach.
+var packagedAddress = regexp.MustCompile(`0\.0\.0\.0|\[::\]|[= ]:[0-9]{2,5}\b`)
+
+func TestNothingElseThatIsPackagedListensBeyondTheMachine(t *testing.T) {
+	files, err := filepath.Glob("../packaging/*")
+	require.NoError(t, err)
+	require.Greater(t, len(files), 5)
+	for _, file := range files {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		// The man page has an example.
+		if info.IsDir() || filepath.Base(file) == "open.yaml" || filepath.Ext(file) == ".1" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(line, "#") {
+				assert.NotRegexp(t, packagedAddress, line, file)
+			}
+		}
 	}
 }
 

@@ -44,7 +44,8 @@ not, and 1 for any other error.`,
   agentctl watch --service shop
   agentctl commands 3f2a
   agentctl do 3f2a suspend
-  agentctl do 77b0 enable logger=com.example.Shop level=FINE`,
+  agentctl do 77b0 enable logger=com.example.Shop level=FINE
+  agentctl health`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -54,7 +55,7 @@ not, and 1 for any other error.`,
 			fmt.Fprintln(c.ErrOrStderr(), "agentctl: warning:", warning)
 		}
 	}
-	root.AddCommand(listCommand(&connect), watchCommand(&connect), commandsCommand(&connect), doCommand(&connect))
+	root.AddCommand(listCommand(&connect), watchCommand(&connect), commandsCommand(&connect), doCommand(&connect), healthCommand(&connect))
 	return root
 }
 

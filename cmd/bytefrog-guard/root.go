@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrogguard"
+	"github.com/callbraid/callbraid/internal/openlistener"
 	"github.com/callbraid/callbraid/internal/setting"
 )
 
@@ -142,13 +143,16 @@ func (s *settings) run(c *cobra.Command) error {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	if s.metrics != "" {
-		server, err := serveMetrics(s.metrics, guard, s.log)
+		server, err := serveMetrics(s.metrics, guard, logger, s.log)
 		if err != nil {
 			_ = listener.Close()
 			return fmt.Errorf("--metrics: %w", err)
 		}
 		defer server.Close()
 	}
+	openlistener.Listener{
+		Component: "bytefrog-guard --listen", Address: listener.Addr(), Remedy: "set --listen to localhost: the protocol has no names of agents",
+	}.Warn(logger)
 	logger.Info("Agents may connect", zap.Stringer("listen", listener.Addr()), zap.Strings("collectors", s.options.Collectors))
 	return s.serve(guard, listener, logger)
 }
@@ -182,11 +186,14 @@ func (s *settings) serve(guard *bytefrogguard.Guard, listener net.Listener, logg
 const metricsTimeout = 10 * time.Second
 
 // serveMetrics serves metrics until it is closed.
-func serveMetrics(address string, guard *bytefrogguard.Guard, log *lines) (*http.Server, error) {
+func serveMetrics(address string, guard *bytefrogguard.Guard, logger *zap.Logger, log *lines) (*http.Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
+	openlistener.Listener{
+		Component: "bytefrog-guard --metrics", Address: listener.Addr(), Remedy: "set --metrics to localhost",
+	}.Warn(logger)
 	server := &http.Server{
 		Handler: metricsHandler(guard, log), ErrorLog: zap.NewStdLog(log.logger(zap.InfoLevel)),
 		ReadHeaderTimeout: metricsTimeout, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout,

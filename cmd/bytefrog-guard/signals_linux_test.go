@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/openlistener"
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
@@ -38,11 +40,14 @@ type process struct {
 	command *exec.Cmd
 }
 
-// runGuard runs one with a log, and waits until agents may connect.
-func runGuard(t *testing.T, log *os.File) *process {
+// runGuard runs one that listens on an address of this machine, with a log and more arguments,
+// and waits until agents may connect.
+func runGuard(t *testing.T, log *os.File, host string, arguments ...string) *process {
 	p := &process{t: t, address: testbed.Address(t)}
+	_, port, err := net.SplitHostPort(p.address)
+	require.NoError(t, err)
 	p.command = exec.Command(os.Args[0])
-	p.command.Env = append(os.Environ(), asGuard+"=--collector 127.0.0.1:1 --listen "+p.address)
+	p.command.Env = append(os.Environ(), asGuard+"=--collector 127.0.0.1:1 --listen "+host+":"+port+" "+strings.Join(arguments, " "))
 	p.command.Stderr = log
 	require.NoError(t, p.command.Start())
 	t.Cleanup(func() { _ = p.command.Process.Kill(); _ = p.command.Wait() })
@@ -90,7 +95,7 @@ func TestALogWhoseReaderHasGoneDoesntEndTheGuard(t *testing.T) {
 	require.NoError(t, err)
 	defer far.Close()
 	require.NoError(t, near.Close())
-	p := runGuard(t, far)
+	p := runGuard(t, far, "127.0.0.1")
 	p.refuses()
 	p.endsInOrder()
 }
@@ -105,14 +110,49 @@ func TestALogThatIsFullDoesntHoldTheGuardUp(t *testing.T) {
 		_, err = far.Write([]byte{'\n'})
 	}
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-	p := runGuard(t, far)
+	p := runGuard(t, far, "127.0.0.1")
 	p.refuses()
 	p.endsInOrder()
 }
 
 func TestSIGHUPDoesNothing(t *testing.T) {
-	p := runGuard(t, nil)
+	p := runGuard(t, nil, "127.0.0.1")
 	require.NoError(t, p.command.Process.Signal(syscall.SIGHUP))
 	p.refuses()
 	p.endsInOrder()
+}
+
+func TestListenersThatOtherMachinesReachAreWarnedOfOnce(t *testing.T) {
+	for _, c := range []struct {
+		listen, metrics bool // beyond the machine
+		want            []string
+	}{
+		{false, false, nil},
+		{true, false, []string{"--listen"}},
+		{false, true, []string{"--metrics"}},
+		{true, true, []string{"--listen", "--metrics"}},
+	} {
+		log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+		require.NoError(t, err)
+		defer log.Close()
+		metrics := "localhost:0"
+		if c.metrics {
+			metrics = ":0"
+		}
+		arguments := []string{"--metrics", metrics}
+		host := "127.0.0.1"
+		if c.listen {
+			host = "0.0.0.0"
+		}
+		p := runGuard(t, log, host, arguments...)
+		p.refuses()
+		p.endsInOrder()
+		text, err := os.ReadFile(log.Name())
+		require.NoError(t, err)
+		said := string(text)
+		assert.Equal(t, len(c.want), strings.Count(said, openlistener.WithoutTLS), said)
+		for _, flag := range c.want {
+			assert.Equal(t, 1, strings.Count(said, `"component": "bytefrog-guard `+flag+`"`), said)
+		}
+	}
 }

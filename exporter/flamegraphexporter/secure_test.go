@@ -32,6 +32,10 @@ import (
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configtls"
 	"go.opentelemetry.io/collector/extension/extensionauth"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/callbraid/callbraid/internal/openlistener"
 )
 
 // certified is somebody who has a certificate, which is its own authority.
@@ -195,4 +199,50 @@ func TestAnAuthenticatorThatIsNotThereFailsTheStart(t *testing.T) {
 	g := newBed(t)
 	g.config = config
 	assert.ErrorContains(t, g.start(t.Context(), componenttest.NewNopHost()), "nobody")
+}
+
+// The exporter of two signals starts twice, and has one listener.
+func TestPagesThatDoNotAskWhoLooksAreWarnedOfOnce(t *testing.T) {
+	server := newCertified(t)
+	open := func(c *Config) { c.NetAddr.Endpoint = ":0" }
+	secure := func(clientCA string) func(*Config) {
+		return func(c *Config) {
+			open(c)
+			c.TLS = configoptional.Some(configtls.ServerConfig{
+				Config: configtls.Config{CertFile: server.certificate, KeyFile: server.key}, ClientCAFile: clientCA,
+			})
+		}
+	}
+	for what, test := range map[string]struct {
+		set  func(*Config)
+		want string
+	}{
+		"the default is for this machine": {func(*Config) {}, ""},
+		"nothing is set":                  {open, openlistener.WithoutTLS},
+		"TLS of the server alone":         {secure(""), openlistener.WithoutCertificates},
+		"client certificates":             {secure(server.certificate), ""},
+		"an authenticator is set": {func(c *Config) {
+			open(c)
+			c.Auth = configoptional.Some(confighttp.AuthConfig{Config: configauth.Config{AuthenticatorID: authenticatorID}})
+		}, ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			core, said := observer.New(zap.WarnLevel)
+			g := newBed(t).flameGraph
+			config := createDefaultConfig().(*Config)
+			config.NetAddr.Endpoint = "localhost:0"
+			test.set(config)
+			g.config, g.set.Logger = config, zap.New(core)
+			for range 2 {
+				require.NoError(t, g.start(t.Context(), withAuthenticator{componenttest.NewNopHost()}))
+			}
+			if test.want == "" {
+				assert.Zero(t, said.Len())
+			} else if assert.Equal(t, 1, said.Len()) {
+				assert.Equal(t, test.want, said.All()[0].Message)
+				assert.Equal(t, g.set.ID.String(), said.All()[0].ContextMap()["component"])
+				assert.Equal(t, g.server.address.String(), said.All()[0].ContextMap()["address"])
+			}
+		})
+	}
 }

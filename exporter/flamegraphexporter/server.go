@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/web"
+	"github.com/callbraid/callbraid/internal/openlistener"
 )
 
 // stopTimeout is how long requests that are served have when the exporter is shut down.
@@ -65,6 +66,10 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 	requests, end := context.WithCancel(context.Background())
 	server.BaseContext = func(net.Listener) context.Context { return requests }
 	g.server.http, g.server.address, g.server.end = server, listener.Addr(), end
+	openlistener.Listener{
+		Component: g.set.ID.String(), Address: g.server.address, TLS: g.config.TLS.Get(), Authenticated: g.config.Auth.HasValue(),
+		Remedy: "set auth, or tls with a client_ca_file, or set endpoint to localhost",
+	}.Warn(g.set.Logger)
 	g.set.Logger.Info("Flame graphs are served", zap.Stringer("endpoint", g.server.address))
 	g.server.served.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

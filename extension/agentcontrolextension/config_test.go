@@ -68,9 +68,3 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 	}
 	assert.Equal(t, 11, len(strings.Split(err.Error(), "\n")), err.Error())
 }
-
-func TestAnEndpointForAllIsWarnedOf(t *testing.T) {
-	const warning = "The endpoint can be reached from other machines, and nobody is asked who they are: set auth, or tls with a client_ca_file, or listen on localhost"
-	assert.Equal(t, 1, newBed(t, func(c *Config) { c.NetAddr.Endpoint = ":0" }).said.FilterMessage(warning).Len())
-	assert.Zero(t, newBed(t).said.FilterMessage(warning).Len())
-}

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/openlistener"
 )
 
 // stopTimeout is how long requests that are served have when the extension is shut down.
@@ -26,6 +27,7 @@ const stopTimeout = 5 * time.Second
 
 // agentControl is the extension.
 type agentControl struct {
+	id        string
 	config    *Config
 	settings  component.TelemetrySettings
 	logger    *zap.Logger
@@ -53,7 +55,7 @@ func newAgentControl(settings extension.Settings, config *Config) (*agentControl
 		return nil, err
 	}
 	return &agentControl{
-		config: config, settings: settings.TelemetrySettings, logger: settings.Logger, telemetry: telemetry,
+		id: settings.ID.String(), config: config, settings: settings.TelemetrySettings, logger: settings.Logger, telemetry: telemetry,
 		directory: newDirectory(config, telemetry, settings.Logger), refusals: newRefusals(),
 		queue: queue{most: config.Limits.MaxWaiting, places: make(chan struct{}, config.Limits.MaxRequests)},
 	}, nil
@@ -91,14 +93,12 @@ const maxStreams = 8
 
 var errShutdown = errors.New("the collector is shut down")
 
-// warnIfOpen warns where everyone on the network can steer agents.
+// warnIfOpen warns when clients that are not asked who they are can steer agents.
 func (x *agentControl) warnIfOpen(address net.Addr) {
-	tcp, ok := address.(*net.TCPAddr)
-	asks := x.config.Auth.HasValue() || x.config.TLS.HasValue() && x.config.TLS.Get().ClientCAFile != ""
-	if ok && !tcp.IP.IsLoopback() && !asks {
-		x.logger.Warn("The endpoint can be reached from other machines, and nobody is asked who they are: set auth, or tls with a client_ca_file, or listen on localhost",
-			zap.Stringer("address", address))
-	}
+	openlistener.Listener{
+		Component: x.id, Address: address, TLS: x.config.TLS.Get(), Authenticated: x.config.Auth.HasValue(),
+		Remedy: "set auth, or tls with a client_ca_file, or set endpoint to localhost",
+	}.Warn(x.logger)
 }
 
 // Shutdown ends what is served. Agents that are registered afterwards are not shown.

@@ -30,8 +30,10 @@ import (
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configtls"
+	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+	"github.com/callbraid/callbraid/internal/openlistener"
 )
 
 // bearer is an authenticator that knows one token, which is alice's.
@@ -117,27 +119,37 @@ func TestABodyThatCannotBeUnpackedIsAProblem(t *testing.T) {
 	assert.Empty(t, f.told())
 }
 
-func TestWhoeverIsAskedWhoTheyAreIsNotWarnedOf(t *testing.T) {
+func TestAnEndpointThatDoesNotAskWhoClientsAreIsWarnedOfOnce(t *testing.T) {
 	file, key, _, _ := certificate(t, t.TempDir())
+	open := func(c *Config) { c.NetAddr.Endpoint = ":0" }
 	secure := func(clientCA string) option {
 		return func(c *Config) {
+			open(c)
 			c.TLS = configoptional.Some(configtls.ServerConfig{Config: configtls.Config{CertFile: file, KeyFile: key}, ClientCAFile: clientCA})
 		}
 	}
 	for what, test := range map[string]struct {
-		set    option
-		warned bool
+		set  option
+		want string
 	}{
-		"nothing is set":       {func(*Config) {}, true},
-		"TLS for who is asked": {secure(""), true},
-		"TLS for who asks":     {secure(file), false},
+		"the default is for this machine": {func(*Config) {}, ""},
+		"nothing is set":                  {open, openlistener.WithoutTLS},
+		"TLS of the server alone":         {secure(""), openlistener.WithoutCertificates},
+		"client certificates":             {secure(file), ""},
 		"an authenticator is set": {func(c *Config) {
+			open(c)
 			c.Auth = configoptional.Some(confighttp.AuthConfig{Config: configauth.Config{AuthenticatorID: bearerID}})
-		}, false},
+		}, ""},
 	} {
-		b := unstartedBed(t, test.set, func(c *Config) { c.NetAddr.Endpoint = ":0" })
+		b := unstartedBed(t, test.set)
 		require.NoError(t, b.extension.Start(t.Context(), bearer{}))
-		assert.Equal(t, test.warned, b.said.FilterMessageSnippet("can be reached from other machines").Len() == 1, what)
+		if warned := b.said.FilterLevelExact(zap.WarnLevel).All(); test.want == "" {
+			assert.Empty(t, warned, what)
+		} else if assert.Len(t, warned, 1, what) {
+			assert.Equal(t, test.want, warned[0].Message, what)
+			assert.Equal(t, b.extension.id, warned[0].ContextMap()["component"], what)
+			assert.Equal(t, b.extension.address.String(), warned[0].ContextMap()["address"], what)
+		}
 		b.shutdown()
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/config/configtls"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/openlistener"
 )
 
 func TestARunThatTracesTooMuchIsWarnedOfOnceAMinute(t *testing.T) {
@@ -49,11 +52,28 @@ func TestARunThatTracesTooMuchIsWarnedOfOnceAMinute(t *testing.T) {
 
 func TestAnEndpointThatOthersCanReachIsWarnedOf(t *testing.T) {
 	b := newBed(t)
-	assert.Zero(t, b.said.FilterMessageSnippet("can be reached").Len())
-	b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv4zero, Port: 8765})
-	b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8765})
-	b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv6loopback, Port: 8765})
-	assert.Equal(t, 2, b.said.FilterMessageSnippet("can be reached").Len())
+	assert.Zero(t, b.said.FilterField(zap.String("component", b.receiver.env.receiver)).Len(), "on localhost")
+	for _, c := range []struct {
+		tls  configoptional.Optional[configtls.ServerConfig]
+		want string
+	}{
+		{configoptional.None[configtls.ServerConfig](), openlistener.WithoutTLS},
+		{configoptional.Some(configtls.ServerConfig{}), openlistener.WithoutCertificates},
+		{configoptional.Some(configtls.ServerConfig{ClientCAFile: "ca.pem"}), ""},
+	} {
+		b.receiver.env.config.TLS = c.tls
+		b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv6loopback, Port: 8765})
+		b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv4zero, Port: 8765})
+		warned := b.said.FilterLevelExact(zap.WarnLevel).TakeAll()
+		if c.want == "" {
+			assert.Empty(t, warned)
+		} else if assert.Len(t, warned, 1) {
+			assert.Equal(t, c.want, warned[0].Message)
+			assert.Equal(t, "0.0.0.0:8765", warned[0].ContextMap()["address"])
+			assert.Equal(t, b.receiver.env.receiver, warned[0].ContextMap()["component"])
+		}
+		b.said.TakeAll()
+	}
 }
 
 func TestBreaksThatComeInABurstAreAnnouncedTogether(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/openlistener"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
@@ -159,13 +160,12 @@ func (r *bytefrogReceiver) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// warnIfOpen warns when everyone on the network can send call events.
+// warnIfOpen warns when clients that are not asked who they are can send call events.
 func (r *bytefrogReceiver) warnIfOpen(address net.Addr) {
-	tcp, ok := address.(*net.TCPAddr)
-	if ok && !tcp.IP.IsLoopback() && !r.env.config.TLS.HasValue() {
-		r.env.logger.Warn("The endpoint can be reached from other machines, and agents are not asked who they are: set tls with a client_ca_file, or listen on localhost",
-			zap.Stringer("address", address))
-	}
+	openlistener.Listener{
+		Component: r.env.receiver, Address: address, TLS: r.env.config.TLS.Get(),
+		Remedy: "set tls with a client_ca_file, or set endpoint to localhost",
+	}.Warn(r.env.logger)
 }
 
 func (r *bytefrogReceiver) isShuttingDown() bool { return isClosed(r.stopping) }

@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/openlistener"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
@@ -155,10 +156,9 @@ func (r *julReceiver) say(address net.Addr) {
 	if len(r.env.config.PortFiles) == 0 {
 		logger.Warn("port_files is empty: agents find this receiver only where another file tells them its port, such as /var/run/lttng/agent.port")
 	}
-	if tcp, ok := address.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		logger.Warn("The endpoint can be reached from other machines, and agents are not asked who they are: listen on localhost",
-			zap.Stringer("address", address))
-	}
+	openlistener.Listener{
+		Component: r.env.id, Address: address, Remedy: "set endpoint to localhost: the protocol has neither TLS nor names of agents",
+	}.Warn(logger)
 }
 
 func (r *julReceiver) isStopping() bool {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,7 +41,8 @@ func (b *builder) run(t *testing.T, command string, arguments ...string) string 
 // build builds an image, and gives the root of a container of it.
 func (b *builder) build(t *testing.T, file, tag string) string {
 	t.Helper()
-	b.run(t, "build", "--isolation=chroot", "--file="+file, "--tag="+tag, ".")
+	// The format that has a check of health.
+	b.run(t, "build", "--format=docker", "--isolation=chroot", "--file="+file, "--tag="+tag, ".")
 	container := b.run(t, "from", tag)
 	root := b.run(t, "mount", container)
 	t.Cleanup(func() { b.run(t, "umount", container) })
@@ -54,36 +57,84 @@ type image struct {
 	Cmd          []string
 	ExposedPorts map[string]struct{}
 	Volumes      map[string]struct{}
+	Healthcheck  struct{ Test []string }
 }
 
 func (b *builder) inspect(t *testing.T, tag string) image {
 	t.Helper()
 	var said struct {
-		OCIv1 struct{ Config image }
+		Docker struct {
+			Config image `json:"config"`
+		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(b.run(t, "inspect", "--type=image", tag)), &said))
-	return said.OCIv1.Config
+	return said.Docker.Config
 }
 
-// program is what a container of the image runs, with its addresses replaced by those of e.
-func (i image) program(t *testing.T, e endpoints) program {
+// inNetwork runs a command in a network of its own, as a container's: it has nothing but loopback.
+const inNetwork = `ip link set lo up && exec "$@"`
+
+// container runs what a container of the image runs, in a network of its own. Arguments replace
+// those of the image, where there are any.
+func (i image) container(t *testing.T, s *system, arguments ...string) *service {
 	t.Helper()
+	want(t, "ip", "iproute2")
+	want(t, "nsenter", "util-linux")
 	user, group, _ := strings.Cut(i.User, ":")
 	p := program{user: user, group: group, environment: map[string]string{}, command: i.Entrypoint}
 	for _, variable := range i.Env {
 		key, value, _ := strings.Cut(variable, "=")
 		p.environment[key] = value
 	}
-	command := strings.Join(i.Cmd, "\n")
-	for port, free := range map[string]string{"4040": e.flameGraph, "8765": e.bytefrog, "8889": e.prometheus, "13133": e.health} {
-		require.Contains(t, i.ExposedPorts, port+"/tcp")
-		all := "endpoint=0.0.0.0:" + port
-		require.Equal(t, 1, strings.Count(command, all), all)
-		command = strings.Replace(command, all, "endpoint="+free, 1)
+	if len(arguments) == 0 {
+		arguments = i.Cmd
 	}
-	p.command = append(p.command, strings.Split(command, "\n")...)
-	p.command = append(p.command, "--set=service.telemetry.metrics.readers="+e.readers())
-	return p
+	p.command = append(p.command, arguments...)
+	c := s.command(p)
+	alone := exec.Command("unshare", append([]string{"--net", "sh", "-c", inNetwork, "sh"}, c.Args...)...)
+	alone.Env = append(c.Env, "PATH="+os.Getenv("PATH"))
+	return startCommand(t, alone)
+}
+
+// in runs a command in the network of a container. Where it fails, it gives why.
+func (v *service) in(command ...string) (string, error) {
+	c := exec.Command("nsenter", append([]string{"--net=/proc/" + v.pid() + "/ns/net"}, command...)...)
+	output, err := c.CombinedOutput()
+	return string(output), err
+}
+
+// listeners are the ports that a container listens on, by whether other machines reach them.
+func (v *service) listeners(t *testing.T) (own, open []int) {
+	t.Helper()
+	for file, loopback := range map[string]string{"tcp": "0100007F", "tcp6": "00000000000000000000000001000000"} {
+		text, err := os.ReadFile("/proc/" + v.pid() + "/net/" + file)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			fields := strings.Fields(line)
+			if fields[3] != "0A" { // listening
+				continue
+			}
+			address, hex, _ := strings.Cut(fields[1], ":")
+			port, err := strconv.ParseUint(hex, 16, 16)
+			require.NoError(t, err)
+			if address == loopback {
+				own = append(own, int(port))
+			} else {
+				open = append(open, int(port))
+			}
+		}
+	}
+	return own, open
+}
+
+// awaitHealthy waits until the image's own check of its health says that it is well.
+func (i image) awaitHealthy(t *testing.T, s *system, v *service) {
+	t.Helper()
+	require.Equal(t, "CMD", i.Healthcheck.Test[0])
+	testbed.Eventually(t, "the container is healthy", func() (bool, string) {
+		said, err := v.in(append([]string{"chroot", "--userspec=" + i.User, s.root}, i.Healthcheck.Test[1:]...)...)
+		return err == nil, said + v.said(t)
+	})
 }
 
 func TestTheImageRuns(t *testing.T) {
@@ -92,12 +143,46 @@ func TestTheImageRuns(t *testing.T) {
 	i := b.inspect(t, "otelcol-callbraid")
 	assert.Equal(t, "65532:65532", i.User)
 	assert.Contains(t, i.Volumes, "/var/lib/otelcol-callbraid")
-	e := freeEndpoints(t)
-	collector := s.start(t, i.program(t, e))
-	e.awaitHealthy(t, collector)
-	run(t, exec.Command(testbed.AgentSim(t), "bytefrog", "load", "--endpoint", e.bytefrog, "--events", "1000"))
-	collector.stop(t)
-	assert.Equal(t, callsOfLoad, strings.Count(s.read(t, "/var/lib/otelcol-callbraid/spans.json"), `"spanId"`))
+	// What every runtime of containers puts there.
+	s.write(t, "/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")
+	published := []int{4040, 8765, 8889, 13133}
+	for _, port := range published {
+		assert.Contains(t, i.ExposedPorts, strconv.Itoa(port)+"/tcp")
+	}
+	const ownMetrics = 8888
+
+	t.Run("nothing listens beyond the container until somebody says so", func(t *testing.T) {
+		collector := i.container(t, s)
+		i.awaitHealthy(t, s, collector)
+		own, open := collector.listeners(t)
+		assert.ElementsMatch(t, append([]int{ownMetrics}, published...), own)
+		assert.Empty(t, open)
+		assert.NotContains(t, collector.said(t), "Other machines can connect")
+		said, err := collector.in(testbed.AgentSim(t), "bytefrog", "load", "--events", "1000")
+		require.NoError(t, err, said)
+		collector.stop(t)
+		assert.Equal(t, callsOfLoad, strings.Count(s.read(t, "/var/lib/otelcol-callbraid/spans.json"), `"spanId"`))
+	})
+	t.Run("open.yaml opens what can be published, and each of our listeners warns once", func(t *testing.T) {
+		collector := i.container(t, s, append(i.Cmd, "--config=/etc/otelcol-callbraid/open.yaml")...)
+		i.awaitHealthy(t, s, collector)
+		own, open := collector.listeners(t)
+		assert.Equal(t, []int{ownMetrics}, own)
+		assert.ElementsMatch(t, published, open)
+		assert.Equal(t, 2, strings.Count(collector.said(t), "Other machines can connect"), collector.said(t))
+		collector.stop(t)
+	})
+	t.Run("a container whose collector does not answer is not healthy", func(t *testing.T) {
+		collector := i.container(t, s, i.Cmd[0], "--set=extensions.health_check.endpoint=localhost:13134")
+		testbed.Eventually(t, "the collector listens", func() (bool, string) {
+			own, _ := collector.listeners(t)
+			return slices.Contains(own, 13134), collector.said(t)
+		})
+		said, err := collector.in(append([]string{"chroot", s.root}, i.Healthcheck.Test[1:]...)...)
+		require.Error(t, err)
+		assert.Contains(t, said, "connection refused")
+		collector.stop(t)
+	})
 }
 
 func TestAnImageIsBuiltFromWhatItNeedsAlone(t *testing.T) {
@@ -105,16 +190,19 @@ func TestAnImageIsBuiltFromWhatItNeedsAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "Dockerfile")
 	require.NoError(t, os.WriteFile(file, []byte("FROM scratch\nCOPY . /\n"), 0o644))
 	root := b.build(t, file, "context")
+	files := []string{"config/standalone.yaml", "packaging/open.yaml"}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		inside, err := filepath.Rel(root, path)
-		if inside != filepath.Join("config", "standalone.yaml") {
-			assert.Regexp(t, `^dist/bin/linux_[a-z0-9]+/otelcol-callbraid$`, inside)
+		if !slices.Contains(files, inside) {
+			assert.Regexp(t, `^dist/bin/linux_[a-z0-9]+/(otelcol-callbraid|agentctl)$`, inside)
 		}
 		return err
 	})
 	require.NoError(t, err)
-	assert.FileExists(t, filepath.Join(root, "config", "standalone.yaml"))
+	for _, file := range files {
+		assert.FileExists(t, filepath.Join(root, file))
+	}
 }

@@ -26,6 +26,8 @@ func TestTheDebianPackagesRunInACleanSystem(t *testing.T) {
 	assert.Equal(t, leftAlone, s.orders(t))
 
 	t.Run("the units are what systemd understands, and take away what is not wanted", func(t *testing.T) { checkUnits(t, s) })
+	t.Run("the service alone reads its files", func(t *testing.T) { checkReaders(t, s) })
+	t.Run("an upgrade closes files that an older package left open, and no others", func(t *testing.T) { checkClosing(t, s, collectorPackage) })
 	t.Run("the unit lets port files be written", func(t *testing.T) { checkPortFiles(t, s) })
 	t.Run("man pages have the date of all files", func(t *testing.T) { checkManPages(t, s) })
 	t.Run("dpkg keeps a configuration that was changed", func(t *testing.T) { checkUpgrade(t, s, collectorPackage) })
@@ -106,7 +108,12 @@ func TestTheRPMPackagesHaveWhatTheDebianOnesHave(t *testing.T) {
 	want(t, "rpm", "rpm")
 	for _, name := range []string{"otelcol-callbraid", "bytefrog-guard"} {
 		deb := only(t, packages, name+"_*_amd64.deb")
-		inRPM := strings.Fields(query(t, packages, name, "[%{FILENAMES}\n]"))
+		var inRPM []string
+		for line := range strings.Lines(query(t, packages, name, "[%{FILEMODES:perms} %{FILENAMES}\n]")) {
+			if fields := strings.Fields(line); !strings.HasPrefix(fields[0], "d") {
+				inRPM = append(inRPM, fields[1])
+			}
+		}
 		var inDeb []string
 		for line := range strings.Lines(run(t, exec.Command("dpkg-deb", "--contents", deb))) {
 			if fields := strings.Fields(line); !strings.HasSuffix(fields[5], "/") {
@@ -125,4 +132,11 @@ func TestTheRPMPackagesHaveWhatTheDebianOnesHave(t *testing.T) {
 	assert.Contains(t, query(t, packages, "otelcol-callbraid", "[%{REQUIRES}\n]"), "useradd")
 	depends := run(t, exec.Command("dpkg-deb", "--field", only(t, packages, "otelcol-callbraid_*_amd64.deb"), "Depends"))
 	assert.Equal(t, "passwd\n", depends)
+	depends = run(t, exec.Command("dpkg-deb", "--field", only(t, packages, "otelcol-callbraid_*_amd64.deb"), "Pre-Depends"))
+	assert.Equal(t, "passwd\n", depends, "the script that runs before files are unpacked makes the user that they belong to")
+	owners := query(t, packages, "otelcol-callbraid", "[%{FILENAMES} %{FILEUSERNAME}:%{FILEGROUPNAME}:%{FILEMODES:octal}\n]")
+	for path, owner := range closed {
+		user, mode := owner[:strings.LastIndex(owner, ":")], owner[strings.LastIndex(owner, ":")+1:]
+		assert.Regexp(t, "(?m)^"+path+" "+user+":[0-9]+0"+mode+"$", owners)
+	}
 }

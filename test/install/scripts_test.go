@@ -26,7 +26,7 @@ type change struct {
 	post []string // and the one after it
 	// The service, as pretend takes it.
 	service []string
-	// What is added to its configuration, and who may read that; 0644 by default.
+	// What is added to its configuration, and who may read that; 0640 by default.
 	mistake string
 	mode    os.FileMode
 	orders  []string
@@ -71,7 +71,7 @@ func checkChanges(t *testing.T, s *system) {
 			}
 			t.Cleanup(func() {
 				s.write(t, configuration, shipped)
-				require.NoError(t, os.Chmod(s.path(configuration), 0o644))
+				require.NoError(t, os.Chmod(s.path(configuration), 0o640))
 			})
 			s.pretend(t, c.service...)
 			said := s.script(t, "otelcol-callbraid.preinst", c.pre...)

@@ -31,7 +31,12 @@ type service struct {
 // start runs a program, at the latest until the test ends.
 func (s *system) start(t *testing.T, p program) *service {
 	t.Helper()
-	v := &service{command: s.command(p), ended: make(chan error, 1)}
+	return startCommand(t, s.command(p))
+}
+
+func startCommand(t *testing.T, command *exec.Cmd) *service {
+	t.Helper()
+	v := &service{command: command, ended: make(chan error, 1)}
 	var err error
 	v.output, err = os.CreateTemp(t.TempDir(), "output")
 	require.NoError(t, err)

@@ -13,11 +13,12 @@ import (
 )
 
 // systemctl stands in for systemd's: it writes down its orders. Files of its folder say what
-// the service is: active, its user; and that no order is obeyed: broken.
+// the service is: active, its user and group; and that no order is obeyed: broken.
 const systemctl = `#!/bin/sh
 cd /systemctl
 case "$*" in
 *is-active*) test -e active ;;
+show*Group*) cat group ;;
 show*) cat user ;;
 *) echo "$*" >> orders; test ! -e broken ;;
 esac
@@ -37,6 +38,7 @@ func (s *system) pretend(t *testing.T, files ...string) {
 	t.Helper()
 	require.NoError(t, os.RemoveAll(s.path("/systemctl")))
 	s.write(t, "/systemctl/user", "otelcol-callbraid\n")
+	s.write(t, "/systemctl/group", "otelcol-callbraid\n")
 	for _, file := range files {
 		name, text, _ := strings.Cut(file, "=")
 		s.write(t, "/systemctl/"+name, text)

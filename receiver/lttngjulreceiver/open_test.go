@@ -1,0 +1,22 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/openlistener"
+)
+
+func TestAnEndpointThatOtherMachinesReachIsWarnedOfOnce(t *testing.T) {
+	assert.Zero(t, newBed(t, nil).said.FilterMessage(openlistener.WithoutTLS).Len(), "on localhost")
+	b := newBed(t, func(c *Config) { c.Endpoint = ":0" })
+	warned := b.said.FilterMessage(openlistener.WithoutTLS).All()
+	require.Len(t, warned, 1)
+	assert.Equal(t, b.address(), warned[0].ContextMap()["address"])
+	assert.Equal(t, b.receiver.env.id, warned[0].ContextMap()["component"])
+}

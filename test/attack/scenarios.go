@@ -125,7 +125,7 @@ func scenarios() []scenario {
 		{
 			name: "batches", configuration: "gateway-pair.yaml", settings: []string{withBytefrog}, requests: true, starting: few,
 			attackers: func(p places, f form) []Attacker {
-				return []Attacker{&Batches{Endpoint: p.at(otlpPort), Streams: f.of(1_000_000, 20_000)}}
+				return []Attacker{&Batches{Endpoint: p.at(otlpPort), Streams: f.of(1_000_000, 10_000)}}
 			},
 			length: func(f form) time.Duration { return f.seconds(120, 10) },
 		},

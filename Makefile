@@ -26,7 +26,7 @@ BENCH_ONLY ?=
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector, which makes them many times slower, and so
 # with -short. What a test makes smaller or leaves out then, it does without the race detector too.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/flamegraphexporter/... ./extension/... ./cmd/... ./internal/bytefrogagent/... ./internal/bytefrogguard/... ./internal/symbols/... \
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./extension/... ./cmd/... ./internal/bytefrogagent/... ./internal/bytefrogguard/... ./internal/symbols/... \
 	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
 	./internal/rbkitserver/... ./internal/greys/... ./internal/greysserver/... ./internal/zmtp/... ./internal/calltree/...
 

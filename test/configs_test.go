@@ -35,6 +35,7 @@ type collectorConfig struct {
 		}
 		AllowDisruptive bool `yaml:"allow_disruptive"`
 	}
+	Receivers  map[string]receiverConfig
 	Processors map[string]struct {
 		LimitMiB int `yaml:"limit_mib"`
 		SpikeMiB int `yaml:"spike_limit_mib"`
@@ -61,6 +62,15 @@ var spanReceivers = []string{"greys", "rbkit"}
 // carriesBatches reports whether a receiver of the pipeline may give batches.
 func (p pipelineConfig) carriesBatches() bool {
 	return slices.ContainsFunc(p.Receivers, func(id string) bool { return !slices.Contains(spanReceivers, componentType(id)) })
+}
+
+// receiverConfig is as much of a receiver as the rules speak of: how large requests may be that an
+// otlp receiver accepts.
+type receiverConfig struct {
+	Protocols map[string]*struct {
+		MaxMessageMiB int64 `yaml:"max_recv_msg_size_mib"`
+		MaxBodyBytes  int64 `yaml:"max_request_body_size"`
+	}
 }
 
 type exporterConfig struct {
@@ -97,8 +107,11 @@ const (
 	// maxMemoryMiB is the most that a memory limiter allows: more, and a machine of 4 GiB has none.
 	maxMemoryMiB = 3072
 
-	// maxGRPCMessageBytes is what a gRPC server takes by default.
-	maxGRPCMessageBytes = 4 << 20
+	// minRequestBytes is what an OTLP receiver has to accept: a hand-over has 1 MiB of batches,
+	// and what is around them. maxRequestBytes is what one accepts without a request that nests
+	// attributes taking 300 MB.
+	minRequestBytes = 1<<20 + 1<<18
+	maxRequestBytes = 2 << 20
 )
 
 // samplers are the processors that decide by trace. A batch of call events is
@@ -109,15 +122,18 @@ var samplers = []string{"tail_sampling", "groupbytrace", "probabilistic_sampler"
 // given, so that nobody else gets it twice because of them.
 var neverRefuses = []string{"span_metrics", "nop", "flame_graph"}
 
+// files are the exporters that write to files.
+var files = []string{"otlp_json_file", "file"}
+
 // halfTaken names the hand-overs that a retry may deliver twice to one of their
 // consumers, and where that is said to the user.
 var halfTaken = map[string]string{
-	// The file exporter can have no queue. The comment above the pipeline says
-	// what a full disk does to the counts.
-	"standalone.yaml traces": "file/spans",
+	// A queue would lose spans to kill -9. The comment above the pipeline says what a
+	// full disk does to the counts.
+	"standalone.yaml traces": "otlp_json_file/spans",
 }
 
-// componentType returns the type of a component's ID, "file" for "file/spans".
+// componentType returns the type of a component's ID, "otlp_json_file" for "otlp_json_file/spans".
 func componentType(id string) string {
 	kind, _, _ := strings.Cut(id, "/")
 	return kind
@@ -194,6 +210,7 @@ func violations(name string, config collectorConfig, document *yaml.Node) []stri
 		}
 	}
 	broken = append(broken, limitViolations(name, config)...)
+	broken = append(broken, requestViolations(name, config)...)
 	return append(broken, endpointViolations(name, "", document)...)
 }
 
@@ -206,13 +223,30 @@ func limitViolations(name string, config collectorConfig) []string {
 		}
 	}
 	for id, e := range config.Exporters {
-		if r := e.Rotation; componentType(id) == "file" && (r == nil || r.MaxMegabytes <= 0 || r.MaxBackups <= 0) {
+		if r := e.Rotation; slices.Contains(files, componentType(id)) && (r == nil || r.MaxMegabytes <= 0 || r.MaxBackups <= 0) {
 			broken = append(broken, name+": "+id+" fills the disk; it needs rotation with max_megabytes and max_backups")
 		}
 	}
 	for id, x := range config.Extensions {
 		if x.AllowDisruptive {
 			broken = append(broken, name+": "+id+" lets whoever reaches it disrupt programs")
+		}
+	}
+	return broken
+}
+
+// requestViolations checks that OTLP receivers limit the size of requests.
+func requestViolations(name string, config collectorConfig) []string {
+	var broken []string
+	for id, r := range config.Receivers {
+		for protocol, p := range r.Protocols {
+			limit, setting := int64(0), map[string]string{"grpc": "max_recv_msg_size_mib", "http": "max_request_body_size"}[protocol]
+			if p != nil {
+				limit = max(p.MaxMessageMiB<<20, p.MaxBodyBytes)
+			}
+			if limit < minRequestBytes || limit > maxRequestBytes {
+				broken = append(broken, fmt.Sprintf("%s: %s over %s accepts requests of %d bytes; it needs %s of 2 MiB", name, id, protocol, limit, setting))
+			}
 		}
 	}
 	return broken
@@ -280,8 +314,8 @@ func queueViolations(where string, p pipelineConfig, config collectorConfig) []s
 		if queue.QueueSize < maxHandOverBytes {
 			broken = append(broken, where+": the queue of "+id+" has no room for a whole hand-over")
 		}
-		if b := queue.Batch; b != nil && (b.Sizer != "" && b.Sizer != "bytes" || b.MaxSize <= 0 || b.MaxSize > maxGRPCMessageBytes) {
-			broken = append(broken, where+": batches of "+id+" need a max_size in bytes that a gRPC server takes")
+		if b := queue.Batch; b != nil && (b.Sizer != "" && b.Sizer != "bytes" || b.MaxSize <= 0 || b.MaxSize >= maxRequestBytes) {
+			broken = append(broken, where+": batches of "+id+" need a max_size in bytes that the second tier accepts")
 		}
 		broken = append(broken, storageViolations(where, id, config)...)
 		r := config.Exporters[id].RetryOnFailure
@@ -345,6 +379,38 @@ func TestShippedConfigurationsFollowTheRules(t *testing.T) {
 	}
 }
 
+// yamlBlock is a piece of configuration in a page, without what it is indented by.
+var yamlBlock = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```")
+
+// Who copies a receiver from a page copies its limits.
+func TestReceiversInPagesLimitRequests(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"../README.md", "../docs/*.md", "../*/*/README.md"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		pages = append(pages, found...)
+	}
+	otlp := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, block := range yamlBlock.FindAllStringSubmatch(string(text), -1) {
+			var config collectorConfig
+			// Some show a part of a configuration, which may be none by itself.
+			if yaml.Unmarshal([]byte(strings.ReplaceAll("\n"+block[2], "\n"+block[1], "\n")), &config) != nil {
+				continue
+			}
+			for id := range config.Receivers {
+				if componentType(id) == "otlp" {
+					otlp++
+				}
+			}
+			assert.Empty(t, requestViolations(page, config))
+		}
+	}
+	assert.GreaterOrEqual(t, otlp, 2, "docs/scale.md and docs/ocb.md show receivers")
+}
+
 func TestShippedConfigurationsPairWhatTheyExport(t *testing.T) {
 	for name, path := range shippedConfigs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -366,14 +432,17 @@ func TestShippedConfigurationsPairWhatTheyExport(t *testing.T) {
 func TestAConfigurationThatBreaksARuleIsNoticed(t *testing.T) {
 	const good = `
 extensions: {file_storage: {directory: ., compaction: {on_rebound: true}}, agent_control: {}}
-receivers: {bytefrog: {endpoint: "localhost:8765"}, rbkit: {servers: [{publish: "localhost:5555", request: "localhost:5556"}]}}
+receivers:
+  bytefrog: {endpoint: "localhost:8765"}
+  otlp: {protocols: {grpc: {max_recv_msg_size_mib: 2}, http: {max_request_body_size: 2097152}}}
+  rbkit: {servers: [{publish: "localhost:5555", request: "localhost:5556"}]}
 processors: {memory_limiter: {limit_mib: 1024, spike_limit_mib: 256}}
 connectors: {span_metrics: , forward: }
 exporters:
   load_balancing: {resolver: {static: {hostnames: [localhost:4320]}}}
   otlp_grpc:
     endpoint: localhost:4317
-    sending_queue: {storage: file_storage, sizer: bytes, queue_size: 134217728, block_on_overflow: true, batch: {max_size: 3145728}}
+    sending_queue: {storage: file_storage, sizer: bytes, queue_size: 134217728, block_on_overflow: true, batch: {max_size: 1572864}}
     retry_on_failure: {initial_interval: 1s, max_interval: 5s, max_elapsed_time: 0s}
   file: {path: spans.json, rotation: {max_megabytes: 100, max_backups: 3}}
 service:
@@ -390,8 +459,8 @@ service:
 		{"a queue that drops", "block_on_overflow: true", "block_on_overflow: false", "needs block_on_overflow"},
 		{"a queue counted in requests", "sizer: bytes, queue_size", "queue_size", "needs sizer: bytes"},
 		{"a queue that is too small", "queue_size: 134217728", "queue_size: 1000", "no room for a whole hand-over"},
-		{"batches without a limit", "{max_size: 3145728}", "{min_size: 1}", "need a max_size in bytes"},
-		{"batches that gRPC refuses", "3145728", "31457280", "need a max_size in bytes"},
+		{"batches without a limit", "{max_size: 1572864}", "{min_size: 1}", "need a max_size in bytes"},
+		{"batches that gRPC refuses", "1572864", "15728640", "need a max_size in bytes"},
 		{"an exporter that gives up", "max_elapsed_time: 0s", "max_elapsed_time: 300s", "gives up and drops"},
 		{"a queue in memory in the first tier", "storage: file_storage, ", "", "the queue of otlp_grpc is in memory"},
 		{"a queue whose file never shrinks", ", compaction: {on_rebound: true}", "", "file_storage needs compaction"},
@@ -399,8 +468,14 @@ service:
 		{"memory without a limit", "limit_mib: 1024", "limit_mib: 204800", "lets the collector have 204800 MiB"},
 		{"memory that is all spike", "spike_limit_mib: 256", "spike_limit_mib: 1024", "of which 1024 at once"},
 		{"a file without rotation", ", rotation: {max_megabytes: 100, max_backups: 3}", "", "file fills the disk"},
+		{"another file without rotation", "file: {path: spans.json, rotation: {max_megabytes: 100, max_backups: 3}}", "otlp_json_file: {path: spans.json}", "otlp_json_file fills the disk"},
 		{"files without number", ", max_backups: 3", "", "file fills the disk"},
 		{"control of everything", "agent_control: {}", "agent_control: {allow_disruptive: true}", "lets whoever reaches it disrupt programs"},
+		{"gRPC with its default limit", "grpc: {max_recv_msg_size_mib: 2}", "grpc: ", "otlp over grpc accepts requests of 0 bytes; it needs max_recv_msg_size_mib"},
+		{"gRPC that accepts too much", "max_recv_msg_size_mib: 2", "max_recv_msg_size_mib: 4", "otlp over grpc accepts requests of 4194304 bytes"},
+		{"gRPC that refuses batches", "max_recv_msg_size_mib: 2", "max_recv_msg_size_mib: 1", "otlp over grpc accepts requests of 1048576 bytes"},
+		{"HTTP with its default limit", "http: {max_request_body_size: 2097152}", "http: {}", "otlp over http accepts requests of 0 bytes; it needs max_request_body_size"},
+		{"HTTP that accepts too much", "2097152", "20971520", "otlp over http accepts requests of 20971520 bytes"},
 		{"a server elsewhere", "publish: \"localhost:5555\"", "publish: \"10.0.0.1:5555\"", "is 10.0.0.1:5555, not on localhost"},
 		{"another server elsewhere", "request: \"localhost:5556\"", "request: \"10.0.0.1:5556\"", "is 10.0.0.1:5556, not on localhost"},
 		{"an address for everyone", `"localhost:8765"`, `"0.0.0.0:8765"`, "receivers::bytefrog::endpoint is 0.0.0.0:8765, not on localhost"},

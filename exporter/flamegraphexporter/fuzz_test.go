@@ -4,14 +4,74 @@
 package flamegraphexporter
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/test/testbed/handovers"
+	"github.com/callbraid/callbraid/test/testbed/nested"
 )
+
+// FuzzTraces folds resources, scopes and spans that anybody may have written. Each span is
+// folded or known already, services are named by scalars, and whatever came, an honest service is
+// shown.
+func FuzzTraces(f *testing.F) {
+	keys := []string{
+		attributeService, attributeInstance, attributeFunction, attributeFile, attributeLine,
+		attributeThreadID, attributeThreadName, attributeTruncated, attributeLink,
+	}
+	const resource, span, link = handovers.StepResource, handovers.StepSpan, handovers.StepLink
+	f.Add([]byte{resource, span, 0x01, span, 0x12, span, 0x21, link, 3, resource, span, 4})
+	for key := range byte(len(keys) + 2) {
+		for kind := range byte(9) {
+			f.Add(slices.Concat([]byte{resource, span, 1, link, 2},
+				handovers.Attribute(handovers.InResource, key, kind, 100), handovers.Attribute(handovers.InSpan, key, kind, 100),
+				handovers.Attribute(handovers.InLink, key, kind, 7)))
+		}
+	}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		g := newBed(t, func(c *Config) {
+			c.MaxServices, c.MaxNodes, c.MaxPending, c.Traces.MaxSpans = 10, calltree.LeastNodes, calltree.LeastPending, 10
+		})
+		td := handovers.Traces(script, keys, func(span ptrace.Span, n byte) {
+			span.SetName("call events") // a batch that was not paired is a span like any other
+			span.SetSpanID([8]byte{1: n})
+		})
+		require.NoError(t, g.consumeTraces(t.Context(), td))
+		counters := g.store.Counters()
+		require.EqualValues(t, td.SpanCount(), counters.Spans+counters.Duplicates)
+		named := map[string]bool{unknownService: true}
+		for _, rs := range td.ResourceSpans().All() {
+			if v, ok := rs.Resource().Attributes().Get(attributeService); ok {
+				switch v.Type() {
+				case pcommon.ValueTypeMap, pcommon.ValueTypeSlice:
+				default:
+					named[calltree.Cut(v.AsString(), g.config.MaxNameBytes)] = true
+				}
+			}
+		}
+		for _, service := range g.store.Services() {
+			if len(named) <= g.config.MaxServices {
+				require.Contains(t, named, service.Name)
+			}
+			for _, kind := range service.Kinds {
+				_, ok := g.store.Snapshot(service.Name, kind)
+				require.True(t, ok)
+			}
+		}
+		honest := ptrace.NewTraces()
+		rs := honest.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr(attributeService, "honest")
+		rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetSpanID([8]byte{7: 9})
+		require.NoError(t, g.consumeTraces(t.Context(), honest))
+		require.EqualValues(t, counters.Spans+1, g.store.Counters().Spans)
+	})
+}
 
 // FuzzConsume takes whatever OTLP can say.
 func FuzzConsume(f *testing.F) {
@@ -36,6 +96,14 @@ func FuzzConsume(f *testing.F) {
 	traces, err := new(ptrace.ProtoMarshaler).MarshalTraces(td)
 	require.NoError(f, err)
 	f.Add(traces)
+	for _, at := range nested.Places() {
+		for _, kind := range []nested.Kind{nested.Lists, nested.Maps} {
+			if at.Signal == nested.Traces || at.Signal == nested.Profiles {
+				request, _ := nested.Protobuf(at, kind, 1000, nil)
+				f.Add(request)
+			}
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		g := newBed(t, func(c *Config) {
 			c.MaxServices, c.MaxNodes, c.MaxPending, c.Traces.MaxSpans = 10, calltree.LeastNodes, calltree.LeastPending, 10

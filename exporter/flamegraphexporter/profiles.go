@@ -79,8 +79,39 @@ func newProfileReader(pd pprofile.Profiles, mostName int) *profileReader {
 	return &profileReader{
 		tables: pd.Dictionary(), mostName: mostName, numbers: map[source]int32{}, objects: map[int32]string{},
 		frames: map[int32][]calltree.Frame{}, sums: map[sampled]*sum{},
-		left: someFrames + framesOfByte*new(pprofile.ProtoMarshaler).ProfilesSize(pd),
+		left: someFrames + framesOfByte*sizeOf(pd),
 	}
+}
+
+// sizeOf returns about how many bytes the samples of a message and the tables behind them
+// take as protobuf. Attributes don't count: their values may be nested as deep as the
+// message has bytes, and measuring them would recurse as deep.
+func sizeOf(pd pprofile.Profiles) (bytes int) {
+	// A message in a message takes a tag and a length, a number in a list a byte or more, and a
+	// number by itself a tag more.
+	const message, number, field = 2, 1, 2
+	tables := pd.Dictionary()
+	for _, text := range tables.StringTable().All() {
+		bytes += message + len(text)
+	}
+	for _, stack := range tables.StackTable().All() {
+		bytes += message + number*stack.LocationIndices().Len()
+	}
+	for _, location := range tables.LocationTable().All() {
+		bytes += message + (message+field)*location.Lines().Len()
+	}
+	bytes += (message + field) * (tables.FunctionTable().Len() + tables.MappingTable().Len())
+	for _, rp := range pd.ResourceProfiles().All() {
+		for _, sp := range rp.ScopeProfiles().All() {
+			for _, profile := range sp.Profiles().All() {
+				bytes += message
+				for _, sample := range profile.Samples().All() {
+					bytes += message + field + number*(sample.AttributeIndices().Len()+sample.Values().Len()+sample.TimestampsUnixNano().Len())
+				}
+			}
+		}
+	}
+	return bytes
 }
 
 // source is a service in which stacks were sampled, and what for.

@@ -12,8 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
 
 	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/test/testbed/nested"
 )
 
 // written are profiles that a test writes, with the tables of their dictionary.
@@ -98,6 +100,26 @@ func TestFunctionsThatWereInlinedAreFrames(t *testing.T) {
 	}, folded(t, w, calltree.Kind{Type: "cpu"}))
 }
 
+// Most of a message counts, but no attribute, however deep it is nested: measuring one must
+// not recurse.
+func TestTheSizeOfAMessageIsWithoutItsAttributes(t *testing.T) {
+	w := newWritten("s", "main", "work", "cpu")
+	w.kind(3, 0)
+	for i := range 1000 {
+		w.sample(int64(i), 1, 2)
+	}
+	size, all := sizeOf(w.Profiles), new(pprofile.ProtoMarshaler).ProfilesSize(w.Profiles)
+	assert.LessOrEqual(t, size, all)
+	assert.Greater(t, size, all/2)
+
+	request, levels := nested.Protobuf(nested.At(nested.Profiles, "attribute table"), nested.Lists, 4<<20, nil)
+	require.Greater(t, levels, 400_000)
+	read := pprofileotlp.NewExportRequest()
+	require.NoError(t, read.UnmarshalProto(request))
+	assert.Less(t, sizeOf(read.Profiles()), 100)
+	require.NoError(t, newBed(t).consumeProfiles(t.Context(), read.Profiles()))
+}
+
 // However a message names one location, or one stack, over and over: what is read of it, and
 // so what it takes to fold it, is in proportion to its size.
 func TestHowMuchIsReadOfAMessageIsBoundedByItsSize(t *testing.T) {
@@ -115,7 +137,7 @@ func TestHowMuchIsReadOfAMessageIsBoundedByItsSize(t *testing.T) {
 		rp.Resource().Attributes().PutStr(attributeService, numbered(i).String())
 		rp.ScopeProfiles().AppendEmpty().Profiles().AppendEmpty().Samples().AppendEmpty().SetStackIndex(1)
 	}
-	size := new(pprofile.ProtoMarshaler).ProfilesSize(w.Profiles)
+	size := sizeOf(w.Profiles)
 	g, r := newBed(t), newProfileReader(w.Profiles, 1024)
 	r.read(g.store, w.Profiles)
 	require.Len(t, r.found, 6001)

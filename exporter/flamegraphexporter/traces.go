@@ -67,13 +67,19 @@ func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
 
 func originOf(resource pcommon.Resource) calltree.Origin {
 	from := calltree.Origin{Service: unknownService}
-	if v, ok := resource.Attributes().Get(attributeService); ok {
+	if v, ok := resource.Attributes().Get(attributeService); ok && isScalar(v) {
 		from.Service = v.AsString()
 	}
-	if v, ok := resource.Attributes().Get(attributeInstance); ok {
+	if v, ok := resource.Attributes().Get(attributeInstance); ok && isScalar(v) {
 		from.Instance = v.AsString()
 	}
 	return from
+}
+
+// isScalar reports whether a value has no values in it. Nothing in this package looks into
+// lists and maps, because senders may nest them as deep as a message has bytes.
+func isScalar(v pcommon.Value) bool {
+	return v.Type() != pcommon.ValueTypeMap && v.Type() != pcommon.ValueTypeSlice
 }
 
 // read reads what a call tree needs of a span.

@@ -4,10 +4,12 @@
 package flamegraphexporter
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/calltree"
@@ -125,4 +127,28 @@ func TestSpansOfMoreServicesThanOneComeInOneCall(t *testing.T) {
 	assert.Equal(t, map[string]uint64{"small": chunk + 2, "large": 6 * chunk, unknownService: 4}, got)
 	snapshot, _ := g.store.Snapshot("large", calltree.Calls)
 	assert.Len(t, snapshot.Nodes, 2)
+}
+
+// Services are named by texts and numbers. Lists and maps name none: whoever nests them
+// deep must not have anything walk them.
+func TestAServiceIsNamedByAScalar(t *testing.T) {
+	for name, test := range map[string]struct {
+		set  func(pcommon.Value)
+		want string
+	}{
+		"a text":   {func(v pcommon.Value) { v.SetStr("shop") }, "shop"},
+		"a number": {func(v pcommon.Value) { v.SetInt(7) }, "7"},
+		"bytes":    {func(v pcommon.Value) { v.SetEmptyBytes().FromRaw([]byte{1}) }, "AQ=="},
+		"a list":   {func(v pcommon.Value) { v.SetEmptySlice().AppendEmpty().SetStr("shop") }, unknownService},
+		"a map":    {func(v pcommon.Value) { v.SetEmptyMap().PutStr("a", "shop") }, unknownService},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resource := pcommon.NewResource()
+			test.set(resource.Attributes().PutEmpty(attributeService))
+			test.set(resource.Attributes().PutEmpty(attributeInstance))
+			from := originOf(resource)
+			assert.Equal(t, test.want, from.Service)
+			assert.Equal(t, strings.TrimPrefix(test.want, unknownService), from.Instance)
+		})
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter"
+	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter"
 	"github.com/callbraid/callbraid/extension/agentcontrolextension"
 	"github.com/callbraid/callbraid/extension/memorybudgetextension"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
@@ -39,6 +40,7 @@ var components = []described{
 	{"receiver/greysreceiver", greysreceiver.NewFactory()},
 	{"processor/stackpairingprocessor", stackpairingprocessor.NewFactory()},
 	{"exporter/flamegraphexporter", flamegraphexporter.NewFactory()},
+	{"exporter/otlpjsonfileexporter", otlpjsonfileexporter.NewFactory()},
 	{"extension/agentcontrolextension", agentcontrolextension.NewFactory()},
 	{"extension/memorybudgetextension", memorybudgetextension.NewFactory()},
 }

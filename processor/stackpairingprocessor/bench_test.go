@@ -66,3 +66,30 @@ func BenchmarkSmallHandOver(b *testing.B) {
 	td := traces(b, call(1, "f", 0))
 	cputime.Events(b, 2, func() { require.NoError(b, p.ConsumeTraces(context.Background(), td)) })
 }
+
+// BenchmarkOtherSpans is what spans cost that are no batches and pass unchanged, with their
+// decoding, without which none comes over the network.
+func BenchmarkOtherSpans(b *testing.B) {
+	const spans = 512
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "shop")
+	ss := rs.ScopeSpans().AppendEmpty()
+	for range spans {
+		span := ss.Spans().AppendEmpty()
+		span.SetName("GET /cart")
+		for _, key := range []string{"http.request.method", "http.route", "url.path", "server.address", "thread.name"} {
+			span.Attributes().PutStr(key, "value")
+		}
+		span.Attributes().PutInt("thread.id", 1)
+	}
+	request, err := new(ptrace.ProtoMarshaler).MarshalTraces(td)
+	require.NoError(b, err)
+	p, err := newPairer(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), consumertest.NewNop())
+	require.NoError(b, err)
+	cputime.Events(b, spans, func() {
+		td, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(request)
+		require.NoError(b, err)
+		require.NoError(b, p.ConsumeTraces(context.Background(), td))
+	})
+}

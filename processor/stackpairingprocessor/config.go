@@ -67,6 +67,9 @@ type LimitsConfig struct {
 	MaxNamesMiB int `mapstructure:"max_names_mib"`
 	// MaxExceptionsPerSpan is how many exceptions a span shows.
 	MaxExceptionsPerSpan int `mapstructure:"max_exceptions_per_span"`
+	// MaxAttributeDepth is how many levels of lists and maps an attribute has. A hand-over
+	// with more is refused.
+	MaxAttributeDepth int `mapstructure:"max_attribute_depth"`
 	// MaxHeldMiB is what finished spans may take while the next component
 	// refuses them; beyond it whoever hands over waits.
 	MaxHeldMiB int `mapstructure:"max_held_mib"`
@@ -80,6 +83,8 @@ const (
 	// far apart take 8 GiB: beyond them is a slip of the hand.
 	maxMiB    = 1 << 20
 	maxEvents = 1 << 28
+	// maxAttributeDepth is so many levels that copying them takes no more stack than other work.
+	maxAttributeDepth = 1000
 )
 
 func createDefaultConfig() component.Config {
@@ -92,7 +97,7 @@ func createDefaultConfig() component.Config {
 		IdleTimeout:      time.Minute,
 		Limits: LimitsConfig{
 			MaxStreams: 10_000, MaxLanes: 10_000, MaxFrames: 16_384,
-			MaxNamesMiB: 64, MaxExceptionsPerSpan: 128, MaxHeldMiB: 64,
+			MaxNamesMiB: 64, MaxExceptionsPerSpan: 128, MaxAttributeDepth: 32, MaxHeldMiB: 64,
 		},
 		ShutdownTimeout: 5 * time.Second,
 	}
@@ -141,6 +146,7 @@ func (c *Config) Validate() error {
 	atLeast("limits.max_frames", c.Limits.MaxFrames, 1)
 	between("limits.max_names_mib", c.Limits.MaxNamesMiB, 1, maxMiB)
 	atLeast("limits.max_exceptions_per_span", c.Limits.MaxExceptionsPerSpan, 0)
+	between("limits.max_attribute_depth", c.Limits.MaxAttributeDepth, 1, maxAttributeDepth)
 	between("limits.max_held_mib", c.Limits.MaxHeldMiB, 1, maxMiB)
 	positive("shutdown_timeout", c.ShutdownTimeout)
 	return errors.Join(errs...)

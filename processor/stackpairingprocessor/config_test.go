@@ -33,7 +33,7 @@ func TestDefaults(t *testing.T) {
 		IdleTimeout:      time.Minute,
 		Limits: LimitsConfig{
 			MaxStreams: 10_000, MaxLanes: 10_000, MaxFrames: 16_384, MaxNamesMiB: 64,
-			MaxExceptionsPerSpan: 128, MaxHeldMiB: 64,
+			MaxExceptionsPerSpan: 128, MaxAttributeDepth: 32, MaxHeldMiB: 64,
 		},
 		ShutdownTimeout: 5 * time.Second,
 	}, cfg)
@@ -52,7 +52,7 @@ func TestConfigurationsAreRead(t *testing.T) {
 			MaxClockJump: 10 * time.Second,
 			IdleTimeout:  10 * time.Minute,
 			Limits: LimitsConfig{
-				MaxStreams: 11, MaxLanes: 12, MaxFrames: 13, MaxNamesMiB: 14, MaxExceptionsPerSpan: 15, MaxHeldMiB: 16,
+				MaxStreams: 11, MaxLanes: 12, MaxFrames: 13, MaxNamesMiB: 14, MaxExceptionsPerSpan: 15, MaxAttributeDepth: 17, MaxHeldMiB: 16,
 			},
 			ShutdownTimeout: 7 * time.Second,
 		},
@@ -110,6 +110,8 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 		{func(c *Config) { c.Limits.MaxNamesMiB = 0 }, "limits.max_names_mib is 0: set it to 1 or more"},
 		{func(c *Config) { c.Limits.MaxNamesMiB = 1<<20 + 1 }, "limits.max_names_mib is 1048577: set it to 1048576 or less"},
 		{func(c *Config) { c.Limits.MaxExceptionsPerSpan = -1 }, "limits.max_exceptions_per_span is -1: set it to 0 or more"},
+		{func(c *Config) { c.Limits.MaxAttributeDepth = 0 }, "limits.max_attribute_depth is 0: set it to 1 or more"},
+		{func(c *Config) { c.Limits.MaxAttributeDepth = 1001 }, "limits.max_attribute_depth is 1001: set it to 1000 or less"},
 		{func(c *Config) { c.Limits.MaxHeldMiB = 0 }, "limits.max_held_mib is 0: set it to 1 or more"},
 		{func(c *Config) { c.ShutdownTimeout = -time.Second }, "shutdown_timeout is -1s: set it above 0s"},
 		{
@@ -129,7 +131,7 @@ func TestWhatIsJustAllowedIsAccepted(t *testing.T) {
 	cfg := &Config{
 		Reorder:   ReorderConfig{MaxEvents: 1, MaxMiB: 1, MaxWait: 1},
 		Truncated: "drop", MaxClockJump: 1, IdleTimeout: 2, ShutdownTimeout: 1,
-		Limits: LimitsConfig{MaxStreams: 1, MaxLanes: 1, MaxFrames: 1, MaxNamesMiB: 1, MaxHeldMiB: 1},
+		Limits: LimitsConfig{MaxStreams: 1, MaxLanes: 1, MaxFrames: 1, MaxNamesMiB: 1, MaxAttributeDepth: 1, MaxHeldMiB: 1},
 	}
 	require.NoError(t, cfg.Validate())
 }

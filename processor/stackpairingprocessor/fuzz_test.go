@@ -5,6 +5,7 @@ package stackpairingprocessor
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
+	"github.com/callbraid/callbraid/test/testbed/handovers"
 )
 
 // FuzzConsume hands over a batch whose data anybody may have written, one that can
@@ -41,7 +43,7 @@ func FuzzConsume(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, script []byte, choices byte) {
 		cfg := createDefaultConfig().(*Config)
 		cfg.Reorder.MaxEvents, cfg.Reorder.MaxMiB = 1<<12, 1
-		cfg.Limits = LimitsConfig{MaxStreams: 2, MaxLanes: 3, MaxFrames: 20, MaxNamesMiB: 1, MaxExceptionsPerSpan: 2, MaxHeldMiB: 1}
+		cfg.Limits = LimitsConfig{MaxStreams: 2, MaxLanes: 3, MaxFrames: 20, MaxNamesMiB: 1, MaxExceptionsPerSpan: 2, MaxAttributeDepth: 8, MaxHeldMiB: 1}
 		cfg.MaxSpansPerTrace = 5
 		if choices&1 > 0 {
 			cfg.MaxDepth = 4
@@ -91,6 +93,123 @@ func FuzzConsume(f *testing.F) {
 		require.Zero(t, p.accounts.waiting.Load())
 		require.Zero(t, p.delivery.spans.Load())
 	})
+}
+
+// batchKeys are the keys of attributes that hand-overs are read by.
+var batchKeys = []string{
+	callevent.AttributeVersion, callevent.AttributeEvents, callevent.AttributeData, attributeService, attributeInstance,
+}
+
+// carriedBatch makes a span carry a batch of a call of one of four streams, or what is left
+// when something of the batch is cut, of another type, or missing.
+func carriedBatch(t *testing.T) func(span ptrace.Span, n byte) {
+	return func(span ptrace.Span, n byte) {
+		call(n>>6+1, "f", uint64(n>>3&7)*2).pack(t).To(span)
+		data, _ := span.Attributes().Get(callevent.AttributeData)
+		switch n & 7 {
+		case 1:
+			data.Bytes().FromRaw(data.Bytes().AsRaw()[:40])
+		case 2:
+			span.Attributes().Remove(callevent.AttributeData)
+		case 3:
+			span.Attributes().PutStr(callevent.AttributeVersion, "1")
+		case 4:
+			span.Attributes().PutInt(callevent.AttributeVersion, 99)
+		case 5:
+			data.SetEmptyMap()
+		}
+	}
+}
+
+// FuzzHandOver hands over resources, scopes and spans that anybody may have written, with
+// batches among them, and then an honest call. A hand-over is refused for good exactly where
+// it is nested too deep, and nothing of it is accepted then. Otherwise each span that is no
+// batch is passed on once. At the end nothing is held.
+func FuzzHandOver(f *testing.F) {
+	const resource, scope, span, batch = handovers.StepResource, handovers.StepScope, handovers.StepSpan, handovers.StepBatch
+	f.Add([]byte{resource, scope, batch, 0, span, 1, resource, batch, 0x48, batch, 1}, byte(0))
+	f.Add([]byte{batch, 2, batch, 3, batch, 4, batch, 5, span, 1}, byte(8))
+	for place := range byte(5) {
+		for _, kind := range []byte{handovers.TypeLists, handovers.TypeMaps, handovers.TypeWide} {
+			for _, levels := range []byte{7, 8, 9, 100} {
+				f.Add(slices.Concat([]byte{span, 1, batch, 0}, handovers.Attribute(place, 5, kind, levels)), levels&8)
+			}
+		}
+	}
+	for key := range byte(len(batchKeys) + 2) {
+		for kind := range byte(9) {
+			f.Add(slices.Concat([]byte{batch, 0}, handovers.Attribute(handovers.InSpan, key, kind, 3), handovers.Attribute(handovers.InResource, key, kind, 3)), kind)
+		}
+	}
+	f.Fuzz(func(t *testing.T, script []byte, choices byte) {
+		cfg := createDefaultConfig().(*Config)
+		cfg.Reorder.MaxEvents, cfg.Reorder.MaxMiB = 1<<12, 1
+		cfg.Limits.MaxStreams, cfg.Limits.MaxHeldMiB, cfg.Limits.MaxAttributeDepth = 3, 1, 8
+		cfg.ShutdownTimeout = time.Nanosecond
+		ordinarySpans, finished, calls := 0, 0, 0
+		next, err := consumer.NewTraces(func(_ context.Context, td ptrace.Traces) error {
+			calls++
+			if choices&8 > 0 && calls%3 == 1 {
+				return errFull
+			}
+			ordinary := count(td, func(span ptrace.Span) bool { return span.Name() == handovers.SpanName })
+			ordinarySpans, finished = ordinarySpans+ordinary, finished+td.SpanCount()-ordinary
+			return nil
+		})
+		require.NoError(t, err)
+		p, err := newPairer(processortest.NewNopSettings(metadata.Type), cfg, next)
+		require.NoError(t, err)
+
+		td := handovers.Traces(script, batchKeys, carriedBatch(t))
+		tooDeep := handovers.Levels(td) > cfg.Limits.MaxAttributeDepth
+		before := text(t, td)
+		for range 3 {
+			if err = p.ConsumeTraces(context.Background(), td); err == nil || consumererror.IsPermanent(err) {
+				break
+			}
+		}
+		require.Equal(t, before, text(t, td), "what is handed over stays as it is")
+		require.Equal(t, tooDeep, err != nil, "%v", err)
+		if tooDeep {
+			require.True(t, consumererror.IsPermanent(err))
+			require.Zero(t, calls)
+			require.Zero(t, p.accounts.streams.Load())
+		} else {
+			// A batch can be no batch: the script has overwritten its version or data.
+			require.Equal(t, count(td, func(span ptrace.Span) bool { return span.Name() == handovers.SpanName }), ordinarySpans)
+		}
+		require.LessOrEqual(t, p.accounts.bytes.Load(), p.maxBytes)
+		require.LessOrEqual(t, p.accounts.streams.Load(), int64(3))
+
+		honest := finished
+		for range 3 {
+			if err = p.ConsumeTraces(context.Background(), traces(t, call(9, "honest", 0))); err == nil {
+				break
+			}
+		}
+		require.NoError(t, err, "an honest call is accepted whatever came before")
+		require.NoError(t, p.Shutdown(context.Background()))
+		if choices&8 == 0 {
+			require.Greater(t, finished, honest)
+		}
+		require.Zero(t, p.accounts.bytes.Load())
+		require.Zero(t, p.accounts.streams.Load())
+		require.Zero(t, p.delivery.spans.Load())
+	})
+}
+
+// count counts spans that match.
+func count(td ptrace.Traces, match func(ptrace.Span) bool) (n int) {
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				if match(span) {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
 
 // scripted packs the events and barriers of a script: two bytes for each, of

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/nesting"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
 )
 
@@ -25,6 +26,12 @@ const maxSpansPerCall = 2048
 // maxBytesPerCall is about how many bytes: gRPC and Kafka refuse more than a few
 // MiB, and names can be long.
 const maxBytesPerCall = 2 << 20
+
+// Attributes that name the program in log lines.
+const (
+	attributeService  = "service.name"
+	attributeInstance = "service.instance.id"
+)
 
 var errShutdown = errors.New("the processor is shutting down: call events are not taken any more")
 
@@ -37,11 +44,17 @@ var errNoRoom = errors.New("no room to take call events: others are being taken;
 //	(c) Spans that are not batches pass unchanged. Refused: so is the call.
 //	(d) All batches are taken. One that cannot be unpacked is dropped.
 //	(e) What they finish is handed on; what of it is refused is held.
+//
+// A hand-over with an attribute that is nested too deep is refused for good before
+// all this: copying and holding it would recurse over it.
 func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	p.calls.RLock()
 	defer p.calls.RUnlock()
 	if p.closed {
 		return errShutdown
+	}
+	if err := nesting.Traces(td, p.cfg.Limits.MaxAttributeDepth); err != nil {
+		return p.refuseNested(ctx, err)
 	}
 	defer p.clock.gone(p.clock.come())
 	batches, rest := split(td)
@@ -72,6 +85,23 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	}
 	p.lighten(ctx, p.maxBytes)
 	return nil
+}
+
+// refuseNested counts and logs a hand-over that is nested too deep, and returns the error
+// that refuses it. Sent again it would be the same, so the error is permanent.
+func (p *pairer) refuseNested(ctx context.Context, err error) error {
+	p.telemetry.ProcessorStackPairingNestedCalls.Add(ctx, 1)
+	p.burst.Warn("Refused a hand-over with an attribute that is nested too deep. If it is honest, raise limits.max_attribute_depth",
+		peer(ctx), zap.Error(err))
+	return consumererror.NewPermanent(fmt.Errorf("%w: flatten the attribute, or raise limits.max_attribute_depth of stack_pairing", err))
+}
+
+// peer is the address of the client that sent the data in ctx, as a field of a log line.
+func peer(ctx context.Context) zap.Field {
+	if addr := client.FromContext(ctx).Addr; addr != nil {
+		return zap.String("peer", addr.String())
+	}
+	return zap.Skip()
 }
 
 // split finds the batches, and copies the other spans where there are both:
@@ -151,7 +181,8 @@ func (p *pairer) take(ctx context.Context, c carrier) {
 	if err != nil {
 		p.telemetry.ProcessorStackPairingCorruptBatches.Add(ctx, 1)
 		if line := p.burst.Check(zap.WarnLevel, "Dropped a batch of call events that cannot be read"); line != nil {
-			line.Write(zap.Error(err), zap.Any("resource", c.resource.Resource().Attributes().AsRaw()))
+			resource := c.resource.Resource().Attributes()
+			line.Write(peer(ctx), shortText(resource, attributeService), shortText(resource, attributeInstance), zap.Error(err))
 		}
 		return
 	}
@@ -160,6 +191,15 @@ func (p *pairer) take(ctx context.Context, c carrier) {
 	p.shardOf(batch.Stream).take(batch, c, client.FromContext(ctx), p.clock.now(), f)
 	p.handOn(ctx, f)
 	p.boundStreams(ctx, batch.Stream)
+}
+
+// shortText is a text among attributes from outside as a field of a log line, cut where it is
+// long. A resource may have any number of attributes, so no line shows all of them.
+func shortText(attributes pcommon.Map, key string) zap.Field {
+	if v, found := attributes.Get(key); found && v.Type() == pcommon.ValueTypeStr {
+		return zap.String(key, nesting.Cut(v.Str()))
+	}
+	return zap.Skip()
 }
 
 // handOn hands the finished calls of one stream to the next component, in the

@@ -4,6 +4,7 @@
 package stackpairingprocessor
 
 import (
+	"context"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -70,6 +72,9 @@ func TestEverythingIsCounted(t *testing.T) {
 	corrupt := call(9, "f", 0)
 	corrupt.adjust = func(span ptrace.Span) { span.Attributes().PutInt(callevent.AttributeVersion, 99) }
 	b.take(corrupt)
+	require.Error(t, b.ConsumeTraces(context.Background(), nestedTraces(33, func(td ptrace.Traces) pcommon.Map {
+		return td.ResourceSpans().AppendEmpty().Resource().Attributes()
+	})))
 	// 0 to 5: main calls f, which throws twice and is left; and g, which is short.
 	b.take(batch{stream: 1, events: []string{"enter main", "enter f", "throw f E", "throw f F", "unwind f E", "enter g"}})
 	b.take(batch{stream: 1, first: 6, events: []string{"exit g", "exit nobody"}})
@@ -112,6 +117,7 @@ func TestEverythingIsCounted(t *testing.T) {
 	metadatatest.AssertEqualProcessorStackPairingLateEvents(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingLeftOut(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingMissingNumbers(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingNestedCalls(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingOpenFrames(t, tt, points(2), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingOrphans(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingRefusedCalls(t, tt, points(1), ignore...)

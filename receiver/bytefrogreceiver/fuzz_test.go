@@ -4,8 +4,11 @@
 package bytefrogreceiver
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -98,25 +101,167 @@ func FuzzDataConnection(f *testing.F) {
 	})
 }
 
-// FuzzControlConnection: whatever comes on a control connection ends it, or not.
+// FuzzControlConnection: whatever comes on a control connection, in whatever pieces, the run
+// is what a slow and obvious reading of the messages says: its mode, its breaks, its log records,
+// and how it ends. Then nothing is held, and nobody reads any more.
 func FuzzControlConnection(f *testing.F) {
 	for name := range captures {
 		control := openCapture(f, name).Control
-		f.Add(control[helloBytes:min(len(control), 5_000)])
+		f.Add(control[helloBytes:min(len(control), 5_000)], 700)
 	}
-	f.Add(encode(bytefrog.DataBreak{Sequence: 1 << 31}, bytefrog.Heartbeat{Mode: 'X'}))
+	f.Add(encode(bytefrog.DataBreak{Sequence: 1 << 31}, bytefrog.Heartbeat{Mode: 'X'}), 3)
+	f.Add(encode(
+		bytefrog.Heartbeat{Mode: bytefrog.ModeTracing, SendBuffers: 7}, bytefrog.DataBreak{Sequence: 5}, bytefrog.DataBreak{Sequence: 5},
+		bytefrog.ClassReport{Result: bytefrog.TypeClassTransformFailed, Class: "demo/Shop"},
+		bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown}), 1)
+	f.Add(encode(bytefrog.ErrorMessage{Text: "no memory"}, bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown}, bytefrog.ErrorMessage{Text: "again"}), 100)
 	config := createDefaultConfig()
-	f.Fuzz(func(t *testing.T, b []byte) {
-		run := deskRun(t, consumertest.NewNop(), config)
-		in := run.control.in
-		for len(b) > 0 {
-			in.makeRoom()
-			n := copy(in.buf[in.end:], b)
-			in.end += n
-			b = b[n:]
-			if run.decodeControl() != nil {
-				return
+	f.Fuzz(func(t *testing.T, b []byte, piece int) {
+		b = b[:min(len(b), 1<<16)]
+		run, agent, logged := controlledRun(t, config)
+		go run.readControl()
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			for part := range slices.Chunk(b, max(1, piece&0xfff)) {
+				if _, err := agent.Write(part); err != nil {
+					return // the run ended before
+				}
+			}
+			_ = agent.Close() // the run ends then
+		}()
+		<-run.control.ended
+		require.NoError(t, agent.Close())
+		<-written
+		run.env.logs.Close()
+		if run.handover != nil {
+			run.handover.Wait()
+		}
+
+		want := readSlowly(b, config)
+		require.True(t, run.isLeaving())
+		require.Equal(t, want.cause, run.ending.cause)
+		require.Equal(t, want.text, run.ending.text)
+		require.Equal(t, want.offset, offsetOf(run.ending.err))
+		require.Equal(t, want.mode, run.control.lastMode())
+		require.EqualValues(t, want.sendBuffers, run.control.sendBuffers.Load())
+		require.EqualValues(t, want.heartbeats, run.control.heartbeats.Load())
+		require.EqualValues(t, want.breaks, run.breaks[callevent.CauseSuspended].Load())
+		require.Equal(t, want.barriers, run.stream.barriers.sorted)
+		if len(want.logs) <= config.Limits.MaxQueuedLogs {
+			require.Equal(t, want.logs, logged())
+		}
+		require.Zero(t, run.stream.budget.used.Load())
+		require.Zero(t, run.env.logs.Bytes())
+	})
+}
+
+// controlledRun is a run without data connections, whose control connection the agent has the
+// other end of. logged gives the log records so far: event and body.
+func controlledRun(t *testing.T, config *Config) (run *run, agent net.Conn, logged func() []string) {
+	r, err := newReceiver(receivertest.NewNopSettings(metadata.Type), config)
+	require.NoError(t, err)
+	r.env.ctx, r.env.traces = context.Background(), consumertest.NewNop()
+	r.env.metrics = newMetricsLoop(r.env, r.settings, nil)
+	var sink consumertest.LogsSink
+	r.env.logs = newLogSink(r.env, &sink)
+	agent, collector := net.Pipe()
+	t.Cleanup(func() { _ = collector.Close() })
+	run, err = newRun(r.env, 1, 1, newInput(collector, inputBytes, config.Limits.MaxMessageSize, time.Minute))
+	require.NoError(t, err)
+	close(run.started)
+	return run, agent, func() (lines []string) {
+		for _, logs := range sink.AllLogs() {
+			for _, record := range logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
+				lines = append(lines, record.EventName()+" "+record.Body().Str())
 			}
 		}
-	})
+		return lines
+	}
+}
+
+// controlModel is what messages on a control connection say.
+type controlModel struct {
+	mode                    bytefrog.Mode
+	sendBuffers, heartbeats int
+	breaks                  int
+	barriers                []callevent.Barrier
+	logs                    []string
+	cause                   callevent.Cause
+	text                    string
+	// offset is where the bytes can't be read, -1: nowhere.
+	offset int64
+}
+
+// readSlowly reads all bytes of a control connection at once. No data came, so numbers are
+// unwrapped around 0.
+func readSlowly(b []byte, config *Config) controlModel {
+	m := controlModel{mode: bytefrog.ModeInitializing, offset: -1}
+	ended := func(cause callevent.Cause, text string, offset int64) {
+		if m.text == "" {
+			m.cause, m.text, m.offset = cause, text, offset
+		}
+	}
+	const bad = "what came on a control connection could not be read"
+	at := 0
+	for at < len(b) {
+		message, n, err := bytefrog.DecodeControl(b[at:], config.Limits.MaxMessageSize)
+		if err != nil {
+			var protocol *bytefrog.ProtocolError
+			errors.As(err, &protocol)
+			ended(callevent.CauseBadData, bad, int64(at+protocol.Offset))
+			return m
+		}
+		if n == 0 {
+			break // the rest is missing
+		}
+		switch message := message.(type) {
+		case bytefrog.Heartbeat:
+			if message.Mode != m.mode {
+				m.logs = append(m.logs, eventAgentMode+" The agent is "+message.Mode.String())
+			}
+			m.mode, m.sendBuffers = message.Mode, int(message.SendBuffers)
+			m.heartbeats++
+		case bytefrog.DataBreak:
+			if message.Sequence >= 1<<31 {
+				ended(callevent.CauseBadData, bad, int64(at+1))
+				return m
+			}
+			point := callevent.Point(uint64(message.Sequence), callevent.CauseSuspended)
+			if !slices.Contains(m.barriers, point) {
+				m.breaks++
+				m.barriers = append(m.barriers, point)
+				slices.SortFunc(m.barriers, func(a, b callevent.Barrier) int { return cmp.Compare(a.From, b.From) })
+				m.barriers = m.barriers[max(0, len(m.barriers)-callevent.MaxBarriers):]
+			}
+		case bytefrog.ClassReport:
+			event := map[bytefrog.MessageType]string{
+				bytefrog.TypeClassTransformed: eventClassTransformed, bytefrog.TypeClassIgnored: eventClassIgnored,
+				bytefrog.TypeClassTransformFailed: eventClassFailed,
+			}[message.Result]
+			m.logs = append(m.logs, event+" "+message.Result.String()+": "+message.Class)
+		case bytefrog.ErrorMessage:
+			m.logs = append(m.logs, eventAgentError+" "+message.Text)
+			ended(callevent.CauseDisconnected, "the agent reported an error: "+message.Text, -1)
+		}
+		at += n
+	}
+	switch {
+	case m.mode == bytefrog.ModeShuttingDown:
+		ended(callevent.CauseEnded, "the agent ended the run", -1)
+	case at < len(b):
+		ended(callevent.CauseDisconnected, "the control connection was lost", int64(len(b)))
+	default:
+		ended(callevent.CauseDisconnected, "the control connection was lost", -1)
+	}
+	return m
+}
+
+// offsetOf is where a connection could not be read; -1: that is not why.
+func offsetOf(err error) int64 {
+	var bad *badData
+	if errors.As(err, &bad) {
+		return bad.offset
+	}
+	return -1
 }

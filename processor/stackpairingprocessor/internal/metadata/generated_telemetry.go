@@ -42,6 +42,7 @@ type TelemetryBuilder struct {
 	ProcessorStackPairingLeftOut           metric.Int64Counter
 	ProcessorStackPairingMemory            metric.Int64UpDownCounter
 	ProcessorStackPairingMissingNumbers    metric.Int64Counter
+	ProcessorStackPairingNestedCalls       metric.Int64Counter
 	ProcessorStackPairingOpenFrames        metric.Int64UpDownCounter
 	ProcessorStackPairingOrphans           metric.Int64Counter
 	ProcessorStackPairingRefusedCalls      metric.Int64Counter
@@ -175,6 +176,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_stack_pairing_missing_numbers",
 		metric.WithDescription("Sequence numbers that were given up because nothing came for them in time. [Alpha]"),
 		metric.WithUnit("{number}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorStackPairingNestedCalls, err = builder.meter.Int64Counter(
+		"otelcol_processor_stack_pairing_nested_calls",
+		metric.WithDescription("Hand-overs that were refused for good, because an attribute has more levels of lists and maps than limits.max_attribute_depth. [Alpha]"),
+		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingOpenFrames, err = builder.meter.Int64UpDownCounter(

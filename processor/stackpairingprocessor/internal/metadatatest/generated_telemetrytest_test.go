@@ -35,6 +35,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ProcessorStackPairingLeftOut.Add(context.Background(), 1)
 	tb.ProcessorStackPairingMemory.Add(context.Background(), 1)
 	tb.ProcessorStackPairingMissingNumbers.Add(context.Background(), 1)
+	tb.ProcessorStackPairingNestedCalls.Add(context.Background(), 1)
 	tb.ProcessorStackPairingOpenFrames.Add(context.Background(), 1)
 	tb.ProcessorStackPairingOrphans.Add(context.Background(), 1)
 	tb.ProcessorStackPairingRefusedCalls.Add(context.Background(), 1)
@@ -88,6 +89,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingMissingNumbers(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorStackPairingNestedCalls(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingOpenFrames(t, testTel,

@@ -1,0 +1,116 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpjsonfileexporter
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/config/configretry"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+
+	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/linefile"
+	"github.com/callbraid/callbraid/internal/setting"
+)
+
+// Config is the configuration of the exporter.
+type Config struct {
+	// Path is the file that lines are appended to.
+	Path string `mapstructure:"path"`
+	// CreateDirectory makes the directory of the file if there is none.
+	CreateDirectory bool `mapstructure:"create_directory"`
+	// FilePermissions and DirectoryPermissions are those of new files and directories, as
+	// octal numbers.
+	FilePermissions      string `mapstructure:"file_permissions"`
+	DirectoryPermissions string `mapstructure:"directory_permissions"`
+	// Fsync lets a hand-over return when its line is on the disk.
+	Fsync bool `mapstructure:"fsync"`
+	// Rotation bounds what all files take.
+	Rotation RotationConfig `mapstructure:"rotation"`
+
+	// TimeoutConfig is how long a hand-over may wait for others; 0: until they are written.
+	exporterhelper.TimeoutConfig `mapstructure:",squash"`
+	// QueueConfig and RetryConfig are those of the Collector; there is neither unless they
+	// are configured, so that an error reaches the caller.
+	QueueConfig configoptional.Optional[exporterhelper.QueueBatchConfig] `mapstructure:"sending_queue"`
+	RetryConfig configretry.BackOffConfig                                `mapstructure:"retry_on_failure"`
+}
+
+// RotationConfig bounds what all files take.
+type RotationConfig struct {
+	// MaxMegabytes is the size, in MiB, above which a file is renamed.
+	MaxMegabytes int `mapstructure:"max_megabytes"`
+	// MaxBackups is how many renamed files are kept.
+	MaxBackups int `mapstructure:"max_backups"`
+}
+
+const (
+	mib = 1 << 20
+	// mostMegabytes is a tebibyte.
+	mostMegabytes = 1 << 20
+
+	ownerReadsAndWrites = 0o600
+	ownerReaches        = 0o700
+)
+
+func createDefaultConfig() component.Config {
+	retry := configretry.NewDefaultBackOffConfig()
+	retry.Enabled = false
+	return &Config{
+		FilePermissions:      "0600",
+		DirectoryPermissions: "0700",
+		Rotation:             RotationConfig{MaxMegabytes: 1024, MaxBackups: 3},
+		QueueConfig:          configoptional.Default(exporterhelper.NewDefaultQueueConfig()),
+		RetryConfig:          retry,
+	}
+}
+
+var _ confmap.Validator = (*Config)(nil)
+
+// Validate says everything that is wrong, each with its field and its remedy.
+func (c *Config) Validate() error {
+	all := errors.Join(
+		setting.Between("rotation.max_megabytes", c.Rotation.MaxMegabytes, 1, mostMegabytes),
+		setting.Between("rotation.max_backups", c.Rotation.MaxBackups, 1, 10_000),
+	)
+	if c.Path == "" {
+		all = errors.Join(all, errors.New("path is empty: set it to a file, such as ./spans.json"))
+	}
+	if c.QueueConfig.HasValue() && !c.RetryConfig.Enabled {
+		all = errors.Join(all, errors.New("retry_on_failure.enabled is false with a sending_queue, which then drops what the file refuses: set it to true"))
+	}
+	_, file := permissions("file_permissions", c.FilePermissions, ownerReadsAndWrites)
+	_, directory := permissions("directory_permissions", c.DirectoryPermissions, ownerReaches)
+	return errors.Join(all, file, directory)
+}
+
+// permissions are those that a field has as an octal number, with at least those of least.
+func permissions(field, value string, least fs.FileMode) (fs.FileMode, error) {
+	mode, err := strconv.ParseUint(value, 8, 32)
+	if given := fs.FileMode(mode); err != nil || given&fs.ModePerm != given || given&least != least {
+		return 0, fmt.Errorf("%s is %q: set it to an octal number from %#o to 0777 that has the owner's bits of %#o", field, value, least, least)
+	}
+	return fs.FileMode(mode), nil
+}
+
+// settings are those of the file. The configuration is valid.
+func (c *Config) settings() linefile.Settings {
+	file, _ := permissions("", c.FilePermissions, ownerReadsAndWrites)
+	directory, _ := permissions("", c.DirectoryPermissions, ownerReaches)
+	return linefile.Settings{
+		Path:            c.Path,
+		CreateDirectory: c.CreateDirectory,
+		FileMode:        file,
+		DirectoryMode:   directory,
+		MaxBytes:        int64(c.Rotation.MaxMegabytes) * mib,
+		MaxBackups:      c.Rotation.MaxBackups,
+		Sync:            c.Fsync,
+		Starts:          lineStarts,
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpjsonfileexporter
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/linefile"
+	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/metadata"
+	"github.com/callbraid/callbraid/internal/logline"
+)
+
+// fileExporter is the exporter of a configuration, for all its signals.
+type fileExporter struct {
+	config    *Config
+	logger    *zap.Logger
+	telemetry *metadata.TelemetryBuilder
+	// identity is the exporter's ID, which all its metrics have.
+	identity metric.MeasurementOption
+	// forget takes it out of those that are shared.
+	forget func()
+
+	starting sync.Once
+	startErr error
+	// encoding has a place for each hand-over that may be text at the same time: as many as
+	// there are processors, because texts are several times as large as what is handed over.
+	encoding chan struct{}
+	// refusing is the burst of hand-overs that are refused.
+	refusing logline.Burst
+
+	mu      sync.Mutex
+	file    *linefile.File
+	signals int // that were made and not shut down
+}
+
+func newFileExporter(set exporter.Settings, config *Config, forget func()) (*fileExporter, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	e := &fileExporter{
+		config:    config,
+		logger:    set.Logger,
+		telemetry: telemetry,
+		identity:  metric.WithAttributeSet(attribute.NewSet(attribute.String("exporter", set.ID.String()))),
+		forget:    forget,
+		encoding:  make(chan struct{}, runtime.GOMAXPROCS(0)),
+	}
+	e.file = linefile.New(config.settings(), linefile.Observer{
+		Repaired: e.onRepaired, Rotated: e.onRotated, Replaced: e.onReplaced, Unlocked: e.onUnlocked,
+	})
+	return e, nil
+}
+
+// write writes a hand-over as one line. After an error that is not permanent nothing of it is
+// in the file, so that the caller may hand it over again.
+func (e *fileExporter) write(ctx context.Context, encode func() ([]byte, error)) error {
+	select {
+	case e.encoding <- struct{}{}:
+		defer func() { <-e.encoding }()
+	case <-ctx.Done():
+		return fmt.Errorf("wait for hand-overs that are being written to %s: %w", e.config.Path, ctx.Err())
+	}
+	text, err := encode()
+	if err != nil {
+		return consumererror.NewPermanent(fmt.Errorf("encode as OTLP JSON: %w", err))
+	}
+	line := append(text, '\n')
+	e.mu.Lock()
+	err = e.file.Append(line)
+	e.mu.Unlock()
+	if err != nil {
+		return e.refuse(ctx, err)
+	}
+	e.telemetry.ExporterOtlpJSONFileLines.Add(ctx, 1, e.identity)
+	e.telemetry.ExporterOtlpJSONFileBytes.Add(ctx, int64(len(line)), e.identity)
+	if e.refusing.Over() {
+		e.logger.Info("Lines are written again", zap.String("path", e.config.Path))
+	}
+	return nil
+}
+
+// refuse counts a hand-over that can't be written, and logs the first of a burst.
+func (e *fileExporter) refuse(ctx context.Context, err error) error {
+	e.telemetry.ExporterOtlpJSONFileRefusedLines.Add(ctx, 1, e.identity)
+	if since, say := e.refusing.Say(time.Now()); say {
+		e.logger.Warn("Refused a hand-over, because its line cannot be written. Where the disk is full, free room, or lower rotation.max_megabytes or rotation.max_backups",
+			zap.String("path", e.config.Path), zap.Error(err), zap.Int("refused", since))
+	}
+	return fmt.Errorf("write a line to %s: %w", e.config.Path, err)
+}
+
+func (e *fileExporter) onRepaired(offset, bytes int64) {
+	e.telemetry.ExporterOtlpJSONFileRepairedBytes.Add(context.Background(), bytes, e.identity)
+	e.logger.Warn("Cut a torn line off the end of the file. The process that wrote it ended before the line was whole",
+		zap.String("path", e.config.Path), zap.Int64("offset", offset), zap.Int64("dropped_bytes", bytes))
+}
+
+func (e *fileExporter) onRotated(backup string) {
+	e.telemetry.ExporterOtlpJSONFileRotations.Add(context.Background(), 1, e.identity)
+	e.logger.Debug("Renamed the file, because of rotation.max_megabytes", zap.String("path", e.config.Path), zap.String("backup", backup))
+}
+
+func (e *fileExporter) onReplaced() {
+	e.logger.Info("Another program moved or deleted the file. The next line begins a new one", zap.String("path", e.config.Path))
+}
+
+func (e *fileExporter) onUnlocked(err error) {
+	e.logger.Warn("The file system has no locks. Make sure that no other exporter and no other collector writes to the file",
+		zap.String("path", e.config.Path), zap.Error(err))
+}

@@ -1,0 +1,13 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package linefile
+
+import "errors"
+
+var errLocked = errors.New("another writer has the lock")
+
+// lock has no lock to take on this platform.
+func lock(uintptr) error { return errors.ErrUnsupported }

@@ -1,0 +1,72 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package linefile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	// blockBytes is how much of a file is read at a time, in search of a line end.
+	blockBytes = 64 << 10
+	// startBytes is how much of a file's beginning is looked at.
+	startBytes = 32
+)
+
+// repair cuts a file of a size behind its last line end. A file of one torn line becomes empty.
+func (f *File) repair(h handle, size int64) error {
+	if err := f.recognize(h, size); err != nil {
+		return err
+	}
+	end, err := lastLineEnd(h, size)
+	if err != nil {
+		return err
+	}
+	if end < size {
+		if err := h.Truncate(end); err != nil {
+			return fmt.Errorf("cut a torn line off %s at byte %d: %w", f.settings.Path, end, err)
+		}
+		f.observer.Repaired(end, size-end)
+	}
+	f.end, f.torn = end, false
+	return nil
+}
+
+// recognize is an error where a file does not begin as one of the lines does.
+func (f *File) recognize(h handle, size int64) error {
+	start := make([]byte, min(size, startBytes))
+	if _, err := h.ReadAt(start, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for _, known := range f.settings.Starts {
+		n := min(len(known), len(start))
+		if string(start[:n]) == known[:n] {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s belongs to another program: expected a file that begins with %s, got %q: set path to another file, or move this one away",
+		f.settings.Path, strings.Join(f.settings.Starts, " or "), start)
+}
+
+// lastLineEnd is the offset behind the last line end of a file, or 0. It reads backwards, and
+// no more than the torn line and one block.
+func lastLineEnd(r io.ReaderAt, size int64) (int64, error) {
+	block := make([]byte, min(size, blockBytes))
+	for end := size; end > 0; {
+		part := block[:min(end, blockBytes)]
+		start := end - int64(len(part))
+		if _, err := r.ReadAt(part, start); err != nil {
+			return 0, err
+		}
+		if at := bytes.LastIndexByte(part, '\n'); at >= 0 {
+			return start + int64(at) + 1, nil
+		}
+		end = start
+	}
+	return 0, nil
+}

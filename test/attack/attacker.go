@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -22,7 +23,7 @@ type Attacker interface {
 }
 
 // tally counts what an attacker did.
-type tally struct{ connections, refused, messages, bytes atomic.Int64 }
+type tally struct{ connections, unreached, refused, messages, bytes atomic.Int64 }
 
 // mib is a number of bytes in words.
 func mib(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
@@ -53,4 +54,33 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
+}
+
+// atOnce runs so many peers at once, and waits for all. Each learns which one it is.
+func atOnce(n int, peer func(turn int)) {
+	var all sync.WaitGroup
+	for turn := range n {
+		all.Go(func() { peer(turn) })
+	}
+	all.Wait()
+}
+
+// again has so many peers connect at once. Each uses its connection, which is then closed, and
+// comes again after a rest, until ctx ends.
+func (n *tally) again(ctx context.Context, endpoint string, peers int, rest time.Duration, use func(net.Conn)) {
+	const unreachable = 100 * time.Millisecond
+	atOnce(peers, func(turn int) {
+		for ctx.Err() == nil {
+			connection, err := dial(ctx, endpoint, turn)
+			if err != nil {
+				n.unreached.Add(1)
+				pause(ctx, unreachable)
+				continue
+			}
+			n.connections.Add(1)
+			use(connection)
+			_ = connection.Close() // the end of ctx may have done so
+			pause(ctx, rest)
+		}
+	})
 }

@@ -6,8 +6,7 @@ package attack
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
+	"net"
 )
 
 // Idle are connections that say nothing. Each that is closed is opened again at once.
@@ -21,30 +20,16 @@ type Idle struct {
 
 // Attack keeps the connections open until ctx ends.
 func (n *Idle) Attack(ctx context.Context) error {
-	var all sync.WaitGroup
-	defer all.Wait()
-	for turn := range n.Connections {
-		all.Go(func() {
-			b := make([]byte, 64)
-			for ctx.Err() == nil {
-				connection, err := dial(ctx, n.Endpoint, turn)
-				if err != nil {
-					n.refused.Add(1)
-					pause(ctx, 100*time.Millisecond)
-					continue
-				}
-				n.connections.Add(1)
-				for err == nil {
-					_, err = connection.Read(b)
-				}
-				_ = connection.Close() // the end of ctx has done so, or it is refused
-			}
-		})
-	}
+	n.again(ctx, n.Endpoint, n.Connections, 0, func(connection net.Conn) {
+		b := make([]byte, 64)
+		for err := error(nil); err == nil; {
+			_, err = connection.Read(b)
+		}
+	})
 	return nil
 }
 
 // Sent says how many connections were opened.
 func (n *Idle) Sent() string {
-	return fmt.Sprintf("%d at once, opened %d times, %d not accepted", n.Connections, n.connections.Load(), n.refused.Load())
+	return fmt.Sprintf("%d at once, opened %d times, %d not accepted", n.Connections, n.connections.Load(), n.unreached.Load())
 }

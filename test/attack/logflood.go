@@ -6,6 +6,7 @@ package attack
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -28,36 +29,29 @@ type LogFlood struct {
 
 // Attack has all peers come again and again.
 func (n *LogFlood) Attack(ctx context.Context) error {
-	var all sync.WaitGroup
-	defer all.Wait()
 	text := strings.Repeat("E", bytefrog.MaxString)
-	for turn := range n.Peers {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				n.connections.Add(1)
-				agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: n.Endpoint, ConnectTimeout: time.Second, StartTimeout: 10 * time.Second}, &errorProgram{n, text})
-				agent.Run(ctx)
-				pause(ctx, n.Pause)
-			}
-		})
-		all.Go(func() {
-			for ctx.Err() == nil {
-				connection, err := dial(ctx, n.Endpoint, turn)
-				if err != nil {
-					pause(ctx, 100*time.Millisecond)
-					continue
-				}
-				n.connections.Add(1)
-				n.messages.Add(1)
-				_ = connection.SetDeadline(time.Now().Add(time.Second)) // it is open, or Write says so
-				written, _ := connection.Write([]byte(text))            // it may be refused at once
-				n.bytes.Add(int64(written))
-				_ = connection.Close() // the end of ctx may have done so
-				pause(ctx, n.Pause)
-			}
-		})
-	}
+	var agents sync.WaitGroup
+	defer agents.Wait()
+	agents.Go(func() { n.agents(ctx, text) })
+	n.again(ctx, n.Endpoint, n.Peers, n.Pause, func(connection net.Conn) {
+		n.messages.Add(1)
+		_ = connection.SetDeadline(time.Now().Add(time.Second)) // it is open, or Write says so
+		written, _ := connection.Write([]byte(text))            // it may be refused at once
+		n.bytes.Add(int64(written))
+	})
 	return nil
+}
+
+// agents are those that report errors.
+func (n *LogFlood) agents(ctx context.Context, text string) {
+	atOnce(n.Peers, func(int) {
+		for ctx.Err() == nil {
+			n.connections.Add(1)
+			agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: n.Endpoint, ConnectTimeout: time.Second, StartTimeout: 10 * time.Second}, &errorProgram{n, text})
+			agent.Run(ctx)
+			pause(ctx, n.Pause)
+		}
+	})
 }
 
 // Sent says how much there was to log.

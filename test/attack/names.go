@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,28 +26,25 @@ type Names struct {
 	started, sent, turnedAway atomic.Int64
 }
 
+// apart is the time between agents that connect.
+const apart = 2 * time.Millisecond
+
 // signatureBytes is how long each name is.
 const signatureBytes = 60_000
 
 // Attack has all agents connect, send and stay.
 func (n *Names) Attack(ctx context.Context) error {
-	var agents sync.WaitGroup
-	defer agents.Wait()
 	text := strings.Repeat("n", signatureBytes)
-	for i := range n.Agents {
-		agents.Go(func() {
-			agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: n.Endpoint, ConnectTimeout: 10 * time.Second, BufferSize: 1 << 17}, &namesProgram{n, text})
-			life, kill := context.WithCancel(ctx)
-			defer kill()
-			n.started.Add(1)
-			if result := agent.Run(life); ctx.Err() == nil && result.Outcome != bytefrogagent.Completed {
-				n.turnedAway.Add(1)
-			}
-		})
-		if i%20 == 19 && !pause(ctx, 50*time.Millisecond) {
-			break
+	atOnce(n.Agents, func(turn int) {
+		if !pause(ctx, time.Duration(turn)*apart) {
+			return
 		}
-	}
+		agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: n.Endpoint, ConnectTimeout: 10 * time.Second, BufferSize: 1 << 17}, &namesProgram{n, text})
+		n.started.Add(1)
+		if result := agent.Run(ctx); ctx.Err() == nil && result.Outcome != bytefrogagent.Completed {
+			n.turnedAway.Add(1)
+		}
+	})
 	return nil
 }
 

@@ -87,7 +87,7 @@ func scenarios() []scenario {
 			settings: []string{withBytefrog, withHTTP}, attackers: func(p places, f form) []Attacker {
 				sizes := []int{1, 2, 4, 8, 12, 16, 20}
 				if !f.full {
-					sizes = []int{1, 8, 20}
+					sizes = []int{1, 20}
 				}
 				return []Attacker{&Nested{GRPC: p.at(otlpPort), HTTP: p.at(otlpHTTPPort), Sizes: sizes, Pause: 50 * time.Millisecond}}
 			},

@@ -7,9 +7,12 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync"
+	"sync/atomic"
 	"time"
 )
+
+// comesAgain is how long a slow peer stays away.
+const comesAgain = 100 * time.Millisecond
 
 // SlowReaders ask an HTTP server for pages and read a byte a second.
 type SlowReaders struct {
@@ -23,25 +26,14 @@ type SlowReaders struct {
 
 // Attack has all read until ctx ends.
 func (n *SlowReaders) Attack(ctx context.Context) error {
-	var all sync.WaitGroup
-	defer all.Wait()
-	for turn := range n.Readers {
-		all.Go(func() {
-			path := n.Paths[turn%len(n.Paths)]
-			for ctx.Err() == nil {
-				if connection, err := dial(ctx, n.Endpoint, turn); err == nil {
-					n.connections.Add(1)
-					n.read(ctx, connection, path)
-				}
-				pause(ctx, 100*time.Millisecond)
-			}
-		})
-	}
+	var turn atomic.Int64
+	n.again(ctx, n.Endpoint, n.Readers, comesAgain, func(connection net.Conn) {
+		n.read(ctx, connection, n.Paths[int(turn.Add(1))%len(n.Paths)])
+	})
 	return nil
 }
 
 func (n *SlowReaders) read(ctx context.Context, connection net.Conn, path string) {
-	defer connection.Close()
 	// Little is on its way, so that the server feels that nobody reads.
 	_ = connection.(*net.TCPConn).SetReadBuffer(1 << 10) // a wish
 	if _, err := fmt.Fprintf(connection, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
@@ -75,24 +67,11 @@ type SlowWriters struct {
 
 // Attack has all write until ctx ends.
 func (n *SlowWriters) Attack(ctx context.Context) error {
-	var all sync.WaitGroup
-	defer all.Wait()
-	for turn := range n.Writers {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				if connection, err := dial(ctx, n.Endpoint, turn); err == nil {
-					n.connections.Add(1)
-					n.write(ctx, connection)
-				}
-				pause(ctx, 100*time.Millisecond)
-			}
-		})
-	}
+	n.again(ctx, n.Endpoint, n.Writers, comesAgain, func(connection net.Conn) { n.write(ctx, connection) })
 	return nil
 }
 
 func (n *SlowWriters) write(ctx context.Context, connection net.Conn) {
-	defer connection.Close()
 	for i := 0; ; i++ {
 		if _, err := connection.Write([]byte{n.Text[i%len(n.Text)]}); err != nil {
 			n.refused.Add(1)

@@ -31,6 +31,11 @@ var bounded = [...]struct {
 		func(c *calltree.Counters) uint64 { return c.FoldedPaths }},
 	{"There are more services than have trees of their own, the others are shown as one: raise max_services",
 		func(c *calltree.Counters) uint64 { return c.OtherServices }},
+	{"Services left their places to others that had shown more, and are among the other services: raise max_services",
+		func(c *calltree.Counters) uint64 { return c.YieldedServices }},
+	{"The memory budget asked for memory: spans that are kept, calls that are remembered and small call paths were given up: " +
+		"raise limit_mib of the extension memory_budget, or see whether names hold numbers or IDs",
+		func(c *calltree.Counters) uint64 { return c.Shed.KeptSpans + c.Shed.Calls + c.Shed.Paths }},
 	{"Silent services are forgotten, with their trees, because others need their place: raise max_services",
 		func(c *calltree.Counters) uint64 { return c.SilentServices }},
 	{"Samples are dropped: their service has profiles of too many kinds",

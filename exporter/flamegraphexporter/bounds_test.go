@@ -23,6 +23,8 @@ func TestEachBoundIsSaidOnceForABurst(t *testing.T) {
 	for i, field := range []func(*calltree.Counters) *uint64{
 		func(c *calltree.Counters) *uint64 { return &c.FoldedPaths },
 		func(c *calltree.Counters) *uint64 { return &c.OtherServices },
+		func(c *calltree.Counters) *uint64 { return &c.YieldedServices },
+		func(c *calltree.Counters) *uint64 { return &c.Shed.Calls },
 		func(c *calltree.Counters) *uint64 { return &c.SilentServices },
 		func(c *calltree.Counters) *uint64 { return &c.DroppedSamples },
 		func(c *calltree.Counters) *uint64 { return &c.RefusedWindows },

@@ -21,6 +21,7 @@ type flameGraph struct {
 	store     *calltree.Store
 	telemetry *metadata.TelemetryBuilder
 	bounds    bounds
+	memory    memory
 	// spans has memory for chunks of spans.
 	spans sync.Pool
 	// forget takes it out of those that are shared.
@@ -35,7 +36,10 @@ func newFlameGraph(set exporter.Settings, config *Config, forget func()) (*flame
 	if err != nil {
 		return nil, err
 	}
-	g := &flameGraph{config: config, set: set, store: calltree.NewStore(config.settings()), telemetry: telemetry, forget: forget}
+	g := &flameGraph{config: config, set: set, telemetry: telemetry, forget: forget, memory: newMemory()}
+	settings := config.settings()
+	settings.Hold = g.hold
+	g.store = calltree.NewStore(settings)
 	g.spans.New = func() any { return new([chunk]calltree.Span) }
 	if err := g.observe(); err != nil {
 		telemetry.Shutdown()
@@ -47,6 +51,7 @@ func newFlameGraph(set exporter.Settings, config *Config, forget func()) (*flame
 func (g *flameGraph) shutdown(ctx context.Context) (err error) {
 	g.stopping.Do(func() {
 		err = g.server.stop(ctx)
+		g.memory.stop()
 		g.telemetry.Shutdown()
 		g.forget()
 	})

@@ -39,7 +39,10 @@ type server struct {
 }
 
 func (g *flameGraph) start(ctx context.Context, host component.Host) error {
-	g.server.starting.Do(func() { g.server.err = g.serve(ctx, host) })
+	g.server.starting.Do(func() {
+		g.openMemory(host)
+		g.server.err = g.serve(ctx, host)
+	})
 	return g.server.err
 }
 
@@ -57,6 +60,9 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 
 		MaxKeptWindows:     g.config.MaxKeptWindows,
 		MaxKeptWindowNodes: g.config.MaxKeptWindowNodes,
+
+		Take: g.forPage,
+		Kept: g.memory.ask,
 	})
 	g.server.handler.Store(handler)
 	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler, confighttp.WithErrorHandler(refuse))

@@ -48,6 +48,10 @@ func (g *flameGraph) observe() error {
 		t.RegisterExporterFlameGraphFoldedPathsCallback(counted(func(c *calltree.Counters) uint64 { return c.FoldedPaths })),
 		t.RegisterExporterFlameGraphSilentServicesCallback(counted(func(c *calltree.Counters) uint64 { return c.SilentServices })),
 		t.RegisterExporterFlameGraphRefusedWindowsCallback(counted(func(c *calltree.Counters) uint64 { return c.RefusedWindows })),
+		t.RegisterExporterFlameGraphYieldedServicesCallback(counted(func(c *calltree.Counters) uint64 { return c.YieldedServices })),
+		t.RegisterExporterFlameGraphShedCallback(g.observeShed),
+		t.RegisterExporterFlameGraphRefusedPagesCallback(g.observeRefusedPages),
+		t.RegisterExporterFlameGraphMemoryCallback(g.observeMemory),
 		t.RegisterExporterFlameGraphDroppedWindowsCallback(g.observeDroppedWindows),
 		t.RegisterExporterFlameGraphDroppedKeptSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedKept })),
 		t.RegisterExporterFlameGraphDroppedTracesCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedTraces })),
@@ -67,6 +71,39 @@ func (g *flameGraph) observeDroppedWindows(_ context.Context, o metric.Int64Obse
 		dropped = handler.DroppedWindows()
 	}
 	o.Observe(dropped)
+	return nil
+}
+
+func (g *flameGraph) observeRefusedPages(_ context.Context, o metric.Int64Observer) error {
+	refused := int64(0)
+	if handler := g.server.handler.Load(); handler != nil {
+		refused = handler.RefusedPages()
+	}
+	o.Observe(refused)
+	return nil
+}
+
+func (g *flameGraph) observeMemory(_ context.Context, o metric.Int64Observer) error {
+	bytes := g.store.Bytes()
+	if handler := g.server.handler.Load(); handler != nil {
+		bytes += handler.KeptBytes()
+	}
+	o.Observe(bytes)
+	return nil
+}
+
+// observeShed tells what was given up because the memory budget asked for memory.
+func (g *flameGraph) observeShed(_ context.Context, o metric.Int64Observer) error {
+	shed, windows := g.store.Counters().Shed, int64(0)
+	if handler := g.server.handler.Load(); handler != nil {
+		windows = handler.ShedWindows()
+	}
+	for _, of := range []struct {
+		what  string
+		count int64
+	}{{"windows", windows}, {"kept_spans", int64(shed.KeptSpans)}, {"calls", int64(shed.Calls)}, {"paths", int64(shed.Paths)}} {
+		o.Observe(of.count, metric.WithAttributeSet(attribute.NewSet(attribute.String("what", of.what))))
+	}
 	return nil
 }
 

@@ -33,6 +33,8 @@ type Config struct {
 	Fsync bool `mapstructure:"fsync"`
 	// Rotation bounds what all files take.
 	Rotation RotationConfig `mapstructure:"rotation"`
+	// MaxAttributeDepth is how many levels of lists and maps an attribute may have.
+	MaxAttributeDepth int `mapstructure:"max_attribute_depth"`
 
 	// TimeoutConfig is how long a hand-over may wait for others; 0: until they are written.
 	exporterhelper.TimeoutConfig `mapstructure:",squash"`
@@ -66,6 +68,7 @@ func createDefaultConfig() component.Config {
 		FilePermissions:      "0600",
 		DirectoryPermissions: "0700",
 		Rotation:             RotationConfig{MaxMegabytes: 1024, MaxBackups: 3},
+		MaxAttributeDepth:    32,
 		QueueConfig:          configoptional.Default(exporterhelper.NewDefaultQueueConfig()),
 		RetryConfig:          retry,
 	}
@@ -78,6 +81,7 @@ func (c *Config) Validate() error {
 	all := errors.Join(
 		setting.Between("rotation.max_megabytes", c.Rotation.MaxMegabytes, 1, mostMegabytes),
 		setting.Between("rotation.max_backups", c.Rotation.MaxBackups, 1, 10_000),
+		setting.Between("max_attribute_depth", c.MaxAttributeDepth, 1, 1000),
 	)
 	if c.Path == "" {
 		all = errors.Join(all, errors.New("path is empty: set it to a file, such as ./spans.json"))

@@ -232,3 +232,20 @@ func TestAHandOverThatIsNoJSONIsRefusedForGood(t *testing.T) {
 	assert.Empty(t, handOvers(t, path))
 	assert.Empty(t, b.counts(t))
 }
+
+func TestAnAttributeThatIsNestedTooDeepIsRefusedForGood(t *testing.T) {
+	ctx, path := t.Context(), newFile(t)
+	b := started(t, path)
+	td := spans("a", 1)
+	value := td.ResourceSpans().At(0).Resource().Attributes().PutEmpty("k")
+	for range b.cfg.MaxAttributeDepth + 1 {
+		value = value.SetEmptySlice().AppendEmpty()
+	}
+	err := b.ConsumeTraces(ctx, td)
+	require.ErrorContains(t, err, `attribute "k" of a resource: expected at most 32 levels of lists and maps, got more`)
+	require.ErrorContains(t, err, "raise max_attribute_depth of otlp_json_file")
+	assert.True(t, consumererror.IsPermanent(err))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Empty(t, content)
+}

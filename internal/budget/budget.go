@@ -224,8 +224,8 @@ func (a *Account) Set(bytes int64) (excess int64) {
 	// It is held already: the choice below only decides which account gives way.
 	var asked []*Account
 	if need := roundUp(bytes) - a.granted; need > 0 {
-		asked, _ = b.makeRoom(a, need)
 		a.add(need)
+		asked, _ = b.makeRoom(a, 0)
 	}
 	excess = a.owed
 	if excess == 0 {

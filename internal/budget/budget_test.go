@@ -91,6 +91,13 @@ func TestAShrinkingAccountOwesTheExcessAndSomeToSpare(t *testing.T) {
 	assert.Zero(t, run.asked)
 }
 
+func TestAShrinkingAccountOwesAlsoWhatItHasJustComeToHold(t *testing.T) {
+	b := quietBudget(16 * testMiB)
+	tree := shrinker(b.Group("flame_graph"), "tree")
+	assert.Equal(t, int64(5*testMiB), tree.Set(20*testMiB))
+	assert.Zero(t, tree.Set(15*testMiB-2*chunk))
+}
+
 func TestAShrinkingAccountThatTakesIsRefusedWhileItOwes(t *testing.T) {
 	b := quietBudget(16 * testMiB)
 	queue := shrinker(b.Group("logs"), "queue")

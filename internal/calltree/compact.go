@@ -18,6 +18,25 @@ func (t *tree) isSparse() bool {
 	return isSparse(len(t.nodes), len(t.nodes)-t.released) || isSparse(len(f.all), len(f.all)-len(f.free))
 }
 
+// isLoose reports whether the tree's slices have room for much more than is used.
+func (t *tree) isLoose() bool {
+	f := &t.functions
+	return isLoose(cap(t.nodes), len(t.nodes)-t.released) || isLoose(cap(f.all), len(f.all)-len(f.free)) || cap(t.pairs) > leastCompacted
+}
+
+const (
+	// loose is for what part more than is used a slice may have room where memory is short,
+	// one part of so many.
+	loose = 4
+	// spareRoom is for what part more a slice has room that was compacted. Without it the
+	// next thing would have it grow by a quarter.
+	spareRoom = 8
+)
+
+func isLoose(room, used int) bool { return room > leastCompacted && room-used > used/loose }
+
+func withSpareRoom(used int) int { return used + used/spareRoom }
+
 // compact gives back what trees once took and don't use any more. Without it each service
 // would hold as much as it had when it had most, whatever max_nodes is for all of them. No
 // numbers of nodes and functions may be held but those that the store holds.
@@ -57,14 +76,14 @@ func (s *Store) compactAll(which func(*tree) bool) {
 func (t *tree) compact() (nodes, functions []uint32) {
 	functions = t.functions.compact()
 	nodes = make([]uint32, len(t.nodes))
-	used := make([]node, 0, len(t.nodes)-t.released)
+	used := make([]node, 0, withSpareRoom(len(t.nodes)-t.released))
 	for i := range t.nodes {
 		if at := &t.nodes[i]; i == top || at.state != stateFree {
 			nodes[i] = uint32(len(used))
 			used = append(used, *at)
 		}
 	}
-	t.nodes, t.free, t.released, t.children = used, 0, 0, index{}
+	t.nodes, t.free, t.released, t.children, t.pairs = used, 0, 0, index{}, nil
 	for i := range used {
 		at := &used[i]
 		at.parent, at.first, at.next, at.prev = nodes[at.parent], nodes[at.first], nodes[at.next], nodes[at.prev]
@@ -86,7 +105,7 @@ func (t *tree) compact() (nodes, functions []uint32) {
 // compact leaves only functions that are used, and says which numbers they have now.
 func (f *functions) compact() (numbers []uint32) {
 	numbers = make([]uint32, len(f.all))
-	used := make([]function, 1, len(f.all)-len(f.free))
+	used := make([]function, 1, withSpareRoom(len(f.all)-len(f.free)))
 	used[0] = f.all[0]
 	for i, fn := range f.all {
 		if i > 0 && fn.refs > 0 {

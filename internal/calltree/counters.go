@@ -13,6 +13,12 @@ type Counters struct {
 	// SilentServices are those that were forgotten, with their trees, because nothing came
 	// of them for PendingTimeout and others needed their place.
 	SilentServices uint64
+	// YieldedServices are those that left their place to one that had shown more, with what
+	// was counted of them in [OtherServices].
+	YieldedServices uint64
+	// Shed is what was given up because Settings.Hold asked for memory. It counts among the
+	// others, too.
+	Shed Shed
 	// ParentsNotSeen are calls that were waited for in vain.
 	ParentsNotSeen ParentsNotSeen
 	// Forgotten are calls that were not remembered any more before PendingTimeout.
@@ -40,6 +46,12 @@ type ParentsNotSeen struct {
 	Timeout, Limit, Cycle uint64
 }
 
+// Shed is what was given up to hold less memory: spans that were kept, calls that were
+// waited for or remembered, and paths.
+type Shed struct {
+	KeptSpans, Calls, Paths uint64
+}
+
 // Usage is what a store holds.
 type Usage struct {
 	Services int
@@ -63,6 +75,16 @@ func (s *Store) Counters() Counters {
 	counters := s.counters
 	counters.DroppedKept, counters.DroppedTraces = s.kept.dropped, s.kept.gone
 	return counters
+}
+
+// Paths is how many paths a tree has, those included that wait; 0 where there is none.
+func (s *Store) Paths(service string, kind Kind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tree(service, kind); t != nil {
+		return t.live
+	}
+	return 0
 }
 
 // Usage gives what is held.

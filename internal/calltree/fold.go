@@ -17,6 +17,7 @@ func (s *Store) Fold(from Origin, spans []Span) {
 		s.foldSome(sv, spans[:n], now)
 		spans = spans[n:]
 	}
+	s.settle(sv)
 }
 
 // foldSome folds spans of which the hashes have room. Where callees come first it begins
@@ -278,6 +279,8 @@ func (s *Store) expire(now uint32) {
 		}
 	}
 	s.compact()
+	s.admit(now)
+	s.measureAll()
 }
 
 // isBelow reports whether a node is below another, one that waits. It goes up from the one and

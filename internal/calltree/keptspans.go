@@ -85,6 +85,19 @@ func (r *keptSpans) drop(span *keptSpan) {
 	r.oldest = nil
 }
 
+// dropOldest drops so many spans.
+func (r *keptSpans) dropOldest(number int) {
+	rest := make([]keptSpan, 0, len(r.spans)-number)
+	for i := range r.spans {
+		if span := &r.spans[(r.next+i)%len(r.spans)]; i < number {
+			r.drop(span)
+		} else {
+			rest = append(rest, *span)
+		}
+	}
+	r.spans, r.next = rest, 0
+}
+
 // dropOf drops all spans of a tree.
 func (r *keptSpans) dropOf(tree uint32) {
 	if !slices.ContainsFunc(r.spans, func(span keptSpan) bool { return span.tree == tree }) {

@@ -181,6 +181,7 @@ func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 // what is held stays within its bounds.
 func TestNoCallIsLostWhereThereIsTooLittleRoom(t *testing.T) {
 	folded, notSeen, silent := uint64(0), uint64(0), 0
+	yielded, shed := uint64(0), uint64(0)
 	for seed := range uint64(stories) {
 		s := settings()
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -188,6 +189,10 @@ func TestNoCallIsLostWhereThereIsTooLittleRoom(t *testing.T) {
 		s.PendingTimeout = time.Duration(1+random.IntN(20)) * time.Second
 		if random.IntN(4) == 0 {
 			s.MaxNamesBytes = 6 * bytesOfFunction
+		}
+		if random.IntN(3) == 0 {
+			limit := int64(emptyStoreBytes + random.IntN(20_000))
+			s.Hold = func(bytes int64) int64 { return max(0, bytes-limit) }
 		}
 		st := newStory(t, seed, s)
 		calls, errors, own := map[string]uint64{}, uint64(0), int64(0)
@@ -223,9 +228,12 @@ func TestNoCallIsLostWhereThereIsTooLittleRoom(t *testing.T) {
 		// Services that share a tree have one span of an ID.
 		require.GreaterOrEqual(t, sum, uint64(len(st.model.seen)))
 		folded += counters.FoldedPaths
+		yielded, shed = yielded+counters.YieldedServices, shed+counters.Shed.Paths
 		notSeen += counters.ParentsNotSeen.Limit + counters.ParentsNotSeen.Timeout
 	}
 	assert.Positive(t, folded)
 	assert.Positive(t, notSeen)
+	assert.Positive(t, yielded)
+	assert.Positive(t, shed)
 	assert.Less(t, silent, stories/5)
 }

@@ -39,6 +39,7 @@ func (s *Store) FoldSamples(from Origin, kind Kind, samples ...Sample) {
 	}
 	sv := s.service(from.Service, count)
 	sv.seenAt(s.now(), now, 0)
+	defer s.settle(sv)
 	t := s.profile(sv, kind)
 	if t == nil {
 		s.counters.DroppedSamples += count
@@ -58,6 +59,7 @@ func (s *Store) SeeThreads(from Origin, threads ...Thread) {
 	now := s.second()
 	s.expire(now)
 	sv := s.service(from.Service, 0)
+	defer s.settle(sv)
 	sv.threads.begin(from.Instance)
 	for _, t := range threads {
 		sv.threads.number(t.ID, t.Name, now)

@@ -212,6 +212,21 @@ func (s *seen) trees(number int) []bool {
 	return have
 }
 
+// compact gives memory back that is not in use. All spans have other numbers then.
+func (s *seen) compact() {
+	old, lists := s.spans, s.lists
+	s.spans = make([]seenSpan, 1, withSpareRoom(s.total()+1))
+	s.index, s.free, s.lists = index{}, 0, [seenStates]list{}
+	for _, l := range lists {
+		for n := l.first; n != 0; n = old[n].next {
+			s.spans = append(s.spans, old[n])
+			number := uint32(len(s.spans) - 1)
+			s.link(number)
+			s.index.add(old[n].hash, number, s)
+		}
+	}
+}
+
 // link puts a span at the end of its list.
 func (s *seen) link(n uint32) {
 	span := &s.spans[n]

@@ -44,6 +44,8 @@ type service struct {
 	count, errors uint64
 	from, last    time.Time
 	rate          rate
+	// shown is what came of it since it is there: resets leave it.
+	shown evidence
 }
 
 // begin says what instance the next spans are of. Its text is kept where that of functions
@@ -65,6 +67,7 @@ func (sv *service) begin(instance string) {
 // seenAt says that so many calls or samples came.
 func (sv *service) seenAt(now time.Time, second uint32, calls int) {
 	sv.last = now
+	sv.shown.add(second, max(1, uint64(calls)))
 	sv.rate.add(second, uint64(calls))
 }
 

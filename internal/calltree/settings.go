@@ -12,7 +12,8 @@ type Settings struct {
 	// long a thread is known of which no span is kept.
 	PendingTimeout time.Duration
 	// MaxServices is how many services have trees of their own, above 0. One more takes the
-	// place of one of which nothing came for PendingTimeout; others share one.
+	// place of one of which nothing came for PendingTimeout; others share one, until they have
+	// shown more than the one that has shown least.
 	MaxServices int
 	// MaxNodes is how many paths all trees have, those of calls that wait included: at
 	// least [LeastNodes], and [NodesOfService] for each service. With fewer there may be
@@ -28,6 +29,9 @@ type Settings struct {
 	MaxKeptSpans int
 	// MaxWindows is how many windows are collected at once.
 	MaxWindows int
+	// Hold is called with how many bytes the store holds, and says how many of these it has
+	// to give back; nil: none. It must not call the store.
+	Hold func(bytes int64) (excess int64)
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
 }

@@ -130,6 +130,83 @@ func (s *Store) longestNames(exhausted map[*tree]bool) (longest *tree) {
 	return longest
 }
 
+// shedSpare is what more is given back than was asked for, so that it is seldom done: a part
+// of what is left, one of so many.
+const shedSpare = 8
+
+// shed gives memory back until the store holds an eighth less than so many bytes, if it holds
+// more than these:
+//
+//  1. What is not in use is given back.
+//  2. Spans that are kept as they came go, half of them at a time, the oldest first.
+//  3. Then whatever takes most becomes half as much, again and again: of the calls that are
+//     remembered or waited for those go that matter least, and in a tree the smallest paths
+//     are folded. So a service that holds less than others is not folded for them.
+func (s *Store) shed(most int64) {
+	if s.bytes() <= most {
+		return
+	}
+	most -= most / shedSpare
+	s.order = nil
+	s.tighten()
+	for len(s.kept.spans) > 0 && s.bytes() > most {
+		number := (len(s.kept.spans) + 1) / 2
+		s.kept.dropOldest(number)
+		s.counters.Shed.KeptSpans += uint64(number)
+	}
+	exhausted := map[*tree]bool{}
+	for s.bytes() > most {
+		t := s.largestTree(exhausted)
+		switch {
+		case s.seen.total() > 0 && (t == nil || s.seen.bytes() > t.measured):
+			s.forgetHalf()
+		case t == nil:
+			return
+		case !s.foldHalf(t):
+			exhausted[t] = true
+		}
+		s.tighten()
+	}
+}
+
+// tighten gives back what is not in use.
+func (s *Store) tighten() {
+	if isLoose(cap(s.seen.spans), s.seen.total()) {
+		s.seen.compact()
+		s.lastCaller = 0
+	}
+	s.compactAll((*tree).isLoose)
+	s.measureAll()
+}
+
+// forgetHalf forgets half of the calls that are remembered or waited for.
+func (s *Store) forgetHalf() {
+	number := (s.seen.total() + 1) / 2
+	for range number {
+		s.forgetOldest()
+	}
+	s.counters.Shed.Calls += uint64(number)
+}
+
+// foldHalf folds the smallest half of a tree's paths, and reports whether there were any.
+func (s *Store) foldHalf(t *tree) bool {
+	live, folded := t.live, s.counters.FoldedPaths
+	s.foldSmallest([]*tree{t}, max(1, live/2), 4*live, func() bool { return t.live <= live/2 })
+	s.order = nil
+	s.counters.Shed.Paths += s.counters.FoldedPaths - folded
+	return t.live < live
+}
+
+// largestTree is the tree that takes most, of those that are not exhausted; nil: there is none.
+func (s *Store) largestTree(exhausted map[*tree]bool) (largest *tree) {
+	for _, t := range s.trees {
+		if t != nil && !exhausted[t] && t.live > 0 && (largest == nil || t.measured > largest.measured) {
+			largest = t
+		}
+	}
+	return largest
+}
+
 // foldSmallest folds about so many of the smallest paths of some trees, and twice as many up
 // to the most until it is enough.
 func (s *Store) foldSmallest(trees []*tree, number, most int, enough func() bool) {

@@ -74,6 +74,12 @@ func (l Lost) since(then Lost) Lost {
 	return Lost{l.Forgotten - then.Forgotten, l.GivenUp - then.GivenUp, l.FoldedPaths - then.FoldedPaths}
 }
 
+func (l *Lost) add(o Lost) {
+	l.Forgotten += o.Forgotten
+	l.GivenUp += o.GivenUp
+	l.FoldedPaths += o.FoldedPaths
+}
+
 // Node is a path of calls: the function, below what its parent is.
 type Node struct {
 	// Parent is an index in Nodes, or -1 at the top.

@@ -20,11 +20,14 @@ type Store struct {
 	mu       sync.Mutex
 	services map[string]*service
 	// trees are those of all services by number; nil: the number is free.
-	trees    []*tree
-	used     usage
-	seen     seen
-	kept     keptSpans
-	counters Counters
+	trees  []*tree
+	used   usage
+	memory memory
+	// candidates are services that have no place of their own yet.
+	candidates candidates
+	seen       seen
+	kept       keptSpans
+	counters   Counters
 	// expired is the second in which was looked for what waits for too long.
 	expired uint32
 	// sweptThreads is the second in which was looked for threads of which nothing came for long.
@@ -69,10 +72,22 @@ func (s *Store) service(name string, came uint64) *service {
 	}
 	if len(s.services) >= s.settings.MaxServices {
 		s.counters.OtherServices += came
-		if name = OtherServices; s.services[name] != nil {
-			return s.services[name]
-		}
+		s.candidates.see(name, s.second(), max(1, came), s.settings.MaxServices)
+		return s.other()
 	}
+	return s.begin(name)
+}
+
+// other is the service of those that have no place of their own.
+func (s *Store) other() *service {
+	if sv := s.services[OtherServices]; sv != nil {
+		return sv
+	}
+	return s.begin(OtherServices)
+}
+
+// begin makes a service of a name that there is none of.
+func (s *Store) begin(name string) *service {
 	sv := &service{name: strings.Clone(name), from: s.now(), last: s.now(), profiles: map[Kind]*tree{}, threads: newThreads(&s.threads)}
 	sv.calls = s.plant(sv)
 	s.services[sv.name] = sv
@@ -157,6 +172,7 @@ func (s *Store) Reset(service string) bool {
 	if ok {
 		s.reset(sv)
 		s.compact()
+		s.measureAll()
 	}
 	return ok
 }
@@ -170,6 +186,7 @@ func (s *Store) ResetAll() {
 		s.reset(sv)
 	}
 	s.compact()
+	s.measureAll()
 }
 
 // reset leaves calls that wait, or are remembered, their places and times, so that the own
@@ -189,6 +206,7 @@ func (s *Store) reset(sv *service) {
 	}
 	for _, t := range sv.trees() {
 		s.trees[t.number] = nil
+		s.memory.trees -= t.measured
 	}
 	s.threads -= sv.threads.count()
 	delete(s.services, sv.name)

@@ -16,6 +16,8 @@ type threads struct {
 	more bool
 	// all is how many there are in the store.
 	all *int
+	// texts is what their names, and those of instances, take in bytes.
+	texts int
 
 	// instance is that of the spans that are folded, and last the thread that was asked
 	// for last in it.
@@ -58,6 +60,7 @@ func (t *threads) number(id int64, name string, now uint32) uint32 {
 	asked.at = now
 	if asked.name != name && name != "" {
 		if name = Cut(name, maxThreadName); asked.name != name {
+			t.texts += len(name) - len(asked.name)
 			asked.name = strings.Clone(name)
 		}
 	}
@@ -82,6 +85,7 @@ func (t *threads) find(id int64) uint32 {
 		t.known = append(t.known, thread{})
 	}
 	t.numbers[threadKey{strings.Clone(t.instance), id}] = n
+	t.texts += len(t.instance)
 	return n
 }
 
@@ -94,6 +98,7 @@ func (t *threads) forget(now, patience uint32) {
 	for key, n := range t.numbers {
 		if old := &t.known[n]; old.kept == 0 && now-old.at > patience {
 			delete(t.numbers, key)
+			t.texts -= len(key.instance) + len(old.name)
 			*old = thread{}
 			t.free = append(t.free, n)
 			*t.all--

@@ -35,6 +35,8 @@ type tree struct {
 	seed  uint64
 	// pairs is memory of merge that is used again.
 	pairs []pair
+	// measured is what the tree took, in bytes, when it was measured last.
+	measured int64
 }
 
 const top = 0

@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nesting checks how deep lists and maps are nested in the attributes of spans that
-// other programs sent. OTLP sets no bound, and a request of 2 MiB holds 260,000 levels. All
+// Package nesting checks how deep lists and maps are nested in the attributes that other
+// programs sent. OTLP sets no bound, and a request of 2 MiB holds 260,000 levels. All
 // that copies, measures, logs or encodes an attribute recurses once for each level. So a
 // component checks what it received before it does any of these.
 //
@@ -24,11 +24,17 @@ const (
 	placeSpan     = "span"
 	placeEvent    = "event"
 	placeLink     = "link"
+	placeRecord   = "log record"
+	placeBody     = "body of a log record"
+	placePoint    = "data point"
+	placeExemplar = "exemplar"
+	placeMetric   = "metric"
+	placeProfiles = "dictionary of profiles"
 )
 
 // Error says which attribute is nested deeper than allowed.
 type Error struct {
-	// Place is where the attribute is: "resource", "scope", "span", "event" or "link".
+	// Place is where the attribute is, such as "resource", "scope", "span" or "log record".
 	Place string
 	// Span, Scope and Key name the attribute, each cut to [MaxText] bytes. Span is empty for a
 	// resource or a scope, and Scope for a resource.
@@ -54,6 +60,8 @@ func (e *Error) Error() string {
 		where = fmt.Sprintf("an event of span %q in scope %q", e.Span, e.Scope)
 	case placeLink:
 		where = fmt.Sprintf("a link of span %q in scope %q", e.Span, e.Scope)
+	default:
+		where = fmt.Sprintf("the %s in scope %q", e.Place, e.Scope)
 	}
 	return fmt.Sprintf("attribute %q of %s: expected at most %d levels of lists and maps, got more", e.Key, where, e.Most)
 }

@@ -214,6 +214,8 @@ const testEpoch = 1_700_000_000_000_000_000
 type batch struct {
 	stream  byte
 	service string
+	// id is that of the stream, where stream doesn't say it.
+	id callevent.StreamID
 	// first is the number of the first event. An event is written as
 	// "enter f", "exit f", "throw f Exception", "unwind f Exception", "exit top"
 	// or "skip", and "@2" behind it puts it on lane 2 instead of 1. Event number
@@ -259,7 +261,7 @@ func traces(t testing.TB, batches ...batch) ptrace.Traces {
 
 func (b batch) pack(t testing.TB) callevent.Packed {
 	t.Helper()
-	packer, err := callevent.NewPacker(callevent.Stream{ID: streamID(b.stream), Epoch: testEpoch, Resolution: 1e6}, callevent.MaxBatchBytes)
+	packer, err := callevent.NewPacker(callevent.Stream{ID: cmp.Or(b.id, streamID(b.stream)), Epoch: testEpoch, Resolution: 1e6}, callevent.MaxBatchBytes)
 	require.NoError(t, err)
 	following := b.next
 	functions := map[string]*callevent.Function{}

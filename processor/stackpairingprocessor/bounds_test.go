@@ -101,7 +101,7 @@ func TestAStreamThatEndsWhenItsGapIsGivenUpAtMaxMiBStandsAmongTheEnded(t *testin
 		barriers: []callevent.Barrier{callevent.End(40_001, callevent.CauseEnded)},
 	})
 	assert.Len(t, b.next.accepted(), 20_000)
-	assert.Equal(t, 1, b.shardOf(streamID(1)).ended.Len())
+	assert.Equal(t, 1, b.shardOf(streamID(1)).standing[hasEnded].Len())
 	b.checkPlaces()
 	b.finish()
 }
@@ -111,11 +111,17 @@ func (b *bed) checkPlaces() {
 	b.t.Helper()
 	for i := range b.shards {
 		sh := &b.shards[i]
-		require.Equal(b.t, len(sh.streams), sh.live.Len()+sh.ended.Len())
-		for id, s := range sh.streams {
-			require.Equal(b.t, id, s.place.Value)
-			require.Equal(b.t, s.Ended(), s.among == &sh.ended)
+		standing := 0
+		for of := range sh.standing {
+			standing += sh.standing[of].Len()
+			for e := sh.standing[of].Front(); e != nil; e = e.Next() {
+				s := sh.streams[e.Value.(callevent.StreamID)]
+				require.Same(b.t, e, s.place)
+				require.EqualValues(b.t, of, s.standing)
+				require.Equal(b.t, s.Ended(), s.standing == hasEnded)
+			}
 		}
+		require.Equal(b.t, len(sh.streams), standing)
 	}
 }
 

@@ -163,7 +163,7 @@ func (p *pairer) reserve(batches []carrier) (room int64, ok bool) {
 			room += 2 * int64(data.Bytes().Len())
 		}
 	}
-	if sum := p.reserved.Add(room); sum > p.maxBytes && sum > room {
+	if sum := p.reserved.Add(room); sum > room && (sum > p.maxBytes || p.memory.excess(p) > 0) {
 		p.reserved.Add(-room)
 		return 0, false
 	}
@@ -225,6 +225,11 @@ func (p *pairer) deliver(ctx context.Context, f *finished) {
 	}
 	delay := time.Since(time.Unix(0, f.Spans[0].End))
 	p.telemetry.ProcessorStackPairingDelay.Record(ctx, max(delay.Seconds(), 0))
+	if f.unheld && p.delivery.spans.Load() > 0 {
+		p.dropped(len(f.Spans), memoryBudget, p.delivery.whyHeld())
+		f.Taken()
+		return
+	}
 	ctx = client.NewContext(ctx, f.client)
 	for spans := f.Spans; len(spans) > 0; {
 		part := spans[:f.fitting(spans)]

@@ -22,6 +22,7 @@ type dropReason string
 const (
 	refusedForGood dropReason = "refused_for_good"
 	atShutdown     dropReason = "shutdown"
+	memoryBudget   dropReason = "memory_budget"
 )
 
 // delivery hands finished spans to the next component, and holds those that it
@@ -35,6 +36,8 @@ type delivery struct {
 	// number held.
 	dropped func(spans int, reason dropReason, err error)
 	holding func(change int)
+	// isFull reports whether the memory budget asks for memory: then no more is held.
+	isFull func() bool
 	// life ends when the time of the shutdown is over: nobody waits from then on.
 	life context.Context
 
@@ -47,8 +50,8 @@ type delivery struct {
 	bytes int
 	// why is the last error with which what is held was refused.
 	why error
-	// spans is what queue holds, to be read without mu.
-	spans atomic.Int64
+	// spans and heldBytes are what queue holds, to be read without mu.
+	spans, heldBytes atomic.Int64
 }
 
 // held is one refused hand-over of the spans of one stream.
@@ -119,11 +122,12 @@ func (d *delivery) keep(h held, why error, must bool) bool {
 	if d.life.Err() != nil {
 		return false
 	}
-	if !must && len(d.queue) > 0 && d.bytes+h.bytes > d.maxBytes {
+	if !must && len(d.queue) > 0 && (d.bytes+h.bytes > d.maxBytes || d.isFull()) {
 		return false
 	}
 	d.queue, d.why = append(d.queue, h), why
 	d.bytes += h.bytes
+	d.heldBytes.Store(int64(d.bytes))
 	d.count(h.spans)
 	d.clock.refuse(true)
 	return true
@@ -218,6 +222,7 @@ func (d *delivery) keepOfFirst(part ptrace.Traces) {
 		bytes = 0
 	}
 	d.bytes += bytes - first.bytes
+	d.heldBytes.Store(int64(d.bytes))
 	d.count(spans - first.spans)
 	if spans > 0 {
 		first.traces, first.spans, first.bytes = part, spans, bytes
@@ -240,6 +245,7 @@ func (d *delivery) dropHeld(reason dropReason) {
 		d.count(-spans)
 	}
 	d.queue, d.bytes = nil, 0
+	d.heldBytes.Store(0)
 	d.clock.refuse(false)
 }
 

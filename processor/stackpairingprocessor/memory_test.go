@@ -4,13 +4,17 @@
 package stackpairingprocessor
 
 import (
+	"encoding/binary"
 	"fmt"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/callevent"
 )
 
 // What is charged for is what the heap grows by, whatever spans and resources are made
@@ -95,4 +99,59 @@ func liveHeap() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
+}
+
+// numbered is a stream's ID, all over the shards.
+func numbered(n int) (id callevent.StreamID) {
+	binary.BigEndian.PutUint64(id[:], uint64(n)+1)
+	binary.LittleEndian.PutUint64(id[8:], uint64(n))
+	return id
+}
+
+// renumber makes the one batch that td has that of another stream: its ID is what its
+// data begin with.
+func renumber(td ptrace.Traces, n int) {
+	data, _ := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().Get(callevent.AttributeData)
+	for i, c := range numbered(n) {
+		data.Bytes().SetAt(i, c)
+	}
+}
+
+// What streams are charged for is what the heap grows by, however small they are and
+// whatever they hold.
+func TestWhatStreamsAreChargedForIsWhatTheHeapGrowsBy(t *testing.T) {
+	named := func(n int) (events []string) {
+		for i := range n {
+			events = append(events, fmt.Sprintf("enter some.Class.withAName%d", i))
+		}
+		return events
+	}
+	for name, test := range map[string]struct {
+		streams int
+		batch   batch
+	}{
+		"of one call":        {4000, batch{events: []string{"enter f", "exit f"}}},
+		"of one open call":   {4000, batch{events: []string{"enter f"}}},
+		"that have ended":    {4000, batch{events: []string{"enter f"}, barriers: []callevent.Barrier{callevent.End(1, callevent.CauseEnded)}}},
+		"of which one waits": {1000, batch{first: 1, events: []string{"enter f"}}},
+		"of many names":      {100, batch{events: named(500)}},
+		"of many open calls": {100, batch{events: many(2000, "enter f")}},
+		"of many that wait":  {20, batch{first: 1, events: many(20_000, "enter f")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			b.take(batch{stream: 1, events: []string{"enter f"}})
+			td := traces(t, test.batch)
+			before, charged := liveHeap(), b.accounts.bytes.Load()
+			for i := range test.streams {
+				renumber(td, i)
+				require.NoError(t, b.ConsumeTraces(t.Context(), td))
+			}
+			grown := float64(liveHeap() - before)
+			ratio := grown / float64(b.accounts.bytes.Load()-charged)
+			t.Logf("%.0f bytes for each, %.2f of what is charged", grown/float64(test.streams), ratio)
+			assert.InDelta(t, 1, ratio, 0.3)
+			b.finish()
+		})
+	}
 }

@@ -17,14 +17,17 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
 )
 
 // pairer is the processor. Whoever hands over does the work, and owns a stream
-// while it has the lock of its shard. The only goroutine is that of the timers.
+// while it has the lock of its shard. The only goroutines are that of the timers, and that
+// which gives memory back.
 type pairer struct {
+	id        component.ID
 	cfg       *Config
 	next      consumer.Traces
 	telemetry *telemetry
@@ -43,6 +46,7 @@ type pairer struct {
 	reserved atomic.Int64
 	// lightening is held by who brings the streams below maxBytes.
 	lightening sync.Mutex
+	memory     memory
 
 	// spare and batches are memory to be used again.
 	spare, batches      sync.Pool
@@ -83,6 +87,7 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 	life, endLife := context.WithCancel(context.Background())
 	next = nextComponent{next, clock, life}
 	p := &pairer{
+		id:        set.ID,
 		endLife:   endLife,
 		cfg:       cfg,
 		next:      next,
@@ -104,6 +109,7 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 		next: next, clock: p.clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
 		life: life, offering: make(chan struct{}, 1),
 		dropped: p.dropped,
+		isFull:  func() bool { return p.memory.excess(p) > 0 },
 		holding: func(change int) { p.telemetry.ProcessorStackPairingHeldSpans.Add(context.Background(), int64(change)) },
 	}
 	p.spare.New = func() any { return new(finished) }
@@ -130,12 +136,14 @@ func (c *Config) pairing(traceRoot func(string) bool) pairing.Settings {
 // Capabilities: what is handed over is never changed.
 func (p *pairer) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
-// Start starts the timers.
-func (p *pairer) Start(context.Context, component.Host) error {
+// Start starts the timers, and opens the account of the memory budget.
+func (p *pairer) Start(_ context.Context, host component.Host) error {
 	var ctx context.Context
 	ctx, p.stop = context.WithCancel(context.Background())
 	p.ticked = make(chan struct{})
+	p.memory.open(budget.Of(host), p.id.String())
 	go p.tick(ctx)
+	go p.giveWay(ctx)
 	return nil
 }
 
@@ -150,6 +158,7 @@ func (p *pairer) Shutdown(ctx context.Context) error {
 		if p.stop != nil {
 			p.stop()
 			<-p.ticked
+			<-p.memory.done
 		}
 		p.calls.Lock()
 		p.closed = true
@@ -163,6 +172,7 @@ func (p *pairer) Shutdown(ctx context.Context) error {
 		}
 		p.offerUntil(ctx)
 		p.delivery.dropHeld(atShutdown)
+		p.memory.close()
 		p.telemetry.Shutdown()
 	})
 	return nil
@@ -200,7 +210,7 @@ func (p *pairer) fresh(ctx context.Context) *finished {
 }
 
 func (p *pairer) reuse(f *finished) {
-	f.origin, f.client, f.Full = nil, client.Info{}, nil
+	f.origin, f.client, f.Full, f.unheld = nil, client.Info{}, nil, false
 	f.Reset()
 	p.spare.Put(f)
 }

@@ -125,7 +125,8 @@ func TestTheReadmeHasEachMetricAndReason(t *testing.T) {
 	}
 	require.NotEmpty(t, metrics)
 	assert.ElementsMatch(t, metrics, firsts(t, "Metric"))
-	assert.Equal(t, []string{string(refusedForGood), string(atShutdown)}, firsts(t, "`reason`"))
+	assert.Equal(t, []string{string(refusedForGood), string(atShutdown), string(memoryBudget)}, firsts(t, "`reason`"))
+	assert.Equal(t, []string{string(boundMaxStreams), string(boundMaxMiB), string(boundBudget)}, firsts(t, "`bound`"))
 }
 
 // Every configuration that the README shows is one.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"go.opentelemetry.io/collector/client"
 
@@ -29,29 +30,60 @@ type shard struct {
 
 	mu      sync.Mutex
 	streams map[callevent.StreamID]*stream
-	// live and ended are the IDs of the streams that something may follow in, and
-	// of those that have ended, each from the one that was silent for longest.
-	live, ended list.List
+	// standing are the IDs of the streams by what they have shown, each from the one
+	// that was silent for longest.
+	standing [standings]list.List
 }
+
+// standing is what a stream has shown of itself. Those that have shown less make room
+// first: see boundStreams. It only rises, until the stream ends.
+type standing int
+
+const (
+	// hasEnded: nothing follows.
+	hasEnded standing = iota
+	// isNew: no call has returned, and all of its batches came together.
+	isNew
+	// hasReturned: calls have returned.
+	hasReturned
+	// isProven: batches came at two times. A million forged streams that show that much
+	// take a million places, and not one at a time.
+	isProven
+	standings
+)
+
+// provenAfter is how long after its first batch another one proves a stream: longer than
+// a hand-over takes that was cut into several batches.
+const provenAfter = 100 * time.Millisecond
 
 // stream is a call stream with what the processor knows of it beside its calls.
 type stream struct {
 	*pairing.Stream
 	origin *origin
-	// client is who sent its last batch, and heard is when that came.
-	client client.Info
-	heard  time.Duration
-	// place is where it stands among its shard's live or ended streams.
-	among *list.List
+	// client is who sent its last batch, heard is when that came, and since when the
+	// first did.
+	client       client.Info
+	heard, since time.Duration
+	// turn is the number of its last batch among those of all streams: the clock can stand.
+	turn     uint64
+	standing standing
+	// place is where it stands among those of its shard with the same standing; nil: nowhere
+	// yet.
 	place *list.Element
 	// size is what it holds, as counted in the accounts.
 	size size
 }
 
+// streamMemory is what a stream takes in which there is nothing and that has ended, with its
+// places in the maps and lists of its shard.
+const streamMemory = int(unsafe.Sizeof(stream{})+unsafe.Sizeof(pairing.Stream{})) + 500
+
 // finished is what one stream finished, on its way to the next component.
 type finished struct {
 	origin *origin
 	client client.Info
+	// unheld: the spans are dropped where the next component refuses others already.
+	unheld bool
 	pairing.Output
 }
 
@@ -59,6 +91,7 @@ type finished struct {
 type accounts struct {
 	telemetry               *telemetry
 	streams, bytes, waiting atomic.Int64
+	turn                    atomic.Uint64
 }
 
 // settle counts what s holds now, and what it counted into f.
@@ -87,37 +120,44 @@ func (sh *shard) take(b *callevent.Batch, c carrier, from client.Info, now time.
 	defer sh.mu.Unlock()
 	s := sh.streams[b.Stream]
 	if s == nil {
-		s = &stream{Stream: pairing.NewStream(sh.settings)}
+		s = &stream{Stream: pairing.NewStream(sh.settings), since: now}
 		sh.streams[b.Stream] = s
 		sh.accounts.countStream(1)
 	}
 	if s.origin == nil || !s.origin.is(c, b) {
 		s.origin = newOrigin(c, b)
 	}
-	s.client, s.heard = from, now
+	s.client, s.heard, s.turn = from, now, sh.accounts.turn.Add(1)
 	f.origin, f.client = s.origin, s.client
 	s.Take(b, now, &f.Output)
-	sh.stand(b.Stream, s)
-	s.among.MoveToBack(s.place)
+	sh.stand(b.Stream, s, &f.Counters)
+	sh.standing[s.standing].MoveToBack(s.place)
 	sh.accounts.settle(s, f)
 }
 
-// stand puts s behind those that it belongs to, unless it is among them.
-func (sh *shard) stand(id callevent.StreamID, s *stream) {
-	among := &sh.live
-	if s.Ended() {
-		among = &sh.ended
+// stand puts s behind those that it belongs to, unless it is among them. The counters are
+// what was just counted of it.
+func (sh *shard) stand(id callevent.StreamID, s *stream, counted *pairing.Counters) {
+	now := max(s.standing, isNew)
+	switch {
+	case s.Ended():
+		now = hasEnded
+	case s.heard-s.since >= provenAfter:
+		now = isProven
+	case now == isNew && counted.Returned():
+		now = hasReturned
 	}
-	if s.among != among {
+	if s.place == nil || now != s.standing {
 		sh.leave(s)
-		s.among, s.place = among, among.PushBack(id)
+		s.standing, s.place = now, sh.standing[now].PushBack(id)
 	}
 }
 
 // leave takes s from where it stands.
 func (sh *shard) leave(s *stream) {
-	if s.among != nil {
-		s.among.Remove(s.place)
+	if s.place != nil {
+		sh.standing[s.standing].Remove(s.place)
+		s.place = nil
 	}
 }
 
@@ -138,7 +178,7 @@ func (sh *shard) expire(now, idle time.Duration, fresh func() *finished) (all []
 		if silent {
 			s.End(callevent.CauseIdle, &f.Output)
 		}
-		sh.stand(id, s)
+		sh.stand(id, s, &f.Counters)
 		sh.accounts.settle(s, f)
 		if silent {
 			sh.remove(id)
@@ -158,34 +198,34 @@ func (sh *shard) end(cause callevent.Cause, fresh func() *finished) (all []*fini
 	return all
 }
 
-// spent is what counts where a stream has to make room for another.
-type spent struct {
+// longestSilent are, of each standing, the stream that was silent for longest, and how
+// many there are.
+type longestSilent [standings]struct {
+	in    *shard
 	id    callevent.StreamID
-	ended bool
-	heard time.Duration
+	turn  uint64
+	count int
 }
 
-// before reports whether s makes room rather than other.
-func (s spent) before(other spent) bool {
-	if s.ended != other.ended {
-		return s.ended
-	}
-	return s.heard < other.heard
-}
-
-// mostSpent finds the stream of the shard that makes room first. It is not except.
-func (sh *shard) mostSpent(except callevent.StreamID) (_ spent, ok bool) {
+// addLongestSilent adds the shard's streams. except is none of those that were silent.
+func (sh *shard) addLongestSilent(all *longestSilent, except callevent.StreamID) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for _, from := range [...]*list.List{&sh.ended, &sh.live} {
-		for e := from.Front(); e != nil; e = e.Next() {
-			if id := e.Value.(callevent.StreamID); id != except {
-				s := sh.streams[id]
-				return spent{id: id, ended: s.Ended(), heard: s.heard}, true
-			}
+	for i := range all {
+		of := &all[i]
+		of.count += sh.standing[i].Len()
+		e := sh.standing[i].Front()
+		if e != nil && e.Value.(callevent.StreamID) == except {
+			e = e.Next()
+		}
+		if e == nil {
+			continue
+		}
+		id := e.Value.(callevent.StreamID)
+		if turn := sh.streams[id].turn; of.in == nil || turn < of.turn {
+			of.in, of.id, of.turn = sh, id, turn
 		}
 	}
-	return spent{}, false
 }
 
 func (sh *shard) endIfThere(id callevent.StreamID, cause callevent.Cause, f *finished) {
@@ -237,16 +277,17 @@ func (sh *shard) largest() (id callevent.StreamID, most int64) {
 	return id, most
 }
 
-// lighten makes the stream, if it is there, hold less. Its gaps are given up,
+// lighten makes the stream, if it is there, hold less, and says what it held, in bytes. Its gaps are given up,
 // oldest first, until memory is free. Where nothing waits in it, it forgets its names
 // and open frames, and if that is nothing, it is ended.
-func (sh *shard) lighten(id callevent.StreamID, f *finished) {
+func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.streams[id]
 	if s == nil {
-		return
+		return 0
 	}
+	held = s.size.bytes
 	f.origin, f.client = s.origin, s.client
 	before := s.Bytes()
 	gaps := 0
@@ -257,9 +298,10 @@ func (sh *shard) lighten(id callevent.StreamID, f *finished) {
 		s.Forget(&f.Output)
 		if s.Bytes() >= before {
 			sh.endOne(id, callevent.CauseLimit, f)
-			return
+			return held
 		}
 	}
-	sh.stand(id, s)
+	sh.stand(id, s, &f.Counters)
 	sh.accounts.settle(s, f)
+	return held
 }

@@ -19,15 +19,19 @@ type telemetry struct {
 	*metadata.TelemetryBuilder
 	causes  [callevent.CauseCount]metric.AddOption
 	reasons map[dropReason]metric.AddOption
+	bounds  map[bound]metric.AddOption
 }
 
 func newTelemetry(builder *metadata.TelemetryBuilder) *telemetry {
-	t := &telemetry{TelemetryBuilder: builder, reasons: map[dropReason]metric.AddOption{}}
+	t := &telemetry{TelemetryBuilder: builder, reasons: map[dropReason]metric.AddOption{}, bounds: map[bound]metric.AddOption{}}
 	for cause := range t.causes {
 		t.causes[cause] = metric.WithAttributeSet(attribute.NewSet(attribute.String("cause", callevent.Cause(cause).String())))
 	}
-	for _, reason := range []dropReason{refusedForGood, atShutdown} {
+	for _, reason := range []dropReason{refusedForGood, atShutdown, memoryBudget} {
 		t.reasons[reason] = metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(reason))))
+	}
+	for _, by := range []bound{boundMaxMiB, boundBudget, boundMaxStreams} {
+		t.bounds[by] = metric.WithAttributeSet(attribute.NewSet(attribute.String("bound", string(by))))
 	}
 	return t
 }
@@ -69,7 +73,7 @@ func (t *telemetry) add(c *pairing.Counters) {
 type size struct{ bytes, waiting, frames int64 }
 
 func sizeOf(s *stream) size {
-	return size{int64(s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
+	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
 }
 
 // change counts that a stream held before and holds after.

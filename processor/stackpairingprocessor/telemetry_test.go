@@ -67,8 +67,9 @@ func points(values ...any) (all []metricdata.DataPoint[int64]) {
 // One story in which everything happens that is counted.
 func TestEverythingIsCounted(t *testing.T) {
 	b := newBed(t, func(c *Config) {
-		c.MinDuration, c.Limits.MaxExceptionsPerSpan = 2*time.Millisecond, 1
+		c.MinDuration, c.Limits.MaxExceptionsPerSpan, c.Limits.MaxStreams = 2*time.Millisecond, 1, 2
 	})
+	b.take(batch{stream: 3}) // it makes room for stream 2
 	corrupt := call(9, "f", 0)
 	corrupt.adjust = func(span ptrace.Span) { span.Attributes().PutInt(callevent.AttributeVersion, 99) }
 	b.take(corrupt)
@@ -101,7 +102,7 @@ func TestEverythingIsCounted(t *testing.T) {
 
 	ignore := []metricdatatest.Option{metricdatatest.IgnoreTimestamp()}
 	tt := b.telemetry
-	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(10), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(11), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingBreaks(t, tt, points("cause", "gap", 1, "cause", "discarded", 1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingCorruptBatches(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDelay(t, tt, []metricdata.HistogramDataPoint[float64]{{}},
@@ -121,6 +122,7 @@ func TestEverythingIsCounted(t *testing.T) {
 	metadatatest.AssertEqualProcessorStackPairingOpenFrames(t, tt, points(2), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingOrphans(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingRefusedCalls(t, tt, points(1), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingShedStreams(t, tt, points("bound", "max_streams", 1), ignore...)
 	// f, main by the gap, h by i, i, j by the break, m, n.
 	metadatatest.AssertEqualProcessorStackPairingSpans(t, tt, points(7), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingStreams(t, tt, points(2), ignore...)

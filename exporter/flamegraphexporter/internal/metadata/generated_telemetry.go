@@ -37,17 +37,21 @@ type TelemetryBuilder struct {
 	ExporterFlameGraphFoldedPaths      metric.Int64ObservableCounter
 	ExporterFlameGraphForgottenSpans   metric.Int64ObservableCounter
 	ExporterFlameGraphKeptSpans        metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphMemory           metric.Int64ObservableUpDownCounter
 	ExporterFlameGraphNameMemory       metric.Int64ObservableUpDownCounter
 	ExporterFlameGraphNodes            metric.Int64ObservableUpDownCounter
 	ExporterFlameGraphOtherServices    metric.Int64ObservableCounter
 	ExporterFlameGraphParentsNotSeen   metric.Int64ObservableCounter
 	ExporterFlameGraphPendingSpans     metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphRefusedPages     metric.Int64ObservableCounter
 	ExporterFlameGraphRefusedWindows   metric.Int64ObservableCounter
 	ExporterFlameGraphRememberedSpans  metric.Int64ObservableUpDownCounter
 	ExporterFlameGraphSamples          metric.Int64ObservableCounter
 	ExporterFlameGraphServices         metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphShed             metric.Int64ObservableCounter
 	ExporterFlameGraphSilentServices   metric.Int64ObservableCounter
 	ExporterFlameGraphSpans            metric.Int64ObservableCounter
+	ExporterFlameGraphYieldedServices  metric.Int64ObservableCounter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -196,6 +200,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphKeptSpansCallback(cb 
 	return nil
 }
 
+// RegisterExporterFlameGraphMemoryCallback sets callback for observable ExporterFlameGraphMemory metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphMemoryCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphMemory, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphMemory)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterExporterFlameGraphNameMemoryCallback sets callback for observable ExporterFlameGraphNameMemory metric.
 func (builder *TelemetryBuilder) RegisterExporterFlameGraphNameMemoryCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -271,6 +290,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphPendingSpansCallback(
 	return nil
 }
 
+// RegisterExporterFlameGraphRefusedPagesCallback sets callback for observable ExporterFlameGraphRefusedPages metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphRefusedPagesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphRefusedPages, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphRefusedPages)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterExporterFlameGraphRefusedWindowsCallback sets callback for observable ExporterFlameGraphRefusedWindows metric.
 func (builder *TelemetryBuilder) RegisterExporterFlameGraphRefusedWindowsCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -331,6 +365,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphServicesCallback(cb m
 	return nil
 }
 
+// RegisterExporterFlameGraphShedCallback sets callback for observable ExporterFlameGraphShed metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphShedCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphShed, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphShed)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterExporterFlameGraphSilentServicesCallback sets callback for observable ExporterFlameGraphSilentServices metric.
 func (builder *TelemetryBuilder) RegisterExporterFlameGraphSilentServicesCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -352,6 +401,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphSpansCallback(cb metr
 		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphSpans, obs: o})
 		return nil
 	}, builder.ExporterFlameGraphSpans)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterExporterFlameGraphYieldedServicesCallback sets callback for observable ExporterFlameGraphYieldedServices metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphYieldedServicesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphYieldedServices, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphYieldedServices)
 	if err != nil {
 		return err
 	}
@@ -443,6 +507,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphMemory, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_exporter_flame_graph_memory",
+		metric.WithDescription("About what call trees, kept spans and kept windows take. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphNameMemory, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_flame_graph_name_memory",
 		metric.WithDescription("What the names of functions take. [Alpha]"),
@@ -473,6 +543,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphRefusedPages, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_refused_pages",
+		metric.WithDescription("Pages and downloads that were refused because the memory budget had no room for them. [Alpha]"),
+		metric.WithUnit("{page}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphRefusedWindows, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_refused_windows",
 		metric.WithDescription("Windows that were asked for while max_windows of them were being collected. [Alpha]"),
@@ -497,6 +573,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{service}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphShed, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_shed",
+		metric.WithDescription("What was given up because the memory budget asked for memory. [Alpha]"),
+		metric.WithUnit("{item}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphSilentServices, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_silent_services",
 		metric.WithDescription("Services that were forgotten, because nothing came of them for pending_timeout and others needed their place. [Alpha]"),
@@ -507,6 +589,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_flame_graph_spans",
 		metric.WithDescription("Spans that were folded. [Alpha]"),
 		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphYieldedServices, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_yielded_services",
+		metric.WithDescription("Services that left their place to others that had shown more. What was counted of them is among the other services. [Alpha]"),
+		metric.WithUnit("{service}"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs

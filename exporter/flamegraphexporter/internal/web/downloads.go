@@ -42,7 +42,7 @@ func writeFolded(w io.Writer, s calltree.Snapshot) error {
 // download serves the tree in a format. With seconds=N it is what comes in so long.
 func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request, tree) error {
 	return func(w http.ResponseWriter, r *http.Request, t tree) error {
-		turn := turn{of: h.downloads}
+		turn := h.turn(h.downloads)
 		defer turn.end()
 		s, err := h.snapshotAsked(w, r, t, &turn)
 		if err != nil {
@@ -50,7 +50,7 @@ func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request,
 		}
 		w.Header().Set("Content-Type", formats[name].contentType)
 		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-		_ = formats[name].write(h.send(w), s) // whoever asked is gone, or too slow
+		_ = formats[name].write(h.send(w, &turn), s) // whoever asked is gone, or too slow
 		return nil
 	}
 }

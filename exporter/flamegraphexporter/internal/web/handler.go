@@ -23,7 +23,13 @@ type Options struct {
 	// MaxKeptWindows is how many windows are kept for the pages, and MaxKeptWindowNodes how
 	// many paths all of them have. Both are above 0.
 	MaxKeptWindows, MaxKeptWindowNodes int
-	Logger                             *zap.Logger
+	// Take takes memory for a response, in bytes, or fails where there is none; nil: there
+	// always is. leave is called in another goroutine where the response has to end. release
+	// gives the memory back.
+	Take func(bytes int64, leave func()) (release func(), err error)
+	// Kept is called when a window was kept; nil: nothing is.
+	Kept   func()
+	Logger *zap.Logger
 }
 
 // Handler serves trees.
@@ -33,20 +39,30 @@ type Handler struct {
 	windows windows
 	// droppedWindows is how many windows were kept and made room for others.
 	droppedWindows atomic.Int64
-	pages          turns
-	downloads      turns
-	serve          http.Handler
+	// shedWindows are those of them that went because memory was short, and refusedPages are
+	// responses for which there was none.
+	shedWindows, refusedPages atomic.Int64
+	starts, pages, downloads  turns
+	// sent is what pages take that are being sent, in bytes.
+	sent  atomic.Int64
+	serve http.Handler
 }
 
 // New is a handler of all pages.
 func New(trees Trees, options Options) *Handler {
-	h := &Handler{trees: trees, options: options, pages: make(turns, mostPages), downloads: make(turns, mostDownloads)}
+	h := &Handler{trees: trees, options: options, starts: make(turns, mostPages), pages: make(turns, mostPages), downloads: make(turns, mostDownloads)}
 	h.serve = guarded(&h.options, h.routes())
 	return h
 }
 
 // DroppedWindows is how many windows were kept and made room for others.
 func (h *Handler) DroppedWindows() int64 { return h.droppedWindows.Load() }
+
+// ShedWindows is how many of them did because memory was short.
+func (h *Handler) ShedWindows() int64 { return h.shedWindows.Load() }
+
+// RefusedPages is how many pages and downloads were refused because memory was short.
+func (h *Handler) RefusedPages() int64 { return h.refusedPages.Load() }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.serve.ServeHTTP(w, r) }
 

@@ -26,6 +26,8 @@ func notes(c calltree.Counters) []string {
 	say(c.FoldedPaths, "Paths that were folded: %s, because there were more than max_nodes, or names took more than max_names_mib; "+
 		"their calls are in (folded: small paths).")
 	say(c.OtherServices, "Calls and samples of more services than max_services: %s; they are in (other services).")
+	say(c.YieldedServices, "Services that left their places to others that had shown more: %s; their calls are in (other services); see max_services.")
+	say(c.Shed.Paths, "Of the paths that were folded, so many were because the memory budget asked for memory: %s; see limit_mib of the extension memory_budget.")
 	say(c.SilentServices, "Silent services that left their places to others, with all that was counted of them: %s; see max_services.")
 	say(c.DroppedSamples, "Samples that were dropped: %s, because their service has profiles of too many kinds.")
 	return all

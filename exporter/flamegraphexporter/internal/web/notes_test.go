@@ -19,11 +19,12 @@ func TestThePageOfAllServicesSaysWhatIsNotShownAsItWas(t *testing.T) {
 		Spans: 1_000_000, Forgotten: 900_000, DroppedKept: 800_000, DroppedTraces: 7, // as it has to be
 		ParentsNotSeen: calltree.ParentsNotSeen{Limit: 1001, Timeout: 1002, Cycle: 1003},
 		FoldedPaths:    1004, OtherServices: 1005, SilentServices: 1006, DroppedSamples: 1007,
+		YieldedServices: 1008, Shed: calltree.Shed{Paths: 1009},
 	}
 	text := textOf(t, page(t, serve(p), "/"))
 	for _, want := range []string{
 		"given up: 1,001,", "within pending_timeout: 1,002;", "has called them: 1,003;", "folded: 1,004,",
-		"than max_services: 1,005;", "counted of them: 1,006;", "dropped: 1,007,",
+		"than max_services: 1,005;", "counted of them: 1,006;", "dropped: 1,007,", "shown more: 1,008;", "asked for memory: 1,009;",
 	} {
 		assert.Contains(t, text, want)
 	}

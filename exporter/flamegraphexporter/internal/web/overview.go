@@ -4,6 +4,8 @@
 package web
 
 import (
+	"bytes"
+	"context"
 	"net/http"
 
 	"github.com/callbraid/callbraid/internal/calltree"
@@ -11,10 +13,27 @@ import (
 
 // overview is the page of all services.
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
-	h.answerError(w, r, render(w, "overview.html", struct {
+	page, err := h.makeOverview(r.Context())
+	if err == nil {
+		err = h.whileSent(page.Len(), func() { writeHTML(w, page) })
+	}
+	h.answerError(w, r, err)
+}
+
+// makeOverview makes the page when it is its turn. It is sent afterwards.
+func (h *Handler) makeOverview(ctx context.Context) (*bytes.Buffer, error) {
+	turn := h.turn(h.starts)
+	defer turn.end()
+	if err := turn.take(ctx); err != nil {
+		return nil, err
+	}
+	if err := turn.hold(serviceMemory * int64(h.trees.Usage().Services)); err != nil {
+		return nil, err
+	}
+	return made("overview.html", struct {
 		Root     string
 		Title    string
 		Services []calltree.Service
 		Notes    []string
-	}{"./", "Services", h.trees.Services(), notes(h.trees.Counters())}))
+	}{"./", "Services", h.trees.Services(), notes(h.trees.Counters())})
 }

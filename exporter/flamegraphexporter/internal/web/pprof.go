@@ -48,13 +48,12 @@ func (h *Handler) pprofPage(w http.ResponseWriter, r *http.Request, t tree) erro
 	if err != nil {
 		return err
 	}
-	writePage(w, page)
-	return nil
+	return h.whileSent(len(page.Body), func() { writePage(w, page) })
 }
 
 // renderPage has pprof render a page of the tree, when it is its turn.
 func (h *Handler) renderPage(ctx context.Context, name string, query url.Values, t tree) (pprofpages.Page, error) {
-	turn := turn{of: h.pages}
+	turn := h.turn(h.pages)
 	defer turn.end()
 	s, err := t.take(ctx, &turn)
 	if err != nil {

@@ -4,6 +4,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -34,5 +35,10 @@ func (h *Handler) collect(w http.ResponseWriter, r *http.Request, service string
 			return calltree.Snapshot{}, fmt.Errorf("let the response begin after %v: %w", d, err)
 		}
 	}
-	return h.trees.Collect(r.Context(), service, kind, d, turn.take)
+	return h.trees.Collect(r.Context(), service, kind, d, func(ctx context.Context) error {
+		if err := turn.take(ctx); err != nil {
+			return err
+		}
+		return turn.hold(ofPaths(h.trees.Paths(service, kind)))
+	})
 }

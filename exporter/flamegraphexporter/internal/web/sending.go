@@ -15,17 +15,37 @@ const (
 	piecePatience = turnPatience / 2
 )
 
+// mostSent is what all pages may take, in bytes, that were made and are being sent: readers can
+// be slow. One is sent however large it is.
+const mostSent = 64 << 20
+
+// whileSent counts a page of so many bytes while it is being sent.
+func (h *Handler) whileSent(bytes int, send func()) error {
+	defer h.sent.Add(-int64(bytes))
+	if sum := h.sent.Add(int64(bytes)); sum > mostSent && sum > int64(bytes) {
+		return errTooMany
+	}
+	turn := h.turn(nil)
+	defer turn.end()
+	if err := turn.hold(int64(bytes)); err != nil {
+		return err
+	}
+	send()
+	return nil
+}
+
 // sending is a response that holds a turn while it is written.
 type sending struct {
 	response   http.ResponseWriter
 	controller *http.ResponseController
+	turn       *turn
 	// end is when all has to be sent; zero: whenever it is.
 	end time.Time
 }
 
 // send begins a response that holds a turn.
-func (h *Handler) send(w http.ResponseWriter) *sending {
-	s := &sending{response: w, controller: http.NewResponseController(w)}
+func (h *Handler) send(w http.ResponseWriter, t *turn) *sending {
+	s := &sending{response: w, controller: http.NewResponseController(w), turn: t}
 	if h.options.WriteTimeout > 0 {
 		s.end = time.Now().Add(h.options.WriteTimeout)
 	}
@@ -34,6 +54,9 @@ func (h *Handler) send(w http.ResponseWriter) *sending {
 
 func (s *sending) Write(b []byte) (written int, err error) {
 	for len(b) > 0 {
+		if s.turn.isOver.Load() {
+			return written, errMemory
+		}
 		piece := b[:min(len(b), pieceBytes)]
 		deadline := time.Now().Add(piecePatience)
 		if !s.end.IsZero() && s.end.Before(deadline) {

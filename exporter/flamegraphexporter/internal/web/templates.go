@@ -54,15 +54,16 @@ func shownLength(d time.Duration) string {
 	return d.String()
 }
 
-// render answers with a page.
-func render(w http.ResponseWriter, page string, data any) error {
+// made is a page.
+func made(page string, data any) (*bytes.Buffer, error) {
 	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, page, data); err != nil {
-		return err
-	}
+	err := pages.ExecuteTemplate(&b, page, data)
+	return &b, err
+}
+
+func writeHTML(w http.ResponseWriter, page *bytes.Buffer) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(b.Bytes()) // whoever asked is gone, or too slow
-	return nil
+	_, _ = w.Write(page.Bytes()) // whoever asked is gone, or too slow
 }
 
 // serveStyle serves the style sheet of our own pages.

@@ -25,9 +25,12 @@ func (h *Handler) downloadTrace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	turn := turn{of: h.downloads}
+	turn := h.turn(h.downloads)
 	defer turn.end()
 	if err := turn.take(r.Context()); err != nil {
+		return err
+	}
+	if err := turn.hold(keptMemory * int64(h.trees.Usage().Kept)); err != nil {
 		return err
 	}
 	spans, ok := h.trees.Trace(id)
@@ -36,7 +39,7 @@ func (h *Handler) downloadTrace(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="trace-`+hex.EncodeToString(id[:])+traceSuffix+`"`)
-	_ = treeformat.WriteChromeTrace(h.send(w), id, spans) // whoever asked is gone, or too slow
+	_ = treeformat.WriteChromeTrace(h.send(w, &turn), id, spans) // whoever asked is gone, or too slow
 	return nil
 }
 

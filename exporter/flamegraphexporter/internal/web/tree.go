@@ -22,6 +22,8 @@ type tree struct {
 	kind    calltree.Kind
 	// window is the number of a window that was collected, or 0 for what comes.
 	window uint64
+	// paths is how many it has about.
+	paths func() int
 	// snapshot gives it; false: it is not there (any more).
 	snapshot func() (calltree.Snapshot, bool)
 }
@@ -39,7 +41,7 @@ func (h *Handler) ofProfile(r *http.Request) tree {
 }
 
 func (h *Handler) live(service string, kind calltree.Kind) tree {
-	return tree{service: service, kind: kind, snapshot: func() (calltree.Snapshot, bool) {
+	return tree{service: service, kind: kind, paths: func() int { return h.trees.Paths(service, kind) }, snapshot: func() (calltree.Snapshot, bool) {
 		return h.trees.Snapshot(service, kind)
 	}}
 }
@@ -50,7 +52,7 @@ func (h *Handler) ofWindow(r *http.Request) tree {
 		number = 0 // there is none of that number
 	}
 	s, ok := h.windows.find(number)
-	return tree{service: s.Service, kind: s.Kind, window: number, snapshot: func() (calltree.Snapshot, bool) {
+	return tree{service: s.Service, kind: s.Kind, window: number, paths: func() int { return len(s.Nodes) }, snapshot: func() (calltree.Snapshot, bool) {
 		return s, ok
 	}}
 }
@@ -68,6 +70,7 @@ var (
 	errGone      = errors.New("the window is kept no more: collect another one")
 	errOtherSite = errors.New("a page of another site asks for this: expected a page of ours, or a program")
 	errNoTrace   = errors.New("no span of that trace is kept (any more)")
+	errMemory    = errors.New("the memory budget of the collector has no room for this page: try again later, or raise limit_mib of the extension memory_budget")
 )
 
 // badRequest is an error of whoever asks.
@@ -80,6 +83,10 @@ func badRequestf(format string, values ...any) error {
 // answerError says what went wrong, if something did.
 func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	var bad badRequest
+	if errors.As(err, new(noMemory)) {
+		h.refusedPages.Add(1)
+		err = errMemory
+	}
 	switch {
 	case err == nil:
 	case r.Context().Err() != nil: // who asked is gone, or the collector ends
@@ -90,7 +97,7 @@ func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error)
 		answerText(w, err.Error(), http.StatusBadRequest)
 	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace):
 		answerText(w, err.Error(), http.StatusNotFound)
-	case errors.Is(err, calltree.ErrBusy), errors.Is(err, errTooMany):
+	case errors.Is(err, calltree.ErrBusy), errors.Is(err, errTooMany), errors.Is(err, errMemory):
 		w.Header().Set("Retry-After", "5")
 		answerText(w, err.Error(), http.StatusServiceUnavailable)
 	default:
@@ -107,6 +114,9 @@ func answerText(w http.ResponseWriter, text string, status int) {
 // take gives the tree's snapshot when it has taken its turn, or an error for whoever asks.
 func (t tree) take(ctx context.Context, turn *turn) (calltree.Snapshot, error) {
 	if err := turn.take(ctx); err != nil {
+		return calltree.Snapshot{}, err
+	}
+	if err := turn.hold(ofPaths(t.paths())); err != nil {
 		return calltree.Snapshot{}, err
 	}
 	s, ok := t.snapshot()

@@ -68,18 +68,30 @@ func (h *Handler) treePage(w http.ResponseWriter, r *http.Request, t tree) error
 		return err
 	}
 	view.Root = strings.Repeat("../", strings.Count(r.URL.EscapedPath(), "/")-1)
-	return render(w, "tree.html", view)
+	page, err := made("tree.html", view)
+	if err != nil {
+		return err
+	}
+	return h.whileSent(page.Len(), func() { writeHTML(w, page) })
 }
 
 // view is what a page shows of a tree, made when it is its turn.
 func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
-	turn := turn{of: h.pages}
+	turn := h.turn(h.pages)
 	defer turn.end()
 	s, err := t.take(ctx, &turn)
 	if err != nil {
 		return nil, err
 	}
 	functions := treeformat.Functions(s)
+	if t.window == 0 && t.kind == calltree.Calls {
+		// What traces are listed from.
+		of := h.turn(h.pages)
+		defer of.end()
+		if err := of.hold(keptMemory * int64(h.trees.Usage().Kept)); err != nil {
+			return nil, err
+		}
+	}
 	view := treeView{
 		Title:     shownName(s.Service),
 		Service:   calltree.Service{Name: s.Service},

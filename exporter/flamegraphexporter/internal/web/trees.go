@@ -13,6 +13,9 @@ import (
 // Trees are what is shown. A [calltree.Store] has them.
 type Trees interface {
 	Services() []calltree.Service
+	// Paths is how many there are of a tree about; 0 where there is none.
+	Paths(service string, kind calltree.Kind) int
+	Usage() calltree.Usage
 	// Counters say what of all that came has no place of its own.
 	Counters() calltree.Counters
 	Snapshot(service string, kind calltree.Kind) (calltree.Snapshot, bool)

@@ -5,6 +5,7 @@ package web
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,6 +24,48 @@ type turns chan struct{}
 type turn struct {
 	of      turns
 	isTaken bool
+	// memory takes memory, and release gives it back, once some is taken.
+	memory  func(bytes int64, leave func()) (release func(), err error)
+	release func()
+	// isOver is set when the response has to end for want of memory.
+	isOver *atomic.Bool
+}
+
+func (h *Handler) turn(of turns) turn {
+	return turn{of: of, memory: h.options.Take, isOver: new(atomic.Bool)}
+}
+
+// hold takes memory for the response, in bytes, as long as its turn lasts.
+func (t *turn) hold(bytes int64) error {
+	if t.memory == nil {
+		return nil
+	}
+	release, err := t.memory(bytes, func() { t.isOver.Store(true) })
+	if err != nil {
+		return noMemory{err}
+	}
+	t.release = release
+	return nil
+}
+
+// noMemory is the error of a response for which there is no memory.
+type noMemory struct{ error }
+
+// What responses take, in bytes, with what is made of them.
+const (
+	// pathMemory is for each path of a tree, and shownMemory for each that a page of pprof shows
+	// beside it.
+	pathMemory  = 400
+	shownMemory = 4096
+	mostShown   = 4000
+	// keptMemory is for each span that is kept, and serviceMemory for each service.
+	keptMemory    = 250
+	serviceMemory = 2048
+)
+
+// ofPaths is what a response takes for a tree.
+func ofPaths(paths int) int64 {
+	return pathMemory*int64(paths) + shownMemory*int64(min(paths, mostShown))
 }
 
 // take waits for the turn.
@@ -44,6 +87,9 @@ func (t *turn) take(ctx context.Context) error {
 func (t *turn) end() {
 	if t.isTaken {
 		<-t.of
+	}
+	if t.release != nil {
+		t.release()
 	}
 }
 

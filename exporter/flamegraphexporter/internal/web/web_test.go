@@ -44,6 +44,14 @@ type treeKey struct {
 
 func (p *played) Services() []calltree.Service { return p.services }
 
+func (p *played) Paths(service string, kind calltree.Kind) int {
+	return len(p.trees[treeKey{service, kind}].Nodes)
+}
+
+func (p *played) Usage() calltree.Usage {
+	return calltree.Usage{Services: len(p.services), Kept: len(p.traces)}
+}
+
 func (p *played) Counters() calltree.Counters { return p.counters }
 
 func (p *played) Snapshot(service string, kind calltree.Kind) (calltree.Snapshot, bool) {

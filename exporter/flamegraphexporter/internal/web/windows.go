@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/calltree"
 )
@@ -25,14 +26,67 @@ type windows struct {
 type window struct {
 	number   uint64
 	snapshot calltree.Snapshot
+	// bytes is about what it takes.
+	bytes int64
+}
+
+// nodeMemory is what a node of a snapshot takes without its name, in bytes.
+const nodeMemory = int64(unsafe.Sizeof(calltree.Node{}))
+
+// memoryOf is about what a snapshot takes. It may be the last that has the names of functions.
+func memoryOf(s calltree.Snapshot) int64 {
+	bytes := nodeMemory * int64(cap(s.Nodes))
+	known := map[string]struct{}{}
+	for i := range s.Nodes {
+		for _, text := range [...]string{s.Nodes[i].Function, s.Nodes[i].File} {
+			if _, ok := known[text]; !ok {
+				known[text] = struct{}{}
+				bytes += int64(len(text))
+			}
+		}
+	}
+	return bytes
+}
+
+// bytes is what all of them take.
+func (ws *windows) bytes() (sum int64) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, w := range ws.kept {
+		sum += w.bytes
+	}
+	return sum
+}
+
+// shed drops windows, the oldest first, until so many bytes are free or none is left.
+func (ws *windows) shed(bytes int64) (dropped int) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for ; bytes > 0 && len(ws.kept) > 0; dropped++ {
+		bytes -= ws.kept[0].bytes
+		ws.kept = slices.Delete(ws.kept, 0, 1)
+	}
+	return dropped
+}
+
+// KeptBytes is about what windows take that are kept.
+func (h *Handler) KeptBytes() int64 { return h.windows.bytes() }
+
+// ShedBytes drops windows that are kept, the oldest first, until so many bytes are free or none
+// is left.
+func (h *Handler) ShedBytes(bytes int64) {
+	dropped := h.windows.shed(bytes)
+	h.droppedWindows.Add(int64(dropped))
+	h.shedWindows.Add(int64(dropped))
 }
 
 // keep keeps a window and gives its number, which is above 0, and how many made room for it.
 func (ws *windows) keep(s calltree.Snapshot, most, mostNodes int) (number uint64, dropped int) {
+	bytes := memoryOf(s)
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.last++
-	ws.kept = append(ws.kept, window{ws.last, s})
+	ws.kept = append(ws.kept, window{ws.last, s, bytes})
 	nodes := 0
 	for _, w := range ws.kept {
 		nodes += len(w.snapshot.Nodes)
@@ -95,7 +149,7 @@ func (h *Handler) newWindow(w http.ResponseWriter, r *http.Request) (uint64, err
 	if err != nil {
 		return 0, err
 	}
-	turn := turn{of: h.pages}
+	turn := h.turn(h.pages)
 	defer turn.end()
 	s, err := h.collect(w, r, service, kind, d, &turn)
 	if err != nil {
@@ -103,6 +157,9 @@ func (h *Handler) newWindow(w http.ResponseWriter, r *http.Request) (uint64, err
 	}
 	number, dropped := h.windows.keep(s, h.options.MaxKeptWindows, h.options.MaxKeptWindowNodes)
 	h.droppedWindows.Add(int64(dropped))
+	if h.options.Kept != nil {
+		h.options.Kept()
+	}
 	return number, nil
 }
 

@@ -46,6 +46,7 @@ type TelemetryBuilder struct {
 	ProcessorStackPairingOpenFrames        metric.Int64UpDownCounter
 	ProcessorStackPairingOrphans           metric.Int64Counter
 	ProcessorStackPairingRefusedCalls      metric.Int64Counter
+	ProcessorStackPairingShedStreams       metric.Int64Counter
 	ProcessorStackPairingSpans             metric.Int64Counter
 	ProcessorStackPairingStreams           metric.Int64UpDownCounter
 	ProcessorStackPairingTruncatedFrames   metric.Int64Counter
@@ -200,6 +201,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_stack_pairing_refused_calls",
 		metric.WithDescription("Hand-overs to this processor that it refused, to be tried again. [Alpha]"),
 		metric.WithUnit("{call}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorStackPairingShedStreams, err = builder.meter.Int64Counter(
+		"otelcol_processor_stack_pairing_shed_streams",
+		metric.WithDescription("How often a call stream had to give up its oldest gap, its names and open calls, or itself to make room, by the bound. [Alpha]"),
+		metric.WithUnit("{stream}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingSpans, err = builder.meter.Int64Counter(

@@ -39,6 +39,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ProcessorStackPairingOpenFrames.Add(context.Background(), 1)
 	tb.ProcessorStackPairingOrphans.Add(context.Background(), 1)
 	tb.ProcessorStackPairingRefusedCalls.Add(context.Background(), 1)
+	tb.ProcessorStackPairingShedStreams.Add(context.Background(), 1)
 	tb.ProcessorStackPairingSpans.Add(context.Background(), 1)
 	tb.ProcessorStackPairingStreams.Add(context.Background(), 1)
 	tb.ProcessorStackPairingTruncatedFrames.Add(context.Background(), 1)
@@ -101,6 +102,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingRefusedCalls(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorStackPairingShedStreams(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorStackPairingSpans(t, testTel,

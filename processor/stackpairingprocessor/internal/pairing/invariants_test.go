@@ -213,7 +213,7 @@ func (n *names) wrongBytes() string {
 	}
 	bytes := lanes
 	for _, f := range n.functions {
-		bytes += len(f.name.Qualified) + len(f.name.Display) + len(f.name.Text) + len(f.name.File) + nameOverhead
+		bytes += len(f.name.Qualified) + len(f.name.Display) + len(f.name.Text) + len(f.name.File) + functionOverhead
 	}
 	for _, e := range n.exceptions[min(1, len(n.exceptions)):] {
 		bytes += len(e) + nameOverhead

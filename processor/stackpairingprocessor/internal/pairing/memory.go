@@ -21,6 +21,8 @@ const (
 	// number and a slice, and places that are empty.
 	waitingBytes = 56
 	arrivalBytes = int(unsafe.Sizeof(arrival{}))
+	// emptyBytes is what the maps of a stream take in which there is nothing.
+	emptyBytes = 1100
 
 	// keptStack is how many bytes an empty lane keeps for its next calls: threads
 	// that were deep once, of which a pool has hundreds, would keep megabytes.
@@ -29,7 +31,10 @@ const (
 
 // Bytes is about the memory that the stream holds.
 func (s *Stream) Bytes() int {
-	return s.window.bytes() + s.names.bytes + s.attributeBytes + s.mostAttributes*waitingBytes + s.stackBytes + cap(s.lanes)*laneBytes +
+	if s.ended {
+		return cap(s.passed) * rangeBytes
+	}
+	return emptyBytes + s.window.bytes() + s.names.bytes + s.attributeBytes + s.mostAttributes*waitingBytes + s.stackBytes + cap(s.lanes)*laneBytes +
 		cap(s.passed)*rangeBytes + cap(s.arrivals)*arrivalBytes + (cap(s.barriers.pending)+cap(s.barriers.heard))*barrierBytes
 }
 

@@ -56,6 +56,9 @@ const noLane = -1
 // tables, a map's entry.
 const nameOverhead = 160
 
+// functionOverhead is that of a function, which is the key of a map with all of its texts.
+const functionOverhead = 320
+
 func newNames() names {
 	return names{
 		functionIDs:  map[callevent.Function]uint32{},
@@ -101,7 +104,7 @@ func (n *names) addFunction(f *callevent.Function, isRoot func(string) bool) uin
 	}
 	n.functions = append(n.functions, function{name: own, root: isRoot != nil && isRoot(own.Qualified)})
 	n.functionIDs[*own] = id
-	n.bytes += len(own.Qualified) + len(own.Display) + len(own.Text) + len(own.File) + nameOverhead
+	n.bytes += len(own.Qualified) + len(own.Display) + len(own.Text) + len(own.File) + functionOverhead
 	return id
 }
 

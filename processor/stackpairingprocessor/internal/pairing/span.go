@@ -133,3 +133,12 @@ type Counters struct {
 	// Truncated counts frames, Breaks counts breaks, each by cause.
 	Truncated, Breaks [callevent.CauseCount]uint64
 }
+
+// Returned reports whether calls ended with an event of their own.
+func (c *Counters) Returned() bool {
+	truncated := uint64(0)
+	for _, n := range c.Truncated {
+		truncated += n
+	}
+	return c.Spans+c.LeftOut > truncated
+}

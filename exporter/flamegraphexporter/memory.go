@@ -1,0 +1,110 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"go.opentelemetry.io/collector/component"
+
+	"github.com/callbraid/callbraid/internal/budget"
+)
+
+// memory is what the exporter takes from the memory budget of the process: one account for
+// the call trees and the windows that are kept, and one for each response.
+type memory struct {
+	budget *budget.Budget
+	group  *budget.Group
+	// account is nil before the start, and opened is closed when it is not.
+	account *budget.Account
+	opened  chan struct{}
+	// asked has room for one: memory has to be looked at.
+	asked chan struct{}
+	// end ends what gives memory back, and done waits for it.
+	end  context.CancelFunc
+	done sync.WaitGroup
+}
+
+func newMemory() memory {
+	return memory{opened: make(chan struct{}), asked: make(chan struct{}, 1)}
+}
+
+// openMemory opens the account. It is called once.
+func (g *flameGraph) openMemory(host component.Host) {
+	m := &g.memory
+	m.budget = budget.Of(host)
+	m.group = m.budget.Group(g.set.ID.String())
+	m.account = m.group.Open(budget.Settings{Shrink: func(int64) { m.ask() }})
+	close(m.opened)
+	life, end := context.WithCancel(context.Background())
+	m.end = end
+	m.done.Go(func() { g.giveWay(life) })
+}
+
+// ask has what is held looked at, in a goroutine of our own.
+func (m *memory) ask() {
+	select {
+	case m.asked <- struct{}{}:
+	default:
+	}
+}
+
+// giveWay gives memory back whenever somebody asks for it.
+func (g *flameGraph) giveWay(life context.Context) {
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-g.memory.asked:
+			g.store.GiveWay()
+			g.sayBounds()
+		}
+	}
+}
+
+// stop ends it and gives everything back.
+func (m *memory) stop() {
+	if m.end == nil {
+		return // it was not started
+	}
+	m.end()
+	m.done.Wait()
+	m.account.Close()
+}
+
+// hold reports what the call trees and windows hold, and says what of it the trees have to give
+// back. Windows that are kept go first: they are copies. The store calls it.
+func (g *flameGraph) hold(trees int64) (excess int64) {
+	select {
+	case <-g.memory.opened:
+	default:
+		return 0
+	}
+	handler := g.server.handler.Load()
+	if handler == nil {
+		return g.memory.account.Set(trees)
+	}
+	if excess = g.memory.account.Set(trees + handler.KeptBytes()); excess > 0 {
+		handler.ShedBytes(excess)
+		excess = g.memory.account.Set(trees + handler.KeptBytes())
+	}
+	return excess
+}
+
+// forPage takes memory for a response. Pages are not worth call trees, nor agents: they get
+// what is free, and nobody gives way for them.
+func (g *flameGraph) forPage(bytes int64, leave func()) (release func(), err error) {
+	m := &g.memory
+	if free := m.budget.Limit() - m.budget.Used(); bytes > free {
+		return nil, fmt.Errorf("%s is nearly reached: a page of about %d bytes needs more than the %d that are free", budget.Setting, bytes, max(free, 0))
+	}
+	account := m.group.Open(budget.Settings{Leave: func(*budget.Error) { leave() }})
+	if err := account.Take(int(bytes)); err != nil {
+		account.Close()
+		return nil, err
+	}
+	return account.Close, nil
+}

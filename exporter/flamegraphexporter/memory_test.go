@@ -1,0 +1,131 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flamegraphexporter
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+func onAnyPort(c *Config) { c.NetAddr.Endpoint = "localhost:0" }
+
+// budgetFor starts the exporter with a memory budget of so many MiB.
+func budgetFor(t *testing.T, b *bed, mib int64) *budget.Budget {
+	t.Helper()
+	all := budget.New(mib << 20)
+	t.Cleanup(all.Stop)
+	require.NoError(t, b.start(t.Context(), budgettest.Host(componenttest.NewNopHost(), all)))
+	return all
+}
+
+func (b *bed) fold(service string, from, to int) {
+	for i := from; i < to; i++ {
+		span := calltree.Span{Trace: calltree.TraceID{1}, ID: [8]byte(numbered(i + 1)), Function: fmt.Sprint(service, " function ", i), Start: 1, End: 2}
+		b.store.Fold(calltree.Origin{Service: service}, []calltree.Span{span})
+	}
+}
+
+// A service that takes most is folded when another component needs memory; a small one beside
+// it stays as it is, and windows that are kept go first.
+func TestTheMemoryBudgetHasTheLargestServiceFolded(t *testing.T) {
+	b := newBed(t, onAnyPort)
+	core, said := observer.New(zapcore.WarnLevel)
+	b.set.Logger = zap.New(core)
+	all := budgetFor(t, b, 16)
+	b.fold("honest", 0, 1000)
+	r, err := client.PostForm("http://"+b.server.address.String()+"/windows", url.Values{"service": {"honest"}, "seconds": {"1"}})
+	require.NoError(t, err)
+	require.NoError(t, r.Body.Close())
+	require.Equal(t, http.StatusOK, r.StatusCode)
+	b.fold("hostile", 1000, 20_000)
+	require.Greater(t, all.Used(), int64(5<<20))
+	require.Zero(t, b.sum(t, "shed"))
+
+	receiver := all.Group("bytefrog").Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
+	require.NoError(t, receiver.Take(8<<20), "the trees hold less than half, and there is room")
+	b.fold("hostile", 20_000, 60_000)
+	testbed.Eventually(t, "memory", func() (bool, string) { return all.Used() <= all.Limit(), fmt.Sprint(all.Used()) })
+	assert.Positive(t, b.store.Counters().Shed.Paths)
+	assert.EqualValues(t, 1, b.server.handler.Load().ShedWindows())
+	assert.Positive(t, b.sum(t, "shed"))
+	honest, _ := b.store.Snapshot("honest", calltree.Calls)
+	assert.Len(t, honest.Nodes, 1000)
+	b.sayBounds()
+	assert.Equal(t, 1, said.FilterMessageSnippet("The memory budget asked for memory").Len())
+
+	require.NoError(t, receiver.Take(1<<20), "nobody folds anything now: the budget asks for it")
+	receiver.Close()
+	require.NoError(t, b.shutdown(t.Context()))
+	assert.Zero(t, all.Used(), "all is given back")
+}
+
+// The budget can ask when nothing is folded.
+func TestTheTreesGiveWayWhenNothingComes(t *testing.T) {
+	b := newBed(t, onAnyPort)
+	all := budgetFor(t, b, 16)
+	b.fold("hostile", 0, 60_000)
+	before := all.Used()
+	require.Greater(t, before, int64(9<<20))
+	receiver := all.Group("bytefrog").Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
+	defer receiver.Close()
+	for range 8 {
+		require.NoError(t, receiver.Take(1<<20))
+	}
+	testbed.Eventually(t, "memory", func() (bool, string) { return all.Used() <= all.Limit(), fmt.Sprint(all.Used()) })
+	assert.LessOrEqual(t, b.sum(t, "memory"), all.Limit()-8<<20)
+}
+
+// Nobody gives way for a page: where there is no room it is refused, and says so.
+func TestAPageIsRefusedWhereTheMemoryBudgetHasNoRoom(t *testing.T) {
+	b := newBed(t, onAnyPort)
+	all := budgetFor(t, b, 32)
+	b.fold("shop", 0, 1000)
+	address := "http://" + b.server.address.String()
+	paths := []string{"/", "/services/shop/", "/services/shop/ui/flamegraph", "/services/shop/profile.pb.gz", "/services/shop/profile.folded?seconds=1",
+		"/traces/01000000000000000000000000000000.json"}
+	for _, path := range paths {
+		status, text := get(t, address+path)
+		require.Equal(t, http.StatusOK, status, "%s: %s", path, text)
+	}
+	testbed.Eventually(t, "given back", func() (bool, string) { return all.Used() < 4<<20, fmt.Sprint(all.Used()) })
+	receiver := all.Group("bytefrog").Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
+	defer receiver.Close()
+	require.NoError(t, receiver.Take(int(all.Limit()-all.Used())))
+	for i, path := range paths {
+		status, text := get(t, address+path)
+		assert.Equal(t, http.StatusServiceUnavailable, status, "%s: %s", path, text)
+		assert.Contains(t, text, "raise limit_mib of the extension memory_budget", path)
+		assert.EqualValues(t, i+1, b.sum(t, "refused_pages"))
+	}
+	assert.Zero(t, b.store.Counters().Shed, "no tree is folded for a page")
+}
+
+func TestTheCollectorIsToldOfServicesThatLeftTheirPlaces(t *testing.T) {
+	b := newBed(t)
+	now, settings := time.Unix(1_700_000_000, 0), b.config.settings()
+	settings.MaxServices, settings.Now = 1, func() time.Time { return now }
+	b.store = calltree.NewStore(settings)
+	b.fold("weak", 0, 1)
+	for i := range 3 {
+		now = now.Add(time.Second)
+		b.fold("strong", 1+i, 2+i)
+	}
+	assert.EqualValues(t, 1, b.sum(t, "yielded_services"))
+	assert.EqualValues(t, 2, b.sum(t, "other_services"))
+}

@@ -1,0 +1,206 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+
+	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/callevent"
+)
+
+// budgetFor starts the processor with a memory budget of so many MiB.
+func (b *bed) budgetFor(mib int64) *budget.Budget {
+	b.t.Helper()
+	all := budget.New(mib << 20)
+	b.t.Cleanup(all.Stop)
+	require.NoError(b.t, b.Start(b.t.Context(), budgettest.Host(componenttest.NewNopHost(), all)))
+	return all
+}
+
+// other is an account of another component, which leaves when it is asked.
+func other(t *testing.T, b *budget.Budget, group string) *budget.Account {
+	t.Helper()
+	return b.Group(group).Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
+}
+
+// Many forged streams, each with a call that is open or has returned, make room for
+// themselves: a slow stream that was there before, and one that begins meanwhile, are
+// complete.
+func TestForgedStreamsDontEndHonestOnes(t *testing.T) {
+	forged, most := 100_000, 2_000
+	if testing.Short() {
+		forged, most = 10_000, 400
+	}
+	for name, events := range map[string][]string{
+		"with an open call":             {"enter f"},
+		"with a call that has returned": {"enter f", "exit f"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) { c.Limits.MaxStreams = most })
+			next := map[byte]uint64{}
+			send := func(stream byte, events ...string) {
+				b.take(batch{stream: stream, first: next[stream], events: events})
+				next[stream] += uint64(len(events))
+			}
+			const early, late = 1, 2
+			td := traces(t, batch{service: "forged", events: events})
+			send(early, "enter main")
+			b.pass(time.Second)
+			send(early, "enter f", "exit f")
+			for i := range forged {
+				renumber(td, i)
+				require.NoError(t, b.ConsumeTraces(t.Context(), td))
+				switch i % (most / 8) {
+				case 0: // the late one comes a second time before it would have to make room
+					if i >= forged/2 && i < forged/2+most/4 {
+						send(late, "enter g", "exit g")
+						b.pass(time.Second)
+					}
+				}
+				if i%(forged/10) == 0 {
+					send(early, "enter f", "exit f")
+					b.pass(time.Second)
+				}
+			}
+			send(early, "exit main")
+			var honest []string
+			for _, line := range b.next.accepted() {
+				if line[0] == 's' {
+					honest = append(honest, line)
+				}
+			}
+			want := []string{"s1/f 1"}
+			for i := range uint64(10) {
+				want = append(want, fmt.Sprintf("s1/f %d", 3+2*i))
+			}
+			want = append(want, "s2/g 0", "s2/g 2", "s1/main 0")
+			assert.ElementsMatch(t, want, honest, "none is truncated, and none is missing")
+			assert.EqualValues(t, most, b.sum("streams"))
+			assert.EqualValues(t, forged+2-most, b.sum("shed_streams", "max_streams"))
+			assert.Contains(t, b.shardOf(streamID(late)).streams, streamID(late))
+			b.finish()
+		})
+	}
+}
+
+// Streams that proved themselves once and are silent now don't keep new ones out.
+func TestProvenStreamsThatAreSilentMakeRoomForNewOnes(t *testing.T) {
+	const most = 40
+	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = most })
+	td := traces(t, call(0, "f", 0))
+	send := func(from, to int) {
+		for i := from; i < to; i++ {
+			renumber(td, i)
+			require.NoError(t, b.ConsumeTraces(t.Context(), td))
+		}
+		b.pass(provenAfter)
+	}
+	send(0, most)
+	send(0, most)
+	for i := range 10 * most {
+		send(most+i, most+i+1)
+		send(most+i, most+i+1)
+		b.checkPlaces()
+	}
+	for i := range most * 3 / 4 {
+		id := numbered(most + 10*most - 1 - i)
+		require.Contains(t, b.shardOf(id).streams, id, "the newest have proved themselves")
+	}
+	b.finish()
+}
+
+// At the bound of the process the largest stream makes room, and the small one beside it
+// goes on.
+func TestAtTheMemoryBudgetTheLargestStreamMakesRoom(t *testing.T) {
+	b := newBed(t)
+	all := b.budgetFor(8)
+	receiver := other(t, all, "bytefrog")
+	require.NoError(t, receiver.Take(3<<20))
+	b.take(batch{stream: 1, events: []string{"enter main"}}, batch{stream: 1, first: 2, events: []string{"enter f"}})
+	for n := range uint64(20) { // 32 bytes each
+		b.take(batch{stream: 2, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
+		require.LessOrEqual(t, all.Used(), all.Limit()+all.Limit()/8)
+	}
+	assert.Positive(t, b.sum("shed_streams", "memory_budget"))
+	assert.EqualValues(t, 1, b.sum("breaks", "joined"), "of the large one")
+	assert.Zero(t, b.sum("breaks", "gap"))
+	lines := b.logs.FilterMessageSnippet("hold too much memory").All()
+	require.Len(t, lines, 1)
+	assert.Equal(t, "memory_budget", lines[0].ContextMap()["bound"])
+	assert.Equal(t, streamID(2).String(), lines[0].ContextMap()["stream"])
+	b.next.accepted()
+	b.take(batch{stream: 1, first: 1, events: []string{"skip"}}, batch{stream: 1, first: 3, events: []string{"exit f", "exit main"}})
+	assert.Equal(t, []string{"s1/f 2", "s1/main 0"}, b.next.accepted())
+	b.finish()
+	assert.EqualValues(t, 3<<20, all.Used(), "all is given back at the shutdown")
+}
+
+// The budget can ask when nothing comes that would make the processor look.
+func TestTheMemoryBudgetIsGivenItsMemoryWhenNothingComes(t *testing.T) {
+	b := newBed(t)
+	all := b.budgetFor(8)
+	b.take(batch{stream: 1, first: 1, events: []string{"enter f"}})
+	for n := range uint64(8) {
+		b.take(batch{stream: 2, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
+	}
+	require.Greater(t, all.Used(), int64(4<<20))
+	receiver := other(t, all, "bytefrog")
+	require.NoError(t, receiver.Take(4<<20), "the processor holds most, so it makes room")
+	require.Eventually(t, func() bool { return all.Used() <= all.Limit() }, 10*time.Second, time.Millisecond)
+	assert.EqualValues(t, 1, b.sum("shed_streams", "memory_budget"))
+	assert.EqualValues(t, 1, b.sum("waiting_events"), "of the small one")
+	b.finish()
+}
+
+// While the next component refuses, a stream that makes room for the budget can't have
+// its spans held as well: they take more than it did.
+func TestWhileSpansAreHeldTheMemoryBudgetGetsItsMemoryAllTheSame(t *testing.T) {
+	b := newBed(t)
+	all := b.budgetFor(16)
+	for n := range uint64(16) {
+		b.take(batch{stream: 2, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
+	}
+	b.next.will(refuses)
+	b.take(call(1, "f", 0))
+	require.Positive(t, b.sum("held_spans"))
+	receiver := other(t, all, "bytefrog")
+	require.NoError(t, receiver.Take(7<<20))
+	require.Eventually(t, func() bool { return all.Used() <= all.Limit() }, 10*time.Second, time.Millisecond)
+	assert.EqualValues(t, 160_000, b.sum("dropped_spans", "memory_budget"))
+	assert.EqualValues(t, 1, b.sum("held_spans"), "what was held stays")
+	b.next.will(nil)
+	b.tick()
+	assert.Equal(t, []string{"s1/f 0"}, b.next.accepted())
+	b.finish()
+}
+
+// Hand-overs under way count: beside one, another is refused, to be tried again.
+func TestAHandOverIsRefusedWhileTheMemoryBudgetAsks(t *testing.T) {
+	b := newBed(t)
+	all := b.budgetFor(1)
+	other(t, all, "bytefrog")
+	b.reserved.Add(2 << 20)
+	require.ErrorIs(t, b.refuse(call(1, "f", 0)), errNoRoom)
+	b.reserved.Add(-2 << 20)
+	b.take(call(1, "f", 0))
+	b.finish()
+}
+
+func TestAStreamThatReturnsWhereItIsDroppedIsCountedAsReturned(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Truncated = truncatedDrop })
+	b.take(call(1, "f", 0), batch{stream: 2, events: []string{"enter f"}},
+		batch{stream: 3, events: []string{"enter f"}, barriers: []callevent.Barrier{callevent.End(1, callevent.CauseEnded)}})
+	for stream, want := range map[byte]standing{1: hasReturned, 2: isNew, 3: hasEnded} {
+		assert.Equal(t, want, b.shardOf(streamID(stream)).streams[streamID(stream)].standing)
+	}
+	b.finish()
+}

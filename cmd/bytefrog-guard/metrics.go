@@ -37,6 +37,7 @@ func all() []metric {
 		{"agents_taken_total", "Agents that said hello and were taken.", sum, func(c *counts, _ state) float64 { return float64(c.Agents.Load()) }},
 		{"agents_turned_away_total", "Agents that were started to run untraced.", sum, func(c *counts, _ state) float64 { return float64(c.TurnedAway.Load()) }},
 		{"connections_refused_total", "Connections that were none of an agent, or not wanted.", sum, func(c *counts, _ state) float64 { return float64(c.Refused.Load()) }},
+		{"connections_evicted_total", "Connections that were closed before they said what they are, because new ones needed their place.", sum, func(c *counts, _ state) float64 { return float64(c.Evicted.Load()) }},
 		{"received_bytes_total", "Bytes that came on data connections.", sum, func(c *counts, _ state) float64 { return float64(c.Bytes.Load()) }},
 		{"events_passed_total", "Call events and markers that were written to a collector, whether or not it has read them, or wait for that.", sum, func(c *counts, _ state) float64 { return float64(c.Passed.Load()) }},
 		{"events_dropped_total", "Call events and markers that came while there was no collector, or from before its run.", sum, func(c *counts, _ state) float64 { return float64(c.Dropped.Load()) }},

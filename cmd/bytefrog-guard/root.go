@@ -21,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrogguard"
 	"github.com/callbraid/callbraid/internal/openlistener"
 	"github.com/callbraid/callbraid/internal/setting"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // settings are what the flags say.
@@ -28,10 +29,12 @@ type settings struct {
 	options         bytefrogguard.Options
 	listen, metrics string
 	shutdownTimeout time.Duration
-	useTLS          bool
-	tls             configtls.ClientConfig
-	verbose         bool
-	log             *lines
+	// metricsConnections is how many connections there are for metrics.
+	metricsConnections int
+	useTLS             bool
+	tls                configtls.ClientConfig
+	verbose            bool
+	log                *lines
 }
 
 // rootCommand gives the command, which says in a log what happens.
@@ -80,8 +83,10 @@ func (s *settings) add(c *cobra.Command) {
 	flags.DurationVar(&o.ConnectTimeout, "connect-timeout", o.ConnectTimeout, "how long a collector may take to accept a connection, and to answer on it")
 	flags.DurationVar(&o.HandshakeTimeout, "handshake-timeout", o.HandshakeTimeout, "how long a new connection has to say what it is")
 	flags.IntVar(&o.MaxAgents, "max-agents", o.MaxAgents, "agents at once; others are turned away")
+	flags.IntVar(&o.MaxNewConnections, "max-new-connections", o.MaxNewConnections, "connections at once that are of no agent yet, refused or turned away; beyond that a silent one is closed for a new one")
 	flags.DurationVar(&s.shutdownTimeout, "shutdown-timeout", 15*time.Second, "how long an orderly end may take")
 	flags.StringVar(&s.metrics, "metrics", "", "address, host:port, that serves metrics for Prometheus at /metrics (default: none)")
+	flags.IntVar(&s.metricsConnections, "metrics-max-connections", 256, "connections at once for metrics, of which one address has at most half")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what agents and collectors are told")
 	flags.BoolVar(&s.useTLS, "tls", false, "connect to collectors with TLS")
 	flags.StringVar(&s.tls.CAFile, "tls-ca", "", "file with the certificates (PEM) that the collector's is checked against (default: the system's)")
@@ -98,6 +103,9 @@ func (s *settings) check(ctx context.Context) error {
 		return err
 	}
 	if err := setting.Within("shutdown-timeout", s.shutdownTimeout, time.Second, time.Hour); err != nil {
+		return err
+	}
+	if err := setting.Between("metrics-max-connections", s.metricsConnections, 1, 100_000); err != nil {
 		return err
 	}
 	if s.metrics != "" {
@@ -138,12 +146,13 @@ func (s *settings) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	slots.WarnIfShort(logger, "--max-new-connections", s.options.MaxNewConnections)
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	if s.metrics != "" {
-		server, err := serveMetrics(s.metrics, guard, logger, s.log)
+		server, err := serveMetrics(s.metrics, s.metricsConnections, guard, logger, s.log)
 		if err != nil {
 			_ = listener.Close()
 			return fmt.Errorf("--metrics: %w", err)
@@ -186,7 +195,7 @@ func (s *settings) serve(guard *bytefrogguard.Guard, listener net.Listener, logg
 const metricsTimeout = 10 * time.Second
 
 // serveMetrics serves metrics until it is closed.
-func serveMetrics(address string, guard *bytefrogguard.Guard, logger *zap.Logger, log *lines) (*http.Server, error) {
+func serveMetrics(address string, connections int, guard *bytefrogguard.Guard, logger *zap.Logger, log *lines) (*http.Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
@@ -196,8 +205,12 @@ func serveMetrics(address string, guard *bytefrogguard.Guard, logger *zap.Logger
 	}.Warn(logger)
 	server := &http.Server{
 		Handler: metricsHandler(guard, log), ErrorLog: zap.NewStdLog(log.logger(zap.InfoLevel)),
-		ReadHeaderTimeout: metricsTimeout, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout,
+		ReadHeaderTimeout: metricsTimeout, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: time.Minute,
 	}
+	_, listener = slots.Serve(server, listener, slots.Options{
+		Max: connections, Setting: "--metrics-max-connections", Logger: log.logger(zap.InfoLevel),
+		Closed: func(slots.Reason) { guard.Counts().Evicted.Add(1) },
+	})
 	go func() { _ = server.Serve(listener) }()
 	return server, nil
 }

@@ -71,7 +71,7 @@ func TestEachMetricHasItsOwnValue(t *testing.T) {
 		"received_bytes_total": &c.Bytes, "events_passed_total": &c.Passed, "events_dropped_total": &c.Dropped,
 		"class_reports_dropped_total": &c.ClassReports, "lost_bytes_total": &c.LostBytes, "suspensions_total": &c.Suspensions,
 		"stalls_total": &c.Stalls, "runs_total": &c.Runs, "losses_total": &c.Losses,
-		"names_forgotten_total": &c.Forgotten, "bad_data_total": &c.BadData,
+		"connections_evicted_total": &c.Evicted, "names_forgotten_total": &c.Forgotten, "bad_data_total": &c.BadData,
 	}
 	want := map[string]float64{"agents": 101, "agents_connected": 102, "agents_held": 103, "waiting_bytes": 104, "names_bytes": 105}
 	for name, sum := range sums {

@@ -26,6 +26,10 @@ type Config struct {
 	// and addresses. Empty: no other name where it listens on a loopback address, else any.
 	AllowedHosts []string `mapstructure:"allowed_hosts"`
 
+	// MaxConnections is how many connections clients have; one address has at most half of
+	// them. When there are more, one goes on which nothing is asked.
+	MaxConnections int `mapstructure:"max_connections"`
+
 	// FollowLinks places a span without parent below the span that it links to, where the
 	// link says that a trace was cut there.
 	FollowLinks bool `mapstructure:"follow_links"`
@@ -60,6 +64,8 @@ type TracesConfig struct {
 }
 
 const (
+	settingMaxConnections = "max_connections"
+
 	defaultEndpoint = "localhost:4040"
 	// defaultReadTimeout is how long a request may take to come, with its form.
 	defaultReadTimeout = 30 * time.Second
@@ -73,8 +79,10 @@ func createDefaultConfig() component.Config {
 	server := confighttp.NewDefaultServerConfig()
 	server.NetAddr.Endpoint = defaultEndpoint
 	server.ReadTimeout = defaultReadTimeout
+	server.ReadHeaderTimeout = defaultReadTimeout
 	return &Config{
 		ServerConfig:       server,
+		MaxConnections:     1000,
 		FollowLinks:        true,
 		PendingTimeout:     time.Hour,
 		MaxPending:         500_000,
@@ -94,6 +102,7 @@ var _ confmap.Validator = (*Config)(nil)
 // Validate says everything that is wrong, each with its field and its remedy.
 func (c *Config) Validate() error {
 	all := errors.Join(
+		setting.Between(settingMaxConnections, c.MaxConnections, 1, 100_000),
 		setting.Within("pending_timeout", c.PendingTimeout, time.Second, 1000*time.Hour),
 		setting.Between("max_pending", c.MaxPending, calltree.LeastPending, 100_000_000),
 		setting.Between("max_nodes", c.MaxNodes, calltree.LeastNodes, 100_000_000),

@@ -20,6 +20,7 @@ import (
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/web"
 	"github.com/callbraid/callbraid/internal/openlistener"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // stopTimeout is how long requests that are served have when the exporter is shut down.
@@ -31,6 +32,7 @@ type server struct {
 	starting sync.Once
 	err      error // of the start
 	http     *http.Server
+	slots    *slots.HTTP
 	handler  atomic.Pointer[web.Handler]
 	address  net.Addr
 	// end lets requests end that wait for something, such as the end of a window.
@@ -69,6 +71,10 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	slots.WarnIfShort(g.set.Logger, settingMaxConnections, g.config.MaxConnections)
+	g.server.slots, listener = slots.Serve(server, listener, slots.Options{
+		Max: g.config.MaxConnections, Setting: settingMaxConnections, Closed: g.connectionClosed, Logger: g.set.Logger,
+	})
 	requests, end := context.WithCancel(context.Background())
 	server.BaseContext = func(net.Listener) context.Context { return requests }
 	g.server.http, g.server.address, g.server.end = server, listener.Addr(), end
@@ -102,6 +108,8 @@ func (s *server) stop(ctx context.Context) error {
 	s.end()
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
+	// The server waits for those that are new.
+	s.slots.Shut()
 	err := s.http.Shutdown(ctx)
 	if err != nil { // somebody takes too long to read
 		err = s.http.Close()

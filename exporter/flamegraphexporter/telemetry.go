@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // Reasons why callers were not seen.
@@ -63,6 +64,10 @@ func (g *flameGraph) observe() error {
 		t.RegisterExporterFlameGraphNameMemoryCallback(held(func(u *calltree.Usage) int { return u.NameBytes })),
 		t.RegisterExporterFlameGraphKeptSpansCallback(held(func(u *calltree.Usage) int { return u.Kept })),
 	)
+}
+
+func (g *flameGraph) connectionClosed(reason slots.Reason) {
+	g.telemetry.ExporterFlameGraphConnectionsClosed.Add(context.Background(), 1, metric.WithAttributes(attribute.String("reason", string(reason))))
 }
 
 func (g *flameGraph) observeDroppedWindows(_ context.Context, o metric.Int64Observer) error {

@@ -37,8 +37,8 @@ type Config struct {
 type LimitsConfig struct {
 	// MaxAgents is how many agents are shown.
 	MaxAgents int `mapstructure:"max_agents"`
-	// MaxConnections is how many connections clients have. When there are more, the oldest
-	// goes on which nothing is asked.
+	// MaxConnections is how many connections clients have; one address has at most half of
+	// them. When there are more, one goes on which nothing is asked.
 	MaxConnections int `mapstructure:"max_connections"`
 	// MaxRequests is how many requests for pages and lists are served at once, and how many
 	// commands wait for agents that others have.

@@ -33,18 +33,11 @@ func (b *bed) dial(text string) net.Conn {
 	return conn
 }
 
-// count is how many connections the server has, and how many of them are silent.
-func (c *connections) count() (open, silent int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.open), c.silent.Len()
-}
-
 func (b *bed) awaitConnections(open, silent int) {
 	b.t.Helper()
 	b.await(fmt.Sprintf("%d connections, %d silent", open, silent), func() bool {
-		o, s := b.extension.connections.count()
-		return o == open && s == silent
+		c := b.extension.connections
+		return c.Open() == open && c.Waiting() == silent
 	})
 }
 
@@ -54,7 +47,7 @@ func bodiless(id string) string {
 }
 
 func TestWhoIsSilentKeepsNobodyOut(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Limits.MaxConnections = 3 })
+	b := newBed(t, func(c *Config) { c.Limits.MaxConnections = 6 })
 	for _, text := range []string{"", "GET / HTTP/1.1\r\nHost"} {
 		for range 10 {
 			b.dial(text)
@@ -66,7 +59,7 @@ func TestWhoIsSilentKeepsNobodyOut(t *testing.T) {
 }
 
 func TestTheNewConnectionGoesWhereAllOthersAsk(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Limits.MaxConnections = 2 })
+	b := newBed(t, func(c *Config) { c.Limits.MaxConnections = 4 })
 	f := newFake("one")
 	b.extension.Register(f)
 	for range 2 {
@@ -97,15 +90,14 @@ func TestAShutdownWaitsForNobodyWhoIsSilent(t *testing.T) {
 	// The server itself waits 5 s for a connection that is new.
 	left := make(chan int, 1)
 	b.extension.server.RegisterOnShutdown(func() {
-		open, _ := b.extension.connections.count()
-		left <- open
+		left <- b.extension.connections.Open()
 	})
 	assert.NoError(t, b.extension.Shutdown(context.Background()))
 	assert.Zero(t, <-left, "so many are left for the server to wait for")
 	conn, other := net.Pipe()
 	defer other.Close()
 	require.NoError(t, other.SetReadDeadline(time.Now().Add(patience)))
-	b.extension.connections.note(conn, http.StateNew)
+	b.extension.server.ConnState(conn, http.StateNew)
 	_, err := other.Read(make([]byte, 1))
 	assert.ErrorIs(t, err, io.EOF, "who comes afterwards is let go at once")
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/openlistener"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // stopTimeout is how long requests that are served have when the extension is shut down.
@@ -38,7 +39,7 @@ type agentControl struct {
 
 	server      *http.Server
 	address     net.Addr
-	connections *connections
+	connections *slots.HTTP
 	// end ends requests that wait for agents.
 	end    context.CancelFunc
 	served sync.WaitGroup
@@ -71,8 +72,11 @@ func (x *agentControl) Start(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	x.connections = newConnections(x.config.Limits.MaxConnections, x.telemetry.crowded)
-	server.ConnState = x.connections.note
+	const setting = "limits.max_connections"
+	slots.WarnIfShort(x.logger, setting, x.config.Limits.MaxConnections)
+	x.connections, listener = slots.Serve(server, listener, slots.Options{
+		Max: x.config.Limits.MaxConnections, Setting: setting, Closed: x.telemetry.connectionClosed, Logger: x.logger,
+	})
 	server.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxStreams}
 	requests, end := context.WithCancelCause(context.Background())
 	server.BaseContext = func(net.Listener) context.Context { return requests }
@@ -112,7 +116,7 @@ func (x *agentControl) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	// The server waits for those that are new.
-	x.connections.close()
+	x.connections.Shut()
 	err := x.server.Shutdown(ctx)
 	if err != nil { // somebody takes too long to read
 		err = x.server.Close()

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/extension/agentcontrolextension/internal/metadata"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // telemetry counts what the extension does, for its operator.
@@ -47,6 +48,8 @@ func (t *telemetry) command(tracer, command, result string) {
 		attribute.String("tracer", tracer), attribute.String("command", command), attribute.String("result", result)))
 }
 
-func (t *telemetry) crowded() { t.builder.ExtensionAgentControlConnectionsClosed.Add(background, 1) }
+func (t *telemetry) connectionClosed(reason slots.Reason) {
+	t.builder.ExtensionAgentControlConnectionsClosed.Add(background, 1, metric.WithAttributes(attribute.String("reason", string(reason))))
+}
 
 func (t *telemetry) busy() { t.builder.ExtensionAgentControlRequestsBusy.Add(background, 1) }

@@ -466,7 +466,7 @@ func TestWhoHasSaidNothingDoesntHoldTheEndUp(t *testing.T) {
 	silent, err := net.Dial("tcp", b.address)
 	require.NoError(t, err)
 	defer silent.Close()
-	b.await("it to be accepted", func() bool { return len(b.guard.strangers) > 1 })
+	b.await("it to be accepted", func() bool { return b.guard.slots.Open() == 1 })
 	select {
 	case err := <-b.shutdown():
 		assert.NoError(t, err)

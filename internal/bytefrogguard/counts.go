@@ -10,6 +10,9 @@ type Counts struct {
 	// Agents have said hello and were taken; TurnedAway were started to run untraced;
 	// Refused are connections that were none of an agent, or not wanted.
 	Agents, TurnedAway, Refused atomic.Uint64
+	// Evicted are connections that were closed before they said what they are, because new
+	// ones needed their place.
+	Evicted atomic.Uint64
 	// Passed are call events and markers that were passed to a collector, or wait for it;
 	// Dropped those that came while there was none, or from before its run; Bytes what
 	// came on data connections.

@@ -40,7 +40,7 @@ func TestWhoIsSilentAtTheLastCallDoesntHoldTheEndUp(t *testing.T) {
 		near, far := net.Pipe()
 		closing := time.AfterFunc(patience, func() { _ = near.Close() })
 		g.stop()
-		_, err := g.readFirst(newInlet(near, controlBytes, controlBytes))
+		_, err := g.readFirst(newInlet(near, controlBytes, controlBytes), g.slots.AdmitAlways(near))
 		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		closing.Stop()
 		_ = far.Close()
@@ -52,7 +52,7 @@ func TestWhoIsSilentAtTheLastCallDoesntHoldTheEndUp(t *testing.T) {
 	g.stop()
 	in := newInlet(near, controlBytes, controlBytes)
 	go func() { _, _ = far.Write(bytefrog.Hello{Version: 1}.AppendTo(nil)) }()
-	_, err := g.readFirst(in)
+	_, err := g.readFirst(in, g.slots.AdmitAlways(near))
 	assert.NoError(t, err)
 	assert.Zero(t, in.endsBy)
 }

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // Guard stands between agents and collectors.
@@ -31,8 +32,8 @@ type Guard struct {
 	stopping, ctx context.Context
 	stop, cancel  context.CancelFunc
 	serving       sync.WaitGroup
-	// strangers has one for each connection that is of no agent which was taken.
-	strangers chan struct{}
+	// slots has the connections that are of no agent which was taken.
+	slots *slots.Slots
 	// cutOff is how many agents were left with open connections, and without an answer.
 	cutOff atomic.Int32
 	// best is which collector was reached last.
@@ -53,12 +54,15 @@ func New(o Options) (*Guard, error) {
 	}
 	g := &Guard{
 		options: o, logger: o.Logger, timing: defaultTiming(), dial: o.dialer(),
-		lines: newLines(), strangers: make(chan struct{}, maxStrangers),
-		agents: map[*session]struct{}{},
+		lines: newLines(), agents: map[*session]struct{}{},
 	}
 	if g.logger == nil {
 		g.logger = zap.NewNop()
 	}
+	g.slots = slots.New(slots.Options{
+		Max: o.MaxNewConnections, Setting: "--max-new-connections",
+		Closed: func(slots.Reason) { g.counts.Evicted.Add(1) }, Logger: g.logger,
+	})
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g, nil
@@ -74,32 +78,27 @@ const (
 	lastCalls   = 1024
 )
 
-// maxStrangers bounds the connections that are of no agent which was taken: those that
-// have not said what they are, and those that were refused or turned away. Others wait to be
-// accepted, which is not for long: all of these have a time after which they are closed.
-const maxStrangers = 1024
-
 // Serve takes agents that connect to a listener, which it closes, until Shutdown. The
 // error is the listener's.
 func (g *Guard) Serve(listener net.Listener) error {
 	defer listener.Close()
 	defer context.AfterFunc(g.stopping, func() { endSoon(listener) })()
+	accepting := g.slots.Listen(listener)
 	// Shutdown waits for those that are accepted after it was called, too.
 	g.serving.Add(1)
 	defer g.serving.Done()
 	for left := lastCalls; left > 0; {
-		isNoStranger := g.awaitPlace()
 		if g.stopping.Err() != nil {
 			endSoon(listener)
 			left--
 		}
-		conn, err := listener.Accept()
+		conn, err := accepting.Accept()
 		if err == nil {
+			slot := g.admit(conn)
 			g.serving.Add(1)
-			go g.serve(conn, isNoStranger)
+			go g.serve(conn, slot)
 			continue
 		}
-		isNoStranger()
 		switch {
 		case g.stopping.Err() != nil && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed)):
 			return nil
@@ -120,14 +119,25 @@ func endSoon(listener net.Listener) {
 	}
 }
 
-// awaitPlace waits for a place for a stranger. What it gives is to be called when there is
-// none any more, or it is one no more. When the guard ends there is place for all.
-func (g *Guard) awaitPlace() (isNoStranger func()) {
-	select {
-	case g.strangers <- struct{}{}:
-		return sync.OnceFunc(func() { <-g.strangers })
-	case <-g.stopping.Done():
-		return func() {}
+// admit gives a new connection a slot. Where others without a handshake are in the way one
+// of them is closed, but none that may still be an agent's: then the new one waits. It also
+// waits where all others are refused or turned away, which have a time after which they are
+// closed. When the guard ends there is a slot for all.
+func (g *Guard) admit(conn net.Conn) *slots.Slot {
+	for {
+		slot, full := g.slots.Admit(conn)
+		if full == nil {
+			return slot
+		}
+		grace := time.NewTimer(slots.Grace)
+		select {
+		case <-g.slots.Freed():
+		case <-grace.C: // the oldest may lose its slot now
+		case <-g.stopping.Done():
+			grace.Stop()
+			return g.slots.AdmitAlways(conn)
+		}
+		grace.Stop()
 	}
 }
 
@@ -165,14 +175,17 @@ func (g *Guard) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// serve finds out what a new connection is, and is its reader from then on. isNoStranger is
-// called when it is an agent's that was taken, and at the end.
-func (g *Guard) serve(conn net.Conn, isNoStranger func()) {
+// serve finds out what a new connection is, and is its reader from then on. It releases the
+// slot when the connection is an agent's that was taken, and at the end.
+func (g *Guard) serve(conn net.Conn, slot *slots.Slot) {
 	defer g.serving.Done()
-	defer isNoStranger()
+	defer slot.Release()
 	defer conn.Close()
 	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
-	first, err := g.readFirst(in)
+	first, err := g.readFirst(in, slot)
+	if err != nil && slot.Taken() {
+		return // it was closed to make room, and counted
+	}
 	if err != nil {
 		g.counts.Refused.Add(1)
 		g.logger.Debug("A connection is closed that didn't begin as an agent's does", zap.Error(err))
@@ -180,14 +193,14 @@ func (g *Guard) serve(conn net.Conn, isNoStranger func()) {
 	}
 	switch m := first.(type) {
 	case bytefrog.Hello:
-		g.greet(in, m, isNoStranger)
+		g.greet(in, m, slot)
 	case bytefrog.DataHello:
-		g.join(in, m, isNoStranger)
+		g.join(in, m, slot)
 	}
 }
 
 // readFirst reads the first message.
-func (g *Guard) readFirst(in *inlet) (bytefrog.Message, error) {
+func (g *Guard) readFirst(in *inlet, slot *slots.Slot) (bytefrog.Message, error) {
 	until := time.Now().Add(g.options.HandshakeTimeout)
 	hurried := make(chan struct{})
 	calm := context.AfterFunc(g.stopping, func() {
@@ -201,13 +214,20 @@ func (g *Guard) readFirst(in *inlet) (bytefrog.Message, error) {
 		}
 	}()
 	m, _, err := in.next(func(b []byte) (bytefrog.Message, int, error) {
-		return bytefrog.DecodeFirst(b, bytefrog.MaxString)
+		m, n, err := bytefrog.DecodeFirst(b, bytefrog.MaxString)
+		if err == nil && n == 0 && len(b) > 0 {
+			slot.Sent()
+		}
+		return m, n, err
 	}, until)
 	return m, err
 }
 
 // greet takes an agent that has said hello.
-func (g *Guard) greet(in *inlet, m bytefrog.Hello, isNoStranger func()) {
+func (g *Guard) greet(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
+	if !slot.Establish() {
+		return // it was closed to make room
+	}
 	s := newSession(g, m.Version, in)
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
 		g.refuse(in.conn, "this guard speaks protocol versions 1 and 2")
@@ -219,20 +239,23 @@ func (g *Guard) greet(in *inlet, m bytefrog.Hello, isNoStranger func()) {
 	}
 	defer g.forget(s)
 	defer close(s.over)
-	isNoStranger()
+	slot.Release()
 	s.keep()
 }
 
 // join takes a data connection.
-func (g *Guard) join(in *inlet, m bytefrog.DataHello, isNoStranger func()) {
+func (g *Guard) join(in *inlet, m bytefrog.DataHello, slot *slots.Slot) {
 	s := g.lookup(m.Run)
 	err := errUnknownRun
 	if s != nil && hostOf(s.in.conn) != hostOf(in.conn) {
 		// Run IDs are small numbers, and who guesses one could end the run.
 		s, err = nil, errOtherHost
 	}
+	if s != nil && !slot.Establish() {
+		return // it was closed to make room
+	}
 	if s != nil {
-		err = s.serve(in.conn, in.buf[in.begin:in.end], isNoStranger)
+		err = s.serve(in.conn, in.buf[in.begin:in.end], slot.Release)
 	}
 	if err != nil {
 		g.warn(g.lines.refused, g.logger, "A data connection is refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))

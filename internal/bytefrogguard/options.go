@@ -60,6 +60,10 @@ type Options struct {
 	// MaxAgents is how many agents can be there at once, at most 255; others are turned
 	// away.
 	MaxAgents int
+	// MaxNewConnections is how many connections can be open that are of no agent which was
+	// taken: those that have not said what they are, and those that were refused or turned
+	// away. Beyond that one of the former is closed for a new one.
+	MaxNewConnections int
 
 	// Logger, if not nil, is told what happens.
 	Logger *zap.Logger
@@ -84,6 +88,8 @@ func DefaultOptions() Options {
 		StartTimeout:     10 * time.Second,
 		HandshakeTimeout: 10 * time.Second,
 		MaxAgents:        64,
+
+		MaxNewConnections: 1024,
 	}
 }
 
@@ -112,6 +118,7 @@ func (o Options) Validate() error {
 		setting.Within("start-timeout", o.StartTimeout, time.Millisecond, time.Hour),
 		setting.Within("handshake-timeout", o.HandshakeTimeout, time.Millisecond, time.Hour),
 		setting.Between("max-agents", o.MaxAgents, 1, maxRunID),
+		setting.Between("max-new-connections", o.MaxNewConnections, 1, 100_000),
 	} {
 		if bounds != nil {
 			return bounds

@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -15,11 +16,12 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/slots"
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
 // strangers has so many connections be open that are of no agent which was taken.
-func strangers(n int) option { return func(g *Guard) { g.strangers = make(chan struct{}, n) } }
+func strangers(n int) option { return func(g *Guard) { g.slots = slots.New(slots.Options{Max: n}) } }
 
 // Agents that were taken need no place for what they open, or they would wait for each other.
 func TestAgentsDontWaitForEachOthersPlaces(t *testing.T) {
@@ -43,10 +45,10 @@ func TestAgentsDontWaitForEachOthersPlaces(t *testing.T) {
 func TestWhoWaitsForAPlaceWhenTheGuardEndsRunsUntraced(t *testing.T) {
 	c := newCollector(t, testbed.Address(t))
 	b := newBed(t, []string{c.address}, strangers(1), func(g *Guard) { g.timing.ready = patience })
-	silent, err := net.Dial("tcp", b.address)
-	require.NoError(t, err)
-	defer silent.Close()
-	b.await("the silent one to have the place", func() bool { return len(b.guard.strangers) == 1 })
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	require.True(t, b.guard.slots.AdmitAlways(near).Establish(), "as of one that is turned away")
 	const waiting = 16
 	dialed := make(chan struct{}, waiting)
 	var all []<-chan bytefrogagent.Result
@@ -70,6 +72,24 @@ func TestWhoWaitsForAPlaceWhenTheGuardEndsRunsUntraced(t *testing.T) {
 		r := ended(t, results)
 		assert.Contains(t, []bytefrogagent.Outcome{bytefrogagent.Refused, bytefrogagent.Untraced}, r.Outcome, r.Reason)
 	}
+}
+
+// A connection that says nothing is no agent's, which speaks in milliseconds.
+func TestWhoIsSilentMakesRoomInTheGuard(t *testing.T) {
+	c := newCollector(t, testbed.Address(t))
+	b := newBed(t, []string{c.address}, strangers(1))
+	silent, err := net.Dial("tcp", b.address)
+	require.NoError(t, err)
+	defer silent.Close()
+	b.await("the silent one to have the place", func() bool { return b.guard.slots.Waiting() == 1 })
+	_, results := b.start(t.Context(), &counting{until: 100})
+	r := ended(t, results)
+	assert.Equal(t, bytefrogagent.Completed, r.Outcome, r.Reason)
+	require.NoError(t, silent.SetReadDeadline(time.Now().Add(patience)))
+	_, err = silent.Read(make([]byte, 1))
+	require.Error(t, err)
+	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "it is closed")
+	c.awaitEnds(1)
 }
 
 // Who says hello, and nothing more, is no agent.

@@ -377,7 +377,7 @@ func TestADataConnectionOfAnAgentThatIsNotStartedIsRefused(t *testing.T) {
 	greeted := make(chan struct{})
 	go func() {
 		defer close(greeted)
-		g.greet(newInlet(agent, controlBytes, controlBytes), bytefrog.Hello{Version: 1}, func() {})
+		g.greet(newInlet(agent, controlBytes, controlBytes), bytefrog.Hello{Version: 1}, g.slots.AdmitAlways(near))
 	}()
 	<-agent.sending // its configuration, so it has a run
 	served := make(chan error, 1)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 const (
@@ -22,6 +24,17 @@ const (
 	// ends its program.
 	heardBeyond = 64
 )
+
+// newSlots makes the slots of the receiver's connections.
+func newSlots(env *environment) *slots.Slots {
+	limits := &env.config.Limits
+	return slots.New(slots.Options{
+		Max: limits.MaxConnections, Setting: settingMaxConnections,
+		PerAddress: limits.MaxConnectionsPerAddress, SettingPerAddress: settingPerAddress,
+		Beyond: heardBeyond, Grace: env.timing.slotGrace,
+		Closed: env.telemetry.evicted, Logger: env.logger,
+	})
+}
 
 // accept takes connections until the listener is closed.
 func (r *bytefrogReceiver) accept(listener net.Listener) {
@@ -46,35 +59,44 @@ func (r *bytefrogReceiver) accept(listener net.Listener) {
 	}
 }
 
-// receive gives a connection a goroutine. Where it is one too many, connections that
-// linger make room for it, or it is only heard and refused; where it is one too many
-// for that too, they make room for hearing it.
+// receive gives a connection a slot and a goroutine, in the first of these ways that
+// works:
+//
+//  1. A slot is free, or a connection without a handshake loses its own.
+//  2. Connections that linger make room.
+//  3. The connection is only heard and refused.
+//  4. One connection that lingers makes room for hearing it.
+//
+// Otherwise the receiver closes it.
 func (r *bytefrogReceiver) receive(socket net.Conn) {
-	conn := &connection{Conn: socket, closed: func() {
-		r.open.Add(-1)
-		r.env.telemetry.connections(-1)
-	}}
-	r.env.telemetry.connections(1)
-	limit := &limitError{setting: settingMaxConnections, limit: r.env.config.Limits.MaxConnections}
-	beyond := int(r.open.Add(1)) - limit.limit
-	switch {
-	case beyond <= 0 || r.env.lingering.makeRoom(beyond):
-		r.begin(conn, nil)
-	case beyond <= heardBeyond || r.env.lingering.makeRoom(beyond-heardBeyond):
-		r.begin(conn, limit)
-	default:
+	slot, full := r.slots.Admit(socket)
+	if full != nil && r.env.lingering.makeRoom(r.slots.Open()+1-r.env.config.Limits.MaxConnections) {
+		slot, full = r.slots.Admit(socket)
+	}
+	var refusal *limitError
+	if full != nil {
+		refusal = &limitError{setting: full.Setting, limit: full.Limit}
+		slot, full = r.slots.AdmitBeyond(socket)
+	}
+	if full != nil && r.env.lingering.makeRoom(1) {
+		slot, full = r.slots.AdmitBeyond(socket)
+	}
+	if full != nil {
 		r.env.telemetry.refused(refusedUnheard)
 		if since, say := r.unheard.Say(r.env.now()); say {
 			r.env.logger.Warn("A connection is closed unheard, and others for some time: an agent's program ends for it",
-				zap.Error(limit), zap.Stringer("peer", conn.RemoteAddr()), zap.Int("since_last_line", since))
+				zap.Error(refusal), zap.Stringer("peer", socket.RemoteAddr()), zap.Int("since_last_line", since))
 		}
-		_ = conn.Close()
+		_ = socket.Close()
+		return
 	}
+	r.env.telemetry.connections(1)
+	r.begin(&connection{Conn: socket, slot: slot, closed: func() { r.env.telemetry.connections(-1) }}, refusal)
 }
 
 // begin starts the goroutine of a connection, which is refused when there is a
 // refusal. The connection is the goroutine's.
-func (r *bytefrogReceiver) begin(conn net.Conn, refusal *limitError) {
+func (r *bytefrogReceiver) begin(conn *connection, refusal *limitError) {
 	until := r.handshakes.begin(conn, time.Now().Add(r.env.config.Limits.HandshakeTimeout))
 	r.serving.Add(1)
 	go func() {

@@ -3,7 +3,11 @@
 
 package bytefrogreceiver
 
-import "time"
+import (
+	"time"
+
+	"github.com/callbraid/callbraid/internal/socket"
+)
 
 // The connections of a run are read by goroutines of their own, and each can be
 // behind what the agent has sent: because the pipeline holds it up, or the machine
@@ -25,7 +29,7 @@ const (
 // caughtUp reports whether all that has come was read and handled.
 func (in *input) caughtUp() bool {
 	state := in.reader.Load()
-	return state == readerNone || state == readerWaiting && !unread(in.conn)
+	return state == readerNone || state == readerWaiting && !socket.Unread(in.conn)
 }
 
 // awaitControl waits until what has come on the control connection was handled: a

@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/socket"
 )
 
 func TestNamesAreWaitedForWhileTheirConnectionIsHeldUp(t *testing.T) {
@@ -83,13 +84,13 @@ func TestABatchWaitsForWhatWasSaidBeforeOnTheControlConnection(t *testing.T) {
 func TestWhatCameAndWasNotReadIsSeen(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
-	assert.False(t, unread(a.control.conn))
+	assert.False(t, socket.Unread(a.control.conn))
 	p := dial(t, b.address())
 	p.send(bytefrog.DataHello{Run: 99})
-	b.await("the answer", func() bool { return unread(p.conn) })
+	b.await("the answer", func() bool { return socket.Unread(p.conn) })
 	p.expectError()
 	p.expectEnd()
-	assert.False(t, unread(p.conn), "the end is nothing to read")
+	assert.False(t, socket.Unread(p.conn), "the end is nothing to read")
 	a.finish()
 	b.awaitRuns(0)
 }

@@ -116,6 +116,9 @@ type LimitsConfig struct {
 	// MaxConnections is how many connections can be open, those of agents that were
 	// left and have not closed them included.
 	MaxConnections int `mapstructure:"max_connections"`
+	// MaxConnectionsPerAddress is how many of them one address can have; an IPv6 /64
+	// network counts as one address. 0: as many as there are.
+	MaxConnectionsPerAddress int `mapstructure:"max_connections_per_address"`
 	// MaxRuns is how many agents can be traced at once, at most 255.
 	MaxRuns int `mapstructure:"max_runs"`
 	// MaxMessageSize bounds every string in a message, in bytes, at most 65535.
@@ -197,16 +200,17 @@ func createDefaultConfig() *Config {
 		KeepaliveInterval: 10 * time.Second,
 		NameWait:          time.Second,
 		Limits: LimitsConfig{
-			MaxConnections:        4096,
-			MaxRuns:               maxRunID,
-			MaxMessageSize:        bytefrog.MaxString,
-			MaxRunMemory:          64 * mib,
-			MaxConnectionLead:     100_000,
-			MaxConnectionLeadTime: 200 * time.Millisecond,
-			MaxQueuedLogs:         10_000,
-			MaxQueuedLogBytes:     16 * mib,
-			HandshakeTimeout:      10 * time.Second,
-			MessageTimeout:        10 * time.Second,
+			MaxConnections:           4096,
+			MaxConnectionsPerAddress: 3072,
+			MaxRuns:                  maxRunID,
+			MaxMessageSize:           bytefrog.MaxString,
+			MaxRunMemory:             64 * mib,
+			MaxConnectionLead:        100_000,
+			MaxConnectionLeadTime:    200 * time.Millisecond,
+			MaxQueuedLogs:            10_000,
+			MaxQueuedLogBytes:        16 * mib,
+			HandshakeTimeout:         10 * time.Second,
+			MessageTimeout:           10 * time.Second,
 		},
 		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
 		ShutdownTimeout:      5 * time.Second,

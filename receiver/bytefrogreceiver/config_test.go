@@ -61,7 +61,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.KeepaliveInterval = 20 * time.Second
 	want.NameWait = 2 * time.Second
 	want.Limits = LimitsConfig{
-		MaxConnections: 100, MaxRuns: 10, MaxMessageSize: 4096, MaxRunMemory: 32 * mib, MaxConnectionLead: 50_000, MaxConnectionLeadTime: 300 * time.Millisecond,
+		MaxConnections: 100, MaxConnectionsPerAddress: 50, MaxRuns: 10, MaxMessageSize: 4096, MaxRunMemory: 32 * mib, MaxConnectionLead: 50_000, MaxConnectionLeadTime: 300 * time.Millisecond,
 		MaxQueuedLogs: 50, MaxQueuedLogBytes: 2 * mib,
 		HandshakeTimeout: time.Second, MessageTimeout: 3 * time.Second,
 	}

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"net"
 	"sync"
+
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
-// connection is a connection that was accepted. It counts towards
-// limits.max_connections until it is closed, whoever has it then.
+// connection is a connection that was accepted. It has a slot until it is closed,
+// whoever has it then.
 type connection struct {
 	net.Conn
+	slot    *slots.Slot
 	closing sync.Once
 	// closed is called once.
 	closed func()
@@ -21,7 +24,10 @@ type connection struct {
 // Close closes the connection; more than once does no harm.
 func (c *connection) Close() error {
 	err := c.Conn.Close()
-	c.closing.Do(c.closed)
+	c.closing.Do(func() {
+		c.slot.Release()
+		c.closed()
+	})
 	return err
 }
 

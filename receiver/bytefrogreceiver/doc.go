@@ -28,9 +28,8 @@
 //
 // What connections of a run have to know of each other: sequence.go and clock.go
 // make 32 bit numbers and times long ones, barriers.go has the breaks that batches
-// carry, pacing.go (in numbers), lead.go (in time) and caughtup.go, with unread_unix.go
-// and unread_other.go, see that no connection gets too far ahead. tracing.go, by what
-// suspension.go remembers, suspends an agent while the pipeline refuses, and keep.go says
+// carry, pacing.go (in numbers), lead.go (in time) and caughtup.go see that no connection
+// gets too far ahead. tracing.go, by what suspension.go remembers, suspends an agent while the pipeline refuses, and keep.go says
 // that a run is alive. steering.go, where the extension agent_control is, has an agent do
 // what somebody wants, of which the agent gives signs (signs.go).
 //

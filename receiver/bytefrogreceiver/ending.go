@@ -97,6 +97,13 @@ func dataLost(err error) ending {
 	return ending{cause: callevent.CauseDisconnected, how: mannerError, text: "a data connection was lost", err: err}
 }
 
+func gaveWay(limit *limitError) ending {
+	return ending{
+		cause: callevent.CauseLimit, how: mannerError,
+		text: "another agent needs the place: neither a heartbeat nor data came", err: limit,
+	}
+}
+
 func outOfMemory(limit int) ending {
 	e := &limitError{setting: "limits.max_run_memory", limit: limit}
 	return ending{cause: callevent.CauseLimit, how: mannerError, text: e.Error()}

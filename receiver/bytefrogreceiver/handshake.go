@@ -14,11 +14,13 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // Why a connection is refused.
 const (
 	refusedConnections = "max_connections"
+	refusedAddress     = "max_connections_per_address"
 	refusedUnheard     = "unheard"
 	refusedRuns        = "max_runs"
 	refusedVersion     = "version"
@@ -43,11 +45,11 @@ const controlBytes = 4 << 10
 // serve is what a connection's goroutine does: it finds out what the connection
 // is, for which it has the time until, and is its reader from then on, or refuses it
 // when there is a refusal.
-func (r *bytefrogReceiver) serve(conn net.Conn, until time.Time, refusal *limitError) {
+func (r *bytefrogReceiver) serve(conn *connection, until time.Time, refusal *limitError) {
 	limits := &r.env.config.Limits
 	in := newInput(conn, handshakeBytes, limits.MaxMessageSize, limits.HandshakeTimeout)
 	in.deadline = until
-	first, err := r.readFirst(in)
+	first, err := r.readFirst(in, conn.slot.Sent)
 	r.handshakes.done(conn)
 	if err != nil && isProjectHello(in.bytes()) {
 		r.refuseVersion(in, "project hello (16) of protocol version 4")
@@ -60,14 +62,15 @@ func (r *bytefrogReceiver) serve(conn net.Conn, until time.Time, refusal *limitE
 	in.timeout = limits.MessageTimeout
 	switch m := first.(type) {
 	case bytefrog.Hello:
-		r.greet(in, m, refusal)
+		r.greet(in, conn.slot, m, refusal)
 	case bytefrog.DataHello:
-		r.join(in, m, refusal)
+		r.join(in, conn.slot, m, refusal)
 	}
 }
 
-// readFirst reads the first message. The error is a *badData, or the connection's.
-func (r *bytefrogReceiver) readFirst(in *input) (bytefrog.Message, error) {
+// readFirst reads the first message, and calls sent when it has a part of it. The error
+// is a *badData, or the connection's.
+func (r *bytefrogReceiver) readFirst(in *input, sent func()) (bytefrog.Message, error) {
 	until := in.deadline
 	for {
 		m, n, err := bytefrog.DecodeFirst(in.bytes(), r.env.config.Limits.MaxMessageSize)
@@ -77,6 +80,9 @@ func (r *bytefrogReceiver) readFirst(in *input) (bytefrog.Message, error) {
 		if n > 0 {
 			in.take(n)
 			return m, nil
+		}
+		if len(in.bytes()) > 0 {
+			sent()
 		}
 		_, err = in.read(time.Now(), until)
 		if timedOut(err) {
@@ -106,9 +112,13 @@ func (r *bytefrogReceiver) refuseBadFirst(in *input, err error) {
 }
 
 // greet answers hello: the agent is started, or turned away.
-func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello, refusal *limitError) {
+func (r *bytefrogReceiver) greet(in *input, slot *slots.Slot, m bytefrog.Hello, refusal *limitError) {
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
 		r.refuseVersion(in, fmt.Sprintf("protocol version %d", m.Version))
+		return
+	}
+	if !slot.Establish() {
+		_ = in.conn.Close() // it has lost its slot
 		return
 	}
 	in.resize(controlBytes)
@@ -116,7 +126,7 @@ func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello, refusal *limitErro
 		r.turnAway(in, m.Version, refusal)
 		return
 	}
-	run, err := r.env.registry.open(func(id runID) (*run, error) { return newRun(r.env, id, m.Version, in) })
+	run, err := r.openRun(func(id runID) (*run, error) { return newRun(r.env, id, m.Version, in) })
 	if err != nil {
 		r.turnAway(in, m.Version, err)
 		return
@@ -124,6 +134,33 @@ func (r *bytefrogReceiver) greet(in *input, m bytefrog.Hello, refusal *limitErro
 	r.env.telemetry.runs(1)
 	go run.keep()
 	r.startAndRead(run)
+}
+
+// openRun opens a run. At limits.max_runs it first leaves the run that has proved least, in
+// the order of the protocol, and waits for its end, but not for long: the new agent's program
+// waits meanwhile.
+func (r *bytefrogReceiver) openRun(create func(id runID) (*run, error)) (*run, error) {
+	patience := time.After(r.env.timing.giveWay)
+	for {
+		opened, err := r.env.registry.open(create)
+		var limit *limitError
+		if !errors.As(err, &limit) {
+			return opened, err
+		}
+		least := r.env.registry.leastProven(r.env.now().Add(-r.env.timing.unproven))
+		if least == nil {
+			return nil, err
+		}
+		r.env.telemetry.gaveWay()
+		least.leave(gaveWay(limit))
+		select {
+		case <-least.over:
+		case <-patience:
+			return nil, err
+		case <-r.stopping:
+			return nil, errClosed
+		}
+	}
 }
 
 // startAndRead starts the agent of a run and reads its control connection. An agent that
@@ -157,6 +194,7 @@ func (r *bytefrogReceiver) refuseVersion(in *input, spoken string) {
 // refusedByLimit are the reasons for settings that bound connections.
 var refusedByLimit = map[string]string{
 	settingMaxConnections:  refusedConnections,
+	settingPerAddress:      refusedAddress,
 	settingMaxRuns:         refusedRuns,
 	settingDataConnections: refusedRunFull,
 }
@@ -181,10 +219,10 @@ func reasonOf(err error) string {
 
 // join answers data hello: the connection joins its run or is refused. An agent that
 // is told error here was started, so its program runs on.
-func (r *bytefrogReceiver) join(in *input, m bytefrog.DataHello, refusal *limitError) {
+func (r *bytefrogReceiver) join(in *input, slot *slots.Slot, m bytefrog.DataHello, refusal *limitError) {
 	if refusal != nil {
 		r.env.logger.Warn("A data connection is refused", zap.Error(refusal), zap.Stringer("peer", in.conn.RemoteAddr()))
-		r.refuse(in.conn, refusedConnections, refusal.Error())
+		r.refuse(in.conn, reasonOf(refusal), refusal.Error())
 		return
 	}
 	run := r.env.registry.lookup(runID(m.Run))
@@ -194,7 +232,7 @@ func (r *bytefrogReceiver) join(in *input, m bytefrog.DataHello, refusal *limitE
 		r.refuse(in.conn, refusedUnknownRun, text)
 		return
 	}
-	if err := run.join(in); err != nil {
+	if err := run.join(in, slot); err != nil {
 		run.logger.Warn("A data connection is refused", zap.Error(err), zap.Stringer("data_peer", in.conn.RemoteAddr()))
 		r.refuse(in.conn, reasonOf(err), err.Error())
 	}
@@ -225,9 +263,12 @@ func hostAndPort(address net.Addr) (host string, port int) {
 	return address.String(), 0
 }
 
+// errSlotLost: a data connection was closed to make room before its run took it.
+var errSlotLost = errors.New("the connection was closed to make room for others")
+
 // join takes a data connection into the run and reads it to its end. The error
 // says why it didn't.
-func (r *run) join(in *input) error {
+func (r *run) join(in *input, slot *slots.Slot) error {
 	select {
 	case <-r.started:
 	case <-r.leaving:
@@ -241,6 +282,10 @@ func (r *run) join(in *input) error {
 	d := &dataConnection{run: r, in: in}
 	if err := r.data.attach(d); err != nil {
 		return err
+	}
+	if !slot.Establish() {
+		r.data.detach(d)
+		return errSlotLost
 	}
 	if err := d.prepare(); err != nil {
 		r.data.detach(d)

@@ -204,20 +204,34 @@ func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 	})
 	t.Run("connections that are not even heard", func(t *testing.T) {
 		b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 2 })
+		first := connect(b, 1)
+		first.join()
 		var heard []*peer
-		for range 2 + heardBeyond {
+		for range heardBeyond {
 			heard = append(heard, dial(t, b.address()))
 		}
 		b.await("connections", func() bool { return b.openConnections() == 2+heardBeyond })
-		for range 3 {
-			dial(t, b.address()).expectEnd()
-		}
-		assert.EqualValues(t, 3, b.metric("receiver_bytefrog_refused"))
-		assert.Len(t, b.said.FilterMessageSnippet("closed unheard").All(), 1)
-		for _, p := range heard {
+		late := dial(t, b.address())
+		heard[0].expectEnd()
+		assert.EqualValues(t, 1, b.metric("receiver_bytefrog_connections_evicted"))
+		assert.Zero(t, b.metric("receiver_bytefrog_refused"))
+		for _, p := range append(heard[1:], late) {
 			p.close()
 		}
-		b.await("no connection", func() bool { return b.openConnections() == 0 })
+		b.await("two connections", func() bool { return b.openConnections() == 2 })
+		first.finish()
+		b.awaitRuns(0)
+	})
+	t.Run("connections of one address", func(t *testing.T) {
+		b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnectionsPerAddress = 2 })
+		first := connect(b, 1)
+		first.join()
+		p := dial(t, b.address())
+		p.send(bytefrog.Hello{Version: 1})
+		p.expectToBeTurnedAway("limits.max_connections_per_address is reached (2)")
+		p.close()
+		first.finish()
+		b.awaitRuns(0)
 	})
 	t.Run("runs", func(t *testing.T) {
 		b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxRuns = 1 })
@@ -230,6 +244,32 @@ func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 		a.finish()
 		b.awaitRuns(0)
 	})
+}
+
+func TestARunThatProvedNothingGivesWayToANewAgent(t *testing.T) {
+	b := newBed(t, quickly, func(b *bed, c *Config) { c.Limits.MaxRuns, b.timing.unproven = 3, 0 })
+	busy := connect(b, 1)
+	busy.join()
+	alive := connect(b, 1)
+	alive.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing})
+	b.await("its heartbeat", func() bool {
+		return b.receiver.env.registry.lookup(runID(alive.configuration.RunID)).isProven()
+	})
+	forged := connect(b, 1)
+	agent := connect(b, 1)
+	agent.join()
+	assert.NotEqual(t, uint8(0), agent.configuration.RunID)
+	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_runs_gave_way"))
+	// Now all have proved that they are agents.
+	p := dial(t, b.address())
+	p.send(bytefrog.Hello{Version: 1})
+	p.expectToBeTurnedAway("limits.max_runs is reached (3)")
+	p.close()
+	forged.control.close()
+	busy.finish()
+	alive.finish()
+	agent.finish()
+	b.awaitRuns(0)
 }
 
 func TestThousandsOfConnectionsThatAreDroppedLeaveNothing(t *testing.T) {

@@ -102,6 +102,7 @@ func (k *keeper) finish() {
 	r.env.telemetry.runs(-1)
 	r.env.metrics.ended(r.state())
 	r.env.registry.close(r)
+	close(r.over)
 }
 
 // handOnEnd is the last of step 6: an empty batch that says that the run is over.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -25,6 +24,7 @@ import (
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/openlistener"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // bytefrogReceiver is the HQ: one for each component ID, however many signals have
@@ -37,8 +37,7 @@ type bytefrogReceiver struct {
 
 	listener   net.Listener
 	handshakes handshakes
-	// open is how many connections are.
-	open atomic.Int64
+	slots      *slots.Slots
 	// unheard is of those that are closed at once.
 	unheard logline.Seldom
 	// serving are the goroutines of the listener and of all connections.
@@ -136,8 +135,10 @@ func (r *bytefrogReceiver) Start(ctx context.Context, host component.Host, next 
 	}
 	r.warnIfOpen(listener.Addr())
 	r.env.logger.Info("Listening for Bytefrog agents", zap.Stringer("address", listener.Addr()))
+	slots.WarnIfShort(r.env.logger, settingMaxConnections, config.Limits.MaxConnections)
+	r.slots = newSlots(r.env)
 	r.serving.Add(1)
-	go r.accept(listener)
+	go r.accept(r.slots.Listen(listener))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // runID is what a run is called on the wire: 1 to maxRunID.
@@ -59,6 +60,33 @@ func (r *registry) open(create func(id runID) (*run, error)) (*run, error) {
 	r.live++
 	r.allClosed.Add(1)
 	return run, nil
+}
+
+// leastProven is the run that gives way to a new agent: it was opened before a time, and
+// its agent has sent neither a heartbeat nor data since. Of the address that has most such
+// runs it is the oldest; nil: there is none.
+func (r *registry) leastProven(before time.Time) *run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	oldest, count := map[string]*run{}, map[string]int{}
+	for _, run := range r.runs {
+		if run == nil || run.isProven() || run.isLeaving() || run.opened.After(before) {
+			continue
+		}
+		host := hostOf(run.control.in.conn)
+		count[host]++
+		if first := oldest[host]; first == nil || run.opened.Before(first.opened) {
+			oldest[host] = run
+		}
+	}
+	var least *run
+	most := 0
+	for host, first := range oldest {
+		if n := count[host]; n > most || n == most && first.opened.Before(least.opened) {
+			least, most = first, n
+		}
+	}
+	return least
 }
 
 // free is the ID, of those that no run has, that is the least likely to be used by
@@ -147,6 +175,7 @@ func (r *registry) shut() []*run {
 // Settings that bound what connects.
 const (
 	settingMaxConnections  = "limits.max_connections"
+	settingPerAddress      = "limits.max_connections_per_address"
 	settingMaxRuns         = "limits.max_runs"
 	settingDataConnections = "agent.data_connections"
 )

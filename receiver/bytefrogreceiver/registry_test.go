@@ -4,7 +4,9 @@
 package bytefrogreceiver
 
 import (
+	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -103,4 +105,63 @@ func TestAfterTheShutdownNoRunIsOpened(t *testing.T) {
 	assert.Equal(t, []*run{opened}, r.shut())
 	_, err := r.open(func(runID) (*run, error) { panic("shut") })
 	assert.ErrorIs(t, err, errClosed)
+}
+
+// fakeRun is a run of an agent at an address, opened so many seconds after the first.
+func fakeRun(id runID, host string, seconds int) *run {
+	ours := &addressed{remote: net.TCPAddr{IP: net.ParseIP(host), Port: int(id)}}
+	r := &run{
+		id: id, control: newControl(newInput(ours, 1, 1, 0)), leaving: make(chan struct{}),
+		opened: time.Unix(int64(1000+seconds), 0),
+	}
+	r.data.init(1)
+	return r
+}
+
+// addressed is a connection that only has an address.
+type addressed struct {
+	net.Conn
+	remote net.TCPAddr
+}
+
+func (a *addressed) RemoteAddr() net.Addr { return &a.remote }
+
+func TestTheRunThatProvedLeastIs(t *testing.T) {
+	beats := func(r *run) { r.control.heartbeats.Add(1) }
+	joins := func(r *run) { close(r.data.joined) }
+	leaves := func(r *run) { close(r.leaving) }
+	type agent struct {
+		host    string
+		seconds int
+		does    func(*run)
+	}
+	for name, c := range map[string]struct {
+		agents []agent
+		want   runID // 0: none
+	}{
+		"the oldest":                           {[]agent{{"10.0.0.1", 2, nil}, {"10.0.0.1", 1, nil}}, 2},
+		"never one with a heartbeat":           {[]agent{{"10.0.0.1", 1, beats}, {"10.0.0.1", 2, nil}}, 2},
+		"never one with a data connection":     {[]agent{{"10.0.0.1", 1, joins}, {"10.0.0.1", 2, nil}}, 2},
+		"never one that is being left":         {[]agent{{"10.0.0.1", 1, leaves}, {"10.0.0.1", 2, nil}}, 2},
+		"never a young one":                    {[]agent{{"10.0.0.1", 61, nil}}, 0},
+		"of the address that has most of them": {[]agent{{"10.0.0.1", 1, nil}, {"10.0.0.2", 3, nil}, {"10.0.0.2", 2, nil}}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &registry{max: maxRunID}
+			for i, a := range c.agents {
+				opened := fakeRun(runID(i+1), a.host, a.seconds)
+				if a.does != nil {
+					a.does(opened)
+				}
+				r.runs[opened.id] = opened
+			}
+			least := r.leastProven(time.Unix(1060, 0))
+			if c.want == 0 {
+				assert.Nil(t, least)
+				return
+			}
+			require.NotNil(t, least)
+			assert.Equal(t, c.want, least.id)
+		})
+	}
 }

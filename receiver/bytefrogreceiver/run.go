@@ -45,6 +45,8 @@ type run struct {
 	// leaving is closed when ending was set, once.
 	leaving chan struct{}
 	ending  ending
+	// over is closed when its ID was given back.
+	over chan struct{}
 	// deciding is held while the agent is configured and started, and while it is
 	// decided to leave it: one that is left before is turned away.
 	deciding sync.Mutex
@@ -75,6 +77,7 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 		control: newControl(in),
 		started: make(chan struct{}),
 		leaving: make(chan struct{}),
+		over:    make(chan struct{}),
 		news:    make(chan struct{}, 1),
 		opened:  now,
 	}
@@ -131,6 +134,9 @@ func (r *run) tellToStart() (bool, error) {
 
 // isStarted reports whether the agent was told to start.
 func (r *run) isStarted() bool { return isClosed(r.started) }
+
+// isProven reports whether its agent has sent a heartbeat or opened a data connection.
+func (r *run) isProven() bool { return r.control.heartbeats.Load() > 0 || isClosed(r.data.joined) }
 
 // isLeaving reports whether the end of the run was decided.
 func (r *run) isLeaving() bool { return isClosed(r.leaving) }

@@ -66,7 +66,7 @@ func (r *bytefrogReceiver) stillOpen() string {
 	}
 	say(len(runs), "runs")
 	say(handovers, "hand-overs of call events that the pipeline has not returned from")
-	say(int(r.open.Load()), "connections")
+	say(r.slots.Open(), "connections")
 	say(r.handshakes.len(), "of those that have not said what they are")
 	say(r.env.lingering.len(), "of those that linger")
 	if r.env.logs != nil {

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/slots"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
@@ -59,6 +60,12 @@ func (t *telemetry) connections(change int64) {
 func (t *telemetry) refused(reason string) {
 	t.builder.ReceiverBytefrogRefused.Add(background, 1, withAttribute("reason", reason))
 }
+
+func (t *telemetry) evicted(reason slots.Reason) {
+	t.builder.ReceiverBytefrogConnectionsEvicted.Add(background, 1, withAttribute("reason", string(reason)))
+}
+
+func (t *telemetry) gaveWay() { t.builder.ReceiverBytefrogRunsGaveWay.Add(background, 1) }
 
 func (t *telemetry) lingering(change int64) {
 	t.builder.ReceiverBytefrogLingering.Add(background, change)

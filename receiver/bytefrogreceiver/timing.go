@@ -3,7 +3,11 @@
 
 package bytefrogreceiver
 
-import "time"
+import (
+	"time"
+
+	"github.com/callbraid/callbraid/internal/slots"
+)
 
 // timing are the times of leaving, refusing and suspending that the agent's behaviour
 // asks for.
@@ -29,6 +33,12 @@ type timing struct {
 	// ready is how long after start an agent is told error that is turned away, unless
 	// it was ready before.
 	ready time.Duration
+	// unproven is how long a run keeps its place at limits.max_runs though its agent has
+	// sent neither a heartbeat nor data; giveWay is how long a new agent waits for the place.
+	unproven, giveWay time.Duration
+	// slotGrace is how long a connection that has said nothing keeps its slot, where few
+	// are new.
+	slotGrace time.Duration
 	// shutdown is how much longer than shutdown_timeout a shutdown may take.
 	shutdown time.Duration
 }
@@ -46,5 +56,7 @@ func defaultTiming() timing {
 		hello:    time.Second,
 		ready:    500 * time.Millisecond,
 		shutdown: farewellTime,
+
+		unproven: 2 * time.Second, giveWay: 2 * time.Second, slotGrace: slots.Grace,
 	}
 }

@@ -106,6 +106,7 @@ func (c *AgentConfig) forRun(id runID) bytefrog.AgentConfiguration {
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
 		setting.Between("limits.max_connections", c.MaxConnections, 2, 1_000_000),
+		setting.Between("limits.max_connections_per_address", c.MaxConnectionsPerAddress, 0, 1_000_000),
 		setting.Between("limits.max_runs", c.MaxRuns, 1, maxRunID),
 		setting.Between("limits.max_message_size", c.MaxMessageSize, 256, bytefrog.MaxString),
 		setting.Between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 const (
@@ -42,17 +44,43 @@ func (r *julReceiver) accept(listener net.Listener) {
 	}
 }
 
-// begin gives a connection a goroutine, unless there are too many.
+// newSlots makes the slots of the receiver's connections.
+func newSlots(env *environment) *slots.Slots {
+	limits := &env.config.Limits
+	return slots.New(slots.Options{
+		Max: limits.MaxAgents, Setting: settingMaxAgents,
+		PerAddress: limits.MaxAgentsPerAddress, SettingPerAddress: settingPerAddress,
+		Closed: env.telemetry.evicted, Logger: env.logger,
+	})
+}
+
+// Settings that bound connections.
+const (
+	settingMaxAgents  = "limits.max_agents"
+	settingPerAddress = "limits.max_agents_per_address"
+)
+
+// begin gives a connection a slot and a goroutine. Where all slots have registered agents
+// it closes the connection; the agent tries again after some seconds.
 func (r *julReceiver) begin(conn net.Conn) {
+	slot, full := r.slots.AdmitBeyond(conn)
+	if full != nil {
+		r.refuse(conn, full)
+		_ = conn.Close()
+		return
+	}
 	c := newConversation(conn, r.env.budget)
+	c.slot = slot
 	if err := r.env.registry.meet(c); err != nil {
 		r.refuse(conn, err)
 		_ = conn.Close()
+		slot.Release()
 		return
 	}
 	r.env.telemetry.connections(1)
 	r.serving.Go(func() {
 		defer r.env.telemetry.connections(-1)
+		defer slot.Release()
 		defer r.env.registry.forget(c)
 		defer c.close()
 		r.serve(c)

@@ -91,6 +91,9 @@ type ContextRule struct {
 type LimitsConfig struct {
 	// MaxAgents is how many connections are open at once, registered or not.
 	MaxAgents int `mapstructure:"max_agents"`
+	// MaxAgentsPerAddress is how many of them one address can have; an IPv6 /64 network
+	// counts as one address. 0: as many as there are.
+	MaxAgentsPerAddress int `mapstructure:"max_agents_per_address"`
 	// RegistrationTimeout is how long a connection has to register.
 	RegistrationTimeout time.Duration `mapstructure:"registration_timeout"`
 	// MaxLoggers is how many loggers an agent may have, and MaxListBytes how many bytes
@@ -126,6 +129,7 @@ func createDefaultConfig() *Config {
 		CommandTimeout: 5 * time.Second,
 		Limits: LimitsConfig{
 			MaxAgents:           4096,
+			MaxAgentsPerAddress: 3072,
 			RegistrationTimeout: 5 * time.Second,
 			MaxLoggers:          65_536,
 			MaxListBytes:        4 * mib,

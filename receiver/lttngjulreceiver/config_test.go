@@ -53,7 +53,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.ListInterval = 20 * time.Second
 	want.CommandTimeout = 3 * time.Second
 	want.Limits = LimitsConfig{
-		MaxAgents: 10, RegistrationTimeout: 2 * time.Second, MaxLoggers: 100, MaxListBytes: 8192,
+		MaxAgents: 10, MaxAgentsPerAddress: 9, RegistrationTimeout: 2 * time.Second, MaxLoggers: 100, MaxListBytes: 8192,
 		MaxInventoryBytes: 2 * mib, MaxQueuedLogs: 500, MaxQueuedLogBytes: 3 * mib,
 	}
 	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: 2 * time.Second}
@@ -118,6 +118,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"context of Python":   {context(ContextRule{Domain: "python", Provider: "shop", Name: "user"}), `contexts[0].domain is "python": enable context cannot be sent: `},
 		"list interval":       {func(c *Config) { c.ListInterval = 0 }, "list_interval is 0s: set it to 10ms to"},
 		"command timeout":     {func(c *Config) { c.CommandTimeout = 0 }, "command_timeout is 0s: set it to 1ms to"},
+		"agents per address":  {func(c *Config) { c.Limits.MaxAgentsPerAddress = -1 }, "limits.max_agents_per_address is -1: set it to 0 to"},
 		"agents":              {func(c *Config) { c.Limits.MaxAgents = 0 }, "limits.max_agents is 0: set it to 1 to"},
 		"registration":        {func(c *Config) { c.Limits.RegistrationTimeout = 0 }, "limits.registration_timeout is 0s"},
 		"loggers":             {func(c *Config) { c.Limits.MaxLoggers = 0 }, "limits.max_loggers is 0"},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // past is a deadline that has passed.
@@ -27,6 +28,8 @@ const inputBytes = 512
 // and with a deadline for all of it. It belongs to one goroutine, but for wake and hurry.
 type conversation struct {
 	conn net.Conn
+	// slot is that of conn; nil in tests of conversations alone.
+	slot *slots.Slot
 	// begun is when the connection was there.
 	begun time.Time
 	with  lttngagent.Agent
@@ -92,6 +95,9 @@ func (e *silentError) Unwrap() error { return e.err }
 func (c *conversation) registration(timeout time.Duration) (lttngagent.Registration, error) {
 	c.begin(timeout)
 	b := make([]byte, lttngagent.RegistrationSize)
+	if _, err := c.in.Peek(1); err == nil && c.in.Buffered() < len(b) && c.slot != nil {
+		c.slot.Sent()
+	}
 	n, err := io.ReadFull(c.in, b)
 	if err != nil {
 		if timedOut(err) {

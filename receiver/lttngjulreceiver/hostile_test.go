@@ -260,6 +260,20 @@ func TestMoreAgentsThanAllowedAreClosedAndSaidOnce(t *testing.T) {
 	assert.Equal(t, "limits.max_agents is reached (2)", lines[0].ContextMap()["error"])
 }
 
+func TestConnectionsThatSayNothingMakeRoomForAgents(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxAgents = 2 })
+	first := b.register(lttngagent.JUL)
+	first.expect(lttngagent.RegistrationDone{}, lttngagent.List{})
+	silent := b.connect()
+	b.await("two connections", func() bool { return b.metric("connections") == 2 })
+	second := b.register(lttngagent.Python)
+	silent.awaitClosed()
+	second.expect(lttngagent.RegistrationDone{}, lttngagent.List{})
+	assert.EqualValues(t, 1, b.metric("connections_evicted"))
+	assert.Zero(t, b.metric("refused"))
+	assert.Len(t, b.receiver.env.registry.agents(), 2)
+}
+
 func TestNamesThatHaveNoRoomCostTheirAgent(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxInventoryBytes = mib })
 	first := b.register(lttngagent.JUL)

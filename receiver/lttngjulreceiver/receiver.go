@@ -22,6 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/openlistener"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // julReceiver is what agents take for their session daemon: one for each component ID,
@@ -31,6 +32,7 @@ type julReceiver struct {
 	settings receiver.Settings
 
 	listener  net.Listener
+	slots     *slots.Slots
 	portFiles *portFiles
 	// serving are the goroutines of the listener and of all connections.
 	serving sync.WaitGroup
@@ -95,7 +97,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 	if err != nil {
 		return nil, err
 	}
-	return &julReceiver{
+	r := &julReceiver{
 		settings: settings,
 		env: &environment{
 			config:    config,
@@ -105,7 +107,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			logger:    settings.Logger,
 			telemetry: telemetry,
 			observer:  observer,
-			registry:  newRegistry(config.Limits.MaxAgents),
+			registry:  newRegistry(),
 			leftovers: &leftovers{},
 			budget:    &budget{limit: config.Limits.MaxInventoryBytes},
 			lookups:   newLookups(),
@@ -113,7 +115,9 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			stopping:  make(chan struct{}),
 			hooks:     hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence},
 		},
-	}, nil
+	}
+	r.slots = newSlots(r.env)
+	return r, nil
 }
 
 // Start listens, and tells agents the port.
@@ -137,7 +141,8 @@ func (r *julReceiver) Start(ctx context.Context, host component.Host, next share
 	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, listener.Addr())
 	r.say(listener.Addr())
 	r.portFiles.watch()
-	r.serving.Go(func() { r.accept(listener) })
+	slots.WarnIfShort(env.logger, settingMaxAgents, env.config.Limits.MaxAgents)
+	r.serving.Go(func() { r.accept(r.slots.Listen(listener)) })
 	return nil
 }
 

@@ -13,12 +13,16 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/slots"
 )
 
 // serve is what the goroutine of a connection does: it finds out whose it is, and talks
 // with the agent until its end.
 func (r *julReceiver) serve(c *conversation) {
 	a, err := r.register(c)
+	if err != nil && c.slot.Taken() {
+		return // it is counted already
+	}
 	if err != nil {
 		r.refuse(c.conn, err)
 		return
@@ -89,11 +93,11 @@ func (r *julReceiver) refuse(conn net.Conn, err error) {
 
 // refusalOf is why no agent has registered on a connection.
 func refusalOf(err error) cause {
-	var limit *limitError
+	var full *slots.Full
 	switch {
 	case errors.Is(err, errClosed):
 		return causeShutdown
-	case errors.As(err, &limit):
+	case errors.As(err, &full):
 		return causeMaxAgents
 	default:
 		return causeOf(err)

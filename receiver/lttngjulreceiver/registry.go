@@ -5,7 +5,6 @@ package lttngjulreceiver
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -15,9 +14,6 @@ import (
 // registry knows all connections, and the agents at the end of those that have
 // registered.
 type registry struct {
-	// max is how many connections can be open at once.
-	max int
-
 	mu sync.Mutex
 	// connections are those that are open; nil: it has not registered.
 	connections map[*conversation]*agent
@@ -25,19 +21,15 @@ type registry struct {
 	closed bool
 }
 
-func newRegistry(max int) *registry {
-	return &registry{max: max, connections: map[*conversation]*agent{}}
+func newRegistry() *registry {
+	return &registry{connections: map[*conversation]*agent{}}
 }
 
 // errClosed: the receiver takes no more agents.
 var errClosed = errors.New("the receiver is shutting down")
 
-// limitError: there are too many connections.
-type limitError struct{ limit int }
-
-func (e *limitError) Error() string {
-	return fmt.Sprintf("limits.max_agents is reached (%d)", e.limit)
-}
+// errSlotLost: the connection was closed to make room before its agent had registered.
+var errSlotLost = errors.New("the connection was closed to make room for others")
 
 // meet lets a connection in, of which it is not known yet whose it is.
 func (r *registry) meet(c *conversation) error {
@@ -45,9 +37,6 @@ func (r *registry) meet(c *conversation) error {
 	defer r.mu.Unlock()
 	if r.closed {
 		return errClosed
-	}
-	if len(r.connections) >= r.max {
-		return &limitError{limit: r.max}
 	}
 	r.connections[c] = nil
 	return nil
@@ -59,6 +48,9 @@ func (r *registry) enter(a *agent, first []lttngagent.Command) error {
 	defer r.mu.Unlock()
 	if r.closed {
 		return errClosed
+	}
+	if !a.conversation.slot.Establish() {
+		return errSlotLost
 	}
 	r.connections[a.conversation] = a
 	a.tell(first...)

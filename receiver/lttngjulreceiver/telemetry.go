@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/slots"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
@@ -46,6 +47,10 @@ func (t *telemetry) acceptError() { t.builder.ReceiverLttngJulAcceptErrors.Add(b
 
 func (t *telemetry) connections(change int64) {
 	t.builder.ReceiverLttngJulConnections.Add(background, change)
+}
+
+func (t *telemetry) evicted(reason slots.Reason) {
+	t.builder.ReceiverLttngJulConnectionsEvicted.Add(background, 1, withAttribute("reason", string(reason)))
 }
 
 func (t *telemetry) refused(why cause) {

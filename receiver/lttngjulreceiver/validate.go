@@ -67,6 +67,7 @@ func (c *Config) validatePlan() error {
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
 		setting.Between("limits.max_agents", c.MaxAgents, 1, 1_000_000),
+		setting.Between("limits.max_agents_per_address", c.MaxAgentsPerAddress, 0, 1_000_000),
 		setting.Timeout("limits.registration_timeout", c.RegistrationTimeout),
 		setting.Between("limits.max_loggers", c.MaxLoggers, 1, 10_000_000),
 		setting.Between("limits.max_list_bytes", c.MaxListBytes, kib, 1<<30),

@@ -25,33 +25,34 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                              metric.Meter
-	mu                                 sync.Mutex
-	registrations                      []metric.Registration
-	ExporterFlameGraphCutSamples       metric.Int64ObservableCounter
-	ExporterFlameGraphDroppedKeptSpans metric.Int64ObservableCounter
-	ExporterFlameGraphDroppedSamples   metric.Int64ObservableCounter
-	ExporterFlameGraphDroppedTraces    metric.Int64ObservableCounter
-	ExporterFlameGraphDroppedWindows   metric.Int64ObservableCounter
-	ExporterFlameGraphDuplicateSpans   metric.Int64ObservableCounter
-	ExporterFlameGraphFoldedPaths      metric.Int64ObservableCounter
-	ExporterFlameGraphForgottenSpans   metric.Int64ObservableCounter
-	ExporterFlameGraphKeptSpans        metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphMemory           metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphNameMemory       metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphNodes            metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphOtherServices    metric.Int64ObservableCounter
-	ExporterFlameGraphParentsNotSeen   metric.Int64ObservableCounter
-	ExporterFlameGraphPendingSpans     metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphRefusedPages     metric.Int64ObservableCounter
-	ExporterFlameGraphRefusedWindows   metric.Int64ObservableCounter
-	ExporterFlameGraphRememberedSpans  metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphSamples          metric.Int64ObservableCounter
-	ExporterFlameGraphServices         metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphShed             metric.Int64ObservableCounter
-	ExporterFlameGraphSilentServices   metric.Int64ObservableCounter
-	ExporterFlameGraphSpans            metric.Int64ObservableCounter
-	ExporterFlameGraphYieldedServices  metric.Int64ObservableCounter
+	meter                               metric.Meter
+	mu                                  sync.Mutex
+	registrations                       []metric.Registration
+	ExporterFlameGraphConnectionsClosed metric.Int64Counter
+	ExporterFlameGraphCutSamples        metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedKeptSpans  metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedSamples    metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedTraces     metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedWindows    metric.Int64ObservableCounter
+	ExporterFlameGraphDuplicateSpans    metric.Int64ObservableCounter
+	ExporterFlameGraphFoldedPaths       metric.Int64ObservableCounter
+	ExporterFlameGraphForgottenSpans    metric.Int64ObservableCounter
+	ExporterFlameGraphKeptSpans         metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphMemory            metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphNameMemory        metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphNodes             metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphOtherServices     metric.Int64ObservableCounter
+	ExporterFlameGraphParentsNotSeen    metric.Int64ObservableCounter
+	ExporterFlameGraphPendingSpans      metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphRefusedPages      metric.Int64ObservableCounter
+	ExporterFlameGraphRefusedWindows    metric.Int64ObservableCounter
+	ExporterFlameGraphRememberedSpans   metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphSamples           metric.Int64ObservableCounter
+	ExporterFlameGraphServices          metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphShed              metric.Int64ObservableCounter
+	ExporterFlameGraphSilentServices    metric.Int64ObservableCounter
+	ExporterFlameGraphSpans             metric.Int64ObservableCounter
+	ExporterFlameGraphYieldedServices   metric.Int64ObservableCounter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -453,6 +454,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ExporterFlameGraphConnectionsClosed, err = builder.meter.Int64Counter(
+		"otelcol_exporter_flame_graph_connections_closed",
+		metric.WithDescription("Connections to the pages that were closed to make room for new ones, by reason (silent, unfinished, refused, no_files). [Alpha]"),
+		metric.WithUnit("{connection}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphCutSamples, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_cut_samples",
 		metric.WithDescription("Samples of profiles of which the outermost frames are not known. Their stacks came without frames, were deeper than is shown, or more than the size of their message allows. [Alpha]"),

@@ -82,7 +82,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExtensionAgentControlConnectionsClosed, err = builder.meter.Int64Counter(
 		"otelcol_extension_agent_control_connections_closed",
-		metric.WithDescription("Connections that were closed, because max_connections were open. [Alpha]"),
+		metric.WithDescription("Connections that were closed to make room for new ones, by reason (silent, unfinished, refused, no_files). [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)

@@ -72,7 +72,7 @@ func AssertEqualExtensionAgentControlCommands(t *testing.T, tt *componenttest.Te
 func AssertEqualExtensionAgentControlConnectionsClosed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_extension_agent_control_connections_closed",
-		Description: "Connections that were closed, because max_connections were open. [Alpha]",
+		Description: "Connections that were closed to make room for new ones, by reason (silent, unfinished, refused, no_files). [Alpha]",
 		Unit:        "{connection}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

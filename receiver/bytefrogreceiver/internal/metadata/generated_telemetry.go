@@ -35,6 +35,7 @@ type TelemetryBuilder struct {
 	ReceiverBytefrogBytes               metric.Int64Counter
 	ReceiverBytefrogBytesDiscarded      metric.Int64Counter
 	ReceiverBytefrogConnections         metric.Int64UpDownCounter
+	ReceiverBytefrogConnectionsEvicted  metric.Int64Counter
 	ReceiverBytefrogEvents              metric.Int64Counter
 	ReceiverBytefrogEventsDropped       metric.Int64Counter
 	ReceiverBytefrogHandoverRetries     metric.Int64Counter
@@ -48,6 +49,7 @@ type TelemetryBuilder struct {
 	ReceiverBytefrogRefused             metric.Int64Counter
 	ReceiverBytefrogRuns                metric.Int64UpDownCounter
 	ReceiverBytefrogRunsEnded           metric.Int64Counter
+	ReceiverBytefrogRunsGaveWay         metric.Int64Counter
 	ReceiverBytefrogSuspends            metric.Int64Counter
 }
 
@@ -134,6 +136,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogConnectionsEvicted, err = builder.meter.Int64Counter(
+		"otelcol_receiver_bytefrog_connections_evicted",
+		metric.WithDescription("Connections that lost their slot to new ones before their handshake was complete, by reason (silent, unfinished, no_files). [Alpha]"),
+		metric.WithUnit("{connection}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogEvents, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_events",
 		metric.WithDescription("Call events and markers received. [Alpha]"),
@@ -196,7 +204,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogRefused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_refused",
-		metric.WithDescription("Connections that were refused, by reason (max_connections, unheard, max_runs, version, unknown_run, data_connections, other_host, shutdown, bad_data, other). [Alpha]"),
+		metric.WithDescription("Connections that were refused, by reason (max_connections, max_connections_per_address, unheard, max_runs, version, unknown_run, data_connections, other_host, shutdown, bad_data, other). [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
@@ -209,6 +217,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverBytefrogRunsEnded, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_runs_ended",
 		metric.WithDescription("Runs that ended, by cause. [Alpha]"),
+		metric.WithUnit("{run}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogRunsGaveWay, err = builder.meter.Int64Counter(
+		"otelcol_receiver_bytefrog_runs_gave_way",
+		metric.WithDescription("Runs that ended to make room for new agents at limits.max_runs, because their agents had sent neither a heartbeat nor data. [Alpha]"),
 		metric.WithUnit("{run}"),
 	)
 	errs = errors.Join(errs, err)

@@ -165,6 +165,22 @@ func AssertEqualReceiverBytefrogConnections(t *testing.T, tt *componenttest.Tele
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
+func AssertEqualReceiverBytefrogConnectionsEvicted(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_bytefrog_connections_evicted",
+		Description: "Connections that lost their slot to new ones before their handshake was complete, by reason (silent, unfinished, no_files). [Alpha]",
+		Unit:        "{connection}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_bytefrog_connections_evicted")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
 func AssertEqualReceiverBytefrogEvents(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_events",
@@ -328,7 +344,7 @@ func AssertEqualReceiverBytefrogNamesUnknown(t *testing.T, tt *componenttest.Tel
 func AssertEqualReceiverBytefrogRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_refused",
-		Description: "Connections that were refused, by reason (max_connections, unheard, max_runs, version, unknown_run, data_connections, other_host, shutdown, bad_data, other). [Alpha]",
+		Description: "Connections that were refused, by reason (max_connections, max_connections_per_address, unheard, max_runs, version, unknown_run, data_connections, other_host, shutdown, bad_data, other). [Alpha]",
 		Unit:        "{connection}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -369,6 +385,22 @@ func AssertEqualReceiverBytefrogRunsEnded(t *testing.T, tt *componenttest.Teleme
 		},
 	}
 	got, err := tt.GetMetric("otelcol_receiver_bytefrog_runs_ended")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualReceiverBytefrogRunsGaveWay(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_bytefrog_runs_gave_way",
+		Description: "Runs that ended to make room for new agents at limits.max_runs, because their agents had sent neither a heartbeat nor data. [Alpha]",
+		Unit:        "{run}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_bytefrog_runs_gave_way")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

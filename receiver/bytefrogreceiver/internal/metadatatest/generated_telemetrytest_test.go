@@ -28,6 +28,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverBytefrogBytes.Add(context.Background(), 1)
 	tb.ReceiverBytefrogBytesDiscarded.Add(context.Background(), 1)
 	tb.ReceiverBytefrogConnections.Add(context.Background(), 1)
+	tb.ReceiverBytefrogConnectionsEvicted.Add(context.Background(), 1)
 	tb.ReceiverBytefrogEvents.Add(context.Background(), 1)
 	tb.ReceiverBytefrogEventsDropped.Add(context.Background(), 1)
 	tb.ReceiverBytefrogHandoverRetries.Add(context.Background(), 1)
@@ -41,6 +42,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverBytefrogRefused.Add(context.Background(), 1)
 	tb.ReceiverBytefrogRuns.Add(context.Background(), 1)
 	tb.ReceiverBytefrogRunsEnded.Add(context.Background(), 1)
+	tb.ReceiverBytefrogRunsGaveWay.Add(context.Background(), 1)
 	tb.ReceiverBytefrogSuspends.Add(context.Background(), 1)
 	AssertEqualReceiverBytefrogAcceptErrors(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -67,6 +69,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogConnections(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogConnectionsEvicted(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogEvents(t, testTel,
@@ -106,6 +111,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogRunsEnded(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogRunsGaveWay(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogSuspends(t, testTel,

@@ -32,6 +32,7 @@ type TelemetryBuilder struct {
 	ReceiverLttngJulBadData             metric.Int64Counter
 	ReceiverLttngJulCommands            metric.Int64Counter
 	ReceiverLttngJulConnections         metric.Int64UpDownCounter
+	ReceiverLttngJulConnectionsEvicted  metric.Int64Counter
 	ReceiverLttngJulLogRecordsDropped   metric.Int64Counter
 	ReceiverLttngJulMetricPointsDropped metric.Int64Counter
 	ReceiverLttngJulPortFilesLost       metric.Int64Counter
@@ -100,6 +101,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverLttngJulConnections, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_lttng_jul_connections",
 		metric.WithDescription("Open connections, those that have not registered yet too. [Alpha]"),
+		metric.WithUnit("{connection}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverLttngJulConnectionsEvicted, err = builder.meter.Int64Counter(
+		"otelcol_receiver_lttng_jul_connections_evicted",
+		metric.WithDescription("Connections that lost their slot to new ones before an agent had registered, by reason (silent, unfinished, no_files). [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)

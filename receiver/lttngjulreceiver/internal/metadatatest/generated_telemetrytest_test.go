@@ -25,6 +25,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverLttngJulBadData.Add(context.Background(), 1)
 	tb.ReceiverLttngJulCommands.Add(context.Background(), 1)
 	tb.ReceiverLttngJulConnections.Add(context.Background(), 1)
+	tb.ReceiverLttngJulConnectionsEvicted.Add(context.Background(), 1)
 	tb.ReceiverLttngJulLogRecordsDropped.Add(context.Background(), 1)
 	tb.ReceiverLttngJulMetricPointsDropped.Add(context.Background(), 1)
 	tb.ReceiverLttngJulPortFilesLost.Add(context.Background(), 1)
@@ -45,6 +46,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngJulConnections(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverLttngJulConnectionsEvicted(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngJulLogRecordsDropped(t, testTel,

@@ -9,6 +9,10 @@ GO ?= go
 SOAK ?= 10m
 # How many times the usual load it makes.
 SOAK_LOAD ?= 1
+# Whether an attacker of each kind is beside it: 1 or 0.
+SOAK_ATTACK ?= 1
+# Which attacks `make attack` has (a regular expression of their names).
+ATTACK_ONLY ?=
 # For which platforms `make package` packs.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # How long each fuzz test runs, e.g. FUZZTIME=30s.
@@ -186,8 +190,12 @@ package-test: package ## Install the packages of linux/amd64 in a clean Debian a
 	@$(call step,packages); CALLBRAID_DIST=$(DIST) $(BINARIES) $(TEST) -count=1 -timeout 20m ./test/install; $(took)
 
 .PHONY: soak
-soak: build ## Run all receivers under load and faults, and report what became of what was sent (SOAK=10m, SOAK_LOAD=1; the disk is filled as root only)
-	@$(BINARIES) CALLBRAID_SOAK=$(SOAK) CALLBRAID_SOAK_LOAD=$(SOAK_LOAD) $(TEST) -count=1 -v -run TestSoak -timeout 0 ./test/soak
+soak: build ## Run all receivers under load and faults, and report what became of what was sent (SOAK=10m, SOAK_LOAD=1, SOAK_ATTACK=1; the disk is filled as root only)
+	@$(BINARIES) CALLBRAID_SOAK=$(SOAK) CALLBRAID_SOAK_LOAD=$(SOAK_LOAD) CALLBRAID_SOAK_ATTACK=$(SOAK_ATTACK) $(TEST) -count=1 -v -run TestSoak -timeout 0 ./test/soak
+
+.PHONY: attack
+attack: build ## Play hostile peers against the shipped configurations, and report what they cost (ATTACK_ONLY=names)
+	@$(BINARIES) CALLBRAID_ATTACK=full CALLBRAID_ATTACK_ONLY='$(ATTACK_ONLY)' $(TEST) -count=1 -v -run TestAttack -timeout 0 ./test/attack
 
 .PHONY: clean
 clean: ## Remove what make built and what the collector wrote

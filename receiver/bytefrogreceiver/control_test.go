@@ -5,6 +5,7 @@ package bytefrogreceiver
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -194,6 +195,19 @@ func TestAnAgentThatReportsAnErrorIsLet(t *testing.T) {
 			b.await("log records", func() bool { return b.logEvents()[eventAgentError] == 1 })
 		})
 	}
+}
+
+func TestWhatAnAgentReportsTakesLittleOfTheLog(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	a.join()
+	a.control.send(bytefrog.ErrorMessage{Text: "first\nsecond" + strings.Repeat("x", 60_000)})
+	a.expectToLinger(b, 2)
+	lines := b.said.FilterMessage("The run ends: the agent reported an error").All()
+	require.Len(t, lines, 1)
+	said := lines[0].ContextMap()["error"].(string)
+	assert.True(t, strings.HasPrefix(said, `"first\nsecondxxx`), said)
+	assert.Less(t, len(said), 300)
 }
 
 func TestADataBreakAheadOfAllEventsIsAnnouncedAtOnce(t *testing.T) {

@@ -59,8 +59,16 @@ func disconnected(err error) ending {
 	return ending{cause: callevent.CauseDisconnected, how: mannerNone, text: "the control connection was lost", err: err}
 }
 
+// shownRunes is how much of an agent's text stands in a line of the log. The log record of the
+// error has all of it.
+const shownRunes = 256
+
 func failedInAgent(text string) ending {
-	return ending{cause: callevent.CauseDisconnected, how: mannerNone, text: "the agent reported an error: " + text}
+	return ending{
+		cause: callevent.CauseDisconnected, how: mannerNone,
+		// The line's message stays the same, so that the log's sampling knows it again.
+		text: "the agent reported an error", err: fmt.Errorf("%.*q", shownRunes, text),
+	}
 }
 
 func shutdown() ending {

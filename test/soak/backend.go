@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -142,19 +143,26 @@ type delivered struct {
 
 func (b *backend) takeTraces(traces ptrace.Traces) {
 	for _, rs := range traces.ResourceSpans().All() {
-		service, _ := rs.Resource().Attributes().Get("service.name")
-		instance, _ := rs.Resource().Attributes().Get("service.instance.id")
-		d := b.services[service.AsString()]
+		service, instance := textOf(rs.Resource(), "service.name"), textOf(rs.Resource(), "service.instance.id")
+		d := b.services[service]
 		if d == nil {
 			d = &delivered{truncated: map[string]int64{}, seen: map[string][]uint64{}}
-			b.services[service.AsString()] = d
+			b.services[service] = d
 		}
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
-				d.add(instance.AsString(), span)
+				d.add(instance, span)
 			}
 		}
 	}
+}
+
+// textOf is an attribute of a resource; empty: it has none.
+func textOf(resource pcommon.Resource, key string) string {
+	if value, ok := resource.Attributes().Get(key); ok {
+		return value.AsString()
+	}
+	return ""
 }
 
 func (d *delivered) add(instance string, span ptrace.Span) {

@@ -11,11 +11,18 @@ import (
 )
 
 // places are where the collector listens, and servers that it reads from.
-type places struct{ living, killed, agents, relay, publish, request, greys, flames, prometheus string }
+type places struct {
+	living, killed, agents, relay, publish, request, greys, flames, prometheus string
+	hostile                                                                    hostilePlaces
+}
+
+// hostilePlaces are those of attackers alone.
+type hostilePlaces struct{ bytefrog, relay, publish, greys, otlpGRPC, otlpHTTP string }
 
 func newPlaces(t testing.TB) (p places) {
 	for _, place := range []*string{
 		&p.living, &p.killed, &p.agents, &p.relay, &p.publish, &p.request, &p.greys, &p.flames, &p.prometheus,
+		&p.hostile.bytefrog, &p.hostile.relay, &p.hostile.publish, &p.hostile.greys, &p.hostile.otlpGRPC, &p.hostile.otlpHTTP,
 	} {
 		*place = testbed.Address(t)
 	}
@@ -24,10 +31,12 @@ func newPlaces(t testing.TB) (p places) {
 
 // configuration has all receivers, the processors that shipped configurations have, one
 // exporter that keeps what the backend doesn't take on disk, and two that serve who asks.
+// Attackers have components of their own in the same process, whose names end in /hostile.
 func configuration(p places, queue, backend string) string {
 	return fmt.Sprintf(`
 extensions:
   file_storage: {directory: %q}
+  memory_budget:
 receivers:
   bytefrog/living: {endpoint: %q, service_name: living}
   bytefrog/killed: {endpoint: %q, service_name: killed}
@@ -35,10 +44,17 @@ receivers:
   rbkit: {servers: [{publish: %q, request: %q, service_name: rbkit}], reconnect: {initial_interval: 10ms, max_interval: 1s}, collection_interval: 1s}
   lttng_jul: {endpoint: %q, port_files: ["${env:DIR}/agent.port"]}
   greys: {servers: [{endpoint: %q, service_name: greys}], protocol: console, monitors: [{class: "*Service*", method: "*", cycle: 1s}], traces: [{class: "*Service1*", method: "*", limit: -1}], collection_interval: 1s}
+  bytefrog/hostile: {endpoint: %q}
+  lttng_live/hostile: {endpoint: %q, reconnect: {initial_interval: 1s, max_interval: 1s}}
+  rbkit/hostile: {servers: [{publish: %q}], reconnect: {initial_interval: 1s, max_interval: 1s}}
+  greys/hostile: {servers: [{endpoint: %q}], protocol: console, monitors: [{class: "*", method: "*", cycle: 1s}], traces: [{class: "*", method: "*", limit: -1}], reconnect: {initial_interval: 1s, max_interval: 1s}}
+  otlp/hostile: {protocols: {grpc: {endpoint: %q, max_recv_msg_size_mib: 2}, http: {endpoint: %q, max_request_body_size: 2097152}}}
 processors:
   memory_limiter: {check_interval: 1s, limit_mib: 1024, spike_limit_mib: 256}
   stack_pairing: {reorder: {max_wait: 10s}}
+  stack_pairing/hostile:
 exporters:
+  nop:
   otlp_http:
     endpoint: %q
     compression: none
@@ -47,10 +63,16 @@ exporters:
   flame_graph: {endpoint: %q, max_nodes: 100000, max_pending: 50000}
   prometheus: {endpoint: %q, metric_expiration: 30s}
 service:
-  extensions: [health_check, pprof, file_storage]
+  extensions: [health_check, pprof, file_storage, memory_budget]
   pipelines:
     traces: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, greys, rbkit], processors: [memory_limiter, stack_pairing], exporters: [otlp_http, flame_graph]}
     logs: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, lttng_jul, greys, rbkit], exporters: [otlp_http]}
     metrics: {receivers: [bytefrog/living, bytefrog/killed, greys, rbkit], exporters: [otlp_http, prometheus]}
-`, queue, p.living, p.killed, p.relay, p.publish, p.request, p.agents, p.greys, backend, p.flames, p.prometheus)
+    traces/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile, otlp/hostile], processors: [memory_limiter, stack_pairing/hostile], exporters: [otlp_http, flame_graph]}
+    logs/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile], processors: [memory_limiter], exporters: [nop]}
+    metrics/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, greys/hostile], processors: [memory_limiter], exporters: [prometheus]}
+    metrics/rbkit: {receivers: [rbkit/hostile], exporters: [otlp_http, prometheus]}
+`, queue, p.living, p.killed, p.relay, p.publish, p.request, p.agents, p.greys,
+		p.hostile.bytefrog, p.hostile.relay, p.hostile.publish, p.hostile.greys, p.hostile.otlpGRPC, p.hostile.otlpHTTP,
+		backend, p.flames, p.prometheus)
 }

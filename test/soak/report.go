@@ -25,6 +25,10 @@ const (
 // paired are the services of the collector whose calls the processor pairs.
 var paired = []string{"living", "killed", "lttng"}
 
+// forged is the service of the forged batches that attackers send. Those that don't say one have
+// the empty service.
+const forged = "forged"
+
 // callsOfSession is how many calls the session has that LTTng's relay daemon plays.
 const callsOfSession = 109
 
@@ -49,6 +53,7 @@ func (s *soak) balances() []balance {
 	written, received := s.living.events.Load()+s.killed.events.Load(), int64(look.Sum(bytefrogEvents))
 	taken := received + of("receiver_lttng_live_call_events")
 	mortalSent, passed, dropped := s.mortal.sent.events.Load(), int64(s.mortal.guard.Counts().Passed.Load()), int64(s.mortal.guard.Counts().Dropped.Load())
+	hostileMessages, hostileDropped := s.published()
 	return []balance{
 		{
 			what: "calls of Bytefrog's programs that end by themselves", sent: s.living.calls.Load(), delivered: living.spans,
@@ -69,8 +74,8 @@ func (s *soak) balances() []balance {
 		},
 		{what: "calls of LTTng's session, read again and again", sent: callsOfSession, delivered: lttng.spans},
 		{
-			what: "messages of Rbkit's servers", sent: s.played.messages.Load(), delivered: of("receiver_rbkit_messages"),
-			lost: counts{{"not sent to a slow subscriber", s.played.slow.Load()}},
+			what: "messages of Rbkit's servers", sent: s.played.messages.Load() + hostileMessages, delivered: of("receiver_rbkit_messages"),
+			lost: counts{{"not sent to a slow subscriber", s.played.slow.Load() + hostileDropped}},
 		},
 		{what: "events in them, in metrics", sent: of("receiver_rbkit_events"), delivered: s.backend.sum(rbkitEvents)},
 		{what: "calls that Greys' monitors told of, in metrics", sent: s.played.calls.Load(), delivered: s.backend.sum(greysCalls)},
@@ -112,6 +117,12 @@ func (s *soak) report(length time.Duration, load float64) {
 	for _, of := range s.happened() {
 		fmt.Fprintf(&b, "| %s | %d |\n", of.name, of.n)
 	}
+	if len(s.attackers) > 0 {
+		fmt.Fprintf(&b, "\n| attackers beside it | sent |\n|---|---|\n")
+	}
+	for _, a := range s.attackers {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.TrimPrefix(fmt.Sprintf("%T", a), "*attack."), a.Sent())
+	}
 	fmt.Fprintf(&b, "\n| after | peak memory, MiB | goroutines | open files |\n|---|---|---|---|\n")
 	for _, at := range s.samples {
 		fmt.Fprintf(&b, "| %v | %d | %d | %d |\n", at.at.Round(time.Second), at.memory>>20, at.goroutines, at.files)
@@ -141,7 +152,7 @@ func (s *soak) happened() counts {
 		{"of these because a clock was set by an hour", living.truncated["clock"]},
 		{"programs that were killed", s.killed.lives.Load()},
 		{"programs that hang", s.living.hung.Load() + s.mortal.sent.hung.Load()},
-		{"numbers given up because nothing came in time", int64(look.Sum("otelcol_processor_stack_pairing_missing_numbers"))},
+		{"numbers given up because nothing came in time, those of forged batches too", int64(look.Sum("otelcol_processor_stack_pairing_missing_numbers"))},
 		{"times in which a collector was killed, its programs behind a guard", s.mortal.kills},
 		{"spans that came twice then, since they were just being sent", s.backend.of("mortal").duplicates},
 		{"spans that came twice else", s.duplicates()},

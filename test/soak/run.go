@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callbraid/callbraid/test/attack"
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
@@ -26,6 +27,7 @@ type soak struct {
 	mortal         *mortal
 	readers        readers
 	noises         int64
+	attackers      []attack.Attacker
 	faults         faults
 	samples        []sample
 }
@@ -52,6 +54,9 @@ func (s *soak) begin(ctx context.Context, p places, load float64, length time.Du
 		s.all.Go(func() { s.readers.read(ctx, p.flames, path) })
 	}
 	s.all.Go(func() { s.readers.read(ctx, p.prometheus, "/metrics") })
+	for _, a := range s.attackers {
+		s.all.Go(func() { s.attack(ctx, a) })
+	}
 	s.all.Go(func() { s.fail(ctx) })
 	s.all.Go(func() { s.sample(ctx, length) })
 }
@@ -86,7 +91,7 @@ func (s *soak) awaitDelivery() {
 
 // total is the number of spans that were paired and came.
 func (s *soak) total() (n int64) {
-	for _, service := range paired {
+	for _, service := range append([]string{forged, ""}, paired...) {
 		d := s.backend.of(service)
 		n += d.spans + d.duplicates
 	}

@@ -26,6 +26,9 @@ func TestSoak(t *testing.T) {
 	p, d := newPlaces(t), newDisk(t)
 	b, endpoint := serve(t)
 	run := &soak{t: t, backend: b, disk: d, collector: testbed.Start(t, configuration(p, d.folder, endpoint)), mortal: newMortal(t, endpoint, load)}
+	if os.Getenv("CALLBRAID_SOAK_ATTACK") != "0" {
+		run.attackers = attackers(p)
+	}
 	ctx, end := context.WithTimeout(t.Context(), length)
 	defer end()
 	run.begin(ctx, p, load, length)

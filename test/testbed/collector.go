@@ -250,6 +250,21 @@ func (c *Collector) kill() {
 // Kill ends the collector at once, as a crash does.
 func (c *Collector) Kill() { c.kill() }
 
+// Health is the address of the collector's health_check.
+func (c *Collector) Health() string { return c.health }
+
+// MetricsURL is where the collector's own metrics are.
+func (c *Collector) MetricsURL() string { return "http://" + c.metrics + "/metrics" }
+
+// Exited is closed when the collector's process has ended, which Exit then explains.
+func (c *Collector) Exited() <-chan struct{} { return c.exited }
+
+// Exit is how the process ended: nil means exit code 0. It waits for that end.
+func (c *Collector) Exit() error {
+	<-c.exited
+	return c.exit
+}
+
 // Log is what the collector has logged so far.
 func (c *Collector) Log() string { return c.log.String() }
 

@@ -25,6 +25,9 @@ func (c *Collector) proc(t testing.TB, name string) string {
 	return fmt.Sprintf("/proc/%d/%s", c.command.Process.Pid, name)
 }
 
+// PID is the number of the process.
+func (c *Collector) PID() int { return c.command.Process.Pid }
+
 // OpenFiles is the number of files and connections that the process has open.
 func (c *Collector) OpenFiles(t testing.TB) int {
 	t.Helper()

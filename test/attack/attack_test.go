@@ -1,0 +1,45 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// TestAttack attacks the built distribution. CALLBRAID_ATTACK=full has all of it;
+// CALLBRAID_ATTACK_ONLY is a regular expression of names.
+func TestAttack(t *testing.T) {
+	testbed.Binary(t)
+	f := form{full: os.Getenv("CALLBRAID_ATTACK") == "full"}
+	only, err := regexp.Compile(os.Getenv("CALLBRAID_ATTACK_ONLY"))
+	require.NoError(t, err, "CALLBRAID_ATTACK_ONLY is a regular expression")
+	var table strings.Builder
+	table.WriteString(heading)
+	began := time.Now()
+	for _, s := range scenarios() {
+		if s.onlyFull && !f.full || !only.MatchString(s.name) {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			r := measure(t, s, f)
+			table.WriteString(r.String())
+			fmt.Print(r)
+			for _, broken := range r.broken() {
+				t.Errorf("%s: %s", s.name, broken)
+			}
+		})
+	}
+	if f.full {
+		fmt.Printf("\n%v:\n\n%s\n", time.Since(began).Round(time.Second), &table)
+	}
+}

@@ -1,0 +1,144 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+)
+
+// delivered is what came of honest senders.
+type delivered struct {
+	mu sync.Mutex
+	// calls are spans of the calls of honest programs, each once, requests those of OTLP
+	// senders; again are calls that came twice, because a request was tried again.
+	calls, requests, again int64
+	seen                   map[pcommon.SpanID]bool
+}
+
+// Honest spans are told by their names.
+const (
+	honestFunctions = "load." // see package load
+	honestRequest   = "honest request"
+)
+
+func (d *delivered) add(traces ptrace.Traces) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, rs := range traces.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				function, isCall := span.Attributes().Get("code.function.name")
+				switch {
+				case isCall && strings.HasPrefix(function.AsString(), honestFunctions):
+					d.addCall(span.SpanID())
+				case span.Name() == honestRequest:
+					d.requests++
+				}
+			}
+		}
+	}
+}
+
+// addCall counts a call. The lock is held.
+func (d *delivered) addCall(id pcommon.SpanID) {
+	if d.seen[id] {
+		d.again++
+		return
+	}
+	if d.seen == nil {
+		d.seen = map[pcommon.SpanID]bool{}
+	}
+	d.seen[id] = true
+	d.calls++
+}
+
+// sums are the numbers so far.
+func (d *delivered) sums() (calls, requests, again int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.calls, d.requests, d.again
+}
+
+// otlpBackend is a backend that speaks OTLP over gRPC, as Jaeger does.
+type otlpBackend struct {
+	ptraceotlp.UnimplementedGRPCServer
+	delivered
+}
+
+// Export takes a request.
+func (b *otlpBackend) Export(_ context.Context, request ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
+	b.add(request.Traces())
+	return ptraceotlp.NewExportResponse(), nil
+}
+
+// serveBackend has a backend answer until the end of the test.
+func serveBackend(t testing.TB, address string) *otlpBackend {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	b, server := &otlpBackend{}, grpc.NewServer(grpc.MaxRecvMsgSize(64<<20))
+	ptraceotlp.RegisterGRPCServer(server, b)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // ends with Stop
+	}()
+	t.Cleanup(func() {
+		server.Stop()
+		<-done
+	})
+	return b
+}
+
+// spansFile is a file with spans that a collector writes: a line of OTLP JSON for each
+// hand-over.
+type spansFile struct {
+	delivered
+	path string
+	read int64 // bytes of whole lines
+}
+
+// look reads what was added to the file.
+func (f *spansFile) look() error {
+	file, err := os.Open(f.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err := file.Seek(f.read, io.SeekStart); err != nil {
+		return err
+	}
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // a rest is still being written
+		}
+		if err != nil {
+			return err
+		}
+		traces, err := new(ptrace.JSONUnmarshaler).UnmarshalTraces(line)
+		if err != nil {
+			return err
+		}
+		f.add(traces)
+		f.read += int64(len(line))
+	}
+}

@@ -1,0 +1,64 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import "time"
+
+// bound is what an attack may cost. Whatever the attack, every call of honest programs is
+// delivered, no program hangs or dies, every agent that starts is traced, and pages answer.
+type bound struct {
+	// peak is the most memory that the collector may have, in MiB.
+	peak int64
+	// leftover is how much more memory, in MiB, it may have afterwards than before.
+	leftover int64
+	// recovers is how long after the attackers left an agent that starts is traced, and
+	// memory is down to leftover.
+	recovers time.Duration
+	// ends is how long the process may take after SIGTERM.
+	ends time.Duration
+	// logLines and logKiB is how much may be logged in a second.
+	logLines, logKiB float64
+}
+
+// longestLine is how many bytes a line of log may have.
+const longestLine = 8 << 10
+
+// fullBudget is what a collector may have, in MiB, whose budget is full: 2.2 times its limit, which
+// is 40% of memory_limiter's 3072 MiB, and 200 MiB. So says memory_budget.
+const fullBudget = 2900
+
+// usual is the bound of what is not in bounds.
+var usual = bound{peak: 600, leftover: 300, recovers: 30 * time.Second, ends: 10 * time.Second, logLines: 20, logKiB: 32}
+
+// bounds are those of attacks that may cost more, by their names. 0: as usual.
+var bounds = map[string]bound{
+	"nested":                       {peak: 600},
+	"names":                        {peak: 1228, leftover: 100},
+	"names, SIGTERM early":         {peak: 1228, leftover: 100},
+	"names, SIGTERM while all are": {peak: 1228, leftover: 100},
+	"names, SIGTERM at the end":    {peak: 1228, leftover: 100},
+	"relay":                        {peak: fullBudget},
+	// Nobody sees a sender of batches leave: its call streams stay for idle_timeout, 10 min there.
+	"batches": {peak: fullBudget, leftover: fullBudget},
+	"servers": {peak: fullBudget},
+}
+
+// boundOf is the bound of an attack.
+func boundOf(name string) bound {
+	b := bounds[name]
+	or(&b.peak, usual.peak)
+	or(&b.leftover, usual.leftover)
+	or(&b.recovers, usual.recovers)
+	or(&b.ends, usual.ends)
+	or(&b.logLines, usual.logLines)
+	or(&b.logKiB, usual.logKiB)
+	return b
+}
+
+// or has a value that is 0 be another.
+func or[T int64 | float64 | time.Duration](value *T, otherwise T) {
+	if *value == 0 {
+		*value = otherwise
+	}
+}

@@ -1,0 +1,69 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greysserver"
+)
+
+// Greys are Greys servers: every other one of a program with classes without end, the rest
+// answer everything with text that doesn't end.
+type Greys struct {
+	Endpoints []string
+	// Classes is how many a program has.
+	Classes int
+
+	tally
+}
+
+// Attack answers until ctx ends.
+func (n *Greys) Attack(ctx context.Context) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	failed := make([]error, len(n.Endpoints))
+	for i, endpoint := range n.Endpoints {
+		if i%2 == 1 {
+			all.Go(func() { failed[i] = serve(ctx, endpoint, func(c net.Conn) { n.endless(ctx, c) }) })
+			continue
+		}
+		listener, err := net.Listen("tcp", endpoint)
+		if err != nil {
+			return err
+		}
+		server, err := greysserver.New(greysserver.Options{Program: greysserver.ProgramOptions{Classes: n.Classes, Rate: 300, Failures: 0.1, Seed: uint64(i)}, Speed: 10})
+		if err != nil {
+			return err
+		}
+		all.Go(func() { failed[i] = server.Serve(ctx, listener) })
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// endless answers without end, about 5 MiB a second.
+func (n *Greys) endless(ctx context.Context, connection net.Conn) {
+	n.connections.Add(1)
+	text := bytes.Repeat([]byte("| com.example.Attack | attack | endless "), 6000)
+	go func() { _, _ = connection.Read(make([]byte, 1)) }() // what is asked doesn't matter; it ends with the connection
+	for pause(ctx, 50*time.Millisecond) {
+		written, err := connection.Write(text)
+		n.bytes.Add(int64(written))
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Sent says how much was answered.
+func (n *Greys) Sent() string {
+	return fmt.Sprintf("%d servers, %d connections of endless text, %s", len(n.Endpoints), n.connections.Load(), mib(n.bytes.Load()))
+}

@@ -1,0 +1,98 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callbraid/callbraid/test/testbed"
+)
+
+// memory is what a process has in RAM. Only Linux tells it in files.
+type memory struct {
+	pid int
+
+	mu           sync.Mutex
+	resident     int64 // bytes, at the last look
+	peak         int64 // bytes
+	stopped      bool
+	done, halted chan struct{}
+}
+
+// tooMuch is how many bytes a process may have in RAM before the test ends it, for the sake of
+// everybody else on the machine.
+const tooMuch = 6 << 30
+
+// watch looks at a process ten times a second, until stop is called.
+func watch(c *testbed.Collector) *memory {
+	m := &memory{pid: c.PID(), done: make(chan struct{}), halted: make(chan struct{})}
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", m.pid), []byte("5"), 0) // the peak begins now; without the right it has the start in it
+	m.look()
+	go func() {
+		defer close(m.halted)
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-m.done:
+				return
+			case <-tick.C:
+				if m.look(); m.isTooMuch() {
+					c.Kill()
+				}
+			}
+		}
+	}()
+	return m
+}
+
+func (m *memory) stop() {
+	close(m.done)
+	<-m.halted
+}
+
+// look reads what the system knows. A process that has ended has no memory to tell of.
+func (m *memory) look() {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.pid))
+	if err != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for line := range bytes.Lines(status) {
+		fields := strings.Fields(string(line))
+		if len(fields) < 2 {
+			continue
+		}
+		kib, err := strconv.ParseInt(fields[1], 10, 64)
+		switch {
+		case err != nil:
+		case fields[0] == "VmRSS:":
+			m.resident = kib << 10
+		case fields[0] == "VmHWM:":
+			m.peak = max(m.peak, kib<<10)
+		}
+	}
+}
+
+// isTooMuch reports whether the process has more than the machine should give.
+func (m *memory) isTooMuch() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stopped = m.stopped || m.resident > tooMuch
+	return m.stopped
+}
+
+// now is what the process has in RAM, and the most it had, in bytes.
+func (m *memory) now() (resident, peak int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.resident, m.peak
+}

@@ -1,0 +1,102 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// row is what was measured of an attack. Memory is in bytes.
+type row struct {
+	scenario
+	sent []string
+	// before is the memory before the attack, after that 30 s after it, or when all was as
+	// before in the short form.
+	before, peak, after int64
+	// recovered is how long after the attack others were served and memory was down; less
+	// than 0: not within the bound.
+	recovered time.Duration
+	// Of honest programs: calls that they made and that a backend got, agents that started
+	// during the attack and that were traced to their end, and how long the slowest took.
+	calls, delivered int64
+	started, traced  int
+	slowest          time.Duration
+	harmed           []string
+	// Of honest clients: pages and OTLP requests, and how many were answered.
+	asked, answered int64
+	slowestAnswer   time.Duration
+	// logLines and logBytes are logged in a second, longestLine is of bytes.
+	logLines, logBytes float64
+	longestLine        int
+	counters           []string
+	// ended is how long the process took after SIGTERM.
+	ended time.Duration
+	// died is how the process ended by itself; empty: it didn't.
+	died string
+	// notes are what else was seen, wrong what is not as it has to be.
+	notes, wrong []string
+}
+
+// broken are the bounds that were broken, in words.
+func (r *row) broken() (all []string) {
+	b := boundOf(r.name)
+	if r.died != "" {
+		return []string{"the collector died: " + r.died}
+	}
+	note := func(broken bool, format string, arguments ...any) {
+		if broken {
+			all = append(all, fmt.Sprintf(format, arguments...))
+		}
+	}
+	note(r.peak>>20 > b.peak, "peak memory of %d MiB, allowed are %d", r.peak>>20, b.peak)
+	note(r.ended > b.ends, "ended %v after SIGTERM, allowed are %v", r.ended.Round(time.Second), b.ends)
+	if r.terminate == 0 {
+		note((r.after-r.before)>>20 > b.leftover, "memory %d MiB above that before, allowed are %d", (r.after-r.before)>>20, b.leftover)
+		note(r.recovered < 0, "not as before within %v", b.recovers)
+		note(r.delivered != r.calls, "%d of %d calls of honest programs delivered", r.delivered, r.calls)
+		note(r.traced != r.started, "%d of %d agents that started were traced", r.traced, r.started)
+		note(r.answered != r.asked, "%d of %d honest requests were answered", r.answered, r.asked)
+	}
+	note(len(r.harmed) > 0, "programs came to harm: %s", strings.Join(r.harmed[:min(3, len(r.harmed))], "; "))
+	note(r.logLines > b.logLines, "%.0f lines of log a second, allowed are %.0f", r.logLines, b.logLines)
+	note(r.logBytes/1024 > b.logKiB, "%.0f KiB of log a second, allowed are %.0f", r.logBytes/1024, b.logKiB)
+	note(r.longestLine > longestLine, "a line of log of %d bytes, allowed are %d", r.longestLine, longestLine)
+	return append(all, r.wrong...)
+}
+
+// readLog measures what was logged in some time. A burst counts for at least 5 s.
+func (r *row) readLog(text string, time time.Duration) {
+	seconds := max(5, time.Seconds())
+	r.logBytes = float64(len(text)) / seconds
+	for line := range strings.Lines(text) {
+		r.logLines += 1 / seconds
+		r.longestLine = max(r.longestLine, len(line))
+	}
+}
+
+// The table that make attack prints.
+const heading = "| attack | on | sent | memory before, peak, after, MiB | recovered after | honest calls: sent, delivered | " +
+	"agents started, traced, slowest | honest requests: sent, answered, slowest | log a second | ended after SIGTERM | counted and seen | verdict |\n" +
+	"|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+
+// String is the row of the table.
+func (r *row) String() string {
+	verdict := "**" + strings.Join(r.broken(), "; ") + "**"
+	if len(r.broken()) == 0 {
+		verdict = "held"
+	}
+	recovered := "not in time"
+	switch {
+	case r.terminate > 0:
+		recovered = ""
+	case r.recovered >= 0:
+		recovered = r.recovered.Round(100 * time.Millisecond).String()
+	}
+	return fmt.Sprintf("| %s | %s | %s | %d, **%d**, %d | %s | %d, %d | %d, %d, %v | %d, %d, %v | %.1f lines, %.1f KiB, longest %d bytes | %v | %s | %s |\n",
+		r.name, r.configuration, strings.Join(r.sent, "; "), r.before>>20, r.peak>>20, r.after>>20, recovered, r.calls, r.delivered,
+		r.started, r.traced, r.slowest.Round(100*time.Millisecond), r.asked, r.answered, r.slowestAnswer.Round(10*time.Millisecond),
+		r.logLines, r.logBytes/1024, r.longestLine, r.ended.Round(100*time.Millisecond), strings.Join(append(r.counters, r.notes...), "; "), verdict)
+}

@@ -1,0 +1,227 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// scenario is one attack on a collector with a shipped configuration.
+type scenario struct {
+	name string
+	// onlyFull: the short form has something like it.
+	onlyFull bool
+	// configuration is a file of config/; settings come on top of it.
+	configuration string
+	settings      []string
+	// attackers are those that attack at once.
+	attackers func(p places, f form) []Attacker
+	// length is how long they do it, unless they end by themselves.
+	length func(f form) time.Duration
+	// starting is how many agents start while they do it.
+	starting func(f form) int
+	// pages are asked for every second meanwhile: port and path.
+	pages map[int]string
+	// requests: somebody honest sends OTLP requests meanwhile.
+	requests bool
+	// terminate, where it is not 0, is when SIGTERM is sent: the part of length.
+	terminate float64
+	// afterwards looks at something more when the attackers have left.
+	afterwards func(t testing.TB, p places, r *row)
+}
+
+// form is how much there is of everything: full or short.
+type form struct{ full bool }
+
+// of is the first number in the full form, and the second in the short one.
+func (f form) of(full, short int) int {
+	if f.full {
+		return full
+	}
+	return short
+}
+
+// seconds is so for times.
+func (f form) seconds(full, short int) time.Duration {
+	return time.Duration(f.of(full, short)) * time.Second
+}
+
+// Settings that let honest agents, and attackers, in where a configuration has none.
+const (
+	withBytefrog = `
+receivers: {bytefrog: {endpoint: "localhost:8765"}}
+service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
+`
+	withOTLP = `
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:4320"}}}}
+service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
+`
+	// With the limit that docs/ocb.md names.
+	withHTTP = `
+receivers: {otlp: {protocols: {http: {endpoint: "localhost:4318", max_request_body_size: 2097152}}}}
+`
+	limitOf1GiB = `
+processors: {memory_limiter: {limit_mib: 1024, spike_limit_mib: 256}}
+`
+)
+
+// scenarios are all attacks.
+func scenarios() []scenario {
+	names := func(p places, f form) []Attacker {
+		return []Attacker{&Names{Endpoint: p.at(bytefrogPort), Agents: f.of(200, 25), Bytes: 60 << 20, Stay: f.seconds(10, 1)}}
+	}
+	idle := func(port int) func(places, form) []Attacker {
+		return func(p places, f form) []Attacker {
+			return []Attacker{&Idle{Endpoint: p.at(port), Connections: f.of(10_000, 5_000)}}
+		}
+	}
+	twenty := func(f form) int { return f.of(20, 5) }
+	few := func(f form) int { return f.of(5, 1) }
+	all := []scenario{
+		{
+			name: "nested", configuration: "gateway-pair.yaml", requests: true, starting: few,
+			settings: []string{withBytefrog, withHTTP}, attackers: func(p places, f form) []Attacker {
+				sizes := []int{1, 2, 4, 8, 12, 16, 20}
+				if !f.full {
+					sizes = []int{1, 20}
+				}
+				return []Attacker{&Nested{GRPC: p.at(otlpPort), HTTP: p.at(otlpHTTPPort), Sizes: sizes, Pause: 50 * time.Millisecond}}
+			},
+			length: func(f form) time.Duration { return f.seconds(90, 20) },
+		},
+		{
+			name: "names", configuration: "standalone.yaml", settings: []string{limitOf1GiB}, attackers: names, starting: few,
+			length: func(f form) time.Duration { return f.seconds(120, 8) },
+			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
+		},
+		{
+			name: "idle connections of bytefrog", configuration: "standalone.yaml", attackers: idle(bytefrogPort), starting: twenty,
+			length: func(f form) time.Duration { return f.seconds(20, 3) },
+			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
+		},
+		{
+			name: "idle connections of flame_graph", configuration: "standalone.yaml", attackers: idle(flamesPort), starting: few,
+			length: func(f form) time.Duration { return f.seconds(15, 2) },
+			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
+		},
+		{
+			name: "relay", configuration: "jaeger-prometheus.yaml", starting: few, attackers: func(p places, f form) []Attacker {
+				return []Attacker{&Relay{Endpoint: p.at(relayPort), Sessions: f.of(64, 4), Metadata: f.of(16_000_000, 1_000_000), Packets: f.of(64, 4)}}
+			},
+			length: func(f form) time.Duration { return f.seconds(60, 4) },
+			pages:  map[int]string{prometheusPort: "/metrics"},
+		},
+		{
+			name: "1,000 services", configuration: "standalone.yaml", settings: []string{withOTLP}, attackers: func(p places, _ form) []Attacker {
+				return []Attacker{&Services{Endpoint: p.at(otlpPort), Names: 1_000}}
+			},
+			length: func(f form) time.Duration { return f.seconds(30, 10) },
+			pages:  map[int]string{flamesPort: "/"}, afterwards: newcomerIsShown,
+		},
+		{
+			name: "batches", configuration: "gateway-pair.yaml", settings: []string{withBytefrog}, requests: true, starting: few,
+			attackers: func(p places, f form) []Attacker {
+				return []Attacker{&Batches{Endpoint: p.at(otlpPort), Streams: f.of(1_000_000, 10_000)}}
+			},
+			length: func(f form) time.Duration { return f.seconds(120, 10) },
+		},
+		{
+			name: "servers", configuration: "jaeger-prometheus.yaml", starting: few,
+			settings: []string{"receivers:\n  rbkit: {servers: [" + servers(50, "{publish: \"localhost:%d\"}", rbkitPort+1000) + "]}\n" +
+				"  greys: {servers: [" + servers(50, "{endpoint: \"localhost:%d\"}", greysPort+10_000) + "]}\n"},
+			attackers: func(p places, f form) []Attacker {
+				of := func(first int) (endpoints []string) {
+					for i := range f.of(50, 5) {
+						endpoints = append(endpoints, p.at(first+i))
+					}
+					return endpoints
+				}
+				return []Attacker{
+					&Rbkit{Endpoints: of(rbkitPort + 1000), Pause: f.seconds(1, 0) + 200*time.Millisecond},
+					&Greys{Endpoints: of(greysPort + 10_000), Classes: f.of(20_000, 1_000)},
+				}
+			},
+			length: func(f form) time.Duration { return f.seconds(60, 4) },
+			pages:  map[int]string{prometheusPort: "/metrics"},
+		},
+		{
+			name: "slow readers and writers", configuration: "standalone.yaml", starting: few, attackers: func(p places, f form) []Attacker {
+				const request, hello = "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", "\x00"
+				return []Attacker{
+					&SlowReaders{Endpoint: p.at(flamesPort), Readers: f.of(300, 30), Paths: []string{
+						"/services/unknown_service:java/ui/flamegraph", "/services/unknown_service:java/profile.folded", "/services/unknown_service:java/traces.json", "/",
+					}},
+					&SlowReaders{Endpoint: p.at(prometheusPort), Readers: f.of(300, 30), Paths: []string{"/metrics"}},
+					&SlowWriters{Endpoint: p.at(flamesPort), Writers: f.of(1000, 100), Text: request},
+					&SlowWriters{Endpoint: p.at(prometheusPort), Writers: f.of(1000, 100), Text: request},
+					&SlowWriters{Endpoint: p.at(bytefrogPort), Writers: f.of(1000, 100), Text: hello},
+				}
+			},
+			length: func(f form) time.Duration { return f.seconds(40, 3) },
+			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
+		},
+		{
+			name: "log flood", configuration: "standalone.yaml", starting: few, attackers: func(p places, f form) []Attacker {
+				return []Attacker{&LogFlood{Endpoint: p.at(bytefrogPort), Peers: f.of(50, 5)}}
+			},
+			length: func(f form) time.Duration { return f.seconds(20, 3) },
+			pages:  map[int]string{flamesPort: "/"},
+		},
+	}
+	return append(all, more(names, idle)...)
+}
+
+// more are attacks that the short form has something like.
+func more(names func(places, form) []Attacker, idle func(int) func(places, form) []Attacker) (all []scenario) {
+	length := func(f form) time.Duration { return f.seconds(40, 4) }
+	for i, at := range []string{"early", "while all are", "at the end"} {
+		all = append(all, scenario{
+			name: "names, SIGTERM " + at, onlyFull: true, configuration: "standalone.yaml", settings: []string{limitOf1GiB}, attackers: names, length: length,
+			terminate: []float64{0.1, 0.5, 0.95}[i],
+		})
+	}
+	for _, of := range []struct {
+		name          string
+		configuration string
+		port          int
+	}{
+		{"prometheus", "standalone.yaml", prometheusPort},
+		{"health_check", "standalone.yaml", healthPort},
+		{"agent_control", "control.yaml", controlPort},
+		{"lttng_jul", "jaeger-prometheus.yaml", lttngJULPort},
+	} {
+		s := scenario{
+			name: "idle connections of " + of.name, onlyFull: true, configuration: of.configuration, attackers: idle(of.port),
+			starting: func(f form) int { return 5 },
+			length:   func(f form) time.Duration { return f.seconds(15, 2) },
+			pages:    map[int]string{of.port: "/"},
+		}
+		switch of.port {
+		case prometheusPort:
+			s.pages[of.port] = "/metrics"
+		case lttngJULPort:
+			s.pages = map[int]string{prometheusPort: "/metrics"}
+		}
+		all = append(all, s)
+	}
+	return append(all, scenario{
+		name: "100,000 services", onlyFull: true, configuration: "standalone.yaml", settings: []string{withOTLP}, attackers: func(p places, _ form) []Attacker {
+			return []Attacker{&Services{Endpoint: p.at(otlpPort), Names: 100_000}}
+		},
+		length: func(f form) time.Duration { return f.seconds(60, 10) },
+		pages:  map[int]string{flamesPort: "/"}, afterwards: newcomerIsShown,
+	})
+}
+
+// servers are so many entries of a list, each with a port of its own.
+func servers(n int, entry string, first int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(entry, first+i))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,90 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// comesAgain is how long a slow peer stays away.
+const comesAgain = 100 * time.Millisecond
+
+// SlowReaders ask an HTTP server for pages and read a byte a second.
+type SlowReaders struct {
+	Endpoint string
+	// Paths are asked for by turns, by so many readers at once.
+	Paths   []string
+	Readers int
+
+	tally
+}
+
+// Attack has all read until ctx ends.
+func (n *SlowReaders) Attack(ctx context.Context) error {
+	var turn atomic.Int64
+	n.again(ctx, n.Endpoint, n.Readers, comesAgain, func(connection net.Conn) {
+		n.read(ctx, connection, n.Paths[int(turn.Add(1))%len(n.Paths)])
+	})
+	return nil
+}
+
+func (n *SlowReaders) read(ctx context.Context, connection net.Conn, path string) {
+	// Little is on its way, so that the server feels that nobody reads.
+	_ = connection.(*net.TCPConn).SetReadBuffer(1 << 10) // a wish
+	if _, err := fmt.Fprintf(connection, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
+		return
+	}
+	for b := make([]byte, 1); pause(ctx, time.Second); {
+		if _, err := connection.Read(b); err != nil {
+			n.refused.Add(1)
+			return
+		}
+		n.bytes.Add(1)
+	}
+}
+
+// Sent says how many pages were asked for.
+func (n *SlowReaders) Sent() string {
+	return fmt.Sprintf("%d readers, %d pages, %d ended by the server", n.Readers, n.connections.Load(), n.refused.Load())
+}
+
+// SlowWriters begin something and go on with a byte a second: a request over HTTP, or an
+// agent's first message.
+type SlowWriters struct {
+	Endpoint string
+	// Text is what they write, without end if it ends.
+	Text string
+	// Writers is how many there are at once.
+	Writers int
+
+	tally
+}
+
+// Attack has all write until ctx ends.
+func (n *SlowWriters) Attack(ctx context.Context) error {
+	n.again(ctx, n.Endpoint, n.Writers, comesAgain, func(connection net.Conn) { n.write(ctx, connection) })
+	return nil
+}
+
+func (n *SlowWriters) write(ctx context.Context, connection net.Conn) {
+	for i := 0; ; i++ {
+		if _, err := connection.Write([]byte{n.Text[i%len(n.Text)]}); err != nil {
+			n.refused.Add(1)
+			return
+		}
+		n.bytes.Add(1)
+		if !pause(ctx, time.Second) {
+			return
+		}
+	}
+}
+
+// Sent says how many there were.
+func (n *SlowWriters) Sent() string {
+	return fmt.Sprintf("%d writers, %d connections, %d ended by the server", n.Writers, n.connections.Load(), n.refused.Load())
+}

@@ -250,7 +250,6 @@ func (r *run) join(in *input) error {
 	if err := writeMessage(in.conn, bytefrog.DataHelloReply{}); err != nil {
 		d.lost = err
 	}
-	r.suspendAtFirst()
 	d.serve()
 	return nil
 }

@@ -29,6 +29,9 @@ type timing struct {
 	// ready is how long after start an agent is told error that is turned away, unless
 	// it was ready before.
 	ready time.Duration
+	// prepared is how long after its first data connection an agent is taken to be prepared
+	// to be suspended, without a sign of it.
+	prepared time.Duration
 	// shutdown is how much longer than shutdown_timeout a shutdown may take.
 	shutdown time.Duration
 }
@@ -45,6 +48,7 @@ func defaultTiming() timing {
 		answer:   5 * time.Second,
 		hello:    time.Second,
 		ready:    500 * time.Millisecond,
+		prepared: 500 * time.Millisecond,
 		shutdown: farewellTime,
 	}
 }

@@ -83,7 +83,7 @@ func (r *run) obey(m bytefrog.Message) {
 }
 
 func (r *run) command(of bytefrog.MessageType) {
-	now, dies, reason := time.Now(), false, ""
+	now, dies, broken, reason := time.Now(), false, false, ""
 	r.change(func(l *life) {
 		switch of {
 		case bytefrog.TypeStart:
@@ -94,16 +94,20 @@ func (r *run) command(of bytefrog.MessageType) {
 		case bytefrog.TypeStop:
 			l.stop()
 		case bytefrog.TypePause:
-			l.pause()
+			dies = l.pause()
 		case bytefrog.TypeUnpause:
-			l.unpause()
+			dies = l.unpause()
 		case bytefrog.TypeSuspend:
-			dies = l.suspend()
+			dies, broken = l.suspend()
 		case bytefrog.TypeUnsuspend:
-			l.unsuspend()
+			dies = l.unsuspend()
 		}
 		reason = l.reason
 	})
+	if broken {
+		r.breaks.Add(1)
+		r.writeControl(bytefrog.DataBreak{})
+	}
 	if dies {
 		r.bury(reason)
 	}

@@ -213,6 +213,7 @@ func (r *run) trace() {
 		return
 	}
 	r.startSenders()
+	r.change(func(l *life) { l.listens() })
 	err := r.program.Run(&Tracer{run: r})
 	if err != nil && !errors.Is(err, ErrUntraced) && !errors.Is(err, ErrHung) && !errors.Is(err, ErrSuspended) {
 		r.noteError(err)

@@ -24,10 +24,14 @@ const (
 type life struct {
 	state     state
 	frozen    bool // its process is stopped
-	ready     bool // it has its buffers, and takes suspend and error
+	ready     bool // it has its buffers, and takes error
+	listening bool // its buffers listen to its mode: it holds events back if it is suspended
 	idle      bool // it traces nothing and has no data connections: it was turned away
 	safe      bool // dying, and the control connection lived long enough for that
 	suspended bool // by the HQ
+	// deaf says that its heartbeats show it suspended while events flow: suspend came before
+	// its buffers listened to its mode.
+	deaf bool
 	// suspensions counts how often; answered is for which of them the program has
 	// reported its break.
 	suspensions, answered int
@@ -58,36 +62,70 @@ func (l *life) start() {
 	}
 }
 
-// suspend is the order to collect nothing. Before start the agent forgets it. Between
-// start and its first data connection it makes its buffers: an order that it can't
-// obey then ends its tracing, but the buffers it has later don't know, and the program
-// fills them. When it collects nothing any more it takes the order for an error.
-func (l *life) suspend() (dies bool) {
+// shownSuspended reports whether heartbeats show the agent suspended.
+func (l *life) shownSuspended() bool { return l.suspended || l.deaf }
+
+// suspend is the order to collect nothing. When it comes depends on how far the agent is:
+//
+//   - Before start, the agent begins with the mode suspended, but events flow.
+//   - Between start and its buffers, it dies of it, and the program hangs.
+//   - Until its buffers listen to its mode, it reports a break, but events flow.
+//   - Afterwards it holds events back.
+//
+// A second suspend in the mode suspended is an error, at which it ends tracing. So is one while
+// the program is paused, or where nothing is traced. broken says that it reports a break now.
+func (l *life) suspend() (dies, broken bool) {
 	switch {
-	case l.state == tracing && !l.ready:
+	case l.state == waiting:
+		l.deaf = true
+	case l.state == tracing && !l.ready && !l.deaf:
 		l.hang("the HQ ordered suspend before the agent has its buffers")
-	case l.state == tracing && !l.suspended:
+	case l.state == tracing && (l.shownSuspended() || l.paused):
+		return l.die("suspend control message is only valid when tracing or initializing"), false
+	case l.state == tracing && !l.listening:
+		l.deaf = true
+		return false, true
+	case l.state == tracing:
 		l.suspended = true
 		l.suspensions++
 	case l.state == draining:
-		return l.die("the HQ ordered suspend where nothing was traced")
+		return l.die("the HQ ordered suspend where nothing was traced"), false
 	}
-	return false
+	return false, false
 }
 
 // prepared is that the agent has its buffers, and opens its data connections next.
 func (l *life) prepared() { l.ready = true }
 
-func (l *life) unsuspend() { l.suspended = false }
+// listens is that the agent's buffers listen to its mode from now on.
+func (l *life) listens() { l.listening = true }
 
-// pause is the order to halt the program.
-func (l *life) pause() {
-	if l.state == tracing {
-		l.paused = true
+// unsuspend is the order to collect calls again. It is an error where none are held back.
+func (l *life) unsuspend() (dies bool) {
+	if l.state == tracing && !l.shownSuspended() {
+		return l.die("unsuspend control message is only valid when suspended or initializing")
 	}
+	l.suspended, l.deaf = false, false
+	return false
 }
 
-func (l *life) unpause() { l.paused = false }
+// pause is the order to halt the program. It is an error unless the program is traced.
+func (l *life) pause() (dies bool) {
+	if l.state == tracing && (l.paused || l.shownSuspended()) {
+		return l.die("pause control message is only valid when tracing")
+	}
+	l.paused = l.state == tracing
+	return false
+}
+
+// unpause is the order to let the program go on. It is an error unless it is paused.
+func (l *life) unpause() (dies bool) {
+	if l.state == tracing && !l.paused {
+		return l.die("unpause control message is only valid when paused")
+	}
+	l.paused = false
+	return false
+}
 
 // stop is the HQ's order to end tracing: what was collected is still sent.
 func (l *life) stop() {
@@ -282,7 +320,7 @@ func (l *life) mode() bytefrog.Mode {
 		return bytefrog.ModeShuttingDown
 	case l.paused:
 		return bytefrog.ModePaused
-	case l.suspended:
+	case l.shownSuspended():
 		return bytefrog.ModeSuspended
 	default:
 		return bytefrog.ModeTracing

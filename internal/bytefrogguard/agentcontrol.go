@@ -79,6 +79,8 @@ func (s *session) pass(m bytefrog.Message, raw []byte) {
 			s.guard.warn(s.guard.lines.failed, s.logger, "The agent reports an error", zap.String("text", m.Text))
 		}
 		s.tracing.end()
+	case bytefrog.ClassReport:
+		s.isPrepared()
 	}
 	if _, ofClass := m.(bytefrog.ClassReport); !s.tell(raw) && ofClass {
 		s.guard.counts.ClassReports.Add(1)

@@ -69,7 +69,8 @@ func (f *inflow) open() {
 	}
 }
 
-// isReady says that the first data connection has come: now the agent takes orders.
+// isReady says that the first data connection has come. The agent takes orders soon: at its
+// first class report or event, or after a while (isPrepared).
 func (s *session) isReady() {
 	s.mu.Lock()
 	first := !isClosed(s.joined)
@@ -78,6 +79,16 @@ func (s *session) isReady() {
 	}
 	s.mu.Unlock()
 	if first {
+		time.AfterFunc(s.guard.timing.prepared, s.isPrepared)
+		s.wake()
+	}
+}
+
+// isPrepared says that the agent takes orders now. A suspend that it reads before its buffers
+// listen to its mode holds no event back, and the next one ends its tracing. They do when it
+// has opened its data connections; its first class report or event comes after that.
+func (s *session) isPrepared() {
+	if !s.prepared.Swap(true) {
 		s.tracing.ready()
 		s.wake()
 	}
@@ -139,6 +150,9 @@ func (f *inflow) passOn() (*outlet, error) {
 		w, err = walk(b, s.next.Load(), s.names)
 	}
 	s.advance(w.next, uint64(w.events))
+	if w.events > 0 && !s.prepared.Load() {
+		s.isPrepared()
+	}
 	s.guard.counts.Bytes.Add(uint64(w.taken))
 	if w.reported {
 		s.tracing.end()

@@ -57,10 +57,12 @@ type session struct {
 	// wasCut says that one of the data connections was cut off.
 	wasCut atomic.Bool
 
-	joined  chan struct{}  // closed with the first data connection
-	gone    chan struct{}  // closed when the control connection has ended
-	over    chan struct{}  // closed when the session has ended, whether or not it was started
-	reading sync.WaitGroup // of data connections
+	joined chan struct{} // closed with the first data connection
+	// prepared says that the agent takes orders.
+	prepared atomic.Bool
+	gone     chan struct{}  // closed when the control connection has ended
+	over     chan struct{}  // closed when the session has ended, whether or not it was started
+	reading  sync.WaitGroup // of data connections
 	// awake wakes the keeper.
 	awake chan struct{}
 }

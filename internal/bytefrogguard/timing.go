@@ -32,6 +32,9 @@ type timing struct {
 	// ready is how long after start an agent is told error that is turned away, unless it
 	// was ready before.
 	ready time.Duration
+	// prepared is how long after its first data connection an agent is taken to obey orders,
+	// without a sign of it.
+	prepared time.Duration
 	// tick is how often a session looks what time has done.
 	tick time.Duration
 	// steady is how long a link has to live, or to take all, for the next pause to be the
@@ -45,6 +48,7 @@ func defaultTiming() timing {
 		quiet: time.Second, complete: 20 * time.Millisecond, drain: 5 * time.Second,
 		parting: 500 * time.Millisecond, control: 300 * time.Millisecond,
 		orphan: 10 * time.Second, linger: time.Minute, rest: time.Minute, lastSilence: 3 * time.Second, hello: time.Second, ready: 500 * time.Millisecond,
-		tick: 250 * time.Millisecond, steady: time.Minute,
+		prepared: 500 * time.Millisecond,
+		tick:     250 * time.Millisecond, steady: time.Minute,
 	}
 }

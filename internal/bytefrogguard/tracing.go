@@ -43,7 +43,7 @@ type tracing struct {
 type tracingState uint8
 
 const (
-	stateWaiting    tracingState = iota // it has no data connection yet, and takes no orders
+	stateWaiting    tracingState = iota // it is not prepared yet, and takes no orders
 	stateTracing                        // it traces, or is on its way to
 	stateSuspending                     // it was told to suspend
 	stateSuspended                      // it has answered

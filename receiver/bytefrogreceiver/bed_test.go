@@ -69,7 +69,7 @@ func quickly(b *bed, _ *Config) {
 	b.timing = &timing{
 		farewell: 200 * time.Millisecond, quiet: 100 * time.Millisecond, complete: 10 * time.Millisecond,
 		drain: never, discard: 200 * time.Millisecond, parting: 200 * time.Millisecond, control: 30 * time.Millisecond,
-		answer: 100 * time.Millisecond, hello: 200 * time.Millisecond, ready: 20 * time.Millisecond,
+		answer: 100 * time.Millisecond, hello: 200 * time.Millisecond, ready: 20 * time.Millisecond, prepared: 20 * time.Millisecond,
 		unproven: never, giveWay: never, slotGrace: never,
 	}
 }
@@ -81,6 +81,8 @@ func patiently(b *bed, c *Config) {
 		farewell: never, quiet: never, complete: time.Millisecond, drain: never, discard: never,
 		parting: never, control: never, answer: never, hello: never, ready: never,
 		unproven: never, giveWay: never, slotGrace: never,
+		// The played agents report no classes.
+		prepared: time.Nanosecond,
 	}
 	c.ShutdownTimeout = 10 * time.Minute
 }

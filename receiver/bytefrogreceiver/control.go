@@ -180,6 +180,7 @@ func (r *run) handleControl(m bytefrog.Message) error {
 	case bytefrog.DataBreak:
 		return r.dataBreak(m)
 	case bytefrog.ClassReport:
+		r.agentPrepared()
 		r.logs.class(m)
 	case bytefrog.ErrorMessage:
 		r.agentError(m)

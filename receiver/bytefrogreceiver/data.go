@@ -207,6 +207,9 @@ func (d *dataConnection) wake(now time.Time) time.Time {
 // connection is to be read on.
 func (d *dataConnection) take(n int, now time.Time) bool {
 	err := d.decode(now)
+	if d.fresh > 0 && !isClosed(d.run.tracing.prepared) {
+		d.run.agentPrepared()
+	}
 	d.run.countData(d.fresh, n)
 	d.countBuffers()
 	d.fresh = 0

@@ -66,9 +66,12 @@ func (f *farewell) suspend() {
 	if r.isEnding() {
 		return
 	}
+	if !r.awaitPrepared() {
+		return
+	}
 	answered, err := r.suspendForGood()
 	if err != nil {
-		r.logger.Debug("The agent could not be told to suspend", zap.Error(err))
+		r.logger.Debug("Could not send suspend to the agent", zap.Error(err))
 		return
 	}
 	timer := time.NewTimer(r.env.timing.farewell)
@@ -80,6 +83,21 @@ func (f *farewell) suspend() {
 	case <-timer.C:
 		r.logger.Debug("The agent did not answer suspend")
 	}
+}
+
+// awaitPrepared waits until the agent is prepared to be suspended, and reports false if its
+// control connection ends before.
+func (r *run) awaitPrepared() bool {
+	timer := time.NewTimer(r.env.timing.prepared)
+	defer timer.Stop()
+	select {
+	case <-r.tracing.prepared:
+	case <-timer.C:
+		r.agentPrepared()
+	case <-r.control.ended:
+		return false
+	}
+	return true
 }
 
 // readTick is how often read looks.

@@ -295,7 +295,6 @@ func (r *run) join(in *input, slot *slots.Slot) error {
 	if err := writeMessage(in.conn, bytefrog.DataHelloReply{}); err != nil {
 		d.lost = err
 	}
-	r.suspendAtFirst()
 	d.serve()
 	return nil
 }

@@ -94,6 +94,9 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	r.stream.clock.zero = now
 	r.pacing.limit = int64(env.config.Limits.MaxConnectionLead)
 	r.data.init(env.config.Agent.DataConnections)
+	r.tracing.prepared = make(chan struct{})
+	// The agent gets suspend when it is prepared.
+	r.tracing.ordered = env.config.Start == StartSuspended
 	r.logs = runLogs{sink: env.logs, clock: &r.stream.clock, origin: &origin{run: id, resource: resource}, now: env.now}
 	if env.traces != nil {
 		r.handover = r.newHandover()
@@ -125,11 +128,6 @@ func (r *run) tellToStart() (bool, error) {
 	}
 	if err := r.control.send(configuration); err != nil {
 		return false, err
-	}
-	if r.env.config.Start == StartSuspended {
-		if err := r.suspendEarly(); err != nil {
-			return false, err
-		}
 	}
 	r.stream.clock.zero = r.env.now()
 	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeStart}); err != nil {

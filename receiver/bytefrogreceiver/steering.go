@@ -127,11 +127,11 @@ func (s *steered) carryOut(ctx context.Context, command string) (message string,
 	}
 }
 
-// awaitReady waits until the agent has opened a data connection: between start and that it
-// makes its buffers, and an order that it reads then hangs its program.
+// awaitReady waits until the agent is prepared for commands: between start and its first data
+// connection it makes its buffers, and a command that it reads then hangs its program.
 func (s *steered) awaitReady(ctx context.Context) error {
 	select {
-	case <-s.data.joined:
+	case <-s.tracing.prepared:
 	case <-s.leaving:
 		return s.errLeft()
 	case <-ctx.Done():
@@ -140,10 +140,10 @@ func (s *steered) awaitReady(ctx context.Context) error {
 	switch {
 	case ctx.Err() == nil:
 		return nil
-	case isClosed(s.data.joined):
-		return agentcontrol.Errorf(agentcontrol.NoAnswer, "nobody waits for the agent any more; it was not told: %w", context.Cause(ctx))
+	case isClosed(s.tracing.prepared):
+		return agentcontrol.Errorf(agentcontrol.NoAnswer, "request cancelled before the command was sent: %w", context.Cause(ctx))
 	default:
-		return agentcontrol.Errorf(agentcontrol.NotNow, "the agent has opened no data connection yet, and must not be told anything before; it was not told: %w", context.Cause(ctx))
+		return agentcontrol.Errorf(agentcontrol.NotNow, "the agent has shown no class and no event yet, and takes no command before; the command was not sent: %w", context.Cause(ctx))
 	}
 }
 
@@ -297,15 +297,24 @@ func (s *steered) pause(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// unpause is sent in any case: it can't harm, and somebody may have waited for it.
+// unpause is sent to an agent that was told to pause, or that says that its program is paused.
+// Any other takes it for an error, at which it ends tracing for good.
 func (s *steered) unpause(ctx context.Context) (string, error) {
 	var beats uint64
+	running := false
 	err := s.order(func(t *tracing) []bytefrog.MessageType {
+		running = !t.paused && s.control.lastMode() != bytefrog.ModePaused
+		if running {
+			return nil
+		}
 		t.paused, beats = false, s.control.heartbeats.Load()
 		return []bytefrog.MessageType{bytefrog.TypeUnpause}
 	})
 	if err != nil {
 		return "", err
+	}
+	if running {
+		return "the program was not paused", nil
 	}
 	message := "the program goes on"
 	err = s.await(ctx, "let the program go on", func() bool {

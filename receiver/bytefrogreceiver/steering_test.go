@@ -205,30 +205,13 @@ func TestOnlyANewSignSaysThatTracingGoesOn(t *testing.T) {
 
 func TestOnlyANewHeartbeatSaysThatTheProgramGoesOn(t *testing.T) {
 	s := steer(t)
+	s.beat(bytefrog.ModePaused) // by a collector before this one
+	s.await("the heartbeat", func() bool { return s.theirs.Snapshot().State == "paused" })
 	going := s.order("unpause")
 	s.expectTold(bytefrog.TypeUnpause)
 	s.expectNothing(going)
 	s.beat(bytefrog.ModeTracing)
 	s.expectDone(going, "the program goes on")
-}
-
-// One that ends its run would take it for an error.
-func TestAnAgentThatIsEndingIsNotToldAgainToBeginSuspended(t *testing.T) {
-	b := newBed(t, patiently, steerable, suspendedAtStart)
-	a := connectSuspended(b)
-	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
-	theirs := b.onlySteered()
-	b.await("the heartbeat", func() bool { return theirs.Snapshot().State == "shutting_down" })
-	a.join().write(append(namesOne(), calls(0, 1)...))
-	b.await("what is read after it is told", func() bool { return b.metric("receiver_bytefrog_events") == 2 })
-	run := b.receiver.env.registry.lookup(1)
-	run.tracing.suspension.mu.Lock()
-	assert.True(t, run.tracing.early, "it was not asked again")
-	run.tracing.suspension.mu.Unlock()
-	for _, p := range append(a.data, a.control) {
-		p.close()
-	}
-	b.awaitRuns(0)
 }
 
 func TestTwoOrdersAtOnceAreOneSuspend(t *testing.T) {
@@ -327,6 +310,17 @@ func TestWhatIsTakenBackMeanwhileIsSaid(t *testing.T) {
 	})
 }
 
+// An agent takes unpause for an error when its program is not paused, and ends tracing.
+func TestAProgramThatIsNotPausedGetsNoUnpause(t *testing.T) {
+	s := steer(t)
+	s.beat(bytefrog.ModeTracing)
+	s.expectDone(s.order("unpause"), "the program was not paused")
+	suspending := s.order("suspend")
+	s.expectTold(bytefrog.TypeSuspend) // and no unpause before it
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+	s.expectDone(suspending, "tracing is suspended")
+}
+
 // Whoever has given up before the agent was told has not paused it.
 func TestAnOrderThatNobodyWaitsForIsNotTold(t *testing.T) {
 	s := steer(t)
@@ -334,7 +328,7 @@ func TestAnOrderThatNobodyWaitsForIsNotTold(t *testing.T) {
 	giveUp()
 	for range 20 { // which of two things is seen first is chance
 		o := <-order(gone, s.theirs, "pause")
-		require.ErrorContains(t, o.err, "not told")
+		require.ErrorContains(t, o.err, "request cancelled before the command was sent")
 	}
 	assert.False(t, s.receiver.env.registry.lookup(1).tracing.isPaused())
 }
@@ -487,7 +481,6 @@ func connectSuspended(b *bed) *agent {
 	require.NoError(b.t, err)
 	a.configuration, err = bytefrog.ParseAgentConfiguration(m)
 	require.NoError(b.t, err)
-	a.control.expectCommand(bytefrog.TypeSuspend)
 	a.control.expectCommand(bytefrog.TypeStart)
 	return a
 }
@@ -503,43 +496,67 @@ func TestThatNobodyCanHaveAgentsTraceIsSaid(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatForgetsToBeginSuspendedIsToldAgain(t *testing.T) {
-	b := newBed(t, patiently, steerable, suspendedAtStart)
-	a := connectSuspended(b)
-	p := a.join()
-	p.write(append(namesOne(), calls(0, 2)...))
-	a.answerSuspend(4)
-	theirs := b.onlySteered()
-	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
-	b.await("it to be suspended", func() bool { return theirs.Snapshot().State == "suspended" })
-	going := order(context.Background(), theirs, "unsuspend")
-	a.control.expectCommand(bytefrog.TypeUnsuspend)
-	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
-	require.NoError(t, (<-going).err)
-	p.write(calls(4, 3))
-	a.finish()
-	b.awaitRuns(0)
-	seen := b.pipeline.only(t)
-	assert.Len(t, seen.events, 10)
-	assert.Equal(t, []callevent.Barrier{callevent.Point(4, callevent.CauseSuspended)}, seen.breaks())
+// signsThatAnAgentIsPrepared are what an agent sends first when its buffers listen to its mode.
+var signsThatAnAgentIsPrepared = map[string]func(a *agent, p *peer){
+	"class report": func(a *agent, _ *peer) {
+		a.control.send(bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Main"})
+	},
+	"event": func(_ *agent, p *peer) { p.write(append(namesOne(), calls(0, 2)...)) },
 }
 
-func TestAnAgentThatBeginsSuspendedIsToldOnce(t *testing.T) {
-	b := newBed(t, patiently, steerable, suspendedAtStart)
-	a := connectSuspended(b)
-	a.control.send(bytefrog.DataBreak{Sequence: 0})
-	theirs := b.onlySteered()
+func TestAnAgentThatBeginsSuspendedGetsOneSuspendAtItsFirstSign(t *testing.T) {
+	for name, sign := range signsThatAnAgentIsPrepared {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, patiently, steerable, suspendedAtStart, preparedBySigns)
+			a := connectSuspended(b)
+			p := a.join()
+			a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
+			theirs := b.onlySteered()
+			b.await("the heartbeat", func() bool { return theirs.Snapshot().State == "tracing" })
+			run := b.receiver.env.registry.lookup(1)
+			assert.False(t, run.tracing.isSuspended(), "it is not prepared yet")
+			sign(a, p)
+			next := uint32(b.metric("receiver_bytefrog_events"))
+			a.control.expectCommand(bytefrog.TypeSuspend)
+			b.await("what came before", func() bool { next = uint32(b.metric("receiver_bytefrog_events")); return name != "event" || next == 4 })
+			a.control.send(bytefrog.DataBreak{Sequence: next})
+			a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
+			b.await("it to be suspended", func() bool { return theirs.Snapshot().State == "suspended" })
+			going := order(context.Background(), theirs, "unsuspend")
+			a.control.expectCommand(bytefrog.TypeUnsuspend) // and no second suspend before it
+			a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
+			require.NoError(t, (<-going).err)
+			p.write(append(namesOne(), calls(next, 3)...))
+			a.finish()
+			b.awaitRuns(0)
+			seen := b.pipeline.only(t)
+			assert.Len(t, seen.events, int(next)+6)
+			assert.Equal(t, []callevent.Barrier{callevent.Point(uint64(next), callevent.CauseSuspended)}, seen.breaks())
+		})
+	}
+}
+
+// preparedBySigns has no agent taken to be prepared without a sign of it.
+func preparedBySigns(b *bed, _ *Config) { b.timing.prepared = never }
+
+func TestAShutdownSuspendsAnAgentThatIsNotPreparedAfterItsFirstSign(t *testing.T) {
+	b := newBed(t, patiently, preparedBySigns)
+	a := connect(b, 1)
+	a.join()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.shutdown()
+	}()
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the break", func() bool { _, ok := run.tracing.brokenAt(); return ok })
-	p := a.join()
-	going := order(context.Background(), theirs, "unsuspend")
-	a.control.expectCommand(bytefrog.TypeUnsuspend) // and no suspend before it
-	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
-	require.NoError(t, (<-going).err)
-	p.write(append(namesOne(), calls(0, 3)...))
-	a.finish()
-	b.awaitRuns(0)
-	assert.Len(t, b.pipeline.only(t).events, 6)
+	b.await("the shutdown", func() bool { return run.isLeaving() })
+	signsThatAnAgentIsPrepared["class report"](a, nil)
+	a.answerSuspend(0)
+	assert.Contains(t, a.control.expectError(), "shutting down")
+	for _, p := range append(a.data, a.control) {
+		p.close()
+	}
+	<-ended
 }
 
 func TestAnAgentThatIsToBeginSuspendedIsLeftSuspended(t *testing.T) {

@@ -23,8 +23,6 @@ type suspension struct {
 	answered chan struct{}
 	// at is the number before which the data breaks.
 	at uint64
-	// early says that the agent was told before it was started, which the real one forgets.
-	early bool
 }
 
 type suspensionState uint8
@@ -35,13 +33,6 @@ const (
 	stateSuspended
 )
 
-// askEarly says that the agent is told to suspend before it is started.
-func (s *suspension) askEarly(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state, s.askedAt, s.answered, s.early = stateAsked, now, make(chan struct{}), true
-}
-
 // isSuspended reports whether the agent was asked to suspend, and not released.
 func (s *suspension) isSuspended() bool {
 	s.mu.Lock()
@@ -50,8 +41,8 @@ func (s *suspension) isSuspended() bool {
 }
 
 // ask says that the agent is to suspend. It gives a channel that is closed with
-// the answer, and reports whether suspend has to be sent: only once, and
-// once more where it was sent early and not answered.
+// the answer, and reports whether suspend has to be sent: only once. The agent takes a
+// second one for an error, at which it ends tracing for good.
 func (s *suspension) ask(now time.Time) (answered <-chan struct{}, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,12 +50,7 @@ func (s *suspension) ask(now time.Time) (answered <-chan struct{}, first bool) {
 		s.state, s.askedAt, s.answered = stateAsked, now, make(chan struct{})
 		return s.answered, true
 	}
-	again := s.early && s.state == stateAsked
-	if again {
-		s.askedAt = now
-	}
-	s.early = false
-	return s.answered, again
+	return s.answered, false
 }
 
 // answer says that a data break before the number at has come. One that nobody

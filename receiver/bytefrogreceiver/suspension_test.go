@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 const suspendPatience = 5 * time.Second
@@ -56,19 +55,4 @@ func TestAnAgentIsReleasedWhenItHasAnsweredOrNotForLong(t *testing.T) {
 	assert.True(t, answered)
 	_, ok := s.brokenAt()
 	assert.False(t, ok)
-}
-
-// One that was told before its start forgets it, so its time begins when it is told again.
-func TestAnAgentThatIsToldAgainHasItsTimeToAnswerAgain(t *testing.T) {
-	const patience = time.Second
-	begun := time.Unix(1000, 0)
-	var s suspension
-	s.askEarly(begun)
-	_, again := s.ask(begun.Add(patience))
-	require.True(t, again)
-	released, _ := s.release(begun.Add(2*patience-1), patience)
-	assert.False(t, released)
-	released, answered := s.release(begun.Add(2*patience), patience)
-	assert.True(t, released)
-	assert.False(t, answered)
 }

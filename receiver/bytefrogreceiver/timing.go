@@ -39,6 +39,9 @@ type timing struct {
 	// slotGrace is how long a connection that has said nothing keeps its slot, where few
 	// are new.
 	slotGrace time.Duration
+	// prepared is how long after its first data connection an agent is taken to be prepared
+	// to be suspended, without a sign of it.
+	prepared time.Duration
 	// shutdown is how much longer than shutdown_timeout a shutdown may take.
 	shutdown time.Duration
 }
@@ -55,6 +58,7 @@ func defaultTiming() timing {
 		answer:   5 * time.Second,
 		hello:    time.Second,
 		ready:    500 * time.Millisecond,
+		prepared: 500 * time.Millisecond,
 		shutdown: farewellTime,
 
 		unproven: 2 * time.Second, giveWay: 2 * time.Second, slotGrace: slots.Grace,

@@ -19,6 +19,9 @@ import (
 type tracing struct {
 	mu sync.Mutex
 	suspension
+	// prepared is closed when the agent holds events back if it is suspended, see
+	// agentPrepared. No suspend is sent before.
+	prepared chan struct{}
 	// overloaded: it was asked to suspend because the pipeline refuses. ordered: somebody
 	// wants it suspended.
 	overloaded, ordered bool
@@ -49,14 +52,47 @@ func (r *run) suspendForOverload() {
 	}
 	t.overloaded = true
 	r.signs.give()
+	r.sendSuspend()
+}
+
+// sendSuspend sends suspend if the agent is prepared for it, and was not sent one before. The
+// lock is held.
+func (r *run) sendSuspend() {
+	t := &r.tracing
+	if !isClosed(t.prepared) {
+		return
+	}
 	if _, first := t.ask(r.env.now()); !first {
 		return
 	}
-	r.env.telemetry.suspended()
-	r.logger.Warn("The agent is told to suspend until the pipeline has accepted what is held")
-	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeSuspend}); err != nil {
-		r.logger.Warn("The agent could not be told to suspend", zap.Error(err))
+	if t.overloaded {
+		r.env.telemetry.suspended()
+		r.logger.Warn("Suspending the agent until the pipeline has accepted the batches that are held")
 	}
+	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeSuspend}); err != nil {
+		r.logger.Warn("Could not send suspend to the agent", zap.Error(err))
+	}
+}
+
+// agentPrepared says that the agent is prepared to be suspended: it holds events back when it
+// is. Java's agent is as soon as its buffers listen to its mode, which is after it has opened
+// its data connections. A suspend that it reads before then only changes the mode that its
+// heartbeats show, its events flow on, and the next suspend is an error, at which it ends
+// tracing for good. The first sign that it is prepared is a class report or an event.
+//
+// Somebody may have wanted it suspended before.
+func (r *run) agentPrepared() {
+	t := &r.tracing
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if isClosed(t.prepared) {
+		return
+	}
+	close(t.prepared)
+	if t.over || r.tracesNoMore() || !t.ordered && !t.overloaded {
+		return
+	}
+	r.sendSuspend()
 }
 
 // tracesNoMore reports whether the agent ends its run. The lock is held.
@@ -78,11 +114,11 @@ func (r *run) resume() {
 	t := &r.tracing
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over || r.tracesNoMore() || !t.isSuspended() || t.overloaded && r.handover.Holds() {
+	if t.over || r.tracesNoMore() || t.overloaded && r.handover.Holds() {
 		return
 	}
 	t.overloaded = false
-	if t.ordered {
+	if t.ordered || !t.isSuspended() {
 		return
 	}
 	released, answered := t.release(r.env.now(), r.env.timing.answer)
@@ -100,34 +136,6 @@ func (r *run) resume() {
 	}
 	r.signs.give()
 	r.logger.Info("The agent is told to go on tracing")
-}
-
-// suspendEarly tells the agent, before it is started, to begin suspended. By the protocol's
-// document that is enough; Java's agent forgets it, and is told again by suspendAtFirst.
-func (r *run) suspendEarly() error {
-	t := &r.tracing
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ordered = true
-	t.askEarly(r.env.now())
-	return r.control.send(bytefrog.Command{Of: bytefrog.TypeSuspend})
-}
-
-// suspendAtFirst tells an agent that was to begin suspended once more, when its first data
-// connection is there: not before, because it would hang its program.
-func (r *run) suspendAtFirst() {
-	t := &r.tracing
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.early || t.over || r.tracesNoMore() {
-		return
-	}
-	if _, again := t.ask(r.env.now()); !again {
-		return
-	}
-	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeSuspend}); err != nil {
-		r.logger.Warn("The agent could not be told to begin suspended", zap.Error(err))
-	}
 }
 
 // unpauseForGood lets a program that was paused go on, because its agent will be left.

@@ -173,12 +173,22 @@ func TestAServiceThatIsWatchedKeepsItsPlace(t *testing.T) {
 	for i := range 5 {
 		send(i)
 	}
-	assert.NotNil(t, s.services["weak"])
+	assert.Equal(t, "f: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "weak"))
 	s.drop(tree, w)
 	send(5)
 	send(6)
 	assert.Nil(t, s.services["weak"])
 	check(t, s)
+}
+
+// A flood of names doesn't make a candidate forgotten that has shown more than each of them.
+func TestACandidateThatHasShownMoreIsKept(t *testing.T) {
+	var c candidates
+	c.see("strong", 1, 1000, 10)
+	for i := range 100_000 {
+		c.see(fmt.Sprint("name ", i), 1, 1, 10)
+	}
+	assert.Equal(t, "strong", c.best(1)[0].name)
 }
 
 func TestCandidatesAreBounded(t *testing.T) {

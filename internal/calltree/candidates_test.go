@@ -173,12 +173,33 @@ func TestAServiceThatIsWatchedKeepsItsPlace(t *testing.T) {
 	for i := range 5 {
 		send(i)
 	}
-	assert.NotNil(t, s.services["weak"])
+	assert.Equal(t, "f: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "weak"))
 	s.drop(tree, w)
 	send(5)
 	send(6)
 	assert.Nil(t, s.services["weak"])
 	check(t, s)
+}
+
+// A flood of names doesn't make candidates forgotten that have shown more than each of them.
+func TestCandidatesThatHaveShownMoreAreKept(t *testing.T) {
+	var c candidates
+	names := func() (all []string) {
+		for _, one := range c.best(1) {
+			all = append(all, one.name)
+		}
+		slices.Sort(all)
+		return all
+	}
+	for i := range 5000 { // so many that all places are taken
+		c.see(fmt.Sprint("strong ", i), 1, 1_000_000, 10)
+	}
+	strong := names()
+	require.Len(t, strong, leastCandidates)
+	for i := range 100_000 {
+		c.see(fmt.Sprint("name ", i), 1, 1, 10)
+	}
+	assert.Equal(t, strong, names())
 }
 
 func TestCandidatesAreBounded(t *testing.T) {

@@ -19,7 +19,7 @@ func check(t testing.TB, s *Store) {
 		refs[i] = map[uint32]uint32{}
 	}
 	checkSeen(t, s, refs)
-	live, names := 0, 0
+	live, names, measured := 0, 0, int64(0)
 	for number, tree := range s.trees {
 		if tree == nil {
 			require.Empty(t, refs[number], "tree %d is not there", number)
@@ -27,6 +27,7 @@ func check(t testing.TB, s *Store) {
 		}
 		checkTree(t, s, tree, refs[number])
 		live += tree.live
+		measured += tree.measured
 		bytes := 0
 		for _, f := range tree.functions.all[1:] {
 			if f.refs > 0 {
@@ -37,6 +38,7 @@ func check(t testing.TB, s *Store) {
 		names += bytes
 	}
 	require.Equal(t, live, s.used.nodes)
+	require.Equal(t, measured, s.memory.trees)
 	require.Equal(t, names, s.used.names)
 	kept := 0
 	for id, trace := range s.kept.traces {

@@ -106,9 +106,10 @@ func TestProvenStreamsThatAreSilentMakeRoomForNewOnes(t *testing.T) {
 	}
 	send(0, most)
 	send(0, most)
-	for i := range 10 * most {
-		send(most+i, most+i+1)
-		send(most+i, most+i+1)
+	const atOnce = 5
+	for i := 0; i < 10*most; i += atOnce {
+		send(most+i, most+i+atOnce)
+		send(most+i, most+i+atOnce)
 		b.checkPlaces()
 	}
 	for i := range most * 3 / 4 {

@@ -199,7 +199,7 @@ func (s *jaegerSpans) checkCollections(t *testing.T) {
 	slices.SortFunc(spans, byStart)
 	collections, parts := map[pcommon.TraceID]ptrace.Span{}, map[pcommon.TraceID][]string{}
 	for _, span := range spans {
-		if span.Name() == "GC" {
+		if span.Name() == "GC cycle" {
 			assert.True(t, span.ParentSpanID().IsEmpty())
 			collections[span.TraceID()] = span
 		}
@@ -218,11 +218,11 @@ func (s *jaegerSpans) checkCollections(t *testing.T) {
 		milliseconds[span.Name()] = append(milliseconds[span.Name()], float64(took.Milliseconds()))
 	}
 	for _, of := range parts {
-		assert.ElementsMatch(t, []string{"mark", "sweep"}, of)
+		assert.ElementsMatch(t, []string{"mark phase", "sweep phase"}, of)
 	}
-	assert.Len(t, milliseconds["sweep"], len(playedCollections))
-	delete(milliseconds, "sweep")
-	assert.Equal(t, map[string][]float64{"GC": playedCollections, "mark": playedMarks}, milliseconds)
+	assert.Len(t, milliseconds["sweep phase"], len(playedCollections))
+	delete(milliseconds, "sweep phase")
+	assert.Equal(t, map[string][]float64{"GC cycle": playedCollections, "mark phase": playedMarks}, milliseconds)
 }
 
 // checkTrees compares call trees with how many the server has told.

@@ -60,7 +60,7 @@ func (n *numbers) checkValues(t *testing.T, lives []greysLife) {
 	for key, value := range statisticsOf(t, openRbkit(t, playedRuby), 6) {
 		n.Await(t, rbkitStatistics[key].metric, value)
 	}
-	checkHistogram(t, n.Server, "ruby_gc_mark_duration_seconds", "", playedMarks)
+	checkHistogram(t, n.Server, "ruby_gc_mark_phase_duration_seconds", "", playedMarks)
 	checkHistogram(t, n.Server, "ruby_gc_cycle_duration_seconds", "", playedCollections)
 	require.Len(t, lives, 1)
 	for name, of := range lives[0].Told {
@@ -208,8 +208,8 @@ type described struct {
 // undeclared are the metrics that no metadata declares, by their names without what series end with:
 // the histograms of rbkit, and what span_metrics counts.
 var undeclared = map[string]described{
-	"ruby_gc_mark_duration_seconds":        {"histogram", "How long garbage collections marked, from their start on.", labelsOfAll},
-	"ruby_gc_cycle_duration_seconds":       {"histogram", "How long garbage collections took from their start to the end of sweeping, most of which the program goes on.", labelsOfAll},
+	"ruby_gc_mark_phase_duration_seconds":  {"histogram", "Time from the start of a garbage collection to the end of its mark phase. No pause: the program may run between steps of marking.", labelsOfAll},
+	"ruby_gc_cycle_duration_seconds":       {"histogram", "Time from the start of a garbage collection to the end of its sweep phase. No pause: the program runs most of it.", labelsOfAll},
 	"traces_span_metrics_calls":            {"counter", "Calls of a method.", labelsOfCalls},
 	"traces_span_metrics_duration_seconds": {"histogram", "How long calls of a method took.", labelsOfCalls},
 }

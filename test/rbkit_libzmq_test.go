@@ -102,7 +102,7 @@ func TestRbkitMessagesOfLibzmqArriveWhole(t *testing.T) {
 				for name, want := range map[string]float64{
 					"rbkit_events_total": all, "rbkit_cpu_samples_total": byType[types.sample],
 					"ruby_object_created_total": byType[types.created], "ruby_object_destroyed_total": byType[types.destroyed],
-					"ruby_gc_mark_duration_seconds_count": byType[types.mark], "ruby_gc_cycle_duration_seconds_count": sweeps,
+					"ruby_gc_mark_phase_duration_seconds_count": byType[types.mark], "ruby_gc_cycle_duration_seconds_count": sweeps,
 				} {
 					if sum := sumOf(t, text, name, ""); sum != want {
 						got[name] = sum

@@ -61,7 +61,7 @@ var rbkitMetrics = map[string]string{
 	"rbkit_messages_total": "counter", "rbkit_messages_lost_total": "counter", "rbkit_events_total": "counter",
 	"rbkit_cpu_samples_total": "counter", "rbkit_network_io_bytes_total": "counter",
 	"ruby_allocation_count_total": "counter", "ruby_allocation_size_bytes_total": "counter",
-	"ruby_gc_mark_duration_seconds": "histogram", "ruby_gc_cycle_duration_seconds": "histogram",
+	"ruby_gc_mark_phase_duration_seconds": "histogram", "ruby_gc_cycle_duration_seconds": "histogram",
 	"ruby_heap_live_objects": "gauge", "ruby_heap_live_size_bytes": "gauge",
 	"ruby_object_created_total": "counter", "ruby_object_destroyed_total": "counter", "ruby_object_tracked": "gauge",
 }
@@ -116,7 +116,7 @@ func TestPrometheusHasTheNumbersOfRbkitCaptures(t *testing.T) {
 					p.Await(t, "count("+expression+") or vector(0)", 0) // the dialect doesn't have it
 				}
 			}
-			checkHistogram(t, p, "ruby_gc_mark_duration_seconds", here, test.marking)
+			checkHistogram(t, p, "ruby_gc_mark_phase_duration_seconds", here, test.marking)
 			checkHistogram(t, p, "ruby_gc_cycle_duration_seconds", here, test.cycles)
 			stats := statisticsOf(t, played, test.stats)
 			assert.Len(t, stats, len(rbkitStatistics))

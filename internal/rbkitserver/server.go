@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,9 @@ type Options struct {
 	// Mute says that it answers no request, as an old server on a new Ruby. Deaf says
 	// that it acknowledges commands and doesn't obey them.
 	Mute, Deaf bool
+	// Fatal are commands that it acknowledges, and that end it: so does the released gem on
+	// Ruby 3.1, whose program crashes.
+	Fatal []rbkit.Command
 	// Commanded is told of each command, before it is answered; nil: nobody is.
 	Commanded func(rbkit.Command)
 }
@@ -34,6 +38,9 @@ type Options struct {
 type Server struct {
 	options   Options
 	publisher *zmtp.Publisher
+	// crashed is closed when a command has ended it.
+	crashed chan struct{}
+	crash   func()
 
 	mu       sync.Mutex
 	hello    rbkit.HandshakeReply
@@ -49,17 +56,26 @@ func New(options Options) *Server {
 	if options.Commanded == nil {
 		options.Commanded = func(rbkit.Command) {}
 	}
-	return &Server{options: options, publisher: zmtp.NewPublisher(options.Publisher), hello: options.Hello}
+	s := &Server{options: options, publisher: zmtp.NewPublisher(options.Publisher), hello: options.Hello, crashed: make(chan struct{})}
+	s.crash = sync.OnceFunc(func() { close(s.crashed) })
+	return s
 }
 
-// Serve serves clients of the two listeners until ctx ends; request may be nil. It closes
-// them, and no goroutine is left.
+// Serve serves clients of the two listeners until ctx ends, or until a command has ended the
+// server; request may be nil. It closes them, and no goroutine is left.
 func (s *Server) Serve(ctx context.Context, publish, request net.Listener) error {
 	if request == nil {
 		return s.publisher.Serve(ctx, publish)
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-s.crashed:
+			end()
+		}
+	}()
 	answered := make(chan error, 1)
 	go func() {
 		defer end()
@@ -94,6 +110,16 @@ func (s *Server) Dropped() uint64 { return s.publisher.Dropped() }
 // Drain waits until what was published has left, or until ctx ends.
 func (s *Server) Drain(ctx context.Context) error { return s.publisher.Drain(ctx) }
 
+// Crashed reports whether a command has ended the server.
+func (s *Server) Crashed() bool {
+	select {
+	case <-s.crashed:
+		return true
+	default:
+		return false
+	}
+}
+
 // State is what the server would say of itself.
 func (s *Server) State() rbkit.HandshakeReply {
 	s.mu.Lock()
@@ -126,6 +152,9 @@ func (s *Server) Answer(request zmtp.Message) [][]byte {
 	if command == rbkit.Handshake {
 		s.hello.Time = rbkit.Time(time.Now().UnixMilli())
 		return [][]byte{rbkit.AppendHandshake(nil, s.hello)}
+	}
+	if slices.Contains(s.options.Fatal, command) {
+		s.crash()
 	}
 	if !s.options.Deaf {
 		s.obey(command)

@@ -77,9 +77,15 @@ func following(servers ...*played) option {
 func newBed(t testing.TB, options ...option) *bed {
 	t.Helper()
 	b := unstartedBed(t, options...)
-	require.NoError(t, b.component().Start(context.Background(), b.host))
-	t.Cleanup(b.shutdown)
+	b.start()
 	return b
+}
+
+// start starts the receiver; it ends with the test.
+func (b *bed) start() {
+	b.t.Helper()
+	require.NoError(b.t, b.component().Start(context.Background(), b.host))
+	b.t.Cleanup(b.shutdown)
 }
 
 func unstartedBed(t testing.TB, options ...option) *bed {

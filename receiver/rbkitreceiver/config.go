@@ -125,8 +125,9 @@ type LimitsConfig struct {
 // HistogramsConfig says which histograms are handed on. The generated configuration of
 // metrics has none.
 type HistogramsConfig struct {
-	// MarkDuration is how long garbage collections marked, CycleDuration how long they took.
-	MarkDuration  HistogramConfig `mapstructure:"ruby.gc.mark.duration"`
+	// MarkDuration is how long mark phases of garbage collections lasted, CycleDuration how long
+	// all of them.
+	MarkDuration  HistogramConfig `mapstructure:"ruby.gc.mark_phase.duration"`
 	CycleDuration HistogramConfig `mapstructure:"ruby.gc.cycle.duration"`
 }
 

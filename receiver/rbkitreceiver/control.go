@@ -28,6 +28,10 @@ type control struct {
 	// silent is a burst of requests that got no answer, ignored one of orders that
 	// changed nothing.
 	silent, ignored logline.Burst
+	// dangerous limits warnings of settings that may end the program, and warnedOf is the process
+	// that the last one was about. The turn to steer guards it.
+	dangerous logline.Seldom
+	warnedOf  uint64
 
 	// switched is what may have been switched on, wanted what is to be.
 	switched switched
@@ -177,6 +181,7 @@ func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply))
 	}
 	said(&h)
 	c.switched.seen(h)
+	c.warnOfDangers(&h)
 	if c.isRight(h) {
 		return true
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-// cycles puts events of garbage collections together. One begins with its start, marks to
-// the end of marking, and sweeps to the end of sweeping, which may be seconds later: Ruby
-// sweeps when it needs room, so that is no pause.
+// cycles puts events of garbage collections together. One begins with its start, is in its mark
+// phase to the end of marking, and in its sweep phase to the end of sweeping, which may be seconds
+// later. Neither is a pause: Ruby marks in steps, where a collection is a major one, and sweeps
+// when it needs room. The program runs in between, and no event says when.
 type cycles struct {
 	open  cycle
 	state cycleState
-	// marking and whole are how long marking, and all of a garbage collection, took.
+	// marking and whole are how long mark phases, and whole garbage collections, lasted.
 	marking, whole histogram
 	// noStart and noEnd count events whose others did not come, stepsBack those that are
 	// earlier than what they end.

@@ -21,7 +21,7 @@ import (
 
 // The histograms, beside the metrics of metadata.yaml.
 const (
-	metricMarkDuration  = "ruby.gc.mark.duration"
+	metricMarkDuration  = "ruby.gc.mark_phase.duration"
 	metricCycleDuration = "ruby.gc.cycle.duration"
 )
 
@@ -210,8 +210,8 @@ func (m *metricsLoop) appendHistograms(s *processState, observed pmetric.Resourc
 		wanted            bool
 		name, description string
 	}{
-		{&s.marking, m.env.config.Histograms.MarkDuration.Enabled, metricMarkDuration, "How long garbage collections marked, from their start on."},
-		{&s.whole, m.env.config.Histograms.CycleDuration.Enabled, metricCycleDuration, "How long garbage collections took from their start to the end of sweeping, most of which the program goes on."},
+		{&s.marking, m.env.config.Histograms.MarkDuration.Enabled, metricMarkDuration, "Time from the start of a garbage collection to the end of its mark phase. No pause: the program may run between steps of marking."},
+		{&s.whole, m.env.config.Histograms.CycleDuration.Enabled, metricCycleDuration, "Time from the start of a garbage collection to the end of its sweep phase. No pause: the program runs most of it."},
 	} {
 		if h.of.count == 0 || !h.wanted {
 			continue

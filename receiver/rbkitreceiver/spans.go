@@ -11,11 +11,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// The spans of a garbage collection.
+// The spans of a garbage collection. They are phases and no pauses: Ruby marks in steps and sweeps
+// when it needs room, and the program runs in between.
 const (
-	spanGC    = "GC"
-	spanMark  = "mark"
-	spanSweep = "sweep"
+	spanGC    = "GC cycle"
+	spanMark  = "mark phase"
+	spanSweep = "sweep phase"
 
 	spansOfCycle = 3
 	// bytesOfCycle is what its spans take in memory, about, beside the resource.

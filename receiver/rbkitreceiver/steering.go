@@ -19,13 +19,14 @@ import (
 
 // commands are what a server can be told. A dump and a collection hold the program up for as
 // long as it has objects: the collection is a whole one, of all that live, and the program
-// makes most of its own of the young ones alone.
+// makes most of its own of the young ones alone. The memory profile and the dump of the released
+// gem end a program on a Ruby of today.
 var commands = []agentcontrol.Command{
 	{Name: string(rbkit.Handshake), Summary: "Ask who the server is and what is on."},
-	{Name: string(rbkit.StartMemoryProfile), Summary: "Tell of each object that is created and destroyed. It slows the program down."},
+	{Name: string(rbkit.StartMemoryProfile), Disruptive: true, Summary: "Tell of each object that is created and destroyed. It slows the program down. With the released gem it ends a program on Ruby 3.1."},
 	{Name: string(rbkit.StopMemoryProfile), Summary: "Tell of objects no more."},
 	{Name: string(rbkit.TriggerGC), Disruptive: true, Summary: "Collect garbage now, all of it. The program stands still meanwhile."},
-	{Name: string(rbkit.ObjectSpaceSnapshot), Disruptive: true, Summary: "Dump all objects now. The program stands still meanwhile."},
+	{Name: string(rbkit.ObjectSpaceSnapshot), Disruptive: true, Summary: "Dump all objects now. The program stands still meanwhile. With the released gem it ends a program on Ruby 3.1."},
 	{Name: string(rbkit.UseCPUTime), Summary: "Sample by processor time, from the next start of CPU profiling on."},
 	{Name: string(rbkit.UseWallTime), Summary: "Sample by wall time, from the next start of CPU profiling on."},
 	{Name: string(rbkit.StartCPUProfiling), Summary: "Begin to sample stacks."},

@@ -54,8 +54,8 @@ func TestAServerHasNineCommands(t *testing.T) {
 		if c.Name != string(rbkit.Handshake) {
 			told = append(told, rbkit.Command(c.Name))
 		}
-		holdsUp := c.Name == string(rbkit.ObjectSpaceSnapshot) || c.Name == string(rbkit.TriggerGC)
-		assert.Equal(t, holdsUp, c.Disruptive, c.Name)
+		disruptive := []string{string(rbkit.ObjectSpaceSnapshot), string(rbkit.TriggerGC), string(rbkit.StartMemoryProfile)}
+		assert.Equal(t, slices.Contains(disruptive, c.Name), c.Disruptive, c.Name)
 	}
 	assert.Len(t, told, 8)
 	assert.Equal(t, told, server.orders())

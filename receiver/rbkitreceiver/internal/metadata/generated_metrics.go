@@ -1666,7 +1666,7 @@ type metricRubyGcMarkingTime struct {
 // init fills ruby.gc.marking_time metric with initial data.
 func (m *metricRubyGcMarkingTime) init() {
 	m.data.SetName("ruby.gc.marking_time")
-	m.data.SetDescription("Time spent marking since the process started.")
+	m.data.SetDescription("Part of ruby.gc.time that was spent marking, since the process started.")
 	m.data.SetUnit("ms")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -2261,7 +2261,7 @@ type metricRubyGcSweepingTime struct {
 // init fills ruby.gc.sweeping_time metric with initial data.
 func (m *metricRubyGcSweepingTime) init() {
 	m.data.SetName("ruby.gc.sweeping_time")
-	m.data.SetDescription("Time spent sweeping since the process started.")
+	m.data.SetDescription("Part of ruby.gc.time that was spent sweeping, since the process started.")
 	m.data.SetUnit("ms")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -2313,7 +2313,7 @@ type metricRubyGcTime struct {
 // init fills ruby.gc.time metric with initial data.
 func (m *metricRubyGcTime) init() {
 	m.data.SetName("ruby.gc.time")
-	m.data.SetDescription("Time spent in garbage collections since the process started.")
+	m.data.SetDescription("Time that garbage collections held the program up, since the process started: GC.stat[:time], from Ruby 3.1 on.")
 	m.data.SetUnit("ms")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

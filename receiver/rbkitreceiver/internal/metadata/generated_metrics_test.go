@@ -715,7 +715,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["ruby.gc.marking_time"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Time spent marking since the process started.", mi.Description())
+					assert.Equal(t, "Part of ruby.gc.time that was spent marking, since the process started.", mi.Description())
 					assert.Equal(t, "ms", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -881,7 +881,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["ruby.gc.sweeping_time"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Time spent sweeping since the process started.", mi.Description())
+					assert.Equal(t, "Part of ruby.gc.time that was spent sweeping, since the process started.", mi.Description())
 					assert.Equal(t, "ms", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -895,7 +895,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["ruby.gc.time"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Time spent in garbage collections since the process started.", mi.Description())
+					assert.Equal(t, "Time that garbage collections held the program up, since the process started: GC.stat[:time], from Ruby 3.1 on.", mi.Description())
 					assert.Equal(t, "ms", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

@@ -1,0 +1,91 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkitserver"
+)
+
+// gem0110 is what the released gem says of itself: no version, and nothing of CPU profiles.
+var gem0110 = rbkit.HandshakeReply{Dialect: rbkit.Released, ProcessName: "rb1.rb", WorkingDirectory: "/nowhere", PID: 4712}
+
+const saidDangerous = "Settings may end the program: on Ruby 3.1 an old Rbkit server crashes it by a segmentation fault. " +
+	"Remove the settings, unless this gem is known to work with this Ruby"
+
+func TestVersionsUpToTheLastReleasedOneAreOld(t *testing.T) {
+	for version, want := range map[string]bool{
+		"": true, "0.1.10": true, "0.1.9": true, "0.0.99": true, "0.1": true,
+		"0.1.11": false, "0.1.10.1": false, "0.2": false, "1.0.0": false, "next": false,
+	} {
+		assert.Equal(t, want, isOld(version), "%q", version)
+	}
+}
+
+// The memory profile and the dump of the released gem crash a program on Ruby 3.1 when they are
+// asked for.
+var fatalOnRuby31 = []rbkit.Command{rbkit.StartMemoryProfile, rbkit.ObjectSpaceSnapshot}
+
+func TestWhatCrashesAProgramIsWarnedOfBeforeItIsAskedFor(t *testing.T) {
+	for name, test := range map[string]struct {
+		set  func(*Config)
+		want []any
+	}{
+		"the memory profile": {func(c *Config) { c.MemoryProfile = true }, []any{"memory_profile"}},
+		"a dump of all objects": {func(c *Config) { c.ObjectSpaceSnapshotInterval = 100 * time.Millisecond },
+			[]any{"objectspace_snapshot_interval"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var started atomic.Pointer[bed]
+			before := make(chan int, 1)
+			server := play(t, rbkitserver.Options{Hello: gem0110, Fatal: fatalOnRuby31, Commanded: func(c rbkit.Command) {
+				if c != rbkit.Handshake {
+					select {
+					case before <- started.Load().said.FilterMessage(saidDangerous).Len():
+					default:
+					}
+				}
+			}})
+			b := unstartedBed(t, following(server), func(_ *bed, c *Config) { test.set(c) })
+			started.Store(b)
+			b.start()
+			b.await("the crash", server.Crashed)
+			assert.Equal(t, 1, <-before, "warnings before the command")
+			said := b.awaitSaid(saidDangerous).ContextMap()
+			assert.Equal(t, test.want, said["settings"])
+			assert.Equal(t, "rb1.rb", said["process"])
+		})
+	}
+}
+
+func TestAServerIsNotEndedByDefaults(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: gem0110, Fatal: fatalOnRuby31})
+	b := newBed(t, following(server), func(_ *bed, c *Config) { c.CPUProfile, c.TriggerGCInterval = true, 100*time.Millisecond })
+	b.await("garbage collections", func() bool {
+		n := 0
+		for _, c := range server.orders() {
+			if c == rbkit.TriggerGC {
+				n++
+			}
+		}
+		return n > 2
+	})
+	assert.False(t, server.Crashed())
+	assert.Zero(t, b.said.FilterMessage(saidDangerous).Len())
+}
+
+func TestANewerServerIsNotWarnedOf(t *testing.T) {
+	hello := gem0110
+	hello.ServerVersion = "0.2.0"
+	server := play(t, rbkitserver.Options{Hello: hello})
+	b := newBed(t, following(server), func(_ *bed, c *Config) { c.MemoryProfile = true })
+	b.await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
+	assert.Zero(t, b.said.FilterMessage(saidDangerous).Len())
+}

@@ -245,7 +245,7 @@ func readSlowly(b []byte, config *Config) controlModel {
 			m.logs = append(m.logs, event+" "+message.Result.String()+": "+message.Class)
 		case bytefrog.ErrorMessage:
 			m.logs = append(m.logs, eventAgentError+" "+message.Text)
-			ended(callevent.CauseDisconnected, "the agent reported an error: "+message.Text, -1)
+			ended(callevent.CauseDisconnected, "the agent reported an error", -1)
 		}
 		at += n
 	}

@@ -213,7 +213,7 @@ func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 		b.await("connections", func() bool { return b.openConnections() == 2+heardBeyond })
 		late := dial(t, b.address())
 		heard[0].expectEnd()
-		assert.EqualValues(t, 1, b.metric("receiver_bytefrog_connections_evicted"))
+		b.await("the eviction to be counted", func() bool { return b.metric("receiver_bytefrog_connections_evicted") == 1 })
 		assert.Zero(t, b.metric("receiver_bytefrog_refused"))
 		for _, p := range append(heard[1:], late) {
 			p.close()

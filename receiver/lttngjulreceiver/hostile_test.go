@@ -269,7 +269,7 @@ func TestConnectionsThatSayNothingMakeRoomForAgents(t *testing.T) {
 	second := b.register(lttngagent.Python)
 	silent.awaitClosed()
 	second.expect(lttngagent.RegistrationDone{}, lttngagent.List{})
-	assert.EqualValues(t, 1, b.metric("connections_evicted"))
+	b.await("the eviction to be counted", func() bool { return b.metric("connections_evicted") == 1 })
 	assert.Zero(t, b.metric("refused"))
 	assert.Len(t, b.receiver.env.registry.agents(), 2)
 }

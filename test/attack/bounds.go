@@ -28,8 +28,12 @@ const longestLine = 8 << 10
 // is 40% of memory_limiter's 3072 MiB, and 200 MiB. So says memory_budget.
 const fullBudget = 2900
 
+// sampledLines is how many lines a second the Collector's log has in an attack: it lets ten of each
+// message through, and one in a hundred after these. A bad peer has one message of five or so.
+const sampledLines = 50
+
 // usual is the bound of what is not in bounds.
-var usual = bound{peak: 600, leftover: 300, recovers: 30 * time.Second, ends: 10 * time.Second, logLines: 20, logKiB: 32}
+var usual = bound{peak: 600, leftover: 300, recovers: 30 * time.Second, ends: 10 * time.Second, logLines: sampledLines, logKiB: 32}
 
 // bounds are those of attacks that may cost more, by their names. 0: as usual.
 var bounds = map[string]bound{

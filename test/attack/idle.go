@@ -6,30 +6,55 @@ package attack
 import (
 	"context"
 	"fmt"
-	"net"
+	"sync"
+
+	"github.com/callbraid/callbraid/test/testbed/flood"
 )
 
-// Idle are connections that say nothing. Each that is closed is opened again at once.
+// Idle are connections that say nothing, from many addresses. Each that is closed is opened again
+// at once. They have a process of their own: in this one they would take the time of honest peers,
+// and the collector would be blamed for it. The program that uses it calls flood.RunIfChild first.
 type Idle struct {
 	Endpoint string
 	// Connections is how many there are at once.
 	Connections int
 
-	tally
+	mu     sync.Mutex
+	counts flood.Counts
 }
+
+// idleAddresses is from how many addresses the connections come.
+const idleAddresses = 200
 
 // Attack keeps the connections open until ctx ends.
 func (n *Idle) Attack(ctx context.Context) error {
-	n.again(ctx, n.Endpoint, n.Connections, 0, func(connection net.Conn) {
-		b := make([]byte, 64)
-		for err := error(nil); err == nil; {
-			_, err = connection.Read(b)
-		}
+	process, err := flood.Spawn(flood.Options{Address: n.Endpoint, Connections: n.Connections, From: flood.Loopback(idleAddresses)})
+	if err != nil {
+		return err
+	}
+	_, err = process.Await(func(c flood.Counts) bool {
+		n.note(c)
+		return ctx.Err() != nil
 	})
-	return nil
+	last, failed := process.Stop()
+	n.note(last)
+	if err == nil {
+		err = failed
+	}
+	return err
+}
+
+func (n *Idle) note(c flood.Counts) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c.Opened > 0 {
+		n.counts = c
+	}
 }
 
 // Sent says how many connections were opened.
 func (n *Idle) Sent() string {
-	return fmt.Sprintf("%d at once, opened %d times, %d not accepted", n.Connections, n.connections.Load(), n.unreached.Load())
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return fmt.Sprintf("%d at once, opened %d times, %d not accepted", n.Connections, n.counts.Opened, n.counts.Failed)
 }

@@ -1,0 +1,17 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"os"
+	"testing"
+
+	"github.com/callbraid/callbraid/test/testbed/flood"
+)
+
+// TestMain lets idle connections have a process of their own, which runs this program again.
+func TestMain(m *testing.M) {
+	flood.RunIfChild()
+	os.Exit(m.Run())
+}

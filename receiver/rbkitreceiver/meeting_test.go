@@ -347,3 +347,40 @@ func TestAServerThatBeginsToAnswerIsSwitchedOn(t *testing.T) {
 	b.await("the state", func() bool { return server.State().ObjectTraceEnabled })
 	b.awaitSaid("The server answers requests again")
 }
+
+func TestAServerThatAnswersLateHasItsNameFromThenOn(t *testing.T) {
+	answers := make(chan struct{})
+	server := play(t, rbkitserver.Options{Hello: released, Commanded: func(rbkit.Command) { <-answers }})
+	answer := sync.OnceFunc(func() { close(answers) })
+	t.Cleanup(answer)
+	b := newBed(t, following(server), func(_ *bed, c *Config) {
+		c.Timeout, c.StateInterval = 50*time.Millisecond, 50*time.Millisecond
+	})
+	service := func() string {
+		s := b.receiver.servers[0]
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.process == nil {
+			return ""
+		}
+		name, _ := s.process.origin.resource.Attributes().Get(attributeServiceName)
+		return name.Str()
+	}
+	b.await("a server without a name", func() bool { return service() == unknownService })
+	before := b.state().origin
+	answer()
+	b.await("its name", func() bool { return service() == released.ProcessName })
+	now := b.state().origin
+	assert.Equal(t, before.begun, now.begun, "it is the same process")
+	assert.Zero(t, b.counter("restarts"))
+	gc := func(k rbkit.Kind) func(*rbkit.Collection) error {
+		return func(c *rbkit.Collection) error { return c.GC(k, rbkit.Time(recorded.UnixMilli())) }
+	}
+	server.awaitSubscriber()
+	for i, k := range []rbkit.Kind{rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep} {
+		server.publishNumbered(uint64(i), gc(k))
+	}
+	b.await("spans", func() bool { return b.traces.SpanCount() > 0 })
+	name, _ := b.traces.AllTraces()[0].ResourceSpans().At(0).Resource().Attributes().Get(attributeServiceName)
+	assert.Equal(t, released.ProcessName, name.Str())
+}

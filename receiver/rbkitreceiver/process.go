@@ -56,7 +56,7 @@ func newProcess(env *environment, of *origin) *process {
 	}
 	p.dumps = dumps{classes: classes, tracked: &p.objects.tracked, maxObjects: limits.MaxDumpObjects}
 	if env.spans != nil {
-		p.cycles.finished = func(c *cycle) { env.spans.Add(cycleParcel{cycle: *c, origin: of}) }
+		p.cycles.finished = func(c *cycle) { env.spans.Add(cycleParcel{cycle: *c, origin: p.origin}) }
 	}
 	if env.logs != nil {
 		p.dumps.finished = func(d *dump) {
@@ -65,6 +65,15 @@ func newProcess(env *environment, of *origin) *process {
 		}
 	}
 	return p
+}
+
+// introduce gives the process another origin: its server has said who it is only now. Parcels that
+// are open are handed on with the origin before.
+func (p *process) introduce(of *origin) {
+	p.snapshots.handOn()
+	p.samples.flush()
+	p.records.flush()
+	p.origin, p.records.origin, p.samples.origin, p.snapshots.origin = of, of, of, of
 }
 
 // follows reports whether a message may be of this process: numbers never fall, and the

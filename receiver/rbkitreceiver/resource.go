@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net"
+	"path"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -74,7 +76,7 @@ func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.H
 	if hello != nil {
 		pid = hello.PID
 		if name == "" {
-			name = text(hello.ProcessName)
+			name = programName(text(hello.ProcessName))
 		}
 	}
 	if name == "" {
@@ -98,6 +100,18 @@ func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.H
 	}
 	o.seed = sha256.Sum256(fmt.Appendf(nil, "%s %d %d", server.Publish, pid, first))
 	return o
+}
+
+// programName is the base name of a program, which Ruby calls $0: the path with which it was
+// started, or a title that the program gave itself, of which the first word is its program and the
+// rest may change. It is empty where there is no program, as for ruby -e.
+func programName(zero string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(zero), " ")
+	name := path.Base(strings.TrimRight(word, ":"))
+	if strings.HasPrefix(name, "-") || name == "." || name == ".." || name == "/" {
+		return ""
+	}
+	return name
 }
 
 // putNew puts a text that is not empty under a key that is not set.

@@ -49,6 +49,32 @@ func TestProcessesAreCalledAsTheySay(t *testing.T) {
 	}
 }
 
+func TestAServiceIsCalledAsItsProgram(t *testing.T) {
+	for zero, want := range map[string]string{
+		"rb1.rb":                                  "rb1.rb",
+		"../rb1.rb":                               "rb1.rb",
+		"/srv/app/bin/rails":                      "rails",
+		"bin/":                                    "bin",
+		"puma 6.4 (tcp://0.0.0.0:3000) [app]":     "puma",
+		"puma: cluster worker 0: 4711 [app]":      "puma",
+		"sidekiq 6.5.1 app [3 of 5 busy]":         "sidekiq",
+		"/usr/bin/unicorn worker[0] -c /etc/x.rb": "unicorn",
+		"-e":  unknownService,
+		"-":   unknownService,
+		".":   unknownService,
+		"../": unknownService,
+		"":    unknownService,
+		" ":   unknownService,
+	} {
+		hello := rbkit.HandshakeReply{ProcessName: zero}
+		of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &hello, nil, recorded, 1)
+		name, _ := of.resource.Attributes().Get(attributeServiceName)
+		assert.Equal(t, want, name.Str(), "%q", zero)
+		process, _ := of.resource.Attributes().Get(attributeProcessName)
+		assert.Equal(t, zero, process.Str(), "what the server says stays as it is")
+	}
+}
+
 func TestWhatIsSetWinsOverWhatAServerSays(t *testing.T) {
 	config, server := createDefaultConfig(), ServerConfig{Publish: "localhost:5555"}
 	name := func() string {

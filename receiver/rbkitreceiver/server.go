@@ -180,6 +180,19 @@ func (s *server) renew(who identity) {
 	}
 }
 
+// introduce gives the process its name, if its server has not said until now who it is. The lock is
+// held.
+func (s *server) introduce(hello *rbkit.HandshakeReply) {
+	if s.who.hello != nil || s.meeting.goesOn {
+		return
+	}
+	s.who = identity{hello: hello, local: findLocal(s.peer, hello)}
+	if s.met.hello == nil {
+		s.met = s.who
+	}
+	s.process.introduce(newOrigin(s.env.config, s.config, s.env.host, s.who.hello, s.who.local, s.process.origin.begun, s.first))
+}
+
 // end hands on all that there is of a process, and its last metrics. The lock is held.
 func (s *server) end() {
 	s.finish()

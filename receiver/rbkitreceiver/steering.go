@@ -196,6 +196,7 @@ func (s *server) says(h *rbkit.HandshakeReply) {
 	defer s.mu.Unlock()
 	s.said, s.heard = h, s.env.now()
 	if s.process != nil {
+		s.introduce(h)
 		s.process.samples.state(h)
 	}
 }

@@ -236,7 +236,8 @@ func TestAHandOverThatIsNoJSONIsRefusedForGood(t *testing.T) {
 func TestAnAttributeThatIsNestedTooDeepIsRefusedForGood(t *testing.T) {
 	ctx, path := t.Context(), newFile(t)
 	b := started(t, path)
-	td := spans("a", 1)
+	td := ptrace.NewTraces()
+	spans("a", 1).CopyTo(td)
 	value := td.ResourceSpans().At(0).Resource().Attributes().PutEmpty("k")
 	for range b.cfg.MaxAttributeDepth + 1 {
 		value = value.SetEmptySlice().AppendEmpty()

@@ -39,6 +39,10 @@ type run struct {
 
 // ask asks, and handles answers, until the command has ended.
 func (r *run) ask() {
+	if r.isCareful() {
+		r.ended = r.askCareful()
+		return
+	}
 	r.ended = r.link.Run(r.ctx, r.task.command(r.task.left()), r.each)
 }
 

@@ -82,7 +82,7 @@ func (t *telemetry) metricPointsDropped(n int, reason string) {
 type told struct {
 	replies, bad, missing                  int64
 	folded, otherMonitor                   int64
-	unwanted                               int64
+	unwanted, untimed                      int64
 	recordsRepeated, nodesDropped, dropped int64
 }
 
@@ -92,7 +92,7 @@ func (t *telemetry) tell(p *process) {
 		replies: p.replies, bad: p.bad, missing: p.missing,
 		folded: p.calls.folded, otherMonitor: p.calls.otherMonitor,
 		recordsRepeated: p.records.repeated, nodesDropped: p.nodesDropped, dropped: p.inventory.dropped,
-		unwanted: p.unwanted,
+		unwanted: p.unwanted, untimed: p.untimed,
 	}
 	before := p.told
 	p.told = now
@@ -103,6 +103,7 @@ func (t *telemetry) tell(p *process) {
 	add(b.ReceiverGreysFolded, now.folded-before.folded)
 	add(b.ReceiverGreysRowsIgnored, now.otherMonitor-before.otherMonitor)
 	add(b.ReceiverGreysRepliesIgnored, now.unwanted-before.unwanted, withAttribute("reason", "unwanted"))
+	add(b.ReceiverGreysTimesLeftOut, now.untimed-before.untimed)
 	add(b.ReceiverGreysRecordsRepeated, now.recordsRepeated-before.recordsRepeated)
 	add(b.ReceiverGreysNodesDropped, now.nodesDropped-before.nodesDropped)
 	add(b.ReceiverGreysInventoryDropped, now.dropped-before.dropped)

@@ -45,6 +45,7 @@ type TelemetryBuilder struct {
 	ReceiverGreysRowsIgnored         metric.Int64Counter
 	ReceiverGreysServers             metric.Int64UpDownCounter
 	ReceiverGreysSpansDropped        metric.Int64Counter
+	ReceiverGreysTimesLeftOut        metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -188,6 +189,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_greys_spans_dropped",
 		metric.WithDescription("Spans that were dropped, by reason (queue_full, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGreysTimesLeftOut, err = builder.meter.Int64Counter(
+		"otelcol_receiver_greys_times_left_out",
+		metric.WithDescription("Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods: times are false where these call each other. [Alpha]"),
+		metric.WithUnit("{reply}"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs

@@ -324,3 +324,19 @@ func AssertEqualReceiverGreysSpansDropped(t *testing.T, tt *componenttest.Teleme
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
+
+func AssertEqualReceiverGreysTimesLeftOut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_greys_times_left_out",
+		Description: "Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods: times are false where these call each other. [Alpha]",
+		Unit:        "{reply}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_greys_times_left_out")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}

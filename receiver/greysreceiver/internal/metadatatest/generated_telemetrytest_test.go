@@ -38,6 +38,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverGreysRowsIgnored.Add(context.Background(), 1)
 	tb.ReceiverGreysServers.Add(context.Background(), 1)
 	tb.ReceiverGreysSpansDropped.Add(context.Background(), 1)
+	tb.ReceiverGreysTimesLeftOut.Add(context.Background(), 1)
 	AssertEqualReceiverGreysBadReplies(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -93,6 +94,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysSpansDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGreysTimesLeftOut(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 

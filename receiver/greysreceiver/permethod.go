@@ -90,6 +90,9 @@ func (r *run) askCareful() error {
 	var first error
 	left := len(parts)
 	for _, p := range parts {
+		if !r.enhances() {
+			break
+		}
 		running.Go(func() {
 			err := r.askPart(p, methods.known)
 			ending.Lock()
@@ -114,23 +117,27 @@ func (r *run) askCareful() error {
 	return first
 }
 
-// askPart asks for a part until it ends, by its limit without an error. The server changes classes for one command at a time, and nothing after one that it has refused: who
-// refused which would not be known.
-func (r *run) askPart(p *part, counted bool) error {
+// enhances waits until the server may be asked to change classes: it does that for one command at
+// a time.
+func (r *run) enhances() bool {
 	select {
 	case r.process.enhancing <- struct{}{}:
+		return true
 	case <-r.ctx.Done():
-		return r.ctx.Err()
+		return false
 	}
+}
+
+// askPart asks for a part until it ends, by its limit without an error. Nothing is asked after a
+// command that the server has refused: which of two it refuses for itself would not be known.
+func (r *run) askPart(p *part, counted bool) error {
 	free := sync.OnceFunc(func() { <-r.process.enhancing })
 	defer free()
 	if r.process.poisoned.Load() {
 		return errPoisoned
 	}
 	err := r.link.Run(r.ctx, p.command, func(reply greys.Reply) {
-		if _, is := reply.(*greys.Affected); is {
-			free()
-		}
+		free() // it says nothing before it has changed classes
 		r.eachOf(p, counted, reply)
 	})
 	if errors.Is(err, greys.ErrRefused) {

@@ -86,7 +86,7 @@ func outcomeOf(err error) outcome {
 // start asks for a task.
 func (a *attending) start(t *task) {
 	a.process.runs++
-	r := &run{task: t, attending: a, process: a.process, link: a.link, details: a.details, number: a.process.runs}
+	r := &run{task: t, attending: a, process: a.process, link: a.link, details: a.details, number: a.process.runs, began: a.server.env.now()}
 	r.ctx, r.end = context.WithCancelCause(a.ctx)
 	t.state, t.run, t.due = taskRunning, r, a.server.env.now()
 	r.starting, t.starting = t.starting, nil

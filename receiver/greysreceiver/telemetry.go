@@ -38,6 +38,12 @@ func (t *telemetry) servers(change int64) { t.builder.ReceiverGreysServers.Add(b
 
 func (t *telemetry) restarted() { t.builder.ReceiverGreysRestarts.Add(background, 1) }
 
+func (t *telemetry) foreignSessions(n int64) {
+	t.builder.ReceiverGreysForeignSessions.Add(background, n)
+}
+
+func (t *telemetry) foreignReset() { t.builder.ReceiverGreysForeignResets.Add(background, 1) }
+
 func (t *telemetry) connectionFailed() { t.builder.ReceiverGreysConnectionFailures.Add(background, 1) }
 
 func (t *telemetry) commandEnded(how outcome) {

@@ -31,6 +31,8 @@ type TelemetryBuilder struct {
 	ReceiverGreysConnectionFailures  metric.Int64Counter
 	ReceiverGreysConsoleFaults       metric.Int64Counter
 	ReceiverGreysFolded              metric.Int64Counter
+	ReceiverGreysForeignResets       metric.Int64Counter
+	ReceiverGreysForeignSessions     metric.Int64Counter
 	ReceiverGreysInventoryDropped    metric.Int64Counter
 	ReceiverGreysLogRecordsDropped   metric.Int64Counter
 	ReceiverGreysMetricPointsDropped metric.Int64Counter
@@ -105,6 +107,18 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_greys_folded",
 		metric.WithDescription("Rows of methods that are counted under other, because there are more than limits.max_methods. [Alpha]"),
 		metric.WithUnit("{row}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGreysForeignResets, err = builder.meter.Int64Counter(
+		"otelcol_receiver_greys_foreign_resets",
+		metric.WithDescription("Times that commands were asked again, because another client connected to the console and no command told of a call since: its reset may have taken their code out of classes. [Alpha]"),
+		metric.WithUnit("{reset}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGreysForeignSessions, err = builder.meter.Int64Counter(
+		"otelcol_receiver_greys_foreign_sessions",
+		metric.WithDescription("Sessions of other clients with consoles, by gaps in the numbers of sessions. [Alpha]"),
+		metric.WithUnit("{session}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysInventoryDropped, err = builder.meter.Int64Counter(

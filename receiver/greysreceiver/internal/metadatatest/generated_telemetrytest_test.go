@@ -24,6 +24,8 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverGreysConnectionFailures.Add(context.Background(), 1)
 	tb.ReceiverGreysConsoleFaults.Add(context.Background(), 1)
 	tb.ReceiverGreysFolded.Add(context.Background(), 1)
+	tb.ReceiverGreysForeignResets.Add(context.Background(), 1)
+	tb.ReceiverGreysForeignSessions.Add(context.Background(), 1)
 	tb.ReceiverGreysInventoryDropped.Add(context.Background(), 1)
 	tb.ReceiverGreysLogRecordsDropped.Add(context.Background(), 1)
 	tb.ReceiverGreysMetricPointsDropped.Add(context.Background(), 1)
@@ -52,6 +54,12 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysFolded(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGreysForeignResets(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGreysForeignSessions(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysInventoryDropped(t, testTel,

@@ -5,6 +5,7 @@ package greysserver
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/greys"
@@ -28,7 +29,10 @@ func (r *consoleRun) run(line string) {
 		return
 	}
 	loud := r.setLoud(silence)
-	if err := r.obey(command, loud); err != nil {
+	switch err := r.obey(command, loud); {
+	case errors.Is(err, errFailed):
+		r.say([]byte("Command execution failed.\n"))
+	case err != nil:
 		r.say([]byte("Command execution failed. cause : " + err.Error() + "\n"))
 	}
 }
@@ -134,6 +138,10 @@ func (r *consoleRun) affected(w *watch, loud bool) {
 // monitor says a table at once, of nothing, and one for each cycle, until it is aborted.
 func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
 	w := &watch{cycle: newCycle()}
+	w.oneBegin = true
+	if err := r.life.fails(command.Target); err != nil {
+		return err
+	}
 	if err := r.life.watch(command.Target, w); err != nil {
 		return err
 	}
@@ -161,6 +169,10 @@ func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
 
 // events tells of calls, until there were enough, or it is aborted.
 func (r *consoleRun) events(target greys.Target, w *watch, loud bool, tell func(e event, first bool) outcome) error {
+	w.oneBegin = true
+	if err := r.life.fails(target); err != nil {
+		return err
+	}
 	if err := r.life.watch(target, w); err != nil {
 		return err
 	}

@@ -38,6 +38,11 @@ func (l *life) classes(command greys.ClassesCommand) (classes []greys.Class, err
 			}
 			classes = append(classes, c)
 		}
+		for _, of := range l.others(class) {
+			if m.MatchString(of.class) {
+				classes = append(classes, greys.Class{Name: of.class, Kinds: of.kinds, Super: "java.lang.Object"})
+			}
+		}
 	}
 	return classes, nil
 }
@@ -58,6 +63,13 @@ func (l *life) methods(command greys.MethodsCommand) (methods []greys.Method, er
 				Class: name.Class, Name: name.Method, Modifier: "1", Parameters: []string{"java.lang.String", "int"},
 				Exceptions: []string{exception}, Return: "java.lang.Object",
 			})
+		}
+	}
+	for class := range l.options.Classes {
+		for _, of := range append(l.others(class), other{class: className(class), method: "<init>"}) {
+			if l.options.Lambdas && classes.MatchString(of.class) && names.MatchString(of.method) {
+				methods = append(methods, greys.Method{Class: of.class, Name: of.method, Modifier: "public", Return: "void"})
+			}
 		}
 	}
 	return methods, nil

@@ -22,6 +22,9 @@ type life struct {
 	truth Truth
 	// calls is how many were made.
 	calls int64
+	// poisoned says of each class that what a command has put into it has failed: others that
+	// match it fail, too, until a reset.
+	poisoned []bool
 	// enhanced says of each class that a command has put something into it.
 	enhanced []bool
 	watches  map[*watch]struct{}
@@ -57,7 +60,7 @@ func newLife(over context.Context, o ProgramOptions, processID int64) *life {
 	return &life{
 		options: o, began: time.Now(), over: over,
 		truth:    Truth{ProcessID: processID, Made: Counts{}, Told: Counts{}},
-		enhanced: make([]bool, o.Classes), watches: map[*watch]struct{}{}, sessions: map[int64]session{},
+		enhanced: make([]bool, o.Classes), poisoned: make([]bool, o.Classes), watches: map[*watch]struct{}{}, sessions: map[int64]session{},
 	}
 }
 
@@ -116,7 +119,9 @@ func (l *life) seen(c call, of greys.Thread, at time.Time) {
 		if w.records && recorded == nil {
 			recorded = l.record(c, of, at)
 		}
-		if !w.see(l, c, count, of, recorded) {
+		seen := count
+		seen.Time = c.end - w.begin(c)
+		if !w.see(l, c, seen, of, recorded) {
 			delete(l.watches, w)
 		}
 	}
@@ -159,6 +164,7 @@ func (l *life) recorded(index int64) (records []record) {
 func (l *life) reset(matches func(class string) bool) (classes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	clear(l.poisoned)
 	for class := range l.enhanced {
 		if !l.enhanced[class] || !matches(className(class)) {
 			continue

@@ -27,6 +27,9 @@ type ProgramOptions struct {
 	// RecordEvery is after how many calls one is recorded, as if somebody had asked for it;
 	// 0: none is.
 	RecordEvery int64
+	// Lambdas says that each class also has a constructor, an interface of its own and a lambda
+	// that implements it, on which a released server fails.
+	Lambdas bool
 	// Threads is how many do this; default 4.
 	Threads int
 	Seed    uint64

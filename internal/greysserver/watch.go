@@ -23,6 +23,9 @@ type watch struct {
 	cycle *cycle
 	// events are calls, each by itself; nil: nobody wants them.
 	events chan event
+	// oneBegin says that there is one begin for each thread, which that of a call replaces which
+	// a call that is seen makes, as in the released server.
+	oneBegin bool
 	// left is how many there are to come; below 0: no end.
 	left int64
 }
@@ -71,6 +74,17 @@ func (l *life) unwatch(w *watch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.watches, w)
+}
+
+// begin is that of a call, as the server keeps it.
+func (w *watch) begin(c call) time.Duration {
+	begin := c.start
+	for _, callee := range c.callees {
+		if w.oneBegin && w.sees[callee.method] {
+			begin = callee.start
+		}
+	}
+	return begin
 }
 
 // see says that more is wanted. The lock is held.

@@ -50,6 +50,9 @@ type attending struct {
 	counted linkStats
 	// round is that of resets which are asked for now; nil: none are.
 	round *round
+	// suspectedAt is when it was noticed that another client has connected, whose reset may
+	// have silenced commands; zero: none has.
+	suspectedAt time.Time
 	// ending are those who wait for the end of a command, and resetting those who wait for a
 	// reset to be asked for.
 	ending    []*ending
@@ -108,7 +111,7 @@ var errShutdown = errors.New("the collector is shut down")
 
 // begin makes what the runs of a process share. None is begun before a pause.
 func (a *attending) begin(ctx context.Context, pause time.Duration) {
-	a.process, a.cleaning = a.server.process, false
+	a.process, a.cleaning, a.suspectedAt = a.server.process, false, time.Time{}
 	a.ctx, a.end = context.WithCancel(ctx)
 	a.details = newDetails(a.ctx, a.process, a.link)
 	now := a.server.env.now()
@@ -182,6 +185,7 @@ func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 		}
 		now = a.server.env.now()
 	}
+	a.checkSuspicion(now)
 	a.clean(now)
 	a.sayEnded(now)
 	next = now.Add(idle)

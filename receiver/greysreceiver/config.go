@@ -32,6 +32,9 @@ type Config struct {
 	Classes           []ClassesConfig `mapstructure:"classes"`
 	Methods           []MethodsConfig `mapstructure:"methods"`
 	InventoryInterval time.Duration   `mapstructure:"inventory_interval"`
+	// PerMethod has a pattern of the console asked by a command for each method, without
+	// constructors, lambdas and generated classes, so that times are true.
+	PerMethod bool `mapstructure:"per_method"`
 	// StateInterval is how often a server is asked who it is.
 	StateInterval time.Duration `mapstructure:"state_interval"`
 	// RecordDetails has the server asked for the detail of recorded calls.
@@ -170,6 +173,9 @@ type LimitsConfig struct {
 	// MaxCommands is how many monitors, traces, stacks and records may be set, each of which is
 	// a command that runs. The console has a connection for each, and at most six more.
 	MaxCommands int `mapstructure:"max_commands"`
+	// MaxPatternCommands is how many commands a pattern may have by PerMethod, each with a
+	// connection and a thread of the program.
+	MaxPatternCommands int `mapstructure:"max_pattern_commands"`
 	// MaxMethods is how many methods have counts of their own.
 	MaxMethods int `mapstructure:"max_methods"`
 	// MaxInventory is how many classes and methods are remembered, so that only what changed
@@ -215,6 +221,7 @@ func createDefaultConfig() *Config {
 		InventoryInterval: 10 * time.Minute,
 		StateInterval:     30 * time.Second,
 		RecordDetails:     true,
+		PerMethod:         true,
 		GP: GPConfig{
 			Version: gp.DefaultVersion, MaxFrameBytes: gp.DefaultMaxFrame,
 			Heartbeat: gp.DefaultHeartbeat, MaxUnanswered: gp.DefaultMaxUnanswered,
@@ -228,6 +235,7 @@ func createDefaultConfig() *Config {
 			MaxServerMemory:    256 * mib,
 			MaxReplyBytes:      16 * mib,
 			MaxCommands:        32,
+			MaxPatternCommands: 100,
 			MaxMethods:         2000,
 			MaxInventory:       100_000,
 			MaxTreeNodes:       10_000,

@@ -37,6 +37,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Classes = []ClassesConfig{{Class: "com.example.*", Fields: true, Limit: 8}}
 	want.Methods = []MethodsConfig{{TargetConfig: target("com.example.*", "*"), Limit: 9}}
 	want.InventoryInterval, want.StateInterval, want.RecordDetails = time.Hour, 20*time.Second, false
+	want.PerMethod = false
 	want.GP = GPConfig{
 		Version: 2, Codes: GPCodesConfig{Session: 7, Stack: 8, TTList: 9, TTDetail: 10}, MaxFrameBytes: 65536,
 		Heartbeat: time.Second, MaxUnanswered: 4, ProbeTimeout: 3 * time.Second, RecordsInterval: 2 * time.Second,
@@ -46,7 +47,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Timeout, want.AnswerTimeout = 3*time.Second, 4*time.Second
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
-		MaxServerMemory: 4194305, MaxReplyBytes: 65536, MaxCommands: 10, MaxMethods: 11, MaxInventory: 12, MaxTreeNodes: 13, MaxDetails: 14,
+		MaxServerMemory: 4194305, MaxReplyBytes: 65536, MaxCommands: 10, MaxPatternCommands: 12, MaxMethods: 11, MaxInventory: 12, MaxTreeNodes: 13, MaxDetails: 14,
 		MaxQueuedLogs: 15, MaxQueuedLogBytes: mib, MaxQueuedSpans: 16, MaxQueuedSpanBytes: mib + 1,
 	}
 	want.Retry = RetryConfig{InitialInterval: 2 * time.Millisecond, MaxInterval: 3 * time.Millisecond}

@@ -144,6 +144,7 @@ func (s *server) connection(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.dials.Add(1)
 	remote := conn.RemoteAddr()
 	s.remote.Store(&remote)
 	if s.tls == nil {

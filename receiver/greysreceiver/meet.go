@@ -91,12 +91,16 @@ func (a *attending) compare(ctx context.Context) error {
 		return nil // it doesn't say it, and a link that is lost is heard of
 	}
 	who := identity{protocol: a.link.protocol, host: a.server.who.host}
+	dials := a.server.dials.Load()
 	if err := a.askSessions(ctx, &who); err != nil {
 		return err
 	}
 	a.process.setSessions(who)
 	if !a.server.who.isOther(who) {
 		a.server.saw(who)
+		if a.link.protocol == ProtocolConsole {
+			a.suspect(a.server.sessions.saw(who.session, dials, a.server.dials.Load()))
+		}
 		return nil
 	}
 	who, err := a.meet(ctx)

@@ -55,14 +55,12 @@ func (r *run) outcome(err error) outcome {
 		return outcomeEnded
 	case r.task.every == 0 && r.isFull():
 		return outcomeEnded // whatever came then: nothing is left to ask for
+	case errors.Is(context.Cause(r.ctx), errPart):
+		return outcomeOf(err)
 	case r.ctx.Err() != nil:
 		return outcomeStopped
-	case errors.Is(err, greys.ErrUnsupported):
-		return outcomeUnsupported
-	case errors.Is(err, greys.ErrSessionTimedOut):
-		return outcomeTimedOut
-	case errors.Is(err, greys.ErrRefused):
-		return outcomeRefused
+	case isAnswer(err), errors.Is(err, greys.ErrSessionTimedOut):
+		return outcomeOf(err)
 	case err != nil || r.task.every == 0:
 		// What goes on by itself doesn't end before its limit.
 		return outcomeLost
@@ -71,10 +69,24 @@ func (r *run) outcome(err error) outcome {
 	}
 }
 
+// outcomeOf is that of a command that gave an error.
+func outcomeOf(err error) outcome {
+	switch {
+	case errors.Is(err, greys.ErrUnsupported):
+		return outcomeUnsupported
+	case errors.Is(err, greys.ErrSessionTimedOut):
+		return outcomeTimedOut
+	case errors.Is(err, greys.ErrRefused):
+		return outcomeRefused
+	default:
+		return outcomeLost
+	}
+}
+
 // start asks for a task.
 func (a *attending) start(t *task) {
 	a.process.runs++
-	r := &run{task: t, attending: a, process: a.process, link: a.link, details: a.details, number: a.process.runs}
+	r := &run{task: t, attending: a, process: a.process, link: a.link, details: a.details, number: a.process.runs, began: a.server.env.now()}
 	r.ctx, r.end = context.WithCancelCause(a.ctx)
 	t.state, t.run, t.due = taskRunning, r, a.server.env.now()
 	r.starting, t.starting = t.starting, nil
@@ -139,6 +151,9 @@ func (a *attending) next(r *run, how outcome, now time.Time) {
 		t.due = now.Add(env.config.Reconnect.MaxInterval)
 	case outcomeRefused:
 		t.due = now.Add(t.pauses.Pause())
+		if r.isCareful() { // each try ends all others for a reset
+			t.due = now.Add(refusedPause)
+		}
 		if since, say := t.refusing.Say(now); say && !r.isTry() {
 			a.server.logger.Warn("The server could not carry out a command: it is asked again", append(t.fields(), zap.Error(r.ended), zap.Int("times_since_last_line", since))...)
 		}
@@ -150,6 +165,10 @@ func (a *attending) next(r *run, how outcome, now time.Time) {
 		}
 	}
 }
+
+// refusedPause is how long a command rests that the server refuses, where each try has to be
+// undone.
+const refusedPause = 10 * time.Minute
 
 // finished is told of a run whose command has ended in order.
 func (a *attending) finished(r *run, now time.Time) {

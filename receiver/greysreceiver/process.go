@@ -6,6 +6,7 @@ package greysreceiver
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/greys"
@@ -27,6 +28,11 @@ type process struct {
 	owed   []classes
 	layers int
 	runs   int64
+	// poisoned says that the server has refused a command, and may have left code in classes
+	// that has it refuse others: all are ended, it is taken out, and they are asked again.
+	poisoned atomic.Bool
+	// enhancing has room for the command that the server changes classes for.
+	enhancing chan struct{}
 
 	// mu guards all below.
 	mu sync.Mutex
@@ -44,7 +50,10 @@ type process struct {
 	// unwanted are recorded calls of others that no pattern of tt, or none whose limit is not
 	// reached, has taken.
 	unwanted int64
-	told     told
+	// untimed counts rows without their times, and call trees and recorded calls that were left
+	// out, because their command matches several methods.
+	untimed int64
+	told    told
 }
 
 // matched is what the patterns of a command matched when it was asked last.
@@ -55,7 +64,7 @@ type matched struct {
 
 func newProcess(env *environment, of *origin, wants []*want) *process {
 	limits := &env.config.Limits
-	p := &process{env: env, origin: of, calls: newCalls(limits.MaxMethods), inventory: newInventory(limits.MaxInventory)}
+	p := &process{env: env, origin: of, enhancing: make(chan struct{}, 1), calls: newCalls(limits.MaxMethods), inventory: newInventory(limits.MaxInventory)}
 	for _, w := range wants {
 		p.tasks = append(p.tasks, newTask(env, w))
 	}

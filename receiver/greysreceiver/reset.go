@@ -45,7 +45,7 @@ func (a *attending) clean(now time.Time) {
 	if a.round != nil || a.doubted || len(p.owed)+len(a.resetting) == 0 || now.Before(a.resetAt) {
 		return
 	}
-	if p.layers > len(p.tasks)+maxLayers && !a.cleaning {
+	if (p.poisoned.Load() || p.layers > len(p.tasks)+maxLayers) && !a.cleaning {
 		a.endForCleaning()
 	}
 	next := a.resettable()
@@ -81,6 +81,7 @@ func (a *attending) haveReset(failed []error) {
 	// ever where a server never answers resets.
 	if len(p.owed) == 0 || isAnswer(err) || done.cleans {
 		p.layers, a.cleaning = 0, len(a.resetting) > 0
+		p.poisoned.Store(false)
 	}
 }
 

@@ -5,6 +5,7 @@ package greysreceiver
 
 import (
 	"context"
+	"time"
 
 	"github.com/callbraid/callbraid/internal/greys"
 )
@@ -31,6 +32,9 @@ type run struct {
 
 	// answers came, of what the task's limit is for.
 	answers int64
+	// began is when it was asked, and lastCall when it told of a call last; zero: never. The
+	// process's lock guards lastCall.
+	began, lastCall time.Time
 	// affected says that the server told what the patterns match, and matched that they do.
 	affected, matched bool
 	// ended is what the asking gave.
@@ -39,6 +43,10 @@ type run struct {
 
 // ask asks, and handles answers, until the command has ended.
 func (r *run) ask() {
+	if r.isCareful() {
+		r.ended = r.askCareful()
+		return
+	}
 	r.ended = r.link.Run(r.ctx, r.task.command(r.task.left()), r.each)
 }
 
@@ -66,6 +74,7 @@ func (r *run) each(reply greys.Reply) {
 	}
 	p.replies++
 	p.heard = p.env.now()
+	r.notesCall(reply, p.heard)
 	r.handle(reply)
 	if p.memory != nil {
 		_ = p.memory.Hold(p.held()) // where it is too much, the server is disconnected

@@ -54,6 +54,10 @@ type server struct {
 	// restarting are the pauses after restarts that follow each other.
 	restarting *backoff.Backoff
 
+	// dials is how often it was connected to, and sessions what its numbers of sessions say.
+	dials    atomic.Int64
+	sessions sessionCount
+
 	// remote is the other side of the last connection; nil: there was none.
 	remote atomic.Pointer[net.Addr]
 
@@ -278,7 +282,7 @@ func (s *server) begin(who identity) {
 	if restarted && s.untold {
 		s.env.metrics.Ended(s.last())
 	}
-	s.who = who
+	s.who, s.sessions = who, sessionCount{}
 	s.process = newProcess(s.env, newOrigin(s.env, s.config, who, s.env.now()), s.wants)
 	s.process.memory = s.memory
 	if !restarted {

@@ -44,6 +44,10 @@ type task struct {
 	// starting are those who wait for what comes of the next run.
 	starting []*starting
 
+	// refusedParts are the names of parts that the server has refused, which are left out. The
+	// process's lock guards them while a run goes on.
+	refusedParts map[string]bool
+
 	// matched is what the patterns matched when they were asked last, and taken how many of
 	// the recorded calls that are listed were handed on for them. The process's lock guards
 	// both.
@@ -72,7 +76,10 @@ type ask struct {
 	pattern string
 	// command is asked for, with what is left of the limit; 0: there is none.
 	command func(left greys.Limit) greys.Command
-	limit   greys.Limit
+	// target and commandOf are those of what enhances: command asks for the target.
+	target    greys.Target
+	commandOf func(target greys.Target, left greys.Limit) greys.Command
+	limit     greys.Limit
 	// classes are those that it puts something into, for which it enhances.
 	classes classes
 	// cycle is that of a monitor.
@@ -169,10 +176,17 @@ func (t *TargetConfig) text() string {
 func (m *MonitorConfig) ask(field string) (ask, error) {
 	target, err := m.target(field)
 	cycle, wrong := m.cycle(field)
-	return ask{
-		kind: askMonitor, pattern: m.text(), classes: classes{target.Class, target.Regexp}, cycle: cycle,
-		command: func(greys.Limit) greys.Command { return greys.MonitorCommand{Target: target, Cycle: cycle} },
-	}, errors.Join(err, wrong)
+	a := ask{kind: askMonitor, pattern: m.text(), classes: classes{target.Class, target.Regexp}, cycle: cycle}
+	a.asks(target, func(target greys.Target, _ greys.Limit) greys.Command {
+		return greys.MonitorCommand{Target: target, Cycle: cycle}
+	})
+	return a, errors.Join(err, wrong)
+}
+
+// asks sets what is asked for methods.
+func (a *ask) asks(target greys.Target, of func(target greys.Target, left greys.Limit) greys.Command) {
+	a.target, a.commandOf = target, of
+	a.command = func(left greys.Limit) greys.Command { return of(target, left) }
 }
 
 func (c *CallsConfig) ask(field string, kind askKind) (ask, error) {
@@ -181,12 +195,18 @@ func (c *CallsConfig) ask(field string, kind askKind) (ask, error) {
 	a := ask{kind: kind, pattern: c.text(), classes: classes{target.Class, target.Regexp}, limit: limit}
 	switch kind {
 	case askTrace:
-		a.command = func(left greys.Limit) greys.Command { return greys.TraceCommand{Target: target, Limit: left} }
+		a.asks(target, func(target greys.Target, left greys.Limit) greys.Command {
+			return greys.TraceCommand{Target: target, Limit: left}
+		})
 	case askStack:
-		a.command = func(left greys.Limit) greys.Command { return greys.StackCommand{Target: target, Limit: left} }
+		a.asks(target, func(target greys.Target, left greys.Limit) greys.Command {
+			return greys.StackCommand{Target: target, Limit: left}
+		})
 	default: // by GP recorded calls are listed
 		a.only = ProtocolConsole
-		a.command = func(left greys.Limit) greys.Command { return greys.RecordCommand{Target: target, Limit: left} }
+		a.asks(target, func(target greys.Target, left greys.Limit) greys.Command {
+			return greys.RecordCommand{Target: target, Limit: left}
+		})
 	}
 	return a, errors.Join(err, wrong)
 }

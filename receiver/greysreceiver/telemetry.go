@@ -42,6 +42,12 @@ func (t *telemetry) disconnected(reason string) {
 
 func (t *telemetry) restarted() { t.builder.ReceiverGreysRestarts.Add(background, 1) }
 
+func (t *telemetry) foreignSessions(n int64) {
+	t.builder.ReceiverGreysForeignSessions.Add(background, n)
+}
+
+func (t *telemetry) foreignReset() { t.builder.ReceiverGreysForeignResets.Add(background, 1) }
+
 func (t *telemetry) connectionFailed() { t.builder.ReceiverGreysConnectionFailures.Add(background, 1) }
 
 func (t *telemetry) commandEnded(how outcome) {
@@ -86,7 +92,7 @@ func (t *telemetry) metricPointsDropped(n int, reason string) {
 type told struct {
 	replies, bad, missing                  int64
 	folded, otherMonitor                   int64
-	unwanted                               int64
+	unwanted, untimed                      int64
 	recordsRepeated, nodesDropped, dropped int64
 }
 
@@ -96,7 +102,7 @@ func (t *telemetry) tell(p *process) {
 		replies: p.replies, bad: p.bad, missing: p.missing,
 		folded: p.calls.folded, otherMonitor: p.calls.otherMonitor,
 		recordsRepeated: p.records.repeated, nodesDropped: p.nodesDropped, dropped: p.inventory.dropped,
-		unwanted: p.unwanted,
+		unwanted: p.unwanted, untimed: p.untimed,
 	}
 	before := p.told
 	p.told = now
@@ -107,6 +113,7 @@ func (t *telemetry) tell(p *process) {
 	add(b.ReceiverGreysFolded, now.folded-before.folded)
 	add(b.ReceiverGreysRowsIgnored, now.otherMonitor-before.otherMonitor)
 	add(b.ReceiverGreysRepliesIgnored, now.unwanted-before.unwanted, withAttribute("reason", "unwanted"))
+	add(b.ReceiverGreysTimesLeftOut, now.untimed-before.untimed)
 	add(b.ReceiverGreysRecordsRepeated, now.recordsRepeated-before.recordsRepeated)
 	add(b.ReceiverGreysNodesDropped, now.nodesDropped-before.nodesDropped)
 	add(b.ReceiverGreysInventoryDropped, now.dropped-before.dropped)

@@ -181,6 +181,7 @@ func (c *LimitsConfig) validate() error {
 		setting.Between("limits.max_server_memory", c.MaxServerMemory, 4*mib, math.MaxInt),
 		setting.Between("limits.max_reply_bytes", c.MaxReplyBytes, 64<<10, 1<<30),
 		setting.Between("limits.max_commands", c.MaxCommands, 1, 1000),
+		setting.Between("limits.max_pattern_commands", c.MaxPatternCommands, 1, 1000),
 		setting.Between("limits.max_methods", c.MaxMethods, 1, 1_000_000),
 		setting.Between("limits.max_inventory", c.MaxInventory, 1, 10_000_000),
 		setting.Between("limits.max_tree_nodes", c.MaxTreeNodes, 1, 1_000_000),

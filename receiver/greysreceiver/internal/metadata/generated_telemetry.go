@@ -31,6 +31,8 @@ type TelemetryBuilder struct {
 	ReceiverGreysConnectionFailures  metric.Int64Counter
 	ReceiverGreysConsoleFaults       metric.Int64Counter
 	ReceiverGreysFolded              metric.Int64Counter
+	ReceiverGreysForeignResets       metric.Int64Counter
+	ReceiverGreysForeignSessions     metric.Int64Counter
 	ReceiverGreysInventoryDropped    metric.Int64Counter
 	ReceiverGreysLogRecordsDropped   metric.Int64Counter
 	ReceiverGreysMetricPointsDropped metric.Int64Counter
@@ -46,6 +48,7 @@ type TelemetryBuilder struct {
 	ReceiverGreysServers             metric.Int64UpDownCounter
 	ReceiverGreysServersDisconnected metric.Int64Counter
 	ReceiverGreysSpansDropped        metric.Int64Counter
+	ReceiverGreysTimesLeftOut        metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -105,6 +108,18 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_greys_folded",
 		metric.WithDescription("Rows of methods that are counted under other, because there are more than limits.max_methods. [Alpha]"),
 		metric.WithUnit("{row}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGreysForeignResets, err = builder.meter.Int64Counter(
+		"otelcol_receiver_greys_foreign_resets",
+		metric.WithDescription("Times that commands were asked again, because another client connected to the console and no command told of a call since: its reset may have taken their code out of classes. [Alpha]"),
+		metric.WithUnit("{reset}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGreysForeignSessions, err = builder.meter.Int64Counter(
+		"otelcol_receiver_greys_foreign_sessions",
+		metric.WithDescription("Sessions of other clients with consoles, by gaps in the numbers of sessions. [Alpha]"),
+		metric.WithUnit("{session}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysInventoryDropped, err = builder.meter.Int64Counter(
@@ -195,6 +210,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_greys_spans_dropped",
 		metric.WithDescription("Spans that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Alpha]"),
 		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGreysTimesLeftOut, err = builder.meter.Int64Counter(
+		"otelcol_receiver_greys_times_left_out",
+		metric.WithDescription("Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods: times are false where these call each other. [Alpha]"),
+		metric.WithUnit("{reply}"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs

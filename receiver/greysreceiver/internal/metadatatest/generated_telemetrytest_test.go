@@ -24,6 +24,8 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverGreysConnectionFailures.Add(context.Background(), 1)
 	tb.ReceiverGreysConsoleFaults.Add(context.Background(), 1)
 	tb.ReceiverGreysFolded.Add(context.Background(), 1)
+	tb.ReceiverGreysForeignResets.Add(context.Background(), 1)
+	tb.ReceiverGreysForeignSessions.Add(context.Background(), 1)
 	tb.ReceiverGreysInventoryDropped.Add(context.Background(), 1)
 	tb.ReceiverGreysLogRecordsDropped.Add(context.Background(), 1)
 	tb.ReceiverGreysMetricPointsDropped.Add(context.Background(), 1)
@@ -39,6 +41,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverGreysServers.Add(context.Background(), 1)
 	tb.ReceiverGreysServersDisconnected.Add(context.Background(), 1)
 	tb.ReceiverGreysSpansDropped.Add(context.Background(), 1)
+	tb.ReceiverGreysTimesLeftOut.Add(context.Background(), 1)
 	AssertEqualReceiverGreysBadReplies(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -52,6 +55,12 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysFolded(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGreysForeignResets(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGreysForeignSessions(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysInventoryDropped(t, testTel,
@@ -97,6 +106,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysSpansDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGreysTimesLeftOut(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 

@@ -1,0 +1,391 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// The released server keeps one begin for each thread and command. Where a method that a command
+// matches calls another one that it matches, the begin of the inner call replaces that of the
+// outer one: times are too short, and call trees are those of other calls. So by default
+// (per_method) a pattern of the console is asked in parts:
+//
+//  1. The server lists the classes and methods that match.
+//  2. Constructors, static initialisers, lambdas, generated classes, interfaces and methods
+//     without code are left out, since the server fails on them, or they tell nothing. A pattern
+//     without wildcards is asked as it stands, whatever it names.
+//  3. Each method has a command of its own, up to limits.max_pattern_commands.
+//  4. Classes beyond that share commands, whose times and call trees are left out.
+//  5. A command that the server says to match more than one method (overloads, subclasses that
+//     override it) has its times and call trees left out, too.
+//  6. A part that the server refuses is left out from then on. What it has left in classes is
+//     taken out by a reset, and all is asked again without it.
+
+// part is one command of a run.
+type part struct {
+	command greys.Command
+	// name is what it is about, for people, and what tells it from other parts of the task.
+	name string
+	// classes and method are those of which it tells; what else the server tells is that of
+	// another part. method is empty where it tells of several ones. No classes: of all.
+	classes []string
+	method  string
+	// timed says that its times can be true. The process's lock guards it.
+	timed bool
+}
+
+// owns reports whether a method is one that the part tells of.
+func (p *part) owns(class, method string) bool {
+	return len(p.classes) == 0 || slices.Contains(p.classes, class) && (p.method == "" || p.method == method)
+}
+
+// isCareful reports whether the task is asked so that times are true, and that what the server
+// refuses is undone.
+func (r *run) isCareful() bool {
+	return r.process.env.config.PerMethod && r.link.protocol == ProtocolConsole && r.task.kind.enhances()
+}
+
+// isExact reports whether a target names one class and one method.
+func isExact(t greys.Target) bool {
+	return !t.Regexp && !strings.ContainsAny(t.Class.String()+t.Method.String(), "*?")
+}
+
+// errPoisoned says that the server has refused a part, and may have left code in classes.
+var errPoisoned = errors.New("a refused command is undone by a reset, and the others are asked again")
+
+// askCareful asks for the parts of a pattern.
+func (r *run) askCareful() error {
+	parts, methods, err := r.parts()
+	if err != nil {
+		return err
+	}
+	if len(parts) == 0 {
+		r.process.mu.Lock()
+		defer r.process.mu.Unlock()
+		r.affect(&greys.Affected{})
+		return nil
+	}
+	if methods.known {
+		r.process.mu.Lock()
+		r.affect(&greys.Affected{Classes: methods.classes, Methods: methods.methods})
+		if r.isTry() {
+			r.begins()
+		}
+		r.process.mu.Unlock()
+	}
+	var running sync.WaitGroup
+	var ending sync.Mutex
+	var first error
+	left := len(parts)
+	for _, p := range parts {
+		if !r.enhances() {
+			break
+		}
+		running.Go(func() {
+			err := r.askPart(p, methods.known)
+			ending.Lock()
+			defer ending.Unlock()
+			if err == nil && r.task.limit > 0 {
+				if left--; left == 0 {
+					r.end(errEnough)
+				}
+				return // it has told of as many calls as the limit has
+			}
+			err = cmp.Or(err, errEarly)
+			if first == nil && r.ctx.Err() == nil {
+				first = fmt.Errorf("%s: %w", p.name, err)
+				r.partEnded(p, methods.known, err)
+			}
+		})
+	}
+	running.Wait()
+	if first == nil {
+		first = r.ctx.Err()
+	}
+	return first
+}
+
+// enhances waits until the server may be asked to change classes: it does that for one command at
+// a time.
+func (r *run) enhances() bool {
+	select {
+	case r.process.enhancing <- struct{}{}:
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+// askPart asks for a part until it ends, by its limit without an error. Nothing is asked after a
+// command that the server has refused: which of two it refuses for itself would not be known.
+func (r *run) askPart(p *part, counted bool) error {
+	free := sync.OnceFunc(func() { <-r.process.enhancing })
+	defer free()
+	if r.process.poisoned.Load() {
+		return errPoisoned
+	}
+	err := r.link.Run(r.ctx, p.command, func(reply greys.Reply) {
+		free() // it says nothing before it has changed classes
+		r.eachOf(p, counted, reply)
+	})
+	if errors.Is(err, greys.ErrRefused) {
+		r.process.poisoned.Store(true)
+	}
+	return err
+}
+
+// partEnded is told of the first part that has ended, and with it all.
+func (r *run) partEnded(p *part, counted bool, err error) {
+	switch {
+	case errors.Is(err, greys.ErrRefused) && counted:
+		r.refusedPart(p, err)
+		r.end(errPoisoned)
+	case errors.Is(err, errPoisoned):
+		r.end(errPoisoned)
+	default:
+		r.end(errPart)
+	}
+}
+
+// errPart says that a part has ended as it should not.
+var errPart = errors.New("a command of the pattern has ended")
+
+// parts are the commands of the task, and how much they match together, where that is known.
+func (r *run) parts() ([]*part, matched, error) {
+	target, left := r.task.target, r.task.left()
+	if isExact(target) {
+		return []*part{{command: r.task.commandOf(target, left), name: r.task.pattern, timed: true}}, matched{}, nil
+	}
+	listed, err := r.listMethods(target)
+	if err != nil {
+		return nil, matched{}, err
+	}
+	byClass := map[string][]string{}
+	var classes []string
+	for _, m := range listed {
+		if byClass[m.class] == nil {
+			classes = append(classes, m.class)
+		}
+		byClass[m.class] = append(byClass[m.class], m.method)
+	}
+	parts := r.ownParts(classes, byClass, left)
+	most := r.process.env.config.Limits.MaxPatternCommands
+	shared := 0
+	if r.task.kind == askStack || len(parts) > most {
+		parts, shared = r.sharedParts(classes, byClass, left, most)
+	}
+	parts = slices.DeleteFunc(parts, func(p *part) bool { return r.task.refusedParts[p.name] })
+	if shared > 0 {
+		r.attending.server.logger.Warn("A pattern matches more methods than may have a command of their own: times and call trees of the others are left out",
+			append(r.task.fields(), zap.Int("methods", len(listed)), zap.Int("methods_without_times", shared), zap.Int("limits.max_pattern_commands", most))...)
+	}
+	return parts, matched{classes: int64(len(classes)), methods: int64(len(listed)), known: true}, nil
+}
+
+// ownParts are parts for each method.
+func (r *run) ownParts(classes []string, methods map[string][]string, left greys.Limit) (parts []*part) {
+	for _, class := range classes {
+		for _, method := range methods[class] {
+			var one greys.Target
+			var err, wrong error
+			one.Class, err = greys.NewPattern(class)
+			one.Method, wrong = greys.NewPattern(method)
+			if err != nil || wrong != nil {
+				continue // no Java name that a console could be asked for
+			}
+			parts = append(parts, &part{
+				command: r.task.commandOf(one, left), name: class + "." + method, classes: []string{class}, method: method, timed: true,
+			})
+		}
+	}
+	return parts
+}
+
+// sharedParts are parts for each method of as many classes as have room, and parts for several
+// classes each for all others, of which shared is how many methods they have.
+func (r *run) sharedParts(classes []string, methods map[string][]string, left greys.Limit, most int) (parts []*part, shared int) {
+	own := 0
+	if r.task.kind != askStack { // stacks have no times
+		for room := most - most/sharedShare - 1; own < len(classes) && len(methods[classes[own]]) <= room; own++ {
+			room -= len(methods[classes[own]])
+		}
+	}
+	parts = r.ownParts(classes[:own], methods, left)
+	for classes = classes[own:]; len(classes) > 0; {
+		p, n := r.sharedPart(classes, methods, left)
+		if p == nil {
+			classes = classes[n:]
+			continue
+		}
+		if len(parts) == most {
+			r.attending.server.logger.Warn("A pattern needs more commands than it may have: its other classes are not watched",
+				append(r.task.fields(), zap.Int("classes_not_watched", len(classes)), zap.Int("limits.max_pattern_commands", most))...)
+			break
+		}
+		parts = append(parts, p)
+		if r.task.kind != askStack {
+			for _, class := range classes[:n] {
+				shared += len(methods[class])
+			}
+		}
+		classes = classes[n:]
+	}
+	return parts, shared
+}
+
+// sharedShare is the part of commands that several classes share: one of so many.
+const sharedShare = 4
+
+// sharedPart is a command for the first n of the classes: as many as a pattern has room for.
+// Without room for one it is nil.
+func (r *run) sharedPart(classes []string, methods map[string][]string, left greys.Limit) (p *part, n int) {
+	var target greys.Target
+	var class string
+	names, known := "", map[string]bool{}
+	for ; n < len(classes); n++ {
+		both := class + "|" + regexp.QuoteMeta(classes[n])
+		all := names
+		for _, method := range methods[classes[n]] {
+			if !known[method] {
+				all += "|" + regexp.QuoteMeta(method)
+			}
+		}
+		of, err := greys.NewPattern(both[1:])
+		named, wrong := greys.NewPattern(strings.TrimPrefix(all, "|"))
+		if err != nil || wrong != nil {
+			break
+		}
+		class, names = both, all
+		for _, method := range methods[classes[n]] {
+			known[method] = true
+		}
+		target = greys.Target{Class: of, Method: named, Regexp: true}
+	}
+	if n == 0 {
+		return nil, 1
+	}
+	return &part{command: r.task.commandOf(target, left), name: fmt.Sprintf("%d classes from %s", n, classes[0]), classes: classes[:n]}, n
+}
+
+// listedMethod is a method, whichever its parameters.
+type listedMethod struct{ class, method string }
+
+// listMethods gives the methods that the server can count calls of.
+func (r *run) listMethods(target greys.Target) (methods []listedMethod, err error) {
+	without := map[string]bool{}
+	err = r.link.Run(r.ctx, greys.ClassesCommand{Class: target.Class, Regexp: target.Regexp}, func(reply greys.Reply) {
+		if c, is := reply.(*greys.Class); is && slices.ContainsFunc(c.Kinds, func(kind string) bool { return slices.Contains(kindsWithoutCode, kind) }) {
+			without[c.Name] = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	known := map[listedMethod]bool{}
+	err = r.link.Run(r.ctx, greys.MethodsCommand{Target: target}, func(reply greys.Reply) {
+		m, is := reply.(*greys.Method)
+		if !is {
+			return
+		}
+		name := listedMethod{m.Class, m.Name}
+		if without[m.Class] || known[name] || isGenerated(m.Class) || !isOrdinary(m.Name) || hasNoCode(m.Modifier) {
+			return
+		}
+		name.class, name.method = strings.Clone(m.Class), strings.Clone(m.Name)
+		known[name] = true
+	})
+	for name := range known {
+		methods = append(methods, name)
+	}
+	slices.SortFunc(methods, func(a, b listedMethod) int {
+		return cmp.Or(strings.Compare(a.class, b.class), strings.Compare(a.method, b.method))
+	})
+	return methods, err
+}
+
+// kindsWithoutCode are kinds of classes that the server leaves alone. It does not leave alone
+// the lambdas that implement an interface, and fails on them.
+var kindsWithoutCode = []string{"interface", "annotation", "enum", "array", "primitive"}
+
+// isGenerated reports whether a class is a lambda or is made by a library while the program runs:
+// com.example.Shop$$Lambda$14/0x0000000800c03000, Shop$$EnhancerBySpringCGLIB$$1, $Proxy12.
+func isGenerated(class string) bool {
+	return strings.Contains(class, "/") || strings.Contains(class, "$$") || strings.Contains(class, "$Proxy")
+}
+
+// isOrdinary reports whether a method is one that a programmer has named: no constructor or
+// static initialiser, and none that the compiler has made.
+func isOrdinary(method string) bool {
+	return method != "" && method[0] != '<' && method[0] != '$' &&
+		!strings.HasPrefix(method, "lambda$") && !strings.HasPrefix(method, "access$")
+}
+
+// hasNoCode reports whether the modifiers of a method say that no code can be put into it.
+func hasNoCode(modifier string) bool {
+	return strings.Contains(modifier, "abstract") || strings.Contains(modifier, "native")
+}
+
+// eachOf handles an answer to a part. counted says that how much the parts match is known.
+func (r *run) eachOf(p *part, counted bool, reply greys.Reply) {
+	of := r.process
+	of.mu.Lock()
+	untrue := false
+	switch reply := reply.(type) {
+	case *greys.Affected:
+		if reply.Methods != 1 && p.timed {
+			p.timed = false
+			if reply.Methods > 1 && r.task.kind != askStack {
+				r.attending.server.logger.Warn("A command matches several methods of one name, which may call each other: its times and call trees are left out",
+					append(r.task.fields(), zap.String("method", p.name), zap.Int64("methods", reply.Methods))...)
+			}
+		}
+		if counted { // the part of it was said before
+			of.mu.Unlock()
+			return
+		}
+	case *greys.Statistics:
+		reply.Methods = slices.DeleteFunc(reply.Methods, func(m greys.MethodStatistics) bool { return !p.owns(m.Class, m.Method) })
+		if !p.timed {
+			for i := range reply.Methods {
+				reply.Methods[i].HasMean, reply.Methods[i].HasRange = false, false
+			}
+			of.untimed += int64(len(reply.Methods))
+		}
+	case *greys.Tree:
+		untrue = !p.timed || !p.owns(reply.Nodes[0].Class, reply.Nodes[0].Method)
+	case *greys.Record:
+		untrue = !p.timed
+	}
+	if untrue {
+		of.untimed++
+		of.env.telemetry.tell(of)
+	}
+	of.mu.Unlock()
+	if !untrue {
+		r.each(reply)
+	}
+}
+
+// refusedPart is told that the server has refused a part, which is left out from then on.
+func (r *run) refusedPart(p *part, why error) {
+	r.process.mu.Lock()
+	if r.task.refusedParts == nil {
+		r.task.refusedParts = map[string]bool{}
+	}
+	r.task.refusedParts[p.name] = true
+	r.process.mu.Unlock()
+	r.attending.server.logger.Warn("The server could not put its code into a method: it is left out, and a reset undoes what is left of it. The program's standard output has the reason",
+		append(r.task.fields(), zap.String("method", p.name), zap.Error(why))...)
+}

@@ -1,0 +1,139 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greysserver"
+)
+
+// withLambdas is a program whose methods call each other, and that has what a released server
+// fails on. It rests after so many outermost calls.
+func withLambdas(t testing.TB) *played {
+	return play(t, greysserver.Options{Protocol: greysserver.Console, Program: greysserver.ProgramOptions{
+		Classes: 3, Methods: 4, Lambdas: true, Rate: 400, Seed: 7,
+	}})
+}
+
+// watchAll watches everything that a played program has.
+func watchAll(c *Config) {
+	c.PerMethod = true
+	c.Protocol = ProtocolConsole
+	c.CollectionInterval = time.Hour // the test collects
+	c.Monitors = []MonitorConfig{{TargetConfig: TargetConfig{Class: "com.example.*", Method: "*"}, Cycle: time.Second}}
+}
+
+func TestAPatternThatMatchesLambdasAndConstructorsHasTrueCountsAndTimes(t *testing.T) {
+	server := withLambdas(t)
+	b := following(t, watchAll, server).start()
+	b.await("calls of all methods", func() bool {
+		return len(values(b.collect(), "java.method.calls")) == 12
+	})
+	b.await("enough calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > 2000 })
+	calls, seconds := values(b.collect(), "java.method.calls"), values(b.collect(), "java.method.time")
+	// Outermost calls are as long as all that they call; with one begin for all they would be
+	// shorter than half of that.
+	var made greysserver.Count
+	for _, of := range server.life().Made {
+		made.Calls, made.Time = made.Calls+of.Calls, made.Time+of.Time
+	}
+	assert.InEpsilon(t, made.Time.Seconds()/float64(made.Calls), sum(seconds)/sum(calls), 0.1, "mean time of a call")
+	assert.Equal(t, map[string]float64{"monitor com.example.* *": 12}, values(b.collect(), "greys.matched.methods"))
+	assert.Zero(t, b.point("commands{outcome=refused}"))
+}
+
+func TestMethodsWithoutRoomForACommandAreCountedWithoutTheirTimes(t *testing.T) {
+	server := withLambdas(t)
+	b := following(t, func(c *Config) {
+		watchAll(c)
+		c.Limits.MaxPatternCommands = 8 // one class has its own, two share one
+	}, server).start()
+	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	assert.Len(t, values(b.collect(), "java.method.time"), 4)
+	said := b.awaitSaid("times and call trees of the others are left out")
+	assert.EqualValues(t, 8, said.ContextMap()["methods_without_times"])
+	assert.Positive(t, b.point("times_left_out"))
+}
+
+func TestARefusedCommandIsUndoneAndTheOthersGoOn(t *testing.T) {
+	server := withLambdas(t)
+	b := following(t, func(c *Config) {
+		watchAll(c)
+		c.Traces = []CallsConfig{{TargetConfig: TargetConfig{Class: "com.example.shop.Service1", Method: "<init>"}}}
+	}, server).start()
+	b.awaitSaid("The server could not carry out a command")
+	b.await("a reset", func() bool { return b.point("resets{outcome=done}") > 0 })
+	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	assert.EqualValues(t, 1, b.point("commands{outcome=refused}"), "it is not tried again soon")
+}
+
+func TestAMethodThatTheServerRefusesIsLeftOut(t *testing.T) {
+	b := newBed(t, watchAll)
+	s := script(t, b, ProtocolConsole)
+	s.refuse = func(command greys.Command) error {
+		if m, is := command.(greys.MonitorCommand); is && m.Method.String() == "bad" {
+			return fmt.Errorf("%w: Command execution failed", greys.ErrRefused)
+		}
+		return nil
+	}
+	b.start()
+	list := func() {
+		s.expect("Classes com.example.*").end <- nil
+		methods := s.expect("Methods com.example.* *")
+		methods.answer(&greys.Method{Class: "com.example.Shop", Name: "bad"}, &greys.Method{Class: "com.example.Shop", Name: "good"})
+		methods.end <- nil
+	}
+	list()
+	assert.Equal(t, "com.example.Shop.bad", b.awaitSaid("The server could not put its code into a method").ContextMap()["method"])
+	list()
+	s.expect("Monitor com.example.Shop good 1s").answer(&greys.Affected{Classes: 1, Methods: 1})
+	assert.Equal(t, []string{
+		"Classes com.example.*", "Methods com.example.* *", "Monitor com.example.Shop bad 1s", "Reset com.example.*",
+		"Classes com.example.*", "Methods com.example.* *", "Monitor com.example.Shop good 1s",
+	}, s.heard())
+}
+
+func TestTimesOfOverloadsAreLeftOut(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.PerMethod = true
+		c.Monitors = []MonitorConfig{{TargetConfig: TargetConfig{Class: "com.example.Shop", Method: "pay"}}}
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	m := s.expect("Monitor com.example.Shop pay 10s")
+	m.answer(&greys.Affected{Classes: 1, Methods: 2})
+	m.answer(&greys.Statistics{Methods: []greys.MethodStatistics{{Class: "com.example.Shop", Method: "pay", Calls: 3, Succeeded: 3, HasMean: true, HasRange: true}}})
+	assert.Equal(t, map[string]float64{"com.example.Shop pay": 3}, values(b.collect(), "java.method.calls"))
+	assert.Empty(t, values(b.collect(), "java.method.time"))
+	assert.Empty(t, values(b.collect(), "java.method.duration.max"))
+	b.awaitSaid("A command matches several methods of one name")
+}
+
+func TestWhatIsGenerated(t *testing.T) {
+	for class, generated := range map[string]bool{
+		"com.example.Shop": false, "com.example.Shop$Inner": false,
+		"com.example.Shop$$Lambda$14/0x0000000800c03000": true, "com.example.Shop$$EnhancerBySpringCGLIB$$1f": true, "com.example.$Proxy12": true,
+	} {
+		assert.Equal(t, generated, isGenerated(class), class)
+	}
+	for method, ordinary := range map[string]bool{
+		"checkout": true, "get$price": true, "<init>": false, "<clinit>": false, "lambda$tax$0": false, "access$000": false, "$values": false,
+	} {
+		assert.Equal(t, ordinary, isOrdinary(method), method)
+	}
+}
+
+// sum is that of all values.
+func sum(values map[string]float64) (sum float64) {
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}

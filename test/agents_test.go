@@ -104,7 +104,7 @@ const sevenConnections = "agent: {data_connections: 7}"
 func pipeline(endpoint, receiver, pairing, exporter string) string {
 	return fmt.Sprintf(`
 receivers: {bytefrog: {endpoint: %q, %s}}
-processors: {stack_pairing: {%s}}
+processors: {stack_pairing: {span_attributes: {sequence: true, function_text: true}, %s}}
 exporters: {%s}
 service: {pipelines: {traces: {receivers: [bytefrog], processors: [stack_pairing], exporters: [%s]}}}
 `, endpoint, receiver, pairing, exporter, exporterName(exporter))

@@ -54,7 +54,7 @@ func startBackends(t *testing.T, version jaeger.Version, flush string) *backends
 		"endpoint: localhost:5360": "localhost:0", "port_files: [/var/run/lttng/agent.port]": "[" + b.portFile + "]",
 		"publish: localhost:5555": b.rbkit.publish, "request: localhost:5556": b.rbkit.request,
 		"endpoint: localhost:3658": b.greys.endpoint, "endpoint: localhost:4317": b.jaeger.OTLP,
-		"endpoint: localhost:8889": b.metrics, "metrics_flush_interval: 15s": flush,
+		"endpoint: localhost:8889": b.metrics, "stack_pairing:": allAttributes, "metrics_flush_interval: 15s": flush,
 	}), "CALLBRAID_DATA="+t.TempDir())
 	return b
 }

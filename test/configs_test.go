@@ -173,6 +173,10 @@ func shipped(t testing.TB, name string, settings map[string]string) string {
 	return configuration
 }
 
+// allAttributes are for the setting stack_pairing of a configuration: spans are told apart by
+// the number of their entry, and overloaded methods by their text.
+const allAttributes = "\n    span_attributes: {sequence: true, function_text: true}"
+
 // featureGate is how a command that starts a collector switches one on.
 var featureGate = regexp.MustCompile(`(?m)^# .*--feature-gates ([^ ]+) `)
 

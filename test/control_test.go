@@ -51,7 +51,7 @@ func startControlled(t testing.TB, settings, configuration string) (*testbed.Col
 func controlledPipeline(endpoint, receiver, pairing, exporter string) string {
 	return fmt.Sprintf(`
 receivers: {bytefrog: {endpoint: %q, %s}}
-processors: {stack_pairing: {%s}}
+processors: {stack_pairing: {span_attributes: {sequence: true, function_text: true}, %s}}
 exporters: {%s}
 service:
   extensions: [health_check, pprof, agent_control]

@@ -80,7 +80,7 @@ func (tt *tiers) pair(address, data string) *testbed.Collector {
 	metrics := testbed.Address(tt.t)
 	settings := map[string]string{
 		"endpoint: localhost:13134": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}",
-		"endpoint: localhost:4320": address, "endpoint: localhost:8890": metrics,
+		"endpoint: localhost:4320": address, "endpoint: localhost:8890": metrics, "stack_pairing:": allAttributes,
 		"endpoint: localhost:4317": tt.jaegers[len(tt.pairing)] + slowBackend,
 	}
 	maps.Copy(settings, tt.pairSettings)

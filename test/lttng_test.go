@@ -51,7 +51,7 @@ receivers:
     batch: {max_delay: 20ms}
     symbol_paths: ["${env:DIR}/root"]
     %s
-processors: {stack_pairing: {}}
+processors: {stack_pairing: {span_attributes: {sequence: true, function_text: true}}}
 exporters:
   file/spans: %s
   file/logs: {path: "${env:DIR}/logs.json"}

@@ -26,7 +26,7 @@ import (
 func pairingTier(address string) string {
 	return fmt.Sprintf(`
 receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
-processors: {stack_pairing: {reorder: {max_wait: 60s}, idle_timeout: 10m}}
+processors: {stack_pairing: {span_attributes: {sequence: true, function_text: true}, reorder: {max_wait: 60s}, idle_timeout: 10m}}
 exporters: {file: %s}
 service: {pipelines: {traces: {receivers: [otlp], processors: [stack_pairing], exporters: [file]}}}
 `, address, testbed.FileExporter("spans.bin"))

@@ -16,10 +16,11 @@ import (
 
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/pairingmark"
 )
 
-// BatchesSettings are what Batches are made of. All fields but TryLate, Hold
-// and GiveUp have to be set.
+// BatchesSettings are what Batches are made of. All fields but TryLate, Hold,
+// GiveUp and Unpaired have to be set.
 type BatchesSettings struct {
 	Settings
 	Next consumer.Traces
@@ -47,6 +48,9 @@ type BatchesSettings struct {
 	Accepted func()
 	Dropped  func(events int, reason string)
 	Retried  func()
+	// Unpaired, unless nil, is called after each batch that the pipeline accepted before
+	// any reached stack_pairing: batches then go where nothing makes spans of them.
+	Unpaired func()
 }
 
 // Batches gives the batches of one agent to the pipeline, which may refuse them. It is
@@ -60,6 +64,8 @@ type Batches struct {
 	settings BatchesSettings
 	// pause is between tries.
 	pause *pause
+	// reached is set when a batch has reached stack_pairing.
+	reached pairingmark.Mark
 
 	// calls is how many calls the pipeline has not returned from.
 	calls atomic.Int32
@@ -131,7 +137,11 @@ func (b *Batches) Calls() int { return int(b.calls.Load()) }
 func (b *Batches) call(p parcel) error {
 	b.calls.Add(1)
 	defer b.calls.Add(-1)
-	return b.settings.Next.ConsumeTraces(p.observed, b.traces(p))
+	err := b.settings.Next.ConsumeTraces(pairingmark.With(p.observed, &b.reached), b.traces(p))
+	if err == nil && b.settings.Unpaired != nil && !b.reached.IsSet() {
+		b.settings.Unpaired()
+	}
+	return err
 }
 
 // traces makes of a batch what the pipeline takes.

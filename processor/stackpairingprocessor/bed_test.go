@@ -40,6 +40,9 @@ type bed struct {
 	time      atomic.Int64
 }
 
+// allAttributes are those that are off by default.
+var allAttributes = SpanAttributesConfig{Sequence: true, FunctionText: true}
+
 func newBed(t testing.TB, changes ...func(*Config)) *bed {
 	t.Helper()
 	return newBedWith(t, &next{}, changes...)
@@ -50,6 +53,8 @@ func newBedWith(t testing.TB, n *next, changes ...func(*Config)) *bed {
 	b := &bed{t: t, next: n, telemetry: componenttest.NewTelemetry()}
 	t.Cleanup(func() { require.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	cfg := createDefaultConfig().(*Config)
+	// Most tests tell spans apart by the number of their entry.
+	cfg.SpanAttributes = allAttributes
 	for _, change := range changes {
 		change(cfg)
 	}

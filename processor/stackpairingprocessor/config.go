@@ -35,6 +35,8 @@ type Config struct {
 	MaxClockJump time.Duration `mapstructure:"max_clock_jump"`
 	// IdleTimeout ends a call stream of which nothing is heard.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
+	// SpanAttributes are attributes of spans that few users read.
+	SpanAttributes SpanAttributesConfig `mapstructure:"span_attributes"`
 	// Limits bounds what one stream, and all of them, may take.
 	Limits LimitsConfig `mapstructure:"limits"`
 	// ShutdownTimeout is how long finished spans are offered to the next
@@ -51,6 +53,16 @@ type ReorderConfig struct {
 	MaxMiB int `mapstructure:"max_mib"`
 	// MaxWait is how long a missing number is waited for.
 	MaxWait time.Duration `mapstructure:"max_wait"`
+}
+
+// SpanAttributesConfig says which attributes spans have that few users read: they are a
+// sixth of a span.
+type SpanAttributesConfig struct {
+	// Sequence is callbraid.sequence, the number of the entry in its call stream.
+	Sequence bool `mapstructure:"sequence"`
+	// FunctionText is the function as the tracer wrote it, under a name of the tracer's
+	// own, such as bytefrog.method.signature.
+	FunctionText bool `mapstructure:"function_text"`
 }
 
 // LimitsConfig bounds what one stream, and all of them, may take.

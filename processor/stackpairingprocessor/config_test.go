@@ -51,6 +51,8 @@ func TestConfigurationsAreRead(t *testing.T) {
 			MaxDepth:     40,
 			MaxClockJump: 10 * time.Second,
 			IdleTimeout:  10 * time.Minute,
+
+			SpanAttributes: SpanAttributesConfig{Sequence: true, FunctionText: true},
 			Limits: LimitsConfig{
 				MaxStreams: 11, MaxLanes: 12, MaxFrames: 13, MaxNamesMiB: 14, MaxExceptionsPerSpan: 15, MaxAttributeDepth: 17, MaxHeldMiB: 16,
 			},

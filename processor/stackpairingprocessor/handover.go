@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/nesting"
+	"github.com/callbraid/callbraid/internal/pairingmark"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
 )
 
@@ -47,7 +48,10 @@ var errNoRoom = errors.New("no room to take call events: others are being taken;
 //
 // A hand-over with an attribute that is nested too deep is refused for good before
 // all this: copying and holding it would recurse over it.
+//
+// The mark in ctx tells the receiver that its batches get here, accepted or not.
 func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	pairingmark.Set(ctx)
 	p.calls.RLock()
 	defer p.calls.RUnlock()
 	if p.closed {

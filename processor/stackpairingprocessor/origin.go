@@ -15,7 +15,10 @@ import (
 // origin is what the spans of a stream have in common. It doesn't change: when
 // the resource or the scope does, the stream gets a new one.
 type origin struct {
-	identity          identity
+	identity identity
+	// shown are the attributes that spans have beside the usual ones. textKey is the
+	// batches', whether it is shown or not.
+	shown             SpanAttributesConfig
 	textKey           string
 	resource          pcommon.Resource
 	resourceSchemaURL string
@@ -35,8 +38,9 @@ type carrier struct {
 }
 
 // newOrigin copies what is around a batch.
-func newOrigin(c carrier, b *callevent.Batch) *origin {
+func newOrigin(c carrier, b *callevent.Batch, shown SpanAttributesConfig) *origin {
 	o := &origin{
+		shown:             shown,
 		identity:          newIdentity(b.Stream),
 		textKey:           b.TextKey,
 		resource:          pcommon.NewResource(),

@@ -39,7 +39,7 @@ func around() carrier {
 
 func TestAnOriginIsKeptWhileNothingChanges(t *testing.T) {
 	b := &callevent.Batch{Stream: streamID(1), TextKey: "demo.text"}
-	assert.True(t, newOrigin(around(), b).is(around(), b))
+	assert.True(t, newOrigin(around(), b, allAttributes).is(around(), b))
 }
 
 func TestWhateverChangesMakesANewOrigin(t *testing.T) {
@@ -78,11 +78,11 @@ func TestWhateverChangesMakesANewOrigin(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := callevent.Batch{Stream: streamID(1), TextKey: "demo.text"}
-			o := newOrigin(around(), &b)
+			o := newOrigin(around(), &b, allAttributes)
 			changed := around()
 			test.change(changed, &b)
 			assert.False(t, o.is(changed, &b))
-			assert.True(t, newOrigin(changed, &b).is(changed, &b))
+			assert.True(t, newOrigin(changed, &b, allAttributes).is(changed, &b))
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestWhatIsNestedIsANewOriginEachTime(t *testing.T) {
 	} {
 		c, b := around(), &callevent.Batch{Stream: streamID(1)}
 		nest(c.resource.Resource().Attributes())
-		assert.False(t, newOrigin(c, b).is(c, b), name)
+		assert.False(t, newOrigin(c, b, allAttributes).is(c, b), name)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestTensOfThousandsOfAttributesAreComparedInOrder(t *testing.T) {
 	}
 	c, b := around(), &callevent.Batch{Stream: streamID(1)}
 	require.NoError(t, c.resource.Resource().Attributes().FromRaw(raw))
-	o := newOrigin(c, b)
+	o := newOrigin(c, b, allAttributes)
 	assert.Greater(t, o.bytes, many*keyValueBytes)
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
 		if !o.is(c, b) {

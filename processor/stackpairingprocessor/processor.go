@@ -103,6 +103,7 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 	p.accounts.telemetry = p.telemetry
 	for i := range p.shards {
 		p.shards[i].settings, p.shards[i].accounts = &p.settings, &p.accounts
+		p.shards[i].shown = cfg.SpanAttributes
 		p.shards[i].streams = map[callevent.StreamID]*stream{}
 	}
 	p.delivery = delivery{

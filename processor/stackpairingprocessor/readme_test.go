@@ -77,7 +77,7 @@ func settings(prefix string, config reflect.Value) (all []string) {
 				text = strings.TrimSuffix(text, "0s")
 			}
 			all = append(all, name+" = "+text)
-		case int, string, []string:
+		case int, bool, string, []string:
 			all = append(all, fmt.Sprint(name, " = ", value))
 		default:
 			all = append(all, settings(name+".", config.Field(i))...)

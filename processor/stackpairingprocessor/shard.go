@@ -27,6 +27,7 @@ const shardCount = 64
 type shard struct {
 	settings *pairing.Settings
 	accounts *accounts
+	shown    SpanAttributesConfig
 
 	mu      sync.Mutex
 	streams map[callevent.StreamID]*stream
@@ -125,7 +126,7 @@ func (sh *shard) take(b *callevent.Batch, c carrier, from client.Info, now time.
 		sh.accounts.countStream(1)
 	}
 	if s.origin == nil || !s.origin.is(c, b) {
-		s.origin = newOrigin(c, b)
+		s.origin = newOrigin(c, b, sh.shown)
 	}
 	s.client, s.heard, s.turn = from, now, sh.accounts.turn.Add(1)
 	f.origin, f.client = s.origin, s.client

@@ -56,15 +56,20 @@ func (o *origin) traces(spans []pairing.Span, out *pairing.Output) ptrace.Traces
 // attributeCount is how many attributes a span that returned normally has: room
 // for more would be the largest part of what a span costs.
 func (o *origin) attributeCount(s *pairing.Span) int {
-	n := 3 + int(s.Attributes.To-s.Attributes.From)
+	n := 2 + int(s.Attributes.To-s.Attributes.From)
 	for _, has := range [...]bool{
-		s.LaneName != "", o.textKey != "" && s.Function.Text != "", s.Function.File != "", s.Function.Line|s.Line != 0,
+		s.LaneName != "", o.shown.Sequence, o.showsText(s), s.Function.File != "", s.Function.Line|s.Line != 0,
 	} {
 		if has {
 			n++
 		}
 	}
 	return n
+}
+
+// showsText reports whether the span has the function's text as an attribute.
+func (o *origin) showsText(s *pairing.Span) bool {
+	return o.shown.FunctionText && o.textKey != "" && s.Function.Text != ""
 }
 
 // span makes one finished call a pdata span, whose trace ID is there.
@@ -83,8 +88,10 @@ func (o *origin) span(s *pairing.Span, out *pairing.Output, span ptrace.Span) {
 	if s.LaneName != "" {
 		attributes.PutStr(attributeThreadName, s.LaneName)
 	}
-	attributes.PutInt(attributeSequence, int64(s.Sequence))
-	if o.textKey != "" && s.Function.Text != "" {
+	if o.shown.Sequence {
+		attributes.PutInt(attributeSequence, int64(s.Sequence))
+	}
+	if o.showsText(s) {
 		attributes.PutStr(o.textKey, s.Function.Text)
 	}
 	putPlace(attributes, s)

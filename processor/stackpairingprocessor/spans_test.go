@@ -20,7 +20,7 @@ import (
 )
 
 func testOrigin() *origin {
-	return &origin{textKey: "tracer.signature", resource: pcommon.NewResource(), scope: pcommon.NewInstrumentationScope()}
+	return &origin{shown: allAttributes, textKey: "tracer.signature", resource: pcommon.NewResource(), scope: pcommon.NewInstrumentationScope()}
 }
 
 var shopPay = &callevent.Function{Qualified: "demo.Shop$Order.pay", Display: "Shop$Order.pay", Text: "demo/Shop$Order.pay;0;()V"}
@@ -67,6 +67,21 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 		{
 			name:    "a tracer without a key for the text",
 			change:  func(_ *pairing.Span, o *origin) { o.textKey = "" },
+			without: []string{"tracer.signature = demo/Shop$Order.pay;0;()V"},
+		},
+		{
+			name:    "no attributes that few read",
+			change:  func(_ *pairing.Span, o *origin) { o.shown = SpanAttributesConfig{} },
+			without: []string{"callbraid.sequence = 5", "tracer.signature = demo/Shop$Order.pay;0;()V"},
+		},
+		{
+			name:    "the function's text alone",
+			change:  func(_ *pairing.Span, o *origin) { o.shown.Sequence = false },
+			without: []string{"callbraid.sequence = 5"},
+		},
+		{
+			name:    "the number alone",
+			change:  func(_ *pairing.Span, o *origin) { o.shown.FunctionText = false },
 			without: []string{"tracer.signature = demo/Shop$Order.pay;0;()V"},
 		},
 		{

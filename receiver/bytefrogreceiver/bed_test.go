@@ -29,6 +29,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/pairingmark"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
@@ -208,6 +209,7 @@ var (
 func (*pipeline) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 func (p *pipeline) ConsumeTraces(ctx context.Context, traces ptrace.Traces) error {
+	pairingmark.Set(ctx)
 	p.mu.Lock()
 	p.asked++
 	hang, over := p.hang, ctx.Done()

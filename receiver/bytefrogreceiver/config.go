@@ -38,6 +38,10 @@ type Config struct {
 	// OnOverload says what happens while the pipeline refuses.
 	OnOverload OverloadPolicy `mapstructure:"on_overload"`
 
+	// ExpectPairing says that stack_pairing follows in this collector. A warning is logged
+	// where batches go elsewhere.
+	ExpectPairing bool `mapstructure:"expect_pairing"`
+
 	// Batch says when a batch of call events is closed.
 	Batch BatchConfig `mapstructure:"batch"`
 	// KeepaliveInterval is how often an empty batch says that a run is alive.
@@ -202,6 +206,7 @@ func createDefaultConfig() *Config {
 		Start:             StartTracing,
 		MissedHeartbeats:  30,
 		OnOverload:        OverloadBlock,
+		ExpectPairing:     true,
 		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},
 		KeepaliveInterval: 10 * time.Second,
 		NameWait:          time.Second,

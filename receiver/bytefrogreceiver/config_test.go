@@ -57,6 +57,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Start = StartSuspended
 	want.MissedHeartbeats = 5
 	want.OnOverload = OverloadSuspend
+	want.ExpectPairing = false
 	want.Batch = BatchConfig{MaxBytes: 512 * kib, MaxDelay: time.Second}
 	want.KeepaliveInterval = 20 * time.Second
 	want.NameWait = 2 * time.Second

@@ -42,7 +42,8 @@ func (r *run) newHandover() *handover.Batches {
 			}
 			r.env.telemetry.batchDropped(events, reason)
 		},
-		Retried: r.env.telemetry.handoverRetried,
+		Retried:  r.env.telemetry.handoverRetried,
+		Unpaired: r.env.unpaired,
 	}
 	settings.Context = r.ctx
 	if r.env.config.OnOverload == OverloadSuspend {

@@ -69,6 +69,8 @@ type environment struct {
 	connections *connectionMemory
 	// ctx is cancelled when the time of the shutdown is over.
 	ctx context.Context
+	// unpaired warns once that no stack_pairing follows; nil: expect_pairing is off.
+	unpaired func()
 	hooks
 }
 
@@ -112,6 +114,9 @@ func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver,
 			receiver:  settings.ID.String(),
 			hooks:     defaultHooks(),
 		},
+	}
+	if config.ExpectPairing {
+		r.env.unpaired = handover.WarnUnpaired(settings.Logger)
 	}
 	r.env.lingering = &lingering{telemetry: telemetry, timing: &r.env.timing, stopping: r.stopping, most: maxDiscarded}
 	return r, nil

@@ -74,7 +74,9 @@ func TestCallsThatEndBeforeARenameIsPlacedHaveTheNewName(t *testing.T) {
 			sink, err := consumer.NewTraces(seen.take)
 			require.NoError(t, err)
 			factory := stackpairingprocessor.NewFactory()
-			pairing, err := factory.CreateTraces(context.Background(), processortest.NewNopSettings(factory.Type()), factory.CreateDefaultConfig(), sink)
+			config := factory.CreateDefaultConfig()
+			config.(*stackpairingprocessor.Config).SpanAttributes.Sequence = true
+			pairing, err := factory.CreateTraces(context.Background(), processortest.NewNopSettings(factory.Type()), config, sink)
 			require.NoError(t, err)
 			require.NoError(t, pairing.Start(context.Background(), componenttest.NewNopHost()))
 

@@ -30,6 +30,7 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttnglive/capture"
+	"github.com/callbraid/callbraid/internal/pairingmark"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
@@ -261,7 +262,8 @@ var (
 
 func (*pipeline) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
-func (p *pipeline) ConsumeTraces(_ context.Context, traces ptrace.Traces) error {
+func (p *pipeline) ConsumeTraces(ctx context.Context, traces ptrace.Traces) error {
+	pairingmark.Set(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tries++

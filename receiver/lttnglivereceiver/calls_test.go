@@ -34,6 +34,7 @@ func (p *pipeline) spans(t testing.TB) []ptrace.Span {
 	t.Helper()
 	factory, sink := stackpairingprocessor.NewFactory(), new(consumertest.TracesSink)
 	config := factory.CreateDefaultConfig()
+	config.(*stackpairingprocessor.Config).SpanAttributes.Sequence = true
 	processor, err := factory.CreateTraces(context.Background(), processortest.NewNopSettings(factory.Type()), config, sink)
 	require.NoError(t, err)
 	require.NoError(t, processor.Start(context.Background(), componenttest.NewNopHost()))

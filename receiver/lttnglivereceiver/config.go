@@ -55,6 +55,10 @@ type Config struct {
 	// does, as long as the collector runs.
 	Storage *component.ID `mapstructure:"storage"`
 
+	// ExpectPairing says that stack_pairing follows in this collector. A warning is logged
+	// where batches go elsewhere.
+	ExpectPairing bool `mapstructure:"expect_pairing"`
+
 	// Batch says when a batch of call events, or of log records, is closed.
 	Batch BatchConfig `mapstructure:"batch"`
 	// KeepaliveInterval is how often an empty batch says that a process can still be
@@ -187,6 +191,7 @@ func createDefaultConfig() *Config {
 		RequestTimeout: 10 * time.Second,
 		Reconnect:      RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
 
+		ExpectPairing:     true,
 		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},
 		KeepaliveInterval: 10 * time.Second,
 		Limits: LimitsConfig{

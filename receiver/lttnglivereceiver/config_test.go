@@ -57,6 +57,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	id := component.MustNewIDWithName("file_storage", "lttng")
 	want.Storage = &id
+	want.ExpectPairing = false
 	want.Batch = BatchConfig{MaxBytes: 512 * kib, MaxDelay: time.Second}
 	want.KeepaliveInterval = 20 * time.Second
 	want.Limits = LimitsConfig{

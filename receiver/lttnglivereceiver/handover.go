@@ -44,7 +44,8 @@ func newHandover(ctx context.Context, env *environment, logger *zap.Logger) *han
 			}
 			env.telemetry.batchDropped(events, reason)
 		},
-		Retried: env.telemetry.handoverRetried,
+		Retried:  env.telemetry.handoverRetried,
+		Unpaired: env.unpaired,
 	})
 }
 

@@ -59,6 +59,8 @@ type environment struct {
 	stopping     chan struct{}
 	reading, ctx context.Context
 	lines        sharedLines
+	// unpaired warns once that no stack_pairing follows; nil: expect_pairing is off.
+	unpaired func()
 	hooks
 }
 
@@ -92,6 +94,9 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 			stopping:  make(chan struct{}),
 			hooks:     hooks{now: time.Now, dial: config.TCPAddrConfig.Dial},
 		},
+	}
+	if config.ExpectPairing {
+		r.env.unpaired = handover.WarnUnpaired(settings.Logger)
 	}
 	r.env.memory = budget.Of(nil).Group(settings.ID.String()) // until it is started
 	r.env.lines.ordinary()

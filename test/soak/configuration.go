@@ -51,7 +51,7 @@ receivers:
   otlp/hostile: {protocols: {grpc: {endpoint: %q, max_recv_msg_size_mib: 2}, http: {endpoint: %q, max_request_body_size: 2097152}}}
 processors:
   memory_limiter: {check_interval: 1s, limit_mib: 1024, spike_limit_mib: 256}
-  stack_pairing: {reorder: {max_wait: 10s}}
+  stack_pairing: {span_attributes: {sequence: true}, reorder: {max_wait: 10s}}
   stack_pairing/hostile:
 exporters:
   nop:

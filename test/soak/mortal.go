@@ -54,7 +54,7 @@ extensions:
   file_storage: {directory: %q}
 receivers:
   bytefrog: {endpoint: %q, service_name: mortal}
-processors: {stack_pairing: {reorder: {max_wait: 30s}}}
+processors: {stack_pairing: {span_attributes: {sequence: true}, reorder: {max_wait: 30s}}}
 exporters:
   otlp_http:
     endpoint: %q

@@ -27,7 +27,7 @@ func (s *summary) print(w io.Writer) error {
 	}{
 		{"spans", s.spans, ""},
 		{"traces", uint64(len(s.traces)), ""},
-		{"methods", uint64(len(s.signatures)), ""},
+		{"methods", uint64(len(s.methods)), ""},
 		{"threads", uint64(len(s.threads)), ""},
 		{"errors", s.errors, "left by an exception"},
 		{"truncated", s.truncatedFrames(), s.causes()},

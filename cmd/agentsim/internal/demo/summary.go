@@ -18,16 +18,13 @@ const (
 	attributeThread    = "thread.id"
 	attributeTruncated = "callbraid.truncated"
 	attributeInstance  = "service.instance.id"
-	// attributeSignature tells overloaded methods apart.
-	attributeSignature = "bytefrog.method.signature"
 )
 
 // summary adds up spans as they come. Its memory depends on the number of methods,
 // threads, traces and open calls, not on that of spans.
 type summary struct {
 	spans, errors uint64
-	methods       map[string]*method  // by name: overloaded ones are taken together
-	signatures    map[string]struct{} // each method once; its name where it has none
+	methods       map[string]*method // by name: overloaded ones are taken together
 	threads       map[thread]struct{}
 	traces        map[pcommon.TraceID]struct{}
 	truncated     map[string]uint64
@@ -54,12 +51,11 @@ type method struct {
 
 func newSummary() *summary {
 	return &summary{
-		methods:    map[string]*method{},
-		signatures: map[string]struct{}{},
-		threads:    map[thread]struct{}{},
-		traces:     map[pcommon.TraceID]struct{}{},
-		truncated:  map[string]uint64{},
-		children:   map[pcommon.SpanID]time.Duration{},
+		methods:   map[string]*method{},
+		threads:   map[thread]struct{}{},
+		traces:    map[pcommon.TraceID]struct{}{},
+		truncated: map[string]uint64{},
+		children:  map[pcommon.SpanID]time.Duration{},
 	}
 }
 
@@ -78,7 +74,6 @@ func (s *summary) addSpan(instance string, span ptrace.Span) {
 	s.spans++
 	s.traces[span.TraceID()] = struct{}{}
 	name := text(span.Attributes(), attributeFunction)
-	s.signatures[cmp.Or(text(span.Attributes(), attributeSignature), name)] = struct{}{}
 	m := s.method(name)
 	m.calls++
 	if span.Status().Code() == ptrace.StatusCodeError {

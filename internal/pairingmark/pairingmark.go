@@ -1,0 +1,33 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pairingmark lets a receiver of call events find out whether stack_pairing follows
+// it. The receiver puts a Mark into the context of its hand-overs, and stack_pairing sets it.
+//
+// A component between them that queues data and returns at once, such as the batch
+// processor or an exporter's queue, hands on without that context: the mark then stays unset.
+package pairingmark
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Mark says whether a hand-over has reached stack_pairing. Its zero value is unset.
+type Mark struct{ set atomic.Bool }
+
+type key struct{}
+
+// With returns a context that carries the mark.
+func With(ctx context.Context, m *Mark) context.Context { return context.WithValue(ctx, key{}, m) }
+
+// Set sets the mark that the context carries, if it carries one.
+func Set(ctx context.Context) {
+	// Most hand-overs find it set: reading leaves the mark in the caches of all cores.
+	if m, ok := ctx.Value(key{}).(*Mark); ok && !m.set.Load() {
+		m.set.Store(true)
+	}
+}
+
+// IsSet reports whether Set was called with a context that carries the mark.
+func (m *Mark) IsSet() bool { return m.set.Load() }

@@ -70,7 +70,9 @@ func newBed(t testing.TB, collectors []string, change ...option) *bed {
 	require.NoError(t, err)
 	b.address = listener.Addr().String()
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(listener) }()
+	announced := &announcedListener{TCPListener: listener.(*net.TCPListener), accepting: make(chan struct{})}
+	go func() { served <- g.Serve(announced) }()
+	<-announced.accepting
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -600,4 +602,16 @@ func (p *counting) checkRuns(t testing.TB, runs map[callevent.StreamID]*run) []u
 		require.True(t, fits, "a run fits none of the program's breaks %v: %s", bases, strings.Join(wrong, "; "))
 	}
 	return found
+}
+
+// announcedListener closes accepting when somebody accepts from it.
+type announcedListener struct {
+	*net.TCPListener
+	once      sync.Once
+	accepting chan struct{}
+}
+
+func (l *announcedListener) Accept() (net.Conn, error) {
+	l.once.Do(func() { close(l.accepting) })
+	return l.TCPListener.Accept()
 }

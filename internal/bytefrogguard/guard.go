@@ -84,8 +84,9 @@ func (g *Guard) Serve(listener net.Listener) error {
 	defer listener.Close()
 	defer context.AfterFunc(g.stopping, func() { endSoon(listener) })()
 	accepting := g.slots.Listen(listener)
-	// Shutdown waits for those that are accepted after it was called, too.
-	g.serving.Add(1)
+	if !g.begin() {
+		return nil
+	}
 	defer g.serving.Done()
 	for left := lastCalls; left > 0; {
 		if g.stopping.Err() != nil {
@@ -109,6 +110,18 @@ func (g *Guard) Serve(listener net.Listener) error {
 		g.pause(g.ctx, acceptPause)
 	}
 	return nil
+}
+
+// begin counts Serve among what Shutdown waits for, with the connections that are accepted after
+// it was called. It reports false if Shutdown was called before.
+func (g *Guard) begin() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopping.Err() != nil {
+		return false
+	}
+	g.serving.Add(1)
+	return true
 }
 
 // endSoon has a listener end when nobody connects for a moment.
@@ -156,7 +169,9 @@ func (g *Guard) pause(ctx context.Context, d time.Duration) {
 // taken all. When the context is over connections are cut; the error says that there were
 // agents among them whose programs can hang.
 func (g *Guard) Shutdown(ctx context.Context) error {
+	g.mu.Lock()
 	g.stop()
+	g.mu.Unlock()
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

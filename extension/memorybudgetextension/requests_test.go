@@ -32,7 +32,6 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadatatest"
-	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/test/testbed/nested"
 )
 
@@ -390,18 +389,4 @@ func TestWhatIsNoOTLPIsPassedOn(t *testing.T) {
 	text, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "EOF") // the decoder's words
-}
-
-// A budget that others fill asks the account of requests to shrink. It must not owe for ever.
-func TestRequestsGoOnAfterTheBudgetWasFull(t *testing.T) {
-	r := startReceiver(t, nil)
-	q := r.requests()
-	taken, refused := q.take(mib)
-	require.Nil(t, refused)
-	other := r.budget.Group("other").Open(budget.Settings{Shrink: func(int64) {}})
-	other.Set(399 * mib)
-	other.Set(402 * mib)
-	q.account.Give(taken)
-	other.Close()
-	require.NoError(t, r.send(t.Context(), nested.GRPC, emptySpans(t, 1, nested.GRPC)))
 }

@@ -70,6 +70,7 @@ type receiverConfig struct {
 	Protocols map[string]*struct {
 		MaxMessageMiB int64 `yaml:"max_recv_msg_size_mib"`
 		MaxBodyBytes  int64 `yaml:"max_request_body_size"`
+		Middlewares   []struct{ ID string }
 	}
 }
 
@@ -250,6 +251,10 @@ func requestViolations(name string, config collectorConfig) []string {
 			}
 			if limit < minRequestBytes || limit > maxRequestBytes {
 				broken = append(broken, fmt.Sprintf("%s: %s over %s accepts requests of %d bytes; it needs %s of 2 MiB", name, id, protocol, limit, setting))
+			}
+			// The first one: others would see requests that are not decoded yet.
+			if p != nil && (len(p.Middlewares) == 0 || p.Middlewares[0].ID != "memory_budget") {
+				broken = append(broken, fmt.Sprintf("%s: %s over %s decodes requests without a bound of memory; memory_budget has to be its first of middlewares", name, id, protocol))
 			}
 		}
 	}
@@ -438,7 +443,7 @@ func TestAConfigurationThatBreaksARuleIsNoticed(t *testing.T) {
 extensions: {file_storage: {directory: ., compaction: {on_rebound: true}}, agent_control: {}}
 receivers:
   bytefrog: {endpoint: "localhost:8765"}
-  otlp: {protocols: {grpc: {max_recv_msg_size_mib: 2}, http: {max_request_body_size: 2097152}}}
+  otlp: {protocols: {grpc: {max_recv_msg_size_mib: 2, middlewares: [{id: memory_budget}]}, http: {max_request_body_size: 2097152, middlewares: [{id: memory_budget}]}}}
   rbkit: {servers: [{publish: "localhost:5555", request: "localhost:5556"}]}
 processors: {memory_limiter: {limit_mib: 1024, spike_limit_mib: 256}}
 connectors: {span_metrics: , forward: }
@@ -475,11 +480,13 @@ service:
 		{"another file without rotation", "file: {path: spans.json, rotation: {max_megabytes: 100, max_backups: 3}}", "otlp_json_file: {path: spans.json}", "otlp_json_file fills the disk"},
 		{"files without number", ", max_backups: 3", "", "file fills the disk"},
 		{"control of everything", "agent_control: {}", "agent_control: {allow_disruptive: true}", "lets whoever reaches it disrupt programs"},
-		{"gRPC with its default limit", "grpc: {max_recv_msg_size_mib: 2}", "grpc: ", "otlp over grpc accepts requests of 0 bytes; it needs max_recv_msg_size_mib"},
+		{"gRPC with its default limit", "grpc: {max_recv_msg_size_mib: 2, middlewares: [{id: memory_budget}]}", "grpc: ", "otlp over grpc accepts requests of 0 bytes; it needs max_recv_msg_size_mib"},
 		{"gRPC that accepts too much", "max_recv_msg_size_mib: 2", "max_recv_msg_size_mib: 4", "otlp over grpc accepts requests of 4194304 bytes"},
 		{"gRPC that refuses batches", "max_recv_msg_size_mib: 2", "max_recv_msg_size_mib: 1", "otlp over grpc accepts requests of 1048576 bytes"},
-		{"HTTP with its default limit", "http: {max_request_body_size: 2097152}", "http: {}", "otlp over http accepts requests of 0 bytes; it needs max_request_body_size"},
+		{"HTTP with its default limit", "http: {max_request_body_size: 2097152,", "http: {", "otlp over http accepts requests of 0 bytes; it needs max_request_body_size"},
 		{"HTTP that accepts too much", "2097152", "20971520", "otlp over http accepts requests of 20971520 bytes"},
+		{"gRPC without middleware", "max_recv_msg_size_mib: 2, middlewares: [{id: memory_budget}]", "max_recv_msg_size_mib: 2", "otlp over grpc decodes requests without a bound"},
+		{"HTTP with another middleware first", "2097152, middlewares: [{id: memory_budget}]", "2097152, middlewares: [{id: other}, {id: memory_budget}]", "otlp over http decodes requests without a bound"},
 		{"a server elsewhere", "publish: \"localhost:5555\"", "publish: \"10.0.0.1:5555\"", "is 10.0.0.1:5555, not on localhost"},
 		{"another server elsewhere", "request: \"localhost:5556\"", "request: \"10.0.0.1:5556\"", "is 10.0.0.1:5556, not on localhost"},
 		{"an address for everyone", `"localhost:8765"`, `"0.0.0.0:8765"`, "receivers::bytefrog::endpoint is 0.0.0.0:8765, not on localhost"},

@@ -4,8 +4,12 @@
 package test
 
 import (
+	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,13 +26,17 @@ const (
 	maxNestedPeak = 600e6
 	maxNestedCost = 300e6
 
-	spansMetric  = "otelcol_processor_stack_pairing_spans"
-	nestedMetric = "otelcol_processor_stack_pairing_nested_calls"
+	spansMetric   = "otelcol_processor_stack_pairing_spans"
+	refusedMetric = "otelcol_extension_memory_budget_refused_requests"
+
+	// attackers send at the same time, for attackTime.
+	attackers  = 32
+	attackTime = 5 * time.Second
 )
 
 // withOTLP is an OTLP receiver in standalone.yaml, with the limits that docs/ocb.md gives it.
 const withOTLP = `
-receivers: {otlp: {protocols: {grpc: {endpoint: %q, max_recv_msg_size_mib: 2}, http: {endpoint: %q, max_request_body_size: 2097152}}}}
+receivers: {otlp: {protocols: {grpc: {endpoint: %q, max_recv_msg_size_mib: 2, middlewares: [{id: memory_budget}]}, http: {endpoint: %q, max_request_body_size: 2097152, middlewares: [{id: memory_budget}]}}}}
 service: {pipelines: {traces: {receivers: [otlp]}, metrics: {receivers: [otlp]}, logs: {receivers: [otlp]}}}
 `
 
@@ -141,7 +149,7 @@ func TestNestedRequestsDoNotEndTheCollector(t *testing.T) {
 					}
 				}
 			}
-			assert.Positive(t, c.Metric(t, nestedMetric))
+			assert.Positive(t, c.Metric(t, refusedMetric, `reason="depth"`))
 			c.checkHonest(t, 4)
 			peak := c.PeakMemory(t)
 			t.Logf("peak: %d MB", peak/mb)
@@ -184,6 +192,50 @@ func TestTheDeepestRequestThatFitsIsAffordable(t *testing.T) {
 			cost := c.PeakMemory(t) - before
 			t.Logf("cost: %d MB", cost/1_000_000)
 			assert.Less(t, cost, uint64(maxNestedCost))
+			c.Stop(t)
+		})
+	}
+}
+
+// Many clients send the deepest and the widest requests at the same time. What an honest one sends
+// in between is made spans.
+func TestManyRequestsAtOnceAreAffordable(t *testing.T) {
+	for name, start := range shippedOTLP {
+		t.Run(name, func(t *testing.T) {
+			c := start(t)
+			deep, _ := nested.Protobuf(nested.At(nested.Traces, "resource"), nested.Lists, 2<<20, nil)
+			deepJSON, _ := nested.JSON(nested.At(nested.Traces, "span"), nested.Maps, 2<<20)
+			wide := nested.Wide(2 << 20)
+			ctx, cancel := context.WithTimeout(t.Context(), attackTime)
+			defer cancel()
+			var sent, accepted atomic.Int64
+			var all sync.WaitGroup
+			for i := range attackers {
+				way := c.ways()[i%len(c.ways())]
+				request := [][]byte{deep, wide}[i/len(c.ways())%2]
+				if way.IsJSON() {
+					request = deepJSON
+				}
+				all.Go(func() {
+					for ctx.Err() == nil {
+						if c.send(t, way, nested.Traces, request) == nil {
+							accepted.Add(1)
+						}
+						sent.Add(1)
+					}
+				})
+			}
+			honest := 0
+			for ; ctx.Err() == nil; honest++ {
+				c.checkHonest(t, byte(honest))
+			}
+			all.Wait()
+			peak := c.PeakMemory(t)
+			t.Logf("peak: %d MB; %d requests, and %d honest ones", peak/1e6, sent.Load(), honest)
+			assert.Zero(t, accepted.Load())
+			assert.Greater(t, sent.Load(), int64(attackers))
+			assert.Positive(t, honest)
+			assert.Less(t, peak, uint64(maxNestedPeak))
 			c.Stop(t)
 		})
 	}

@@ -5,6 +5,7 @@ package memorybudgetextension
 
 import (
 	"errors"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 
@@ -23,6 +24,21 @@ type Config struct {
 	// SetGoMemoryLimit has Go's garbage collector work harder when the memory of the process
 	// comes near the limit of memory_limiter, unless GOMEMLIMIT is set.
 	SetGoMemoryLimit bool `mapstructure:"set_go_memory_limit"`
+	// Requests bounds the OTLP requests of receivers that have the extension as middleware.
+	Requests RequestsConfig `mapstructure:"requests"`
+}
+
+// RequestsConfig bounds OTLP requests, before they are decoded.
+type RequestsConfig struct {
+	// LimitMiB is what all requests together may take, from their first byte to their
+	// answer, in MiB: their bytes, and what is decoded of them.
+	LimitMiB int `mapstructure:"limit_mib"`
+	// MaxAttributeDepth is how many levels of lists and maps an attribute may have.
+	MaxAttributeDepth int `mapstructure:"max_attribute_depth"`
+	// MaxOpen is how many requests may be sent or answered at the same time.
+	MaxOpen int `mapstructure:"max_open"`
+	// ReadTimeout is how long the bytes of one request may take to arrive.
+	ReadTimeout time.Duration `mapstructure:"read_timeout"`
 }
 
 const (
@@ -31,10 +47,15 @@ const (
 	leastMiB = 16
 	// mostMiB is a tebibyte: more is a mistake in the unit.
 	mostMiB = 1 << 20
+	// mostDepth is that of stack_pairing: so deep nothing recurses dangerously.
+	mostDepth = 1000
+	mostOpen  = 100000
 )
 
 func createDefaultConfig() component.Config {
-	return &Config{LimitPercentage: budget.DefaultPercentage, SetGoMemoryLimit: true}
+	return &Config{LimitPercentage: budget.DefaultPercentage, SetGoMemoryLimit: true, Requests: RequestsConfig{
+		LimitMiB: 128, MaxAttributeDepth: 32, MaxOpen: 128, ReadTimeout: 30 * time.Second,
+	}}
 }
 
 // Validate names each setting that cannot be, with its remedy.
@@ -43,5 +64,14 @@ func (c *Config) Validate() error {
 	if c.LimitMiB != 0 {
 		err = errors.Join(err, setting.Between("limit_mib", c.LimitMiB, leastMiB, mostMiB))
 	}
-	return err
+	return errors.Join(err, c.Requests.validate())
+}
+
+func (c *RequestsConfig) validate() error {
+	return errors.Join(
+		setting.Between("requests.limit_mib", c.LimitMiB, leastMiB, mostMiB/leastMiB),
+		setting.Between("requests.max_attribute_depth", c.MaxAttributeDepth, 1, mostDepth),
+		setting.Between("requests.max_open", c.MaxOpen, 1, mostOpen),
+		setting.Within("requests.read_timeout", c.ReadTimeout, time.Second, time.Hour),
+	)
 }

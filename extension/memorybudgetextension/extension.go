@@ -7,14 +7,18 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net/http"
 	"runtime/debug"
+	"sync"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension"
 	"go.opentelemetry.io/collector/extension/extensioncapabilities"
+	"go.opentelemetry.io/collector/extension/extensionmiddleware"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadata"
 	"github.com/callbraid/callbraid/internal/budget"
@@ -32,12 +36,18 @@ type memoryBudget struct {
 	// -1 changes nothing. goLimit is the one to set again at the shutdown, 0 if none was set.
 	setGoLimit func(bytes int64) int64
 	goLimit    int64
+
+	// requests judge those of the servers that have the extension as middleware. It is made by
+	// the first of them.
+	requests func() *requests
 }
 
 var (
 	_ extension.Extension                         = (*memoryBudget)(nil)
 	_ extensioncapabilities.ConfigSnapshotWatcher = (*memoryBudget)(nil)
 	_ budget.Provider                             = (*memoryBudget)(nil)
+	_ extensionmiddleware.GRPCServer              = (*memoryBudget)(nil)
+	_ extensionmiddleware.HTTPServer              = (*memoryBudget)(nil)
 )
 
 func newMemoryBudget(settings extension.Settings, config *Config) (*memoryBudget, error) {
@@ -48,6 +58,9 @@ func newMemoryBudget(settings extension.Settings, config *Config) (*memoryBudget
 		return nil, err
 	}
 	x.telemetry = telemetry
+	x.requests = sync.OnceValue(func() *requests {
+		return newRequests(config.Requests, settings.Logger, telemetry, x.budget)
+	})
 	if err := x.observe(); err != nil {
 		telemetry.Shutdown()
 		return nil, err
@@ -57,6 +70,18 @@ func newMemoryBudget(settings extension.Settings, config *Config) (*memoryBudget
 
 // MemoryBudget is what the components of the collector share.
 func (x *memoryBudget) MemoryBudget() *budget.Budget { return x.budget }
+
+// GetGRPCServerOptions makes a gRPC server judge requests before it decodes them.
+func (x *memoryBudget) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, error) {
+	return newGRPCServer(x.requests()).options(), nil
+}
+
+// GetHTTPHandler makes an HTTP server judge requests before it decodes them.
+func (x *memoryBudget) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
+	return func(_ context.Context, next http.Handler) (http.Handler, error) {
+		return &httpServer{requests: x.requests(), next: next}, nil
+	}, nil
+}
 
 // Start does nothing: the limit is known when the collector's configuration is.
 func (x *memoryBudget) Start(context.Context, component.Host) error { return nil }

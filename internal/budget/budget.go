@@ -324,7 +324,11 @@ func (a *Account) trim() {
 	if a.closed {
 		return
 	}
-	if much := a.granted - roundUp(a.used.Load()) - chunk; much > 0 {
+	keep := int64(chunk)
+	if a.owed > 0 {
+		keep = 0 // or an account that holds nothing would owe for ever
+	}
+	if much := a.granted - roundUp(a.used.Load()) - keep; much > 0 {
 		a.add(-much)
 	}
 	if a.leaving == nil && a.owed == 0 {

@@ -282,3 +282,13 @@ func BenchmarkTakeAndGive(b *testing.B) {
 		a.Give(64)
 	}
 }
+
+// An account that was asked to shrink, and has given all back, gets memory again.
+func TestAnAccountThatHoldsNothingOwesNothing(t *testing.T) {
+	b := New(1 << 20)
+	a := b.Group("otlp").Open(Settings{Shrink: func(int64) {}})
+	require.NoError(t, a.Take(512<<10))
+	require.Error(t, a.Take(2<<20))
+	a.Give(512 << 10)
+	require.NoError(t, a.Take(512<<10))
+}

@@ -143,6 +143,19 @@ func Protobuf(at Place, kind Kind, size int, beside []byte) (request []byte, lev
 	return w.buffer[w.at:], levels
 }
 
+// Wide returns a request for traces of size bytes, or some less, with as many empty spans as it has
+// room for.
+func Wide(size int) []byte {
+	const around = 2 * (1 + binary.MaxVarintLen32)
+	w := backward{buffer: make([]byte, size), at: size}
+	for w.at > around+len("\x12\x00") {
+		w.prepend([]byte{spans.number<<3 | lengthDelimited, 0})
+	}
+	w.wrap(scopeSpans.number)
+	w.wrap(resourceSpans.number)
+	return w.buffer[w.at:]
+}
+
 // backward writes a message from its end to its begin.
 type backward struct {
 	buffer []byte

@@ -29,6 +29,7 @@ type TelemetryBuilder struct {
 	mu                                     sync.Mutex
 	registrations                          []metric.Registration
 	ExtensionMemoryBudgetLimit             metric.Int64ObservableGauge
+	ExtensionMemoryBudgetRefusedRequests   metric.Int64Counter
 	ExtensionMemoryBudgetRequestsToGiveWay metric.Int64ObservableCounter
 	ExtensionMemoryBudgetUsage             metric.Int64ObservableUpDownCounter
 }
@@ -121,6 +122,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_extension_memory_budget_limit",
 		metric.WithDescription("Bytes that all components together may hold for their peers. [Alpha]"),
 		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExtensionMemoryBudgetRefusedRequests, err = builder.meter.Int64Counter(
+		"otelcol_extension_memory_budget_refused_requests",
+		metric.WithDescription("OTLP requests that were refused before they were decoded, because of their nesting, their size in memory or the limits of requests. [Alpha]"),
+		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExtensionMemoryBudgetRequestsToGiveWay, err = builder.meter.Int64ObservableCounter(

@@ -32,7 +32,11 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	tb.ExtensionMemoryBudgetRefusedRequests.Add(context.Background(), 1)
 	AssertEqualExtensionMemoryBudgetLimit(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExtensionMemoryBudgetRefusedRequests(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExtensionMemoryBudgetRequestsToGiveWay(t, testTel,

@@ -39,6 +39,8 @@ const (
 	CauseMismatch
 	// CauseIdle: no batch came for too long.
 	CauseIdle
+	// CauseThreadReused: another thread has the lane's ID now.
+	CauseThreadReused
 
 	// CauseCount is one more than the highest cause, for tables by cause.
 	CauseCount
@@ -48,7 +50,7 @@ const (
 
 var causeNames = [CauseCount]string{
 	"none", "suspended", "discarded", "dropped", "bad_data", "ended", "disconnected", "unresponsive",
-	"shutdown", "limit", "gap", "joined", "clock", "mismatch", "idle",
+	"shutdown", "limit", "gap", "joined", "clock", "mismatch", "idle", "thread_reused",
 }
 
 func (c Cause) String() string {

@@ -215,7 +215,7 @@ func (b *Batch) unpackRenames(data []byte, offset int, text *stringSection) erro
 	le := binary.LittleEndian
 	b.Renames = b.Renames[:0]
 	for ; len(data) > 0; data, offset = data[renameSize:], offset+renameSize {
-		sequence, t, first, provisional := le.Uint64(data[8:]), le.Uint64(data[16:]), data[32], data[33]
+		sequence, t, first, provisional, reused := le.Uint64(data[8:]), le.Uint64(data[16:]), data[32], data[33], data[34]
 		switch {
 		case sequence > MaxSequence:
 			return layoutError(offset+8, fmt.Sprintf("a sequence number of at most %d", uint64(MaxSequence)), "%d", sequence)
@@ -225,10 +225,12 @@ func (b *Batch) unpackRenames(data []byte, offset int, text *stringSection) erro
 			return layoutError(offset+32, "0 or 1", "%d", first)
 		case provisional > 1:
 			return layoutError(offset+33, "0 or 1", "%d", provisional)
+		case reused > 1:
+			return layoutError(offset+34, "0 or 1", "%d", reused)
 		}
 		b.Renames = append(b.Renames, Rename{
 			Lane: le.Uint64(data), Sequence: sequence, Time: int64(t), First: first == 1, Order: le.Uint32(data[28:]),
-			Provisional: provisional == 1, Name: text.next(le.Uint32(data[24:])),
+			Provisional: provisional == 1, Reused: reused == 1, Name: text.next(le.Uint32(data[24:])),
 		})
 	}
 	return nil

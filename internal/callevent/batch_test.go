@@ -125,6 +125,7 @@ func TestACorruptBatchSaysWhere(t *testing.T) {
 		{"time of a rename in the far future", put64(s.renames+renameSize+16, maxTime+1), "expected a time after 1970, got 4611686018427387905"},
 		{"first of a rename", put8(s.renames+32, 2), "expected 0 or 1, got 2"},
 		{"provisional rename", put8(s.renames+renameSize+33, 2), "expected 0 or 1, got 2"},
+		{"reused of a rename", put8(s.renames+34, 2), "expected 0 or 1, got 2"},
 		{"name of a rename longer", put32(s.renames+24, 5), "expected strings as long as the tables say"},
 		{"name of a rename that ends inside a character", func(b []byte) { put32(s.renames+24, 2)(b); put32(s.renames+renameSize+24, 5)(b) },
 			"expected strings as long as the tables say"},

@@ -58,8 +58,8 @@
 // A rename is a lane's ID (u64), which need not be in the table of lanes, the
 // sequence number from which it holds (u64), the time from which it holds (Unix
 // nanoseconds, signed), the length of the name (u32), its order (u32), whether it is
-// the lane's first and whether it is provisional (u8 each: 0 or 1), and two bytes that
-// are ignored by readers and written as zero.
+// the lane's first, whether it is provisional and whether another thread has the lane
+// now (u8 each: 0 or 1), and a byte that is ignored by readers and written as zero.
 //
 // The string section is the text key, the attribute under which a span shows the
 // text of its function, and the tables' and the renames' strings in the order of

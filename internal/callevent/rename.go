@@ -31,8 +31,19 @@ type Rename struct {
 	// way to the one of its lane and Order that is not provisional, whichever of the
 	// two is heard of first.
 	Provisional bool
-	Name        string
+	// Reused: another thread has the lane's ID now, and the one that had it before may
+	// still run. ReuseMargin and ReuseMarginTime before Sequence and Time the knowledge
+	// of the lane's stack ends; the number of events is not exact, and neither is the time.
+	Reused bool
+	Name   string
 }
+
+// ReuseMargin is by how many events, and ReuseMarginTime by how many nanoseconds, the
+// first event of a thread that reuses a lane can be before what the rename says.
+const (
+	ReuseMargin     = 1024
+	ReuseMarginTime = 20_000_000
+)
 
 // renames are those of the batch, and their names.
 type renames struct{ fixed, strings []byte }
@@ -60,7 +71,7 @@ func (p *Packer) rename(r Rename, maxBytes int) bool {
 	t.fixed = le.AppendUint64(t.fixed, uint64(p.stream.nanoseconds(r.Time)))
 	t.fixed = le.AppendUint32(t.fixed, uint32(len(s)))
 	t.fixed = le.AppendUint32(t.fixed, r.Order)
-	t.fixed = append(t.fixed, bit(r.First), bit(r.Provisional), 0, 0)
+	t.fixed = append(t.fixed, bit(r.First), bit(r.Provisional), bit(r.Reused), 0)
 	t.strings = append(t.strings, s...)
 	p.narrow()
 	return true

@@ -37,7 +37,7 @@ func TestRenamesSurviveWithAndWithoutEvents(t *testing.T) {
 		rename := func() {
 			r := Rename{
 				Lane: random.Uint64(), Sequence: random.Uint64N(MaxSequence + 1), Time: random.Int64N(1 << 40), First: random.IntN(2) == 0,
-				Order: random.Uint32(), Provisional: random.IntN(2) == 0,
+				Order: random.Uint32(), Provisional: random.IntN(2) == 0, Reused: random.IntN(2) == 0,
 				Name: strings.Repeat("é", random.IntN(20)),
 			}
 			require.True(t, p.Rename(r))

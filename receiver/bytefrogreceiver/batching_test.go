@@ -18,7 +18,7 @@ func TestABatchKnowsItsNumbersWhereTheNextCannotBe(t *testing.T) {
 	p := newPacked(t)
 	_, err := p.stream.names.mapMethod(1, "demo/Shop.process;0;()V")
 	require.NoError(t, err)
-	_, err = p.stream.names.mapThread(0, 0, "main")
+	_, _, err = p.stream.names.mapThread(0, 0, "main")
 	require.NoError(t, err)
 	events := append(numbersFrom(0), bytefrog.Event{Sequence: 1<<31 + 100})
 	for i := range events {

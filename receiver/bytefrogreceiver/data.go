@@ -349,9 +349,12 @@ func (d *dataConnection) name(m bytefrog.Message, now time.Time) (err error) {
 		remapped, err = names.mapException(m.Exception, m.Name)
 	case bytefrog.MapThreadName:
 		from := unwrapTicks(d.run.stream.clock.expected(now), m.Time)
-		var first bool
-		if first, err = names.mapThread(m.Thread, from, m.Name); err == nil {
-			d.batch.rename(unplacedRename{thread: m.Thread, name: m.Name, ticks: from, first: first, since: now})
+		var first, reused bool
+		if first, reused, err = names.mapThread(m.Thread, from, m.Name); err == nil {
+			d.batch.rename(unplacedRename{thread: m.Thread, name: m.Name, ticks: from, first: first, reused: reused, since: now})
+		}
+		if reused {
+			d.run.threadReused()
 		}
 	}
 	if remapped {

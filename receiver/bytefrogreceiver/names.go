@@ -33,6 +33,7 @@ type names struct {
 	methods    map[uint32]*callevent.Function
 	exceptions map[uint32]string
 	threads    map[uint16]threadName
+	numbers    threadNumbers
 	// numbered are the methods whose name did not come in time.
 	numbered map[uint32]*callevent.Function
 	// taken is how many bytes of memory they have.
@@ -91,7 +92,7 @@ func (n *names) drop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.signatures, n.methods, n.numbered = map[string]*callevent.Function{}, map[uint32]*callevent.Function{}, map[uint32]*callevent.Function{}
-	n.exceptions, n.threads = map[uint32]string{}, map[uint16]threadName{}
+	n.exceptions, n.threads, n.numbers = map[uint32]string{}, map[uint16]threadName{}, threadNumbers{}
 	n.give(n.taken)
 }
 
@@ -155,34 +156,40 @@ func (n *names) changed(remapped bool) {
 type threadName struct {
 	name        string
 	first, from int64
+	// number is that of the latest thread that has the ID.
+	number threadNumber
 }
 
-// mapThread gives a thread a name from a time on, in ticks, and reports whether it is
-// the thread's first, as far as is known. The error is errRunMemory.
-func (n *names) mapThread(thread uint16, from int64, name string) (first bool, err error) {
+// mapThread gives a thread a name from a time on, in ticks. It reports whether the name
+// is the first of the thread's ID, as far as is known, and whether the ID has been reused:
+// the name is another thread's. The error is errRunMemory.
+func (n *names) mapThread(thread uint16, from int64, name string) (first, reused bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	old, known := n.threads[thread]
-	latest := threadName{name: name, first: from, from: from}
+	number, reused := n.numbers.number(thread, old.number, known, len(n.threads))
+	latest := threadName{name: name, first: from, from: from, number: number}
 	switch {
 	case !known:
 		if !n.take(threadBytes + len(name)) {
-			return false, errRunMemory
+			return false, false, errRunMemory
 		}
 		n.arrivals.Add(1)
 	case from < old.from:
 		// It was overtaken by a later one.
 		latest = old
+		latest.number = number
 		latest.first = min(old.first, from)
 	default:
 		if !n.take(len(name)) {
-			return false, errRunMemory
+			return false, false, errRunMemory
 		}
 		n.give(len(old.name))
 		latest.first = old.first
 	}
 	n.threads[thread] = latest
-	return !known || from < old.first, nil
+	n.numbers.catchUp(n.threads)
+	return !known || from < old.first, reused, nil
 }
 
 // method gives what a method ID stands for, or nil.

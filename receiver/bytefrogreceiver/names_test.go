@@ -131,7 +131,7 @@ func TestTheLatestNameOfAThreadIsThatOfTheLatestTime(t *testing.T) {
 		{30, "third", false, "third"},
 		{5, "before all", true, "third"},
 	} {
-		isFirst, err := n.mapThread(3, step.from, step.name)
+		isFirst, _, err := n.mapThread(3, step.from, step.name)
 		require.NoError(t, err)
 		assert.Equal(t, step.isFirst, isFirst, step.name)
 		name, known := n.thread(3)
@@ -146,7 +146,7 @@ func TestRenamingThreadsForEverTakesNoMemory(t *testing.T) {
 	b := memoryOf(1 << 20)
 	n := newNames(b)
 	for i := range 20_000 {
-		_, err := n.mapThread(uint16(i%8), int64(i), fmt.Sprintf("request-%d", i))
+		_, _, err := n.mapThread(uint16(i%8), int64(i), fmt.Sprintf("request-%d", i))
 		require.NoError(t, err)
 	}
 	assert.Less(t, b.used.Load(), int64(8*(threadBytes+20)))
@@ -163,10 +163,10 @@ func TestNamesBeyondTheMemoryAreAnErrorAndTheRunHasToLeave(t *testing.T) {
 			return err
 		},
 		"an exception": func(n *names) error { _, err := n.mapException(1, long); return err },
-		"a thread":     func(n *names) error { _, err := n.mapThread(1, 0, long); return err },
+		"a thread":     func(n *names) error { _, _, err := n.mapThread(1, 0, long); return err },
 		"another name": func(n *names) error {
-			_, _ = n.mapThread(1, 0, "short")
-			_, err := n.mapThread(1, 1, long)
+			_, _, _ = n.mapThread(1, 0, "short")
+			_, _, err := n.mapThread(1, 1, long)
 			return err
 		},
 	} {
@@ -187,7 +187,7 @@ func TestDroppedNamesGiveTheirMemoryBack(t *testing.T) {
 		require.NoError(t, err)
 		_, err = n.mapException(id%40, fmt.Sprint("java.lang.E", id))
 		require.NoError(t, err)
-		_, err = n.mapThread(uint16(id%7), int64(id), fmt.Sprint("worker-", id))
+		_, _, err = n.mapThread(uint16(id%7), int64(id), fmt.Sprint("worker-", id))
 		require.NoError(t, err)
 		n.numberedMethod(1000 + id)
 	}

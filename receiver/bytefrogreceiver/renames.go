@@ -73,6 +73,8 @@ type unplaced struct {
 type unplacedRename struct {
 	thread uint16
 	first  bool
+	// reused: it is another thread than the one that had the ID before.
+	reused bool
 	name   string
 	ticks  int64
 	since  time.Time
@@ -211,7 +213,7 @@ func (b *batcher) handInFront(renames []callevent.Rename) {
 // between says for which events the name holds.
 func (r *unplacedRename) between(second passed) callevent.Rename {
 	// An event that is later by the clock is so in any case.
-	rename := callevent.Rename{Lane: uint64(r.thread), First: r.first, Name: r.name, Time: r.ticks + 1, Order: r.order}
+	rename := callevent.Rename{Lane: uint64(r.thread), First: r.first, Reused: r.reused, Name: r.name, Time: r.ticks + 1, Order: r.order}
 	before, after := r.before, r.after
 	hasBefore := before.known && before.ticks <= r.ticks && before.ticks >= r.ticks-1
 	hasAfter := after.known && after.ticks >= r.ticks

@@ -39,6 +39,7 @@ type run struct {
 	pacing   pacing
 	tracing  tracing
 	owed     owedBreak
+	reuse    sync.Once
 	signs    signs
 
 	// started is closed when the agent was told to start.

@@ -146,6 +146,8 @@ func (t *telemetry) namesUnknown(n int64) {
 
 func (t *telemetry) nameRemapped() { t.builder.ReceiverBytefrogNamesRemapped.Add(background, 1) }
 
+func (t *telemetry) threadReused() { t.builder.ReceiverBytefrogThreadsReused.Add(background, 1) }
+
 func (t *telemetry) logRecordsDropped(n int, reason string) {
 	t.builder.ReceiverBytefrogLogRecordsDropped.Add(background, int64(n), withAttribute("reason", reason))
 }

@@ -40,7 +40,7 @@ func (s *Stream) close(l *lane, o *outcome) {
 		own = l.belongings(f, len(l.throws), len(l.attributes))
 	}
 	var parent *frame
-	if depth > 0 {
+	if depth > 0 && !l.isShared() {
 		parent = &l.frames[depth-1]
 	}
 	s.conclude(l, f, parent, &own, o)
@@ -154,11 +154,13 @@ func (s *Stream) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 // known to have happened inside; frames that were entered after it stay, and
 // have no parent from then on.
 func (s *Stream) truncateBefore(at uint64, cause callevent.Cause) {
+	s.breaks++
 	if s.open == 0 {
 		return
 	}
 	for i := range s.lanes {
 		l := &s.lanes[i]
+		l.cut = l.cut || len(l.frames) > 0
 		if at >= s.next {
 			s.truncate(l, 0, cause, s.last+1)
 			continue
@@ -183,7 +185,7 @@ func (s *Stream) cutBelow(l *lane, cut int, cause callevent.Cause) {
 		f := &l.frames[i]
 		var parent *frame
 		end := max(f.inner, f.start+1)
-		if i > 0 {
+		if i > 0 && !l.isShared() {
 			parent = &l.frames[i-1]
 		}
 		own := l.belongings(f, throws, attributes)

@@ -200,7 +200,7 @@ func (s *Stream) wrongNames() string {
 
 // wrongBytes counts again what names take, and looks at their numbers.
 func (n *names) wrongBytes() string {
-	lanes := len(n.laneNames)*nameOverhead + len(n.histories)*historyBytes
+	lanes := len(n.laneNames)*nameOverhead + len(n.histories)*historyBytes + len(n.reuses)*reuseBytes
 	for i := range n.laneNames {
 		l := &n.laneNames[i]
 		lanes += len(l.name)

@@ -24,6 +24,10 @@ type lane struct {
 	// counts are the open frames of each function on a deep stack, once one was
 	// looked for in vain; nil: not counted. They take much less than the frames.
 	counts map[uint32]int32
+	// reuse is that of the lane, or nil.
+	reuse *reuse
+	// cut: a break ended calls that were open, so the thread may be inside them.
+	cut bool
 }
 
 // lane gives the lane that is called by the number, which it may make.
@@ -40,6 +44,7 @@ func (s *Stream) lane(name uint32) *lane {
 		index = int32(len(s.lanes))
 		s.lanes = append(s.lanes, lane{id: n.id, continuation: noTrace, from: never})
 		s.lanes[index].follow(s.names.histories[n.id])
+		s.lanes[index].reuse = s.names.reuses[n.id]
 		s.laneIDs[n.id] = index
 	}
 	n.lane = index
@@ -61,7 +66,7 @@ func (s *Stream) forgetLanes() {
 		if busy > len(s.lanes)/2 {
 			s.truncate(&l, 0, callevent.CauseLimit, s.last)
 		}
-		if len(l.frames) > 0 {
+		if len(l.frames) > 0 || l.isShared() && busy <= len(s.lanes)/2 {
 			kept = append(kept, l)
 		} else {
 			s.traces.release(l.continuation)

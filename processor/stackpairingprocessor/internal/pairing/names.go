@@ -23,6 +23,8 @@ type names struct {
 
 	// histories are the renames of lanes, by the lanes' IDs.
 	histories map[uint64]*history
+	// reuses are those of lanes that other threads have got, by the lanes' IDs.
+	reuses map[uint64]*reuse
 
 	// bytes is about what the names take, and laneBytes what those of lanes take of it;
 	// sweptBytes was that when those that nothing has were forgotten last, or the least
@@ -65,6 +67,7 @@ func newNames() names {
 		laneNameIDs:  map[callevent.Lane]uint32{},
 		exceptionIDs: map[string]uint32{},
 		histories:    map[uint64]*history{},
+		reuses:       map[uint64]*reuse{},
 		// Exception 0 is none.
 		exceptions: []string{""},
 	}

@@ -110,6 +110,9 @@ func (s *Stream) nameBefore(l *lane, e *event, sequence uint64) uint32 {
 func (s *Stream) learnRenames(b *callevent.Batch) {
 	for i := range b.Renames {
 		s.learnRename(&b.Renames[i])
+		if b.Renames[i].Reused {
+			s.learnReuse(&b.Renames[i])
+		}
 	}
 	for i := range b.Renames {
 		// Once for all of a lane.
@@ -120,7 +123,9 @@ func (s *Stream) learnRenames(b *callevent.Batch) {
 		if index, ok := s.laneIDs[h.lane]; ok {
 			l := &s.lanes[index]
 			l.follow(h)
-			s.renameFrames(l)
+			if !l.isShared() {
+				s.renameFrames(l)
+			}
 		}
 		h.before = nil
 	}

@@ -49,6 +49,9 @@ func (s *Stream) enter(l *lane, e *event, sequence uint64, attributes []attribut
 	if sequence < l.from {
 		f.name = s.nameBefore(l, e, sequence)
 	}
+	if l.isShared() {
+		depth, f.name = 0, s.names.laneName(callevent.Lane{ID: l.id})
+	}
 	s.chooseTrace(l, f, depth)
 	s.names.functions[e.function].open++
 	s.open++

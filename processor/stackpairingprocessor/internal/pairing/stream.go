@@ -30,6 +30,8 @@ type Stream struct {
 	lanes []lane
 	// laneIDs gives the index in lanes.
 	laneIDs map[uint64]int32
+	// breaks is how often the knowledge of stacks ended.
+	breaks uint64
 	// open counts the open frames of all lanes.
 	open int
 
@@ -287,6 +289,9 @@ func (s *Stream) pair(e *event, sequence uint64, attributes []attribute) {
 	}
 	s.tick(e, sequence)
 	l := s.lane(e.lane)
+	if l.reuse != nil && s.pairReused(l, e, sequence, attributes) {
+		return
+	}
 	switch e.kind {
 	case callevent.KindEnter:
 		s.enter(l, e, sequence, attributes)

@@ -52,6 +52,7 @@ type TelemetryBuilder struct {
 	ReceiverBytefrogRunsGaveWay         metric.Int64Counter
 	ReceiverBytefrogRunsShed            metric.Int64Counter
 	ReceiverBytefrogSuspends            metric.Int64Counter
+	ReceiverBytefrogThreadsReused       metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -237,6 +238,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_bytefrog_suspends",
 		metric.WithDescription("How often an agent was told to suspend because the pipeline refused. [Alpha]"),
 		metric.WithUnit("{suspend}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogThreadsReused, err = builder.meter.Int64Counter(
+		"otelcol_receiver_bytefrog_threads_reused",
+		metric.WithDescription("Threads that got an ID that another thread had, because the run has had more than 65,536. [Alpha]"),
+		metric.WithUnit("{thread}"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs

@@ -436,3 +436,19 @@ func AssertEqualReceiverBytefrogSuspends(t *testing.T, tt *componenttest.Telemet
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
+
+func AssertEqualReceiverBytefrogThreadsReused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_bytefrog_threads_reused",
+		Description: "Threads that got an ID that another thread had, because the run has had more than 65,536. [Alpha]",
+		Unit:        "{thread}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_bytefrog_threads_reused")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}

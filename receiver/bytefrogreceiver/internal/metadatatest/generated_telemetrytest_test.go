@@ -45,6 +45,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverBytefrogRunsGaveWay.Add(context.Background(), 1)
 	tb.ReceiverBytefrogRunsShed.Add(context.Background(), 1)
 	tb.ReceiverBytefrogSuspends.Add(context.Background(), 1)
+	tb.ReceiverBytefrogThreadsReused.Add(context.Background(), 1)
 	AssertEqualReceiverBytefrogAcceptErrors(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -121,6 +122,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogSuspends(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogThreadsReused(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 

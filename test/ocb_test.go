@@ -49,7 +49,7 @@ service: {pipelines: {traces: {receivers: [otlp], exporters: [otlp_http]}}}
 func TestSomebodysCollectorIsBuiltAndRunsAsThePageSays(t *testing.T) {
 	t.Parallel()
 	blocks := yamlBlocks(t, "../docs/ocb.md")
-	require.Len(t, blocks, 5, "the manifest's lines, where the module is, the configuration's lines; and two for basicauth, which can't be built here")
+	require.Len(t, blocks, 6, "the manifest's lines, where the module is, the configuration's lines; limits of otlp; and two for basicauth, which can't be built here")
 	components, replaces, configuration := blocks[0], blocks[1], blocks[2]
 	var config collectorConfig
 	require.NoError(t, yaml.Unmarshal([]byte(configuration), &config))

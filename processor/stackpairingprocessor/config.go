@@ -55,8 +55,8 @@ type ReorderConfig struct {
 	MaxWait time.Duration `mapstructure:"max_wait"`
 }
 
-// SpanAttributesConfig says which attributes spans have that few users read: they are a
-// sixth of a span.
+// SpanAttributesConfig says which attributes spans have that few users read: with them spans
+// are half as large again.
 type SpanAttributesConfig struct {
 	// Sequence is callbraid.sequence, the number of the entry in its call stream.
 	Sequence bool `mapstructure:"sequence"`

@@ -105,7 +105,7 @@ type OverloadPolicy string
 
 const (
 	// OverloadBlock: data is not read, the agent's buffers fill, and the traced
-	// program waits. Nothing is lost.
+	// program waits, and cannot exit, until the pipeline accepts. Nothing is lost.
 	OverloadBlock OverloadPolicy = "block"
 	// OverloadSuspend: the agent is told to suspend tracing. The traced program
 	// keeps its speed, and a break is in the data.

@@ -181,7 +181,7 @@ func (r *run) handleControl(m bytefrog.Message) error {
 		return r.dataBreak(m)
 	case bytefrog.ClassReport:
 		r.agentPrepared()
-		r.logs.class(m)
+		r.classReport(m)
 	case bytefrog.ErrorMessage:
 		r.agentError(m)
 	}

@@ -79,6 +79,7 @@ func (r *run) keep() {
 				k.announce()
 			}
 			k.watchRate(now)
+			r.failed.log(r.logger, now, false)
 		}
 		r.resume()
 	}

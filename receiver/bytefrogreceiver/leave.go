@@ -139,6 +139,7 @@ func (r *run) logEnding() {
 		zap.Stringer("cause", r.ending.cause), zap.Error(r.ending.err),
 		zap.Uint64("events", s.events), zap.Uint64("bytes", s.bytes), zap.Uint64("breaks", breaks),
 		zap.Duration("duration", r.env.now().Sub(r.opened).Round(time.Millisecond)))
+	r.failed.log(r.logger, r.env.now(), true)
 	r.logs.ended(r.ending)
 }
 

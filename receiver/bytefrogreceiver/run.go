@@ -34,6 +34,7 @@ type run struct {
 	stream   *stream
 	handover *handover.Batches // nil when no pipeline takes traces
 	logs     runLogs
+	failed   failedClasses
 	control  *control
 	data     dataConnections
 	pacing   pacing

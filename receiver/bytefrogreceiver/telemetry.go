@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/slots"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
@@ -52,6 +53,18 @@ const droppedInvalid = "invalid"
 var background = context.Background()
 
 func (t *telemetry) shutdown() { t.builder.Shutdown() }
+
+// class counts a report of what an agent did with a class.
+func (t *telemetry) class(result bytefrog.MessageType) {
+	text := "transformed"
+	switch result {
+	case bytefrog.TypeClassIgnored:
+		text = "ignored"
+	case bytefrog.TypeClassTransformFailed:
+		text = "failed"
+	}
+	t.builder.ReceiverBytefrogClasses.Add(background, 1, withAttribute("result", text))
+}
 
 func (t *telemetry) connections(change int64) {
 	t.builder.ReceiverBytefrogConnections.Add(background, change)

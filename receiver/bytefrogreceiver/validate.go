@@ -73,6 +73,8 @@ func (c *AgentConfig) validate() error {
 		wholeMilliseconds("agent.heartbeat_interval", c.HeartbeatInterval),
 		areUTF8("agent.inclusions", c.Inclusions),
 		areUTF8("agent.exclusions", c.Exclusions),
+		areExpressions("agent.inclusions", c.Inclusions),
+		areExpressions("agent.exclusions", c.Exclusions),
 		setting.Between("agent.queue_retry_count", c.QueueRetryCount, 1, math.MaxInt32),
 		setting.Between("agent.data_connections", c.DataConnections, 1, maxDataConnections),
 	)

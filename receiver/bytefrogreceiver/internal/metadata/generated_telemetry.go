@@ -34,6 +34,7 @@ type TelemetryBuilder struct {
 	ReceiverBytefrogBreaks              metric.Int64Counter
 	ReceiverBytefrogBytes               metric.Int64Counter
 	ReceiverBytefrogBytesDiscarded      metric.Int64Counter
+	ReceiverBytefrogClasses             metric.Int64Counter
 	ReceiverBytefrogConnections         metric.Int64UpDownCounter
 	ReceiverBytefrogConnectionsEvicted  metric.Int64Counter
 	ReceiverBytefrogEvents              metric.Int64Counter
@@ -130,6 +131,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_bytefrog_bytes_discarded",
 		metric.WithDescription("Bytes that agents sent after they were told that their run is over, which were read and thrown away. [Alpha]"),
 		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverBytefrogClasses, err = builder.meter.Int64Counter(
+		"otelcol_receiver_bytefrog_classes",
+		metric.WithDescription("Classes that agents reported, by result (transformed, ignored, failed). Calls of failed ones are missing. [Alpha]"),
+		metric.WithUnit("{class}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogConnections, err = builder.meter.Int64UpDownCounter(

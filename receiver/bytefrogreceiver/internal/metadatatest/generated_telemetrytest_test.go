@@ -27,6 +27,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverBytefrogBreaks.Add(context.Background(), 1)
 	tb.ReceiverBytefrogBytes.Add(context.Background(), 1)
 	tb.ReceiverBytefrogBytesDiscarded.Add(context.Background(), 1)
+	tb.ReceiverBytefrogClasses.Add(context.Background(), 1)
 	tb.ReceiverBytefrogConnections.Add(context.Background(), 1)
 	tb.ReceiverBytefrogConnectionsEvicted.Add(context.Background(), 1)
 	tb.ReceiverBytefrogEvents.Add(context.Background(), 1)
@@ -68,6 +69,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogBytesDiscarded(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverBytefrogClasses(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverBytefrogConnections(t, testTel,

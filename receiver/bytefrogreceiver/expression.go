@@ -1,0 +1,44 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"errors"
+	"fmt"
+	"regexp/syntax"
+	"strings"
+)
+
+// areExpressions reports the first value that is certainly no Java regular expression. The
+// agent compiles them; Go knows a part of Java's syntax.
+func areExpressions(field string, values []string) error {
+	for i, value := range values {
+		if err := invalidInJava(value); err != nil {
+			return fmt.Errorf("%s[%d] is %q, which is no Java regular expression: %w: mend it, or write \\ in front of a character that stands for itself",
+				field, i, value, err)
+		}
+	}
+	return nil
+}
+
+// invalidInJava is what is wrong with an expression in Java too; nil: nothing, or Go cannot
+// know. Go reads from left to right and stops at what only Java has, such as (?=a) and a*+.
+func invalidInJava(expression string) error {
+	_, err := syntax.Parse(expression, syntax.Perl)
+	var wrong *syntax.Error
+	if !errors.As(err, &wrong) {
+		return nil
+	}
+	switch wrong.Code {
+	case syntax.ErrMissingParen, syntax.ErrUnexpectedParen, syntax.ErrMissingBracket, syntax.ErrTrailingBackslash,
+		syntax.ErrMissingRepeatArgument:
+		return errors.New(wrong.Code.String())
+	case syntax.ErrInvalidRepeatOp:
+		// A + there is Java's possessive quantifier.
+		if strings.HasSuffix(wrong.Expr, "*") {
+			return errors.New(wrong.Code.String())
+		}
+	}
+	return nil
+}

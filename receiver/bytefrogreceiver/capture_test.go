@@ -109,7 +109,12 @@ func TestACaptureBecomesBatchesWithEveryEventOnceAndItsNames(t *testing.T) {
 			assert.Equal(t, callevent.End(uint64(want.events), callevent.CauseEnded), s.end(t))
 			assert.Zero(t, b.metric("receiver_bytefrog_names_unknown"))
 			assert.EqualValues(t, want.events, b.metric("receiver_bytefrog_events"))
-			assert.Empty(t, b.said.FilterLevelExact(1).All(), "warnings")
+			warnings := b.said.FilterLevelExact(1)
+			failed := warnings.FilterMessageSnippet("cannot instrument some classes").Len()
+			assert.Equal(t, failed, warnings.Len(), "other warnings")
+			if name == "maven" {
+				assert.Positive(t, failed, "classes with lambdas")
+			}
 		})
 	}
 }

@@ -137,3 +137,32 @@ func sum(values map[string]float64) (sum float64) {
 	}
 	return sum
 }
+
+func TestMethodsThatTheServerListsAndLeavesAloneAreSaid(t *testing.T) {
+	b := newBed(t, watchAll)
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	s.expect("Classes com.example.*").end <- nil
+	methods := s.expect("Methods com.example.* *")
+	methods.answer(&greys.Method{Class: "com.example.New", Name: "pay"}, &greys.Method{Class: "com.example.Shop", Name: "pay"})
+	methods.end <- nil
+	s.expect("Monitor com.example.New pay 1s").answer(&greys.Affected{})
+	s.expect("Monitor com.example.Shop pay 1s").answer(&greys.Affected{Classes: 1, Methods: 1})
+	said := b.awaitSaid("The server lists a method, and leaves it alone")
+	assert.Equal(t, "com.example.New.pay", said.ContextMap()["method"])
+	assert.Equal(t, map[string]float64{"monitor com.example.* *": 1}, values(b.collect(), "greys.matched.methods"))
+	b.await("the end of its command", func() bool { return s.was("ended Monitor com.example.New pay 1s") })
+}
+
+func TestAPatternOfWhichTheServerLeavesAllAloneMatchesNothing(t *testing.T) {
+	b := newBed(t, watchAll)
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	s.expect("Classes com.example.*").end <- nil
+	methods := s.expect("Methods com.example.* *")
+	methods.answer(&greys.Method{Class: "com.example.New", Name: "pay"})
+	methods.end <- nil
+	s.expect("Monitor com.example.New pay 1s").answer(&greys.Affected{})
+	b.awaitSaid("A pattern matches no class or method")
+	s.expect("Classes com.example.*")
+}

@@ -184,6 +184,7 @@ func (a *attending) finished(r *run, now time.Time) {
 	if t.kind == askRecordList {
 		return
 	}
+	a.sayShortened(r)
 	a.process.listed(r, !errors.Is(context.Cause(r.ctx), errEnough))
 	if r.answers == 0 {
 		a.sayUnmatched(t, a.process)

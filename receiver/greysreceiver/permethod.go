@@ -91,11 +91,12 @@ func (r *run) askCareful() error {
 	var first error
 	left, without := len(parts), 0
 	for _, p := range parts {
-		if !r.enhances() {
+		free, ok := r.enhances()
+		if !ok {
 			break
 		}
 		running.Go(func() {
-			err := r.askPart(p, methods.known)
+			err := r.askPart(p, methods.known, free)
 			ending.Lock()
 			defer ending.Unlock()
 			switch {
@@ -126,21 +127,38 @@ func (r *run) askCareful() error {
 	return first
 }
 
-// enhances waits until the server may be asked to change classes: it does that for one command at
-// a time.
-func (r *run) enhances() bool {
-	select {
-	case r.process.enhancing <- struct{}{}:
-		return true
-	case <-r.ctx.Done():
-		return false
+// startsAtOnce is how many commands the server is asked for until it has changed classes.
+const startsAtOnce = 8
+
+// enhances waits until the server may be asked to change classes, and gives what says that it has.
+// ok is false where the run is over.
+func (r *run) enhances() (done func(), ok bool) {
+	n := 1
+	if r.process.apart.Load() {
+		n = startsAtOnce
+		r.process.alone.Lock()
+		defer r.process.alone.Unlock()
 	}
+	for taken := range n {
+		select {
+		case r.process.enhancing <- struct{}{}:
+		case <-r.ctx.Done():
+			for range taken {
+				<-r.process.enhancing
+			}
+			return nil, false
+		}
+	}
+	return sync.OnceFunc(func() {
+		for range n {
+			<-r.process.enhancing
+		}
+	}), true
 }
 
 // askPart asks for a part until it ends, by its limit without an error. Nothing is asked after a
 // command that the server has refused: which of two it refuses for itself would not be known.
-func (r *run) askPart(p *part, counted bool) error {
-	free := sync.OnceFunc(func() { <-r.process.enhancing })
+func (r *run) askPart(p *part, counted bool, free func()) error {
 	defer free()
 	if r.process.poisoned.Load() {
 		return errPoisoned
@@ -158,6 +176,9 @@ func (r *run) askPart(p *part, counted bool) error {
 	})
 	if errors.Is(err, greys.ErrRefused) {
 		r.process.poisoned.Store(true)
+		if !r.process.apart.Swap(true) {
+			return errPoisoned // all are asked again, one at a time
+		}
 	}
 	if noCode && r.ctx.Err() == nil {
 		return errNoCode
@@ -404,7 +425,7 @@ func (r *run) eachOf(p *part, counted bool, reply greys.Reply) {
 			of.untimed += int64(len(reply.Methods))
 		}
 	case *greys.Tree:
-		untrue = !p.timed || !p.owns(reply.Nodes[0].Class, reply.Nodes[0].Method)
+		untrue = !p.timed || reply.Unended || !p.owns(reply.Nodes[0].Class, reply.Nodes[0].Method)
 	case *greys.Record:
 		untrue = !p.timed
 	}

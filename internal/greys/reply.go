@@ -64,6 +64,9 @@ type (
 		// is the nearest one before it of a lower depth. There is at least one; the first one
 		// has depth 0, and no other.
 		Nodes []Node
+		// Unended says that a call of it had not ended when the console said it, so that its
+		// times, and who called what, are those of other calls.
+		Unended bool `json:",omitempty"`
 	}
 
 	// Node is one call of a [Tree].

@@ -234,6 +234,7 @@ func (a *attending) count() {
 	p.mu.Unlock()
 	p.env.telemetry.linkCounted(since)
 	a.sayBad(since, all.bad)
+	a.sayBounds()
 }
 
 // sayBad says that answers were not understood, if that is said by nothing else.

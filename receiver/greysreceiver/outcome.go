@@ -151,11 +151,13 @@ func (a *attending) next(r *run, how outcome, now time.Time) {
 		t.due = now.Add(env.config.Reconnect.MaxInterval)
 	case outcomeRefused:
 		t.due = now.Add(t.pauses.Pause())
+		said := "The server could not carry out a command: it is asked again"
 		if r.isCareful() { // each try ends all others for a reset
 			t.due = now.Add(refusedPause)
+			said = "The server could not carry out a command: a reset undoes it, and it is asked again after ten minutes. The program's standard output has the reason; constructors and lambdas cannot be watched"
 		}
 		if since, say := t.refusing.Say(now); say && !r.isTry() {
-			a.server.logger.Warn("The server could not carry out a command: it is asked again", append(t.fields(), zap.Error(r.ended), zap.Int("times_since_last_line", since))...)
+			a.server.logger.Warn(said, append(t.fields(), zap.Error(r.ended), zap.Int("times_since_last_line", since))...)
 		}
 	case outcomeLost, outcomeTimedOut:
 		a.lost(r, how, now)
@@ -184,6 +186,7 @@ func (a *attending) finished(r *run, now time.Time) {
 	if t.kind == askRecordList {
 		return
 	}
+	a.sayShortened(r)
 	a.process.listed(r, !errors.Is(context.Cause(r.ctx), errEnough))
 	if r.answers == 0 {
 		a.sayUnmatched(t, a.process)

@@ -5,6 +5,7 @@ package greysreceiver
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -88,20 +89,29 @@ func (r *run) askCareful() error {
 	var running sync.WaitGroup
 	var ending sync.Mutex
 	var first error
-	left := len(parts)
+	left, without := len(parts), 0
 	for _, p := range parts {
-		if !r.enhances() {
+		free, ok := r.enhances()
+		if !ok {
 			break
 		}
 		running.Go(func() {
-			err := r.askPart(p, methods.known)
+			err := r.askPart(p, methods.known, free)
 			ending.Lock()
 			defer ending.Unlock()
-			if err == nil && r.task.limit > 0 {
-				if left--; left == 0 {
+			switch {
+			case r.ctx.Err() != nil:
+			case errors.Is(err, errNoCode):
+				left, without = left-1, without+1
+				r.leftAlone(p, without == len(parts))
+			case err == nil && r.task.limit > 0:
+				left-- // it has told of as many calls as the limit has
+			}
+			if err == nil && r.task.limit > 0 || errors.Is(err, errNoCode) {
+				if left == 0 && without < len(parts) && r.task.limit > 0 {
 					r.end(errEnough)
 				}
-				return // it has told of as many calls as the limit has
+				return
 			}
 			err = cmp.Or(err, errEarly)
 			if first == nil && r.ctx.Err() == nil {
@@ -117,33 +127,84 @@ func (r *run) askCareful() error {
 	return first
 }
 
-// enhances waits until the server may be asked to change classes: it does that for one command at
-// a time.
-func (r *run) enhances() bool {
-	select {
-	case r.process.enhancing <- struct{}{}:
-		return true
-	case <-r.ctx.Done():
-		return false
+// startsAtOnce is how many commands the server is asked for until it has changed classes.
+const startsAtOnce = 8
+
+// enhances waits until the server may be asked to change classes, and gives what says that it has.
+// ok is false where the run is over.
+func (r *run) enhances() (done func(), ok bool) {
+	n := 1
+	if r.process.apart.Load() {
+		n = startsAtOnce
+		r.process.alone.Lock()
+		defer r.process.alone.Unlock()
 	}
+	for taken := range n {
+		select {
+		case r.process.enhancing <- struct{}{}:
+		case <-r.ctx.Done():
+			for range taken {
+				<-r.process.enhancing
+			}
+			return nil, false
+		}
+	}
+	return sync.OnceFunc(func() {
+		for range n {
+			<-r.process.enhancing
+		}
+	}), true
 }
 
 // askPart asks for a part until it ends, by its limit without an error. Nothing is asked after a
 // command that the server has refused: which of two it refuses for itself would not be known.
-func (r *run) askPart(p *part, counted bool) error {
-	free := sync.OnceFunc(func() { <-r.process.enhancing })
+func (r *run) askPart(p *part, counted bool, free func()) error {
 	defer free()
 	if r.process.poisoned.Load() {
 		return errPoisoned
 	}
-	err := r.link.Run(r.ctx, p.command, func(reply greys.Reply) {
+	ctx, end := context.WithCancel(r.ctx)
+	defer end()
+	noCode := false
+	err := r.link.Run(ctx, p.command, func(reply greys.Reply) {
+		if of, is := reply.(*greys.Affected); is && counted && of.Methods == 0 {
+			noCode = true
+			end()
+		}
 		free() // it says nothing before it has changed classes
 		r.eachOf(p, counted, reply)
 	})
 	if errors.Is(err, greys.ErrRefused) {
 		r.process.poisoned.Store(true)
+		if !r.process.apart.Swap(true) {
+			return errPoisoned // all are asked again, one at a time
+		}
+	}
+	if noCode && r.ctx.Err() == nil {
+		return errNoCode
 	}
 	return err
+}
+
+// errNoCode says that the server lists a method, and has put no code into it.
+var errNoCode = errors.New("the server lists the method, and has put no code into it")
+
+// leftAlone is told of a part that the server has put no code for into classes, and whether that
+// is so of all parts.
+func (r *run) leftAlone(p *part, all bool) {
+	r.process.mu.Lock()
+	r.task.matched.methods--
+	r.process.mu.Unlock()
+	if _, say := r.task.leavingAlone.Say(r.process.env.now()); say {
+		r.attending.server.logger.Warn("The server lists a method, and leaves it alone: its library can't read classes of newer Java, such as nested ones that are compiled for Java 11. The program's standard output has the reason",
+			append(r.task.fields(), zap.String("method", p.name))...)
+	}
+	if all {
+		r.process.mu.Lock()
+		defer r.process.mu.Unlock()
+		r.matched = false
+		r.affect(&greys.Affected{})
+	}
 }
 
 // partEnded is told of the first part that has ended, and with it all.
@@ -364,7 +425,7 @@ func (r *run) eachOf(p *part, counted bool, reply greys.Reply) {
 			of.untimed += int64(len(reply.Methods))
 		}
 	case *greys.Tree:
-		untrue = !p.timed || !p.owns(reply.Nodes[0].Class, reply.Nodes[0].Method)
+		untrue = !p.timed || reply.Unended || !p.owns(reply.Nodes[0].Class, reply.Nodes[0].Method)
 	case *greys.Record:
 		untrue = !p.timed
 	}

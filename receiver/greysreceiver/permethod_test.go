@@ -84,20 +84,31 @@ func TestAMethodThatTheServerRefusesIsLeftOut(t *testing.T) {
 		return nil
 	}
 	b.start()
-	list := func() {
-		s.expect("Classes com.example.*").end <- nil
-		methods := s.expect("Methods com.example.* *")
-		methods.answer(&greys.Method{Class: "com.example.Shop", Name: "bad"}, &greys.Method{Class: "com.example.Shop", Name: "good"})
-		methods.end <- nil
-	}
-	list()
+	shop := []greys.Reply{&greys.Method{Class: "com.example.Shop", Name: "bad"}, &greys.Method{Class: "com.example.Shop", Name: "good"}}
+	s.list(shop...) // which of those that are asked together is refused is not known
+	s.list(shop...)
 	assert.Equal(t, "com.example.Shop.bad", b.awaitSaid("The server could not put its code into a method").ContextMap()["method"])
-	list()
+	s.heard()
+	s.list(shop...)
 	s.expect("Monitor com.example.Shop good 1s").answer(&greys.Affected{Classes: 1, Methods: 1})
-	assert.Equal(t, []string{
-		"Classes com.example.*", "Methods com.example.* *", "Monitor com.example.Shop bad 1s", "Reset com.example.*",
-		"Classes com.example.*", "Methods com.example.* *", "Monitor com.example.Shop good 1s",
-	}, s.heard())
+	assert.NotContains(t, s.heard(), "Monitor com.example.Shop bad 1s")
+	assert.EqualValues(t, 2, b.point("resets{outcome=done}"))
+}
+
+// list answers what lists classes and methods, with methods.
+func (s *scripted) list(methods ...greys.Reply) {
+	s.t.Helper()
+	for {
+		a := s.next()
+		switch a.command.(type) {
+		case greys.ClassesCommand:
+			a.end <- nil
+		case greys.MethodsCommand:
+			a.answer(methods...)
+			a.end <- nil
+			return
+		}
+	}
 }
 
 func TestTimesOfOverloadsAreLeftOut(t *testing.T) {
@@ -136,4 +147,51 @@ func sum(values map[string]float64) (sum float64) {
 		sum += v
 	}
 	return sum
+}
+
+func TestMethodsThatTheServerListsAndLeavesAloneAreSaid(t *testing.T) {
+	b := newBed(t, watchAll)
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	s.list(&greys.Method{Class: "com.example.New", Name: "pay"}, &greys.Method{Class: "com.example.Shop", Name: "pay"})
+	for range 2 {
+		matched := &greys.Affected{}
+		m := s.next()
+		if describe(m.command) == "Monitor com.example.Shop pay 1s" {
+			matched = &greys.Affected{Classes: 1, Methods: 1}
+		}
+		m.answer(matched)
+	}
+	said := b.awaitSaid("The server lists a method, and leaves it alone")
+	assert.Equal(t, "com.example.New.pay", said.ContextMap()["method"])
+	assert.Equal(t, map[string]float64{"monitor com.example.* *": 1}, values(b.collect(), "greys.matched.methods"))
+	b.await("the end of its command", func() bool { return s.was("ended Monitor com.example.New pay 1s") })
+}
+
+func TestAPatternOfWhichTheServerLeavesAllAloneMatchesNothing(t *testing.T) {
+	b := newBed(t, watchAll)
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	s.list(&greys.Method{Class: "com.example.New", Name: "pay"})
+	s.expect("Monitor com.example.New pay 1s").answer(&greys.Affected{})
+	b.awaitSaid("A pattern matches no class or method")
+	s.expect("Classes com.example.*")
+}
+
+func TestATreeOfACallThatHasNotEndedIsLeftOut(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.PerMethod = true
+		c.Traces = []CallsConfig{some("demo.Shop", "checkout", 1)}
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	m := s.expect("Trace demo.Shop checkout 1")
+	m.answer(&greys.Affected{Classes: 1, Methods: 1})
+	unended := callTree()
+	unended.Unended = true
+	m.answer(unended, callTree())
+	m.end <- nil
+	b.awaitSaid("A command has reached its limit")
+	assert.EqualValues(t, 1, b.point("times_left_out"))
+	b.await("the span", func() bool { return len(b.spans()) == 1 })
 }

@@ -31,8 +31,13 @@ type process struct {
 	// poisoned says that the server has refused a command, and may have left code in classes
 	// that has it refuse others: all are ended, it is taken out, and they are asked again.
 	poisoned atomic.Bool
-	// enhancing has room for the command that the server changes classes for.
+	// enhancing has room for the commands that the server is asked to change classes for, until
+	// it has. apart says that there is one at a time: after one of several was refused it is not
+	// known which the server refuses for itself.
 	enhancing chan struct{}
+	apart     atomic.Bool
+	// alone is held while all room is taken.
+	alone sync.Mutex
 
 	// mu guards all below.
 	mu sync.Mutex
@@ -64,7 +69,7 @@ type matched struct {
 
 func newProcess(env *environment, of *origin, wants []*want) *process {
 	limits := &env.config.Limits
-	p := &process{env: env, origin: of, enhancing: make(chan struct{}, 1), calls: newCalls(limits.MaxMethods), inventory: newInventory(limits.MaxInventory)}
+	p := &process{env: env, origin: of, enhancing: make(chan struct{}, startsAtOnce), calls: newCalls(limits.MaxMethods), inventory: newInventory(limits.MaxInventory)}
 	for _, w := range wants {
 		p.tasks = append(p.tasks, newTask(env, w))
 	}

@@ -40,6 +40,8 @@ type server struct {
 	// failing is a burst of links that can't be made or were lost, resetting one of resets
 	// that failed, garbled one of answers that were not understood.
 	failing, resetting, garbled logline.Burst
+	// bounds are those that were reached, and the failure that was said last.
+	bounds saidBounds
 	// elsewhere is a burst of recorded calls whose times are of another place.
 	elsewhere logline.Burst
 	// connects and restarts are what a server can make happen very often.
@@ -197,7 +199,7 @@ func (s *server) stays(of []classes, why error) {
 // rest pauses before the server is tried again; ok is false where the context has ended.
 func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok bool) {
 	s.env.telemetry.connectionFailed()
-	if since, say := s.failing.Say(s.env.now()); say {
+	if since, say := s.sayFailure(why, s.env.now()); say {
 		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(why),
 			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
 	}

@@ -41,6 +41,10 @@ type task struct {
 	failing, refusing logline.Burst
 	// unmatched is a burst of runs whose pattern matched nothing.
 	unmatched logline.Burst
+	// shortened is one of lists that have more than their limit.
+	shortened logline.Burst
+	// leavingAlone is one of methods that the server lists, and puts no code into.
+	leavingAlone logline.Burst
 	// starting are those who wait for what comes of the next run.
 	starting []*starting
 

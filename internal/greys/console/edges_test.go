@@ -140,6 +140,7 @@ func TestTimesOfCallsAreInOrderWhateverTheServersClockDoes(t *testing.T) {
 		require.NoError(t, err)
 		want.Class, want.Method = "a", "b"
 		assert.Equal(t, []greys.Node{want}, replies[0].(*greys.Tree).Nodes, text)
+		assert.Equal(t, strings.HasPrefix(text, "[-17"), replies[0].(*greys.Tree).Unended, text)
 	}
 }
 

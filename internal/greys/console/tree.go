@@ -92,7 +92,7 @@ func (b *treeBlock) begin(text []byte) error {
 		return wrong("the title of a tree of calls: `---+Tracing for : ...", text)
 	}
 	b.isOpen, b.depth, b.tops = true, 0, 0
-	b.reply.Nodes, b.path = reused(b.reply.Nodes), b.path[:0]
+	b.reply.Nodes, b.path, b.reply.Unended = reused(b.reply.Nodes), b.path[:0], false
 	b.title.reset()
 	return b.title.line(thread, &b.names, &b.reply.Thread)
 }
@@ -115,10 +115,12 @@ func (b *treeBlock) node(text []byte) error {
 	if depth == 0 || depth > b.depth+1 {
 		return wrong(fmt.Sprintf("a call of a tree, at depth 1 to %d", b.depth+1), text)
 	}
-	start, end, rest, ok := nodeTimes(rest)
+	start, end, times, ok := nodeTimes(rest)
 	if !ok {
 		return wrong(expectedNode, text)
 	}
+	b.reply.Unended = b.reply.Unended || hasNotEnded(rest)
+	rest = times
 	call, ok := parseCall(rest)
 	if !ok {
 		return wrong(expectedNode, text)
@@ -155,6 +157,14 @@ func nodeDepth(text []byte) (depth int, rest []byte) {
 		}
 	}
 	return 0, nil
+}
+
+// hasNotEnded reports whether [end,durationms] is of a call that has not: its end is 0, and all is
+// counted from 1970.
+func hasNotEnded(text []byte) bool {
+	endText, _, _ := bytes.Cut(text[1:], []byte(","))
+	endMs, _ := integer(endText)
+	return endMs < -maxMilliseconds/1e6
 }
 
 // nodeTimes reads [end,durationms].

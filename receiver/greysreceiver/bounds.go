@@ -1,0 +1,104 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/logline"
+)
+
+// saidBounds is what the log was told of bounds that a server has reached. It is for the
+// goroutine that follows the server.
+type saidBounds struct {
+	process                   *process
+	folded, inventory, nodes  int64
+	folding, listing, treeing logline.Burst
+	failure                   string
+	failureAt                 time.Time
+	failures                  int
+	changes                   logline.Seldom
+}
+
+// sayBounds says which bounds were reached since it was called last, once for a burst.
+func (a *attending) sayBounds() {
+	said, p := &a.server.bounds, a.process
+	p.mu.Lock()
+	folded, inventory, nodes := p.calls.folded, p.inventory.dropped, p.nodesDropped
+	p.mu.Unlock()
+	if said.process != p {
+		said.process, said.folded, said.inventory, said.nodes = p, 0, 0, 0
+	}
+	limits := &a.server.env.config.Limits
+	for _, of := range []struct {
+		now    int64
+		before *int64
+		burst  *logline.Burst
+		text   string
+		limit  zap.Field
+	}{
+		{folded, &said.folded, &said.folding, "More methods are counted than have counts of their own: the others are counted as other", zap.Int("limits.max_methods", limits.MaxMethods)},
+		{inventory, &said.inventory, &said.listing, "More classes and methods are listed than are remembered: the others are left out", zap.Int("limits.max_inventory", limits.MaxInventory)},
+		{nodes, &said.nodes, &said.treeing, "A call tree has more calls than are handed on: the rest is left out", zap.Int("limits.max_tree_nodes", limits.MaxTreeNodes)},
+	} {
+		new := of.now - *of.before
+		*of.before = of.now
+		if new <= 0 {
+			continue
+		}
+		if _, say := of.burst.Say(a.server.env.now()); say {
+			a.server.logger.Warn(of.text, of.limit, zap.Int64("left_out", new))
+		}
+	}
+}
+
+// sayShortened says that a list has more than its limit, once until it has not.
+func (a *attending) sayShortened(r *run) {
+	t := r.task
+	if !errors.Is(context.Cause(r.ctx), errEnough) {
+		t.shortened.Over()
+		return
+	}
+	if _, say := t.shortened.Say(a.server.env.now()); say {
+		a.server.logger.Warn("A list has more than its limit: the rest is left out, and what is gone is not noticed. Raise limit, or set it to -1 for all",
+			append(t.fields(), zap.Int32("limit", int32(t.limit)))...)
+	}
+}
+
+// repeatAfter is how often a failure is said that lasts.
+const repeatAfter = 10 * time.Minute
+
+// sayFailure reports whether a failure of a server is to be said: the first of a burst, one for
+// another reason, and one that has lasted. since is how many there were since it was said last.
+func (s *server) sayFailure(why error, now time.Time) (since int, say bool) {
+	b := &s.bounds
+	b.failures++
+	reason := withoutNumbers(why.Error())
+	_, say = s.failing.Say(now)
+	if !say && reason != b.failure && b.failure != "" {
+		_, say = b.changes.Say(now)
+	}
+	if !say && (b.failure == "" || now.Sub(b.failureAt) < repeatAfter) {
+		return 0, false
+	}
+	since, b.failures = b.failures, 0
+	b.failure, b.failureAt = reason, now
+	return since, true
+}
+
+// withoutNumbers is the text of an error without what is another each time, such as ports.
+func withoutNumbers(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, text)
+}

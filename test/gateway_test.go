@@ -295,9 +295,9 @@ func TestAKilledPairingCollectorKeepsWhatItFinished(t *testing.T) {
 	jaeger, pairing := testbed.Address(t), testbed.Address(t)
 	tt := &tiers{t: t, jaegers: []string{jaeger, jaeger}, resolver: static(pairing)}
 	tt.pairSettings = map[string]string{
-		"endpoint: localhost:13134":       "${env:HEALTH}\n  file_storage: {directory: \"${env:CALLBRAID_DATA}\"}",
-		"queue_size: 134217728 # 128 MiB": "134217728\n      storage: file_storage",
-		"extensions: [health_check]":      "[health_check, file_storage]",
+		"endpoint: localhost:13134":                 "${env:HEALTH}\n  file_storage: {directory: \"${env:CALLBRAID_DATA}\"}",
+		"queue_size: 134217728 # 128 MiB":           "134217728\n      storage: file_storage",
+		"extensions: [memory_budget, health_check]": "[memory_budget, health_check, file_storage]",
 	}
 	queues := t.TempDir()
 	killed := tt.pair(pairing, queues)

@@ -192,7 +192,8 @@ func greysSeconds(t testing.TB) int {
 const treesASecond = 50
 
 // 500 methods, each cycle of a second, and 50 call trees a second at least, or recorded calls
-// by GP, which has no trees. Connections are lost, and the server is restarted half-way.
+// by GP, which has no trees. Connections are lost, and the server is restarted half-way. A pattern is one
+// command here: 500 methods are more than may have a command of their own.
 func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
@@ -201,6 +202,7 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 			server := newGreysServer(t)
 			c := testbed.Start(t, server.client(`
     protocol: `+protocol+`
+    per_method: false
     monitors: [{class: "com.example.*", method: "*", cycle: 1s}]
     traces: [{class: "com.example.shop.Service1*", method: "*", limit: -1}]
     tt: [{class: "com.example.*", method: "*", limit: -1}]

@@ -35,11 +35,11 @@ type Budget struct {
 	limit int64
 	// granted is what accounts have taken, and owed what they have to give back of it.
 	granted, owed int64
-	// groups have at least one open account.
+	// groups are those of all components, also of components without an open account.
 	groups []*Group
 
-	// released is what was given back since memory went to the operating system.
-	released int64
+	// peak is the most that was granted since memory went to the operating system last.
+	peak int64
 	// returning runs when it does.
 	returning *time.Timer
 	stopped   bool
@@ -126,6 +126,8 @@ type Group struct {
 	accounts      []*Account
 	granted, owed int64
 	asked         int64
+	// passive is the part of granted that accounts have which cannot give way.
+	passive int64
 }
 
 // Settings are what an account is opened with.
@@ -135,7 +137,8 @@ type Settings struct {
 	Limit   int64
 	Setting string
 	// Leave asks the owner to end its peer and close the account. Shrink asks it to hold
-	// so many bytes less. One of them is set. They run in the goroutine of whichever
+	// so many bytes less. Without either the account is passive: nothing is asked of it, so
+	// its owner has a low bound of its own. They run in the goroutine of whichever
 	// account needs memory, so they only send a signal: they neither block nor call the
 	// account.
 	Leave  func(*Error)
@@ -343,12 +346,16 @@ func (a *Account) add(bytes int64) {
 	a.granted += bytes
 	g.granted += bytes
 	b.granted += bytes
+	if a.isPassive() {
+		g.passive += bytes
+	}
+	b.peak = max(b.peak, b.granted)
 	if bytes >= 0 {
 		return
 	}
 	paid := min(-bytes, a.owed)
 	a.owe(-paid)
-	b.returnMemory(-bytes)
+	b.returnMemory()
 }
 
 // owe changes what the account has to give back. The lock is held.
@@ -357,6 +364,9 @@ func (a *Account) owe(bytes int64) {
 	a.group.owed += bytes
 	a.group.budget.owed += bytes
 }
+
+// isPassive reports whether the account cannot give way.
+func (a *Account) isPassive() bool { return a.settings.Leave == nil && a.settings.Shrink == nil }
 
 // roundUp is the number of whole chunks that have room for bytes, in bytes.
 func roundUp(bytes int64) int64 { return (bytes + chunk - 1) / chunk * chunk }

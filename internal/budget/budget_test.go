@@ -57,7 +57,7 @@ func TestAtTheBoundTheLargestOfTheLargestGroupLeaves(t *testing.T) {
 	assert.Zero(t, honest.asked)
 	assert.Zero(t, tree.asked)
 	assert.EqualError(t, hostile.why,
-		"limit_mib of memory_budget is reached: 100.0 MiB of 100.0 MiB are in use, 60.0 MiB of these by bytefrog and 55.0 MiB by this one, which holds most there")
+		"limit_mib of memory_budget is reached: 100.0 MiB of 100.0 MiB are in use, 60.0 MiB of these by bytefrog and 55.0 MiB by this one")
 	require.ErrorAs(t, hostile.Take(1), new(*Error), "the run that has to leave gets no more")
 	hostile.Close()
 	assert.Equal(t, int64(46*testMiB), b.Used())
@@ -291,4 +291,56 @@ func TestAnAccountThatHoldsNothingOwesNothing(t *testing.T) {
 	require.Error(t, a.Take(2<<20))
 	a.Give(512 << 10)
 	require.NoError(t, a.Take(512<<10))
+}
+
+func TestAPassiveAccountIsNeverAsked(t *testing.T) {
+	b := quietBudget(16 * testMiB)
+	runs := b.Group("bytefrog")
+	connections := runs.Open(Settings{})
+	require.Zero(t, connections.Set(10*testMiB))
+	small, large := leaver(runs, "small"), leaver(runs, "large")
+	require.NoError(t, small.Take(testMiB))
+	require.NoError(t, large.Take(4*testMiB))
+	require.NoError(t, small.Take(2*testMiB))
+	assert.Equal(t, 1, large.asked)
+	assert.Zero(t, small.asked)
+	large.Close()
+	require.Zero(t, connections.Set(0))
+	small.Close()
+	connections.Close()
+	assert.Zero(t, b.Used())
+	assert.Zero(t, runs.passive)
+}
+
+func TestAnAccountThatGaveBackAllItOwedTakesAgain(t *testing.T) {
+	b := quietBudget(256 * testMiB)
+	queue, runs := shrinker(b.Group("logs"), "queue"), b.Group("bytefrog")
+	require.NoError(t, queue.Take(2*testMiB))
+	var all []*peer
+	for range 254 {
+		p := leaver(runs, "run")
+		require.NoError(t, p.Take(testMiB-chunk))
+		all = append(all, p)
+	}
+	queue.Give(2 * testMiB)
+	require.NoError(t, queue.Take(1))
+	for _, p := range all {
+		p.Close()
+	}
+	require.NoError(t, queue.Take(testMiB))
+}
+
+func TestMemoryThatIsTakenAndGivenAgainAndAgainStaysWithTheProcess(t *testing.T) {
+	b := New(16 * testMiB)
+	b.free = func() { t.Error("memory went back though little was ever held") }
+	p := leaver(b.Group("bytefrog"), "run")
+	for range 1000 {
+		require.NoError(t, p.Take(testMiB))
+		p.Give(testMiB)
+	}
+	b.mu.Lock()
+	assert.Nil(t, b.returning)
+	b.mu.Unlock()
+	p.Close()
+	b.Stop()
 }

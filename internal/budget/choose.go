@@ -38,13 +38,14 @@ func (b *Budget) makeRoom(a *Account, need int64) (asked []*Account, err *Error)
 }
 
 // largest finds the account that gives way: that which holds most in the group that holds
-// most. Memory that is owed does not count. The lock is held.
+// most. Memory that is owed does not count, nor do accounts that cannot give way. The lock is
+// held.
 func (b *Budget) largest(inNeed *Account, need int64) (victim *Account) {
 	var group *Group
 	var most int64
 	for _, g := range b.groups {
-		holds := g.granted - g.owed
-		if g == inNeed.group {
+		holds := g.granted - g.owed - g.passive
+		if g == inNeed.group && !inNeed.isPassive() {
 			holds += need
 		}
 		if holds > most {
@@ -60,7 +61,7 @@ func (b *Budget) largest(inNeed *Account, need int64) (victim *Account) {
 		if a == inNeed {
 			holds += need
 		}
-		if a.leaving == nil && holds > most {
+		if a.leaving == nil && !a.isPassive() && holds > most {
 			victim, most = a, holds
 		}
 	}
@@ -118,17 +119,16 @@ func ask(asked []*Account, inNeed *Account) {
 	}
 }
 
-// returnMemory notes that bytes were given back. When they are many, the memory goes back to
-// the operating system a moment later: without it the process would keep it for minutes. The
-// lock is held.
-func (b *Budget) returnMemory(bytes int64) {
-	b.released += bytes
-	if b.stopped || b.returning != nil || b.released < b.limit/returned {
+// returnMemory notes that bytes were given back. When accounts hold much less than they did, the
+// memory goes back to the operating system a moment later: without it the process would keep it
+// for minutes. The lock is held.
+func (b *Budget) returnMemory() {
+	if b.stopped || b.returning != nil || b.peak-b.granted < b.limit/returned {
 		return
 	}
 	b.returning = time.AfterFunc(settleTime, func() {
 		b.mu.Lock()
-		b.returning, b.released = nil, 0
+		b.returning, b.peak = nil, b.granted
 		stopped := b.stopped
 		b.mu.Unlock()
 		if !stopped {

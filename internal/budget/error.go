@@ -29,7 +29,7 @@ func (e *Error) Error() string {
 	if e.Group == "" {
 		return fmt.Sprintf("%s is reached (%d bytes)", e.Setting, e.Limit)
 	}
-	return fmt.Sprintf("%s is reached: %s of %s are in use, %s of these by %s and %s by this one, which holds most there",
+	return fmt.Sprintf("%s is reached: %s of %s are in use, %s of these by %s and %s by this one",
 		e.Setting, mebibytes(e.Used), mebibytes(e.Limit), mebibytes(e.InGroup), e.Group, mebibytes(e.Account))
 }
 

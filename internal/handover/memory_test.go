@@ -128,3 +128,26 @@ func TestWhatIsLateIsDroppedForTheReasonOfItsContext(t *testing.T) {
 	<-sent
 	assert.Equal(t, map[string]int{"end_timeout": 3}, b.dropped())
 }
+
+// A pipeline that refuses would keep the memory, and an agent would have to leave for it.
+func TestAQueueThatHoldsMostGivesItsOldestEntriesForOthers(t *testing.T) {
+	process := budget.New(16 * entryBytes)
+	b, next := newBed(t), &pipeline{refuse: errRefused}
+	b.settings.Memory = process.Group("logs")
+	queue := b.largeEntries(next, OverflowDrop)
+	for i := range 12 {
+		require.True(t, queue.Add(i))
+	}
+	b.await("the pipeline to refuse", func() bool { return next.tried() > 0 })
+	run := process.Group("bytefrog").Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the run has to leave") }})
+	for range 6 {
+		require.NoError(t, run.Take(entryBytes))
+	}
+	b.await("the queue to give way", func() bool { return b.dropped()[DroppedMemory] > 0 })
+	assert.Less(t, queue.Bytes(), 12*entryBytes)
+	next.refuseWith(nil)
+	queue.Close()
+	run.Close()
+	assert.Zero(t, process.Used())
+	assert.EqualValues(t, 12, b.observed("accepted_log_records")+int64(b.dropped()[DroppedMemory]))
+}

@@ -5,6 +5,7 @@ package handover
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,8 +65,12 @@ type Queue[T, D any] struct {
 	// news says that the queue has something, or was closed.
 	news chan struct{}
 	done chan struct{}
-	// memory has the bytes, unless it is nil.
+	// memory has the bytes, unless it is nil. owed is how many of them the budget asked for
+	// last, and asked says that it did. giving is the goroutine that gives them.
 	memory *budget.Account
+	owed   atomic.Int64
+	asked  chan struct{}
+	giving sync.WaitGroup
 
 	mu     sync.Mutex
 	queue  []T
@@ -95,8 +100,9 @@ func newQueue[T, D any](settings QueueSettings[T, D], signal signal[D]) *Queue[T
 		changed:  make(chan struct{}),
 	}
 	if settings.Memory != nil {
-		// What was asked for comes back as the pipeline takes what waits.
-		q.memory = settings.Memory.Open(budget.Settings{Shrink: func(int64) {}})
+		q.asked = make(chan struct{}, 1)
+		q.memory = settings.Memory.Open(budget.Settings{Shrink: q.ask})
+		q.giving.Go(q.give)
 	}
 	go q.run()
 	return q
@@ -158,6 +164,52 @@ func (q *Queue[T, D]) Close() {
 	q.mu.Unlock()
 	q.tell()
 	<-q.done
+	q.giving.Wait()
+}
+
+// ask notes that the budget wants bytes back. It runs in the goroutine of another account.
+func (q *Queue[T, D]) ask(bytes int64) {
+	q.owed.Store(bytes)
+	select {
+	case q.asked <- struct{}{}:
+	default:
+	}
+}
+
+// give drops entries when the budget wants their memory back. A pipeline that refuses would keep
+// it, and peers that hold less than the queue would have to give way for it.
+func (q *Queue[T, D]) give() {
+	for {
+		select {
+		case <-q.asked:
+			q.dropOldest(q.owed.Swap(0))
+		case <-q.done:
+			return
+		}
+	}
+}
+
+// errGaveWay: the memory of entries was needed elsewhere.
+var errGaveWay = errors.New(budget.Setting + " is reached, and the queue holds more than others")
+
+// dropOldest drops and counts the oldest entries, until so many bytes are free.
+func (q *Queue[T, D]) dropOldest(bytes int64) {
+	q.mu.Lock()
+	n, items, freed := 0, 0, 0
+	for n < len(q.queue) && int64(freed) < bytes {
+		i, b := q.settings.Size(&q.queue[n])
+		items, freed = items+i, freed+b
+		n++
+	}
+	clear(q.queue[:n])
+	q.queue = q.queue[n:]
+	q.items, q.bytes = q.items-items, q.bytes-freed
+	q.change()
+	q.mu.Unlock()
+	if n > 0 {
+		q.memory.Give(freed)
+		q.dropMemoryless(items, errGaveWay)
+	}
 }
 
 // hasRoom reports whether an entry fits. The lock is held.

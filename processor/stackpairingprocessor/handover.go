@@ -169,6 +169,7 @@ func (p *pairer) reserve(batches []carrier) (room int64, ok bool) {
 	}
 	if sum := p.reserved.Add(room); sum > room && (sum > p.maxBytes || p.memory.excess(p) > 0) {
 		p.reserved.Add(-room)
+		p.memory.excess(p) // nobody gives way for what was refused
 		return 0, false
 	}
 	return room, true

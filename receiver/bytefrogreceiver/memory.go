@@ -148,7 +148,7 @@ type connectionMemory struct {
 }
 
 func newConnectionMemory(group *budget.Group) *connectionMemory {
-	return &connectionMemory{account: group.Open(budget.Settings{Shrink: func(int64) {}})}
+	return &connectionMemory{account: group.Open(budget.Settings{})}
 }
 
 // hold counts a connection until release is called. Nil counts nothing.

@@ -6,6 +6,7 @@ package lttnglivereceiver
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -56,6 +57,8 @@ type account struct {
 	// when the time is over in which batches are handed on.
 	reading, delivering context.Context
 	close               context.CancelFunc
+	// leave says that the session has to be detached. The time for that begins with it.
+	leave func()
 }
 
 // openAccount begins a time in which the session may hold memory.
@@ -66,15 +69,14 @@ func (f *follower) openAccount() {
 	a.reading, a.delivering = reading, delivering
 	answer, timeout := min(answerTime, f.env.config.ShutdownTimeout/2), f.env.config.ShutdownTimeout
 	late := make(chan []*time.Timer, 1)
-	a.Account = f.env.memory.Open(budget.Settings{
-		Leave: func(*budget.Error) {
-			late <- []*time.Timer{
-				time.AfterFunc(answer, endReading),
-				time.AfterFunc(timeout, func() { endDelivering(errMemoryTime) }),
-			}
-			close(a.asked)
-		},
+	a.leave = sync.OnceFunc(func() {
+		late <- []*time.Timer{
+			time.AfterFunc(answer, endReading),
+			time.AfterFunc(timeout, func() { endDelivering(errMemoryTime) }),
+		}
+		close(a.asked)
 	})
+	a.Account = f.env.memory.Open(budget.Settings{Leave: func(*budget.Error) { a.leave() }})
 	a.close = func() {
 		a.Close()
 		select {
@@ -152,7 +154,9 @@ func (f *follower) charge(more int) error {
 	if f.logs != nil {
 		held += f.logs.bytes
 	}
-	f.noMemory = f.account.Hold(int64(held))
+	if f.noMemory = f.account.Hold(int64(held)); f.noMemory != nil {
+		f.account.leave() // the budget does not ask an account that asked it for memory
+	}
 	return f.noMemory
 }
 
@@ -239,7 +243,7 @@ func (f *follower) shed(why error) {
 	f.account = nil
 	f.env.telemetry.sessionDetached(droppedMemory)
 	if since, say := f.env.lines.memory.Say(f.env.now()); say {
-		f.logger.Warn("The session is detached for now: it holds most of the memory that is there. Calls that were open are not paired",
+		f.logger.Warn("The session is detached for now: it holds more of the memory budget than it may. Calls that were open are not paired",
 			zap.Error(why), zap.Int("since_last", since))
 	}
 	// Records that were read are held as long as the pipeline has no room for them: no more

@@ -20,7 +20,7 @@ import (
 )
 
 // lineDetached is said where a session has to free its memory.
-const lineDetached = "The session is detached for now: it holds most of the memory that is there. Calls that were open are not paired"
+const lineDetached = "The session is detached for now: it holds more of the memory budget than it may. Calls that were open are not paired"
 
 // holding gives the receiver a memory budget of so many bytes.
 func holding(limit int64) (of *budget.Budget, o option) {

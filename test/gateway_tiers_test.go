@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/callbraid/callbraid/test/testbed"
 )
@@ -136,7 +137,28 @@ func (tt *tiers) laidOver(configuration, overlay string) string {
 	if overlay == "" {
 		return configuration
 	}
-	return added(tt.t, configuration, overlay)
+	merged := map[string]any{}
+	for _, text := range []string{configuration, overlay} {
+		var document map[string]any
+		require.NoError(tt.t, yaml.Unmarshal([]byte(text), &document))
+		lay(merged, document)
+	}
+	text, err := yaml.Marshal(merged)
+	require.NoError(tt.t, err)
+	return string(text)
+}
+
+// lay lays a configuration over another one as the Collector does with a second --config: maps are
+// merged, and everything else is replaced, lists too.
+func lay(under, over map[string]any) {
+	for key, value := range over {
+		more, isMap := value.(map[string]any)
+		if inner, ok := under[key].(map[string]any); ok && isMap {
+			lay(inner, more)
+			continue
+		}
+		under[key] = value
+	}
 }
 
 // static is a resolver that knows addresses.

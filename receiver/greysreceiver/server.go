@@ -347,7 +347,11 @@ func controlTimeout(config *Config) time.Duration { return config.Timeout + 2*co
 func (a *attending) control(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
 	ctx, end := context.WithTimeoutCause(ctx, controlTimeout(a.server.env.config), errSlow)
 	defer end()
-	return because(ctx, a.link.Run(ctx, command, each))
+	err := a.link.Run(ctx, command, each)
+	if over := a.server.env.ctx; err != nil && over != nil && over.Err() != nil {
+		return errFarewell // on a busy machine the connections are closed for it first
+	}
+	return because(ctx, err)
 }
 
 // because is the error of what was asked of a server, or why it was given no more time.

@@ -40,7 +40,7 @@ func TestAQueueDropsAndCountsEntriesThatTheProcessHasNoMemoryFor(t *testing.T) {
 	assert.Equal(t, 1, b.lines("There is no memory for log records"))
 	next.refuseWith(nil)
 	b.await("the queue to be empty", func() bool { return queue.Bytes() == 0 })
-	assert.True(t, queue.Add(2), "what was handed on has given its memory back")
+	assert.True(t, queue.Add(2), "entries that the pipeline accepted gave their memory back")
 	queue.Close()
 	assert.Zero(t, process.Used())
 	assert.EqualValues(t, taken+1, b.observed("accepted_log_records"))

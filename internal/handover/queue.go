@@ -247,7 +247,7 @@ func (q *Queue[T, D]) dropFull(items int) {
 		zap.Int(q.signal.maxItems, q.settings.MaxItems), zap.Int(q.signal.maxBytes, q.settings.MaxBytes))
 }
 
-// mayWait reports whether whoever adds an entry may wait for room. The lock is held.
+// mayWait reports whether the caller of Add may wait for room. The lock is held.
 func (q *Queue[T, D]) mayWait() bool {
 	return q.settings.Overflow == OverflowWait || q.settings.Overflow == OverflowDropWhileRefused && !q.refusing
 }

@@ -83,7 +83,7 @@ type field struct {
 }
 
 const (
-	// mostFields is the highest number of a field that takes memory, but for deprecated.
+	// mostFields is the highest number of a field that takes memory, except deprecated ones.
 	mostFields = 16
 	// deprecated is the field of each resource that older versions of OTLP had their scopes in.
 	// It has place 0 in the table, which is free.

@@ -50,7 +50,7 @@ func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request,
 		}
 		w.Header().Set("Content-Type", formats[name].contentType)
 		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-		_ = formats[name].write(h.send(w, &turn), s) // whoever asked is gone, or too slow
+		_ = formats[name].write(h.send(w, &turn), s) // the client has gone, or reads too slowly
 		return nil
 	}
 }

@@ -158,5 +158,5 @@ func writePage(w http.ResponseWriter, page pprofpages.Page) {
 	w.Header().Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; script-src 'nonce-%[1]s'; style-src 'nonce-%[1]s'; "+
 		"img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'", page.Nonce))
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(page.Body) // whoever asked is gone, or too slow
+	_, _ = w.Write(page.Body) // the client has gone, or reads too slowly
 }

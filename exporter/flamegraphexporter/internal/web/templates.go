@@ -63,7 +63,7 @@ func made(page string, data any) (*bytes.Buffer, error) {
 
 func writeHTML(w http.ResponseWriter, page *bytes.Buffer) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(page.Bytes()) // whoever asked is gone, or too slow
+	_, _ = w.Write(page.Bytes()) // the client has gone, or reads too slowly
 }
 
 // serveStyle serves the style sheet of our own pages.

@@ -39,7 +39,7 @@ func (h *Handler) downloadTrace(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="trace-`+hex.EncodeToString(id[:])+traceSuffix+`"`)
-	_ = treeformat.WriteChromeTrace(h.send(w, &turn), id, spans) // whoever asked is gone, or too slow
+	_ = treeformat.WriteChromeTrace(h.send(w, &turn), id, spans) // the client has gone, or reads too slowly
 	return nil
 }
 

@@ -22,6 +22,10 @@ import (
 // its data break, unless it never does; and nothing before it has its buffers, or when its
 // tracing ends. The lock is held while it is told, so that orders leave in the order in
 // which they were decided.
+//
+// An agent that is paused ends its tracing when it is told to suspend, and one that is
+// suspended when it is told to pause. So a program that is to be suspended is not paused,
+// whatever the collector ordered, and stands still only while it is traced.
 type tracing struct {
 	// tell sends an order to the agent.
 	tell func(of bytefrog.MessageType)
@@ -38,6 +42,9 @@ type tracing struct {
 	at uint64
 	// paused and stopped are what the collector ordered.
 	paused, stopped bool
+	// halted says that the agent was told to pause, and not to go on since. It is only true
+	// in the state tracing.
+	halted bool
 }
 
 type tracingState uint8
@@ -71,9 +78,6 @@ func (t *tracing) ready() {
 	if t.stopped {
 		t.stop()
 		return
-	}
-	if t.paused {
-		t.tell(bytefrog.TypePause)
 	}
 	t.settle()
 }
@@ -120,22 +124,8 @@ func (t *tracing) answer(at uint64) {
 func (t *tracing) pause(paused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state == stateEnding || t.paused == paused || paused && t.wants&wantedForLeave != 0 {
-		return
-	}
-	t.setPaused(paused)
-}
-
-// setPaused tells the agent. The caller holds the lock.
-func (t *tracing) setPaused(paused bool) {
 	t.paused = paused
-	switch {
-	case t.state == stateWaiting:
-	case paused:
-		t.tell(bytefrog.TypePause)
-	default:
-		t.tell(bytefrog.TypeUnpause)
-	}
+	t.settle()
 }
 
 // orderStop is what the collector ordered: that tracing ends.
@@ -151,33 +141,20 @@ func (t *tracing) orderStop() {
 // stop tells the agent that tracing ends.
 func (t *tracing) stop() {
 	t.tell(bytefrog.TypeStop)
-	t.state = stateEnding
+	t.state, t.halted = stateEnding, false
 	t.news()
 }
 
 // leave suspends the agent for good. Its program goes on first: it was running when it was
 // found, and has to answer. From then on nobody pauses it.
-func (t *tracing) leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.goOn()
-	t.wants |= wantedForLeave
-	t.settle()
-}
+func (t *tracing) leave() { t.want(wantedForLeave) }
 
 // release says that the agent is told nothing more, but that its program goes on.
 func (t *tracing) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.goOn()
+	t.halt(false)
 	t.isEnding()
-}
-
-// goOn has the program go on if it is paused. The caller holds the lock.
-func (t *tracing) goOn() {
-	if t.paused && t.state != stateEnding {
-		t.setPaused(false)
-	}
 }
 
 // lose takes back what a collector that is lost had ordered, but for what has become of it: an
@@ -185,8 +162,7 @@ func (t *tracing) goOn() {
 func (t *tracing) lose() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.goOn()
-	t.stopped = false
+	t.paused, t.stopped = false, false
 	t.wants &^= wantedByCollector | wantedForStall
 	t.settle()
 }
@@ -201,22 +177,42 @@ func (t *tracing) end() {
 // isEnding is end for who holds the lock.
 func (t *tracing) isEnding() {
 	if t.state != stateEnding {
-		t.state = stateEnding
+		t.state, t.halted = stateEnding, false
 		t.news()
 	}
 }
 
-// settle tells the agent what it has to be told.
+// settle tells the agent what it has to be told. The caller holds the lock.
 func (t *tracing) settle() {
-	switch {
-	case t.state == stateTracing && t.wants != 0:
-		t.state, t.askedAt = stateSuspending, time.Now()
-		t.tell(bytefrog.TypeSuspend)
-		time.AfterFunc(t.patience, t.overdue)
-	case t.wants != 0:
-	case t.state == stateSuspended, t.state == stateSuspending && time.Since(t.askedAt) >= t.patience:
-		t.state = stateTracing
-		t.tell(bytefrog.TypeUnsuspend)
+	switch t.state {
+	case stateTracing:
+		t.halt(t.paused && t.wants == 0)
+		if t.wants != 0 {
+			t.state, t.askedAt = stateSuspending, time.Now()
+			t.tell(bytefrog.TypeSuspend)
+			time.AfterFunc(t.patience, t.overdue)
+		}
+	case stateSuspended, stateSuspending:
+		answered := t.state == stateSuspended || time.Since(t.askedAt) >= t.patience
+		if t.wants == 0 && answered {
+			t.state = stateTracing
+			t.tell(bytefrog.TypeUnsuspend)
+			t.halt(t.paused)
+		}
+	case stateWaiting, stateEnding:
+	}
+}
+
+// halt has the program of an agent that traces stand still, or go on. The caller holds the lock.
+func (t *tracing) halt(halted bool) {
+	if t.halted == halted {
+		return
+	}
+	t.halted = halted
+	if halted {
+		t.tell(bytefrog.TypePause)
+	} else {
+		t.tell(bytefrog.TypeUnpause)
 	}
 }
 

@@ -115,19 +115,26 @@ func (d doubled) play(t *testing.T) {
 func TestTwoOfEachComponentHaveTheirOwnSeries(t *testing.T) {
 	const events, spans, called = 9_628, 4_793, 218 // of shop, and those of LTTng that are calls
 	for _, test := range []struct {
-		name  string
-		start func(testing.TB, string) *testbed.Collector
+		name, telemetry string
+		start           func(testing.TB, string) *testbed.Collector
 	}{
-		{"without scopes of components", func(t testing.TB, configuration string) *testbed.Collector {
-			return testbed.Start(t, configuration)
-		}},
-		{"with scopes of components", func(t testing.TB, configuration string) *testbed.Collector {
-			return testbed.StartGated(t, "telemetry.newPipelineTelemetry", configuration)
-		}},
+		{
+			name:  "without scopes of components",
+			start: func(t testing.TB, configuration string) *testbed.Collector { return testbed.Start(t, configuration) },
+		},
+		{
+			name: "with scopes of components that the page shows", start: startScoped,
+			telemetry: `readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: "${env:METRICS_PORT}", without_type_suffix: true, without_units: true, without_scope_info: false}}}}]`,
+		},
+		{
+			// Metrics that the Collector counts between components have only their scopes.
+			name: "with scopes of components that the page does not show", start: startScoped,
+			telemetry: `views: [{selector: {instrument_name: "otelcol.*"}, stream: {aggregation: {drop: {}}}}]`,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDoubled(t)
-			c := test.start(t, d.configuration(t))
+			c := test.start(t, d.configuration(t)+"  telemetry: {metrics: {"+test.telemetry+"}}\n")
 			d.play(t)
 			for _, want := range []struct {
 				metric, kind, id string
@@ -162,6 +169,10 @@ func TestTwoOfEachComponentHaveTheirOwnSeries(t *testing.T) {
 	}
 }
 
+func startScoped(t testing.TB, configuration string) *testbed.Collector {
+	return testbed.StartGated(t, "telemetry.newPipelineTelemetry", configuration)
+}
+
 // checkOwnMetrics says that the page of the collector's own metrics is whole, and that the labels
 // of each series are the attributes that the component's metadata.yaml gives its metric.
 func checkOwnMetrics(t testing.TB, c *testbed.Collector) {
@@ -184,7 +195,7 @@ func checkOwnMetrics(t testing.TB, c *testbed.Collector) {
 			if want, ours := described[strings.TrimSuffix(name, suffix)]; ours {
 				var got []string
 				for _, label := range labelName.FindAllStringSubmatch(labels, -1) {
-					if label[1] != "le" && !strings.HasPrefix(label[1], "service_") {
+					if label[1] != "le" && !strings.HasPrefix(label[1], "service_") && !strings.HasPrefix(label[1], "otel_scope_") {
 						got = append(got, label[1])
 					}
 				}

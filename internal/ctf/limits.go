@@ -17,6 +17,9 @@ const (
 	maxTraceWork = 1 << 19
 	// workBytes is how many bytes one of these takes, about.
 	workBytes = 150
+	// declaredBytes is how many bytes the declarations of a byte of metadata take, about: that
+	// of events with a few fields. See BytesOfReading for the time in which it is read.
+	declaredBytes = 5
 	// maxNesting is how deep the fields of a scope may be nested.
 	maxNesting = 64
 	// maxElements is how many values all arrays of one event may have, those that
@@ -41,4 +44,9 @@ const (
 	// maxSelectedByScan is up to how many ranges a selector's value is looked for one
 	// by one.
 	maxSelectedByScan = 8
+
+	// BytesOfReading is how many bytes Trace.Append may take for each byte of metadata while it
+	// runs, copies of the text and what is made of it included, where these declare events with
+	// a few fields each.
+	BytesOfReading = 20
 )

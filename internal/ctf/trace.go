@@ -118,9 +118,9 @@ func (t *Trace) Metadata() *metadata.Trace { return &t.meta }
 // StreamClasses are those that are known, in the order of their declaration.
 func (t *Trace) StreamClasses() []*StreamClass { return t.classes }
 
-// Size is about how many bytes what was made of the metadata takes: a few bytes can declare
-// many fields.
-func (t *Trace) Size() int { return t.worked * workBytes }
+// Size is about how many bytes the trace takes in memory: declarations in proportion to the
+// metadata, and the classes made of these. A few bytes can declare many fields.
+func (t *Trace) Size() int { return t.length*declaredBytes + t.worked*workBytes }
 
 // EventClasses is how many event classes are known. Their indexes are below it.
 func (t *Trace) EventClasses() int { return t.events }

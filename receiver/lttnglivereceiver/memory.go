@@ -171,7 +171,7 @@ func (f *follower) remembered(bytes int) {
 func (f *follower) measure() error {
 	held := bytesOfSession + f.listed + bytesOfEnded*f.ended.order.Len() + f.ended.bytes
 	for _, t := range f.traces {
-		held += bytesOfTrace + t.metadata + t.planned + 8*cap(t.plans)
+		held += bytesOfTrace + t.planned + 8*cap(t.plans)
 		if t.ctf != nil {
 			held += t.ctf.Size()
 		}

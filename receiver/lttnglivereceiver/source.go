@@ -44,10 +44,11 @@ func (a *attachment) readMetadata(src *source) error {
 		}
 		a.f.counts.bytes.Add(int64(len(reply.Data)))
 		a.f.env.telemetry.received(0, int64(len(reply.Data)))
-		if err := a.f.charge(2 * len(reply.Data)); err != nil {
+		if err := a.f.charge(src.bytesToTake(len(reply.Data))); err != nil {
 			return err
 		}
 		if err = a.checkMetadata(src, len(reply.Data)); err == nil {
+			a.f.measured += len(reply.Data) // until it is measured
 			err = src.take(reply.Data)
 		}
 		if err != nil {
@@ -61,6 +62,9 @@ func (a *attachment) readMetadata(src *source) error {
 
 // understand finds out which trace a source is, and checks what was made of its metadata.
 func (a *attachment) understand(src *source) error {
+	if err := a.f.charge(ctf.BytesOfReading * (len(src.data) - src.readTo)); err != nil {
+		return err
+	}
 	if err := a.settle(src); err != nil {
 		return err
 	}
@@ -68,6 +72,16 @@ func (a *attachment) understand(src *source) error {
 		return &badData{what: badMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
 	}
 	return a.measure()
+}
+
+// bytesToTake is how much memory it takes to take more metadata: that of a trace that is known is
+// read right away. The session is charged before, because many sessions may do it at the same
+// time, and none can stop once it has begun.
+func (src *source) bytesToTake(more int) int {
+	if src.trace == nil {
+		return 2 * more
+	}
+	return ctf.BytesOfReading * more
 }
 
 // take takes more metadata. What another source of the trace has given already is the
@@ -108,7 +122,7 @@ func (a *attachment) checkMetadata(src *source, more int) error {
 		return fmt.Errorf("expected at most %d bytes of metadata (limits.max_metadata_bytes), got more", most)
 	}
 	for _, t := range a.f.traces {
-		if all += t.metadata; t.ctf != nil {
+		if t.ctf != nil {
 			all += t.ctf.Size()
 		}
 	}

@@ -46,8 +46,7 @@ type Options struct {
 	// GiveUp is after how long without a collector the agent is told that its tracing is
 	// over; 0: never.
 	GiveUp time.Duration
-	// Retry is how long to pause after all addresses were tried, and before an agent is
-	// told to go on that a collector was too slow for.
+	// Retry is how long to pause after all addresses were tried.
 	Retry backoff.Config
 	// ConnectTimeout is how long connecting, and each answer in the handshake with a
 	// collector, may take.
@@ -78,8 +77,8 @@ const maxRunID = 255
 func DefaultOptions() Options {
 	return Options{
 		Queue:            128 * kib,
-		MaxWait:          30 * time.Millisecond,
-		MaxWaitPerSecond: 100 * time.Millisecond,
+		MaxWait:          100 * time.Millisecond,
+		MaxWaitPerSecond: 500 * time.Millisecond,
 		Memory:           64 * mib,
 		NamesMemory:      16 * mib,
 		Silence:          30 * time.Second,

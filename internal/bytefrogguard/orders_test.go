@@ -18,14 +18,17 @@ import (
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
-// What a collector orders in front of start is for its own run.
+// What a collector orders in front of start is for its own run. A program that is suspended is not
+// paused before it is traced again.
 func TestOrdersInFrontOfStartAreObeyed(t *testing.T) {
 	c := play(t, starting(t, 1, bytefrog.TypeSuspend, bytefrog.TypePause))
 	b := newBed(t, []string{c.address})
 	a := b.byHand(t)
 	a.data()
-	told := []bytefrog.MessageType{a.hear().Type(), a.hear().Type()}
-	assert.ElementsMatch(t, []bytefrog.MessageType{bytefrog.TypeSuspend, bytefrog.TypePause}, told)
+	a.hears(bytefrog.TypeSuspend)
+	a.say(bytefrog.DataBreak{})
+	c.say <- []byte{byte(bytefrog.TypeUnsuspend)}
+	a.hears(bytefrog.TypeUnsuspend, bytefrog.TypePause)
 }
 
 // A collector that is lost before it has said start has ordered nothing.

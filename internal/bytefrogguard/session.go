@@ -79,6 +79,7 @@ func newSession(g *Guard, version uint8, in *inlet) *session {
 	}
 	s.names = newNames(g.options.NamesMemory, s.elapsed, func() { g.counts.Forgotten.Add(1) })
 	s.tracing.tell, s.tracing.patience, s.tracing.news = s.order, g.timing.answer, s.wake
+	s.tracing.untraced = &g.counts.Untraced
 	return s
 }
 

@@ -164,9 +164,15 @@ func (r *bytefrogReceiver) openRun(create func(id runID) (*run, error)) (*run, e
 }
 
 // startAndRead starts the agent of a run and reads its control connection. An agent that
-// is left before it is started is turned away.
+// is left before it is started is turned away, unless it has closed its connection itself.
 func (r *bytefrogReceiver) startAndRead(run *run) {
-	if err := run.start(); err != nil {
+	err := run.start()
+	var failed *net.OpError
+	gone := errors.As(err, &failed) && !timedOut(err)
+	switch {
+	case gone:
+		run.leave(goneBeforeStart(err))
+	case err != nil:
 		run.leave(startFailed(err))
 	}
 	if run.isStarted() {
@@ -176,6 +182,10 @@ func (r *bytefrogReceiver) startAndRead(run *run) {
 		return
 	}
 	close(run.control.ended)
+	if gone {
+		_ = run.control.in.conn.Close()
+		return
+	}
 	r.turnAway(run.control.in, run.version, run.ending)
 }
 

@@ -76,10 +76,10 @@ func (s *session) isReady() {
 	first := !isClosed(s.joined)
 	if first {
 		close(s.joined)
+		s.preparing = time.AfterFunc(s.guard.timing.prepared, s.isPrepared)
 	}
 	s.mu.Unlock()
 	if first {
-		time.AfterFunc(s.guard.timing.prepared, s.isPrepared)
 		s.wake()
 	}
 }

@@ -21,6 +21,9 @@ type Counts struct {
 	// for: what had been written, and was not read there, is not among them. Forgotten are
 	// names that had to go.
 	LostBytes, Forgotten atomic.Uint64
+	// GaveWay is how often an agent's link was given up, or its names were forgotten, because all
+	// agents together held as much as they may, and it the most.
+	GaveWay atomic.Uint64
 	// ClassReports are what agents said of classes while there was no collector: these are
 	// dropped.
 	ClassReports atomic.Uint64

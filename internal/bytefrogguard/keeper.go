@@ -182,9 +182,13 @@ func (u *unreachable) Unwrap() error { return u.err }
 func (k *keeper) attend(l *link) {
 	k.attended = time.Now()
 	for k.ctx.Err() == nil && !l.isLost() {
+		s := k.session
 		now := time.Now()
 		k.mayGoOn(l)
-		if l.isSilent(k.session.guard.options.Silence) {
+		if s.giveWay(l, s.weigh(l)); l.isLost() {
+			break
+		}
+		if l.isSilent(s.guard.options.Silence) {
 			l.lose(loss{lostSilence, errors.New("the collector takes nothing (--silence)")})
 			break
 		}
@@ -293,6 +297,7 @@ func (k *keeper) lost(l *link) {
 		zap.String("cause", string(l.loss.cause)), zap.Error(l.loss.err))
 	l.discard()
 	s.guard.counts.LostBytes.Add(uint64(l.lostBytes.Load()))
+	s.weigh(nil)
 	s.tracing.lose()
 }
 
@@ -305,6 +310,7 @@ func (k *keeper) again() *link {
 	}
 	failed := k.tooSoon
 	for k.ctx.Err() == nil {
+		s.giveWay(nil, s.weigh(nil))
 		if !s.isReadyForCollector(k.lostAt) {
 			k.awaitAgent()
 			continue

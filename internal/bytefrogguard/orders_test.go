@@ -18,9 +18,21 @@ import (
 	"github.com/callbraid/callbraid/test/testbed"
 )
 
-// What a collector orders in front of start is for its own run. A program that is suspended is not
-// paused before it is traced again.
+// What a collector orders in front of start is for its own run.
 func TestOrdersInFrontOfStartAreObeyed(t *testing.T) {
+	for _, order := range []bytefrog.MessageType{bytefrog.TypeSuspend, bytefrog.TypePause} {
+		t.Run(order.String(), func(t *testing.T) {
+			c := play(t, starting(t, 1, order))
+			b := newBed(t, []string{c.address})
+			a := b.byHand(t)
+			a.data()
+			assert.Equal(t, order, a.hear().Type())
+		})
+	}
+}
+
+// A program that is suspended is not paused before it is traced again.
+func TestAPauseInFrontOfStartWaitsForTheEndOfASuspension(t *testing.T) {
 	c := play(t, starting(t, 1, bytefrog.TypeSuspend, bytefrog.TypePause))
 	b := newBed(t, []string{c.address})
 	a := b.byHand(t)

@@ -192,8 +192,9 @@ func TestMetricsNameWhoHoldsWhat(t *testing.T) {
 	run := x.MemoryBudget().Group("bytefrog").Open(budget.Settings{Leave: func(*budget.Error) {}})
 	require.NoError(t, run.Take(mib))
 	require.Error(t, run.Take(16*mib))
-	holder := attribute.NewSet(attribute.String("holder", "bytefrog"))
-	metadatatest.AssertEqualExtensionMemoryBudgetLimit(t, tel, []metricdata.DataPoint[int64]{{Value: 16 * mib}}, metricdatatest.IgnoreTimestamp())
+	id := attribute.String("extension", metadata.Type.String())
+	holder := attribute.NewSet(id, attribute.String("holder", "bytefrog"))
+	metadatatest.AssertEqualExtensionMemoryBudgetLimit(t, tel, []metricdata.DataPoint[int64]{{Value: 16 * mib, Attributes: attribute.NewSet(id)}}, metricdatatest.IgnoreTimestamp())
 	metadatatest.AssertEqualExtensionMemoryBudgetUsage(t, tel,
 		[]metricdata.DataPoint[int64]{{Value: mib, Attributes: holder}}, metricdatatest.IgnoreTimestamp())
 	metadatatest.AssertEqualExtensionMemoryBudgetRequestsToGiveWay(t, tel,

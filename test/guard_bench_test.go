@@ -4,6 +4,7 @@
 package test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -95,4 +96,83 @@ func killCollector(b *testing.B, c *testbed.Collector, configuration string, g *
 	c.Kill()
 	testbed.Eventually(b, "the loss", func() (bool, string) { return g.Counts().Losses.Load() > losses, "" })
 	return testbed.Start(b, configuration)
+}
+
+// BenchmarkTimeTraced measures the share of time in which programs of several call rates are
+// traced, and the share of that time in which they wait for the collector, without a guard and
+// by what a guard lets them wait. Calls would be no measure of that: a program that is suspended
+// makes a thousand times as many.
+func BenchmarkTimeTraced(b *testing.B) {
+	const runTime = 5 * time.Second
+	// With two busy threads the real agent makes that many against a reader that is
+	// infinitely fast.
+	const fullSpeed = 3_200_000
+	for _, rate := range []int{10_000, 200_000, fullSpeed} {
+		for _, waitPerSecond := range []time.Duration{-1, 100 * time.Millisecond, 500 * time.Millisecond, time.Second} {
+			name := fmt.Sprintf("calls=%d/guard=none", rate)
+			if waitPerSecond >= 0 {
+				name = fmt.Sprintf("calls=%d/max-wait-per-second=%v", rate, waitPerSecond)
+			}
+			b.Run(name, func(b *testing.B) {
+				var sum paced
+				for b.Loop() {
+					endpoint := testbed.Address(b)
+					c := testbed.Start(b, pipeline(endpoint, "", "", "nop: {}"))
+					if waitPerSecond >= 0 {
+						_, endpoint = startGuard(b, endpoint, func(o *bytefrogguard.Options) { o.MaxWaitPerSecond = waitPerSecond })
+					}
+					p := &paced{rate: rate, until: runTime}
+					a := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, Settle: time.Second}, p)
+					result := a.Run(b.Context())
+					require.Equal(b, bytefrogagent.Completed, result.Outcome, result.Reason)
+					sum.took, sum.suspended, sum.next = sum.took+p.took, sum.suspended+p.suspended, sum.next+p.next
+					sum.waiting, sum.longest = sum.waiting+p.waiting, max(sum.longest, p.longest)
+					c.Stop(b)
+				}
+				traced := sum.took - sum.suspended
+				b.ReportMetric(100*traced.Seconds()/sum.took.Seconds(), "%-of-time-traced")
+				b.ReportMetric(100*sum.waiting.Seconds()/traced.Seconds(), "%-of-that-waiting")
+				b.ReportMetric(float64(sum.next)/2/traced.Seconds(), "calls/traced-s")
+				b.ReportMetric(float64(sum.longest.Microseconds())/1000, "longest-wait-ms")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// paced is a program that makes so many calls a second, as long as it is let.
+type paced struct {
+	tidal
+	rate  int
+	until time.Duration
+	// took is for how long it ran, suspended how much of that it was suspended.
+	took, suspended time.Duration
+}
+
+func (p *paced) Run(t *bytefrogagent.Tracer) error {
+	p.begins = []uint32{0}
+	began := time.Now()
+	defer func() { p.took = time.Since(began) }()
+	// due counts the calls from since on: those that were not made while it waited are not
+	// made up for.
+	since, made := began, uint32(0)
+	for time.Since(began) < p.until {
+		if ahead := time.Duration(float64(p.next-made)/2/float64(p.rate)*float64(time.Second)) - time.Since(since); ahead > 0 {
+			time.Sleep(ahead)
+		} else if ahead < -time.Second/100 {
+			since, made = time.Now(), p.next
+		}
+		err := p.fill(t)
+		for errors.Is(err, bytefrogagent.ErrSuspended) {
+			asked := time.Now()
+			t.Break(p.next)
+			err = t.AwaitUnsuspend()
+			p.suspended += time.Since(asked)
+			since, made = time.Now(), p.next
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

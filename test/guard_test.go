@@ -66,6 +66,8 @@ type tidal struct {
 	next   uint32
 	// longest is how long it waited for a buffer at most, recently since somebody asked.
 	longest, recently time.Duration
+	// waiting is how long it waited for buffers in all.
+	waiting time.Duration
 }
 
 // depth is how deep it calls.
@@ -105,7 +107,9 @@ func (p *tidal) fill(t *bytefrogagent.Tracer) error {
 	b, err := t.Acquire()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.longest, p.recently = max(p.longest, time.Since(asked)), max(p.recently, time.Since(asked))
+	waited := time.Since(asked)
+	p.longest, p.recently = max(p.longest, waited), max(p.recently, waited)
+	p.waiting += waited
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,7 @@ func (s *settings) add(c *cobra.Command) {
 	flags.DurationVar(&o.MaxWait, "max-wait", o.MaxWait, "how long the collector may take nothing at all while the program feels that")
 	flags.DurationVar(&o.MaxWaitPerSecond, "max-wait-per-second", o.MaxWaitPerSecond, "for how long of each second the program may feel that; 1s: for as long as the collector is slow")
 	flags.IntVar(&o.Memory, "memory", o.Memory, "bytes of an agent that may wait for a collector that takes too little; at a quarter of it tracing is suspended")
+	flags.IntVar(&o.TotalMemory, "total-memory", o.TotalMemory, "bytes of all agents together that may wait and be remembered; 0: a quarter of the memory that the process may use, at most 1 GiB")
 	flags.IntVar(&o.NamesMemory, "names-memory", o.NamesMemory, "bytes of names of an agent that are remembered for the next collector")
 	flags.DurationVar(&o.Silence, "silence", o.Silence, "give a collector up that takes nothing of what waits for so long")
 	flags.DurationVar(&o.Retry.InitialInterval, "retry-initial", o.Retry.InitialInterval, "first pause before collectors are tried again")

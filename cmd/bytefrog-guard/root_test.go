@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
@@ -72,8 +73,10 @@ func TestEachMetricHasItsOwnValue(t *testing.T) {
 		"class_reports_dropped_total": &c.ClassReports, "lost_bytes_total": &c.LostBytes, "suspensions_total": &c.Suspensions,
 		"stalls_total": &c.Stalls, "runs_total": &c.Runs, "losses_total": &c.Losses,
 		"connections_evicted_total": &c.Evicted, "names_forgotten_total": &c.Forgotten, "bad_data_total": &c.BadData,
+		"gave_way_total": &c.GaveWay,
 	}
-	want := map[string]float64{"agents": 101, "agents_connected": 102, "agents_held": 103, "waiting_bytes": 104, "names_bytes": 105}
+	want := map[string]float64{"agents": 101, "agents_connected": 102, "agents_held": 103, "waiting_bytes": 104, "names_bytes": 105, "untraced_seconds_total": 106}
+	c.Untraced.Store(int64(106 * time.Second))
 	for name, sum := range sums {
 		want[name] = float64(len(want))
 		sum.Store(uint64(want[name]))

@@ -44,6 +44,9 @@ func (s *session) serve(conn net.Conn, rest []byte, isTaken func()) error {
 		return err
 	}
 	isTaken()
+	if tcp, ok := netConn(conn).(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(readBuffer)
+	}
 	f := &inflow{
 		session: s, conn: conn, i: i, offset: 2, chunk: s.guard.chunks.take(len(rest)),
 		allowed: newAllowance(s.guard.options.MaxWaitPerSecond),
@@ -59,6 +62,11 @@ func (s *session) serve(conn net.Conn, rest []byte, isTaken func()) error {
 	f.ended(err)
 	return nil
 }
+
+// readBuffer is what the system is asked to hold of an agent's data connection that is not read,
+// in bytes; it may hold twice as much. By itself it would hold up to net.ipv4.tcp_rmem, many MiB,
+// all of which would have to be taken before an agent that was suspended goes on.
+const readBuffer = 512 * kib
 
 // open has the connection's way to the collector opened.
 func (f *inflow) open() {
@@ -76,10 +84,10 @@ func (s *session) isReady() {
 	first := !isClosed(s.joined)
 	if first {
 		close(s.joined)
+		s.preparing = time.AfterFunc(s.guard.timing.prepared, s.isPrepared)
 	}
 	s.mu.Unlock()
 	if first {
-		time.AfterFunc(s.guard.timing.prepared, s.isPrepared)
 		s.wake()
 	}
 }

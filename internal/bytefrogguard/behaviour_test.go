@@ -562,25 +562,3 @@ func TestWaitingForTheAgentIsNoAbsence(t *testing.T) {
 	k.awaitAgent()
 	assert.GreaterOrEqual(t, k.absent.Sub(absent), k.session.guard.timing.tick)
 }
-
-// An agent that is held has nobody wake for a pause that has not begun, or is over.
-func TestNobodyWakesForAnAgentThatIsHeldForLong(t *testing.T) {
-	for name, c := range map[string]struct {
-		resumeAt time.Time
-		waiting  int64
-		soon     bool
-	}{
-		"its collector takes nothing":       {waiting: 1},
-		"something came in the pause":       {time.Now().Add(-time.Hour), 1, false},
-		"the pause is over in a moment":     {time.Now().Add(-time.Hour), 0, true},
-		"the pause is not over for a while": {time.Now().Add(time.Hour), 0, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now()}
-			l.held.Store(true)
-			l.waiting.Store(c.waiting)
-			k := &keeper{session: &session{guard: &Guard{timing: defaultTiming()}}, resumeAt: c.resumeAt}
-			assert.Equal(t, c.soon, k.untilNext(l) < defaultTiming().tick)
-		})
-	}
-}

@@ -21,11 +21,17 @@ type Counts struct {
 	// for: what had been written, and was not read there, is not among them. Forgotten are
 	// names that had to go.
 	LostBytes, Forgotten atomic.Uint64
+	// GaveWay is how often an agent's link was given up, or its names were forgotten, because all
+	// agents together held as much as they may, and it the most.
+	GaveWay atomic.Uint64
 	// ClassReports are what agents said of classes while there was no collector: these are
 	// dropped.
 	ClassReports atomic.Uint64
 	// Suspensions is how often agents were told to suspend.
 	Suspensions atomic.Uint64
+	// Untraced is for how long agents were suspended because their collector was too slow, or
+	// there was none, in nanoseconds, of all agents together. State brings it up to now.
+	Untraced atomic.Int64
 	// Stalls is how often a collector took too little, so that the agent was told, Runs how many runs were
 	// begun at collectors, and Losses how many of them were lost.
 	Stalls, Runs, Losses atomic.Uint64
@@ -51,6 +57,7 @@ func (g *Guard) State() State {
 	var state State
 	for _, s := range g.sessions() {
 		state.Agents++
+		s.tracing.count()
 		state.Names += s.names.size()
 		if l := s.current(); l != nil {
 			state.Connected++

@@ -37,7 +37,7 @@
 //	suspending          what comes is dropped,    waits for its answer      as the collector has   all that comes waits;
 //	                    its answer is awaited     before a run begins       ordered                the break is passed on
 //	suspended           tries, with back-off      the run begins: names,    as the collector has   all taken: told to go
-//	                                              break; then it is held    ordered                on, after a pause
+//	                                              break; then it is held    ordered                on
 //	ending              what comes is dropped     not begun                 passes on, closes      passes on what waits,
 //	                                                                        as the agent closes    closes
 //	gone                the session ends          given up                  flushed, closed        flushed, closed, at
@@ -63,15 +63,17 @@
 // So a collector that stands for a moment, as in a collection of garbage or because its own
 // exporter does, and one that is a little slower than the program, slow it but are not felt
 // for longer than that; what happens meanwhile is not lost, and nobody is suspended. When
-// the collector takes again, the agent is read a little slower than that, so that what waits
-// goes down to Queue.
+// the collector takes again, the agent is read at half of that speed, so that what waits goes
+// down to Queue. A collector whose processor time is limited, or that shares its machine with
+// others, stands still for up to 100 ms again and again: MaxWait is as long by default, or each
+// of these moments would bring the suspension nearer.
 //
 // When a quarter of Memory waits, the agent is told to suspend. From then on it has no
 // more than what it had collected, which is bounded by its own buffers and the system's, so
-// it fits into the rest. When the collector has taken all, the agent may go on: nothing was
-// lost but what happened meanwhile, and that is the agent's own data break. A collector to
-// which this happens again and again is waited for longer each time (Retry), so that it
-// gets some work done in between. One that takes nothing while nothing is to be taken is
+// it fits into the rest. When the collector has taken all, the agent goes on at once: nothing
+// was lost but what happened meanwhile, and that is the agent's own data break. A collector that
+// is slow takes long for that, so suspensions don't follow each other more closely than it can
+// bear. One that takes nothing while nothing is to be taken is
 // not noticed, and does no harm.
 //
 // # A new run

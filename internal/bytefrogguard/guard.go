@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/slots"
 )
@@ -36,6 +37,9 @@ type Guard struct {
 	slots *slots.Slots
 	// cutOff is how many agents were left with open connections, and without an answer.
 	cutOff atomic.Int32
+	// budget bounds what all agents hold together, whose accounts are in memory.
+	budget *budget.Budget
+	memory *budget.Group
 	// best is which collector was reached last.
 	best  atomic.Int32
 	lines lines
@@ -63,9 +67,16 @@ func New(o Options) (*Guard, error) {
 		Max: o.MaxNewConnections, Setting: "--max-new-connections",
 		Closed: func(slots.Reason) { g.counts.Evicted.Add(1) }, Logger: g.logger,
 	})
+	g.limit(o.totalMemory())
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g, nil
+}
+
+// limit bounds what all agents hold together, in bytes.
+func (g *Guard) limit(bytes int64) {
+	g.budget = budget.New(bytes)
+	g.memory = g.budget.Group("agents")
 }
 
 // acceptPause is how long to wait when a connection could not be accepted, as when the
@@ -169,6 +180,7 @@ func (g *Guard) pause(ctx context.Context, d time.Duration) {
 // taken all. When the context is over connections are cut; the error says that there were
 // agents among them whose programs can hang.
 func (g *Guard) Shutdown(ctx context.Context) error {
+	defer g.budget.Stop()
 	g.mu.Lock()
 	g.stop()
 	g.mu.Unlock()
@@ -253,7 +265,8 @@ func (g *Guard) greet(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
 		return
 	}
 	defer g.forget(s)
-	defer close(s.over)
+	defer s.end()
+	s.account = g.memory.Open(budget.Settings{Shrink: func(int64) { s.wake() }})
 	slot.Release()
 	s.keep()
 }

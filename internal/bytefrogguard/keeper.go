@@ -22,7 +22,7 @@ func (s *session) keep() {
 	ctx, cancel := context.WithCancel(s.guard.stopping)
 	defer cancel()
 	context.AfterFunc(ctx, s.wake)
-	k := &keeper{session: s, ctx: ctx, retry: backoff.New(s.guard.options.Retry), resume: backoff.New(s.guard.options.Retry), from: -1}
+	k := &keeper{session: s, ctx: ctx, retry: backoff.New(s.guard.options.Retry), from: -1}
 	l, err := k.first()
 	if err != nil {
 		s.turnAway(err.Error())
@@ -42,11 +42,8 @@ type keeper struct {
 	session *session
 	// ctx is over when the agent has gone or the guard ends.
 	ctx context.Context
-	// retry has the pauses between tries to reach a collector, resume those before an
-	// agent is told to trace again for which a collector was too slow.
-	retry, resume *backoff.Backoff
-	// resumeAt is when that pause is over, resumed when the agent was told last.
-	resumeAt, resumed time.Time
+	// retry has the pauses between tries to reach a collector.
+	retry *backoff.Backoff
 	// attended is since when there is the link, or was the last; lostAt when that was lost;
 	// absent since when there was none that stayed.
 	attended, lostAt, absent time.Time
@@ -185,9 +182,13 @@ func (u *unreachable) Unwrap() error { return u.err }
 func (k *keeper) attend(l *link) {
 	k.attended = time.Now()
 	for k.ctx.Err() == nil && !l.isLost() {
+		s := k.session
 		now := time.Now()
-		k.mayGoOn(l, now)
-		if l.isSilent(k.session.guard.options.Silence) {
+		k.mayGoOn(l)
+		if s.giveWay(l, s.weigh(l)); l.isLost() {
+			break
+		}
+		if l.isSilent(s.guard.options.Silence) {
 			l.lose(loss{lostSilence, errors.New("the collector takes nothing (--silence)")})
 			break
 		}
@@ -201,7 +202,7 @@ func (k *keeper) attend(l *link) {
 // nor before the others, and doesn't count as one that was there.
 func (k *keeper) judge(l *link, lost time.Time) {
 	stayed := lost.Sub(k.attended)
-	k.lostAt, k.resumeAt = lost, time.Time{}
+	k.lostAt = lost
 	if k.absent.IsZero() || stayed >= min(k.session.guard.timing.steady, k.session.guard.options.GiveUp) {
 		k.absent = lost
 	}
@@ -218,9 +219,6 @@ func (k *keeper) untilNext(l *link) time.Duration {
 	tick := k.session.guard.timing.tick
 	if interval := l.configuration.HeartbeatInterval; interval > 0 {
 		tick = min(tick, interval)
-	}
-	if l.held.Load() && l.drained() && !k.resumeAt.IsZero() {
-		tick = min(tick, max(time.Until(k.resumeAt), time.Millisecond))
 	}
 	return tick
 }
@@ -246,33 +244,23 @@ func (s *session) stall(l *link) {
 	l.wakeAll()
 	s.guard.counts.Stalls.Add(1)
 	s.tracing.want(wantedForStall)
-	s.logger.Warn("The collector takes too little: the agent is suspended until all that waits was taken",
+	s.guard.warn(s.guard.lines.stalled, s.logger, "The collector takes too little: the agent is suspended until all that waits was taken",
 		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()))
 	s.wake()
 }
 
-// mayGoOn tells the agent to trace again when the collector has taken all that waited,
-// and the pause after that is over.
-func (k *keeper) mayGoOn(l *link, now time.Time) {
+// mayGoOn tells the agent to trace again when the collector has taken all that waited. There
+// is no pause: what it has taken is as much as makes the agent be suspended, so that the next
+// suspension comes the later the slower it is.
+func (k *keeper) mayGoOn(l *link) {
 	s := k.session
-	if !l.held.Load() {
+	if !l.held.Load() || !l.drained() {
 		return
 	}
-	if !l.drained() {
-		return
-	}
-	if k.resumeAt.IsZero() && s.tracing.wanted(wantedForStall) {
-		if now.Sub(k.resumed) >= s.guard.timing.steady {
-			k.resume.Reset()
-		}
-		k.resumeAt = now.Add(k.resume.Pause())
-	}
-	if now.Before(k.resumeAt) {
-		return
-	}
-	k.resumed, k.resumeAt = now, time.Time{}
 	l.held.Store(false)
-	s.logger.Info("The collector has taken all: the agent may go on", zap.String("collector", l.address))
+	if since, say := s.guard.lines.goesOn.Say(time.Now()); say {
+		s.logger.Info("The collector has taken all: the agent may go on", zap.String("collector", l.address), zap.Int("since_last_line", since))
+	}
 	s.tracing.unwant(wantedForStall | wantedForAbsence)
 }
 
@@ -309,6 +297,7 @@ func (k *keeper) lost(l *link) {
 		zap.String("cause", string(l.loss.cause)), zap.Error(l.loss.err))
 	l.discard()
 	s.guard.counts.LostBytes.Add(uint64(l.lostBytes.Load()))
+	s.weigh(nil)
 	s.tracing.lose()
 }
 
@@ -321,6 +310,7 @@ func (k *keeper) again() *link {
 	}
 	failed := k.tooSoon
 	for k.ctx.Err() == nil {
+		s.giveWay(nil, s.weigh(nil))
 		if !s.isReadyForCollector(k.lostAt) {
 			k.awaitAgent()
 			continue

@@ -11,15 +11,16 @@ import (
 	"github.com/callbraid/callbraid/internal/logline"
 )
 
-// lines are those of the log that anybody can cause who can connect, as often as he likes.
-type lines struct{ accepting, refused, turnedAway, badData, failed *logline.Seldom }
+// lines are those of the log that anybody can cause who can connect, as often as he likes, and
+// those that a slow collector causes again and again.
+type lines struct{ accepting, refused, turnedAway, badData, failed, stalled, goesOn, forgotten *logline.Seldom }
 
 // mostLines is how many lines of a sort are written in each logline.Pause.
 const mostLines = 10
 
 func newLines() lines {
 	seldom := func() *logline.Seldom { return &logline.Seldom{Most: mostLines} }
-	return lines{seldom(), seldom(), seldom(), seldom(), seldom()}
+	return lines{seldom(), seldom(), seldom(), seldom(), seldom(), seldom(), seldom(), seldom()}
 }
 
 // warn writes a line of a sort, unless there were too many of them.

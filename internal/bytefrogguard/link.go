@@ -80,11 +80,12 @@ func (l loss) Error() string { return l.err.Error() }
 type lossCause string
 
 const (
-	lostConnection lossCause = "connection" // closed, reset, or it could not be opened
-	lostSilence    lossCause = "silence"    // nothing was taken for too long
-	lostMemory     lossCause = "memory"     // more waits than may
-	lostTold       lossCause = "told"       // the collector said error: it shuts down, or has given the run up
-	lostBadData    lossCause = "bad_data"   // what it said can't be read
+	lostConnection lossCause = "connection"   // closed, reset, or it could not be opened
+	lostSilence    lossCause = "silence"      // nothing was taken for too long
+	lostMemory     lossCause = "memory"       // more waits than may
+	lostTotal      lossCause = "total_memory" // all agents together hold more than may, this one the most
+	lostTold       lossCause = "told"         // the collector said error: it shuts down, or has given the run up
+	lostBadData    lossCause = "bad_data"     // what it said can't be read
 )
 
 func lossOf(cause lossCause, err error) loss {

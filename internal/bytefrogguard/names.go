@@ -127,6 +127,16 @@ func (n *names) each(t translation, give func(m []byte)) {
 	}
 }
 
+// forget has the oldest names go until they take so many bytes less, and returns how many.
+func (n *names) forget(bytes int64) (forgotten int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for most := int64(n.bytes) - bytes; int64(n.bytes) > most && n.head < len(n.order); forgotten++ {
+		n.forgetOldest()
+	}
+	return forgotten
+}
+
 // size is how many bytes the names take.
 func (n *names) size() int {
 	n.mu.Lock()

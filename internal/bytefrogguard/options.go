@@ -7,12 +7,14 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"math"
 	"net"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/setting"
 )
 
@@ -38,6 +40,10 @@ type Options struct {
 	// a quarter of it the agent is told to suspend, and what it had collected till then has
 	// to fit into the rest.
 	Memory int
+	// TotalMemory is how many bytes of all agents together may wait and be remembered: at that
+	// the one that has most is given up by its collector, or its names are forgotten. 0: a quarter
+	// of the memory that the process may use, and at most a GiB.
+	TotalMemory int
 	// NamesMemory is how many bytes of names of an agent are remembered.
 	NamesMemory int
 	// Silence is after how long a collector that takes nothing of what waits counts as
@@ -46,8 +52,7 @@ type Options struct {
 	// GiveUp is after how long without a collector the agent is told that its tracing is
 	// over; 0: never.
 	GiveUp time.Duration
-	// Retry is how long to pause after all addresses were tried, and before an agent is
-	// told to go on that a collector was too slow for.
+	// Retry is how long to pause after all addresses were tried.
 	Retry backoff.Config
 	// ConnectTimeout is how long connecting, and each answer in the handshake with a
 	// collector, may take.
@@ -78,8 +83,8 @@ const maxRunID = 255
 func DefaultOptions() Options {
 	return Options{
 		Queue:            128 * kib,
-		MaxWait:          30 * time.Millisecond,
-		MaxWaitPerSecond: 100 * time.Millisecond,
+		MaxWait:          100 * time.Millisecond,
+		MaxWaitPerSecond: 500 * time.Millisecond,
 		Memory:           64 * mib,
 		NamesMemory:      16 * mib,
 		Silence:          30 * time.Second,
@@ -110,6 +115,7 @@ func (o Options) Validate() error {
 		setting.Between("memory", o.Memory, mib, 1024*mib),
 		setting.Between("queue", o.Queue, chunkBytes, o.Memory/8),
 		setting.Between("names-memory", o.NamesMemory, 0, o.Memory/2),
+		totalBounds(o.TotalMemory),
 		setting.Within("silence", o.Silence, time.Second, day),
 		setting.Within("give-up", o.GiveUp, 0, 365*day),
 		setting.Within("retry-initial", o.Retry.InitialInterval, time.Millisecond, time.Hour),
@@ -125,6 +131,26 @@ func (o Options) Validate() error {
 		}
 	}
 	return nil
+}
+
+// totalShare is the part of the memory of the process that all agents may have by default, and
+// maxTotal the most of that.
+const totalShare, maxTotal = 4, 1 << 30
+
+// totalBounds says what is wrong with TotalMemory.
+func totalBounds(bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	return setting.Between("total-memory", bytes, mib, math.MaxInt)
+}
+
+// totalMemory is how many bytes all agents may hold together.
+func (o Options) totalMemory() int64 {
+	if o.TotalMemory > 0 {
+		return int64(o.TotalMemory)
+	}
+	return min(budget.Available()/totalShare, maxTotal)
 }
 
 // dialer opens connections to collectors.

@@ -31,6 +31,18 @@ func TestOrdersInFrontOfStartAreObeyed(t *testing.T) {
 	}
 }
 
+// A program that is suspended is not paused before it is traced again.
+func TestAPauseInFrontOfStartWaitsForTheEndOfASuspension(t *testing.T) {
+	c := play(t, starting(t, 1, bytefrog.TypeSuspend, bytefrog.TypePause))
+	b := newBed(t, []string{c.address})
+	a := b.byHand(t)
+	a.data()
+	a.hears(bytefrog.TypeSuspend)
+	a.say(bytefrog.DataBreak{})
+	c.say <- []byte{byte(bytefrog.TypeUnsuspend)}
+	a.hears(bytefrog.TypeUnsuspend, bytefrog.TypePause)
+}
+
 // A collector that is lost before it has said start has ordered nothing.
 func TestAnOrderInFrontOfStartGoesWithItsCollector(t *testing.T) {
 	for name, order := range map[string]bytefrog.MessageType{"suspend": bytefrog.TypeSuspend, "pause": bytefrog.TypePause, "stop": bytefrog.TypeStop} {

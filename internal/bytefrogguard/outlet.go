@@ -142,10 +142,11 @@ func (o *outlet) rise() {
 	o.changed.Broadcast()
 }
 
-// recede says that the collector took n bytes of data. The caller holds the lock.
+// recede says that the collector took n bytes of data, of which the bytes that wait are left.
+// The caller holds the lock.
 func (o *outlet) recede(n int64) {
 	o.link.progressed()
-	o.room.shrink(n)
+	o.room.shrink(n, o.waiting)
 }
 
 // wake has those look who wait.

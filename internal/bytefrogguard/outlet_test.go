@@ -33,7 +33,9 @@ func TestWhatIsReadWhereNothingIsTaken(t *testing.T) {
 	o.rise()
 	assert.Equal(t, 6, put())
 	o.took(8 * chunkBytes)
-	assert.Equal(t, 7, put(), "all that was taken but an eighth")
+	assert.Equal(t, 8/recession, put(), "half of what was taken")
+	o.took(10 * chunkBytes)
+	assert.Equal(t, 2, put(), "the queue alone, when all was taken")
 }
 
 // What an agent has waited is not there to be waited again.

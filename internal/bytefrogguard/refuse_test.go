@@ -333,6 +333,8 @@ func TestWhatIsOutOfItsBoundsIsNamed(t *testing.T) {
 		"queue is 0":                func(o *Options) { o.Queue = 0 },
 		"queue is 9000000":          func(o *Options) { o.Queue = 9_000_000 },
 		"memory is 1":               func(o *Options) { o.Memory = 1 },
+		"total-memory is 1":         func(o *Options) { o.TotalMemory = 1 },
+		"total-memory is -1":        func(o *Options) { o.TotalMemory = -1 },
 		"names-memory is":           func(o *Options) { o.NamesMemory = o.Memory },
 		"max-wait is 0s":            func(o *Options) { o.MaxWait = 0 },
 		"silence is 0s":             func(o *Options) { o.Silence = 0 },

@@ -14,10 +14,14 @@ import (
 //	what happens                               what may wait
 //	the collector takes what comes             queue
 //	the program has waited for long enough     what waits then, and rise more
-//	the collector takes n bytes                less by n/recession, down to queue
+//	the collector takes n bytes                less by n/recession, down to queue,
+//	                                           and at most rise more than what waits then
+//	nothing waits any more                     queue
 //
 // What is read beyond the queue goes down slower than the collector takes: so the agent is
-// read nearly as fast as that, and not held up until it has caught up.
+// read at half of that speed, and not held up until it has caught up. A collector that has
+// caught up has all of the room again: otherwise the next moment in which it takes nothing
+// would begin near the suspension that the last one ended in.
 type room struct {
 	queue, rise int64
 	// level is how many bytes may wait beyond the queue's, or 0.
@@ -25,7 +29,7 @@ type room struct {
 }
 
 // recession is which part of what a collector takes is not read for it.
-const recession = 8
+const recession = 2
 
 // riseBytes is how much is read of a connection for which the program has waited for long
 // enough, so that the agent's side notices. Its system lets it send on when a third of its
@@ -38,8 +42,14 @@ func (r *room) isLeft(waiting int64) bool { return waiting <= max(r.queue, r.lev
 // grow has more be read though so many bytes wait.
 func (r *room) grow(waiting int64) { r.level = waiting + r.rise }
 
-// shrink says that the collector took n bytes.
-func (r *room) shrink(n int64) { r.level -= min(r.level, n/recession) }
+// shrink says that the collector took n bytes, and that so many wait now.
+func (r *room) shrink(n, waiting int64) {
+	if waiting == 0 {
+		r.level = 0
+		return
+	}
+	r.level = min(r.level-min(r.level, n/recession), waiting+r.rise)
+}
 
 // allowance is for how long an agent's connection may still not be read: for perSecond of
 // each second. What was not used up is kept for one second.

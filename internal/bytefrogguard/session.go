@@ -6,6 +6,7 @@ package bytefrogguard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
@@ -32,6 +34,10 @@ type session struct {
 	tracing tracing
 	names   *names
 	numbering
+
+	// account has what waits for the collector, and the names, in the memory of all agents; nil
+	// until the guard has taken the agent.
+	account *budget.Account
 
 	// configuration is what the agent was told.
 	configuration bytefrog.AgentConfiguration
@@ -54,6 +60,9 @@ type session struct {
 	heard     time.Time
 	beaten    time.Time // when the collector was told that it lives
 	closed    bool      // it takes no data connection any more
+	// preparing takes the agent for prepared when it has run out; nil until the first data
+	// connection has come.
+	preparing *time.Timer
 	// wasCut says that one of the data connections was cut off.
 	wasCut atomic.Bool
 
@@ -79,6 +88,7 @@ func newSession(g *Guard, version uint8, in *inlet) *session {
 	}
 	s.names = newNames(g.options.NamesMemory, s.elapsed, func() { g.counts.Forgotten.Add(1) })
 	s.tracing.tell, s.tracing.patience, s.tracing.news = s.order, g.timing.answer, s.wake
+	s.tracing.untraced = &g.counts.Untraced
 	return s
 }
 
@@ -109,6 +119,20 @@ func (s *session) order(of bytefrog.MessageType) {
 	if err := s.send(bytefrog.Command{Of: of}); err != nil {
 		s.logger.Debug("The agent could not be told", zap.Error(err))
 	}
+}
+
+// end says that the agent has gone, or was turned away: nothing of the session runs after it.
+func (s *session) end() {
+	s.mu.Lock()
+	preparing := s.preparing
+	s.mu.Unlock()
+	if preparing != nil {
+		preparing.Stop()
+	}
+	if s.account != nil {
+		s.account.Close()
+	}
+	close(s.over)
 }
 
 // start tells the agent to start.
@@ -222,11 +246,45 @@ func (s *session) tell(b []byte) bool {
 	return true
 }
 
-// bound gives a link up for which too much waits.
+// bound gives a link up for which too much waits, and has the keeper look where all agents
+// together hold too much.
 func (s *session) bound(l *link) {
+	if s.weigh(l) > 0 {
+		s.wake()
+	}
 	if most := s.guard.options.Memory; l.waiting.Load() > int64(most) {
 		l.lose(loss{lostMemory, errors.New("the collector takes nothing, and more waits for it than may (--memory)")})
 	}
+}
+
+// weigh reports what the session holds to the memory of all agents: what waits in a link, which
+// may be nil, and the names. It returns how many bytes the session has to give back.
+func (s *session) weigh(l *link) (excess int64) {
+	if s.account == nil {
+		return 0
+	}
+	held := int64(s.names.size())
+	if l != nil {
+		held += l.waiting.Load()
+	}
+	return s.account.Set(held)
+}
+
+// giveWay gives bytes back that the agents hold too much: what waits in the link, which is lost
+// then, or names where there are more of those.
+func (s *session) giveWay(l *link, excess int64) {
+	if excess <= 0 {
+		return
+	}
+	s.guard.counts.GaveWay.Add(1)
+	if l != nil && l.waiting.Load() > int64(s.names.size()) {
+		l.lose(loss{lostTotal, fmt.Errorf("all agents together hold more than %d bytes (--total-memory), and this one the most", s.guard.budget.Limit())})
+		return
+	}
+	forgotten := s.names.forget(excess)
+	s.weigh(l)
+	s.guard.warn(s.guard.lines.forgotten, s.logger, "Names are forgotten: all agents together hold more than --total-memory, and this one the most",
+		zap.Int("names", forgotten), zap.Int64("total_memory", s.guard.budget.Limit()))
 }
 
 // newLink is a link to a collector of the list that is not connected yet. The context ends it

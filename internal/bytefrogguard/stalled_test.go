@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrogagent"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
@@ -29,12 +30,17 @@ func TestACollectorThatIsStoppedLosesNothing(t *testing.T) {
 	}
 	// One connection: what is in the agent's sockets has to be checked, too.
 	c := newCollector(t, testbed.Address(t), func(c *bytefrogreceiver.Config) { c.Agent.DataConnections, c.Agent.BufferMemory = 1, 256*kib })
-	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Memory = 14 * mib })
+	b := newBed(t, []string{c.address}, narrow, func(g *Guard) {
+		g.options.Memory = 14 * mib
+		// The agent goes on as soon as all was taken, however often it was suspended.
+		g.options.Retry = backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	})
 	p := &counting{}
 	a, results := b.start(t.Context(), p)
 	for i := range stalls {
 		before := c.number()
 		b.await("events", func() bool { return c.number() > before+1000 && b.guard.State().Stalled == 0 })
+		assert.Equal(t, i > 0, b.guard.counts.Untraced.Load() > 0, "time in which it was not traced is counted")
 		b.network.stick(true)
 		b.await("a break", func() bool { return len(p.said()) > i && b.guard.State().Stalled == 1 })
 		b.network.stick(false)
@@ -57,8 +63,7 @@ func TestACollectorThatIsStoppedLosesNothing(t *testing.T) {
 // read, and nobody is suspended.
 func TestAMomentInWhichNothingIsTakenIsNotFelt(t *testing.T) {
 	c := newCollector(t, testbed.Address(t))
-	// As little as may be is read beyond the queue at once, because it takes eight times as
-	// much to be forgotten.
+	// As little as may be is read beyond the queue at once.
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Queue, g.options.Memory = chunkBytes, 4*mib })
 	p := &counting{slow: true}
 	a, results := b.start(t.Context(), p)

@@ -5,6 +5,7 @@ package bytefrogguard
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
@@ -33,6 +34,9 @@ type tracing struct {
 	// has changed.
 	patience time.Duration
 	news     func()
+	// untraced counts for how long the agent was suspended for reasons of the guard's own, in
+	// nanoseconds; nil: nobody counts.
+	untraced *atomic.Int64
 
 	mu      sync.Mutex
 	state   tracingState
@@ -40,6 +44,8 @@ type tracing struct {
 	askedAt time.Time
 	// at is the number before which the data broke last.
 	at uint64
+	// since is up to when untraced is counted; zero: the guard has no reason to suspend.
+	since time.Time
 	// paused and stopped are what the collector ordered.
 	paused, stopped bool
 	// halted says that the agent was told to pause, and not to go on since. It is only true
@@ -101,13 +107,6 @@ func (t *tracing) unwant(r reason) {
 	t.settle()
 }
 
-// wanted reports whether there is one of some reasons.
-func (t *tracing) wanted(r reason) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.wants&r != 0
-}
-
 // answer says that a data break before a number has come.
 func (t *tracing) answer(at uint64) {
 	t.mu.Lock()
@@ -142,6 +141,7 @@ func (t *tracing) orderStop() {
 func (t *tracing) stop() {
 	t.tell(bytefrog.TypeStop)
 	t.state, t.halted = stateEnding, false
+	t.tally(time.Now())
 	t.news()
 }
 
@@ -178,12 +178,32 @@ func (t *tracing) end() {
 func (t *tracing) isEnding() {
 	if t.state != stateEnding {
 		t.state, t.halted = stateEnding, false
+		t.tally(time.Now())
 		t.news()
+	}
+}
+
+// count brings the counter of untraced time up to now.
+func (t *tracing) count() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tally(time.Now())
+}
+
+// tally is count for who holds the lock, when the reasons or the state may have changed.
+func (t *tracing) tally(now time.Time) {
+	if !t.since.IsZero() && t.untraced != nil {
+		t.untraced.Add(int64(now.Sub(t.since)))
+	}
+	t.since = time.Time{}
+	if t.wants&(wantedForStall|wantedForAbsence) != 0 && t.state != stateEnding {
+		t.since = now
 	}
 }
 
 // settle tells the agent what it has to be told. The caller holds the lock.
 func (t *tracing) settle() {
+	t.tally(time.Now())
 	switch t.state {
 	case stateTracing:
 		t.halt(t.paused && t.wants == 0)

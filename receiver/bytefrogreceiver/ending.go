@@ -79,6 +79,13 @@ func startFailed(err error) ending {
 	return ending{cause: callevent.CauseDisconnected, how: mannerError, text: "the agent could not be started", err: err}
 }
 
+// goneBeforeStart: the agent has closed its connection before it was started. Its program
+// may be traced all the same: a guard that waited for a stopped collector for too long has
+// connected again.
+func goneBeforeStart(err error) ending {
+	return ending{cause: callevent.CauseEnded, how: mannerNone, text: "the agent closed its connection before it was started", err: err}
+}
+
 func unresponsive(silence time.Duration) ending {
 	return ending{
 		cause: callevent.CauseUnresponsive, how: mannerError,

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/socket"
 )
 
 // Why a connection is refused.
@@ -164,9 +165,15 @@ func (r *bytefrogReceiver) openRun(create func(id runID) (*run, error)) (*run, e
 }
 
 // startAndRead starts the agent of a run and reads its control connection. An agent that
-// is left before it is started is turned away.
+// is left before it is started is turned away, unless it has closed its connection itself.
 func (r *bytefrogReceiver) startAndRead(run *run) {
-	if err := run.start(); err != nil {
+	err := run.start()
+	var failed *net.OpError
+	gone := errors.As(err, &failed) && !timedOut(err)
+	switch {
+	case gone:
+		run.leave(goneBeforeStart(err))
+	case err != nil:
 		run.leave(startFailed(err))
 	}
 	if run.isStarted() {
@@ -176,6 +183,10 @@ func (r *bytefrogReceiver) startAndRead(run *run) {
 		return
 	}
 	close(run.control.ended)
+	if gone {
+		_ = run.control.in.conn.Close()
+		return
+	}
 	r.turnAway(run.control.in, run.version, run.ending)
 }
 
@@ -232,9 +243,26 @@ func (r *bytefrogReceiver) join(in *input, slot *slots.Slot, m bytefrog.DataHell
 		r.refuse(in.conn, refusedUnknownRun, text)
 		return
 	}
+	boundReceiveBuffer(in.conn)
 	if err := run.join(in, slot); err != nil {
 		run.logger.Warn("A data connection is refused", zap.Error(err), zap.Stringer("data_peer", in.conn.RemoteAddr()))
 		r.refuse(in.conn, reasonOf(err), err.Error())
+	}
+}
+
+// receiveBuffer is what the system is asked to hold of a data connection that was not read yet,
+// in bytes; it may hold twice as much.
+//
+// By itself the system takes up to net.ipv4.tcp_rmem, many MiB, for a connection that is read
+// fast. When that is full it says only after each sixteenth of it that there is room again. So a
+// collector that reads all the time would seem to a guard to stand still for a tenth of a second
+// again and again; and what waits in the system is neither bounded nor counted.
+const receiveBuffer = 512 << 10
+
+// boundReceiveBuffer bounds what the system holds of a data connection.
+func boundReceiveBuffer(conn net.Conn) {
+	if tcp, ok := socket.Below(conn).(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(receiveBuffer) // without it all works, if less evenly
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
@@ -374,6 +375,32 @@ func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
 	p.expectToBeTurnedAway("the receiver is shutting down")
 	p.close()
 	b.awaitRuns(0)
+	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
+}
+
+// A guard does so whose collector was stopped for too long, and its program is traced then.
+func TestAnAgentThatHasClosedItsConnectionIsNotSaidToRunUntraced(t *testing.T) {
+	b := newBed(t, quickly)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	p := dial(t, listener.Addr().String())
+	server, err := listener.Accept()
+	require.NoError(t, err)
+	// Reset at once, in place of at the first message that nobody reads.
+	require.NoError(t, p.conn.(*net.TCPConn).SetLinger(0))
+	p.close()
+	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
+		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
+	})
+	require.NoError(t, err)
+	b.receiver.env.telemetry.runs(1)
+	go run.keep()
+	b.receiver.startAndRead(run)
+	b.awaitRuns(0)
+	assert.Empty(t, b.said.FilterLevelExact(zapcore.WarnLevel).All())
+	assert.Equal(t, 1, b.said.FilterMessage("The run ends: the agent closed its connection before it was started").Len())
+	assert.Zero(t, b.metric("receiver_bytefrog_refused"))
 	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
 }
 

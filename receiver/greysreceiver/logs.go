@@ -49,7 +49,7 @@ const (
 	attributeParameters  = "greys.method.parameters"
 	attributeReturn      = "greys.method.return"
 	attributeExceptions  = "greys.method.exceptions"
-	attributeError       = "error.message"
+	attributeError       = "greys.error.message"
 	attributeLifetime    = "greys.server.connected_for"
 )
 

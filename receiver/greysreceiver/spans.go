@@ -146,6 +146,7 @@ func (x *exception) to(made ptrace.Span) {
 		return
 	}
 	made.Status().SetCode(ptrace.StatusCodeError)
+	made.Status().SetMessage(text(x.message))
 	putNew(made.Attributes(), attributeErrorType, text(x.kind))
 	if x.kind == "" && x.message == "" {
 		return // an exception has a type or a message

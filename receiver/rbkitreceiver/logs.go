@@ -42,7 +42,7 @@ const (
 	attributeDumpNowhere   = "rbkit.dump.references.nowhere"
 	attributeDumpDangling  = "rbkit.dump.objects.dangling"
 	attributeDumpClasses   = "rbkit.dump.classes"
-	attributeError         = "error.message"
+	attributeError         = "rbkit.error.message"
 	attributeLifetime      = "rbkit.server.connected_for"
 )
 

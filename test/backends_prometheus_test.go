@@ -32,7 +32,7 @@ type numbers struct {
 
 // notPlayed are the metrics that what is played need not have, and why.
 var notPlayed = map[string]string{
-	"greys.sessions":        "only GP says it",
+	"greys.session.count":   "only GP says it",
 	"ruby.allocation.count": "of the documented dialect",
 	"ruby.allocation.size":  "of the documented dialect",
 	"lttng.lag":             "sessions are read faster than metrics are collected",
@@ -90,7 +90,7 @@ func (n *numbers) wanted(t *testing.T) map[string]float64 {
 		"sum(bytefrog_breaks_total)":                                   2,
 		`sum(bytefrog_breaks_total{bytefrog_break_cause="suspended"})`: 2,
 		"sum(bytefrog_network_io_bytes_total)":                         own("otelcol_receiver_bytefrog_bytes"),
-		"sum(bytefrog_connections)":                                    0,
+		"sum(bytefrog_connection_count)":                               0,
 		"sum(bytefrog_agent_send_buffers)":                             0,
 		"sum(bytefrog_agent_status)":                                   0,
 		"count(bytefrog_agent_status)":                                 float64(6 * len(playedRuns)),
@@ -100,12 +100,12 @@ func (n *numbers) wanted(t *testing.T) map[string]float64 {
 		"sum(lttng_packets_total)":          own("otelcol_receiver_lttng_live_packets"),
 		"sum(lttng_packets_lost_total)":     0,
 		"sum(lttng_network_io_bytes_total)": own("otelcol_receiver_lttng_live_bytes"),
-		"sum(lttng_processes)":              0,
-		"sum(lttng_streams)":                0,
+		"sum(lttng_process_count)":          0,
+		"sum(lttng_stream_count)":           0,
 
-		`lttng_agents{lttng_agent_domain="jul"}`:                                      1,
+		`lttng_agent_count{lttng_agent_domain="jul"}`:                                 1,
 		`lttng_agent_registrations_total{lttng_agent_domain="jul"}`:                   1,
-		`lttng_loggers{lttng_agent_domain="jul"}`:                                     2,
+		`lttng_logger_count{lttng_agent_domain="jul"}`:                                2,
 		`sum(lttng_agent_commands_total{lttng_agent_command=~"enable.*"})`:            1,
 		`sum(lttng_agent_commands_total{lttng_agent_result!="success"}) or vector(0)`: 0,
 

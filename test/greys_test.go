@@ -320,7 +320,7 @@ func TestGreysServersAreLeftAsTheyWere(t *testing.T) {
 // greysMetrics are all metrics as users of Prometheus see them, and their types.
 var greysMetrics = map[string]string{
 	"greys_matched_classes": "gauge", "greys_matched_methods": "gauge", "greys_reconnects_total": "counter",
-	"greys_replies_total": "counter", "greys_replies_bad_total": "counter", "greys_replies_missing_total": "counter", "greys_sessions": "gauge",
+	"greys_replies_total": "counter", "greys_replies_bad_total": "counter", "greys_replies_missing_total": "counter", "greys_session_count": "gauge",
 	"java_method_calls_total": "counter", "java_method_failures_total": "counter", "java_method_time_seconds_total": "counter",
 	"java_method_duration_max_seconds": "gauge", "java_method_duration_mean_seconds": "gauge", "java_method_duration_min_seconds": "gauge",
 	"java_method_failure_ratio": "gauge",
@@ -330,7 +330,7 @@ var greysMetrics = map[string]string{
 // greysOnly are those that one protocol has: GP tells of no shortest and longest call, and the
 // console of no sessions.
 var greysOnly = map[string]string{
-	"greys_sessions": "gp", "java_method_duration_max_seconds": "console", "java_method_duration_min_seconds": "console",
+	"greys_session_count": "gp", "java_method_duration_max_seconds": "console", "java_method_duration_min_seconds": "console",
 }
 
 func TestPrometheusHasTheNumbersOfGreysServers(t *testing.T) {

@@ -161,7 +161,7 @@ func TestOfAProcessThatHasEndedOnlySumsAreSaid(t *testing.T) {
 	}
 	sums := []string{"greys.reconnects", "greys.replies", "greys.replies.bad", "greys.replies.missing", "java.method.calls", "java.method.failures", "java.method.time"}
 	assert.Subset(t, names(), append([]string{
-		"greys.matched.classes", "greys.matched.methods", "greys.sessions", "java.method.duration.max", "java.method.duration.mean", "java.method.duration.min", "java.method.failure_ratio",
+		"greys.matched.classes", "greys.matched.methods", "greys.session.count", "java.method.duration.max", "java.method.duration.mean", "java.method.duration.min", "java.method.failure_ratio",
 	}, sums...))
 	state.over = true
 	assert.Equal(t, sums, names())

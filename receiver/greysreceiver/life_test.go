@@ -39,7 +39,7 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 	assert.Equal(t, 0.016, values(metrics, "java.method.duration.max")["demo.Shop checkout"])
 	assert.Equal(t, map[string]float64{"monitor demo.* *": 1}, values(metrics, "greys.matched.classes"))
 	assert.Equal(t, map[string]float64{"monitor demo.* *": 2}, values(metrics, "greys.matched.methods"))
-	assert.Empty(t, values(metrics, "greys.sessions"), "the console says only the session that asks")
+	assert.Empty(t, values(metrics, "greys.session.count"), "the console says only the session that asks")
 
 	a.end <- errors.New("the connection broke")
 	a = s.expect("Monitor demo.* * 1s")
@@ -190,7 +190,7 @@ func TestByGPAPatternThatMatchesNothingIsTriedAgain(t *testing.T) {
 	assert.Equal(t, 1, s.links)
 	metrics := b.collect()
 	assert.Equal(t, map[string]float64{"demo.Later on": 1}, values(metrics, "java.method.calls"))
-	assert.Equal(t, map[string]float64{"": 3}, values(metrics, "greys.sessions"))
+	assert.Equal(t, map[string]float64{"": 3}, values(metrics, "greys.session.count"))
 }
 
 func TestAServerOfAnotherVersionOfTheProtocolIsGivenUp(t *testing.T) {

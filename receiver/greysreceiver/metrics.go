@@ -145,7 +145,7 @@ func (m *metricsLoop) recordReceived(s *processState, now pcommon.Timestamp) {
 	b.RecordGreysRepliesMissingDataPoint(now, s.missing)
 	b.RecordGreysReconnectsDataPoint(now, s.reconnects)
 	if s.hasSessions && !s.over {
-		b.RecordGreysSessionsDataPoint(now, int64(s.sessions))
+		b.RecordGreysSessionCountDataPoint(now, int64(s.sessions))
 	}
 }
 

@@ -29,6 +29,8 @@ type Config struct {
 	ServiceName string `mapstructure:"service_name"`
 	// ResourceAttributes are added to the resource; they win over the receiver's own.
 	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
+	// ProcessCommandArgs adds process.command_args to the resource, which can hold secrets.
+	ProcessCommandArgs bool `mapstructure:"process_command_args"`
 
 	// Enable and Contexts are what each agent is told when it registers, in this order.
 	Enable   []EnableRule  `mapstructure:"enable"`

@@ -112,7 +112,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			registry:    newRegistry(),
 			leftovers:   &leftovers{},
 			inventories: newInventories(config.Limits.MaxInventoryBytes),
-			lookups:     newLookups(),
+			lookups:     newLookups(config.ProcessCommandArgs),
 			counts:      &counts{},
 			stopping:    make(chan struct{}),
 			hooks:       hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence},

@@ -124,13 +124,13 @@ func (ms *BytefrogBreaksMetricConfig) Validate() error {
 	return nil
 }
 
-// BytefrogConnectionsMetricConfig provides config for the bytefrog.connections metric.
-type BytefrogConnectionsMetricConfig struct {
+// BytefrogConnectionCountMetricConfig provides config for the bytefrog.connection.count metric.
+type BytefrogConnectionCountMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
 	enabledSetByUser bool
 }
 
-func (ms *BytefrogConnectionsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+func (ms *BytefrogConnectionCountMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	if parser == nil {
 		return nil
 	}
@@ -217,7 +217,7 @@ type MetricsConfig struct {
 	BytefrogAgentSendBuffers BytefrogAgentSendBuffersMetricConfig `mapstructure:"bytefrog.agent.send_buffers"`
 	BytefrogAgentStatus      BytefrogAgentStatusMetricConfig      `mapstructure:"bytefrog.agent.status"`
 	BytefrogBreaks           BytefrogBreaksMetricConfig           `mapstructure:"bytefrog.breaks"`
-	BytefrogConnections      BytefrogConnectionsMetricConfig      `mapstructure:"bytefrog.connections"`
+	BytefrogConnectionCount  BytefrogConnectionCountMetricConfig  `mapstructure:"bytefrog.connection.count"`
 	BytefrogEvents           BytefrogEventsMetricConfig           `mapstructure:"bytefrog.events"`
 	BytefrogNetworkIo        BytefrogNetworkIoMetricConfig        `mapstructure:"bytefrog.network.io"`
 }
@@ -237,7 +237,7 @@ func DefaultMetricsConfig() MetricsConfig {
 			AggregationStrategy: AggregationStrategySum,
 			EnabledAttributes:   []BytefrogBreaksMetricAttributeKey{BytefrogBreaksMetricAttributeKeyBytefrogBreakCause},
 		},
-		BytefrogConnections: BytefrogConnectionsMetricConfig{
+		BytefrogConnectionCount: BytefrogConnectionCountMetricConfig{
 			Enabled: true,
 		},
 		BytefrogEvents: BytefrogEventsMetricConfig{

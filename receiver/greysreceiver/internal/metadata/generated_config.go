@@ -186,13 +186,13 @@ func (ms *GreysRepliesMissingMetricConfig) Unmarshal(parser *confmap.Conf) error
 	return nil
 }
 
-// GreysSessionsMetricConfig provides config for the greys.sessions metric.
-type GreysSessionsMetricConfig struct {
+// GreysSessionCountMetricConfig provides config for the greys.session.count metric.
+type GreysSessionCountMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
 	enabledSetByUser bool
 }
 
-func (ms *GreysSessionsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+func (ms *GreysSessionCountMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	if parser == nil {
 		return nil
 	}
@@ -557,7 +557,7 @@ type MetricsConfig struct {
 	GreysReplies           GreysRepliesMetricConfig           `mapstructure:"greys.replies"`
 	GreysRepliesBad        GreysRepliesBadMetricConfig        `mapstructure:"greys.replies.bad"`
 	GreysRepliesMissing    GreysRepliesMissingMetricConfig    `mapstructure:"greys.replies.missing"`
-	GreysSessions          GreysSessionsMetricConfig          `mapstructure:"greys.sessions"`
+	GreysSessionCount      GreysSessionCountMetricConfig      `mapstructure:"greys.session.count"`
 	JavaMethodCalls        JavaMethodCallsMetricConfig        `mapstructure:"java.method.calls"`
 	JavaMethodDurationMax  JavaMethodDurationMaxMetricConfig  `mapstructure:"java.method.duration.max"`
 	JavaMethodDurationMean JavaMethodDurationMeanMetricConfig `mapstructure:"java.method.duration.mean"`
@@ -591,7 +591,7 @@ func DefaultMetricsConfig() MetricsConfig {
 		GreysRepliesMissing: GreysRepliesMissingMetricConfig{
 			Enabled: true,
 		},
-		GreysSessions: GreysSessionsMetricConfig{
+		GreysSessionCount: GreysSessionCountMetricConfig{
 			Enabled: true,
 		},
 		JavaMethodCalls: JavaMethodCallsMetricConfig{

@@ -48,7 +48,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					GreysRepliesMissing: GreysRepliesMissingMetricConfig{
 						Enabled: true,
 					},
-					GreysSessions: GreysSessionsMetricConfig{
+					GreysSessionCount: GreysSessionCountMetricConfig{
 						Enabled: true,
 					},
 					JavaMethodCalls: JavaMethodCallsMetricConfig{
@@ -115,7 +115,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					GreysRepliesMissing: GreysRepliesMissingMetricConfig{
 						Enabled: false,
 					},
-					GreysSessions: GreysSessionsMetricConfig{
+					GreysSessionCount: GreysSessionCountMetricConfig{
 						Enabled: false,
 					},
 					JavaMethodCalls: JavaMethodCallsMetricConfig{
@@ -160,7 +160,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(GreysMatchedClassesMetricConfig{}, GreysMatchedMethodsMetricConfig{}, GreysReconnectsMetricConfig{}, GreysRepliesMetricConfig{}, GreysRepliesBadMetricConfig{}, GreysRepliesMissingMetricConfig{}, GreysSessionsMetricConfig{}, JavaMethodCallsMetricConfig{}, JavaMethodDurationMaxMetricConfig{}, JavaMethodDurationMeanMetricConfig{}, JavaMethodDurationMinMetricConfig{}, JavaMethodFailureRatioMetricConfig{}, JavaMethodFailuresMetricConfig{}, JavaMethodTimeMetricConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(GreysMatchedClassesMetricConfig{}, GreysMatchedMethodsMetricConfig{}, GreysReconnectsMetricConfig{}, GreysRepliesMetricConfig{}, GreysRepliesBadMetricConfig{}, GreysRepliesMissingMetricConfig{}, GreysSessionCountMetricConfig{}, JavaMethodCallsMetricConfig{}, JavaMethodDurationMaxMetricConfig{}, JavaMethodDurationMeanMetricConfig{}, JavaMethodDurationMinMetricConfig{}, JavaMethodFailureRatioMetricConfig{}, JavaMethodFailuresMetricConfig{}, JavaMethodTimeMetricConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}

@@ -74,8 +74,8 @@ var MetricsInfo = metricsInfo{
 	GreysRepliesMissing: metricInfo{
 		Name: "greys.replies.missing",
 	},
-	GreysSessions: metricInfo{
-		Name: "greys.sessions",
+	GreysSessionCount: metricInfo{
+		Name: "greys.session.count",
 	},
 	JavaMethodCalls: metricInfo{
 		Name:       "java.method.calls",
@@ -114,7 +114,7 @@ type metricsInfo struct {
 	GreysReplies           metricInfo
 	GreysRepliesBad        metricInfo
 	GreysRepliesMissing    metricInfo
-	GreysSessions          metricInfo
+	GreysSessionCount      metricInfo
 	JavaMethodCalls        metricInfo
 	JavaMethodDurationMax  metricInfo
 	JavaMethodDurationMean metricInfo
@@ -521,48 +521,50 @@ func newMetricGreysRepliesMissing(cfg GreysRepliesMissingMetricConfig) metricGre
 	return m
 }
 
-type metricGreysSessions struct {
-	data     pmetric.Metric            // data buffer for generated metric.
-	config   GreysSessionsMetricConfig // metric config provided by user.
-	capacity int                       // max observed number of data points added to the metric.
+type metricGreysSessionCount struct {
+	data     pmetric.Metric                // data buffer for generated metric.
+	config   GreysSessionCountMetricConfig // metric config provided by user.
+	capacity int                           // max observed number of data points added to the metric.
 }
 
-// init fills greys.sessions metric with initial data.
-func (m *metricGreysSessions) init() {
-	m.data.SetName("greys.sessions")
+// init fills greys.session.count metric with initial data.
+func (m *metricGreysSessionCount) init() {
+	m.data.SetName("greys.session.count")
 	m.data.SetDescription("Sessions with the server, as it says itself (GP).")
 	m.data.SetUnit("{session}")
-	m.data.SetEmptyGauge()
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 }
 
-func (m *metricGreysSessions) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
+func (m *metricGreysSessionCount) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
 	if !m.config.Enabled {
 		return
 	}
-	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp := m.data.Sum().DataPoints().AppendEmpty()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
 	dp.SetIntValue(val)
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
-func (m *metricGreysSessions) updateCapacity() {
-	if m.data.Gauge().DataPoints().Len() > m.capacity {
-		m.capacity = m.data.Gauge().DataPoints().Len()
+func (m *metricGreysSessionCount) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
 	}
 }
 
 // emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
-func (m *metricGreysSessions) emit(metrics pmetric.MetricSlice) {
-	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+func (m *metricGreysSessionCount) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
 		m.updateCapacity()
 		m.data.MoveTo(metrics.AppendEmpty())
 		m.init()
 	}
 }
 
-func newMetricGreysSessions(cfg GreysSessionsMetricConfig) metricGreysSessions {
-	m := metricGreysSessions{config: cfg}
+func newMetricGreysSessionCount(cfg GreysSessionCountMetricConfig) metricGreysSessionCount {
+	m := metricGreysSessionCount{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -1235,7 +1237,7 @@ type MetricsBuilder struct {
 	metricGreysReplies           metricGreysReplies
 	metricGreysRepliesBad        metricGreysRepliesBad
 	metricGreysRepliesMissing    metricGreysRepliesMissing
-	metricGreysSessions          metricGreysSessions
+	metricGreysSessionCount      metricGreysSessionCount
 	metricJavaMethodCalls        metricJavaMethodCalls
 	metricJavaMethodDurationMax  metricJavaMethodDurationMax
 	metricJavaMethodDurationMean metricJavaMethodDurationMean
@@ -1274,7 +1276,7 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricGreysReplies:           newMetricGreysReplies(mbc.Metrics.GreysReplies),
 		metricGreysRepliesBad:        newMetricGreysRepliesBad(mbc.Metrics.GreysRepliesBad),
 		metricGreysRepliesMissing:    newMetricGreysRepliesMissing(mbc.Metrics.GreysRepliesMissing),
-		metricGreysSessions:          newMetricGreysSessions(mbc.Metrics.GreysSessions),
+		metricGreysSessionCount:      newMetricGreysSessionCount(mbc.Metrics.GreysSessionCount),
 		metricJavaMethodCalls:        newMetricJavaMethodCalls(mbc.Metrics.JavaMethodCalls),
 		metricJavaMethodDurationMax:  newMetricJavaMethodDurationMax(mbc.Metrics.JavaMethodDurationMax),
 		metricJavaMethodDurationMean: newMetricJavaMethodDurationMean(mbc.Metrics.JavaMethodDurationMean),
@@ -1354,7 +1356,7 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricGreysReplies.emit(ils.Metrics())
 	mb.metricGreysRepliesBad.emit(ils.Metrics())
 	mb.metricGreysRepliesMissing.emit(ils.Metrics())
-	mb.metricGreysSessions.emit(ils.Metrics())
+	mb.metricGreysSessionCount.emit(ils.Metrics())
 	mb.metricJavaMethodCalls.emit(ils.Metrics())
 	mb.metricJavaMethodDurationMax.emit(ils.Metrics())
 	mb.metricJavaMethodDurationMean.emit(ils.Metrics())
@@ -1413,9 +1415,9 @@ func (mb *MetricsBuilder) RecordGreysRepliesMissingDataPoint(ts pcommon.Timestam
 	mb.metricGreysRepliesMissing.recordDataPoint(mb.startTime, ts, val)
 }
 
-// RecordGreysSessionsDataPoint adds a data point to greys.sessions metric.
-func (mb *MetricsBuilder) RecordGreysSessionsDataPoint(ts pcommon.Timestamp, val int64) {
-	mb.metricGreysSessions.recordDataPoint(mb.startTime, ts, val)
+// RecordGreysSessionCountDataPoint adds a data point to greys.session.count metric.
+func (mb *MetricsBuilder) RecordGreysSessionCountDataPoint(ts pcommon.Timestamp, val int64) {
+	mb.metricGreysSessionCount.recordDataPoint(mb.startTime, ts, val)
 }
 
 // RecordJavaMethodCallsDataPoint adds a data point to java.method.calls metric.

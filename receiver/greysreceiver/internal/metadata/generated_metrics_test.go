@@ -101,7 +101,7 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordGreysRepliesMissingDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordGreysSessionsDataPoint(ts, 1)
+			mb.RecordGreysSessionCountDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordJavaMethodCallsDataPoint(ts, 1, "java.class-val", "java.method-val")
@@ -330,14 +330,16 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
-				case "greys.sessions":
-					assert.False(t, validatedMetrics["greys.sessions"], "Found a duplicate in the metrics slice: greys.sessions")
-					validatedMetrics["greys.sessions"] = true
-					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
-					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
+				case "greys.session.count":
+					assert.False(t, validatedMetrics["greys.session.count"], "Found a duplicate in the metrics slice: greys.session.count")
+					validatedMetrics["greys.session.count"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 					assert.Equal(t, "Sessions with the server, as it says itself (GP).", mi.Description())
 					assert.Equal(t, "{session}", mi.Unit())
-					dp := mi.Gauge().DataPoints().At(0)
+					assert.False(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())

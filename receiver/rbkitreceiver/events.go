@@ -96,6 +96,7 @@ func (p *process) event(e *rbkit.Event) {
 		p.cycles.event(int64(e.Time), e.Kind)
 	case rbkit.GCStats:
 		p.stats.set(e.Stats)
+		p.toldStats = true
 	case rbkit.ObjectSpaceDump:
 		p.dumps.part(int64(e.Time), e.Part, p.now)
 	case rbkit.CPUSample:

@@ -150,9 +150,8 @@ func countsOf(t *testing.T, c *testbed.Collector) greysCounts {
 					continue
 				}
 				for _, p := range m.Sum().DataPoints().All() {
-					class, _ := p.Attributes().Get("java.class")
-					method, _ := p.Attributes().Get("java.method")
-					name := class.Str() + "." + method.Str()
+					function, _ := p.Attributes().Get("code.function.name")
+					name := function.Str()
 					more := p.IntValue() - counts[pid.Int()][name][at]
 					require.GreaterOrEqual(t, more, int64(0), "%v fell", name)
 					counts.add(pid.Int(), name, at, more)
@@ -362,8 +361,7 @@ func TestPrometheusHasTheNumbersOfGreysServers(t *testing.T) {
 			told := toldOf(played.lives())
 			for process, methods := range told {
 				for name, of := range methods {
-					dot := strings.LastIndexByte(name, '.')
-					here := fmt.Sprintf("{java_class=%q,java_method=%q}", name[:dot], name[dot+1:])
+					here := fmt.Sprintf("{code_function_name=%q}", name)
 					p.Await(t, "java_method_calls_total"+here, float64(of[0]))
 					p.Await(t, "java_method_failures_total"+here, float64(of[1]))
 				}

@@ -181,7 +181,7 @@ func values(metrics pmetric.Metrics, name string) map[string]float64 {
 			}
 			for _, p := range points.All() {
 				key := ""
-				for _, attribute := range []string{"greys.command", "greys.pattern", "java.class", "java.method"} {
+				for _, attribute := range []string{"greys.command", "greys.pattern", "code.function.name", "java.class"} {
 					if v, ok := p.Attributes().Get(attribute); ok {
 						key += " " + v.Str()
 					}

@@ -37,7 +37,6 @@ const (
 	attributePattern     = "greys.pattern"
 	attributeChange      = "greys.change"
 	attributeClass       = "java.class"
-	attributeMethod      = "java.method"
 	attributeModifier    = "greys.modifier"
 	attributeAnnotations = "greys.annotations"
 	attributeCodeSource  = "greys.class.code_source"
@@ -266,8 +265,6 @@ func (e *environment) saidMethod(of *origin, t *task, method *greys.Method, what
 		t.put(m)
 		m.PutStr(attributeChange, what.String())
 		m.PutStr(attributeFunction, text(name))
-		m.PutStr(attributeClass, text(method.Class))
-		m.PutStr(attributeMethod, text(method.Name))
 		putNew(m, attributeModifier, text(method.Modifier))
 		putTexts(m, attributeAnnotations, method.Annotations)
 		putTexts(m, attributeParameters, method.Parameters)

@@ -210,8 +210,8 @@ func (ms *GreysSessionCountMetricConfig) Unmarshal(parser *confmap.Conf) error {
 type JavaMethodCallsMetricAttributeKey string
 
 const (
-	JavaMethodCallsMetricAttributeKeyJavaClass  JavaMethodCallsMetricAttributeKey = "java.class"
-	JavaMethodCallsMetricAttributeKeyJavaMethod JavaMethodCallsMetricAttributeKey = "java.method"
+	JavaMethodCallsMetricAttributeKeyCodeFunctionName JavaMethodCallsMetricAttributeKey = "code.function.name"
+	JavaMethodCallsMetricAttributeKeyJavaClass        JavaMethodCallsMetricAttributeKey = "java.class"
 )
 
 // JavaMethodCallsMetricConfig provides config for the java.method.calls metric.
@@ -240,9 +240,9 @@ func (ms *JavaMethodCallsMetricConfig) Unmarshal(parser *confmap.Conf) error {
 func (ms *JavaMethodCallsMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodCallsMetricAttributeKeyJavaClass, JavaMethodCallsMetricAttributeKeyJavaMethod:
+		case JavaMethodCallsMetricAttributeKeyCodeFunctionName, JavaMethodCallsMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.calls doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.calls doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -259,8 +259,8 @@ func (ms *JavaMethodCallsMetricConfig) Validate() error {
 type JavaMethodDurationMaxMetricAttributeKey string
 
 const (
-	JavaMethodDurationMaxMetricAttributeKeyJavaClass  JavaMethodDurationMaxMetricAttributeKey = "java.class"
-	JavaMethodDurationMaxMetricAttributeKeyJavaMethod JavaMethodDurationMaxMetricAttributeKey = "java.method"
+	JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName JavaMethodDurationMaxMetricAttributeKey = "code.function.name"
+	JavaMethodDurationMaxMetricAttributeKeyJavaClass        JavaMethodDurationMaxMetricAttributeKey = "java.class"
 )
 
 // JavaMethodDurationMaxMetricConfig provides config for the java.method.duration.max metric.
@@ -289,9 +289,9 @@ func (ms *JavaMethodDurationMaxMetricConfig) Unmarshal(parser *confmap.Conf) err
 func (ms *JavaMethodDurationMaxMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodDurationMaxMetricAttributeKeyJavaClass, JavaMethodDurationMaxMetricAttributeKeyJavaMethod:
+		case JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName, JavaMethodDurationMaxMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.duration.max doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.duration.max doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -308,8 +308,8 @@ func (ms *JavaMethodDurationMaxMetricConfig) Validate() error {
 type JavaMethodDurationMeanMetricAttributeKey string
 
 const (
-	JavaMethodDurationMeanMetricAttributeKeyJavaClass  JavaMethodDurationMeanMetricAttributeKey = "java.class"
-	JavaMethodDurationMeanMetricAttributeKeyJavaMethod JavaMethodDurationMeanMetricAttributeKey = "java.method"
+	JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName JavaMethodDurationMeanMetricAttributeKey = "code.function.name"
+	JavaMethodDurationMeanMetricAttributeKeyJavaClass        JavaMethodDurationMeanMetricAttributeKey = "java.class"
 )
 
 // JavaMethodDurationMeanMetricConfig provides config for the java.method.duration.mean metric.
@@ -338,9 +338,9 @@ func (ms *JavaMethodDurationMeanMetricConfig) Unmarshal(parser *confmap.Conf) er
 func (ms *JavaMethodDurationMeanMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodDurationMeanMetricAttributeKeyJavaClass, JavaMethodDurationMeanMetricAttributeKeyJavaMethod:
+		case JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName, JavaMethodDurationMeanMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.duration.mean doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.duration.mean doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -357,8 +357,8 @@ func (ms *JavaMethodDurationMeanMetricConfig) Validate() error {
 type JavaMethodDurationMinMetricAttributeKey string
 
 const (
-	JavaMethodDurationMinMetricAttributeKeyJavaClass  JavaMethodDurationMinMetricAttributeKey = "java.class"
-	JavaMethodDurationMinMetricAttributeKeyJavaMethod JavaMethodDurationMinMetricAttributeKey = "java.method"
+	JavaMethodDurationMinMetricAttributeKeyCodeFunctionName JavaMethodDurationMinMetricAttributeKey = "code.function.name"
+	JavaMethodDurationMinMetricAttributeKeyJavaClass        JavaMethodDurationMinMetricAttributeKey = "java.class"
 )
 
 // JavaMethodDurationMinMetricConfig provides config for the java.method.duration.min metric.
@@ -387,9 +387,9 @@ func (ms *JavaMethodDurationMinMetricConfig) Unmarshal(parser *confmap.Conf) err
 func (ms *JavaMethodDurationMinMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodDurationMinMetricAttributeKeyJavaClass, JavaMethodDurationMinMetricAttributeKeyJavaMethod:
+		case JavaMethodDurationMinMetricAttributeKeyCodeFunctionName, JavaMethodDurationMinMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.duration.min doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.duration.min doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -406,8 +406,8 @@ func (ms *JavaMethodDurationMinMetricConfig) Validate() error {
 type JavaMethodFailureRatioMetricAttributeKey string
 
 const (
-	JavaMethodFailureRatioMetricAttributeKeyJavaClass  JavaMethodFailureRatioMetricAttributeKey = "java.class"
-	JavaMethodFailureRatioMetricAttributeKeyJavaMethod JavaMethodFailureRatioMetricAttributeKey = "java.method"
+	JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName JavaMethodFailureRatioMetricAttributeKey = "code.function.name"
+	JavaMethodFailureRatioMetricAttributeKeyJavaClass        JavaMethodFailureRatioMetricAttributeKey = "java.class"
 )
 
 // JavaMethodFailureRatioMetricConfig provides config for the java.method.failure_ratio metric.
@@ -436,9 +436,9 @@ func (ms *JavaMethodFailureRatioMetricConfig) Unmarshal(parser *confmap.Conf) er
 func (ms *JavaMethodFailureRatioMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodFailureRatioMetricAttributeKeyJavaClass, JavaMethodFailureRatioMetricAttributeKeyJavaMethod:
+		case JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName, JavaMethodFailureRatioMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.failure_ratio doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.failure_ratio doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -455,8 +455,8 @@ func (ms *JavaMethodFailureRatioMetricConfig) Validate() error {
 type JavaMethodFailuresMetricAttributeKey string
 
 const (
-	JavaMethodFailuresMetricAttributeKeyJavaClass  JavaMethodFailuresMetricAttributeKey = "java.class"
-	JavaMethodFailuresMetricAttributeKeyJavaMethod JavaMethodFailuresMetricAttributeKey = "java.method"
+	JavaMethodFailuresMetricAttributeKeyCodeFunctionName JavaMethodFailuresMetricAttributeKey = "code.function.name"
+	JavaMethodFailuresMetricAttributeKeyJavaClass        JavaMethodFailuresMetricAttributeKey = "java.class"
 )
 
 // JavaMethodFailuresMetricConfig provides config for the java.method.failures metric.
@@ -485,9 +485,9 @@ func (ms *JavaMethodFailuresMetricConfig) Unmarshal(parser *confmap.Conf) error 
 func (ms *JavaMethodFailuresMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodFailuresMetricAttributeKeyJavaClass, JavaMethodFailuresMetricAttributeKeyJavaMethod:
+		case JavaMethodFailuresMetricAttributeKeyCodeFunctionName, JavaMethodFailuresMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.failures doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.failures doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -504,8 +504,8 @@ func (ms *JavaMethodFailuresMetricConfig) Validate() error {
 type JavaMethodTimeMetricAttributeKey string
 
 const (
-	JavaMethodTimeMetricAttributeKeyJavaClass  JavaMethodTimeMetricAttributeKey = "java.class"
-	JavaMethodTimeMetricAttributeKeyJavaMethod JavaMethodTimeMetricAttributeKey = "java.method"
+	JavaMethodTimeMetricAttributeKeyCodeFunctionName JavaMethodTimeMetricAttributeKey = "code.function.name"
+	JavaMethodTimeMetricAttributeKeyJavaClass        JavaMethodTimeMetricAttributeKey = "java.class"
 )
 
 // JavaMethodTimeMetricConfig provides config for the java.method.time metric.
@@ -534,9 +534,9 @@ func (ms *JavaMethodTimeMetricConfig) Unmarshal(parser *confmap.Conf) error {
 func (ms *JavaMethodTimeMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodTimeMetricAttributeKeyJavaClass, JavaMethodTimeMetricAttributeKeyJavaMethod:
+		case JavaMethodTimeMetricAttributeKeyCodeFunctionName, JavaMethodTimeMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.time doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.time doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -597,37 +597,37 @@ func DefaultMetricsConfig() MetricsConfig {
 		JavaMethodCalls: JavaMethodCallsMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategySum,
-			EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyJavaClass, JavaMethodCallsMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodDurationMax: JavaMethodDurationMaxMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategyAvg,
-			EnabledAttributes:   []JavaMethodDurationMaxMetricAttributeKey{JavaMethodDurationMaxMetricAttributeKeyJavaClass, JavaMethodDurationMaxMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodDurationMaxMetricAttributeKey{JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodDurationMean: JavaMethodDurationMeanMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategyAvg,
-			EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyJavaClass, JavaMethodDurationMeanMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodDurationMin: JavaMethodDurationMinMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategyAvg,
-			EnabledAttributes:   []JavaMethodDurationMinMetricAttributeKey{JavaMethodDurationMinMetricAttributeKeyJavaClass, JavaMethodDurationMinMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodDurationMinMetricAttributeKey{JavaMethodDurationMinMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodFailureRatio: JavaMethodFailureRatioMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategyAvg,
-			EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyJavaClass, JavaMethodFailureRatioMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodFailures: JavaMethodFailuresMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategySum,
-			EnabledAttributes:   []JavaMethodFailuresMetricAttributeKey{JavaMethodFailuresMetricAttributeKeyJavaClass, JavaMethodFailuresMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodFailuresMetricAttributeKey{JavaMethodFailuresMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodTime: JavaMethodTimeMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategySum,
-			EnabledAttributes:   []JavaMethodTimeMetricAttributeKey{JavaMethodTimeMetricAttributeKeyJavaClass, JavaMethodTimeMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodTimeMetricAttributeKey{JavaMethodTimeMetricAttributeKeyCodeFunctionName},
 		},
 	}
 }

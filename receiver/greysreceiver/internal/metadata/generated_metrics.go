@@ -79,31 +79,31 @@ var MetricsInfo = metricsInfo{
 	},
 	JavaMethodCalls: metricInfo{
 		Name:       "java.method.calls",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodDurationMax: metricInfo{
 		Name:       "java.method.duration.max",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodDurationMean: metricInfo{
 		Name:       "java.method.duration.mean",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodDurationMin: metricInfo{
 		Name:       "java.method.duration.min",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodFailureRatio: metricInfo{
 		Name:       "java.method.failure_ratio",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodFailures: metricInfo{
 		Name:       "java.method.failures",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodTime: metricInfo{
 		Name:       "java.method.time",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 }
 
@@ -592,7 +592,7 @@ func (m *metricJavaMethodCalls) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodCalls) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodCalls) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -600,11 +600,11 @@ func (m *metricJavaMethodCalls) recordDataPoint(start pcommon.Timestamp, ts pcom
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodCallsMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodCallsMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodCallsMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -684,7 +684,7 @@ func (m *metricJavaMethodDurationMax) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodDurationMax) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodDurationMax) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -692,11 +692,11 @@ func (m *metricJavaMethodDurationMax) recordDataPoint(start pcommon.Timestamp, t
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMaxMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMaxMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -776,7 +776,7 @@ func (m *metricJavaMethodDurationMean) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodDurationMean) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodDurationMean) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -784,11 +784,11 @@ func (m *metricJavaMethodDurationMean) recordDataPoint(start pcommon.Timestamp, 
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMeanMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMeanMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -868,7 +868,7 @@ func (m *metricJavaMethodDurationMin) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodDurationMin) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodDurationMin) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -876,11 +876,11 @@ func (m *metricJavaMethodDurationMin) recordDataPoint(start pcommon.Timestamp, t
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMinMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMinMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMinMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -960,7 +960,7 @@ func (m *metricJavaMethodFailureRatio) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodFailureRatio) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodFailureRatio) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -968,11 +968,11 @@ func (m *metricJavaMethodFailureRatio) recordDataPoint(start pcommon.Timestamp, 
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailureRatioMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailureRatioMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -1054,7 +1054,7 @@ func (m *metricJavaMethodFailures) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodFailures) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodFailures) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -1062,11 +1062,11 @@ func (m *metricJavaMethodFailures) recordDataPoint(start pcommon.Timestamp, ts p
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailuresMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailuresMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailuresMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -1148,7 +1148,7 @@ func (m *metricJavaMethodTime) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -1156,11 +1156,11 @@ func (m *metricJavaMethodTime) recordDataPoint(start pcommon.Timestamp, ts pcomm
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodTimeMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodTimeMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodTimeMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -1421,38 +1421,38 @@ func (mb *MetricsBuilder) RecordGreysSessionCountDataPoint(ts pcommon.Timestamp,
 }
 
 // RecordJavaMethodCallsDataPoint adds a data point to java.method.calls metric.
-func (mb *MetricsBuilder) RecordJavaMethodCallsDataPoint(ts pcommon.Timestamp, val int64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodCalls.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodCallsDataPoint(ts pcommon.Timestamp, val int64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodCalls.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodDurationMaxDataPoint adds a data point to java.method.duration.max metric.
-func (mb *MetricsBuilder) RecordJavaMethodDurationMaxDataPoint(ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodDurationMax.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodDurationMaxDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodDurationMax.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodDurationMeanDataPoint adds a data point to java.method.duration.mean metric.
-func (mb *MetricsBuilder) RecordJavaMethodDurationMeanDataPoint(ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodDurationMean.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodDurationMeanDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodDurationMean.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodDurationMinDataPoint adds a data point to java.method.duration.min metric.
-func (mb *MetricsBuilder) RecordJavaMethodDurationMinDataPoint(ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodDurationMin.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodDurationMinDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodDurationMin.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodFailureRatioDataPoint adds a data point to java.method.failure_ratio metric.
-func (mb *MetricsBuilder) RecordJavaMethodFailureRatioDataPoint(ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodFailureRatio.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodFailureRatioDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodFailureRatio.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodFailuresDataPoint adds a data point to java.method.failures metric.
-func (mb *MetricsBuilder) RecordJavaMethodFailuresDataPoint(ts pcommon.Timestamp, val int64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodFailures.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodFailuresDataPoint(ts pcommon.Timestamp, val int64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodFailures.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodTimeDataPoint adds a data point to java.method.time metric.
-func (mb *MetricsBuilder) RecordJavaMethodTimeDataPoint(ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodTime.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodTimeDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodTime.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // Reset resets metrics builder to its initial state. It should be used when external metrics source is restarted,

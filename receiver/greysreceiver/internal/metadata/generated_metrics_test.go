@@ -104,45 +104,45 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordGreysSessionCountDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodCallsDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodCallsDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodCallsDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodCallsDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodDurationMaxDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodDurationMaxDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodDurationMaxDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodDurationMaxDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodDurationMeanDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodDurationMeanDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodDurationMeanDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodDurationMeanDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodDurationMinDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodDurationMinDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodDurationMinDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodDurationMinDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodFailureRatioDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodFailureRatioDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodFailureRatioDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodFailureRatioDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodFailuresDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodFailuresDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodFailuresDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodFailuresDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodTimeDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodTimeDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodTimeDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodTimeDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 
 			res := pcommon.NewResource()
@@ -359,12 +359,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 						assert.Equal(t, int64(1), dp.IntValue())
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.calls"], "Found a duplicate in the metrics slice: java.method.calls")
 						validatedMetrics["java.method.calls"] = true
@@ -388,9 +385,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.Equal(t, int64(3), dp.IntValue())
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.duration.max":
@@ -406,12 +403,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
 						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.duration.max"], "Found a duplicate in the metrics slice: java.method.duration.max")
 						validatedMetrics["java.method.duration.max"] = true
@@ -433,9 +427,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.duration.mean":
@@ -451,12 +445,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
 						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.duration.mean"], "Found a duplicate in the metrics slice: java.method.duration.mean")
 						validatedMetrics["java.method.duration.mean"] = true
@@ -478,9 +469,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.duration.min":
@@ -496,12 +487,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
 						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.duration.min"], "Found a duplicate in the metrics slice: java.method.duration.min")
 						validatedMetrics["java.method.duration.min"] = true
@@ -523,9 +511,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.failure_ratio":
@@ -541,12 +529,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
 						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.failure_ratio"], "Found a duplicate in the metrics slice: java.method.failure_ratio")
 						validatedMetrics["java.method.failure_ratio"] = true
@@ -568,9 +553,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.failures":
@@ -588,12 +573,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 						assert.Equal(t, int64(1), dp.IntValue())
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.failures"], "Found a duplicate in the metrics slice: java.method.failures")
 						validatedMetrics["java.method.failures"] = true
@@ -617,9 +599,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.Equal(t, int64(3), dp.IntValue())
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.time":
@@ -637,12 +619,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
 						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.time"], "Found a duplicate in the metrics slice: java.method.time")
 						validatedMetrics["java.method.time"] = true
@@ -666,9 +645,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				}

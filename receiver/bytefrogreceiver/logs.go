@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // The names of the events that log records report.
@@ -177,6 +178,8 @@ func logsOf(all []logRecord, build component.BuildInfo) plog.Logs {
 			of.resource.CopyTo(resource.Resource())
 			scope := resource.ScopeLogs().AppendEmpty()
 			setScope(scope.Scope(), build)
+			resource.SetSchemaUrl(schema.URL)
+			scope.SetSchemaUrl(schema.URL)
 			records = scope.LogRecords()
 		}
 		l.to(records.AppendEmpty())

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // Names of events.
@@ -77,6 +78,8 @@ func (e *environment) logRecords(parcels []logParcel) plog.Logs {
 			p.origin.resource.CopyTo(resource.Resource())
 			scope := resource.ScopeLogs().AppendEmpty()
 			e.setScope(scope.Scope())
+			resource.SetSchemaUrl(schema.URL)
+			scope.SetSchemaUrl(schema.URL)
 			to = scope.LogRecords()
 			records[p.origin] = to
 		}

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/callbraid/callbraid/internal/schema"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
@@ -149,6 +150,8 @@ func logsOf(entries []logEntry, build component.BuildInfo) plog.Logs {
 			scope := resource.ScopeLogs().AppendEmpty()
 			scope.Scope().SetName(metadata.ScopeName)
 			scope.Scope().SetVersion(build.Version)
+			resource.SetSchemaUrl(schema.URL)
+			scope.SetSchemaUrl(schema.URL)
 			records = scope.LogRecords()
 		}
 		l.to(records)

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // Names of events.
@@ -66,6 +67,8 @@ func (e *environment) newLogs(of *origin) (plog.Logs, plog.LogRecordSlice) {
 	of.resource.CopyTo(resource.Resource())
 	scope := resource.ScopeLogs().AppendEmpty()
 	e.setScope(scope.Scope())
+	resource.SetSchemaUrl(schema.URL)
+	scope.SetSchemaUrl(schema.URL)
 	return logs, scope.LogRecords()
 }
 

@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
-	conventions "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/metricseries"
+	"github.com/callbraid/callbraid/internal/schema"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
@@ -229,7 +229,7 @@ func (m *metricsLoop) appendHistograms(s *processState, observed pmetric.Resourc
 // makes is switched off.
 func (m *metricsLoop) appendScope(s *processState, to pmetric.ResourceMetricsSlice) {
 	made := to.AppendEmpty()
-	made.SetSchemaUrl(conventions.SchemaURL)
+	made.SetSchemaUrl(schema.URL)
 	s.origin.resource.CopyTo(made.Resource())
 	m.env.setScope(made.ScopeMetrics().AppendEmpty().Scope())
 }

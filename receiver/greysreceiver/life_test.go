@@ -763,3 +763,16 @@ func TestTheLastSessionTellsAServerThatIsStartedAnew(t *testing.T) {
 		})
 	}
 }
+
+func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+		c.Events.GreysServerConnected.Enabled = false
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	s.expect("Monitor demo.* * 1s")
+	b.shutdown()
+	assert.Empty(t, b.records(eventConnected))
+	assert.Len(t, b.records(eventServerGone), 1)
+}

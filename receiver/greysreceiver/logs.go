@@ -90,7 +90,7 @@ func (e *environment) logRecords(parcels []logParcel) plog.Logs {
 
 // say hands on a log record, if logs are wanted.
 func (e *environment) say(of *origin, name, body string, severity plog.SeverityNumber, fill func(pcommon.Map)) {
-	if e.logs == nil {
+	if e.logs == nil || e.eventsOff[name] {
 		return
 	}
 	r := plog.NewLogRecord()

@@ -99,7 +99,7 @@ func (l *logEntry) size() (records, bytes int) {
 func (a *agent) log(at time.Time, entry logEntry) {
 	entry.origin, entry.time = a.origin, at
 	switch {
-	case a.env.logs == nil:
+	case a.env.logs == nil, a.env.eventsOff[entry.event]:
 	case a.origin == nil:
 		a.held = append(a.held, entry)
 	default:

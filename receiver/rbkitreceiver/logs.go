@@ -75,7 +75,7 @@ func (e *environment) newLogs(of *origin) (plog.Logs, plog.LogRecordSlice) {
 // say hands on a log record, if logs are wanted. at is its time, if it is not that of its
 // observation.
 func (e *environment) say(of *origin, name, body string, severity plog.SeverityNumber, at pcommon.Timestamp, fill func(pcommon.Map)) {
-	if e.logs == nil {
+	if e.logs == nil || e.eventsOff[name] {
 		return
 	}
 	logs, records := e.newLogs(of)

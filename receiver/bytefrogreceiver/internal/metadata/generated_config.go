@@ -251,6 +251,70 @@ func DefaultMetricsConfig() MetricsConfig {
 	}
 }
 
+// EventConfig provides common config for a particular event.
+type EventConfig struct {
+	Enabled bool `mapstructure:"enabled"`
+
+	enabledSetByUser bool
+}
+
+func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+	err := parser.Unmarshal(ec)
+	if err != nil {
+		return err
+	}
+	ec.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// EventsConfig provides config for bytefrog events.
+type EventsConfig struct {
+	AgentControlCommand      EventConfig `mapstructure:"agent_control.command"`
+	BytefrogAgentError       EventConfig `mapstructure:"bytefrog.agent.error"`
+	BytefrogAgentLeft        EventConfig `mapstructure:"bytefrog.agent.left"`
+	BytefrogAgentMode        EventConfig `mapstructure:"bytefrog.agent.mode"`
+	BytefrogAgentStarted     EventConfig `mapstructure:"bytefrog.agent.started"`
+	BytefrogClassFailed      EventConfig `mapstructure:"bytefrog.class.failed"`
+	BytefrogClassIgnored     EventConfig `mapstructure:"bytefrog.class.ignored"`
+	BytefrogClassTransformed EventConfig `mapstructure:"bytefrog.class.transformed"`
+	BytefrogMarker           EventConfig `mapstructure:"bytefrog.marker"`
+}
+
+func DefaultEventsConfig() EventsConfig {
+	return EventsConfig{
+		AgentControlCommand: EventConfig{
+			Enabled: true,
+		},
+		BytefrogAgentError: EventConfig{
+			Enabled: true,
+		},
+		BytefrogAgentLeft: EventConfig{
+			Enabled: true,
+		},
+		BytefrogAgentMode: EventConfig{
+			Enabled: true,
+		},
+		BytefrogAgentStarted: EventConfig{
+			Enabled: true,
+		},
+		BytefrogClassFailed: EventConfig{
+			Enabled: true,
+		},
+		BytefrogClassIgnored: EventConfig{
+			Enabled: true,
+		},
+		BytefrogClassTransformed: EventConfig{
+			Enabled: true,
+		},
+		BytefrogMarker: EventConfig{
+			Enabled: true,
+		},
+	}
+}
+
 // MetricsBuilderConfig is a configuration for bytefrog metrics builder.
 type MetricsBuilderConfig struct {
 	Metrics MetricsConfig `mapstructure:"metrics"`
@@ -265,4 +329,15 @@ func NewDefaultMetricsBuilderConfig() MetricsBuilderConfig {
 // Deprecated: Use NewDefaultMetricsBuilderConfig.
 func DefaultMetricsBuilderConfig() MetricsBuilderConfig {
 	return NewDefaultMetricsBuilderConfig()
+}
+
+// LogsBuilderConfig is a configuration for bytefrog logs builder.
+type LogsBuilderConfig struct {
+	Events EventsConfig `mapstructure:"events"`
+}
+
+func DefaultLogsBuilderConfig() LogsBuilderConfig {
+	return LogsBuilderConfig{
+		Events: DefaultEventsConfig(),
+	}
 }

@@ -632,6 +632,86 @@ func DefaultMetricsConfig() MetricsConfig {
 	}
 }
 
+// EventConfig provides common config for a particular event.
+type EventConfig struct {
+	Enabled bool `mapstructure:"enabled"`
+
+	enabledSetByUser bool
+}
+
+func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+	err := parser.Unmarshal(ec)
+	if err != nil {
+		return err
+	}
+	ec.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// EventsConfig provides config for greys events.
+type EventsConfig struct {
+	AgentControlCommand     EventConfig `mapstructure:"agent_control.command"`
+	GreysClass              EventConfig `mapstructure:"greys.class"`
+	GreysClassGone          EventConfig `mapstructure:"greys.class.gone"`
+	GreysCommandRefused     EventConfig `mapstructure:"greys.command.refused"`
+	GreysCommandUnsupported EventConfig `mapstructure:"greys.command.unsupported"`
+	GreysMethod             EventConfig `mapstructure:"greys.method"`
+	GreysMethodGone         EventConfig `mapstructure:"greys.method.gone"`
+	GreysPatternUnmatched   EventConfig `mapstructure:"greys.pattern.unmatched"`
+	GreysServerConnected    EventConfig `mapstructure:"greys.server.connected"`
+	GreysServerGone         EventConfig `mapstructure:"greys.server.gone"`
+	GreysServerRestarted    EventConfig `mapstructure:"greys.server.restarted"`
+	GreysSessionTimedOut    EventConfig `mapstructure:"greys.session.timed_out"`
+	GreysStack              EventConfig `mapstructure:"greys.stack"`
+}
+
+func DefaultEventsConfig() EventsConfig {
+	return EventsConfig{
+		AgentControlCommand: EventConfig{
+			Enabled: true,
+		},
+		GreysClass: EventConfig{
+			Enabled: true,
+		},
+		GreysClassGone: EventConfig{
+			Enabled: true,
+		},
+		GreysCommandRefused: EventConfig{
+			Enabled: true,
+		},
+		GreysCommandUnsupported: EventConfig{
+			Enabled: true,
+		},
+		GreysMethod: EventConfig{
+			Enabled: true,
+		},
+		GreysMethodGone: EventConfig{
+			Enabled: true,
+		},
+		GreysPatternUnmatched: EventConfig{
+			Enabled: true,
+		},
+		GreysServerConnected: EventConfig{
+			Enabled: true,
+		},
+		GreysServerGone: EventConfig{
+			Enabled: true,
+		},
+		GreysServerRestarted: EventConfig{
+			Enabled: true,
+		},
+		GreysSessionTimedOut: EventConfig{
+			Enabled: true,
+		},
+		GreysStack: EventConfig{
+			Enabled: true,
+		},
+	}
+}
+
 // MetricsBuilderConfig is a configuration for greys metrics builder.
 type MetricsBuilderConfig struct {
 	Metrics MetricsConfig `mapstructure:"metrics"`
@@ -646,4 +726,15 @@ func NewDefaultMetricsBuilderConfig() MetricsBuilderConfig {
 // Deprecated: Use NewDefaultMetricsBuilderConfig.
 func DefaultMetricsBuilderConfig() MetricsBuilderConfig {
 	return NewDefaultMetricsBuilderConfig()
+}
+
+// LogsBuilderConfig is a configuration for greys logs builder.
+type LogsBuilderConfig struct {
+	Events EventsConfig `mapstructure:"events"`
+}
+
+func DefaultLogsBuilderConfig() LogsBuilderConfig {
+	return LogsBuilderConfig{
+		Events: DefaultEventsConfig(),
+	}
 }

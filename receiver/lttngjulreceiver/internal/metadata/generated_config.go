@@ -235,6 +235,58 @@ func DefaultMetricsConfig() MetricsConfig {
 	}
 }
 
+// EventConfig provides common config for a particular event.
+type EventConfig struct {
+	Enabled bool `mapstructure:"enabled"`
+
+	enabledSetByUser bool
+}
+
+func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+	err := parser.Unmarshal(ec)
+	if err != nil {
+		return err
+	}
+	ec.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// EventsConfig provides config for lttng_jul events.
+type EventsConfig struct {
+	AgentControlCommand    EventConfig `mapstructure:"agent_control.command"`
+	LttngAgentGone         EventConfig `mapstructure:"lttng.agent.gone"`
+	LttngAgentRefused      EventConfig `mapstructure:"lttng.agent.refused"`
+	LttngAgentRegistered   EventConfig `mapstructure:"lttng.agent.registered"`
+	LttngLoggerAppeared    EventConfig `mapstructure:"lttng.logger.appeared"`
+	LttngLoggerDisappeared EventConfig `mapstructure:"lttng.logger.disappeared"`
+}
+
+func DefaultEventsConfig() EventsConfig {
+	return EventsConfig{
+		AgentControlCommand: EventConfig{
+			Enabled: true,
+		},
+		LttngAgentGone: EventConfig{
+			Enabled: true,
+		},
+		LttngAgentRefused: EventConfig{
+			Enabled: true,
+		},
+		LttngAgentRegistered: EventConfig{
+			Enabled: true,
+		},
+		LttngLoggerAppeared: EventConfig{
+			Enabled: true,
+		},
+		LttngLoggerDisappeared: EventConfig{
+			Enabled: true,
+		},
+	}
+}
+
 // MetricsBuilderConfig is a configuration for lttng_jul metrics builder.
 type MetricsBuilderConfig struct {
 	Metrics MetricsConfig `mapstructure:"metrics"`
@@ -249,4 +301,15 @@ func NewDefaultMetricsBuilderConfig() MetricsBuilderConfig {
 // Deprecated: Use NewDefaultMetricsBuilderConfig.
 func DefaultMetricsBuilderConfig() MetricsBuilderConfig {
 	return NewDefaultMetricsBuilderConfig()
+}
+
+// LogsBuilderConfig is a configuration for lttng_jul logs builder.
+type LogsBuilderConfig struct {
+	Events EventsConfig `mapstructure:"events"`
+}
+
+func DefaultLogsBuilderConfig() LogsBuilderConfig {
+	return LogsBuilderConfig{
+		Events: DefaultEventsConfig(),
+	}
 }

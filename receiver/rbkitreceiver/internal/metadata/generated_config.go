@@ -1483,6 +1483,58 @@ func DefaultMetricsConfig() MetricsConfig {
 	}
 }
 
+// EventConfig provides common config for a particular event.
+type EventConfig struct {
+	Enabled bool `mapstructure:"enabled"`
+
+	enabledSetByUser bool
+}
+
+func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+	err := parser.Unmarshal(ec)
+	if err != nil {
+		return err
+	}
+	ec.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// EventsConfig provides config for rbkit events.
+type EventsConfig struct {
+	AgentControlCommand  EventConfig `mapstructure:"agent_control.command"`
+	RbkitDump            EventConfig `mapstructure:"rbkit.dump"`
+	RbkitObject          EventConfig `mapstructure:"rbkit.object"`
+	RbkitServerConnected EventConfig `mapstructure:"rbkit.server.connected"`
+	RbkitServerGone      EventConfig `mapstructure:"rbkit.server.gone"`
+	RbkitServerRestarted EventConfig `mapstructure:"rbkit.server.restarted"`
+}
+
+func DefaultEventsConfig() EventsConfig {
+	return EventsConfig{
+		AgentControlCommand: EventConfig{
+			Enabled: true,
+		},
+		RbkitDump: EventConfig{
+			Enabled: true,
+		},
+		RbkitObject: EventConfig{
+			Enabled: true,
+		},
+		RbkitServerConnected: EventConfig{
+			Enabled: true,
+		},
+		RbkitServerGone: EventConfig{
+			Enabled: true,
+		},
+		RbkitServerRestarted: EventConfig{
+			Enabled: true,
+		},
+	}
+}
+
 // MetricsBuilderConfig is a configuration for rbkit metrics builder.
 type MetricsBuilderConfig struct {
 	Metrics MetricsConfig `mapstructure:"metrics"`
@@ -1497,4 +1549,15 @@ func NewDefaultMetricsBuilderConfig() MetricsBuilderConfig {
 // Deprecated: Use NewDefaultMetricsBuilderConfig.
 func DefaultMetricsBuilderConfig() MetricsBuilderConfig {
 	return NewDefaultMetricsBuilderConfig()
+}
+
+// LogsBuilderConfig is a configuration for rbkit logs builder.
+type LogsBuilderConfig struct {
+	Events EventsConfig `mapstructure:"events"`
+}
+
+func DefaultLogsBuilderConfig() LogsBuilderConfig {
+	return LogsBuilderConfig{
+		Events: DefaultEventsConfig(),
+	}
 }

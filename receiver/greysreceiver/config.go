@@ -250,7 +250,7 @@ func createDefaultConfig() *Config {
 		AnswerTimeout: 30 * time.Second,
 		Reconnect:     RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
 		Limits: LimitsConfig{
-			MaxMetricPoints:    100_000,
+			MaxMetricPoints:    50_000,
 			MaxServerMemory:    256 * mib,
 			MaxReplyBytes:      16 * mib,
 			MaxCommands:        32,

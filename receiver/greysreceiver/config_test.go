@@ -183,8 +183,8 @@ func TestServersShareTheMetricPoints(t *testing.T) {
 		servers, methods int
 		setting          string
 	}{
-		{0, 2000, "limits.max_methods"}, {1, 2000, "limits.max_methods"}, {7, 2000, "limits.max_methods"},
-		{8, 1785, "limits.max_metric_points"}, {50, 285, "limits.max_metric_points"}, {1_000_000, 1, "limits.max_metric_points"},
+		{0, 2000, "limits.max_methods"}, {1, 2000, "limits.max_methods"}, {3, 2000, "limits.max_methods"},
+		{4, 1785, "limits.max_metric_points"}, {50, 142, "limits.max_metric_points"}, {1_000_000, 1, "limits.max_metric_points"},
 	} {
 		config := createDefaultConfig()
 		config.Servers = make([]ServerConfig, c.servers)

@@ -30,7 +30,7 @@ const (
 	inBytefrog = ` thread.id=[0-3] thread.name="(main|worker-\d(-draining)?|http-\d)"`
 
 	ofJava = `callbraid.sequence=\d+ code.function.name="com.example.JulDemo.%[1]s" lttng.function="com.example.JulDemo.%[1]s" lttng.jul.arguments="%[2]s" `
-	inJava = `thread.id=11[45]\d\d thread.name="worker-[0-2]"`
+	inJava = `thread.id=(1[5-9]|2[0-3]) thread.name="worker-[0-2]"`
 
 	ofGreys      = `code.function.name="com.example.shop.Service\d.operation\d" `
 	inGreys      = `thread.id=2[0-3] thread.name="worker-[0-3]"`

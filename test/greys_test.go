@@ -150,9 +150,8 @@ func countsOf(t *testing.T, c *testbed.Collector) greysCounts {
 					continue
 				}
 				for _, p := range m.Sum().DataPoints().All() {
-					class, _ := p.Attributes().Get("java.class")
-					method, _ := p.Attributes().Get("java.method")
-					name := class.Str() + "." + method.Str()
+					function, _ := p.Attributes().Get("code.function.name")
+					name := function.Str()
 					more := p.IntValue() - counts[pid.Int()][name][at]
 					require.GreaterOrEqual(t, more, int64(0), "%v fell", name)
 					counts.add(pid.Int(), name, at, more)
@@ -320,7 +319,7 @@ func TestGreysServersAreLeftAsTheyWere(t *testing.T) {
 // greysMetrics are all metrics as users of Prometheus see them, and their types.
 var greysMetrics = map[string]string{
 	"greys_matched_classes": "gauge", "greys_matched_methods": "gauge", "greys_reconnects_total": "counter",
-	"greys_replies_total": "counter", "greys_replies_bad_total": "counter", "greys_replies_missing_total": "counter", "greys_sessions": "gauge",
+	"greys_replies_total": "counter", "greys_replies_bad_total": "counter", "greys_replies_missing_total": "counter", "greys_session_count": "gauge",
 	"java_method_calls_total": "counter", "java_method_failures_total": "counter", "java_method_time_seconds_total": "counter",
 	"java_method_duration_max_seconds": "gauge", "java_method_duration_mean_seconds": "gauge", "java_method_duration_min_seconds": "gauge",
 	"java_method_failure_ratio": "gauge",
@@ -330,7 +329,7 @@ var greysMetrics = map[string]string{
 // greysOnly are those that one protocol has: GP tells of no shortest and longest call, and the
 // console of no sessions.
 var greysOnly = map[string]string{
-	"greys_sessions": "gp", "java_method_duration_max_seconds": "console", "java_method_duration_min_seconds": "console",
+	"greys_session_count": "gp", "java_method_duration_max_seconds": "console", "java_method_duration_min_seconds": "console",
 }
 
 func TestPrometheusHasTheNumbersOfGreysServers(t *testing.T) {
@@ -362,8 +361,7 @@ func TestPrometheusHasTheNumbersOfGreysServers(t *testing.T) {
 			told := toldOf(played.lives())
 			for process, methods := range told {
 				for name, of := range methods {
-					dot := strings.LastIndexByte(name, '.')
-					here := fmt.Sprintf("{java_class=%q,java_method=%q}", name[:dot], name[dot+1:])
+					here := fmt.Sprintf("{code_function_name=%q}", name)
 					p.Await(t, "java_method_calls_total"+here, float64(of[0]))
 					p.Await(t, "java_method_failures_total"+here, float64(of[1]))
 				}

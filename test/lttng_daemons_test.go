@@ -71,7 +71,10 @@ func logged(t *testing.T, c *testbed.Collector) (events []lttng.Event) {
 	t.Helper()
 	eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
 		process, _ := resource.Attributes().Get("process.pid")
-		thread, _ := r.Attributes().Get("thread.id")
+		thread, managed := r.Attributes().Get("vtid")
+		if !managed {
+			thread, _ = r.Attributes().Get("thread.id")
+		}
 		events = append(events, lttng.Event{Time: int64(r.Timestamp()), Name: r.EventName(), Process: process.Int(), Thread: thread.Int()})
 	})
 	slices.SortFunc(events, orderOfEvents)

@@ -101,7 +101,7 @@ func javaCalls(t *testing.T, events []printed.Event) (calls []string) {
 				caller = stack[len(stack)-1].Time
 			}
 			calls = append(calls, fmt.Sprint(called.Time, " to ", e.Time, " ", called.Field("class_name"), ".", called.Field("method_name"),
-				", called by ", caller, ", on ", thread, ", failed: ", word == "THROW"))
+				", called by ", caller, ", on ", e.Field("int_threadid"), ", failed: ", word == "THROW"))
 		}
 	}
 	for _, stack := range open {

@@ -116,7 +116,7 @@ func (p *playedAgents) enabled() (n int) {
 func awaitListed(t testing.TB, c *testbed.Collector, loggers int64) {
 	t.Helper()
 	testbed.Eventually(t, fmt.Sprintf("%d loggers", loggers), func() (bool, string) {
-		got := lastPoint(t, c, "lttng.loggers")
+		got := lastPoint(t, c, "lttng.logger.count")
 		return got == loggers, fmt.Sprint(got)
 	})
 }

@@ -81,3 +81,17 @@ type Lane struct {
 	ID   uint64
 	Name string
 }
+
+// Bits of a lane's ID, which tell lanes of one call stream apart that have the same number
+// otherwise. Without them a lane is a thread of the operating system, or as the tracer numbers it.
+const (
+	// LaneManaged says that the rest is the number that a runtime, such as the JVM, gives the thread.
+	LaneManaged uint64 = 1 << 62
+	// LaneKey says that events are paired by a key, whatever their thread.
+	LaneKey uint64 = 1 << 63
+)
+
+// ThreadID is the number of a lane's thread. It reports false where the lane is no thread.
+func ThreadID(lane uint64) (id int64, is bool) {
+	return int64(lane &^ LaneManaged), lane&LaneKey == 0
+}

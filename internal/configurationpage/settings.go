@@ -53,7 +53,7 @@ func fields(prefix string, of reflect.Value, foreign bool) (all []setting) {
 func below(s setting) []setting {
 	value := s.value
 	switch {
-	case s.name == "metrics", value.Kind() == reflect.Struct && isWrapped(value.Type()):
+	case s.name == "metrics", s.name == "events", value.Kind() == reflect.Struct && isWrapped(value.Type()):
 		return []setting{s}
 	case value.Kind() == reflect.Struct:
 		return fields(s.name+".", value, s.foreign || !ours(value.Type()))
@@ -86,7 +86,7 @@ func (s setting) kind() string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return "duration"
-	case s.name == "metrics", t.Kind() == reflect.Struct, t.Kind() == reflect.Map:
+	case s.name == "metrics", s.name == "events", t.Kind() == reflect.Struct, t.Kind() == reflect.Map:
 		return "map"
 	case t.Kind() == reflect.Pointer, t.Kind() == reflect.String:
 		return "string"

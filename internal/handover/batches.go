@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/pairingmark"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // BatchesSettings are what Batches are made of. All fields but TryLate, Hold,
@@ -152,6 +153,8 @@ func (b *Batches) traces(p parcel) ptrace.Traces {
 	scope := resource.ScopeSpans().AppendEmpty()
 	scope.Scope().SetName(b.settings.ScopeName)
 	scope.Scope().SetVersion(b.settings.ScopeVersion)
+	resource.SetSchemaUrl(schema.URL)
+	scope.SetSchemaUrl(schema.URL)
 	p.batch.To(scope.Spans().AppendEmpty())
 	return traces
 }

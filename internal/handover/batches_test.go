@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // The lines of the log.
@@ -98,6 +99,7 @@ func TestABatchIsASpanOfItsResourceAndScope(t *testing.T) {
 	scope := got.ScopeSpans().At(0)
 	assert.Equal(t, "scope", scope.Scope().Name())
 	assert.Equal(t, "v1", scope.Scope().Version())
+	assert.Equal(t, [2]string{schema.URL, schema.URL}, [2]string{got.SchemaUrl(), scope.SchemaUrl()})
 	assert.True(t, callevent.Carries(scope.Spans().At(0)))
 	assert.Equal(t, 1, b.count(accepted))
 }

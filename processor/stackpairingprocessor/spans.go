@@ -56,9 +56,9 @@ func (o *origin) traces(spans []pairing.Span, out *pairing.Output) ptrace.Traces
 // attributeCount is how many attributes a span that returned normally has: room
 // for more would be the largest part of what a span costs.
 func (o *origin) attributeCount(s *pairing.Span) int {
-	n := 2 + int(s.Attributes.To-s.Attributes.From)
+	n := 1 + int(s.Attributes.To-s.Attributes.From)
 	for _, has := range [...]bool{
-		s.LaneName != "", o.shown.Sequence, o.showsText(s), s.Function.File != "", s.Function.Line|s.Line != 0,
+		s.Lane&callevent.LaneKey == 0, s.LaneName != "", o.shown.Sequence, o.showsText(s), s.Function.File != "", s.Function.Line|s.Line != 0,
 	} {
 		if has {
 			n++
@@ -84,7 +84,9 @@ func (o *origin) span(s *pairing.Span, out *pairing.Output, span ptrace.Span) {
 	own := out.Attributes[s.Attributes.From:s.Attributes.To]
 	attributes.EnsureCapacity(o.attributeCount(s))
 	attributes.PutStr(attributeFunction, s.Function.Qualified)
-	attributes.PutInt(attributeThreadID, int64(s.Lane))
+	if thread, is := callevent.ThreadID(s.Lane); is {
+		attributes.PutInt(attributeThreadID, thread)
+	}
 	if s.LaneName != "" {
 		attributes.PutStr(attributeThreadName, s.LaneName)
 	}

@@ -54,6 +54,15 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 			with:   []string{"trace @0", "span @0", "no parent", "callbraid.sequence = 0"}, without: []string{"trace @1", "span @5", "parent @3", "callbraid.sequence = 5"},
 		},
 		{
+			name:   "a thread that a runtime numbers",
+			change: func(s *pairing.Span, _ *origin) { s.Lane |= callevent.LaneManaged },
+		},
+		{
+			name:    "a lane that is a key and no thread",
+			change:  func(s *pairing.Span, _ *origin) { s.Lane |= callevent.LaneKey },
+			without: []string{"thread.id = 7"},
+		},
+		{
 			name:    "a lane without a name",
 			change:  func(s *pairing.Span, _ *origin) { s.LaneName = "" },
 			without: []string{"thread.name = main"},

@@ -30,6 +30,7 @@ import (
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/pairingmark"
+	"github.com/callbraid/callbraid/internal/schema"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
@@ -176,7 +177,9 @@ func (b *bed) logEvents() map[string]int {
 func (b *bed) eachLog(do func(plog.ResourceLogs, plog.LogRecord)) {
 	for _, logs := range b.logs.AllLogs() {
 		for _, resource := range logs.ResourceLogs().All() {
+			assert.Equal(b.t, schema.URL, resource.SchemaUrl())
 			for _, scope := range resource.ScopeLogs().All() {
+				assert.Equal(b.t, schema.URL, scope.SchemaUrl())
 				for _, r := range scope.LogRecords().All() {
 					do(resource, r)
 				}

@@ -68,6 +68,8 @@ type Config struct {
 	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 	// MetricsBuilderConfig says which metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
+	// LogsBuilderConfig says which log records.
+	metadata.LogsBuilderConfig `mapstructure:",squash"`
 }
 
 // AgentConfig is what agents are told when they say hello.
@@ -229,5 +231,6 @@ func createDefaultConfig() *Config {
 		WarnEventsPerSecond:  5_000_000,
 		CollectionInterval:   10 * time.Second,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 	}
 }

@@ -70,8 +70,8 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.ShutdownTimeout = 7 * time.Second
 	want.WarnEventsPerSecond = 1000
 	want.CollectionInterval = 30 * time.Second
-	want.Metrics.BytefrogConnections.Enabled = false
-	assert.Equal(t, want.Metrics.BytefrogConnections.Enabled, config.Metrics.BytefrogConnections.Enabled)
+	want.Metrics.BytefrogConnectionCount.Enabled = false
+	assert.Equal(t, want.Metrics.BytefrogConnectionCount.Enabled, config.Metrics.BytefrogConnectionCount.Enabled)
 	config.MetricsBuilderConfig = want.MetricsBuilderConfig
 	require.True(t, config.TLS.HasValue())
 	assert.Equal(t, "server.crt", config.TLS.Get().CertFile)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // The names of the events that log records report.
@@ -47,7 +48,9 @@ const (
 // runLogs makes log records of what a run says of itself. Without a pipeline for
 // logs it does nothing.
 type runLogs struct {
-	sink   *logSink
+	sink *logSink
+	// off are the events that are switched off.
+	off    map[string]bool
 	clock  *agentClock
 	origin *origin
 	now    func() time.Time
@@ -94,7 +97,7 @@ func number(key string, value int64) logAttribute {
 }
 
 func (l runLogs) add(event string, severity plog.SeverityNumber, body string, attributes ...logAttribute) {
-	if l.sink == nil {
+	if l.sink == nil || l.off[event] {
 		return
 	}
 	now := l.now()
@@ -105,7 +108,7 @@ func (l runLogs) add(event string, severity plog.SeverityNumber, body string, at
 
 // marker reports what the traced program wanted to be noticed, at its own time.
 func (l runLogs) marker(m bytefrog.Marker, sequence uint64, ticks int64) {
-	if l.sink == nil {
+	if l.sink == nil || l.off[eventMarker] {
 		return
 	}
 	body := m.Value
@@ -177,6 +180,8 @@ func logsOf(all []logRecord, build component.BuildInfo) plog.Logs {
 			of.resource.CopyTo(resource.Resource())
 			scope := resource.ScopeLogs().AppendEmpty()
 			setScope(scope.Scope(), build)
+			resource.SetSchemaUrl(schema.URL)
+			scope.SetSchemaUrl(schema.URL)
 			records = scope.LogRecords()
 		}
 		l.to(records.AppendEmpty())

@@ -176,3 +176,18 @@ func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_log_records_dropped"))
 	assert.Len(t, b.said.FilterMessageSnippet("Some log records are dropped").All(), 1)
 }
+
+func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) {
+		c.Events.BytefrogMarker.Enabled, c.Events.BytefrogAgentMode.Enabled = false, false
+	})
+	a := connect(b, 1)
+	p := a.join()
+	p.send(bytefrog.Marker{Time: 40, Sequence: 0, Key: "checkout"})
+	b.awaitReceived(1)
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
+	a.finish()
+	b.awaitRuns(0)
+	b.await("the log records", func() bool { return b.logEvents()[eventAgentLeft] == 1 })
+	assert.Equal(t, map[string]int{eventAgentStarted: 1, eventAgentLeft: 1}, b.logEvents())
+}

@@ -116,7 +116,7 @@ func (m *metricsLoop) record(s *runState, now pcommon.Timestamp) {
 		b.RecordBytefrogAgentStatusDataPoint(now, is, mode)
 	}
 	b.RecordBytefrogAgentSendBuffersDataPoint(now, s.sendBuffers)
-	b.RecordBytefrogConnectionsDataPoint(now, s.connections)
+	b.RecordBytefrogConnectionCountDataPoint(now, s.connections)
 	b.RecordBytefrogEventsDataPoint(now, int64(s.events))
 	b.RecordBytefrogNetworkIoDataPoint(now, int64(s.bytes), metadata.AttributeNetworkIoDirectionReceive)
 	for cause, n := range s.breaks {

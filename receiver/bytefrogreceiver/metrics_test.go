@@ -57,14 +57,14 @@ func TestTheStateOfAgentsBecomesMetrics(t *testing.T) {
 	want := map[string]int64{
 		"bytefrog.agent.status/initializing": 0, "bytefrog.agent.status/tracing": 1, "bytefrog.agent.status/paused": 0,
 		"bytefrog.agent.status/suspended": 0, "bytefrog.agent.status/shutting_down": 0, "bytefrog.agent.status/unknown": 0,
-		"bytefrog.agent.send_buffers": 7, "bytefrog.connections": 1, "bytefrog.events": 10,
+		"bytefrog.agent.send_buffers": 7, "bytefrog.connection.count": 1, "bytefrog.events": 10,
 		"bytefrog.network.io/receive": int64(len(data)), "bytefrog.breaks/suspended": 1,
 	}
 	b.await("the metrics", func() bool { return assert.ObjectsAreEqual(want, points(b.metrics)) })
 	a.finish()
 	b.awaitRuns(0)
 	// The last ones say that it is gone, with its sums.
-	want["bytefrog.agent.status/tracing"], want["bytefrog.agent.send_buffers"], want["bytefrog.connections"] = 0, 0, 0
+	want["bytefrog.agent.status/tracing"], want["bytefrog.agent.send_buffers"], want["bytefrog.connection.count"] = 0, 0, 0
 	b.await("the last metrics", func() bool { return assert.ObjectsAreEqual(want, points(b.metrics)) })
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/eventswitch"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/openlistener"
@@ -50,7 +51,9 @@ type bytefrogReceiver struct {
 
 // environment is what all runs share.
 type environment struct {
-	config    *Config
+	config *Config
+	// eventsOff are the log records that are switched off, by their event names.
+	eventsOff map[string]bool
 	build     component.BuildInfo
 	logger    *zap.Logger
 	telemetry *telemetry
@@ -107,6 +110,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver,
 		stopping: make(chan struct{}),
 		env: &environment{
 			config:    config,
+			eventsOff: eventswitch.Off(config.Events),
 			build:     settings.BuildInfo,
 			logger:    settings.Logger,
 			telemetry: telemetry,

@@ -99,7 +99,7 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	r.tracing.prepared = make(chan struct{})
 	// The agent gets suspend when it is prepared.
 	r.tracing.ordered = env.config.Start == StartSuspended
-	r.logs = runLogs{sink: env.logs, clock: &r.stream.clock, origin: &origin{run: id, resource: resource}, now: env.now}
+	r.logs = runLogs{sink: env.logs, off: env.eventsOff, clock: &r.stream.clock, origin: &origin{run: id, resource: resource}, now: env.now}
 	if env.traces != nil {
 		r.handover = r.newHandover()
 	}

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/callbraid/callbraid/internal/schema"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
@@ -136,6 +137,7 @@ func (b *bed) point(name string) int64 {
 func (b *bed) records(event string) (records []plog.LogRecord) {
 	for _, logs := range b.logs.AllLogs() {
 		for _, resource := range logs.ResourceLogs().All() {
+			assert.Equal(b.t, [2]string{schema.URL, schema.URL}, [2]string{resource.SchemaUrl(), resource.ScopeLogs().At(0).SchemaUrl()})
 			for _, r := range resource.ScopeLogs().At(0).LogRecords().All() {
 				if r.EventName() == event {
 					records = append(records, r)
@@ -150,6 +152,7 @@ func (b *bed) records(event string) (records []plog.LogRecord) {
 func (b *bed) spans() (spans []ptrace.Span) {
 	for _, traces := range b.traces.AllTraces() {
 		for _, resource := range traces.ResourceSpans().All() {
+			assert.Equal(b.t, [2]string{schema.URL, schema.URL}, [2]string{resource.SchemaUrl(), resource.ScopeSpans().At(0).SchemaUrl()})
 			for _, s := range resource.ScopeSpans().At(0).Spans().All() {
 				spans = append(spans, s)
 			}
@@ -181,7 +184,7 @@ func values(metrics pmetric.Metrics, name string) map[string]float64 {
 			}
 			for _, p := range points.All() {
 				key := ""
-				for _, attribute := range []string{"greys.command", "greys.pattern", "java.class", "java.method"} {
+				for _, attribute := range []string{"greys.command", "greys.pattern", "code.function.name", "java.class"} {
 					if v, ok := p.Attributes().Get(attribute); ok {
 						key += " " + v.Str()
 					}

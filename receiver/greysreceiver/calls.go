@@ -26,8 +26,8 @@ type calls struct {
 
 type methodName struct{ class, method string }
 
-// otherName is the class and the method of those that there is no room for. A class that is
-// really called so is in quotes.
+// otherName is the function and the class of those that there is no room for. A class that is
+// really called so is in quotes; functions have a dot.
 const otherName = "other"
 
 // methodCalls are the sums of a method, and its last cycle.
@@ -125,7 +125,8 @@ func sumOf(a, b int64) int64 {
 
 // methodState is what metrics say of a method.
 type methodState struct {
-	class, method   string
+	// function is the qualified name, class that of the class.
+	function, class string
 	calls, failures int64
 	seconds         float64
 	untimed         bool
@@ -139,12 +140,12 @@ func (c *calls) states(now time.Time) []methodState {
 	states := make([]methodState, 0, len(c.methods)+1)
 	for name, m := range c.methods {
 		states = append(states, methodState{
-			class: own(name.class), method: name.method, calls: m.calls, failures: m.failures, seconds: m.seconds, untimed: m.untimed,
+			function: name.class + "." + name.method, class: own(name.class), calls: m.calls, failures: m.failures, seconds: m.seconds, untimed: m.untimed,
 			cycle: m.cycle, hasCycle: now.Before(m.until) && m.cycle.Calls > 0,
 		})
 	}
 	if c.folded > 0 {
-		states = append(states, methodState{class: otherName, method: otherName, calls: c.other.calls, failures: c.other.failures, seconds: c.other.seconds, untimed: c.other.untimed})
+		states = append(states, methodState{function: otherName, class: otherName, calls: c.other.calls, failures: c.other.failures, seconds: c.other.seconds, untimed: c.other.untimed})
 	}
 	return states
 }

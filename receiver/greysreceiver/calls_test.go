@@ -26,10 +26,10 @@ func TestMethodsBeyondTheLimitCountAsOther(t *testing.T) {
 	b.start()
 	s.next().answer(affectedOne, table(row(1, "demo.A", "a", 1, 0, 0), row(1, "other", "other", 2, 0, 0), row(1, "demo.C", "c", 3, 1, ms(2)), row(1, "demo.D", "d", 4, 1, ms(1))))
 	metrics := b.collect()
-	assert.Equal(t, map[string]float64{"demo.A a": 1, `"other" other`: 2, "other other": 7}, values(metrics, "java.method.calls"))
-	assert.Equal(t, 2.0, values(metrics, "java.method.failures")["other other"])
-	assert.InDelta(t, 0.01, values(metrics, "java.method.time")["other other"], 1e-9)
-	assert.NotContains(t, values(metrics, "java.method.duration.mean"), "other other")
+	assert.Equal(t, map[string]float64{"demo.A.a": 1, "other.other": 2, "other": 7}, values(metrics, "java.method.calls"))
+	assert.Equal(t, 2.0, values(metrics, "java.method.failures")["other"])
+	assert.InDelta(t, 0.01, values(metrics, "java.method.time")["other"], 1e-9)
+	assert.NotContains(t, values(metrics, "java.method.duration.mean"), "other")
 	assert.EqualValues(t, 2, b.point("folded"))
 }
 
@@ -42,7 +42,7 @@ func TestAMethodOfTwoMonitorsIsCountedOnce(t *testing.T) {
 		all["demo.*"].answer(table(row(1, "demo.Shop", "checkout", 5, 0, 0)))
 		all["demo.Shop"].answer(table(row(1, "demo.Shop", "checkout", 5, 0, 0), row(1, "demo.Shop", "price", 1, 0, 0)))
 	}
-	assert.Equal(t, map[string]float64{"demo.Shop checkout": 10, "demo.Shop price": 2}, values(b.collect(), "java.method.calls"))
+	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 10, "demo.Shop.price": 2}, values(b.collect(), "java.method.calls"))
 	assert.EqualValues(t, 2, b.point("rows_ignored"))
 }
 
@@ -140,8 +140,8 @@ func TestCallsWithoutTheirTimeHaveNone(t *testing.T) {
 	s.next().answer(affectedOne, table(row(1, "demo.A", "a", 2, 0, ms(3)), untimed, beyond),
 		table(row(2, "demo.A", "a", 0, 0, 0), row(2, "demo.B", "b", 1, 0, ms(3))))
 	metrics := b.collect()
-	assert.Equal(t, map[string]float64{"demo.A a": 2, "demo.B b": 1001, "other other": 1000}, values(metrics, "java.method.calls"))
-	assert.Equal(t, map[string]float64{"demo.A a": 0.006}, values(metrics, "java.method.time"), "that of some calls is not the time of all")
+	assert.Equal(t, map[string]float64{"demo.A.a": 2, "demo.B.b": 1001, "other": 1000}, values(metrics, "java.method.calls"))
+	assert.Equal(t, map[string]float64{"demo.A.a": 0.006}, values(metrics, "java.method.time"), "that of some calls is not the time of all")
 }
 
 // What a process was like is over with it; what it has done is not.
@@ -161,7 +161,7 @@ func TestOfAProcessThatHasEndedOnlySumsAreSaid(t *testing.T) {
 	}
 	sums := []string{"greys.reconnects", "greys.replies", "greys.replies.bad", "greys.replies.missing", "java.method.calls", "java.method.failures", "java.method.time"}
 	assert.Subset(t, names(), append([]string{
-		"greys.matched.classes", "greys.matched.methods", "greys.sessions", "java.method.duration.max", "java.method.duration.mean", "java.method.duration.min", "java.method.failure_ratio",
+		"greys.matched.classes", "greys.matched.methods", "greys.session.count", "java.method.duration.max", "java.method.duration.mean", "java.method.duration.min", "java.method.failure_ratio",
 	}, sums...))
 	state.over = true
 	assert.Equal(t, sums, names())

@@ -70,6 +70,8 @@ type Config struct {
 	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 	// MetricsBuilderConfig says which metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
+	// LogsBuilderConfig says which log records.
+	metadata.LogsBuilderConfig `mapstructure:",squash"`
 }
 
 // ServerConfig is one server.
@@ -266,5 +268,6 @@ func createDefaultConfig() *Config {
 		ShutdownTimeout:      5 * time.Second,
 		CollectionInterval:   10 * time.Second,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 	}
 }

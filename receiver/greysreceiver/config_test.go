@@ -53,7 +53,8 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Retry = RetryConfig{InitialInterval: 2 * time.Millisecond, MaxInterval: 3 * time.Millisecond}
 	want.ShutdownTimeout, want.CollectionInterval = 9*time.Second, 30*time.Second
 	assert.False(t, config.Metrics.JavaMethodCalls.Enabled)
-	want.MetricsBuilderConfig = config.MetricsBuilderConfig
+	assert.False(t, config.Events.GreysStack.Enabled)
+	want.MetricsBuilderConfig, want.LogsBuilderConfig = config.MetricsBuilderConfig, config.LogsBuilderConfig
 	assert.Equal(t, want, config)
 	// Each setting of the file is another one than the default, so that none is missing.
 	same := func(a, b any) (names []string) {

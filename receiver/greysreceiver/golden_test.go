@@ -166,7 +166,7 @@ func TestGoldenCaptures(t *testing.T) {
 			b.start()
 			b.await("what the capture has", func() bool {
 				return len(b.records(eventClass))+len(b.records(eventMethod))+len(b.records(eventStack)) >= test.records && len(b.spans()) >= test.spans &&
-					(test.methods == 0 || values(b.collect(), "java.method.calls")["demo.Shop checkout"] == 32)
+					(test.methods == 0 || values(b.collect(), "java.method.calls")["demo.Shop.checkout"] == 32)
 			})
 			metrics := b.collect()
 			b.shutdown()

@@ -31,23 +31,23 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 	a.answer(affectedOne, table(), table(row(1, "demo.Shop", "checkout", 10, 2, 4*time.Millisecond)),
 		table(row(2, "demo.Shop", "checkout", 5, 0, 8*time.Millisecond), row(2, "demo.Pay", "charge", 1, 0, time.Millisecond)))
 	metrics := b.collect()
-	assert.Equal(t, map[string]float64{"demo.Shop checkout": 15, "demo.Pay charge": 1}, values(metrics, "java.method.calls"))
-	assert.Equal(t, map[string]float64{"demo.Shop checkout": 2, "demo.Pay charge": 0}, values(metrics, "java.method.failures"))
-	assert.InDelta(t, 0.08, values(metrics, "java.method.time")["demo.Shop checkout"], 1e-9)
-	assert.Equal(t, map[string]float64{"demo.Shop checkout": 0.008, "demo.Pay charge": 0.001}, values(metrics, "java.method.duration.mean"))
-	assert.Equal(t, 0.004, values(metrics, "java.method.duration.min")["demo.Shop checkout"])
-	assert.Equal(t, 0.016, values(metrics, "java.method.duration.max")["demo.Shop checkout"])
+	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 15, "demo.Pay.charge": 1}, values(metrics, "java.method.calls"))
+	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 2, "demo.Pay.charge": 0}, values(metrics, "java.method.failures"))
+	assert.InDelta(t, 0.08, values(metrics, "java.method.time")["demo.Shop.checkout"], 1e-9)
+	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 0.008, "demo.Pay.charge": 0.001}, values(metrics, "java.method.duration.mean"))
+	assert.Equal(t, 0.004, values(metrics, "java.method.duration.min")["demo.Shop.checkout"])
+	assert.Equal(t, 0.016, values(metrics, "java.method.duration.max")["demo.Shop.checkout"])
 	assert.Equal(t, map[string]float64{"monitor demo.* *": 1}, values(metrics, "greys.matched.classes"))
 	assert.Equal(t, map[string]float64{"monitor demo.* *": 2}, values(metrics, "greys.matched.methods"))
-	assert.Empty(t, values(metrics, "greys.sessions"), "the console says only the session that asks")
+	assert.Empty(t, values(metrics, "greys.session.count"), "the console says only the session that asks")
 
 	a.end <- errors.New("the connection broke")
 	a = s.expect("Monitor demo.* * 1s")
 	a.answer(affectedOne, table(row(3, "demo.Shop", "checkout", 1, 1, time.Millisecond)))
 	metrics = b.collect()
-	assert.Equal(t, 16.0, values(metrics, "java.method.calls")["demo.Shop checkout"])
-	assert.Equal(t, 3.0, values(metrics, "java.method.failures")["demo.Shop checkout"])
-	assert.Equal(t, 1.0, values(metrics, "java.method.failure_ratio")["demo.Shop checkout"])
+	assert.Equal(t, 16.0, values(metrics, "java.method.calls")["demo.Shop.checkout"])
+	assert.Equal(t, 3.0, values(metrics, "java.method.failures")["demo.Shop.checkout"])
+	assert.Equal(t, 1.0, values(metrics, "java.method.failure_ratio")["demo.Shop.checkout"])
 	assert.Equal(t, map[string]float64{"": 1}, values(metrics, "greys.reconnects"))
 
 	s.set(func() { s.pid = 4712 })
@@ -55,7 +55,7 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 	a = s.expect("Monitor demo.* * 1s")
 	a.answer(affectedOne, table(row(1, "demo.Shop", "checkout", 7, 0, time.Millisecond)))
 	metrics = b.collect()
-	assert.Equal(t, map[string]float64{"demo.Shop checkout": 7}, values(metrics, "java.method.calls"))
+	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 7}, values(metrics, "java.method.calls"))
 	pid, _ := metrics.ResourceMetrics().At(0).Resource().Attributes().Get("process.pid")
 	assert.EqualValues(t, 4712, pid.Int())
 	b.await("the record", func() bool { return len(b.records(eventRestarted)) == 1 })
@@ -189,8 +189,8 @@ func TestByGPAPatternThatMatchesNothingIsTriedAgain(t *testing.T) {
 	b.await("the record", func() bool { return len(b.records(eventUnmatched)) == 1 })
 	assert.Equal(t, 1, s.links)
 	metrics := b.collect()
-	assert.Equal(t, map[string]float64{"demo.Later on": 1}, values(metrics, "java.method.calls"))
-	assert.Equal(t, map[string]float64{"": 3}, values(metrics, "greys.sessions"))
+	assert.Equal(t, map[string]float64{"demo.Later.on": 1}, values(metrics, "java.method.calls"))
+	assert.Equal(t, map[string]float64{"": 3}, values(metrics, "greys.session.count"))
 }
 
 func TestAServerOfAnotherVersionOfTheProtocolIsGivenUp(t *testing.T) {
@@ -337,7 +337,7 @@ func TestWhatWasSaidBeforeTheLinkWasLostIsHandled(t *testing.T) {
 	s.set(func() { s.late = table(row(1, "demo.Shop", "checkout", 7, 0, 0)) })
 	close(s.lost)
 	s.next()
-	assert.Equal(t, map[string]float64{"demo.Shop checkout": 7}, values(b.collect(), "java.method.calls"))
+	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 7}, values(b.collect(), "java.method.calls"))
 }
 
 // A server that loses each command and says each time that it is another process is not asked
@@ -762,4 +762,17 @@ func TestTheLastSessionTellsAServerThatIsStartedAnew(t *testing.T) {
 			b.await("the restart", func() bool { return b.point("restarts") == 1 })
 		})
 	}
+}
+
+func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
+		c.Events.GreysServerConnected.Enabled = false
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	s.expect("Monitor demo.* * 1s")
+	b.shutdown()
+	assert.Empty(t, b.records(eventConnected))
+	assert.Len(t, b.records(eventServerGone), 1)
 }

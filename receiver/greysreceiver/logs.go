@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // Names of events.
@@ -37,7 +38,6 @@ const (
 	attributePattern     = "greys.pattern"
 	attributeChange      = "greys.change"
 	attributeClass       = "java.class"
-	attributeMethod      = "java.method"
 	attributeModifier    = "greys.modifier"
 	attributeAnnotations = "greys.annotations"
 	attributeCodeSource  = "greys.class.code_source"
@@ -49,7 +49,7 @@ const (
 	attributeParameters  = "greys.method.parameters"
 	attributeReturn      = "greys.method.return"
 	attributeExceptions  = "greys.method.exceptions"
-	attributeError       = "error.message"
+	attributeError       = "greys.error.message"
 	attributeLifetime    = "greys.server.connected_for"
 )
 
@@ -78,6 +78,8 @@ func (e *environment) logRecords(parcels []logParcel) plog.Logs {
 			p.origin.resource.CopyTo(resource.Resource())
 			scope := resource.ScopeLogs().AppendEmpty()
 			e.setScope(scope.Scope())
+			resource.SetSchemaUrl(schema.URL)
+			scope.SetSchemaUrl(schema.URL)
 			to = scope.LogRecords()
 			records[p.origin] = to
 		}
@@ -88,7 +90,7 @@ func (e *environment) logRecords(parcels []logParcel) plog.Logs {
 
 // say hands on a log record, if logs are wanted.
 func (e *environment) say(of *origin, name, body string, severity plog.SeverityNumber, fill func(pcommon.Map)) {
-	if e.logs == nil {
+	if e.logs == nil || e.eventsOff[name] {
 		return
 	}
 	r := plog.NewLogRecord()
@@ -266,8 +268,6 @@ func (e *environment) saidMethod(of *origin, t *task, method *greys.Method, what
 		t.put(m)
 		m.PutStr(attributeChange, what.String())
 		m.PutStr(attributeFunction, text(name))
-		m.PutStr(attributeClass, text(method.Class))
-		m.PutStr(attributeMethod, text(method.Name))
 		putNew(m, attributeModifier, text(method.Modifier))
 		putTexts(m, attributeAnnotations, method.Annotations)
 		putTexts(m, attributeParameters, method.Parameters)

@@ -68,7 +68,7 @@ func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndAskedAnew(t *testing.T
 	assert.Contains(t, b.awaitSaid(lineFull).ContextMap()["error"], "limits.max_server_memory is reached (4194304 bytes)")
 	s.next().answer(affectedOne, table(row(1, "demo.Shop", "checkout", 5, 0, 0)))
 	assert.Less(t, of.Used(), int64(mib))
-	assert.Equal(t, map[string]float64{"demo.Shop checkout": 5}, values(b.collect(), "java.method.calls"))
+	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 5}, values(b.collect(), "java.method.calls"))
 	assert.EqualValues(t, 1, b.point("servers_disconnected{reason=max_server_memory}"))
 }
 

@@ -80,19 +80,19 @@ type allSeries struct {
 func newAllSeries(of *metadata.MetricsConfig) allSeries {
 	return allSeries{
 		calls: metricseries.NewSettings("java.method.calls", of.JavaMethodCalls.AggregationStrategy, of.JavaMethodCalls.EnabledAttributes,
-			metadata.JavaMethodCallsMetricAttributeKeyJavaClass, metadata.JavaMethodCallsMetricAttributeKeyJavaMethod),
+			metadata.JavaMethodCallsMetricAttributeKeyCodeFunctionName, metadata.JavaMethodCallsMetricAttributeKeyJavaClass),
 		failures: metricseries.NewSettings("java.method.failures", of.JavaMethodFailures.AggregationStrategy, of.JavaMethodFailures.EnabledAttributes,
-			metadata.JavaMethodFailuresMetricAttributeKeyJavaClass, metadata.JavaMethodFailuresMetricAttributeKeyJavaMethod),
+			metadata.JavaMethodFailuresMetricAttributeKeyCodeFunctionName, metadata.JavaMethodFailuresMetricAttributeKeyJavaClass),
 		time: metricseries.NewSettings("java.method.time", of.JavaMethodTime.AggregationStrategy, of.JavaMethodTime.EnabledAttributes,
-			metadata.JavaMethodTimeMetricAttributeKeyJavaClass, metadata.JavaMethodTimeMetricAttributeKeyJavaMethod),
+			metadata.JavaMethodTimeMetricAttributeKeyCodeFunctionName, metadata.JavaMethodTimeMetricAttributeKeyJavaClass),
 		mean: metricseries.NewSettings("java.method.duration.mean", of.JavaMethodDurationMean.AggregationStrategy, of.JavaMethodDurationMean.EnabledAttributes,
-			metadata.JavaMethodDurationMeanMetricAttributeKeyJavaClass, metadata.JavaMethodDurationMeanMetricAttributeKeyJavaMethod),
+			metadata.JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName, metadata.JavaMethodDurationMeanMetricAttributeKeyJavaClass),
 		shortest: metricseries.NewSettings("java.method.duration.min", of.JavaMethodDurationMin.AggregationStrategy, of.JavaMethodDurationMin.EnabledAttributes,
-			metadata.JavaMethodDurationMinMetricAttributeKeyJavaClass, metadata.JavaMethodDurationMinMetricAttributeKeyJavaMethod),
+			metadata.JavaMethodDurationMinMetricAttributeKeyCodeFunctionName, metadata.JavaMethodDurationMinMetricAttributeKeyJavaClass),
 		longest: metricseries.NewSettings("java.method.duration.max", of.JavaMethodDurationMax.AggregationStrategy, of.JavaMethodDurationMax.EnabledAttributes,
-			metadata.JavaMethodDurationMaxMetricAttributeKeyJavaClass, metadata.JavaMethodDurationMaxMetricAttributeKeyJavaMethod),
+			metadata.JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName, metadata.JavaMethodDurationMaxMetricAttributeKeyJavaClass),
 		ratio: metricseries.NewSettings("java.method.failure_ratio", of.JavaMethodFailureRatio.AggregationStrategy, of.JavaMethodFailureRatio.EnabledAttributes,
-			metadata.JavaMethodFailureRatioMetricAttributeKeyJavaClass, metadata.JavaMethodFailureRatioMetricAttributeKeyJavaMethod),
+			metadata.JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName, metadata.JavaMethodFailureRatioMetricAttributeKeyJavaClass),
 		matchedClasses: metricseries.NewSettings("greys.matched.classes", of.GreysMatchedClasses.AggregationStrategy, of.GreysMatchedClasses.EnabledAttributes,
 			metadata.GreysMatchedClassesMetricAttributeKeyGreysCommand, metadata.GreysMatchedClassesMetricAttributeKeyGreysPattern),
 		matchedMethods: metricseries.NewSettings("greys.matched.methods", of.GreysMatchedMethods.AggregationStrategy, of.GreysMatchedMethods.EnabledAttributes,
@@ -145,7 +145,7 @@ func (m *metricsLoop) recordReceived(s *processState, now pcommon.Timestamp) {
 	b.RecordGreysRepliesMissingDataPoint(now, s.missing)
 	b.RecordGreysReconnectsDataPoint(now, s.reconnects)
 	if s.hasSessions && !s.over {
-		b.RecordGreysSessionsDataPoint(now, int64(s.sessions))
+		b.RecordGreysSessionCountDataPoint(now, int64(s.sessions))
 	}
 }
 
@@ -158,21 +158,21 @@ func (m *metricsLoop) recordMethods(s *processState, now pcommon.Timestamp) []fu
 	mean, shortest, longest := metricseries.New[float64](m.series.mean, n), metricseries.New[float64](m.series.shortest, n), metricseries.New[float64](m.series.longest, n)
 	for i := range s.methods {
 		of := &s.methods[i]
-		calls.Add(of.calls, of.class, of.method)
-		failures.Add(of.failures, of.class, of.method)
+		calls.Add(of.calls, of.function, of.class)
+		failures.Add(of.failures, of.function, of.class)
 		if !of.untimed {
-			seconds.Add(of.seconds, of.class, of.method)
+			seconds.Add(of.seconds, of.function, of.class)
 		}
 		if s.over || !of.hasCycle {
 			continue
 		}
-		ratio.Add(float64(of.cycle.Failed)/float64(of.cycle.Calls), of.class, of.method)
+		ratio.Add(float64(of.cycle.Failed)/float64(of.cycle.Calls), of.function, of.class)
 		if of.cycle.HasMean {
-			mean.Add(of.cycle.Mean.Seconds(), of.class, of.method)
+			mean.Add(of.cycle.Mean.Seconds(), of.function, of.class)
 		}
 		if of.cycle.HasRange {
-			shortest.Add(of.cycle.Min.Seconds(), of.class, of.method)
-			longest.Add(of.cycle.Max.Seconds(), of.class, of.method)
+			shortest.Add(of.cycle.Min.Seconds(), of.function, of.class)
+			longest.Add(of.cycle.Max.Seconds(), of.function, of.class)
 		}
 	}
 	calls.First(func(v int64, key metricseries.Key) { b.RecordJavaMethodCallsDataPoint(now, v, key[0], key[1]) })

@@ -121,7 +121,7 @@ func TestTimesOfOverloadsAreLeftOut(t *testing.T) {
 	m := s.expect("Monitor com.example.Shop pay 10s")
 	m.answer(&greys.Affected{Classes: 1, Methods: 2})
 	m.answer(&greys.Statistics{Methods: []greys.MethodStatistics{{Class: "com.example.Shop", Method: "pay", Calls: 3, Succeeded: 3, HasMean: true, HasRange: true}}})
-	assert.Equal(t, map[string]float64{"com.example.Shop pay": 3}, values(b.collect(), "java.method.calls"))
+	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 3}, values(b.collect(), "java.method.calls"))
 	assert.Empty(t, values(b.collect(), "java.method.time"))
 	assert.Empty(t, values(b.collect(), "java.method.duration.max"))
 	b.awaitSaid("A command matches several methods of one name")

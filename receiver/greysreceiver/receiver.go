@@ -20,6 +20,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/eventswitch"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
@@ -45,6 +46,8 @@ type greysReceiver struct {
 // environment is what all servers share.
 type environment struct {
 	config *Config
+	// eventsOff are the log records that are switched off, by their event names.
+	eventsOff map[string]bool
 	// id is the receiver's.
 	id        string
 	build     component.BuildInfo
@@ -97,6 +100,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, er
 		settings: settings,
 		env: &environment{
 			config:    config,
+			eventsOff: eventswitch.Off(config.Events),
 			id:        settings.ID.String(),
 			build:     settings.BuildInfo,
 			logger:    settings.Logger,

@@ -84,7 +84,7 @@ func TestAServerThatHangsAtAShutdownTakesNothingOfOthers(t *testing.T) {
 			b.start()
 			b.await("it to hang", func() bool { return len(asked) > 0 })
 			b.await("calls", func() bool {
-				return values(b.collect(), "java.method.calls")["com.example.shop.Service1 operation1"] > 0
+				return values(b.collect(), "java.method.calls")["com.example.shop.Service1.operation1"] > 0
 			})
 			b.shutdown()
 			assert.Positive(t, b.sums()[1000][0], "those of the last collection")

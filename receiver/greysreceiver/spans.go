@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // Attributes of spans and log records, by the semantic conventions and of the receiver's own.
@@ -92,6 +93,8 @@ func (e *environment) traces(parcels []spanParcel) ptrace.Traces {
 			p.origin.resource.CopyTo(resource.Resource())
 			scope := resource.ScopeSpans().AppendEmpty()
 			e.setScope(scope.Scope())
+			resource.SetSchemaUrl(schema.URL)
+			scope.SetSchemaUrl(schema.URL)
 			to = scope.Spans()
 			spans[p.origin] = to
 		}
@@ -146,6 +149,7 @@ func (x *exception) to(made ptrace.Span) {
 		return
 	}
 	made.Status().SetCode(ptrace.StatusCodeError)
+	made.Status().SetMessage(text(x.message))
 	putNew(made.Attributes(), attributeErrorType, text(x.kind))
 	if x.kind == "" && x.message == "" {
 		return // an exception has a type or a message

@@ -476,7 +476,7 @@ func TestAMonitorThatIsEndedLeavesItsMethodsToOthers(t *testing.T) {
 	<-first.over
 	// Seconds 5 to 15 have been counted as far as 12, and 15 to 25 have not.
 	second.answer(table(row(15, "demo.Shop", "checkout", 40, 0, ms(1))), table(row(25, "demo.Shop", "checkout", 5, 0, ms(1))))
-	assert.Equal(t, map[string]float64{"demo.Shop checkout": 8}, values(s.collect(), "java.method.calls"))
+	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 8}, values(s.collect(), "java.method.calls"))
 	assert.EqualValues(t, 1, s.point("rows_ignored"))
 }
 

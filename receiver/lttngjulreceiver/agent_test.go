@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 func enable(t testing.TB, domain lttngagent.Domain, logger, level string) lttngagent.Enable {
@@ -69,13 +70,14 @@ func TestAnAgentIsEnabledLetGoAndListedInThisOrder(t *testing.T) {
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	assert.Equal(t, plog.SeverityNumberInfo, registered.severity)
+	assert.Equal(t, [2]string{schema.URL, schema.URL}, registered.schemas)
 	assert.Equal(t, "jul", registered.attributes[attributeDomain])
 	assert.Equal(t, "2.0", registered.attributes[attributeProtocol])
 	assert.Equal(t, "127.0.0.1", registered.attributes[attributePeerAddress])
 	assert.EqualValues(t, os.Getpid(), registered.resource[attributeProcessID])
 	assert.Equal(t, filepath.Base(executable), registered.resource[attributeExecutableName])
 	assert.Equal(t, "unknown_service:"+filepath.Base(executable), registered.resource[attributeServiceName])
-	assert.Equal(t, os.Args[0], registered.resource[attributeCommandArgs].([]any)[0])
+	assert.NotContains(t, registered.resource, attributeCommandArgs)
 	assert.Equal(t, host, registered.resource[attributeHostName])
 	assert.Len(t, registered.resource[attributeServiceInstanceID], 36)
 

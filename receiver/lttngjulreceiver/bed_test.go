@@ -147,6 +147,8 @@ type record struct {
 	time        time.Time
 	attributes  map[string]any
 	resource    map[string]any
+	// schemas are the schema URLs of the resource and of the scope.
+	schemas [2]string
 }
 
 // logPipeline takes log records.
@@ -171,6 +173,7 @@ func (p *logPipeline) ConsumeLogs(_ context.Context, logs plog.Logs) error {
 				p.records = append(p.records, record{
 					event: r.EventName(), body: r.Body().Str(), severity: r.SeverityNumber(), time: r.Timestamp().AsTime(),
 					attributes: r.Attributes().AsRaw(), resource: rawOf(resource.Resource()),
+					schemas: [2]string{resource.SchemaUrl(), scope.SchemaUrl()},
 				})
 			}
 		}

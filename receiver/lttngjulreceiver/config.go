@@ -29,6 +29,8 @@ type Config struct {
 	ServiceName string `mapstructure:"service_name"`
 	// ResourceAttributes are added to the resource; they win over the receiver's own.
 	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
+	// ProcessCommandArgs adds process.command_args to the resource, which can hold secrets.
+	ProcessCommandArgs bool `mapstructure:"process_command_args"`
 
 	// Enable and Contexts are what each agent is told when it registers, in this order.
 	Enable   []EnableRule  `mapstructure:"enable"`
@@ -51,6 +53,8 @@ type Config struct {
 	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 	// MetricsBuilderConfig says which metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
+	// LogsBuilderConfig says which log records.
+	metadata.LogsBuilderConfig `mapstructure:",squash"`
 }
 
 // Protocol is what agents speak.
@@ -141,6 +145,7 @@ func createDefaultConfig() *Config {
 		ShutdownTimeout:      5 * time.Second,
 		CollectionInterval:   10 * time.Second,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 	}
 }
 

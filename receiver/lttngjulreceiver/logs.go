@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/callbraid/callbraid/internal/schema"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
@@ -98,7 +99,7 @@ func (l *logEntry) size() (records, bytes int) {
 func (a *agent) log(at time.Time, entry logEntry) {
 	entry.origin, entry.time = a.origin, at
 	switch {
-	case a.env.logs == nil:
+	case a.env.logs == nil, a.env.eventsOff[entry.event]:
 	case a.origin == nil:
 		a.held = append(a.held, entry)
 	default:
@@ -149,6 +150,8 @@ func logsOf(entries []logEntry, build component.BuildInfo) plog.Logs {
 			scope := resource.ScopeLogs().AppendEmpty()
 			scope.Scope().SetName(metadata.ScopeName)
 			scope.Scope().SetVersion(build.Version)
+			resource.SetSchemaUrl(schema.URL)
+			scope.SetSchemaUrl(schema.URL)
 			records = scope.LogRecords()
 		}
 		l.to(records)

@@ -40,3 +40,15 @@ func TestEntriesOfALongListAreBounded(t *testing.T) {
 	assert.Equal(t, maxLoggersOfEntry, records)
 	assert.Greater(t, bytes, maxLoggersOfEntry*(len("logger 1")+bytesOfLoggerRecord))
 }
+
+func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Events.LttngAgentRegistered.Enabled = false })
+	a := b.register(lttngagent.JUL)
+	a.expect(lttngagent.RegistrationDone{})
+	require.Equal(t, lttngagent.List{}, a.next())
+	a.list("com.example.db")
+	b.awaitRecords(eventAppeared, 1)
+	for _, r := range b.logs.all() {
+		assert.NotEqual(t, eventRegistered, r.event)
+	}
+}

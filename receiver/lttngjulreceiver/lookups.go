@@ -23,7 +23,7 @@ const (
 type process struct {
 	// name is that of the executable file.
 	name string
-	// arguments are the command line, its name included.
+	// arguments are the command line, its name included, where it is wanted.
 	arguments []string
 	// started is when it was, in a unit of the system's own.
 	started uint64
@@ -44,6 +44,8 @@ type sighting struct {
 // chooses what is looked at: that takes a bounded time, few are looked at at once, and a
 // process is looked at once for all connections that are there by then.
 type lookups struct {
+	// withArguments says that command lines are read.
+	withArguments bool
 	// turns has room for those who look.
 	turns chan struct{}
 
@@ -53,8 +55,8 @@ type lookups struct {
 	order []uint32
 }
 
-func newLookups() *lookups {
-	return &lookups{turns: make(chan struct{}, maxLookups), seen: map[uint32]*sighting{}}
+func newLookups(withArguments bool) *lookups {
+	return &lookups{withArguments: withArguments, turns: make(chan struct{}, maxLookups), seen: map[uint32]*sighting{}}
 }
 
 // processOf says what is known of the process with an ID that is said to be at the other
@@ -82,7 +84,7 @@ func (l *lookups) processOf(c *conversation, pid uint32, givenUp <-chan struct{}
 	if _, has := slices.BinarySearch(s.sockets, socket); !has {
 		return process{}, true
 	}
-	p = describe(pid)
+	p = describe(pid, l.withArguments)
 	if p.started != s.started {
 		// The ID is another process's by now.
 		return process{}, true

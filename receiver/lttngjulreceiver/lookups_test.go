@@ -103,7 +103,7 @@ func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
 }
 
 func TestTwoProcessesAreLookedAtAtOnce(t *testing.T) {
-	l := newLookups()
+	l := newLookups(true)
 	for range 2 {
 		l.turns <- struct{}{}
 	}
@@ -118,14 +118,14 @@ func TestWhoGivesUpHasNotLooked(t *testing.T) {
 	c, _ := idleConversation(t)
 	givenUp := make(chan struct{})
 	close(givenUp)
-	_, looked := newLookups().processOf(c, 1, givenUp)
+	_, looked := newLookups(true).processOf(c, 1, givenUp)
 	assert.False(t, looked)
-	_, looked = newLookups().processOf(c, 1, nil)
+	_, looked = newLookups(true).processOf(c, 1, nil)
 	assert.True(t, looked)
 }
 
 func TestSightingsAreBounded(t *testing.T) {
-	l := newLookups()
+	l := newLookups(true)
 	for pid := range uint32(maxSightings + 1) {
 		l.remember(pid, &sighting{})
 		l.remember(pid, &sighting{})

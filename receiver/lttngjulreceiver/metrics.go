@@ -79,8 +79,8 @@ func (m *metricsLoop) metrics(s *state) pmetric.Metrics {
 	now := pcommon.NewTimestampFromTime(m.env.now())
 	for _, domain := range lttngagent.Domains() {
 		attribute := domainAttribute(domain)
-		m.builder.RecordLttngAgentsDataPoint(now, s.agents[domain], attribute)
-		m.builder.RecordLttngLoggersDataPoint(now, s.loggers[domain], attribute)
+		m.builder.RecordLttngAgentCountDataPoint(now, s.agents[domain], attribute)
+		m.builder.RecordLttngLoggerCountDataPoint(now, s.loggers[domain], attribute)
 		m.builder.RecordLttngAgentRegistrationsDataPoint(now, m.env.counts.registrations[domain].Load(), attribute)
 		m.recordCommands(now, domain)
 	}

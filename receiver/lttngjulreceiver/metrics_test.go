@@ -48,13 +48,15 @@ func TestMetricsSayHowManyAgentsAndLoggersThereAreByDomain(t *testing.T) {
 	jul, _ := b.registered(lttngagent.JUL, "a", "b")
 	go jul.serve("a", "b")
 	python, _ := b.registered(lttngagent.Python, "c")
-	b.await("all loggers", func() bool { return b.point("lttng.loggers", "jul") == 2 && b.point("lttng.loggers", "python") == 1 })
-	assert.EqualValues(t, 1, b.point("lttng.agents", "jul"))
-	assert.EqualValues(t, 1, b.point("lttng.agents", "python"))
-	assert.Len(t, b.points("lttng.agents"), 4, "domains without agents are 0")
+	b.await("all loggers", func() bool {
+		return b.point("lttng.logger.count", "jul") == 2 && b.point("lttng.logger.count", "python") == 1
+	})
+	assert.EqualValues(t, 1, b.point("lttng.agent.count", "jul"))
+	assert.EqualValues(t, 1, b.point("lttng.agent.count", "python"))
+	assert.Len(t, b.points("lttng.agent.count"), 4, "domains without agents are 0")
 	require.NoError(t, python.conn.Close())
-	b.await("one has gone", func() bool { return b.point("lttng.agents", "python") == 0 })
-	assert.Zero(t, b.point("lttng.loggers", "python"))
+	b.await("one has gone", func() bool { return b.point("lttng.agent.count", "python") == 0 })
+	assert.Zero(t, b.point("lttng.logger.count", "python"))
 	assert.EqualValues(t, 1, b.point("lttng.agent.registrations", "python"), "it is cumulative")
 
 	all := b.metrics.AllMetrics()

@@ -48,7 +48,7 @@ func TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack(t *testing.T) {
 				s := agents[0].Stats()
 				return s.Connections == times+1 && s.Commands[lttngagent.CommandRegistrationDone] > 0 && agents[0].Enabled()["*"] > 0
 			})
-			b.await("it is listed", func() bool { return b.point("lttng.loggers", "jul") == 1 })
+			b.await("it is listed", func() bool { return b.point("lttng.logger.count", "jul") == 1 })
 			b.shutdown()
 			assert.Empty(t, agents[0].Enabled())
 		})

@@ -60,18 +60,18 @@ func socketOf(target string) (number uint32, is bool) {
 	return uint32(n), err == nil
 }
 
-// describe says what a process is.
-func describe(pid uint32) process {
+// describe says what a process is, and with which arguments it was started.
+func describe(pid uint32, withArguments bool) process {
 	directory := directoryOf(pid)
 	executable, err := os.Readlink(filepath.Join(directory, "exe"))
 	if err != nil {
 		return process{}
 	}
-	return process{
-		name:      programOf(executable),
-		arguments: commandLine(filepath.Join(directory, "cmdline")),
-		started:   startOf(filepath.Join(directory, "stat")),
+	p := process{name: programOf(executable), started: startOf(filepath.Join(directory, "stat"))}
+	if withArguments {
+		p.arguments = commandLine(filepath.Join(directory, "cmdline"))
 	}
+	return p
 }
 
 // programOf is the name of an executable file, of which the kernel says so when it was

@@ -39,7 +39,7 @@ func accepted(t *testing.T, network, host string) net.Conn {
 // processOf is what a first look tells of a process that is said to be at the other end of
 // a connection.
 func processOf(conn net.Conn, pid uint32) process {
-	p, _ := newLookups().processOf(newConversation(conn, newInventories(0)), pid, nil)
+	p, _ := newLookups(true).processOf(newConversation(conn, newInventories(0)), pid, nil)
 	return p
 }
 
@@ -73,7 +73,7 @@ func TestNothingIsInventedOfAProcessThatHasNotTheConnection(t *testing.T) {
 }
 
 func TestAProcessIsLookedAtOnceForAllConnectionsThatAreThere(t *testing.T) {
-	l, pid := newLookups(), uint32(os.Getpid())
+	l, pid := newLookups(true), uint32(os.Getpid())
 	look := func(c *conversation) *sighting {
 		p, looked := l.processOf(c, pid, nil)
 		require.True(t, looked)
@@ -118,9 +118,17 @@ func TestAnAgentWhoseProcessIsNotKnownHasItsLanguageAndNoInventedName(t *testing
 	assert.NotContains(t, r.resource, attributeCommandArgs)
 }
 
+func TestTheCommandLineIsSentWhereItIsAskedFor(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.ProcessCommandArgs = true })
+	b.register(lttngagent.JUL).expect(lttngagent.RegistrationDone{}, lttngagent.List{})
+	r := b.awaitRecords(eventRegistered, 1)[0]
+	require.Contains(t, r.resource, attributeCommandArgs)
+	assert.Equal(t, os.Args[0], r.resource[attributeCommandArgs].([]any)[0])
+}
+
 func TestWhatTheConfigurationSaysOfAResourceWins(t *testing.T) {
 	b := newBed(t, func(c *Config) {
-		c.ServiceName = "shop"
+		c.ServiceName, c.ProcessCommandArgs = "shop", true
 		c.ResourceAttributes = map[string]any{"process.pid": 7, "host.name": "elsewhere", "process.command_args": "hidden", "team": "a"}
 	})
 	b.register(lttngagent.JUL).expect(lttngagent.RegistrationDone{}, lttngagent.List{})

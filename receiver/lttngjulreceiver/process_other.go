@@ -17,4 +17,4 @@ func peerSocket(net.Conn) (uint32, error) { return 0, errors.ErrUnsupported }
 
 func lookAt(uint32, time.Time) (started uint64, sockets []uint32) { return 0, nil }
 
-func describe(uint32) process { return process{} }
+func describe(uint32, bool) process { return process{} }

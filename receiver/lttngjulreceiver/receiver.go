@@ -19,6 +19,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/eventswitch"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/openlistener"
@@ -44,7 +45,9 @@ type julReceiver struct {
 
 // environment is what all agents share.
 type environment struct {
-	config    *Config
+	config *Config
+	// eventsOff are the log records that are switched off, by their event names.
+	eventsOff map[string]bool
 	plan      plan
 	build     component.BuildInfo
 	logger    *zap.Logger
@@ -104,6 +107,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 		settings: settings,
 		env: &environment{
 			config:      config,
+			eventsOff:   eventswitch.Off(config.Events),
 			plan:        plan,
 			id:          settings.ID.String(),
 			build:       settings.BuildInfo,
@@ -113,7 +117,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			registry:    newRegistry(),
 			leftovers:   &leftovers{},
 			inventories: newInventories(config.Limits.MaxInventoryBytes),
-			lookups:     newLookups(),
+			lookups:     newLookups(config.ProcessCommandArgs),
 			counts:      &counts{},
 			stopping:    make(chan struct{}),
 			hooks:       hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence},

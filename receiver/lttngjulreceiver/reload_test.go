@@ -74,7 +74,7 @@ func TestLoggersThatComeAndGoAreSaidAndCounted(t *testing.T) {
 	agents[0].Detach("a")
 	gone := b.awaitRecords(eventDisappeared, 1)[0]
 	assert.Equal(t, "Logger a disappeared", gone.body)
-	b.await("the metric", func() bool { return b.point("lttng.loggers", "jul") == 3 })
+	b.await("the metric", func() bool { return b.point("lttng.logger.count", "jul") == 3 })
 }
 
 func TestAgentsOfAllDomainsAreToldWhatIsForThem(t *testing.T) {
@@ -194,7 +194,7 @@ func TestManyAgentsAreAllListed(t *testing.T) {
 	agents, _ := playAgents(t, options...)
 	b.await("all loggers", func() bool { return len(b.logs.of(eventAppeared)) == agentCount*loggerCount })
 	b.await("the metrics", func() bool {
-		return b.point("lttng.loggers", "jul") == agentCount*loggerCount && b.point("lttng.agents", "jul") == agentCount &&
+		return b.point("lttng.logger.count", "jul") == agentCount*loggerCount && b.point("lttng.agent.count", "jul") == agentCount &&
 			b.point("lttng.agent.registrations", "jul") == agentCount
 	})
 	instances := map[any]bool{}
@@ -246,7 +246,7 @@ func TestAPipelineThatRefusesLogsHoldsUpNoAgent(t *testing.T) {
 		options = append(options, simulated.Options{Address: b.address(), PID: uint32(i + 1), Loggers: simulated.Names(10)})
 	}
 	agents, _ := playAgents(t, options...)
-	b.await("all are listed", func() bool { return b.point("lttng.loggers", "jul") == 200 })
+	b.await("all are listed", func() bool { return b.point("lttng.logger.count", "jul") == 200 })
 	b.await("records are dropped", func() bool { return b.metric("log_records_dropped") > 0 })
 	b.shutdown()
 	for _, a := range agents {

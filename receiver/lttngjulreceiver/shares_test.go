@@ -43,7 +43,7 @@ func TestOneAgentDoesNotTakeTheQueueOfAll(t *testing.T) {
 	other.expect(lttngagent.RegistrationDone{})
 	require.Equal(t, lttngagent.List{}, other.next())
 	other.list("of the other agent")
-	b.await("the other agent is listed", func() bool { return b.point("lttng.loggers", "python") == 1 })
+	b.await("the other agent is listed", func() bool { return b.point("lttng.logger.count", "python") == 1 })
 	b.logs.refuse(false)
 	b.await("its logger is said", func() bool {
 		for _, r := range b.logs.of(eventAppeared) {

@@ -31,6 +31,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttnglive/capture"
 	"github.com/callbraid/callbraid/internal/pairingmark"
+	"github.com/callbraid/callbraid/internal/schema"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
@@ -323,7 +324,9 @@ func (b *bed) records() []record {
 	var records []record
 	for _, logs := range b.logs.AllLogs() {
 		for _, resource := range logs.ResourceLogs().All() {
+			assert.Equal(b.t, schema.URL, resource.SchemaUrl())
 			for _, scope := range resource.ScopeLogs().All() {
+				assert.Equal(b.t, schema.URL, scope.SchemaUrl())
 				for _, r := range scope.LogRecords().All() {
 					records = append(records, record{r, scope.Scope().Name(), resource.Resource()})
 				}

@@ -193,23 +193,24 @@ func (t *trace) lane(p *plan, v *ctf.Values, process *process) *lane {
 		key := t.keep(appendScalar(t.scratch[:0], v, c.key))
 		return process.laneOf(keyLane(c.rule.index, key), key)
 	}
+	if id, ok := c.thread.get(v); ok {
+		return process.laneOf(uint64(id)|callevent.LaneManaged, p.procname.get(v))
+	}
 	id, ok := p.vtid.get(v)
 	if !ok {
-		if id, ok = c.thread.get(v); !ok {
-			t.noThread++
-			t.follower.warnNoThread(p.name)
-			return nil
-		}
+		t.noThread++
+		t.follower.warnNoThread(p.name)
+		return nil
 	}
 	return process.laneOf(uint64(id), p.procname.get(v))
 }
 
-// keyLane is the lane of a key of a rule. Its highest bit is set, which no thread's is.
+// keyLane is the lane of a key of a rule.
 func keyLane(rule int, key []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte{byte(rule), byte(rule >> 8)})
 	_, _ = h.Write(key)
-	return h.Sum64() | 1<<63
+	return h.Sum64() | callevent.LaneKey
 }
 
 // rule packs an event of a rule. An exit that doesn't say of what leaves whatever was

@@ -127,14 +127,16 @@ func TestJavaCallRecordsBecomeCallsWithTheirArguments(t *testing.T) {
 		if kind == 0 || e.Field("int_loglevel") != "400" {
 			continue
 		}
-		want = append(want, fmt.Sprint(kind, " ", e.Field("class_name"), ".", e.Field("method_name"), " ", e.Field("vtid"), " ", e.Field("procname"), " ", rest))
+		want = append(want, fmt.Sprint(kind, " ", e.Field("class_name"), ".", e.Field("method_name"), " ", e.Field("int_threadid"), " ", e.Field("procname"), " ", rest))
 	}
 	require.NotEmpty(t, want)
 	b.await("call events", func() bool { return b.pipeline.events() >= len(want) })
 	s := b.pipeline.only(t)
 	var got []string
 	for _, e := range s.inOrder(t) {
-		got = append(got, fmt.Sprint(e.kind, " ", e.function, " ", e.lane, " ", e.thread, " ", e.values[attributeArguments]+e.values[attributeReturnValue]))
+		require.NotZero(t, e.lane&callevent.LaneManaged)
+		thread, _ := callevent.ThreadID(e.lane)
+		got = append(got, fmt.Sprint(e.kind, " ", e.function, " ", thread, " ", e.thread, " ", e.values[attributeArguments]+e.values[attributeReturnValue]))
 	}
 	assert.Equal(t, want, got)
 

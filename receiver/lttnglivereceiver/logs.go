@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/schema"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
@@ -94,6 +95,7 @@ func (b *logBatcher) origin(of *origin) *originLogs {
 	logs := b.origins[of]
 	if logs == nil {
 		logs = &originLogs{of: of, resource: b.logs.ResourceLogs().AppendEmpty(), loggers: map[string]plog.LogRecordSlice{}}
+		logs.resource.SetSchemaUrl(schema.URL)
 		b.origins[of] = logs
 	}
 	return logs
@@ -104,6 +106,7 @@ func (b *logBatcher) scope(logs *originLogs, logger []byte) plog.LogRecordSlice 
 	if len(logger) == 0 {
 		if !logs.hasOwn {
 			scope := logs.resource.ScopeLogs().AppendEmpty()
+			scope.SetSchemaUrl(schema.URL)
 			setScope(scope.Scope(), b.env.build)
 			logs.own, logs.hasOwn = scope.LogRecords(), true
 		}
@@ -113,6 +116,7 @@ func (b *logBatcher) scope(logs *originLogs, logger []byte) plog.LogRecordSlice 
 		return records
 	}
 	scope := logs.resource.ScopeLogs().AppendEmpty()
+	scope.SetSchemaUrl(schema.URL)
 	scope.Scope().SetName(validString(logger))
 	b.bytes += len(logger)
 	logs.loggers[string(logger)] = scope.LogRecords()

@@ -66,8 +66,8 @@ func (m *metricsLoop) metrics(states []sessionState, at time.Time) pmetric.Metri
 
 func (m *metricsLoop) record(s *sessionState, at time.Time) {
 	b, now := m.builder, pcommon.NewTimestampFromTime(at)
-	b.RecordLttngStreamsDataPoint(now, s.streams)
-	b.RecordLttngProcessesDataPoint(now, s.processes)
+	b.RecordLttngStreamCountDataPoint(now, s.streams)
+	b.RecordLttngProcessCountDataPoint(now, s.processes)
 	b.RecordLttngPacketsDataPoint(now, s.packets)
 	b.RecordLttngPacketsLostDataPoint(now, s.packetsLost)
 	b.RecordLttngNetworkIoDataPoint(now, s.bytes, metadata.AttributeNetworkIoDirectionReceive)

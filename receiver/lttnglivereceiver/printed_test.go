@@ -40,8 +40,10 @@ var (
 	renamedContexts = map[string]string{
 		"vtid": "thread.id", "procname": "thread.name", "vpid": "", "debug_info": "",
 	}
-	renamedFields = map[string]map[string]string{
-		julEvent:                 {"msg": "", "logger_name": "", "int_loglevel": "", "class_name": "", "method_name": ""},
+	// Of a managed thread the runtime's number is thread.id, and the system's has its own name.
+	renamedContextsOfJava = map[string]string{"procname": "thread.name", "vpid": "", "debug_info": ""}
+	renamedFields         = map[string]map[string]string{
+		julEvent:                 {"msg": "", "logger_name": "", "int_loglevel": "", "class_name": "", "method_name": "", "int_threadid": "thread.id"},
 		"lttng_ust_tracef:event": {"msg": ""},
 		tracelogError:            {"msg": "", "line": "code.line.number", "file": "code.file.path", "func": "code.function.name"},
 	}
@@ -93,8 +95,12 @@ func expectedOf(t *testing.T, e *printed.Event) comparedRecord {
 		r.Attributes["code.function.name"] = e.Field("class_name") + "." + e.Field("method_name")
 	}
 	require.NotZero(t, r.Severity.number, e.Text)
+	renamed := renamedContexts
+	if e.Name == julEvent {
+		renamed = renamedContextsOfJava
+	}
 	for _, context := range []printed.Struct{e.PacketContext, e.StreamContext, e.EventContext} {
-		r.expectAttributes(t, context, renamedContexts)
+		r.expectAttributes(t, context, renamed)
 	}
 	r.expectAttributes(t, e.Fields, renamedFields[e.Name])
 	return r

@@ -499,7 +499,7 @@ func TestRecordsOfOtherLoggers(t *testing.T) {
 	require.Len(t, records, 3)
 	java := map[string]any{
 		"code.function.name": "com.Shop.pay", "code.file.path": "Shop.java", "code.line.number": int64(12),
-		"thread.id": int64(8), "thread.name": "main", "timestamp": int64(99),
+		"vtid": int64(8), "thread.name": "main", "timestamp": int64(99),
 	}
 	want := []struct {
 		scope, severityText string
@@ -509,8 +509,8 @@ func TestRecordsOfOtherLoggers(t *testing.T) {
 		{"com.Shop", "WARN", plog.SeverityNumberWarn, java},
 		{"com.Shop", "ERROR", plog.SeverityNumberError, java},
 		{"shop", "21", plog.SeverityNumberInfo2, map[string]any{
-			"code.function.name": "pay", "code.line.number": int64(12), "thread.id": int64(8), "thread.name": "MainThread",
-			"asctime": "now", "thread": int64(140),
+			"code.function.name": "pay", "code.line.number": int64(12), "thread.id": int64(140), "thread.name": "MainThread",
+			"asctime": "now", "vtid": int64(8),
 		}},
 	}
 	for i, w := range want {

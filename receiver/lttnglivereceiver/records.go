@@ -41,8 +41,8 @@ type recordPlan struct {
 	// class and function together are where in the code it was written.
 	class, function, file text
 	line                  *ctf.Field
-	// thread and threadName are the first of these that an event has.
-	thread     [2]number
+	thread                number
+	// threadName is the first of these that an event has.
 	threadName [2]text
 	// hasThread and hasPlace say that there are such fields, of the thread and of the
 	// place in the code.
@@ -100,7 +100,7 @@ const (
 // newRecordPlan works out how events of a class become log records of at most so many
 // bytes.
 func newRecordPlan(class *ctf.EventClass, p *plan, most int) *recordPlan {
-	r := &recordPlan{bytes: bytesOfRecord, most: most, thread: [2]number{p.vtid}, threadName: [2]text{p.procname}}
+	r := &recordPlan{bytes: bytesOfRecord, most: most, thread: p.vtid, threadName: [2]text{p.procname}}
 	if class.Meta.HasLogLevel {
 		r.severity = tracepointSeverity(class.Meta.LogLevel)
 	}
@@ -114,7 +114,7 @@ func newRecordPlan(class *ctf.EventClass, p *plan, most int) *recordPlan {
 	r.addName(class.Name)
 	r.addColumns(class, used)
 	r.cpu = numberAt(class, metadata.PacketContext, attributeCPU)
-	r.hasThread = r.thread[0].there() || r.thread[1].there() || r.threadName[0].there() || r.threadName[1].there()
+	r.hasThread = r.thread.there() || r.threadName[0].there() || r.threadName[1].there()
 	r.hasPlace = r.function.there() || r.file.there() || r.line != nil
 	r.attributes = r.count()
 	return r
@@ -124,7 +124,7 @@ func newRecordPlan(class *ctf.EventClass, p *plan, most int) *recordPlan {
 func (r *recordPlan) count() int {
 	n := len(r.columns)
 	for _, there := range [...]bool{
-		r.thread[0].there() || r.thread[1].there(), r.threadName[0].there() || r.threadName[1].there(),
+		r.thread.there(), r.threadName[0].there() || r.threadName[1].there(),
 		r.function.there(), r.file.there(), r.line != nil, r.cpu.there(),
 	} {
 		if there {
@@ -160,11 +160,14 @@ func (r *recordPlan) take(class *ctf.EventClass, f loggerFields, used map[*ctf.F
 		r.line = class.Field(metadata.EventFields, f.line)
 		used[r.line] = true
 	}
+	if f.runtime != "" {
+		// A managed thread has the runtime's number. The system's keeps its own name.
+		delete(used, r.thread.field)
+		r.thread = number{}
+	}
 	if f.thread != "" {
-		thread := numberAt(class, metadata.EventFields, f.thread)
-		if r.thread[1] = thread; !r.thread[0].there() {
-			used[thread.field] = true
-		}
+		r.thread = numberAt(class, metadata.EventFields, f.thread)
+		used[r.thread.field] = true
 	}
 	if f.threadName != "" {
 		// The name that the program gives its thread says more than the kernel's.
@@ -258,11 +261,8 @@ func (r *recordPlan) write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, k
 
 // writeThread writes the thread.
 func (r *recordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *texts, size *recordSize) {
-	for _, thread := range r.thread {
-		if id, ok := thread.get(v); ok {
-			attributes.PutInt(attributeThreadID, id)
-			break
-		}
+	if id, ok := r.thread.get(v); ok {
+		attributes.PutInt(attributeThreadID, id)
 	}
 	for _, name := range r.threadName {
 		if b := name.get(v); len(b) > 0 {

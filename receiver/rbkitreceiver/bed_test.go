@@ -27,6 +27,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/capture"
 	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/schema"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
@@ -186,6 +187,7 @@ func (b *bed) points() map[string]int64 {
 func (b *bed) records(event string) (records []plog.LogRecord) {
 	for _, logs := range b.logs.AllLogs() {
 		for _, resource := range logs.ResourceLogs().All() {
+			assert.Equal(b.t, [2]string{schema.URL, schema.URL}, [2]string{resource.SchemaUrl(), resource.ScopeLogs().At(0).SchemaUrl()})
 			for _, r := range resource.ScopeLogs().At(0).LogRecords().All() {
 				if r.EventName() == event {
 					records = append(records, r)

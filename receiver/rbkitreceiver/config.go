@@ -62,6 +62,8 @@ type Config struct {
 	Histograms HistogramsConfig `mapstructure:"histograms"`
 	// MetricsBuilderConfig says which other metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
+	// LogsBuilderConfig says which log records.
+	metadata.LogsBuilderConfig `mapstructure:",squash"`
 }
 
 // ServerConfig is one server.
@@ -194,5 +196,6 @@ func createDefaultConfig() *Config {
 		CollectionInterval:   10 * time.Second,
 		Histograms:           HistogramsConfig{MarkDuration: HistogramConfig{Enabled: true}, CycleDuration: HistogramConfig{Enabled: true}},
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 	}
 }

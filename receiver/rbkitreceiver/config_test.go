@@ -42,7 +42,8 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.ShutdownTimeout, want.CollectionInterval = 9*time.Second, 30*time.Second
 	want.Histograms.MarkDuration.Enabled = false
 	assert.False(t, config.Metrics.RubyGcCount.Enabled)
-	want.MetricsBuilderConfig = config.MetricsBuilderConfig
+	assert.False(t, config.Events.RbkitObject.Enabled)
+	want.MetricsBuilderConfig, want.LogsBuilderConfig = config.MetricsBuilderConfig, config.LogsBuilderConfig
 	assert.Equal(t, want, config)
 	// Each setting of the file is another one than the default, so that none is missing.
 	same := func(a, b reflect.Value) []string {

@@ -96,6 +96,7 @@ func (p *process) event(e *rbkit.Event) {
 		p.cycles.event(int64(e.Time), e.Kind)
 	case rbkit.GCStats:
 		p.stats.set(e.Stats)
+		p.toldStats = true
 	case rbkit.ObjectSpaceDump:
 		p.dumps.part(int64(e.Time), e.Part, p.now)
 	case rbkit.CPUSample:
@@ -109,7 +110,7 @@ func (p *process) event(e *rbkit.Event) {
 
 // dumpedObject is told of an object of the last part of a dump.
 func (p *process) dumpedObject(e *rbkit.Event) {
-	if p.env.config.DumpReferences && p.env.logs != nil {
+	if p.env.config.DumpReferences && p.env.logs != nil && !p.env.eventsOff[eventObject] {
 		p.records.add(e, p.now)
 	}
 	p.dumps.object(&e.Object)

@@ -288,3 +288,18 @@ func TestADumpThatIsCutOffIsSaidToBeIncomplete(t *testing.T) {
 	b.await("it to be counted", func() bool { return b.counter("dumps") == 1 })
 	assert.Empty(t, b.state().live.objects, "what is live is not known")
 }
+
+func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), func(_ *bed, c *Config) {
+		c.DumpReferences = true
+		c.Events.RbkitServerConnected.Enabled, c.Events.RbkitObject.Enabled = false, false
+	})
+	server.awaitSubscriber()
+	server.publishNumbered(0, func(c *rbkit.Collection) error { return c.Dump(1, 1, 1, []rbkit.DumpObject{{ID: 1}}) })
+	b.await("the dump", func() bool { return len(b.records(eventDump)) == 1 })
+	b.shutdown()
+	assert.Empty(t, b.records(eventConnected))
+	assert.Empty(t, b.records(eventObject))
+	assert.Len(t, b.records(eventGone), 1)
+}

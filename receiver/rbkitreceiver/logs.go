@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // Names of events.
@@ -42,7 +43,7 @@ const (
 	attributeDumpNowhere   = "rbkit.dump.references.nowhere"
 	attributeDumpDangling  = "rbkit.dump.objects.dangling"
 	attributeDumpClasses   = "rbkit.dump.classes"
-	attributeError         = "error.message"
+	attributeError         = "rbkit.error.message"
 	attributeLifetime      = "rbkit.server.connected_for"
 )
 
@@ -66,13 +67,15 @@ func (e *environment) newLogs(of *origin) (plog.Logs, plog.LogRecordSlice) {
 	of.resource.CopyTo(resource.Resource())
 	scope := resource.ScopeLogs().AppendEmpty()
 	e.setScope(scope.Scope())
+	resource.SetSchemaUrl(schema.URL)
+	scope.SetSchemaUrl(schema.URL)
 	return logs, scope.LogRecords()
 }
 
 // say hands on a log record, if logs are wanted. at is its time, if it is not that of its
 // observation.
 func (e *environment) say(of *origin, name, body string, severity plog.SeverityNumber, at pcommon.Timestamp, fill func(pcommon.Map)) {
-	if e.logs == nil {
+	if e.logs == nil || e.eventsOff[name] {
 		return
 	}
 	logs, records := e.newLogs(of)

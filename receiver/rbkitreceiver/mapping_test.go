@@ -21,6 +21,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/capture"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 func TestClassesAreBoundedAndWithoutAddresses(t *testing.T) {
@@ -121,6 +122,8 @@ func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 	}
 	traces := e.traces(parcels)
 	require.Equal(t, 1, traces.ResourceSpans().Len())
+	assert.Equal(t, schema.URL, traces.ResourceSpans().At(0).SchemaUrl())
+	assert.Equal(t, schema.URL, traces.ResourceSpans().At(0).ScopeSpans().At(0).SchemaUrl())
 	spans := traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans()
 	ids := map[string]bool{}
 	for i := 0; i < spans.Len(); i += spansOfCycle {

@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
-	conventions "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/metricseries"
+	"github.com/callbraid/callbraid/internal/schema"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
@@ -86,8 +86,8 @@ func newAllSeries(of *metadata.MetricsConfig) allSeries {
 			metadata.RubyHeapLiveObjectsMetricAttributeKeyRubyClass),
 		liveSize: metricseries.NewSettings("ruby.heap.live_size", of.RubyHeapLiveSize.AggregationStrategy, of.RubyHeapLiveSize.EnabledAttributes,
 			metadata.RubyHeapLiveSizeMetricAttributeKeyRubyClass),
-		other: metricseries.NewSettings("ruby.gc.other", of.RubyGcOther.AggregationStrategy, of.RubyGcOther.EnabledAttributes,
-			metadata.RubyGcOtherMetricAttributeKeyRubyGcStatKey),
+		other: metricseries.NewSettings("ruby.gc.stat", of.RubyGcStat.AggregationStrategy, of.RubyGcStat.EnabledAttributes,
+			metadata.RubyGcStatMetricAttributeKeyRubyGcStatKey),
 	}
 }
 
@@ -147,7 +147,9 @@ func (s *processState) isUnknown(m pmetric.Metric) bool {
 		return s.over
 	}
 	points := m.Sum().DataPoints()
-	points.RemoveIf(func(p pmetric.NumberDataPoint) bool { return m.Sum().IsMonotonic() && p.IntValue() < 0 })
+	points.RemoveIf(func(p pmetric.NumberDataPoint) bool {
+		return m.Sum().IsMonotonic() && (p.IntValue() < 0 || p.DoubleValue() < 0)
+	})
 	return points.Len() == 0
 }
 
@@ -160,7 +162,7 @@ func (m *metricsLoop) recordStats(s *processState, now pcommon.Timestamp) []*met
 			other.Add(value, key)
 		}
 	}
-	other.First(func(n int64, key metricseries.Key) { m.builder.RecordRubyGcOtherDataPoint(now, n, key[0]) })
+	other.First(func(n int64, key metricseries.Key) { m.builder.RecordRubyGcStatDataPoint(now, n, key[0]) })
 	return []*metricseries.Series[int64]{other}
 }
 
@@ -227,7 +229,7 @@ func (m *metricsLoop) appendHistograms(s *processState, observed pmetric.Resourc
 // makes is switched off.
 func (m *metricsLoop) appendScope(s *processState, to pmetric.ResourceMetricsSlice) {
 	made := to.AppendEmpty()
-	made.SetSchemaUrl(conventions.SchemaURL)
+	made.SetSchemaUrl(schema.URL)
 	s.origin.resource.CopyTo(made.Resource())
 	m.env.setScope(made.ScopeMetrics().AppendEmpty().Scope())
 }

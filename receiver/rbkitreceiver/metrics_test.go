@@ -75,19 +75,26 @@ func valuesOf(m pmetric.Metric) map[string]int64 {
 	}
 	values := map[string]int64{}
 	for _, p := range points.All() {
-		values[fmt.Sprint(p.Attributes().AsRaw())] = p.IntValue()
+		value := p.IntValue()
+		if p.ValueType() == pmetric.NumberDataPointValueTypeDouble {
+			value = int64(math.Round(p.DoubleValue() * 1000)) // of seconds
+		}
+		values[fmt.Sprint(p.Attributes().AsRaw())] = value
 	}
 	return values
 }
 
+// unmeasured is an option: statistics without a metric are handed on under their keys.
+func unmeasured(_ *bed, c *Config) { c.Metrics.RubyGcStat.Enabled = true }
+
 func TestEveryClassAndSiteHasItsPoint(t *testing.T) {
-	all := metricsOf(t, someState())
+	all := metricsOf(t, someState(), unmeasured)
 	for name, want := range map[string]map[string]int64{
 		"ruby.object.created":    {"map[ruby.class:A]": 1, "map[ruby.class:B]": 2},
 		"ruby.object.destroyed":  {"map[ruby.class:A]": 3, "map[ruby.class:B]": 4, "map[ruby.class:C]": 5},
 		"ruby.heap.live_objects": {"map[ruby.class:A]": 7, "map[ruby.class:B]": 8},
 		"ruby.heap.live_size":    {"map[ruby.class:A]": 9, "map[ruby.class:B]": 10},
-		"ruby.gc.other":          {"map[ruby.gc.stat.key:something_new]": 6, "map[ruby.gc.stat.key:something_else]": 7},
+		"ruby.gc.stat":           {"map[ruby.gc.stat.key:something_new]": 6, "map[ruby.gc.stat.key:something_else]": 7},
 		"ruby.allocation.count": {"map[code.file.path:a.rb ruby.class:A]": 1, "map[code.file.path:b.rb ruby.class:A]": 2,
 			"map[code.file.path:a.rb ruby.class:B]": 4},
 		"ruby.allocation.size": {"map[code.file.path:a.rb ruby.class:A]": 40, "map[code.file.path:b.rb ruby.class:A]": 80,
@@ -148,7 +155,7 @@ func TestSumsBeginWithTheProcessOrWhenItCame(t *testing.T) {
 	require.NotEqual(t, started, begun)
 	for name, m := range all {
 		want := begun
-		if _, of := statMetrics[name[min(len("ruby.gc."), len(name)):]]; of || name == "ruby.gc.other" {
+		if _, of := statMetrics[name[min(len("ruby.gc."), len(name)):]]; of || name == "ruby.gc.stat" {
 			want = started
 		}
 		switch m.Type() {
@@ -213,7 +220,7 @@ func TestEveryStatisticHasItsMetric(t *testing.T) {
 		all := metricsOf(t, s)
 		require.Contains(t, all, "ruby.gc."+key)
 		assert.Equal(t, map[string]int64{"map[]": 42}, valuesOf(all["ruby.gc."+key]), key)
-		assert.NotContains(t, all, "ruby.gc.other", key)
+		assert.NotContains(t, all, "ruby.gc.stat", key)
 	}
 	for former, present := range formerKeys {
 		assert.Contains(t, statMetrics, present, former)
@@ -244,10 +251,11 @@ func TestStatisticsAreTheLastThatWereSent(t *testing.T) {
 }
 
 func TestSumsBelowZeroAreLeftOut(t *testing.T) {
-	all := metricsOf(t, processState{origin: someState().origin, stats: stats{"count": -1, "heap_live_slots": -2, "something_new": -3}})
+	all := metricsOf(t, processState{origin: someState().origin, stats: stats{"count": -1, "heap_live_slots": -2, "something_new": -3, "time": -4}}, unmeasured)
+	assert.NotContains(t, all, "ruby.gc.time")
 	assert.NotContains(t, all, "ruby.gc.count")
 	assert.Equal(t, map[string]int64{"map[]": -2}, valuesOf(all["ruby.gc.heap_live_slots"]))
-	assert.Equal(t, map[string]int64{"map[ruby.gc.stat.key:something_new]": -3}, valuesOf(all["ruby.gc.other"]))
+	assert.Equal(t, map[string]int64{"map[ruby.gc.stat.key:something_new]": -3}, valuesOf(all["ruby.gc.stat"]))
 }
 
 func TestSumsEndWithTheLargestNumber(t *testing.T) {
@@ -350,4 +358,36 @@ func TestEveryLifeOfAServerHasItsLastMetrics(t *testing.T) {
 	b.shutdown()
 	assert.EqualValues(t, 2, b.counter("restarts"))
 	assert.Equal(t, [][]int64{{1, 1, 1}}, b.eventsOf())
+}
+
+func TestDurationsOfStatisticsAreSeconds(t *testing.T) {
+	for _, key := range []string{"time", "marking_time", "sweeping_time"} {
+		m := metricsOf(t, processState{origin: someState().origin, stats: stats{key: 1234}})["ruby.gc."+key]
+		assert.Equal(t, "s", m.Unit(), key)
+		assert.InDelta(t, 1.234, m.Sum().DataPoints().At(0).DoubleValue(), 1e-9, key)
+	}
+}
+
+func TestStatisticsWithoutAMetricAreLoggedOnceUnlessTheyAreHandedOn(t *testing.T) {
+	const said = "The server sends statistics that have no metric. To receive them under their keys, set metrics.ruby.gc.stat.enabled to true"
+	stats := func(c *rbkit.Collection) error {
+		return c.Stats(1, []rbkit.Stat{{Name: "count", Value: 1}, {Name: "new_b", Value: 2}, {Name: "new_a", Value: 3}})
+	}
+	for name, c := range map[string]struct {
+		options []option
+		want    int
+	}{"by default": {nil, 1}, "handed on": {[]option{unmeasured}, 0}} {
+		t.Run(name, func(t *testing.T) {
+			b, s := alone(t, c.options...)
+			s.begin(identity{})
+			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, stats)})
+			s.receive(zmtp.Message{numbered(t, rbkit.Released, 1, stats)})
+			b.finish(s)
+			lines := b.said.FilterMessage(said).All()
+			require.Len(t, lines, c.want)
+			for _, line := range lines {
+				assert.Equal(t, []any{"new_a", "new_b"}, line.ContextMap()["keys"])
+			}
+		})
+	}
 }

@@ -26,8 +26,10 @@ type process struct {
 	counted bool
 	unknown int64
 
-	classes      *names
-	stats        stats
+	classes *names
+	stats   stats
+	// toldStats says that statistics came since the server looked at them.
+	toldStats    bool
 	cycles       cycles
 	objects      *objects
 	dumps        dumps

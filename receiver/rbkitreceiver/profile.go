@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // Attributes of profiles.
@@ -258,5 +259,7 @@ func (e *environment) newProfiles(resource pcommon.Resource) (profileParcel, ppr
 	resource.CopyTo(of.Resource())
 	scope := of.ScopeProfiles().AppendEmpty()
 	e.setScope(scope.Scope())
+	of.SetSchemaUrl(schema.URL)
+	scope.SetSchemaUrl(schema.URL)
 	return p, scope.Profiles(), newDictionary(p.profiles.Dictionary())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
+	"github.com/callbraid/callbraid/internal/schema"
 	"github.com/callbraid/callbraid/internal/zmtp"
 )
 
@@ -34,6 +35,7 @@ func brokenRules(profiles pprofile.Profiles) []string {
 	if r.broken == nil {
 		r.entries()
 		for _, of := range profiles.ResourceProfiles().All() {
+			r.want(of.SchemaUrl() == schema.URL && of.ScopeProfiles().At(0).SchemaUrl() == schema.URL, "schema URL")
 			for _, p := range of.ScopeProfiles().At(0).Profiles().All() {
 				r.profile(p)
 			}

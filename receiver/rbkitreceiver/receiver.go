@@ -18,6 +18,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/eventswitch"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
@@ -41,6 +42,8 @@ type rbkitReceiver struct {
 // environment is what all servers share.
 type environment struct {
 	config *Config
+	// eventsOff are the log records that are switched off, by their event names.
+	eventsOff map[string]bool
 	// id is the receiver's.
 	id        string
 	build     component.BuildInfo
@@ -85,6 +88,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*rbkitReceiver, er
 		settings: settings,
 		env: &environment{
 			config:    config,
+			eventsOff: eventswitch.Off(config.Events),
 			id:        settings.ID.String(),
 			build:     settings.BuildInfo,
 			logger:    settings.Logger,

@@ -62,6 +62,8 @@ type server struct {
 	meeting meeting
 	// limited are the limits that were reached.
 	limited [len(limits)]bool
+	// unmeasuredLogged says that the log has the statistics without a metric.
+	unmeasuredLogged bool
 }
 
 func newServer(env *environment, config *ServerConfig) *server {

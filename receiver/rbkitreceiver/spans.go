@@ -9,6 +9,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // The spans of a garbage collection. They are phases and no pauses: Ruby marks in steps and sweeps
@@ -41,6 +43,8 @@ func (e *environment) traces(parcels []cycleParcel) ptrace.Traces {
 			p.origin.resource.CopyTo(resource.Resource())
 			scope := resource.ScopeSpans().AppendEmpty()
 			e.setScope(scope.Scope())
+			resource.SetSchemaUrl(schema.URL)
+			scope.SetSchemaUrl(schema.URL)
 			to = scope.Spans()
 			spans[p.origin] = to
 		}

@@ -76,6 +76,24 @@ func wholeNumber(n rbkit.Number) (int64, bool) {
 	return int64(n.Float), true
 }
 
+// inSeconds records a statistic of milliseconds as seconds, the unit of durations.
+func inSeconds(record func(*metadata.MetricsBuilder, pcommon.Timestamp, float64)) func(*metadata.MetricsBuilder, pcommon.Timestamp, int64) {
+	return func(b *metadata.MetricsBuilder, at pcommon.Timestamp, milliseconds int64) {
+		record(b, at, float64(milliseconds)/1000)
+	}
+}
+
+// unmeasured are the keys of statistics without a metric of their own, sorted.
+func (s stats) unmeasured() (keys []string) {
+	for key := range s {
+		if _, of := statMetrics[key]; !of {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
 // statMetrics are the metrics of statistics by the keys of GC.stat, and of
 // ObjectSpace.memsize_of_all and the size of the heap, which servers add.
 var statMetrics = map[string]func(*metadata.MetricsBuilder, pcommon.Timestamp, int64){
@@ -97,7 +115,7 @@ var statMetrics = map[string]func(*metadata.MetricsBuilder, pcommon.Timestamp, i
 	"major_gc_count":                          (*metadata.MetricsBuilder).RecordRubyGcMajorGcCountDataPoint,
 	"malloc_increase_bytes":                   (*metadata.MetricsBuilder).RecordRubyGcMallocIncreaseBytesDataPoint,
 	"malloc_increase_bytes_limit":             (*metadata.MetricsBuilder).RecordRubyGcMallocIncreaseBytesLimitDataPoint,
-	"marking_time":                            (*metadata.MetricsBuilder).RecordRubyGcMarkingTimeDataPoint,
+	"marking_time":                            inSeconds((*metadata.MetricsBuilder).RecordRubyGcMarkingTimeDataPoint),
 	"minor_gc_count":                          (*metadata.MetricsBuilder).RecordRubyGcMinorGcCountDataPoint,
 	"old_objects":                             (*metadata.MetricsBuilder).RecordRubyGcOldObjectsDataPoint,
 	"old_objects_limit":                       (*metadata.MetricsBuilder).RecordRubyGcOldObjectsLimitDataPoint,
@@ -107,8 +125,8 @@ var statMetrics = map[string]func(*metadata.MetricsBuilder, pcommon.Timestamp, i
 	"remembered_wb_unprotected_objects":       (*metadata.MetricsBuilder).RecordRubyGcRememberedWbUnprotectedObjectsDataPoint,
 	"remembered_wb_unprotected_objects_limit": (*metadata.MetricsBuilder).RecordRubyGcRememberedWbUnprotectedObjectsLimitDataPoint,
 	"retained_weak_references_count":          (*metadata.MetricsBuilder).RecordRubyGcRetainedWeakReferencesCountDataPoint,
-	"sweeping_time":                           (*metadata.MetricsBuilder).RecordRubyGcSweepingTimeDataPoint,
-	"time":                                    (*metadata.MetricsBuilder).RecordRubyGcTimeDataPoint,
+	"sweeping_time":                           inSeconds((*metadata.MetricsBuilder).RecordRubyGcSweepingTimeDataPoint),
+	"time":                                    inSeconds((*metadata.MetricsBuilder).RecordRubyGcTimeDataPoint),
 	"total_allocated_objects":                 (*metadata.MetricsBuilder).RecordRubyGcTotalAllocatedObjectsDataPoint,
 	"total_allocated_pages":                   (*metadata.MetricsBuilder).RecordRubyGcTotalAllocatedPagesDataPoint,
 	"total_freed_objects":                     (*metadata.MetricsBuilder).RecordRubyGcTotalFreedObjectsDataPoint,

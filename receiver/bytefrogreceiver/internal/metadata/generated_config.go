@@ -124,13 +124,13 @@ func (ms *BytefrogBreaksMetricConfig) Validate() error {
 	return nil
 }
 
-// BytefrogConnectionsMetricConfig provides config for the bytefrog.connections metric.
-type BytefrogConnectionsMetricConfig struct {
+// BytefrogConnectionCountMetricConfig provides config for the bytefrog.connection.count metric.
+type BytefrogConnectionCountMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
 	enabledSetByUser bool
 }
 
-func (ms *BytefrogConnectionsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+func (ms *BytefrogConnectionCountMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	if parser == nil {
 		return nil
 	}
@@ -217,7 +217,7 @@ type MetricsConfig struct {
 	BytefrogAgentSendBuffers BytefrogAgentSendBuffersMetricConfig `mapstructure:"bytefrog.agent.send_buffers"`
 	BytefrogAgentStatus      BytefrogAgentStatusMetricConfig      `mapstructure:"bytefrog.agent.status"`
 	BytefrogBreaks           BytefrogBreaksMetricConfig           `mapstructure:"bytefrog.breaks"`
-	BytefrogConnections      BytefrogConnectionsMetricConfig      `mapstructure:"bytefrog.connections"`
+	BytefrogConnectionCount  BytefrogConnectionCountMetricConfig  `mapstructure:"bytefrog.connection.count"`
 	BytefrogEvents           BytefrogEventsMetricConfig           `mapstructure:"bytefrog.events"`
 	BytefrogNetworkIo        BytefrogNetworkIoMetricConfig        `mapstructure:"bytefrog.network.io"`
 }
@@ -237,7 +237,7 @@ func DefaultMetricsConfig() MetricsConfig {
 			AggregationStrategy: AggregationStrategySum,
 			EnabledAttributes:   []BytefrogBreaksMetricAttributeKey{BytefrogBreaksMetricAttributeKeyBytefrogBreakCause},
 		},
-		BytefrogConnections: BytefrogConnectionsMetricConfig{
+		BytefrogConnectionCount: BytefrogConnectionCountMetricConfig{
 			Enabled: true,
 		},
 		BytefrogEvents: BytefrogEventsMetricConfig{
@@ -247,6 +247,70 @@ func DefaultMetricsConfig() MetricsConfig {
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategySum,
 			EnabledAttributes:   []BytefrogNetworkIoMetricAttributeKey{BytefrogNetworkIoMetricAttributeKeyNetworkIoDirection},
+		},
+	}
+}
+
+// EventConfig provides common config for a particular event.
+type EventConfig struct {
+	Enabled bool `mapstructure:"enabled"`
+
+	enabledSetByUser bool
+}
+
+func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+	err := parser.Unmarshal(ec)
+	if err != nil {
+		return err
+	}
+	ec.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// EventsConfig provides config for bytefrog events.
+type EventsConfig struct {
+	AgentControlCommand      EventConfig `mapstructure:"agent_control.command"`
+	BytefrogAgentError       EventConfig `mapstructure:"bytefrog.agent.error"`
+	BytefrogAgentLeft        EventConfig `mapstructure:"bytefrog.agent.left"`
+	BytefrogAgentMode        EventConfig `mapstructure:"bytefrog.agent.mode"`
+	BytefrogAgentStarted     EventConfig `mapstructure:"bytefrog.agent.started"`
+	BytefrogClassFailed      EventConfig `mapstructure:"bytefrog.class.failed"`
+	BytefrogClassIgnored     EventConfig `mapstructure:"bytefrog.class.ignored"`
+	BytefrogClassTransformed EventConfig `mapstructure:"bytefrog.class.transformed"`
+	BytefrogMarker           EventConfig `mapstructure:"bytefrog.marker"`
+}
+
+func DefaultEventsConfig() EventsConfig {
+	return EventsConfig{
+		AgentControlCommand: EventConfig{
+			Enabled: true,
+		},
+		BytefrogAgentError: EventConfig{
+			Enabled: true,
+		},
+		BytefrogAgentLeft: EventConfig{
+			Enabled: true,
+		},
+		BytefrogAgentMode: EventConfig{
+			Enabled: true,
+		},
+		BytefrogAgentStarted: EventConfig{
+			Enabled: true,
+		},
+		BytefrogClassFailed: EventConfig{
+			Enabled: true,
+		},
+		BytefrogClassIgnored: EventConfig{
+			Enabled: true,
+		},
+		BytefrogClassTransformed: EventConfig{
+			Enabled: true,
+		},
+		BytefrogMarker: EventConfig{
+			Enabled: true,
 		},
 	}
 }
@@ -265,4 +329,15 @@ func NewDefaultMetricsBuilderConfig() MetricsBuilderConfig {
 // Deprecated: Use NewDefaultMetricsBuilderConfig.
 func DefaultMetricsBuilderConfig() MetricsBuilderConfig {
 	return NewDefaultMetricsBuilderConfig()
+}
+
+// LogsBuilderConfig is a configuration for bytefrog logs builder.
+type LogsBuilderConfig struct {
+	Events EventsConfig `mapstructure:"events"`
+}
+
+func DefaultLogsBuilderConfig() LogsBuilderConfig {
+	return LogsBuilderConfig{
+		Events: DefaultEventsConfig(),
+	}
 }

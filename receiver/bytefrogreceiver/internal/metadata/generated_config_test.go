@@ -39,7 +39,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						AggregationStrategy: AggregationStrategySum,
 						EnabledAttributes:   []BytefrogBreaksMetricAttributeKey{BytefrogBreaksMetricAttributeKeyBytefrogBreakCause},
 					},
-					BytefrogConnections: BytefrogConnectionsMetricConfig{
+					BytefrogConnectionCount: BytefrogConnectionCountMetricConfig{
 						Enabled: true,
 					},
 					BytefrogEvents: BytefrogEventsMetricConfig{
@@ -70,7 +70,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						AggregationStrategy: AggregationStrategySum,
 						EnabledAttributes:   []BytefrogBreaksMetricAttributeKey{BytefrogBreaksMetricAttributeKeyBytefrogBreakCause},
 					},
-					BytefrogConnections: BytefrogConnectionsMetricConfig{
+					BytefrogConnectionCount: BytefrogConnectionCountMetricConfig{
 						Enabled: false,
 					},
 					BytefrogEvents: BytefrogEventsMetricConfig{
@@ -88,7 +88,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(BytefrogAgentSendBuffersMetricConfig{}, BytefrogAgentStatusMetricConfig{}, BytefrogBreaksMetricConfig{}, BytefrogConnectionsMetricConfig{}, BytefrogEventsMetricConfig{}, BytefrogNetworkIoMetricConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(BytefrogAgentSendBuffersMetricConfig{}, BytefrogAgentStatusMetricConfig{}, BytefrogBreaksMetricConfig{}, BytefrogConnectionCountMetricConfig{}, BytefrogEventsMetricConfig{}, BytefrogNetworkIoMetricConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}
@@ -136,6 +136,16 @@ func loadMetricsBuilderConfig(t *testing.T, name string) MetricsBuilderConfig {
 	sub, err := cm.Sub(name)
 	require.NoError(t, err)
 	cfg := NewDefaultMetricsBuilderConfig()
+	require.NoError(t, sub.Unmarshal(&cfg, confmap.WithIgnoreUnused()))
+	return cfg
+}
+
+func loadLogsBuilderConfig(t *testing.T, name string) LogsBuilderConfig {
+	cm, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
+	require.NoError(t, err)
+	sub, err := cm.Sub(name)
+	require.NoError(t, err)
+	cfg := DefaultLogsBuilderConfig()
 	require.NoError(t, sub.Unmarshal(&cfg, confmap.WithIgnoreUnused()))
 	return cfg
 }

@@ -3,19 +3,346 @@
 package metadata
 
 import (
+	"context"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver"
 	conventions "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 )
+
+type eventAgentControlCommand struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventAgentControlCommand) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("agent_control.command")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventAgentControlCommand) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventAgentControlCommand(cfg EventConfig) eventAgentControlCommand {
+	e := eventAgentControlCommand{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventBytefrogAgentError struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventBytefrogAgentError) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("bytefrog.agent.error")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventBytefrogAgentError) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventBytefrogAgentError(cfg EventConfig) eventBytefrogAgentError {
+	e := eventBytefrogAgentError{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventBytefrogAgentLeft struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventBytefrogAgentLeft) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("bytefrog.agent.left")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventBytefrogAgentLeft) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventBytefrogAgentLeft(cfg EventConfig) eventBytefrogAgentLeft {
+	e := eventBytefrogAgentLeft{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventBytefrogAgentMode struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventBytefrogAgentMode) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("bytefrog.agent.mode")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventBytefrogAgentMode) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventBytefrogAgentMode(cfg EventConfig) eventBytefrogAgentMode {
+	e := eventBytefrogAgentMode{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventBytefrogAgentStarted struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventBytefrogAgentStarted) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("bytefrog.agent.started")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventBytefrogAgentStarted) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventBytefrogAgentStarted(cfg EventConfig) eventBytefrogAgentStarted {
+	e := eventBytefrogAgentStarted{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventBytefrogClassFailed struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventBytefrogClassFailed) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("bytefrog.class.failed")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventBytefrogClassFailed) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventBytefrogClassFailed(cfg EventConfig) eventBytefrogClassFailed {
+	e := eventBytefrogClassFailed{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventBytefrogClassIgnored struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventBytefrogClassIgnored) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("bytefrog.class.ignored")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventBytefrogClassIgnored) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventBytefrogClassIgnored(cfg EventConfig) eventBytefrogClassIgnored {
+	e := eventBytefrogClassIgnored{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventBytefrogClassTransformed struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventBytefrogClassTransformed) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("bytefrog.class.transformed")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventBytefrogClassTransformed) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventBytefrogClassTransformed(cfg EventConfig) eventBytefrogClassTransformed {
+	e := eventBytefrogClassTransformed{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventBytefrogMarker struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventBytefrogMarker) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("bytefrog.marker")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventBytefrogMarker) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventBytefrogMarker(cfg EventConfig) eventBytefrogMarker {
+	e := eventBytefrogMarker{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
 
 // LogsBuilder provides an interface for scrapers to report logs while taking care of all the transformations
 // required to produce log representation defined in metadata and user config.
 type LogsBuilder struct {
-	logsBuffer       plog.Logs
-	logRecordsBuffer plog.LogRecordSlice
-	buildInfo        component.BuildInfo // contains version information.
+	config                        LogsBuilderConfig // config of the logs builder.
+	logsBuffer                    plog.Logs
+	logRecordsBuffer              plog.LogRecordSlice
+	buildInfo                     component.BuildInfo // contains version information.
+	eventAgentControlCommand      eventAgentControlCommand
+	eventBytefrogAgentError       eventBytefrogAgentError
+	eventBytefrogAgentLeft        eventBytefrogAgentLeft
+	eventBytefrogAgentMode        eventBytefrogAgentMode
+	eventBytefrogAgentStarted     eventBytefrogAgentStarted
+	eventBytefrogClassFailed      eventBytefrogClassFailed
+	eventBytefrogClassIgnored     eventBytefrogClassIgnored
+	eventBytefrogClassTransformed eventBytefrogClassTransformed
+	eventBytefrogMarker           eventBytefrogMarker
 }
 
 // LogBuilderOption applies changes to default logs builder.
@@ -23,11 +350,21 @@ type LogBuilderOption interface {
 	apply(*LogsBuilder)
 }
 
-func NewLogsBuilder(settings receiver.Settings) *LogsBuilder {
+func NewLogsBuilder(lbc LogsBuilderConfig, settings receiver.Settings) *LogsBuilder {
 	lb := &LogsBuilder{
-		logsBuffer:       plog.NewLogs(),
-		logRecordsBuffer: plog.NewLogRecordSlice(),
-		buildInfo:        settings.BuildInfo,
+		config:                        lbc,
+		logsBuffer:                    plog.NewLogs(),
+		logRecordsBuffer:              plog.NewLogRecordSlice(),
+		buildInfo:                     settings.BuildInfo,
+		eventAgentControlCommand:      newEventAgentControlCommand(lbc.Events.AgentControlCommand),
+		eventBytefrogAgentError:       newEventBytefrogAgentError(lbc.Events.BytefrogAgentError),
+		eventBytefrogAgentLeft:        newEventBytefrogAgentLeft(lbc.Events.BytefrogAgentLeft),
+		eventBytefrogAgentMode:        newEventBytefrogAgentMode(lbc.Events.BytefrogAgentMode),
+		eventBytefrogAgentStarted:     newEventBytefrogAgentStarted(lbc.Events.BytefrogAgentStarted),
+		eventBytefrogClassFailed:      newEventBytefrogClassFailed(lbc.Events.BytefrogClassFailed),
+		eventBytefrogClassIgnored:     newEventBytefrogClassIgnored(lbc.Events.BytefrogClassIgnored),
+		eventBytefrogClassTransformed: newEventBytefrogClassTransformed(lbc.Events.BytefrogClassTransformed),
+		eventBytefrogMarker:           newEventBytefrogMarker(lbc.Events.BytefrogMarker),
 	}
 
 	return lb
@@ -68,6 +405,15 @@ func (lb *LogsBuilder) EmitForResource(options ...ResourceLogsOption) {
 	ils := rl.ScopeLogs().AppendEmpty()
 	ils.Scope().SetName(ScopeName)
 	ils.Scope().SetVersion(lb.buildInfo.Version)
+	lb.eventAgentControlCommand.emit(ils.LogRecords())
+	lb.eventBytefrogAgentError.emit(ils.LogRecords())
+	lb.eventBytefrogAgentLeft.emit(ils.LogRecords())
+	lb.eventBytefrogAgentMode.emit(ils.LogRecords())
+	lb.eventBytefrogAgentStarted.emit(ils.LogRecords())
+	lb.eventBytefrogClassFailed.emit(ils.LogRecords())
+	lb.eventBytefrogClassIgnored.emit(ils.LogRecords())
+	lb.eventBytefrogClassTransformed.emit(ils.LogRecords())
+	lb.eventBytefrogMarker.emit(ils.LogRecords())
 
 	for _, op := range options {
 		op.apply(rl)
@@ -91,4 +437,49 @@ func (lb *LogsBuilder) Emit(options ...ResourceLogsOption) plog.Logs {
 	logs := lb.logsBuffer
 	lb.logsBuffer = plog.NewLogs()
 	return logs
+}
+
+// RecordAgentControlCommandEvent adds a log record of agent_control.command event.
+func (lb *LogsBuilder) RecordAgentControlCommandEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventAgentControlCommand.recordEvent(ctx, timestamp)
+}
+
+// RecordBytefrogAgentErrorEvent adds a log record of bytefrog.agent.error event.
+func (lb *LogsBuilder) RecordBytefrogAgentErrorEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventBytefrogAgentError.recordEvent(ctx, timestamp)
+}
+
+// RecordBytefrogAgentLeftEvent adds a log record of bytefrog.agent.left event.
+func (lb *LogsBuilder) RecordBytefrogAgentLeftEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventBytefrogAgentLeft.recordEvent(ctx, timestamp)
+}
+
+// RecordBytefrogAgentModeEvent adds a log record of bytefrog.agent.mode event.
+func (lb *LogsBuilder) RecordBytefrogAgentModeEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventBytefrogAgentMode.recordEvent(ctx, timestamp)
+}
+
+// RecordBytefrogAgentStartedEvent adds a log record of bytefrog.agent.started event.
+func (lb *LogsBuilder) RecordBytefrogAgentStartedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventBytefrogAgentStarted.recordEvent(ctx, timestamp)
+}
+
+// RecordBytefrogClassFailedEvent adds a log record of bytefrog.class.failed event.
+func (lb *LogsBuilder) RecordBytefrogClassFailedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventBytefrogClassFailed.recordEvent(ctx, timestamp)
+}
+
+// RecordBytefrogClassIgnoredEvent adds a log record of bytefrog.class.ignored event.
+func (lb *LogsBuilder) RecordBytefrogClassIgnoredEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventBytefrogClassIgnored.recordEvent(ctx, timestamp)
+}
+
+// RecordBytefrogClassTransformedEvent adds a log record of bytefrog.class.transformed event.
+func (lb *LogsBuilder) RecordBytefrogClassTransformedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventBytefrogClassTransformed.recordEvent(ctx, timestamp)
+}
+
+// RecordBytefrogMarkerEvent adds a log record of bytefrog.marker event.
+func (lb *LogsBuilder) RecordBytefrogMarkerEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventBytefrogMarker.recordEvent(ctx, timestamp)
 }

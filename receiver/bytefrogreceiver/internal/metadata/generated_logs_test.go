@@ -3,21 +3,31 @@
 package metadata
 
 import (
+	"context"
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"testing"
 	"time"
 )
 
+type eventsTestDataSet int
+
+const (
+	eventTestDataSetDefault eventsTestDataSet = iota
+	eventTestDataSetAll
+	eventTestDataSetNone
+)
+
 func TestLogsBuilderAppendLogRecord(t *testing.T) {
 	observedZapCore, _ := observer.New(zap.WarnLevel)
 	settings := receivertest.NewNopSettings(receivertest.NopType)
 	settings.Logger = zap.New(observedZapCore)
-	lb := NewLogsBuilder(settings)
+	lb := NewLogsBuilder(loadLogsBuilderConfig(t, "all_set"), settings)
 
 	res := pcommon.NewResource()
 
@@ -61,4 +71,165 @@ func TestLogsBuilderAppendLogRecord(t *testing.T) {
 
 	assert.Equal(t, pcommon.ValueTypeStr, sl.LogRecords().At(1).Body().Type())
 	assert.Equal(t, "the second log record", sl.LogRecords().At(1).Body().Str())
+}
+func TestLogsBuilder(t *testing.T) {
+	tests := []struct {
+		name        string
+		eventsSet   eventsTestDataSet
+		resAttrsSet eventsTestDataSet
+		expectEmpty bool
+	}{
+		{
+			name: "default",
+		},
+		{
+			name:        "all_set",
+			eventsSet:   eventTestDataSetAll,
+			resAttrsSet: eventTestDataSetAll,
+		},
+		{
+			name:        "none_set",
+			eventsSet:   eventTestDataSetNone,
+			resAttrsSet: eventTestDataSetNone,
+			expectEmpty: true,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			timestamp := pcommon.Timestamp(1_000_001_000)
+			traceID := [16]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+			spanID := [8]byte{0, 1, 2, 3, 4, 5, 6, 7}
+			ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
+				TraceID:    trace.TraceID(traceID),
+				SpanID:     trace.SpanID(spanID),
+				TraceFlags: trace.FlagsSampled,
+			}))
+			observedZapCore, observedLogs := observer.New(zap.WarnLevel)
+			settings := receivertest.NewNopSettings(receivertest.NopType)
+			settings.Logger = zap.New(observedZapCore)
+			lb := NewLogsBuilder(loadLogsBuilderConfig(t, tt.name), settings)
+
+			expectedWarnings := 0
+
+			assert.Equal(t, expectedWarnings, observedLogs.Len())
+
+			defaultEventsCount := 0
+			allEventsCount := 0
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordAgentControlCommandEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordBytefrogAgentErrorEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordBytefrogAgentLeftEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordBytefrogAgentModeEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordBytefrogAgentStartedEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordBytefrogClassFailedEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordBytefrogClassIgnoredEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordBytefrogClassTransformedEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordBytefrogMarkerEvent(ctx, timestamp)
+
+			res := pcommon.NewResource()
+			logs := lb.Emit(WithLogsResource(res))
+
+			if tt.expectEmpty || ((tt.name == "default" || tt.name == "filter_set_include") && defaultEventsCount == 0) {
+				assert.Equal(t, 0, logs.ResourceLogs().Len())
+				return
+			}
+
+			assert.Equal(t, 1, logs.ResourceLogs().Len())
+			rl := logs.ResourceLogs().At(0)
+			assert.Equal(t, res, rl.Resource())
+			assert.Equal(t, 1, rl.ScopeLogs().Len())
+			lrs := rl.ScopeLogs().At(0).LogRecords()
+			if tt.eventsSet == eventTestDataSetDefault {
+				assert.Equal(t, defaultEventsCount, lrs.Len())
+			}
+			if tt.eventsSet == eventTestDataSetAll {
+				assert.Equal(t, allEventsCount, lrs.Len())
+			}
+			validatedEvents := make(map[string]bool)
+			for i := 0; i < lrs.Len(); i++ {
+				switch lrs.At(i).EventName() {
+				case "agent_control.command":
+					assert.False(t, validatedEvents["agent_control.command"], "Found a duplicate in the events slice: agent_control.command")
+					validatedEvents["agent_control.command"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "bytefrog.agent.error":
+					assert.False(t, validatedEvents["bytefrog.agent.error"], "Found a duplicate in the events slice: bytefrog.agent.error")
+					validatedEvents["bytefrog.agent.error"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "bytefrog.agent.left":
+					assert.False(t, validatedEvents["bytefrog.agent.left"], "Found a duplicate in the events slice: bytefrog.agent.left")
+					validatedEvents["bytefrog.agent.left"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "bytefrog.agent.mode":
+					assert.False(t, validatedEvents["bytefrog.agent.mode"], "Found a duplicate in the events slice: bytefrog.agent.mode")
+					validatedEvents["bytefrog.agent.mode"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "bytefrog.agent.started":
+					assert.False(t, validatedEvents["bytefrog.agent.started"], "Found a duplicate in the events slice: bytefrog.agent.started")
+					validatedEvents["bytefrog.agent.started"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "bytefrog.class.failed":
+					assert.False(t, validatedEvents["bytefrog.class.failed"], "Found a duplicate in the events slice: bytefrog.class.failed")
+					validatedEvents["bytefrog.class.failed"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "bytefrog.class.ignored":
+					assert.False(t, validatedEvents["bytefrog.class.ignored"], "Found a duplicate in the events slice: bytefrog.class.ignored")
+					validatedEvents["bytefrog.class.ignored"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "bytefrog.class.transformed":
+					assert.False(t, validatedEvents["bytefrog.class.transformed"], "Found a duplicate in the events slice: bytefrog.class.transformed")
+					validatedEvents["bytefrog.class.transformed"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "bytefrog.marker":
+					assert.False(t, validatedEvents["bytefrog.marker"], "Found a duplicate in the events slice: bytefrog.marker")
+					validatedEvents["bytefrog.marker"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				}
+			}
+		})
+	}
 }

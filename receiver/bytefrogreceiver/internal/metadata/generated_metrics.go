@@ -95,8 +95,8 @@ var MetricsInfo = metricsInfo{
 		Name:       "bytefrog.breaks",
 		Attributes: []string{"bytefrog.break.cause"},
 	},
-	BytefrogConnections: metricInfo{
-		Name: "bytefrog.connections",
+	BytefrogConnectionCount: metricInfo{
+		Name: "bytefrog.connection.count",
 	},
 	BytefrogEvents: metricInfo{
 		Name: "bytefrog.events",
@@ -111,7 +111,7 @@ type metricsInfo struct {
 	BytefrogAgentSendBuffers metricInfo
 	BytefrogAgentStatus      metricInfo
 	BytefrogBreaks           metricInfo
-	BytefrogConnections      metricInfo
+	BytefrogConnectionCount  metricInfo
 	BytefrogEvents           metricInfo
 	BytefrogNetworkIo        metricInfo
 }
@@ -353,15 +353,15 @@ func newMetricBytefrogBreaks(cfg BytefrogBreaksMetricConfig) metricBytefrogBreak
 	return m
 }
 
-type metricBytefrogConnections struct {
-	data     pmetric.Metric                  // data buffer for generated metric.
-	config   BytefrogConnectionsMetricConfig // metric config provided by user.
-	capacity int                             // max observed number of data points added to the metric.
+type metricBytefrogConnectionCount struct {
+	data     pmetric.Metric                      // data buffer for generated metric.
+	config   BytefrogConnectionCountMetricConfig // metric config provided by user.
+	capacity int                                 // max observed number of data points added to the metric.
 }
 
-// init fills bytefrog.connections metric with initial data.
-func (m *metricBytefrogConnections) init() {
-	m.data.SetName("bytefrog.connections")
+// init fills bytefrog.connection.count metric with initial data.
+func (m *metricBytefrogConnectionCount) init() {
+	m.data.SetName("bytefrog.connection.count")
 	m.data.SetDescription("Open data connections of the agent.")
 	m.data.SetUnit("{connection}")
 	m.data.SetEmptySum()
@@ -369,7 +369,7 @@ func (m *metricBytefrogConnections) init() {
 	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 }
 
-func (m *metricBytefrogConnections) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
+func (m *metricBytefrogConnectionCount) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
 	if !m.config.Enabled {
 		return
 	}
@@ -380,14 +380,14 @@ func (m *metricBytefrogConnections) recordDataPoint(start pcommon.Timestamp, ts 
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
-func (m *metricBytefrogConnections) updateCapacity() {
+func (m *metricBytefrogConnectionCount) updateCapacity() {
 	if m.data.Sum().DataPoints().Len() > m.capacity {
 		m.capacity = m.data.Sum().DataPoints().Len()
 	}
 }
 
 // emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
-func (m *metricBytefrogConnections) emit(metrics pmetric.MetricSlice) {
+func (m *metricBytefrogConnectionCount) emit(metrics pmetric.MetricSlice) {
 	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
 		m.updateCapacity()
 		m.data.MoveTo(metrics.AppendEmpty())
@@ -395,8 +395,8 @@ func (m *metricBytefrogConnections) emit(metrics pmetric.MetricSlice) {
 	}
 }
 
-func newMetricBytefrogConnections(cfg BytefrogConnectionsMetricConfig) metricBytefrogConnections {
-	m := metricBytefrogConnections{config: cfg}
+func newMetricBytefrogConnectionCount(cfg BytefrogConnectionCountMetricConfig) metricBytefrogConnectionCount {
+	m := metricBytefrogConnectionCount{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -559,7 +559,7 @@ type MetricsBuilder struct {
 	metricBytefrogAgentSendBuffers metricBytefrogAgentSendBuffers
 	metricBytefrogAgentStatus      metricBytefrogAgentStatus
 	metricBytefrogBreaks           metricBytefrogBreaks
-	metricBytefrogConnections      metricBytefrogConnections
+	metricBytefrogConnectionCount  metricBytefrogConnectionCount
 	metricBytefrogEvents           metricBytefrogEvents
 	metricBytefrogNetworkIo        metricBytefrogNetworkIo
 }
@@ -590,7 +590,7 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricBytefrogAgentSendBuffers: newMetricBytefrogAgentSendBuffers(mbc.Metrics.BytefrogAgentSendBuffers),
 		metricBytefrogAgentStatus:      newMetricBytefrogAgentStatus(mbc.Metrics.BytefrogAgentStatus),
 		metricBytefrogBreaks:           newMetricBytefrogBreaks(mbc.Metrics.BytefrogBreaks),
-		metricBytefrogConnections:      newMetricBytefrogConnections(mbc.Metrics.BytefrogConnections),
+		metricBytefrogConnectionCount:  newMetricBytefrogConnectionCount(mbc.Metrics.BytefrogConnectionCount),
 		metricBytefrogEvents:           newMetricBytefrogEvents(mbc.Metrics.BytefrogEvents),
 		metricBytefrogNetworkIo:        newMetricBytefrogNetworkIo(mbc.Metrics.BytefrogNetworkIo),
 	}
@@ -662,7 +662,7 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricBytefrogAgentSendBuffers.emit(ils.Metrics())
 	mb.metricBytefrogAgentStatus.emit(ils.Metrics())
 	mb.metricBytefrogBreaks.emit(ils.Metrics())
-	mb.metricBytefrogConnections.emit(ils.Metrics())
+	mb.metricBytefrogConnectionCount.emit(ils.Metrics())
 	mb.metricBytefrogEvents.emit(ils.Metrics())
 	mb.metricBytefrogNetworkIo.emit(ils.Metrics())
 
@@ -701,9 +701,9 @@ func (mb *MetricsBuilder) RecordBytefrogBreaksDataPoint(ts pcommon.Timestamp, va
 	mb.metricBytefrogBreaks.recordDataPoint(mb.startTime, ts, val, bytefrogBreakCauseAttributeValue)
 }
 
-// RecordBytefrogConnectionsDataPoint adds a data point to bytefrog.connections metric.
-func (mb *MetricsBuilder) RecordBytefrogConnectionsDataPoint(ts pcommon.Timestamp, val int64) {
-	mb.metricBytefrogConnections.recordDataPoint(mb.startTime, ts, val)
+// RecordBytefrogConnectionCountDataPoint adds a data point to bytefrog.connection.count metric.
+func (mb *MetricsBuilder) RecordBytefrogConnectionCountDataPoint(ts pcommon.Timestamp, val int64) {
+	mb.metricBytefrogConnectionCount.recordDataPoint(mb.startTime, ts, val)
 }
 
 // RecordBytefrogEventsDataPoint adds a data point to bytefrog.events metric.

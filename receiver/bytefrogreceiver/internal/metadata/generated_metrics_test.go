@@ -86,7 +86,7 @@ func TestMetricsBuilder(t *testing.T) {
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordBytefrogConnectionsDataPoint(ts, 1)
+			mb.RecordBytefrogConnectionCountDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordBytefrogEventsDataPoint(ts, 1)
@@ -230,9 +230,9 @@ func TestMetricsBuilder(t *testing.T) {
 						_, ok := dp.Attributes().Get("bytefrog.break.cause")
 						assert.False(t, ok)
 					}
-				case "bytefrog.connections":
-					assert.False(t, validatedMetrics["bytefrog.connections"], "Found a duplicate in the metrics slice: bytefrog.connections")
-					validatedMetrics["bytefrog.connections"] = true
+				case "bytefrog.connection.count":
+					assert.False(t, validatedMetrics["bytefrog.connection.count"], "Found a duplicate in the metrics slice: bytefrog.connection.count")
+					validatedMetrics["bytefrog.connection.count"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 					assert.Equal(t, "Open data connections of the agent.", mi.Description())

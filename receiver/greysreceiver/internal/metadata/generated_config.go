@@ -186,13 +186,13 @@ func (ms *GreysRepliesMissingMetricConfig) Unmarshal(parser *confmap.Conf) error
 	return nil
 }
 
-// GreysSessionsMetricConfig provides config for the greys.sessions metric.
-type GreysSessionsMetricConfig struct {
+// GreysSessionCountMetricConfig provides config for the greys.session.count metric.
+type GreysSessionCountMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
 	enabledSetByUser bool
 }
 
-func (ms *GreysSessionsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+func (ms *GreysSessionCountMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	if parser == nil {
 		return nil
 	}
@@ -210,8 +210,8 @@ func (ms *GreysSessionsMetricConfig) Unmarshal(parser *confmap.Conf) error {
 type JavaMethodCallsMetricAttributeKey string
 
 const (
-	JavaMethodCallsMetricAttributeKeyJavaClass  JavaMethodCallsMetricAttributeKey = "java.class"
-	JavaMethodCallsMetricAttributeKeyJavaMethod JavaMethodCallsMetricAttributeKey = "java.method"
+	JavaMethodCallsMetricAttributeKeyCodeFunctionName JavaMethodCallsMetricAttributeKey = "code.function.name"
+	JavaMethodCallsMetricAttributeKeyJavaClass        JavaMethodCallsMetricAttributeKey = "java.class"
 )
 
 // JavaMethodCallsMetricConfig provides config for the java.method.calls metric.
@@ -240,9 +240,9 @@ func (ms *JavaMethodCallsMetricConfig) Unmarshal(parser *confmap.Conf) error {
 func (ms *JavaMethodCallsMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodCallsMetricAttributeKeyJavaClass, JavaMethodCallsMetricAttributeKeyJavaMethod:
+		case JavaMethodCallsMetricAttributeKeyCodeFunctionName, JavaMethodCallsMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.calls doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.calls doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -259,8 +259,8 @@ func (ms *JavaMethodCallsMetricConfig) Validate() error {
 type JavaMethodDurationMaxMetricAttributeKey string
 
 const (
-	JavaMethodDurationMaxMetricAttributeKeyJavaClass  JavaMethodDurationMaxMetricAttributeKey = "java.class"
-	JavaMethodDurationMaxMetricAttributeKeyJavaMethod JavaMethodDurationMaxMetricAttributeKey = "java.method"
+	JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName JavaMethodDurationMaxMetricAttributeKey = "code.function.name"
+	JavaMethodDurationMaxMetricAttributeKeyJavaClass        JavaMethodDurationMaxMetricAttributeKey = "java.class"
 )
 
 // JavaMethodDurationMaxMetricConfig provides config for the java.method.duration.max metric.
@@ -289,9 +289,9 @@ func (ms *JavaMethodDurationMaxMetricConfig) Unmarshal(parser *confmap.Conf) err
 func (ms *JavaMethodDurationMaxMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodDurationMaxMetricAttributeKeyJavaClass, JavaMethodDurationMaxMetricAttributeKeyJavaMethod:
+		case JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName, JavaMethodDurationMaxMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.duration.max doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.duration.max doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -308,8 +308,8 @@ func (ms *JavaMethodDurationMaxMetricConfig) Validate() error {
 type JavaMethodDurationMeanMetricAttributeKey string
 
 const (
-	JavaMethodDurationMeanMetricAttributeKeyJavaClass  JavaMethodDurationMeanMetricAttributeKey = "java.class"
-	JavaMethodDurationMeanMetricAttributeKeyJavaMethod JavaMethodDurationMeanMetricAttributeKey = "java.method"
+	JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName JavaMethodDurationMeanMetricAttributeKey = "code.function.name"
+	JavaMethodDurationMeanMetricAttributeKeyJavaClass        JavaMethodDurationMeanMetricAttributeKey = "java.class"
 )
 
 // JavaMethodDurationMeanMetricConfig provides config for the java.method.duration.mean metric.
@@ -338,9 +338,9 @@ func (ms *JavaMethodDurationMeanMetricConfig) Unmarshal(parser *confmap.Conf) er
 func (ms *JavaMethodDurationMeanMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodDurationMeanMetricAttributeKeyJavaClass, JavaMethodDurationMeanMetricAttributeKeyJavaMethod:
+		case JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName, JavaMethodDurationMeanMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.duration.mean doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.duration.mean doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -357,8 +357,8 @@ func (ms *JavaMethodDurationMeanMetricConfig) Validate() error {
 type JavaMethodDurationMinMetricAttributeKey string
 
 const (
-	JavaMethodDurationMinMetricAttributeKeyJavaClass  JavaMethodDurationMinMetricAttributeKey = "java.class"
-	JavaMethodDurationMinMetricAttributeKeyJavaMethod JavaMethodDurationMinMetricAttributeKey = "java.method"
+	JavaMethodDurationMinMetricAttributeKeyCodeFunctionName JavaMethodDurationMinMetricAttributeKey = "code.function.name"
+	JavaMethodDurationMinMetricAttributeKeyJavaClass        JavaMethodDurationMinMetricAttributeKey = "java.class"
 )
 
 // JavaMethodDurationMinMetricConfig provides config for the java.method.duration.min metric.
@@ -387,9 +387,9 @@ func (ms *JavaMethodDurationMinMetricConfig) Unmarshal(parser *confmap.Conf) err
 func (ms *JavaMethodDurationMinMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodDurationMinMetricAttributeKeyJavaClass, JavaMethodDurationMinMetricAttributeKeyJavaMethod:
+		case JavaMethodDurationMinMetricAttributeKeyCodeFunctionName, JavaMethodDurationMinMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.duration.min doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.duration.min doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -406,8 +406,8 @@ func (ms *JavaMethodDurationMinMetricConfig) Validate() error {
 type JavaMethodFailureRatioMetricAttributeKey string
 
 const (
-	JavaMethodFailureRatioMetricAttributeKeyJavaClass  JavaMethodFailureRatioMetricAttributeKey = "java.class"
-	JavaMethodFailureRatioMetricAttributeKeyJavaMethod JavaMethodFailureRatioMetricAttributeKey = "java.method"
+	JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName JavaMethodFailureRatioMetricAttributeKey = "code.function.name"
+	JavaMethodFailureRatioMetricAttributeKeyJavaClass        JavaMethodFailureRatioMetricAttributeKey = "java.class"
 )
 
 // JavaMethodFailureRatioMetricConfig provides config for the java.method.failure_ratio metric.
@@ -436,9 +436,9 @@ func (ms *JavaMethodFailureRatioMetricConfig) Unmarshal(parser *confmap.Conf) er
 func (ms *JavaMethodFailureRatioMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodFailureRatioMetricAttributeKeyJavaClass, JavaMethodFailureRatioMetricAttributeKeyJavaMethod:
+		case JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName, JavaMethodFailureRatioMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.failure_ratio doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.failure_ratio doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -455,8 +455,8 @@ func (ms *JavaMethodFailureRatioMetricConfig) Validate() error {
 type JavaMethodFailuresMetricAttributeKey string
 
 const (
-	JavaMethodFailuresMetricAttributeKeyJavaClass  JavaMethodFailuresMetricAttributeKey = "java.class"
-	JavaMethodFailuresMetricAttributeKeyJavaMethod JavaMethodFailuresMetricAttributeKey = "java.method"
+	JavaMethodFailuresMetricAttributeKeyCodeFunctionName JavaMethodFailuresMetricAttributeKey = "code.function.name"
+	JavaMethodFailuresMetricAttributeKeyJavaClass        JavaMethodFailuresMetricAttributeKey = "java.class"
 )
 
 // JavaMethodFailuresMetricConfig provides config for the java.method.failures metric.
@@ -485,9 +485,9 @@ func (ms *JavaMethodFailuresMetricConfig) Unmarshal(parser *confmap.Conf) error 
 func (ms *JavaMethodFailuresMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodFailuresMetricAttributeKeyJavaClass, JavaMethodFailuresMetricAttributeKeyJavaMethod:
+		case JavaMethodFailuresMetricAttributeKeyCodeFunctionName, JavaMethodFailuresMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.failures doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.failures doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -504,8 +504,8 @@ func (ms *JavaMethodFailuresMetricConfig) Validate() error {
 type JavaMethodTimeMetricAttributeKey string
 
 const (
-	JavaMethodTimeMetricAttributeKeyJavaClass  JavaMethodTimeMetricAttributeKey = "java.class"
-	JavaMethodTimeMetricAttributeKeyJavaMethod JavaMethodTimeMetricAttributeKey = "java.method"
+	JavaMethodTimeMetricAttributeKeyCodeFunctionName JavaMethodTimeMetricAttributeKey = "code.function.name"
+	JavaMethodTimeMetricAttributeKeyJavaClass        JavaMethodTimeMetricAttributeKey = "java.class"
 )
 
 // JavaMethodTimeMetricConfig provides config for the java.method.time metric.
@@ -534,9 +534,9 @@ func (ms *JavaMethodTimeMetricConfig) Unmarshal(parser *confmap.Conf) error {
 func (ms *JavaMethodTimeMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case JavaMethodTimeMetricAttributeKeyJavaClass, JavaMethodTimeMetricAttributeKeyJavaMethod:
+		case JavaMethodTimeMetricAttributeKeyCodeFunctionName, JavaMethodTimeMetricAttributeKeyJavaClass:
 		default:
-			return fmt.Errorf("metric java.method.time doesn't have an attribute %v, valid attributes: [java.class, java.method]", val)
+			return fmt.Errorf("metric java.method.time doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
 		}
 	}
 
@@ -557,7 +557,7 @@ type MetricsConfig struct {
 	GreysReplies           GreysRepliesMetricConfig           `mapstructure:"greys.replies"`
 	GreysRepliesBad        GreysRepliesBadMetricConfig        `mapstructure:"greys.replies.bad"`
 	GreysRepliesMissing    GreysRepliesMissingMetricConfig    `mapstructure:"greys.replies.missing"`
-	GreysSessions          GreysSessionsMetricConfig          `mapstructure:"greys.sessions"`
+	GreysSessionCount      GreysSessionCountMetricConfig      `mapstructure:"greys.session.count"`
 	JavaMethodCalls        JavaMethodCallsMetricConfig        `mapstructure:"java.method.calls"`
 	JavaMethodDurationMax  JavaMethodDurationMaxMetricConfig  `mapstructure:"java.method.duration.max"`
 	JavaMethodDurationMean JavaMethodDurationMeanMetricConfig `mapstructure:"java.method.duration.mean"`
@@ -591,43 +591,123 @@ func DefaultMetricsConfig() MetricsConfig {
 		GreysRepliesMissing: GreysRepliesMissingMetricConfig{
 			Enabled: true,
 		},
-		GreysSessions: GreysSessionsMetricConfig{
+		GreysSessionCount: GreysSessionCountMetricConfig{
 			Enabled: true,
 		},
 		JavaMethodCalls: JavaMethodCallsMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategySum,
-			EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyJavaClass, JavaMethodCallsMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodDurationMax: JavaMethodDurationMaxMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategyAvg,
-			EnabledAttributes:   []JavaMethodDurationMaxMetricAttributeKey{JavaMethodDurationMaxMetricAttributeKeyJavaClass, JavaMethodDurationMaxMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodDurationMaxMetricAttributeKey{JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodDurationMean: JavaMethodDurationMeanMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategyAvg,
-			EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyJavaClass, JavaMethodDurationMeanMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodDurationMin: JavaMethodDurationMinMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategyAvg,
-			EnabledAttributes:   []JavaMethodDurationMinMetricAttributeKey{JavaMethodDurationMinMetricAttributeKeyJavaClass, JavaMethodDurationMinMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodDurationMinMetricAttributeKey{JavaMethodDurationMinMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodFailureRatio: JavaMethodFailureRatioMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategyAvg,
-			EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyJavaClass, JavaMethodFailureRatioMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodFailures: JavaMethodFailuresMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategySum,
-			EnabledAttributes:   []JavaMethodFailuresMetricAttributeKey{JavaMethodFailuresMetricAttributeKeyJavaClass, JavaMethodFailuresMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodFailuresMetricAttributeKey{JavaMethodFailuresMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodTime: JavaMethodTimeMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategySum,
-			EnabledAttributes:   []JavaMethodTimeMetricAttributeKey{JavaMethodTimeMetricAttributeKeyJavaClass, JavaMethodTimeMetricAttributeKeyJavaMethod},
+			EnabledAttributes:   []JavaMethodTimeMetricAttributeKey{JavaMethodTimeMetricAttributeKeyCodeFunctionName},
+		},
+	}
+}
+
+// EventConfig provides common config for a particular event.
+type EventConfig struct {
+	Enabled bool `mapstructure:"enabled"`
+
+	enabledSetByUser bool
+}
+
+func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+	err := parser.Unmarshal(ec)
+	if err != nil {
+		return err
+	}
+	ec.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// EventsConfig provides config for greys events.
+type EventsConfig struct {
+	AgentControlCommand     EventConfig `mapstructure:"agent_control.command"`
+	GreysClass              EventConfig `mapstructure:"greys.class"`
+	GreysClassGone          EventConfig `mapstructure:"greys.class.gone"`
+	GreysCommandRefused     EventConfig `mapstructure:"greys.command.refused"`
+	GreysCommandUnsupported EventConfig `mapstructure:"greys.command.unsupported"`
+	GreysMethod             EventConfig `mapstructure:"greys.method"`
+	GreysMethodGone         EventConfig `mapstructure:"greys.method.gone"`
+	GreysPatternUnmatched   EventConfig `mapstructure:"greys.pattern.unmatched"`
+	GreysServerConnected    EventConfig `mapstructure:"greys.server.connected"`
+	GreysServerGone         EventConfig `mapstructure:"greys.server.gone"`
+	GreysServerRestarted    EventConfig `mapstructure:"greys.server.restarted"`
+	GreysSessionTimedOut    EventConfig `mapstructure:"greys.session.timed_out"`
+	GreysStack              EventConfig `mapstructure:"greys.stack"`
+}
+
+func DefaultEventsConfig() EventsConfig {
+	return EventsConfig{
+		AgentControlCommand: EventConfig{
+			Enabled: true,
+		},
+		GreysClass: EventConfig{
+			Enabled: true,
+		},
+		GreysClassGone: EventConfig{
+			Enabled: true,
+		},
+		GreysCommandRefused: EventConfig{
+			Enabled: true,
+		},
+		GreysCommandUnsupported: EventConfig{
+			Enabled: true,
+		},
+		GreysMethod: EventConfig{
+			Enabled: true,
+		},
+		GreysMethodGone: EventConfig{
+			Enabled: true,
+		},
+		GreysPatternUnmatched: EventConfig{
+			Enabled: true,
+		},
+		GreysServerConnected: EventConfig{
+			Enabled: true,
+		},
+		GreysServerGone: EventConfig{
+			Enabled: true,
+		},
+		GreysServerRestarted: EventConfig{
+			Enabled: true,
+		},
+		GreysSessionTimedOut: EventConfig{
+			Enabled: true,
+		},
+		GreysStack: EventConfig{
+			Enabled: true,
 		},
 	}
 }
@@ -646,4 +726,15 @@ func NewDefaultMetricsBuilderConfig() MetricsBuilderConfig {
 // Deprecated: Use NewDefaultMetricsBuilderConfig.
 func DefaultMetricsBuilderConfig() MetricsBuilderConfig {
 	return NewDefaultMetricsBuilderConfig()
+}
+
+// LogsBuilderConfig is a configuration for greys logs builder.
+type LogsBuilderConfig struct {
+	Events EventsConfig `mapstructure:"events"`
+}
+
+func DefaultLogsBuilderConfig() LogsBuilderConfig {
+	return LogsBuilderConfig{
+		Events: DefaultEventsConfig(),
+	}
 }

@@ -48,43 +48,43 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					GreysRepliesMissing: GreysRepliesMissingMetricConfig{
 						Enabled: true,
 					},
-					GreysSessions: GreysSessionsMetricConfig{
+					GreysSessionCount: GreysSessionCountMetricConfig{
 						Enabled: true,
 					},
 					JavaMethodCalls: JavaMethodCallsMetricConfig{
 						Enabled:             true,
 						AggregationStrategy: AggregationStrategySum,
-						EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyJavaClass, JavaMethodCallsMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyCodeFunctionName, JavaMethodCallsMetricAttributeKeyJavaClass},
 					},
 					JavaMethodDurationMax: JavaMethodDurationMaxMetricConfig{
 						Enabled:             true,
 						AggregationStrategy: AggregationStrategyAvg,
-						EnabledAttributes:   []JavaMethodDurationMaxMetricAttributeKey{JavaMethodDurationMaxMetricAttributeKeyJavaClass, JavaMethodDurationMaxMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodDurationMaxMetricAttributeKey{JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName, JavaMethodDurationMaxMetricAttributeKeyJavaClass},
 					},
 					JavaMethodDurationMean: JavaMethodDurationMeanMetricConfig{
 						Enabled:             true,
 						AggregationStrategy: AggregationStrategyAvg,
-						EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyJavaClass, JavaMethodDurationMeanMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName, JavaMethodDurationMeanMetricAttributeKeyJavaClass},
 					},
 					JavaMethodDurationMin: JavaMethodDurationMinMetricConfig{
 						Enabled:             true,
 						AggregationStrategy: AggregationStrategyAvg,
-						EnabledAttributes:   []JavaMethodDurationMinMetricAttributeKey{JavaMethodDurationMinMetricAttributeKeyJavaClass, JavaMethodDurationMinMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodDurationMinMetricAttributeKey{JavaMethodDurationMinMetricAttributeKeyCodeFunctionName, JavaMethodDurationMinMetricAttributeKeyJavaClass},
 					},
 					JavaMethodFailureRatio: JavaMethodFailureRatioMetricConfig{
 						Enabled:             true,
 						AggregationStrategy: AggregationStrategyAvg,
-						EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyJavaClass, JavaMethodFailureRatioMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName, JavaMethodFailureRatioMetricAttributeKeyJavaClass},
 					},
 					JavaMethodFailures: JavaMethodFailuresMetricConfig{
 						Enabled:             true,
 						AggregationStrategy: AggregationStrategySum,
-						EnabledAttributes:   []JavaMethodFailuresMetricAttributeKey{JavaMethodFailuresMetricAttributeKeyJavaClass, JavaMethodFailuresMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodFailuresMetricAttributeKey{JavaMethodFailuresMetricAttributeKeyCodeFunctionName, JavaMethodFailuresMetricAttributeKeyJavaClass},
 					},
 					JavaMethodTime: JavaMethodTimeMetricConfig{
 						Enabled:             true,
 						AggregationStrategy: AggregationStrategySum,
-						EnabledAttributes:   []JavaMethodTimeMetricAttributeKey{JavaMethodTimeMetricAttributeKeyJavaClass, JavaMethodTimeMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodTimeMetricAttributeKey{JavaMethodTimeMetricAttributeKeyCodeFunctionName, JavaMethodTimeMetricAttributeKeyJavaClass},
 					},
 				},
 			},
@@ -115,43 +115,43 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					GreysRepliesMissing: GreysRepliesMissingMetricConfig{
 						Enabled: false,
 					},
-					GreysSessions: GreysSessionsMetricConfig{
+					GreysSessionCount: GreysSessionCountMetricConfig{
 						Enabled: false,
 					},
 					JavaMethodCalls: JavaMethodCallsMetricConfig{
 						Enabled:             false,
 						AggregationStrategy: AggregationStrategySum,
-						EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyJavaClass, JavaMethodCallsMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyCodeFunctionName, JavaMethodCallsMetricAttributeKeyJavaClass},
 					},
 					JavaMethodDurationMax: JavaMethodDurationMaxMetricConfig{
 						Enabled:             false,
 						AggregationStrategy: AggregationStrategyAvg,
-						EnabledAttributes:   []JavaMethodDurationMaxMetricAttributeKey{JavaMethodDurationMaxMetricAttributeKeyJavaClass, JavaMethodDurationMaxMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodDurationMaxMetricAttributeKey{JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName, JavaMethodDurationMaxMetricAttributeKeyJavaClass},
 					},
 					JavaMethodDurationMean: JavaMethodDurationMeanMetricConfig{
 						Enabled:             false,
 						AggregationStrategy: AggregationStrategyAvg,
-						EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyJavaClass, JavaMethodDurationMeanMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName, JavaMethodDurationMeanMetricAttributeKeyJavaClass},
 					},
 					JavaMethodDurationMin: JavaMethodDurationMinMetricConfig{
 						Enabled:             false,
 						AggregationStrategy: AggregationStrategyAvg,
-						EnabledAttributes:   []JavaMethodDurationMinMetricAttributeKey{JavaMethodDurationMinMetricAttributeKeyJavaClass, JavaMethodDurationMinMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodDurationMinMetricAttributeKey{JavaMethodDurationMinMetricAttributeKeyCodeFunctionName, JavaMethodDurationMinMetricAttributeKeyJavaClass},
 					},
 					JavaMethodFailureRatio: JavaMethodFailureRatioMetricConfig{
 						Enabled:             false,
 						AggregationStrategy: AggregationStrategyAvg,
-						EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyJavaClass, JavaMethodFailureRatioMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName, JavaMethodFailureRatioMetricAttributeKeyJavaClass},
 					},
 					JavaMethodFailures: JavaMethodFailuresMetricConfig{
 						Enabled:             false,
 						AggregationStrategy: AggregationStrategySum,
-						EnabledAttributes:   []JavaMethodFailuresMetricAttributeKey{JavaMethodFailuresMetricAttributeKeyJavaClass, JavaMethodFailuresMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodFailuresMetricAttributeKey{JavaMethodFailuresMetricAttributeKeyCodeFunctionName, JavaMethodFailuresMetricAttributeKeyJavaClass},
 					},
 					JavaMethodTime: JavaMethodTimeMetricConfig{
 						Enabled:             false,
 						AggregationStrategy: AggregationStrategySum,
-						EnabledAttributes:   []JavaMethodTimeMetricAttributeKey{JavaMethodTimeMetricAttributeKeyJavaClass, JavaMethodTimeMetricAttributeKeyJavaMethod},
+						EnabledAttributes:   []JavaMethodTimeMetricAttributeKey{JavaMethodTimeMetricAttributeKeyCodeFunctionName, JavaMethodTimeMetricAttributeKeyJavaClass},
 					},
 				},
 			},
@@ -160,7 +160,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(GreysMatchedClassesMetricConfig{}, GreysMatchedMethodsMetricConfig{}, GreysReconnectsMetricConfig{}, GreysRepliesMetricConfig{}, GreysRepliesBadMetricConfig{}, GreysRepliesMissingMetricConfig{}, GreysSessionsMetricConfig{}, JavaMethodCallsMetricConfig{}, JavaMethodDurationMaxMetricConfig{}, JavaMethodDurationMeanMetricConfig{}, JavaMethodDurationMinMetricConfig{}, JavaMethodFailureRatioMetricConfig{}, JavaMethodFailuresMetricConfig{}, JavaMethodTimeMetricConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(GreysMatchedClassesMetricConfig{}, GreysMatchedMethodsMetricConfig{}, GreysReconnectsMetricConfig{}, GreysRepliesMetricConfig{}, GreysRepliesBadMetricConfig{}, GreysRepliesMissingMetricConfig{}, GreysSessionCountMetricConfig{}, JavaMethodCallsMetricConfig{}, JavaMethodDurationMaxMetricConfig{}, JavaMethodDurationMeanMetricConfig{}, JavaMethodDurationMinMetricConfig{}, JavaMethodFailureRatioMetricConfig{}, JavaMethodFailuresMetricConfig{}, JavaMethodTimeMetricConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}
@@ -194,7 +194,7 @@ func TestJavaMethodCallsMetricsConfig_Validate(t *testing.T) {
 	require.NoError(t, cfg.Validate())
 
 	cfg.EnabledAttributes = []JavaMethodCallsMetricAttributeKey{"invalid"}
-	require.ErrorContains(t, cfg.Validate(), "metric java.method.calls doesn't have an attribute invalid, valid attributes: [java.class, java.method]")
+	require.ErrorContains(t, cfg.Validate(), "metric java.method.calls doesn't have an attribute invalid, valid attributes: [code.function.name, java.class]")
 
 	cfg = DefaultMetricsConfig().JavaMethodCalls
 	cfg.AggregationStrategy = "invalid"
@@ -206,7 +206,7 @@ func TestJavaMethodDurationMaxMetricsConfig_Validate(t *testing.T) {
 	require.NoError(t, cfg.Validate())
 
 	cfg.EnabledAttributes = []JavaMethodDurationMaxMetricAttributeKey{"invalid"}
-	require.ErrorContains(t, cfg.Validate(), "metric java.method.duration.max doesn't have an attribute invalid, valid attributes: [java.class, java.method]")
+	require.ErrorContains(t, cfg.Validate(), "metric java.method.duration.max doesn't have an attribute invalid, valid attributes: [code.function.name, java.class]")
 
 	cfg = DefaultMetricsConfig().JavaMethodDurationMax
 	cfg.AggregationStrategy = "invalid"
@@ -218,7 +218,7 @@ func TestJavaMethodDurationMeanMetricsConfig_Validate(t *testing.T) {
 	require.NoError(t, cfg.Validate())
 
 	cfg.EnabledAttributes = []JavaMethodDurationMeanMetricAttributeKey{"invalid"}
-	require.ErrorContains(t, cfg.Validate(), "metric java.method.duration.mean doesn't have an attribute invalid, valid attributes: [java.class, java.method]")
+	require.ErrorContains(t, cfg.Validate(), "metric java.method.duration.mean doesn't have an attribute invalid, valid attributes: [code.function.name, java.class]")
 
 	cfg = DefaultMetricsConfig().JavaMethodDurationMean
 	cfg.AggregationStrategy = "invalid"
@@ -230,7 +230,7 @@ func TestJavaMethodDurationMinMetricsConfig_Validate(t *testing.T) {
 	require.NoError(t, cfg.Validate())
 
 	cfg.EnabledAttributes = []JavaMethodDurationMinMetricAttributeKey{"invalid"}
-	require.ErrorContains(t, cfg.Validate(), "metric java.method.duration.min doesn't have an attribute invalid, valid attributes: [java.class, java.method]")
+	require.ErrorContains(t, cfg.Validate(), "metric java.method.duration.min doesn't have an attribute invalid, valid attributes: [code.function.name, java.class]")
 
 	cfg = DefaultMetricsConfig().JavaMethodDurationMin
 	cfg.AggregationStrategy = "invalid"
@@ -242,7 +242,7 @@ func TestJavaMethodFailureRatioMetricsConfig_Validate(t *testing.T) {
 	require.NoError(t, cfg.Validate())
 
 	cfg.EnabledAttributes = []JavaMethodFailureRatioMetricAttributeKey{"invalid"}
-	require.ErrorContains(t, cfg.Validate(), "metric java.method.failure_ratio doesn't have an attribute invalid, valid attributes: [java.class, java.method]")
+	require.ErrorContains(t, cfg.Validate(), "metric java.method.failure_ratio doesn't have an attribute invalid, valid attributes: [code.function.name, java.class]")
 
 	cfg = DefaultMetricsConfig().JavaMethodFailureRatio
 	cfg.AggregationStrategy = "invalid"
@@ -254,7 +254,7 @@ func TestJavaMethodFailuresMetricsConfig_Validate(t *testing.T) {
 	require.NoError(t, cfg.Validate())
 
 	cfg.EnabledAttributes = []JavaMethodFailuresMetricAttributeKey{"invalid"}
-	require.ErrorContains(t, cfg.Validate(), "metric java.method.failures doesn't have an attribute invalid, valid attributes: [java.class, java.method]")
+	require.ErrorContains(t, cfg.Validate(), "metric java.method.failures doesn't have an attribute invalid, valid attributes: [code.function.name, java.class]")
 
 	cfg = DefaultMetricsConfig().JavaMethodFailures
 	cfg.AggregationStrategy = "invalid"
@@ -266,7 +266,7 @@ func TestJavaMethodTimeMetricsConfig_Validate(t *testing.T) {
 	require.NoError(t, cfg.Validate())
 
 	cfg.EnabledAttributes = []JavaMethodTimeMetricAttributeKey{"invalid"}
-	require.ErrorContains(t, cfg.Validate(), "metric java.method.time doesn't have an attribute invalid, valid attributes: [java.class, java.method]")
+	require.ErrorContains(t, cfg.Validate(), "metric java.method.time doesn't have an attribute invalid, valid attributes: [code.function.name, java.class]")
 
 	cfg = DefaultMetricsConfig().JavaMethodTime
 	cfg.AggregationStrategy = "invalid"
@@ -279,6 +279,16 @@ func loadMetricsBuilderConfig(t *testing.T, name string) MetricsBuilderConfig {
 	sub, err := cm.Sub(name)
 	require.NoError(t, err)
 	cfg := NewDefaultMetricsBuilderConfig()
+	require.NoError(t, sub.Unmarshal(&cfg, confmap.WithIgnoreUnused()))
+	return cfg
+}
+
+func loadLogsBuilderConfig(t *testing.T, name string) LogsBuilderConfig {
+	cm, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
+	require.NoError(t, err)
+	sub, err := cm.Sub(name)
+	require.NoError(t, err)
+	cfg := DefaultLogsBuilderConfig()
 	require.NoError(t, sub.Unmarshal(&cfg, confmap.WithIgnoreUnused()))
 	return cfg
 }

@@ -3,19 +3,490 @@
 package metadata
 
 import (
+	"context"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver"
 	conventions "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 )
+
+type eventAgentControlCommand struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventAgentControlCommand) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("agent_control.command")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventAgentControlCommand) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventAgentControlCommand(cfg EventConfig) eventAgentControlCommand {
+	e := eventAgentControlCommand{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysClass struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysClass) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.class")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysClass) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysClass(cfg EventConfig) eventGreysClass {
+	e := eventGreysClass{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysClassGone struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysClassGone) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.class.gone")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysClassGone) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysClassGone(cfg EventConfig) eventGreysClassGone {
+	e := eventGreysClassGone{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysCommandRefused struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysCommandRefused) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.command.refused")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysCommandRefused) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysCommandRefused(cfg EventConfig) eventGreysCommandRefused {
+	e := eventGreysCommandRefused{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysCommandUnsupported struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysCommandUnsupported) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.command.unsupported")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysCommandUnsupported) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysCommandUnsupported(cfg EventConfig) eventGreysCommandUnsupported {
+	e := eventGreysCommandUnsupported{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysMethod struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysMethod) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.method")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysMethod) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysMethod(cfg EventConfig) eventGreysMethod {
+	e := eventGreysMethod{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysMethodGone struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysMethodGone) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.method.gone")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysMethodGone) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysMethodGone(cfg EventConfig) eventGreysMethodGone {
+	e := eventGreysMethodGone{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysPatternUnmatched struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysPatternUnmatched) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.pattern.unmatched")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysPatternUnmatched) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysPatternUnmatched(cfg EventConfig) eventGreysPatternUnmatched {
+	e := eventGreysPatternUnmatched{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysServerConnected struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysServerConnected) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.server.connected")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysServerConnected) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysServerConnected(cfg EventConfig) eventGreysServerConnected {
+	e := eventGreysServerConnected{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysServerGone struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysServerGone) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.server.gone")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysServerGone) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysServerGone(cfg EventConfig) eventGreysServerGone {
+	e := eventGreysServerGone{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysServerRestarted struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysServerRestarted) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.server.restarted")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysServerRestarted) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysServerRestarted(cfg EventConfig) eventGreysServerRestarted {
+	e := eventGreysServerRestarted{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysSessionTimedOut struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysSessionTimedOut) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.session.timed_out")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysSessionTimedOut) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysSessionTimedOut(cfg EventConfig) eventGreysSessionTimedOut {
+	e := eventGreysSessionTimedOut{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventGreysStack struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventGreysStack) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("greys.stack")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventGreysStack) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventGreysStack(cfg EventConfig) eventGreysStack {
+	e := eventGreysStack{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
 
 // LogsBuilder provides an interface for scrapers to report logs while taking care of all the transformations
 // required to produce log representation defined in metadata and user config.
 type LogsBuilder struct {
-	logsBuffer       plog.Logs
-	logRecordsBuffer plog.LogRecordSlice
-	buildInfo        component.BuildInfo // contains version information.
+	config                       LogsBuilderConfig // config of the logs builder.
+	logsBuffer                   plog.Logs
+	logRecordsBuffer             plog.LogRecordSlice
+	buildInfo                    component.BuildInfo // contains version information.
+	eventAgentControlCommand     eventAgentControlCommand
+	eventGreysClass              eventGreysClass
+	eventGreysClassGone          eventGreysClassGone
+	eventGreysCommandRefused     eventGreysCommandRefused
+	eventGreysCommandUnsupported eventGreysCommandUnsupported
+	eventGreysMethod             eventGreysMethod
+	eventGreysMethodGone         eventGreysMethodGone
+	eventGreysPatternUnmatched   eventGreysPatternUnmatched
+	eventGreysServerConnected    eventGreysServerConnected
+	eventGreysServerGone         eventGreysServerGone
+	eventGreysServerRestarted    eventGreysServerRestarted
+	eventGreysSessionTimedOut    eventGreysSessionTimedOut
+	eventGreysStack              eventGreysStack
 }
 
 // LogBuilderOption applies changes to default logs builder.
@@ -23,11 +494,25 @@ type LogBuilderOption interface {
 	apply(*LogsBuilder)
 }
 
-func NewLogsBuilder(settings receiver.Settings) *LogsBuilder {
+func NewLogsBuilder(lbc LogsBuilderConfig, settings receiver.Settings) *LogsBuilder {
 	lb := &LogsBuilder{
-		logsBuffer:       plog.NewLogs(),
-		logRecordsBuffer: plog.NewLogRecordSlice(),
-		buildInfo:        settings.BuildInfo,
+		config:                       lbc,
+		logsBuffer:                   plog.NewLogs(),
+		logRecordsBuffer:             plog.NewLogRecordSlice(),
+		buildInfo:                    settings.BuildInfo,
+		eventAgentControlCommand:     newEventAgentControlCommand(lbc.Events.AgentControlCommand),
+		eventGreysClass:              newEventGreysClass(lbc.Events.GreysClass),
+		eventGreysClassGone:          newEventGreysClassGone(lbc.Events.GreysClassGone),
+		eventGreysCommandRefused:     newEventGreysCommandRefused(lbc.Events.GreysCommandRefused),
+		eventGreysCommandUnsupported: newEventGreysCommandUnsupported(lbc.Events.GreysCommandUnsupported),
+		eventGreysMethod:             newEventGreysMethod(lbc.Events.GreysMethod),
+		eventGreysMethodGone:         newEventGreysMethodGone(lbc.Events.GreysMethodGone),
+		eventGreysPatternUnmatched:   newEventGreysPatternUnmatched(lbc.Events.GreysPatternUnmatched),
+		eventGreysServerConnected:    newEventGreysServerConnected(lbc.Events.GreysServerConnected),
+		eventGreysServerGone:         newEventGreysServerGone(lbc.Events.GreysServerGone),
+		eventGreysServerRestarted:    newEventGreysServerRestarted(lbc.Events.GreysServerRestarted),
+		eventGreysSessionTimedOut:    newEventGreysSessionTimedOut(lbc.Events.GreysSessionTimedOut),
+		eventGreysStack:              newEventGreysStack(lbc.Events.GreysStack),
 	}
 
 	return lb
@@ -68,6 +553,19 @@ func (lb *LogsBuilder) EmitForResource(options ...ResourceLogsOption) {
 	ils := rl.ScopeLogs().AppendEmpty()
 	ils.Scope().SetName(ScopeName)
 	ils.Scope().SetVersion(lb.buildInfo.Version)
+	lb.eventAgentControlCommand.emit(ils.LogRecords())
+	lb.eventGreysClass.emit(ils.LogRecords())
+	lb.eventGreysClassGone.emit(ils.LogRecords())
+	lb.eventGreysCommandRefused.emit(ils.LogRecords())
+	lb.eventGreysCommandUnsupported.emit(ils.LogRecords())
+	lb.eventGreysMethod.emit(ils.LogRecords())
+	lb.eventGreysMethodGone.emit(ils.LogRecords())
+	lb.eventGreysPatternUnmatched.emit(ils.LogRecords())
+	lb.eventGreysServerConnected.emit(ils.LogRecords())
+	lb.eventGreysServerGone.emit(ils.LogRecords())
+	lb.eventGreysServerRestarted.emit(ils.LogRecords())
+	lb.eventGreysSessionTimedOut.emit(ils.LogRecords())
+	lb.eventGreysStack.emit(ils.LogRecords())
 
 	for _, op := range options {
 		op.apply(rl)
@@ -91,4 +589,69 @@ func (lb *LogsBuilder) Emit(options ...ResourceLogsOption) plog.Logs {
 	logs := lb.logsBuffer
 	lb.logsBuffer = plog.NewLogs()
 	return logs
+}
+
+// RecordAgentControlCommandEvent adds a log record of agent_control.command event.
+func (lb *LogsBuilder) RecordAgentControlCommandEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventAgentControlCommand.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysClassEvent adds a log record of greys.class event.
+func (lb *LogsBuilder) RecordGreysClassEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysClass.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysClassGoneEvent adds a log record of greys.class.gone event.
+func (lb *LogsBuilder) RecordGreysClassGoneEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysClassGone.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysCommandRefusedEvent adds a log record of greys.command.refused event.
+func (lb *LogsBuilder) RecordGreysCommandRefusedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysCommandRefused.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysCommandUnsupportedEvent adds a log record of greys.command.unsupported event.
+func (lb *LogsBuilder) RecordGreysCommandUnsupportedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysCommandUnsupported.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysMethodEvent adds a log record of greys.method event.
+func (lb *LogsBuilder) RecordGreysMethodEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysMethod.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysMethodGoneEvent adds a log record of greys.method.gone event.
+func (lb *LogsBuilder) RecordGreysMethodGoneEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysMethodGone.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysPatternUnmatchedEvent adds a log record of greys.pattern.unmatched event.
+func (lb *LogsBuilder) RecordGreysPatternUnmatchedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysPatternUnmatched.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysServerConnectedEvent adds a log record of greys.server.connected event.
+func (lb *LogsBuilder) RecordGreysServerConnectedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysServerConnected.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysServerGoneEvent adds a log record of greys.server.gone event.
+func (lb *LogsBuilder) RecordGreysServerGoneEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysServerGone.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysServerRestartedEvent adds a log record of greys.server.restarted event.
+func (lb *LogsBuilder) RecordGreysServerRestartedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysServerRestarted.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysSessionTimedOutEvent adds a log record of greys.session.timed_out event.
+func (lb *LogsBuilder) RecordGreysSessionTimedOutEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysSessionTimedOut.recordEvent(ctx, timestamp)
+}
+
+// RecordGreysStackEvent adds a log record of greys.stack event.
+func (lb *LogsBuilder) RecordGreysStackEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventGreysStack.recordEvent(ctx, timestamp)
 }

@@ -3,21 +3,31 @@
 package metadata
 
 import (
+	"context"
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"testing"
 	"time"
 )
 
+type eventsTestDataSet int
+
+const (
+	eventTestDataSetDefault eventsTestDataSet = iota
+	eventTestDataSetAll
+	eventTestDataSetNone
+)
+
 func TestLogsBuilderAppendLogRecord(t *testing.T) {
 	observedZapCore, _ := observer.New(zap.WarnLevel)
 	settings := receivertest.NewNopSettings(receivertest.NopType)
 	settings.Logger = zap.New(observedZapCore)
-	lb := NewLogsBuilder(settings)
+	lb := NewLogsBuilder(loadLogsBuilderConfig(t, "all_set"), settings)
 
 	res := pcommon.NewResource()
 
@@ -61,4 +71,205 @@ func TestLogsBuilderAppendLogRecord(t *testing.T) {
 
 	assert.Equal(t, pcommon.ValueTypeStr, sl.LogRecords().At(1).Body().Type())
 	assert.Equal(t, "the second log record", sl.LogRecords().At(1).Body().Str())
+}
+func TestLogsBuilder(t *testing.T) {
+	tests := []struct {
+		name        string
+		eventsSet   eventsTestDataSet
+		resAttrsSet eventsTestDataSet
+		expectEmpty bool
+	}{
+		{
+			name: "default",
+		},
+		{
+			name:        "all_set",
+			eventsSet:   eventTestDataSetAll,
+			resAttrsSet: eventTestDataSetAll,
+		},
+		{
+			name:        "none_set",
+			eventsSet:   eventTestDataSetNone,
+			resAttrsSet: eventTestDataSetNone,
+			expectEmpty: true,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			timestamp := pcommon.Timestamp(1_000_001_000)
+			traceID := [16]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+			spanID := [8]byte{0, 1, 2, 3, 4, 5, 6, 7}
+			ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
+				TraceID:    trace.TraceID(traceID),
+				SpanID:     trace.SpanID(spanID),
+				TraceFlags: trace.FlagsSampled,
+			}))
+			observedZapCore, observedLogs := observer.New(zap.WarnLevel)
+			settings := receivertest.NewNopSettings(receivertest.NopType)
+			settings.Logger = zap.New(observedZapCore)
+			lb := NewLogsBuilder(loadLogsBuilderConfig(t, tt.name), settings)
+
+			expectedWarnings := 0
+
+			assert.Equal(t, expectedWarnings, observedLogs.Len())
+
+			defaultEventsCount := 0
+			allEventsCount := 0
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordAgentControlCommandEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysClassEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysClassGoneEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysCommandRefusedEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysCommandUnsupportedEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysMethodEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysMethodGoneEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysPatternUnmatchedEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysServerConnectedEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysServerGoneEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysServerRestartedEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysSessionTimedOutEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
+			lb.RecordGreysStackEvent(ctx, timestamp)
+
+			res := pcommon.NewResource()
+			logs := lb.Emit(WithLogsResource(res))
+
+			if tt.expectEmpty || ((tt.name == "default" || tt.name == "filter_set_include") && defaultEventsCount == 0) {
+				assert.Equal(t, 0, logs.ResourceLogs().Len())
+				return
+			}
+
+			assert.Equal(t, 1, logs.ResourceLogs().Len())
+			rl := logs.ResourceLogs().At(0)
+			assert.Equal(t, res, rl.Resource())
+			assert.Equal(t, 1, rl.ScopeLogs().Len())
+			lrs := rl.ScopeLogs().At(0).LogRecords()
+			if tt.eventsSet == eventTestDataSetDefault {
+				assert.Equal(t, defaultEventsCount, lrs.Len())
+			}
+			if tt.eventsSet == eventTestDataSetAll {
+				assert.Equal(t, allEventsCount, lrs.Len())
+			}
+			validatedEvents := make(map[string]bool)
+			for i := 0; i < lrs.Len(); i++ {
+				switch lrs.At(i).EventName() {
+				case "agent_control.command":
+					assert.False(t, validatedEvents["agent_control.command"], "Found a duplicate in the events slice: agent_control.command")
+					validatedEvents["agent_control.command"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.class":
+					assert.False(t, validatedEvents["greys.class"], "Found a duplicate in the events slice: greys.class")
+					validatedEvents["greys.class"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.class.gone":
+					assert.False(t, validatedEvents["greys.class.gone"], "Found a duplicate in the events slice: greys.class.gone")
+					validatedEvents["greys.class.gone"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.command.refused":
+					assert.False(t, validatedEvents["greys.command.refused"], "Found a duplicate in the events slice: greys.command.refused")
+					validatedEvents["greys.command.refused"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.command.unsupported":
+					assert.False(t, validatedEvents["greys.command.unsupported"], "Found a duplicate in the events slice: greys.command.unsupported")
+					validatedEvents["greys.command.unsupported"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.method":
+					assert.False(t, validatedEvents["greys.method"], "Found a duplicate in the events slice: greys.method")
+					validatedEvents["greys.method"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.method.gone":
+					assert.False(t, validatedEvents["greys.method.gone"], "Found a duplicate in the events slice: greys.method.gone")
+					validatedEvents["greys.method.gone"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.pattern.unmatched":
+					assert.False(t, validatedEvents["greys.pattern.unmatched"], "Found a duplicate in the events slice: greys.pattern.unmatched")
+					validatedEvents["greys.pattern.unmatched"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.server.connected":
+					assert.False(t, validatedEvents["greys.server.connected"], "Found a duplicate in the events slice: greys.server.connected")
+					validatedEvents["greys.server.connected"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.server.gone":
+					assert.False(t, validatedEvents["greys.server.gone"], "Found a duplicate in the events slice: greys.server.gone")
+					validatedEvents["greys.server.gone"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.server.restarted":
+					assert.False(t, validatedEvents["greys.server.restarted"], "Found a duplicate in the events slice: greys.server.restarted")
+					validatedEvents["greys.server.restarted"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.session.timed_out":
+					assert.False(t, validatedEvents["greys.session.timed_out"], "Found a duplicate in the events slice: greys.session.timed_out")
+					validatedEvents["greys.session.timed_out"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				case "greys.stack":
+					assert.False(t, validatedEvents["greys.stack"], "Found a duplicate in the events slice: greys.stack")
+					validatedEvents["greys.stack"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
+				}
+			}
+		})
+	}
 }

@@ -74,36 +74,36 @@ var MetricsInfo = metricsInfo{
 	GreysRepliesMissing: metricInfo{
 		Name: "greys.replies.missing",
 	},
-	GreysSessions: metricInfo{
-		Name: "greys.sessions",
+	GreysSessionCount: metricInfo{
+		Name: "greys.session.count",
 	},
 	JavaMethodCalls: metricInfo{
 		Name:       "java.method.calls",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodDurationMax: metricInfo{
 		Name:       "java.method.duration.max",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodDurationMean: metricInfo{
 		Name:       "java.method.duration.mean",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodDurationMin: metricInfo{
 		Name:       "java.method.duration.min",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodFailureRatio: metricInfo{
 		Name:       "java.method.failure_ratio",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodFailures: metricInfo{
 		Name:       "java.method.failures",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 	JavaMethodTime: metricInfo{
 		Name:       "java.method.time",
-		Attributes: []string{"java.class", "java.method"},
+		Attributes: []string{"code.function.name", "java.class"},
 	},
 }
 
@@ -114,7 +114,7 @@ type metricsInfo struct {
 	GreysReplies           metricInfo
 	GreysRepliesBad        metricInfo
 	GreysRepliesMissing    metricInfo
-	GreysSessions          metricInfo
+	GreysSessionCount      metricInfo
 	JavaMethodCalls        metricInfo
 	JavaMethodDurationMax  metricInfo
 	JavaMethodDurationMean metricInfo
@@ -521,48 +521,50 @@ func newMetricGreysRepliesMissing(cfg GreysRepliesMissingMetricConfig) metricGre
 	return m
 }
 
-type metricGreysSessions struct {
-	data     pmetric.Metric            // data buffer for generated metric.
-	config   GreysSessionsMetricConfig // metric config provided by user.
-	capacity int                       // max observed number of data points added to the metric.
+type metricGreysSessionCount struct {
+	data     pmetric.Metric                // data buffer for generated metric.
+	config   GreysSessionCountMetricConfig // metric config provided by user.
+	capacity int                           // max observed number of data points added to the metric.
 }
 
-// init fills greys.sessions metric with initial data.
-func (m *metricGreysSessions) init() {
-	m.data.SetName("greys.sessions")
+// init fills greys.session.count metric with initial data.
+func (m *metricGreysSessionCount) init() {
+	m.data.SetName("greys.session.count")
 	m.data.SetDescription("Sessions with the server, as it says itself (GP).")
 	m.data.SetUnit("{session}")
-	m.data.SetEmptyGauge()
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 }
 
-func (m *metricGreysSessions) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
+func (m *metricGreysSessionCount) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
 	if !m.config.Enabled {
 		return
 	}
-	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp := m.data.Sum().DataPoints().AppendEmpty()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
 	dp.SetIntValue(val)
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
-func (m *metricGreysSessions) updateCapacity() {
-	if m.data.Gauge().DataPoints().Len() > m.capacity {
-		m.capacity = m.data.Gauge().DataPoints().Len()
+func (m *metricGreysSessionCount) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
 	}
 }
 
 // emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
-func (m *metricGreysSessions) emit(metrics pmetric.MetricSlice) {
-	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+func (m *metricGreysSessionCount) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
 		m.updateCapacity()
 		m.data.MoveTo(metrics.AppendEmpty())
 		m.init()
 	}
 }
 
-func newMetricGreysSessions(cfg GreysSessionsMetricConfig) metricGreysSessions {
-	m := metricGreysSessions{config: cfg}
+func newMetricGreysSessionCount(cfg GreysSessionCountMetricConfig) metricGreysSessionCount {
+	m := metricGreysSessionCount{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -590,7 +592,7 @@ func (m *metricJavaMethodCalls) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodCalls) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodCalls) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -598,11 +600,11 @@ func (m *metricJavaMethodCalls) recordDataPoint(start pcommon.Timestamp, ts pcom
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodCallsMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodCallsMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodCallsMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -682,7 +684,7 @@ func (m *metricJavaMethodDurationMax) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodDurationMax) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodDurationMax) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -690,11 +692,11 @@ func (m *metricJavaMethodDurationMax) recordDataPoint(start pcommon.Timestamp, t
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMaxMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMaxMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -774,7 +776,7 @@ func (m *metricJavaMethodDurationMean) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodDurationMean) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodDurationMean) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -782,11 +784,11 @@ func (m *metricJavaMethodDurationMean) recordDataPoint(start pcommon.Timestamp, 
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMeanMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMeanMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -866,7 +868,7 @@ func (m *metricJavaMethodDurationMin) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodDurationMin) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodDurationMin) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -874,11 +876,11 @@ func (m *metricJavaMethodDurationMin) recordDataPoint(start pcommon.Timestamp, t
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMinMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMinMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMinMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -958,7 +960,7 @@ func (m *metricJavaMethodFailureRatio) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodFailureRatio) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodFailureRatio) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -966,11 +968,11 @@ func (m *metricJavaMethodFailureRatio) recordDataPoint(start pcommon.Timestamp, 
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailureRatioMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailureRatioMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -1052,7 +1054,7 @@ func (m *metricJavaMethodFailures) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodFailures) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodFailures) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -1060,11 +1062,11 @@ func (m *metricJavaMethodFailures) recordDataPoint(start pcommon.Timestamp, ts p
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailuresMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailuresMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailuresMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -1146,7 +1148,7 @@ func (m *metricJavaMethodTime) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricJavaMethodTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
+func (m *metricJavaMethodTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -1154,11 +1156,11 @@ func (m *metricJavaMethodTime) recordDataPoint(start pcommon.Timestamp, ts pcomm
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodTimeMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
 	if slices.Contains(m.config.EnabledAttributes, JavaMethodTimeMetricAttributeKeyJavaClass) {
 		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
-	}
-	if slices.Contains(m.config.EnabledAttributes, JavaMethodTimeMetricAttributeKeyJavaMethod) {
-		dp.Attributes().PutStr("java.method", javaMethodAttributeValue)
 	}
 
 	var s string
@@ -1235,7 +1237,7 @@ type MetricsBuilder struct {
 	metricGreysReplies           metricGreysReplies
 	metricGreysRepliesBad        metricGreysRepliesBad
 	metricGreysRepliesMissing    metricGreysRepliesMissing
-	metricGreysSessions          metricGreysSessions
+	metricGreysSessionCount      metricGreysSessionCount
 	metricJavaMethodCalls        metricJavaMethodCalls
 	metricJavaMethodDurationMax  metricJavaMethodDurationMax
 	metricJavaMethodDurationMean metricJavaMethodDurationMean
@@ -1274,7 +1276,7 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricGreysReplies:           newMetricGreysReplies(mbc.Metrics.GreysReplies),
 		metricGreysRepliesBad:        newMetricGreysRepliesBad(mbc.Metrics.GreysRepliesBad),
 		metricGreysRepliesMissing:    newMetricGreysRepliesMissing(mbc.Metrics.GreysRepliesMissing),
-		metricGreysSessions:          newMetricGreysSessions(mbc.Metrics.GreysSessions),
+		metricGreysSessionCount:      newMetricGreysSessionCount(mbc.Metrics.GreysSessionCount),
 		metricJavaMethodCalls:        newMetricJavaMethodCalls(mbc.Metrics.JavaMethodCalls),
 		metricJavaMethodDurationMax:  newMetricJavaMethodDurationMax(mbc.Metrics.JavaMethodDurationMax),
 		metricJavaMethodDurationMean: newMetricJavaMethodDurationMean(mbc.Metrics.JavaMethodDurationMean),
@@ -1354,7 +1356,7 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricGreysReplies.emit(ils.Metrics())
 	mb.metricGreysRepliesBad.emit(ils.Metrics())
 	mb.metricGreysRepliesMissing.emit(ils.Metrics())
-	mb.metricGreysSessions.emit(ils.Metrics())
+	mb.metricGreysSessionCount.emit(ils.Metrics())
 	mb.metricJavaMethodCalls.emit(ils.Metrics())
 	mb.metricJavaMethodDurationMax.emit(ils.Metrics())
 	mb.metricJavaMethodDurationMean.emit(ils.Metrics())
@@ -1413,44 +1415,44 @@ func (mb *MetricsBuilder) RecordGreysRepliesMissingDataPoint(ts pcommon.Timestam
 	mb.metricGreysRepliesMissing.recordDataPoint(mb.startTime, ts, val)
 }
 
-// RecordGreysSessionsDataPoint adds a data point to greys.sessions metric.
-func (mb *MetricsBuilder) RecordGreysSessionsDataPoint(ts pcommon.Timestamp, val int64) {
-	mb.metricGreysSessions.recordDataPoint(mb.startTime, ts, val)
+// RecordGreysSessionCountDataPoint adds a data point to greys.session.count metric.
+func (mb *MetricsBuilder) RecordGreysSessionCountDataPoint(ts pcommon.Timestamp, val int64) {
+	mb.metricGreysSessionCount.recordDataPoint(mb.startTime, ts, val)
 }
 
 // RecordJavaMethodCallsDataPoint adds a data point to java.method.calls metric.
-func (mb *MetricsBuilder) RecordJavaMethodCallsDataPoint(ts pcommon.Timestamp, val int64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodCalls.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodCallsDataPoint(ts pcommon.Timestamp, val int64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodCalls.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodDurationMaxDataPoint adds a data point to java.method.duration.max metric.
-func (mb *MetricsBuilder) RecordJavaMethodDurationMaxDataPoint(ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodDurationMax.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodDurationMaxDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodDurationMax.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodDurationMeanDataPoint adds a data point to java.method.duration.mean metric.
-func (mb *MetricsBuilder) RecordJavaMethodDurationMeanDataPoint(ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodDurationMean.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodDurationMeanDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodDurationMean.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodDurationMinDataPoint adds a data point to java.method.duration.min metric.
-func (mb *MetricsBuilder) RecordJavaMethodDurationMinDataPoint(ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodDurationMin.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodDurationMinDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodDurationMin.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodFailureRatioDataPoint adds a data point to java.method.failure_ratio metric.
-func (mb *MetricsBuilder) RecordJavaMethodFailureRatioDataPoint(ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodFailureRatio.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodFailureRatioDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodFailureRatio.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodFailuresDataPoint adds a data point to java.method.failures metric.
-func (mb *MetricsBuilder) RecordJavaMethodFailuresDataPoint(ts pcommon.Timestamp, val int64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodFailures.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodFailuresDataPoint(ts pcommon.Timestamp, val int64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodFailures.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodTimeDataPoint adds a data point to java.method.time metric.
-func (mb *MetricsBuilder) RecordJavaMethodTimeDataPoint(ts pcommon.Timestamp, val float64, javaClassAttributeValue string, javaMethodAttributeValue string) {
-	mb.metricJavaMethodTime.recordDataPoint(mb.startTime, ts, val, javaClassAttributeValue, javaMethodAttributeValue)
+func (mb *MetricsBuilder) RecordJavaMethodTimeDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodTime.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // Reset resets metrics builder to its initial state. It should be used when external metrics source is restarted,

@@ -101,48 +101,48 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordGreysRepliesMissingDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordGreysSessionsDataPoint(ts, 1)
+			mb.RecordGreysSessionCountDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodCallsDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodCallsDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodCallsDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodCallsDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodDurationMaxDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodDurationMaxDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodDurationMaxDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodDurationMaxDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodDurationMeanDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodDurationMeanDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodDurationMeanDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodDurationMeanDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodDurationMinDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodDurationMinDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodDurationMinDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodDurationMinDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodFailureRatioDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodFailureRatioDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodFailureRatioDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodFailureRatioDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodFailuresDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodFailuresDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodFailuresDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodFailuresDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordJavaMethodTimeDataPoint(ts, 1, "java.class-val", "java.method-val")
+			mb.RecordJavaMethodTimeDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
-				mb.RecordJavaMethodTimeDataPoint(ts, 3, "java.class-val-2", "java.method-val-2")
+				mb.RecordJavaMethodTimeDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 
 			res := pcommon.NewResource()
@@ -330,14 +330,16 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
-				case "greys.sessions":
-					assert.False(t, validatedMetrics["greys.sessions"], "Found a duplicate in the metrics slice: greys.sessions")
-					validatedMetrics["greys.sessions"] = true
-					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
-					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
+				case "greys.session.count":
+					assert.False(t, validatedMetrics["greys.session.count"], "Found a duplicate in the metrics slice: greys.session.count")
+					validatedMetrics["greys.session.count"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 					assert.Equal(t, "Sessions with the server, as it says itself (GP).", mi.Description())
 					assert.Equal(t, "{session}", mi.Unit())
-					dp := mi.Gauge().DataPoints().At(0)
+					assert.False(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
@@ -357,12 +359,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 						assert.Equal(t, int64(1), dp.IntValue())
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.calls"], "Found a duplicate in the metrics slice: java.method.calls")
 						validatedMetrics["java.method.calls"] = true
@@ -386,9 +385,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.Equal(t, int64(3), dp.IntValue())
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.duration.max":
@@ -404,12 +403,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
 						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.duration.max"], "Found a duplicate in the metrics slice: java.method.duration.max")
 						validatedMetrics["java.method.duration.max"] = true
@@ -431,9 +427,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.duration.mean":
@@ -449,12 +445,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
 						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.duration.mean"], "Found a duplicate in the metrics slice: java.method.duration.mean")
 						validatedMetrics["java.method.duration.mean"] = true
@@ -476,9 +469,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.duration.min":
@@ -494,12 +487,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
 						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.duration.min"], "Found a duplicate in the metrics slice: java.method.duration.min")
 						validatedMetrics["java.method.duration.min"] = true
@@ -521,9 +511,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.failure_ratio":
@@ -539,12 +529,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
 						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.failure_ratio"], "Found a duplicate in the metrics slice: java.method.failure_ratio")
 						validatedMetrics["java.method.failure_ratio"] = true
@@ -566,9 +553,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.failures":
@@ -586,12 +573,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 						assert.Equal(t, int64(1), dp.IntValue())
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.failures"], "Found a duplicate in the metrics slice: java.method.failures")
 						validatedMetrics["java.method.failures"] = true
@@ -615,9 +599,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.Equal(t, int64(3), dp.IntValue())
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				case "java.method.time":
@@ -635,12 +619,9 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
 						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
-						javaClassAttrVal, ok := dp.Attributes().Get("java.class")
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
 						assert.True(t, ok)
-						assert.Equal(t, "java.class-val", javaClassAttrVal.Str())
-						javaMethodAttrVal, ok := dp.Attributes().Get("java.method")
-						assert.True(t, ok)
-						assert.Equal(t, "java.method-val", javaMethodAttrVal.Str())
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
 					} else {
 						assert.False(t, validatedMetrics["java.method.time"], "Found a duplicate in the metrics slice: java.method.time")
 						validatedMetrics["java.method.time"] = true
@@ -664,9 +645,9 @@ func TestMetricsBuilder(t *testing.T) {
 						case "max":
 							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
 						}
-						_, ok := dp.Attributes().Get("java.class")
+						_, ok := dp.Attributes().Get("code.function.name")
 						assert.False(t, ok)
-						_, ok = dp.Attributes().Get("java.method")
+						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
 				}

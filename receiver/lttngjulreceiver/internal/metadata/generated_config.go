@@ -58,6 +58,54 @@ func (ms *LttngAgentCommandsMetricConfig) Validate() error {
 	return nil
 }
 
+// LttngAgentCountMetricAttributeKey specifies the key of an attribute for the lttng.agent.count metric.
+type LttngAgentCountMetricAttributeKey string
+
+const (
+	LttngAgentCountMetricAttributeKeyLttngAgentDomain LttngAgentCountMetricAttributeKey = "lttng.agent.domain"
+)
+
+// LttngAgentCountMetricConfig provides config for the lttng.agent.count metric.
+type LttngAgentCountMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+
+	AggregationStrategy string                              `mapstructure:"aggregation_strategy"`
+	EnabledAttributes   []LttngAgentCountMetricAttributeKey `mapstructure:"attributes"`
+}
+
+func (ms *LttngAgentCountMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+func (ms *LttngAgentCountMetricConfig) Validate() error {
+	for _, val := range ms.EnabledAttributes {
+		switch val {
+		case LttngAgentCountMetricAttributeKeyLttngAgentDomain:
+		default:
+			return fmt.Errorf("metric lttng.agent.count doesn't have an attribute %v, valid attributes: [lttng.agent.domain]", val)
+		}
+	}
+
+	switch ms.AggregationStrategy {
+	case AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax:
+	default:
+		return fmt.Errorf("invalid aggregation strategy %q, valid strategies: [%s, %s, %s, %s]", ms.AggregationStrategy, AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax)
+	}
+
+	return nil
+}
+
 // LttngAgentRegistrationsMetricAttributeKey specifies the key of an attribute for the lttng.agent.registrations metric.
 type LttngAgentRegistrationsMetricAttributeKey string
 
@@ -106,23 +154,23 @@ func (ms *LttngAgentRegistrationsMetricConfig) Validate() error {
 	return nil
 }
 
-// LttngAgentsMetricAttributeKey specifies the key of an attribute for the lttng.agents metric.
-type LttngAgentsMetricAttributeKey string
+// LttngLoggerCountMetricAttributeKey specifies the key of an attribute for the lttng.logger.count metric.
+type LttngLoggerCountMetricAttributeKey string
 
 const (
-	LttngAgentsMetricAttributeKeyLttngAgentDomain LttngAgentsMetricAttributeKey = "lttng.agent.domain"
+	LttngLoggerCountMetricAttributeKeyLttngAgentDomain LttngLoggerCountMetricAttributeKey = "lttng.agent.domain"
 )
 
-// LttngAgentsMetricConfig provides config for the lttng.agents metric.
-type LttngAgentsMetricConfig struct {
+// LttngLoggerCountMetricConfig provides config for the lttng.logger.count metric.
+type LttngLoggerCountMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
 	enabledSetByUser bool
 
-	AggregationStrategy string                          `mapstructure:"aggregation_strategy"`
-	EnabledAttributes   []LttngAgentsMetricAttributeKey `mapstructure:"attributes"`
+	AggregationStrategy string                               `mapstructure:"aggregation_strategy"`
+	EnabledAttributes   []LttngLoggerCountMetricAttributeKey `mapstructure:"attributes"`
 }
 
-func (ms *LttngAgentsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+func (ms *LttngLoggerCountMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	if parser == nil {
 		return nil
 	}
@@ -136,60 +184,12 @@ func (ms *LttngAgentsMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	return nil
 }
 
-func (ms *LttngAgentsMetricConfig) Validate() error {
+func (ms *LttngLoggerCountMetricConfig) Validate() error {
 	for _, val := range ms.EnabledAttributes {
 		switch val {
-		case LttngAgentsMetricAttributeKeyLttngAgentDomain:
+		case LttngLoggerCountMetricAttributeKeyLttngAgentDomain:
 		default:
-			return fmt.Errorf("metric lttng.agents doesn't have an attribute %v, valid attributes: [lttng.agent.domain]", val)
-		}
-	}
-
-	switch ms.AggregationStrategy {
-	case AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax:
-	default:
-		return fmt.Errorf("invalid aggregation strategy %q, valid strategies: [%s, %s, %s, %s]", ms.AggregationStrategy, AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax)
-	}
-
-	return nil
-}
-
-// LttngLoggersMetricAttributeKey specifies the key of an attribute for the lttng.loggers metric.
-type LttngLoggersMetricAttributeKey string
-
-const (
-	LttngLoggersMetricAttributeKeyLttngAgentDomain LttngLoggersMetricAttributeKey = "lttng.agent.domain"
-)
-
-// LttngLoggersMetricConfig provides config for the lttng.loggers metric.
-type LttngLoggersMetricConfig struct {
-	Enabled          bool `mapstructure:"enabled"`
-	enabledSetByUser bool
-
-	AggregationStrategy string                           `mapstructure:"aggregation_strategy"`
-	EnabledAttributes   []LttngLoggersMetricAttributeKey `mapstructure:"attributes"`
-}
-
-func (ms *LttngLoggersMetricConfig) Unmarshal(parser *confmap.Conf) error {
-	if parser == nil {
-		return nil
-	}
-
-	err := parser.Unmarshal(ms)
-	if err != nil {
-		return err
-	}
-
-	ms.enabledSetByUser = parser.IsSet("enabled")
-	return nil
-}
-
-func (ms *LttngLoggersMetricConfig) Validate() error {
-	for _, val := range ms.EnabledAttributes {
-		switch val {
-		case LttngLoggersMetricAttributeKeyLttngAgentDomain:
-		default:
-			return fmt.Errorf("metric lttng.loggers doesn't have an attribute %v, valid attributes: [lttng.agent.domain]", val)
+			return fmt.Errorf("metric lttng.logger.count doesn't have an attribute %v, valid attributes: [lttng.agent.domain]", val)
 		}
 	}
 
@@ -205,9 +205,9 @@ func (ms *LttngLoggersMetricConfig) Validate() error {
 // MetricsConfig provides config for lttng_jul metrics.
 type MetricsConfig struct {
 	LttngAgentCommands      LttngAgentCommandsMetricConfig      `mapstructure:"lttng.agent.commands"`
+	LttngAgentCount         LttngAgentCountMetricConfig         `mapstructure:"lttng.agent.count"`
 	LttngAgentRegistrations LttngAgentRegistrationsMetricConfig `mapstructure:"lttng.agent.registrations"`
-	LttngAgents             LttngAgentsMetricConfig             `mapstructure:"lttng.agents"`
-	LttngLoggers            LttngLoggersMetricConfig            `mapstructure:"lttng.loggers"`
+	LttngLoggerCount        LttngLoggerCountMetricConfig        `mapstructure:"lttng.logger.count"`
 }
 
 func DefaultMetricsConfig() MetricsConfig {
@@ -217,20 +217,72 @@ func DefaultMetricsConfig() MetricsConfig {
 			AggregationStrategy: AggregationStrategySum,
 			EnabledAttributes:   []LttngAgentCommandsMetricAttributeKey{LttngAgentCommandsMetricAttributeKeyLttngAgentDomain, LttngAgentCommandsMetricAttributeKeyLttngAgentCommand, LttngAgentCommandsMetricAttributeKeyLttngAgentResult},
 		},
+		LttngAgentCount: LttngAgentCountMetricConfig{
+			Enabled:             true,
+			AggregationStrategy: AggregationStrategySum,
+			EnabledAttributes:   []LttngAgentCountMetricAttributeKey{LttngAgentCountMetricAttributeKeyLttngAgentDomain},
+		},
 		LttngAgentRegistrations: LttngAgentRegistrationsMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategySum,
 			EnabledAttributes:   []LttngAgentRegistrationsMetricAttributeKey{LttngAgentRegistrationsMetricAttributeKeyLttngAgentDomain},
 		},
-		LttngAgents: LttngAgentsMetricConfig{
+		LttngLoggerCount: LttngLoggerCountMetricConfig{
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategySum,
-			EnabledAttributes:   []LttngAgentsMetricAttributeKey{LttngAgentsMetricAttributeKeyLttngAgentDomain},
+			EnabledAttributes:   []LttngLoggerCountMetricAttributeKey{LttngLoggerCountMetricAttributeKeyLttngAgentDomain},
 		},
-		LttngLoggers: LttngLoggersMetricConfig{
-			Enabled:             true,
-			AggregationStrategy: AggregationStrategySum,
-			EnabledAttributes:   []LttngLoggersMetricAttributeKey{LttngLoggersMetricAttributeKeyLttngAgentDomain},
+	}
+}
+
+// EventConfig provides common config for a particular event.
+type EventConfig struct {
+	Enabled bool `mapstructure:"enabled"`
+
+	enabledSetByUser bool
+}
+
+func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+	err := parser.Unmarshal(ec)
+	if err != nil {
+		return err
+	}
+	ec.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// EventsConfig provides config for lttng_jul events.
+type EventsConfig struct {
+	AgentControlCommand    EventConfig `mapstructure:"agent_control.command"`
+	LttngAgentGone         EventConfig `mapstructure:"lttng.agent.gone"`
+	LttngAgentRefused      EventConfig `mapstructure:"lttng.agent.refused"`
+	LttngAgentRegistered   EventConfig `mapstructure:"lttng.agent.registered"`
+	LttngLoggerAppeared    EventConfig `mapstructure:"lttng.logger.appeared"`
+	LttngLoggerDisappeared EventConfig `mapstructure:"lttng.logger.disappeared"`
+}
+
+func DefaultEventsConfig() EventsConfig {
+	return EventsConfig{
+		AgentControlCommand: EventConfig{
+			Enabled: true,
+		},
+		LttngAgentGone: EventConfig{
+			Enabled: true,
+		},
+		LttngAgentRefused: EventConfig{
+			Enabled: true,
+		},
+		LttngAgentRegistered: EventConfig{
+			Enabled: true,
+		},
+		LttngLoggerAppeared: EventConfig{
+			Enabled: true,
+		},
+		LttngLoggerDisappeared: EventConfig{
+			Enabled: true,
 		},
 	}
 }
@@ -249,4 +301,15 @@ func NewDefaultMetricsBuilderConfig() MetricsBuilderConfig {
 // Deprecated: Use NewDefaultMetricsBuilderConfig.
 func DefaultMetricsBuilderConfig() MetricsBuilderConfig {
 	return NewDefaultMetricsBuilderConfig()
+}
+
+// LogsBuilderConfig is a configuration for lttng_jul logs builder.
+type LogsBuilderConfig struct {
+	Events EventsConfig `mapstructure:"events"`
+}
+
+func DefaultLogsBuilderConfig() LogsBuilderConfig {
+	return LogsBuilderConfig{
+		Events: DefaultEventsConfig(),
+	}
 }

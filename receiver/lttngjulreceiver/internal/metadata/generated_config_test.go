@@ -31,20 +31,20 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						AggregationStrategy: AggregationStrategySum,
 						EnabledAttributes:   []LttngAgentCommandsMetricAttributeKey{LttngAgentCommandsMetricAttributeKeyLttngAgentDomain, LttngAgentCommandsMetricAttributeKeyLttngAgentCommand, LttngAgentCommandsMetricAttributeKeyLttngAgentResult},
 					},
+					LttngAgentCount: LttngAgentCountMetricConfig{
+						Enabled:             true,
+						AggregationStrategy: AggregationStrategySum,
+						EnabledAttributes:   []LttngAgentCountMetricAttributeKey{LttngAgentCountMetricAttributeKeyLttngAgentDomain},
+					},
 					LttngAgentRegistrations: LttngAgentRegistrationsMetricConfig{
 						Enabled:             true,
 						AggregationStrategy: AggregationStrategySum,
 						EnabledAttributes:   []LttngAgentRegistrationsMetricAttributeKey{LttngAgentRegistrationsMetricAttributeKeyLttngAgentDomain},
 					},
-					LttngAgents: LttngAgentsMetricConfig{
+					LttngLoggerCount: LttngLoggerCountMetricConfig{
 						Enabled:             true,
 						AggregationStrategy: AggregationStrategySum,
-						EnabledAttributes:   []LttngAgentsMetricAttributeKey{LttngAgentsMetricAttributeKeyLttngAgentDomain},
-					},
-					LttngLoggers: LttngLoggersMetricConfig{
-						Enabled:             true,
-						AggregationStrategy: AggregationStrategySum,
-						EnabledAttributes:   []LttngLoggersMetricAttributeKey{LttngLoggersMetricAttributeKeyLttngAgentDomain},
+						EnabledAttributes:   []LttngLoggerCountMetricAttributeKey{LttngLoggerCountMetricAttributeKeyLttngAgentDomain},
 					},
 				},
 			},
@@ -58,20 +58,20 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						AggregationStrategy: AggregationStrategySum,
 						EnabledAttributes:   []LttngAgentCommandsMetricAttributeKey{LttngAgentCommandsMetricAttributeKeyLttngAgentDomain, LttngAgentCommandsMetricAttributeKeyLttngAgentCommand, LttngAgentCommandsMetricAttributeKeyLttngAgentResult},
 					},
+					LttngAgentCount: LttngAgentCountMetricConfig{
+						Enabled:             false,
+						AggregationStrategy: AggregationStrategySum,
+						EnabledAttributes:   []LttngAgentCountMetricAttributeKey{LttngAgentCountMetricAttributeKeyLttngAgentDomain},
+					},
 					LttngAgentRegistrations: LttngAgentRegistrationsMetricConfig{
 						Enabled:             false,
 						AggregationStrategy: AggregationStrategySum,
 						EnabledAttributes:   []LttngAgentRegistrationsMetricAttributeKey{LttngAgentRegistrationsMetricAttributeKeyLttngAgentDomain},
 					},
-					LttngAgents: LttngAgentsMetricConfig{
+					LttngLoggerCount: LttngLoggerCountMetricConfig{
 						Enabled:             false,
 						AggregationStrategy: AggregationStrategySum,
-						EnabledAttributes:   []LttngAgentsMetricAttributeKey{LttngAgentsMetricAttributeKeyLttngAgentDomain},
-					},
-					LttngLoggers: LttngLoggersMetricConfig{
-						Enabled:             false,
-						AggregationStrategy: AggregationStrategySum,
-						EnabledAttributes:   []LttngLoggersMetricAttributeKey{LttngLoggersMetricAttributeKeyLttngAgentDomain},
+						EnabledAttributes:   []LttngLoggerCountMetricAttributeKey{LttngLoggerCountMetricAttributeKeyLttngAgentDomain},
 					},
 				},
 			},
@@ -80,7 +80,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(LttngAgentCommandsMetricConfig{}, LttngAgentRegistrationsMetricConfig{}, LttngAgentsMetricConfig{}, LttngLoggersMetricConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(LttngAgentCommandsMetricConfig{}, LttngAgentCountMetricConfig{}, LttngAgentRegistrationsMetricConfig{}, LttngLoggerCountMetricConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}
@@ -97,6 +97,18 @@ func TestLttngAgentCommandsMetricsConfig_Validate(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "invalid aggregation strategy")
 }
 
+func TestLttngAgentCountMetricsConfig_Validate(t *testing.T) {
+	cfg := DefaultMetricsConfig().LttngAgentCount
+	require.NoError(t, cfg.Validate())
+
+	cfg.EnabledAttributes = []LttngAgentCountMetricAttributeKey{"invalid"}
+	require.ErrorContains(t, cfg.Validate(), "metric lttng.agent.count doesn't have an attribute invalid, valid attributes: [lttng.agent.domain]")
+
+	cfg = DefaultMetricsConfig().LttngAgentCount
+	cfg.AggregationStrategy = "invalid"
+	require.ErrorContains(t, cfg.Validate(), "invalid aggregation strategy")
+}
+
 func TestLttngAgentRegistrationsMetricsConfig_Validate(t *testing.T) {
 	cfg := DefaultMetricsConfig().LttngAgentRegistrations
 	require.NoError(t, cfg.Validate())
@@ -109,26 +121,14 @@ func TestLttngAgentRegistrationsMetricsConfig_Validate(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "invalid aggregation strategy")
 }
 
-func TestLttngAgentsMetricsConfig_Validate(t *testing.T) {
-	cfg := DefaultMetricsConfig().LttngAgents
+func TestLttngLoggerCountMetricsConfig_Validate(t *testing.T) {
+	cfg := DefaultMetricsConfig().LttngLoggerCount
 	require.NoError(t, cfg.Validate())
 
-	cfg.EnabledAttributes = []LttngAgentsMetricAttributeKey{"invalid"}
-	require.ErrorContains(t, cfg.Validate(), "metric lttng.agents doesn't have an attribute invalid, valid attributes: [lttng.agent.domain]")
+	cfg.EnabledAttributes = []LttngLoggerCountMetricAttributeKey{"invalid"}
+	require.ErrorContains(t, cfg.Validate(), "metric lttng.logger.count doesn't have an attribute invalid, valid attributes: [lttng.agent.domain]")
 
-	cfg = DefaultMetricsConfig().LttngAgents
-	cfg.AggregationStrategy = "invalid"
-	require.ErrorContains(t, cfg.Validate(), "invalid aggregation strategy")
-}
-
-func TestLttngLoggersMetricsConfig_Validate(t *testing.T) {
-	cfg := DefaultMetricsConfig().LttngLoggers
-	require.NoError(t, cfg.Validate())
-
-	cfg.EnabledAttributes = []LttngLoggersMetricAttributeKey{"invalid"}
-	require.ErrorContains(t, cfg.Validate(), "metric lttng.loggers doesn't have an attribute invalid, valid attributes: [lttng.agent.domain]")
-
-	cfg = DefaultMetricsConfig().LttngLoggers
+	cfg = DefaultMetricsConfig().LttngLoggerCount
 	cfg.AggregationStrategy = "invalid"
 	require.ErrorContains(t, cfg.Validate(), "invalid aggregation strategy")
 }
@@ -139,6 +139,16 @@ func loadMetricsBuilderConfig(t *testing.T, name string) MetricsBuilderConfig {
 	sub, err := cm.Sub(name)
 	require.NoError(t, err)
 	cfg := NewDefaultMetricsBuilderConfig()
+	require.NoError(t, sub.Unmarshal(&cfg, confmap.WithIgnoreUnused()))
+	return cfg
+}
+
+func loadLogsBuilderConfig(t *testing.T, name string) LogsBuilderConfig {
+	cm, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
+	require.NoError(t, err)
+	sub, err := cm.Sub(name)
+	require.NoError(t, err)
+	cfg := DefaultLogsBuilderConfig()
 	require.NoError(t, sub.Unmarshal(&cfg, confmap.WithIgnoreUnused()))
 	return cfg
 }

@@ -3,19 +3,238 @@
 package metadata
 
 import (
+	"context"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver"
 	conventions "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 )
+
+type eventAgentControlCommand struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventAgentControlCommand) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("agent_control.command")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventAgentControlCommand) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventAgentControlCommand(cfg EventConfig) eventAgentControlCommand {
+	e := eventAgentControlCommand{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventLttngAgentGone struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventLttngAgentGone) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("lttng.agent.gone")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventLttngAgentGone) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventLttngAgentGone(cfg EventConfig) eventLttngAgentGone {
+	e := eventLttngAgentGone{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventLttngAgentRefused struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventLttngAgentRefused) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("lttng.agent.refused")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventLttngAgentRefused) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventLttngAgentRefused(cfg EventConfig) eventLttngAgentRefused {
+	e := eventLttngAgentRefused{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventLttngAgentRegistered struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventLttngAgentRegistered) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("lttng.agent.registered")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventLttngAgentRegistered) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventLttngAgentRegistered(cfg EventConfig) eventLttngAgentRegistered {
+	e := eventLttngAgentRegistered{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventLttngLoggerAppeared struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventLttngLoggerAppeared) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("lttng.logger.appeared")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventLttngLoggerAppeared) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventLttngLoggerAppeared(cfg EventConfig) eventLttngLoggerAppeared {
+	e := eventLttngLoggerAppeared{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventLttngLoggerDisappeared struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventLttngLoggerDisappeared) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("lttng.logger.disappeared")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventLttngLoggerDisappeared) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventLttngLoggerDisappeared(cfg EventConfig) eventLttngLoggerDisappeared {
+	e := eventLttngLoggerDisappeared{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
 
 // LogsBuilder provides an interface for scrapers to report logs while taking care of all the transformations
 // required to produce log representation defined in metadata and user config.
 type LogsBuilder struct {
-	logsBuffer       plog.Logs
-	logRecordsBuffer plog.LogRecordSlice
-	buildInfo        component.BuildInfo // contains version information.
+	config                      LogsBuilderConfig // config of the logs builder.
+	logsBuffer                  plog.Logs
+	logRecordsBuffer            plog.LogRecordSlice
+	buildInfo                   component.BuildInfo // contains version information.
+	eventAgentControlCommand    eventAgentControlCommand
+	eventLttngAgentGone         eventLttngAgentGone
+	eventLttngAgentRefused      eventLttngAgentRefused
+	eventLttngAgentRegistered   eventLttngAgentRegistered
+	eventLttngLoggerAppeared    eventLttngLoggerAppeared
+	eventLttngLoggerDisappeared eventLttngLoggerDisappeared
 }
 
 // LogBuilderOption applies changes to default logs builder.
@@ -23,11 +242,18 @@ type LogBuilderOption interface {
 	apply(*LogsBuilder)
 }
 
-func NewLogsBuilder(settings receiver.Settings) *LogsBuilder {
+func NewLogsBuilder(lbc LogsBuilderConfig, settings receiver.Settings) *LogsBuilder {
 	lb := &LogsBuilder{
-		logsBuffer:       plog.NewLogs(),
-		logRecordsBuffer: plog.NewLogRecordSlice(),
-		buildInfo:        settings.BuildInfo,
+		config:                      lbc,
+		logsBuffer:                  plog.NewLogs(),
+		logRecordsBuffer:            plog.NewLogRecordSlice(),
+		buildInfo:                   settings.BuildInfo,
+		eventAgentControlCommand:    newEventAgentControlCommand(lbc.Events.AgentControlCommand),
+		eventLttngAgentGone:         newEventLttngAgentGone(lbc.Events.LttngAgentGone),
+		eventLttngAgentRefused:      newEventLttngAgentRefused(lbc.Events.LttngAgentRefused),
+		eventLttngAgentRegistered:   newEventLttngAgentRegistered(lbc.Events.LttngAgentRegistered),
+		eventLttngLoggerAppeared:    newEventLttngLoggerAppeared(lbc.Events.LttngLoggerAppeared),
+		eventLttngLoggerDisappeared: newEventLttngLoggerDisappeared(lbc.Events.LttngLoggerDisappeared),
 	}
 
 	return lb
@@ -68,6 +294,12 @@ func (lb *LogsBuilder) EmitForResource(options ...ResourceLogsOption) {
 	ils := rl.ScopeLogs().AppendEmpty()
 	ils.Scope().SetName(ScopeName)
 	ils.Scope().SetVersion(lb.buildInfo.Version)
+	lb.eventAgentControlCommand.emit(ils.LogRecords())
+	lb.eventLttngAgentGone.emit(ils.LogRecords())
+	lb.eventLttngAgentRefused.emit(ils.LogRecords())
+	lb.eventLttngAgentRegistered.emit(ils.LogRecords())
+	lb.eventLttngLoggerAppeared.emit(ils.LogRecords())
+	lb.eventLttngLoggerDisappeared.emit(ils.LogRecords())
 
 	for _, op := range options {
 		op.apply(rl)
@@ -91,4 +323,34 @@ func (lb *LogsBuilder) Emit(options ...ResourceLogsOption) plog.Logs {
 	logs := lb.logsBuffer
 	lb.logsBuffer = plog.NewLogs()
 	return logs
+}
+
+// RecordAgentControlCommandEvent adds a log record of agent_control.command event.
+func (lb *LogsBuilder) RecordAgentControlCommandEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventAgentControlCommand.recordEvent(ctx, timestamp)
+}
+
+// RecordLttngAgentGoneEvent adds a log record of lttng.agent.gone event.
+func (lb *LogsBuilder) RecordLttngAgentGoneEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventLttngAgentGone.recordEvent(ctx, timestamp)
+}
+
+// RecordLttngAgentRefusedEvent adds a log record of lttng.agent.refused event.
+func (lb *LogsBuilder) RecordLttngAgentRefusedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventLttngAgentRefused.recordEvent(ctx, timestamp)
+}
+
+// RecordLttngAgentRegisteredEvent adds a log record of lttng.agent.registered event.
+func (lb *LogsBuilder) RecordLttngAgentRegisteredEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventLttngAgentRegistered.recordEvent(ctx, timestamp)
+}
+
+// RecordLttngLoggerAppearedEvent adds a log record of lttng.logger.appeared event.
+func (lb *LogsBuilder) RecordLttngLoggerAppearedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventLttngLoggerAppeared.recordEvent(ctx, timestamp)
+}
+
+// RecordLttngLoggerDisappearedEvent adds a log record of lttng.logger.disappeared event.
+func (lb *LogsBuilder) RecordLttngLoggerDisappearedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventLttngLoggerDisappeared.recordEvent(ctx, timestamp)
 }

@@ -146,25 +146,25 @@ var MetricsInfo = metricsInfo{
 		Name:       "lttng.agent.commands",
 		Attributes: []string{"lttng.agent.domain", "lttng.agent.command", "lttng.agent.result"},
 	},
+	LttngAgentCount: metricInfo{
+		Name:       "lttng.agent.count",
+		Attributes: []string{"lttng.agent.domain"},
+	},
 	LttngAgentRegistrations: metricInfo{
 		Name:       "lttng.agent.registrations",
 		Attributes: []string{"lttng.agent.domain"},
 	},
-	LttngAgents: metricInfo{
-		Name:       "lttng.agents",
-		Attributes: []string{"lttng.agent.domain"},
-	},
-	LttngLoggers: metricInfo{
-		Name:       "lttng.loggers",
+	LttngLoggerCount: metricInfo{
+		Name:       "lttng.logger.count",
 		Attributes: []string{"lttng.agent.domain"},
 	},
 }
 
 type metricsInfo struct {
 	LttngAgentCommands      metricInfo
+	LttngAgentCount         metricInfo
 	LttngAgentRegistrations metricInfo
-	LttngAgents             metricInfo
-	LttngLoggers            metricInfo
+	LttngLoggerCount        metricInfo
 }
 
 type metricInfo struct {
@@ -269,6 +269,97 @@ func newMetricLttngAgentCommands(cfg LttngAgentCommandsMetricConfig) metricLttng
 	return m
 }
 
+type metricLttngAgentCount struct {
+	data          pmetric.Metric              // data buffer for generated metric.
+	config        LttngAgentCountMetricConfig // metric config provided by user.
+	capacity      int                         // max observed number of data points added to the metric.
+	aggDataPoints []int64                     // slice containing number of aggregated datapoints at each index
+}
+
+// init fills lttng.agent.count metric with initial data.
+func (m *metricLttngAgentCount) init() {
+	m.data.SetName("lttng.agent.count")
+	m.data.SetDescription("Agents that are registered.")
+	m.data.SetUnit("{agent}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+	m.aggDataPoints = m.aggDataPoints[:0]
+}
+
+func (m *metricLttngAgentCount) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, lttngAgentDomainAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+
+	dp := pmetric.NewNumberDataPoint()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, LttngAgentCountMetricAttributeKeyLttngAgentDomain) {
+		dp.Attributes().PutStr("lttng.agent.domain", lttngAgentDomainAttributeValue)
+	}
+
+	var s string
+	dps := m.data.Sum().DataPoints()
+	for i := 0; i < dps.Len(); i++ {
+		dpi := dps.At(i)
+		if dp.Attributes().Equal(dpi.Attributes()) && dp.StartTimestamp() == dpi.StartTimestamp() && dp.Timestamp() == dpi.Timestamp() {
+			switch s = m.config.AggregationStrategy; s {
+			case AggregationStrategySum, AggregationStrategyAvg:
+				dpi.SetIntValue(dpi.IntValue() + val)
+				m.aggDataPoints[i] += 1
+				return
+			case AggregationStrategyMin:
+				if dpi.IntValue() > val {
+					dpi.SetIntValue(val)
+				}
+				return
+			case AggregationStrategyMax:
+				if dpi.IntValue() < val {
+					dpi.SetIntValue(val)
+				}
+				return
+			}
+		}
+	}
+
+	dp.SetIntValue(val)
+	m.aggDataPoints = append(m.aggDataPoints, 1)
+	dp.MoveTo(dps.AppendEmpty())
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricLttngAgentCount) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricLttngAgentCount) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		if m.config.AggregationStrategy == AggregationStrategyAvg {
+			for i, aggCount := range m.aggDataPoints {
+				m.data.Sum().DataPoints().At(i).SetIntValue(m.data.Sum().DataPoints().At(i).IntValue() / aggCount)
+			}
+		}
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricLttngAgentCount(cfg LttngAgentCountMetricConfig) metricLttngAgentCount {
+	m := metricLttngAgentCount{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
 type metricLttngAgentRegistrations struct {
 	data          pmetric.Metric                      // data buffer for generated metric.
 	config        LttngAgentRegistrationsMetricConfig // metric config provided by user.
@@ -360,107 +451,16 @@ func newMetricLttngAgentRegistrations(cfg LttngAgentRegistrationsMetricConfig) m
 	return m
 }
 
-type metricLttngAgents struct {
-	data          pmetric.Metric          // data buffer for generated metric.
-	config        LttngAgentsMetricConfig // metric config provided by user.
-	capacity      int                     // max observed number of data points added to the metric.
-	aggDataPoints []int64                 // slice containing number of aggregated datapoints at each index
+type metricLttngLoggerCount struct {
+	data          pmetric.Metric               // data buffer for generated metric.
+	config        LttngLoggerCountMetricConfig // metric config provided by user.
+	capacity      int                          // max observed number of data points added to the metric.
+	aggDataPoints []int64                      // slice containing number of aggregated datapoints at each index
 }
 
-// init fills lttng.agents metric with initial data.
-func (m *metricLttngAgents) init() {
-	m.data.SetName("lttng.agents")
-	m.data.SetDescription("Agents that are registered.")
-	m.data.SetUnit("{agent}")
-	m.data.SetEmptySum()
-	m.data.Sum().SetIsMonotonic(false)
-	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
-	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
-	m.aggDataPoints = m.aggDataPoints[:0]
-}
-
-func (m *metricLttngAgents) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, lttngAgentDomainAttributeValue string) {
-	if !m.config.Enabled {
-		return
-	}
-
-	dp := pmetric.NewNumberDataPoint()
-	dp.SetStartTimestamp(start)
-	dp.SetTimestamp(ts)
-	if slices.Contains(m.config.EnabledAttributes, LttngAgentsMetricAttributeKeyLttngAgentDomain) {
-		dp.Attributes().PutStr("lttng.agent.domain", lttngAgentDomainAttributeValue)
-	}
-
-	var s string
-	dps := m.data.Sum().DataPoints()
-	for i := 0; i < dps.Len(); i++ {
-		dpi := dps.At(i)
-		if dp.Attributes().Equal(dpi.Attributes()) && dp.StartTimestamp() == dpi.StartTimestamp() && dp.Timestamp() == dpi.Timestamp() {
-			switch s = m.config.AggregationStrategy; s {
-			case AggregationStrategySum, AggregationStrategyAvg:
-				dpi.SetIntValue(dpi.IntValue() + val)
-				m.aggDataPoints[i] += 1
-				return
-			case AggregationStrategyMin:
-				if dpi.IntValue() > val {
-					dpi.SetIntValue(val)
-				}
-				return
-			case AggregationStrategyMax:
-				if dpi.IntValue() < val {
-					dpi.SetIntValue(val)
-				}
-				return
-			}
-		}
-	}
-
-	dp.SetIntValue(val)
-	m.aggDataPoints = append(m.aggDataPoints, 1)
-	dp.MoveTo(dps.AppendEmpty())
-}
-
-// updateCapacity saves max length of data point slices that will be used for the slice capacity.
-func (m *metricLttngAgents) updateCapacity() {
-	if m.data.Sum().DataPoints().Len() > m.capacity {
-		m.capacity = m.data.Sum().DataPoints().Len()
-	}
-}
-
-// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
-func (m *metricLttngAgents) emit(metrics pmetric.MetricSlice) {
-	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
-		if m.config.AggregationStrategy == AggregationStrategyAvg {
-			for i, aggCount := range m.aggDataPoints {
-				m.data.Sum().DataPoints().At(i).SetIntValue(m.data.Sum().DataPoints().At(i).IntValue() / aggCount)
-			}
-		}
-		m.updateCapacity()
-		m.data.MoveTo(metrics.AppendEmpty())
-		m.init()
-	}
-}
-
-func newMetricLttngAgents(cfg LttngAgentsMetricConfig) metricLttngAgents {
-	m := metricLttngAgents{config: cfg}
-
-	if cfg.Enabled {
-		m.data = pmetric.NewMetric()
-		m.init()
-	}
-	return m
-}
-
-type metricLttngLoggers struct {
-	data          pmetric.Metric           // data buffer for generated metric.
-	config        LttngLoggersMetricConfig // metric config provided by user.
-	capacity      int                      // max observed number of data points added to the metric.
-	aggDataPoints []int64                  // slice containing number of aggregated datapoints at each index
-}
-
-// init fills lttng.loggers metric with initial data.
-func (m *metricLttngLoggers) init() {
-	m.data.SetName("lttng.loggers")
+// init fills lttng.logger.count metric with initial data.
+func (m *metricLttngLoggerCount) init() {
+	m.data.SetName("lttng.logger.count")
 	m.data.SetDescription("Loggers that agents listed last; one that two programs have counts twice.")
 	m.data.SetUnit("{logger}")
 	m.data.SetEmptySum()
@@ -470,7 +470,7 @@ func (m *metricLttngLoggers) init() {
 	m.aggDataPoints = m.aggDataPoints[:0]
 }
 
-func (m *metricLttngLoggers) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, lttngAgentDomainAttributeValue string) {
+func (m *metricLttngLoggerCount) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, lttngAgentDomainAttributeValue string) {
 	if !m.config.Enabled {
 		return
 	}
@@ -478,7 +478,7 @@ func (m *metricLttngLoggers) recordDataPoint(start pcommon.Timestamp, ts pcommon
 	dp := pmetric.NewNumberDataPoint()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
-	if slices.Contains(m.config.EnabledAttributes, LttngLoggersMetricAttributeKeyLttngAgentDomain) {
+	if slices.Contains(m.config.EnabledAttributes, LttngLoggerCountMetricAttributeKeyLttngAgentDomain) {
 		dp.Attributes().PutStr("lttng.agent.domain", lttngAgentDomainAttributeValue)
 	}
 
@@ -512,14 +512,14 @@ func (m *metricLttngLoggers) recordDataPoint(start pcommon.Timestamp, ts pcommon
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
-func (m *metricLttngLoggers) updateCapacity() {
+func (m *metricLttngLoggerCount) updateCapacity() {
 	if m.data.Sum().DataPoints().Len() > m.capacity {
 		m.capacity = m.data.Sum().DataPoints().Len()
 	}
 }
 
 // emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
-func (m *metricLttngLoggers) emit(metrics pmetric.MetricSlice) {
+func (m *metricLttngLoggerCount) emit(metrics pmetric.MetricSlice) {
 	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
 		if m.config.AggregationStrategy == AggregationStrategyAvg {
 			for i, aggCount := range m.aggDataPoints {
@@ -532,8 +532,8 @@ func (m *metricLttngLoggers) emit(metrics pmetric.MetricSlice) {
 	}
 }
 
-func newMetricLttngLoggers(cfg LttngLoggersMetricConfig) metricLttngLoggers {
-	m := metricLttngLoggers{config: cfg}
+func newMetricLttngLoggerCount(cfg LttngLoggerCountMetricConfig) metricLttngLoggerCount {
+	m := metricLttngLoggerCount{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -551,9 +551,9 @@ type MetricsBuilder struct {
 	metricsBuffer                 pmetric.Metrics      // accumulates metrics data before emitting.
 	buildInfo                     component.BuildInfo  // contains version information.
 	metricLttngAgentCommands      metricLttngAgentCommands
+	metricLttngAgentCount         metricLttngAgentCount
 	metricLttngAgentRegistrations metricLttngAgentRegistrations
-	metricLttngAgents             metricLttngAgents
-	metricLttngLoggers            metricLttngLoggers
+	metricLttngLoggerCount        metricLttngLoggerCount
 }
 
 // MetricBuilderOption applies changes to default metrics builder.
@@ -580,9 +580,9 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricsBuffer:                 pmetric.NewMetrics(),
 		buildInfo:                     settings.BuildInfo,
 		metricLttngAgentCommands:      newMetricLttngAgentCommands(mbc.Metrics.LttngAgentCommands),
+		metricLttngAgentCount:         newMetricLttngAgentCount(mbc.Metrics.LttngAgentCount),
 		metricLttngAgentRegistrations: newMetricLttngAgentRegistrations(mbc.Metrics.LttngAgentRegistrations),
-		metricLttngAgents:             newMetricLttngAgents(mbc.Metrics.LttngAgents),
-		metricLttngLoggers:            newMetricLttngLoggers(mbc.Metrics.LttngLoggers),
+		metricLttngLoggerCount:        newMetricLttngLoggerCount(mbc.Metrics.LttngLoggerCount),
 	}
 
 	for _, op := range options {
@@ -650,9 +650,9 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	ils.Scope().SetVersion(mb.buildInfo.Version)
 	ils.Metrics().EnsureCapacity(mb.metricsCapacity)
 	mb.metricLttngAgentCommands.emit(ils.Metrics())
+	mb.metricLttngAgentCount.emit(ils.Metrics())
 	mb.metricLttngAgentRegistrations.emit(ils.Metrics())
-	mb.metricLttngAgents.emit(ils.Metrics())
-	mb.metricLttngLoggers.emit(ils.Metrics())
+	mb.metricLttngLoggerCount.emit(ils.Metrics())
 
 	for _, op := range options {
 		op.apply(rm)
@@ -679,19 +679,19 @@ func (mb *MetricsBuilder) RecordLttngAgentCommandsDataPoint(ts pcommon.Timestamp
 	mb.metricLttngAgentCommands.recordDataPoint(mb.startTime, ts, val, lttngAgentDomainAttributeValue.String(), lttngAgentCommandAttributeValue.String(), lttngAgentResultAttributeValue.String())
 }
 
+// RecordLttngAgentCountDataPoint adds a data point to lttng.agent.count metric.
+func (mb *MetricsBuilder) RecordLttngAgentCountDataPoint(ts pcommon.Timestamp, val int64, lttngAgentDomainAttributeValue AttributeLttngAgentDomain) {
+	mb.metricLttngAgentCount.recordDataPoint(mb.startTime, ts, val, lttngAgentDomainAttributeValue.String())
+}
+
 // RecordLttngAgentRegistrationsDataPoint adds a data point to lttng.agent.registrations metric.
 func (mb *MetricsBuilder) RecordLttngAgentRegistrationsDataPoint(ts pcommon.Timestamp, val int64, lttngAgentDomainAttributeValue AttributeLttngAgentDomain) {
 	mb.metricLttngAgentRegistrations.recordDataPoint(mb.startTime, ts, val, lttngAgentDomainAttributeValue.String())
 }
 
-// RecordLttngAgentsDataPoint adds a data point to lttng.agents metric.
-func (mb *MetricsBuilder) RecordLttngAgentsDataPoint(ts pcommon.Timestamp, val int64, lttngAgentDomainAttributeValue AttributeLttngAgentDomain) {
-	mb.metricLttngAgents.recordDataPoint(mb.startTime, ts, val, lttngAgentDomainAttributeValue.String())
-}
-
-// RecordLttngLoggersDataPoint adds a data point to lttng.loggers metric.
-func (mb *MetricsBuilder) RecordLttngLoggersDataPoint(ts pcommon.Timestamp, val int64, lttngAgentDomainAttributeValue AttributeLttngAgentDomain) {
-	mb.metricLttngLoggers.recordDataPoint(mb.startTime, ts, val, lttngAgentDomainAttributeValue.String())
+// RecordLttngLoggerCountDataPoint adds a data point to lttng.logger.count metric.
+func (mb *MetricsBuilder) RecordLttngLoggerCountDataPoint(ts pcommon.Timestamp, val int64, lttngAgentDomainAttributeValue AttributeLttngAgentDomain) {
+	mb.metricLttngLoggerCount.recordDataPoint(mb.startTime, ts, val, lttngAgentDomainAttributeValue.String())
 }
 
 // Reset resets metrics builder to its initial state. It should be used when external metrics source is restarted,

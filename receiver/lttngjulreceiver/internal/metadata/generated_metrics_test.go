@@ -59,9 +59,9 @@ func TestMetricsBuilder(t *testing.T) {
 			mb := NewMetricsBuilder(loadMetricsBuilderConfig(t, tt.name), settings, WithStartTime(start))
 			aggMap := make(map[string]string) // contains the aggregation strategies for each metric name
 			aggMap["lttng.agent.commands"] = mb.metricLttngAgentCommands.config.AggregationStrategy
+			aggMap["lttng.agent.count"] = mb.metricLttngAgentCount.config.AggregationStrategy
 			aggMap["lttng.agent.registrations"] = mb.metricLttngAgentRegistrations.config.AggregationStrategy
-			aggMap["lttng.agents"] = mb.metricLttngAgents.config.AggregationStrategy
-			aggMap["lttng.loggers"] = mb.metricLttngLoggers.config.AggregationStrategy
+			aggMap["lttng.logger.count"] = mb.metricLttngLoggerCount.config.AggregationStrategy
 
 			expectedWarnings := 0
 			if tt.metricsSet != testDataSetReag {
@@ -78,30 +78,30 @@ func TestMetricsBuilder(t *testing.T) {
 			}
 			defaultMetricsCount++
 			allMetricsCount++
+			mb.RecordLttngAgentCountDataPoint(ts, 1, AttributeLttngAgentDomainJul)
+			if tt.name == "reaggregate_set" {
+				mb.RecordLttngAgentCountDataPoint(ts, 3, AttributeLttngAgentDomainLog4j)
+			}
+			defaultMetricsCount++
+			allMetricsCount++
 			mb.RecordLttngAgentRegistrationsDataPoint(ts, 1, AttributeLttngAgentDomainJul)
 			if tt.name == "reaggregate_set" {
 				mb.RecordLttngAgentRegistrationsDataPoint(ts, 3, AttributeLttngAgentDomainLog4j)
 			}
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordLttngAgentsDataPoint(ts, 1, AttributeLttngAgentDomainJul)
+			mb.RecordLttngLoggerCountDataPoint(ts, 1, AttributeLttngAgentDomainJul)
 			if tt.name == "reaggregate_set" {
-				mb.RecordLttngAgentsDataPoint(ts, 3, AttributeLttngAgentDomainLog4j)
-			}
-			defaultMetricsCount++
-			allMetricsCount++
-			mb.RecordLttngLoggersDataPoint(ts, 1, AttributeLttngAgentDomainJul)
-			if tt.name == "reaggregate_set" {
-				mb.RecordLttngLoggersDataPoint(ts, 3, AttributeLttngAgentDomainLog4j)
+				mb.RecordLttngLoggerCountDataPoint(ts, 3, AttributeLttngAgentDomainLog4j)
 			}
 
 			res := pcommon.NewResource()
 			metrics := mb.Emit(WithResource(res))
 			if tt.name == "reaggregate_set" {
 				assert.Empty(t, mb.metricLttngAgentCommands.aggDataPoints)
+				assert.Empty(t, mb.metricLttngAgentCount.aggDataPoints)
 				assert.Empty(t, mb.metricLttngAgentRegistrations.aggDataPoints)
-				assert.Empty(t, mb.metricLttngAgents.aggDataPoints)
-				assert.Empty(t, mb.metricLttngLoggers.aggDataPoints)
+				assert.Empty(t, mb.metricLttngLoggerCount.aggDataPoints)
 			}
 
 			if tt.expectEmpty {
@@ -183,6 +183,50 @@ func TestMetricsBuilder(t *testing.T) {
 						_, ok = dp.Attributes().Get("lttng.agent.result")
 						assert.False(t, ok)
 					}
+				case "lttng.agent.count":
+					if tt.name != "reaggregate_set" {
+						assert.False(t, validatedMetrics["lttng.agent.count"], "Found a duplicate in the metrics slice: lttng.agent.count")
+						validatedMetrics["lttng.agent.count"] = true
+						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+						assert.Equal(t, "Agents that are registered.", mi.Description())
+						assert.Equal(t, "{agent}", mi.Unit())
+						assert.False(t, mi.Sum().IsMonotonic())
+						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+						dp := mi.Sum().DataPoints().At(0)
+						assert.Equal(t, start, dp.StartTimestamp())
+						assert.Equal(t, ts, dp.Timestamp())
+						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+						assert.Equal(t, int64(1), dp.IntValue())
+						lttngAgentDomainAttrVal, ok := dp.Attributes().Get("lttng.agent.domain")
+						assert.True(t, ok)
+						assert.Equal(t, "jul", lttngAgentDomainAttrVal.Str())
+					} else {
+						assert.False(t, validatedMetrics["lttng.agent.count"], "Found a duplicate in the metrics slice: lttng.agent.count")
+						validatedMetrics["lttng.agent.count"] = true
+						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+						assert.Equal(t, "Agents that are registered.", mi.Description())
+						assert.Equal(t, "{agent}", mi.Unit())
+						assert.False(t, mi.Sum().IsMonotonic())
+						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+						dp := mi.Sum().DataPoints().At(0)
+						assert.Equal(t, start, dp.StartTimestamp())
+						assert.Equal(t, ts, dp.Timestamp())
+						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+						switch aggMap["lttng.agent.count"] {
+						case "sum":
+							assert.Equal(t, int64(4), dp.IntValue())
+						case "avg":
+							assert.Equal(t, int64(2), dp.IntValue())
+						case "min":
+							assert.Equal(t, int64(1), dp.IntValue())
+						case "max":
+							assert.Equal(t, int64(3), dp.IntValue())
+						}
+						_, ok := dp.Attributes().Get("lttng.agent.domain")
+						assert.False(t, ok)
+					}
 				case "lttng.agent.registrations":
 					if tt.name != "reaggregate_set" {
 						assert.False(t, validatedMetrics["lttng.agent.registrations"], "Found a duplicate in the metrics slice: lttng.agent.registrations")
@@ -227,54 +271,10 @@ func TestMetricsBuilder(t *testing.T) {
 						_, ok := dp.Attributes().Get("lttng.agent.domain")
 						assert.False(t, ok)
 					}
-				case "lttng.agents":
+				case "lttng.logger.count":
 					if tt.name != "reaggregate_set" {
-						assert.False(t, validatedMetrics["lttng.agents"], "Found a duplicate in the metrics slice: lttng.agents")
-						validatedMetrics["lttng.agents"] = true
-						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
-						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Agents that are registered.", mi.Description())
-						assert.Equal(t, "{agent}", mi.Unit())
-						assert.False(t, mi.Sum().IsMonotonic())
-						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
-						dp := mi.Sum().DataPoints().At(0)
-						assert.Equal(t, start, dp.StartTimestamp())
-						assert.Equal(t, ts, dp.Timestamp())
-						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
-						assert.Equal(t, int64(1), dp.IntValue())
-						lttngAgentDomainAttrVal, ok := dp.Attributes().Get("lttng.agent.domain")
-						assert.True(t, ok)
-						assert.Equal(t, "jul", lttngAgentDomainAttrVal.Str())
-					} else {
-						assert.False(t, validatedMetrics["lttng.agents"], "Found a duplicate in the metrics slice: lttng.agents")
-						validatedMetrics["lttng.agents"] = true
-						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
-						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Agents that are registered.", mi.Description())
-						assert.Equal(t, "{agent}", mi.Unit())
-						assert.False(t, mi.Sum().IsMonotonic())
-						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
-						dp := mi.Sum().DataPoints().At(0)
-						assert.Equal(t, start, dp.StartTimestamp())
-						assert.Equal(t, ts, dp.Timestamp())
-						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
-						switch aggMap["lttng.agents"] {
-						case "sum":
-							assert.Equal(t, int64(4), dp.IntValue())
-						case "avg":
-							assert.Equal(t, int64(2), dp.IntValue())
-						case "min":
-							assert.Equal(t, int64(1), dp.IntValue())
-						case "max":
-							assert.Equal(t, int64(3), dp.IntValue())
-						}
-						_, ok := dp.Attributes().Get("lttng.agent.domain")
-						assert.False(t, ok)
-					}
-				case "lttng.loggers":
-					if tt.name != "reaggregate_set" {
-						assert.False(t, validatedMetrics["lttng.loggers"], "Found a duplicate in the metrics slice: lttng.loggers")
-						validatedMetrics["lttng.loggers"] = true
+						assert.False(t, validatedMetrics["lttng.logger.count"], "Found a duplicate in the metrics slice: lttng.logger.count")
+						validatedMetrics["lttng.logger.count"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 						assert.Equal(t, "Loggers that agents listed last; one that two programs have counts twice.", mi.Description())
@@ -290,8 +290,8 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.True(t, ok)
 						assert.Equal(t, "jul", lttngAgentDomainAttrVal.Str())
 					} else {
-						assert.False(t, validatedMetrics["lttng.loggers"], "Found a duplicate in the metrics slice: lttng.loggers")
-						validatedMetrics["lttng.loggers"] = true
+						assert.False(t, validatedMetrics["lttng.logger.count"], "Found a duplicate in the metrics slice: lttng.logger.count")
+						validatedMetrics["lttng.logger.count"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 						assert.Equal(t, "Loggers that agents listed last; one that two programs have counts twice.", mi.Description())
@@ -302,7 +302,7 @@ func TestMetricsBuilder(t *testing.T) {
 						assert.Equal(t, start, dp.StartTimestamp())
 						assert.Equal(t, ts, dp.Timestamp())
 						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
-						switch aggMap["lttng.loggers"] {
+						switch aggMap["lttng.logger.count"] {
 						case "sum":
 							assert.Equal(t, int64(4), dp.IntValue())
 						case "avg":

@@ -156,13 +156,13 @@ func (ms *LttngPacketsLostMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	return nil
 }
 
-// LttngProcessesMetricConfig provides config for the lttng.processes metric.
-type LttngProcessesMetricConfig struct {
+// LttngProcessCountMetricConfig provides config for the lttng.process.count metric.
+type LttngProcessCountMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
 	enabledSetByUser bool
 }
 
-func (ms *LttngProcessesMetricConfig) Unmarshal(parser *confmap.Conf) error {
+func (ms *LttngProcessCountMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	if parser == nil {
 		return nil
 	}
@@ -176,13 +176,13 @@ func (ms *LttngProcessesMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	return nil
 }
 
-// LttngStreamsMetricConfig provides config for the lttng.streams metric.
-type LttngStreamsMetricConfig struct {
+// LttngStreamCountMetricConfig provides config for the lttng.stream.count metric.
+type LttngStreamCountMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
 	enabledSetByUser bool
 }
 
-func (ms *LttngStreamsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+func (ms *LttngStreamCountMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	if parser == nil {
 		return nil
 	}
@@ -204,8 +204,8 @@ type MetricsConfig struct {
 	LttngNetworkIo       LttngNetworkIoMetricConfig       `mapstructure:"lttng.network.io"`
 	LttngPackets         LttngPacketsMetricConfig         `mapstructure:"lttng.packets"`
 	LttngPacketsLost     LttngPacketsLostMetricConfig     `mapstructure:"lttng.packets.lost"`
-	LttngProcesses       LttngProcessesMetricConfig       `mapstructure:"lttng.processes"`
-	LttngStreams         LttngStreamsMetricConfig         `mapstructure:"lttng.streams"`
+	LttngProcessCount    LttngProcessCountMetricConfig    `mapstructure:"lttng.process.count"`
+	LttngStreamCount     LttngStreamCountMetricConfig     `mapstructure:"lttng.stream.count"`
 }
 
 func DefaultMetricsConfig() MetricsConfig {
@@ -230,10 +230,10 @@ func DefaultMetricsConfig() MetricsConfig {
 		LttngPacketsLost: LttngPacketsLostMetricConfig{
 			Enabled: true,
 		},
-		LttngProcesses: LttngProcessesMetricConfig{
+		LttngProcessCount: LttngProcessCountMetricConfig{
 			Enabled: true,
 		},
-		LttngStreams: LttngStreamsMetricConfig{
+		LttngStreamCount: LttngStreamCountMetricConfig{
 			Enabled: true,
 		},
 	}

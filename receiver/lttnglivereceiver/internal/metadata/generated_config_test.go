@@ -46,10 +46,10 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					LttngPacketsLost: LttngPacketsLostMetricConfig{
 						Enabled: true,
 					},
-					LttngProcesses: LttngProcessesMetricConfig{
+					LttngProcessCount: LttngProcessCountMetricConfig{
 						Enabled: true,
 					},
-					LttngStreams: LttngStreamsMetricConfig{
+					LttngStreamCount: LttngStreamCountMetricConfig{
 						Enabled: true,
 					},
 				},
@@ -79,10 +79,10 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					LttngPacketsLost: LttngPacketsLostMetricConfig{
 						Enabled: false,
 					},
-					LttngProcesses: LttngProcessesMetricConfig{
+					LttngProcessCount: LttngProcessCountMetricConfig{
 						Enabled: false,
 					},
-					LttngStreams: LttngStreamsMetricConfig{
+					LttngStreamCount: LttngStreamCountMetricConfig{
 						Enabled: false,
 					},
 				},
@@ -92,7 +92,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(LttngEventsMetricConfig{}, LttngEventsDiscardedMetricConfig{}, LttngLagMetricConfig{}, LttngNetworkIoMetricConfig{}, LttngPacketsMetricConfig{}, LttngPacketsLostMetricConfig{}, LttngProcessesMetricConfig{}, LttngStreamsMetricConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(LttngEventsMetricConfig{}, LttngEventsDiscardedMetricConfig{}, LttngLagMetricConfig{}, LttngNetworkIoMetricConfig{}, LttngPacketsMetricConfig{}, LttngPacketsLostMetricConfig{}, LttngProcessCountMetricConfig{}, LttngStreamCountMetricConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}

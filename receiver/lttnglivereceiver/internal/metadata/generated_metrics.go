@@ -61,11 +61,11 @@ var MetricsInfo = metricsInfo{
 	LttngPacketsLost: metricInfo{
 		Name: "lttng.packets.lost",
 	},
-	LttngProcesses: metricInfo{
-		Name: "lttng.processes",
+	LttngProcessCount: metricInfo{
+		Name: "lttng.process.count",
 	},
-	LttngStreams: metricInfo{
-		Name: "lttng.streams",
+	LttngStreamCount: metricInfo{
+		Name: "lttng.stream.count",
 	},
 }
 
@@ -76,8 +76,8 @@ type metricsInfo struct {
 	LttngNetworkIo       metricInfo
 	LttngPackets         metricInfo
 	LttngPacketsLost     metricInfo
-	LttngProcesses       metricInfo
-	LttngStreams         metricInfo
+	LttngProcessCount    metricInfo
+	LttngStreamCount     metricInfo
 }
 
 type metricInfo struct {
@@ -434,15 +434,15 @@ func newMetricLttngPacketsLost(cfg LttngPacketsLostMetricConfig) metricLttngPack
 	return m
 }
 
-type metricLttngProcesses struct {
-	data     pmetric.Metric             // data buffer for generated metric.
-	config   LttngProcessesMetricConfig // metric config provided by user.
-	capacity int                        // max observed number of data points added to the metric.
+type metricLttngProcessCount struct {
+	data     pmetric.Metric                // data buffer for generated metric.
+	config   LttngProcessCountMetricConfig // metric config provided by user.
+	capacity int                           // max observed number of data points added to the metric.
 }
 
-// init fills lttng.processes metric with initial data.
-func (m *metricLttngProcesses) init() {
-	m.data.SetName("lttng.processes")
+// init fills lttng.process.count metric with initial data.
+func (m *metricLttngProcessCount) init() {
+	m.data.SetName("lttng.process.count")
 	m.data.SetDescription("Processes of the session whose calls are followed.")
 	m.data.SetUnit("{process}")
 	m.data.SetEmptySum()
@@ -450,7 +450,7 @@ func (m *metricLttngProcesses) init() {
 	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 }
 
-func (m *metricLttngProcesses) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
+func (m *metricLttngProcessCount) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
 	if !m.config.Enabled {
 		return
 	}
@@ -461,14 +461,14 @@ func (m *metricLttngProcesses) recordDataPoint(start pcommon.Timestamp, ts pcomm
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
-func (m *metricLttngProcesses) updateCapacity() {
+func (m *metricLttngProcessCount) updateCapacity() {
 	if m.data.Sum().DataPoints().Len() > m.capacity {
 		m.capacity = m.data.Sum().DataPoints().Len()
 	}
 }
 
 // emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
-func (m *metricLttngProcesses) emit(metrics pmetric.MetricSlice) {
+func (m *metricLttngProcessCount) emit(metrics pmetric.MetricSlice) {
 	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
 		m.updateCapacity()
 		m.data.MoveTo(metrics.AppendEmpty())
@@ -476,8 +476,8 @@ func (m *metricLttngProcesses) emit(metrics pmetric.MetricSlice) {
 	}
 }
 
-func newMetricLttngProcesses(cfg LttngProcessesMetricConfig) metricLttngProcesses {
-	m := metricLttngProcesses{config: cfg}
+func newMetricLttngProcessCount(cfg LttngProcessCountMetricConfig) metricLttngProcessCount {
+	m := metricLttngProcessCount{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -486,15 +486,15 @@ func newMetricLttngProcesses(cfg LttngProcessesMetricConfig) metricLttngProcesse
 	return m
 }
 
-type metricLttngStreams struct {
-	data     pmetric.Metric           // data buffer for generated metric.
-	config   LttngStreamsMetricConfig // metric config provided by user.
-	capacity int                      // max observed number of data points added to the metric.
+type metricLttngStreamCount struct {
+	data     pmetric.Metric               // data buffer for generated metric.
+	config   LttngStreamCountMetricConfig // metric config provided by user.
+	capacity int                          // max observed number of data points added to the metric.
 }
 
-// init fills lttng.streams metric with initial data.
-func (m *metricLttngStreams) init() {
-	m.data.SetName("lttng.streams")
+// init fills lttng.stream.count metric with initial data.
+func (m *metricLttngStreamCount) init() {
+	m.data.SetName("lttng.stream.count")
 	m.data.SetDescription("Streams of packets of the session that have not ended.")
 	m.data.SetUnit("{stream}")
 	m.data.SetEmptySum()
@@ -502,7 +502,7 @@ func (m *metricLttngStreams) init() {
 	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 }
 
-func (m *metricLttngStreams) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
+func (m *metricLttngStreamCount) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
 	if !m.config.Enabled {
 		return
 	}
@@ -513,14 +513,14 @@ func (m *metricLttngStreams) recordDataPoint(start pcommon.Timestamp, ts pcommon
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
-func (m *metricLttngStreams) updateCapacity() {
+func (m *metricLttngStreamCount) updateCapacity() {
 	if m.data.Sum().DataPoints().Len() > m.capacity {
 		m.capacity = m.data.Sum().DataPoints().Len()
 	}
 }
 
 // emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
-func (m *metricLttngStreams) emit(metrics pmetric.MetricSlice) {
+func (m *metricLttngStreamCount) emit(metrics pmetric.MetricSlice) {
 	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
 		m.updateCapacity()
 		m.data.MoveTo(metrics.AppendEmpty())
@@ -528,8 +528,8 @@ func (m *metricLttngStreams) emit(metrics pmetric.MetricSlice) {
 	}
 }
 
-func newMetricLttngStreams(cfg LttngStreamsMetricConfig) metricLttngStreams {
-	m := metricLttngStreams{config: cfg}
+func newMetricLttngStreamCount(cfg LttngStreamCountMetricConfig) metricLttngStreamCount {
+	m := metricLttngStreamCount{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -552,8 +552,8 @@ type MetricsBuilder struct {
 	metricLttngNetworkIo       metricLttngNetworkIo
 	metricLttngPackets         metricLttngPackets
 	metricLttngPacketsLost     metricLttngPacketsLost
-	metricLttngProcesses       metricLttngProcesses
-	metricLttngStreams         metricLttngStreams
+	metricLttngProcessCount    metricLttngProcessCount
+	metricLttngStreamCount     metricLttngStreamCount
 }
 
 // MetricBuilderOption applies changes to default metrics builder.
@@ -585,8 +585,8 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricLttngNetworkIo:       newMetricLttngNetworkIo(mbc.Metrics.LttngNetworkIo),
 		metricLttngPackets:         newMetricLttngPackets(mbc.Metrics.LttngPackets),
 		metricLttngPacketsLost:     newMetricLttngPacketsLost(mbc.Metrics.LttngPacketsLost),
-		metricLttngProcesses:       newMetricLttngProcesses(mbc.Metrics.LttngProcesses),
-		metricLttngStreams:         newMetricLttngStreams(mbc.Metrics.LttngStreams),
+		metricLttngProcessCount:    newMetricLttngProcessCount(mbc.Metrics.LttngProcessCount),
+		metricLttngStreamCount:     newMetricLttngStreamCount(mbc.Metrics.LttngStreamCount),
 	}
 
 	for _, op := range options {
@@ -659,8 +659,8 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricLttngNetworkIo.emit(ils.Metrics())
 	mb.metricLttngPackets.emit(ils.Metrics())
 	mb.metricLttngPacketsLost.emit(ils.Metrics())
-	mb.metricLttngProcesses.emit(ils.Metrics())
-	mb.metricLttngStreams.emit(ils.Metrics())
+	mb.metricLttngProcessCount.emit(ils.Metrics())
+	mb.metricLttngStreamCount.emit(ils.Metrics())
 
 	for _, op := range options {
 		op.apply(rm)
@@ -712,14 +712,14 @@ func (mb *MetricsBuilder) RecordLttngPacketsLostDataPoint(ts pcommon.Timestamp, 
 	mb.metricLttngPacketsLost.recordDataPoint(mb.startTime, ts, val)
 }
 
-// RecordLttngProcessesDataPoint adds a data point to lttng.processes metric.
-func (mb *MetricsBuilder) RecordLttngProcessesDataPoint(ts pcommon.Timestamp, val int64) {
-	mb.metricLttngProcesses.recordDataPoint(mb.startTime, ts, val)
+// RecordLttngProcessCountDataPoint adds a data point to lttng.process.count metric.
+func (mb *MetricsBuilder) RecordLttngProcessCountDataPoint(ts pcommon.Timestamp, val int64) {
+	mb.metricLttngProcessCount.recordDataPoint(mb.startTime, ts, val)
 }
 
-// RecordLttngStreamsDataPoint adds a data point to lttng.streams metric.
-func (mb *MetricsBuilder) RecordLttngStreamsDataPoint(ts pcommon.Timestamp, val int64) {
-	mb.metricLttngStreams.recordDataPoint(mb.startTime, ts, val)
+// RecordLttngStreamCountDataPoint adds a data point to lttng.stream.count metric.
+func (mb *MetricsBuilder) RecordLttngStreamCountDataPoint(ts pcommon.Timestamp, val int64) {
+	mb.metricLttngStreamCount.recordDataPoint(mb.startTime, ts, val)
 }
 
 // Reset resets metrics builder to its initial state. It should be used when external metrics source is restarted,

@@ -90,10 +90,10 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordLttngPacketsLostDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordLttngProcessesDataPoint(ts, 1)
+			mb.RecordLttngProcessCountDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordLttngStreamsDataPoint(ts, 1)
+			mb.RecordLttngStreamCountDataPoint(ts, 1)
 
 			res := pcommon.NewResource()
 			metrics := mb.Emit(WithResource(res))
@@ -238,9 +238,9 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
-				case "lttng.processes":
-					assert.False(t, validatedMetrics["lttng.processes"], "Found a duplicate in the metrics slice: lttng.processes")
-					validatedMetrics["lttng.processes"] = true
+				case "lttng.process.count":
+					assert.False(t, validatedMetrics["lttng.process.count"], "Found a duplicate in the metrics slice: lttng.process.count")
+					validatedMetrics["lttng.process.count"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 					assert.Equal(t, "Processes of the session whose calls are followed.", mi.Description())
@@ -252,9 +252,9 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
-				case "lttng.streams":
-					assert.False(t, validatedMetrics["lttng.streams"], "Found a duplicate in the metrics slice: lttng.streams")
-					validatedMetrics["lttng.streams"] = true
+				case "lttng.stream.count":
+					assert.False(t, validatedMetrics["lttng.stream.count"], "Found a duplicate in the metrics slice: lttng.stream.count")
+					validatedMetrics["lttng.stream.count"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 					assert.Equal(t, "Streams of packets of the session that have not ended.", mi.Description())

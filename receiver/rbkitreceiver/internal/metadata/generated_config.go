@@ -714,54 +714,6 @@ func (ms *RubyGcOldmallocIncreaseBytesLimitMetricConfig) Unmarshal(parser *confm
 	return nil
 }
 
-// RubyGcOtherMetricAttributeKey specifies the key of an attribute for the ruby.gc.other metric.
-type RubyGcOtherMetricAttributeKey string
-
-const (
-	RubyGcOtherMetricAttributeKeyRubyGcStatKey RubyGcOtherMetricAttributeKey = "ruby.gc.stat.key"
-)
-
-// RubyGcOtherMetricConfig provides config for the ruby.gc.other metric.
-type RubyGcOtherMetricConfig struct {
-	Enabled          bool `mapstructure:"enabled"`
-	enabledSetByUser bool
-
-	AggregationStrategy string                          `mapstructure:"aggregation_strategy"`
-	EnabledAttributes   []RubyGcOtherMetricAttributeKey `mapstructure:"attributes"`
-}
-
-func (ms *RubyGcOtherMetricConfig) Unmarshal(parser *confmap.Conf) error {
-	if parser == nil {
-		return nil
-	}
-
-	err := parser.Unmarshal(ms)
-	if err != nil {
-		return err
-	}
-
-	ms.enabledSetByUser = parser.IsSet("enabled")
-	return nil
-}
-
-func (ms *RubyGcOtherMetricConfig) Validate() error {
-	for _, val := range ms.EnabledAttributes {
-		switch val {
-		case RubyGcOtherMetricAttributeKeyRubyGcStatKey:
-		default:
-			return fmt.Errorf("metric ruby.gc.other doesn't have an attribute %v, valid attributes: [ruby.gc.stat.key]", val)
-		}
-	}
-
-	switch ms.AggregationStrategy {
-	case AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax:
-	default:
-		return fmt.Errorf("invalid aggregation strategy %q, valid strategies: [%s, %s, %s, %s]", ms.AggregationStrategy, AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax)
-	}
-
-	return nil
-}
-
 // RubyGcReadBarrierFaultsMetricConfig provides config for the ruby.gc.read_barrier_faults metric.
 type RubyGcReadBarrierFaultsMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
@@ -839,6 +791,54 @@ func (ms *RubyGcRetainedWeakReferencesCountMetricConfig) Unmarshal(parser *confm
 	}
 
 	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// RubyGcStatMetricAttributeKey specifies the key of an attribute for the ruby.gc.stat metric.
+type RubyGcStatMetricAttributeKey string
+
+const (
+	RubyGcStatMetricAttributeKeyRubyGcStatKey RubyGcStatMetricAttributeKey = "ruby.gc.stat.key"
+)
+
+// RubyGcStatMetricConfig provides config for the ruby.gc.stat metric.
+type RubyGcStatMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+
+	AggregationStrategy string                         `mapstructure:"aggregation_strategy"`
+	EnabledAttributes   []RubyGcStatMetricAttributeKey `mapstructure:"attributes"`
+}
+
+func (ms *RubyGcStatMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+func (ms *RubyGcStatMetricConfig) Validate() error {
+	for _, val := range ms.EnabledAttributes {
+		switch val {
+		case RubyGcStatMetricAttributeKeyRubyGcStatKey:
+		default:
+			return fmt.Errorf("metric ruby.gc.stat doesn't have an attribute %v, valid attributes: [ruby.gc.stat.key]", val)
+		}
+	}
+
+	switch ms.AggregationStrategy {
+	case AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax:
+	default:
+		return fmt.Errorf("invalid aggregation strategy %q, valid strategies: [%s, %s, %s, %s]", ms.AggregationStrategy, AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax)
+	}
+
 	return nil
 }
 
@@ -1287,11 +1287,11 @@ type MetricsConfig struct {
 	RubyGcOldObjectsLimit                     RubyGcOldObjectsLimitMetricConfig                     `mapstructure:"ruby.gc.old_objects_limit"`
 	RubyGcOldmallocIncreaseBytes              RubyGcOldmallocIncreaseBytesMetricConfig              `mapstructure:"ruby.gc.oldmalloc_increase_bytes"`
 	RubyGcOldmallocIncreaseBytesLimit         RubyGcOldmallocIncreaseBytesLimitMetricConfig         `mapstructure:"ruby.gc.oldmalloc_increase_bytes_limit"`
-	RubyGcOther                               RubyGcOtherMetricConfig                               `mapstructure:"ruby.gc.other"`
 	RubyGcReadBarrierFaults                   RubyGcReadBarrierFaultsMetricConfig                   `mapstructure:"ruby.gc.read_barrier_faults"`
 	RubyGcRememberedWbUnprotectedObjects      RubyGcRememberedWbUnprotectedObjectsMetricConfig      `mapstructure:"ruby.gc.remembered_wb_unprotected_objects"`
 	RubyGcRememberedWbUnprotectedObjectsLimit RubyGcRememberedWbUnprotectedObjectsLimitMetricConfig `mapstructure:"ruby.gc.remembered_wb_unprotected_objects_limit"`
 	RubyGcRetainedWeakReferencesCount         RubyGcRetainedWeakReferencesCountMetricConfig         `mapstructure:"ruby.gc.retained_weak_references_count"`
+	RubyGcStat                                RubyGcStatMetricConfig                                `mapstructure:"ruby.gc.stat"`
 	RubyGcSweepingTime                        RubyGcSweepingTimeMetricConfig                        `mapstructure:"ruby.gc.sweeping_time"`
 	RubyGcTime                                RubyGcTimeMetricConfig                                `mapstructure:"ruby.gc.time"`
 	RubyGcTotalAllocatedObjects               RubyGcTotalAllocatedObjectsMetricConfig               `mapstructure:"ruby.gc.total_allocated_objects"`
@@ -1410,11 +1410,6 @@ func DefaultMetricsConfig() MetricsConfig {
 		RubyGcOldmallocIncreaseBytesLimit: RubyGcOldmallocIncreaseBytesLimitMetricConfig{
 			Enabled: true,
 		},
-		RubyGcOther: RubyGcOtherMetricConfig{
-			Enabled:             true,
-			AggregationStrategy: AggregationStrategyAvg,
-			EnabledAttributes:   []RubyGcOtherMetricAttributeKey{RubyGcOtherMetricAttributeKeyRubyGcStatKey},
-		},
 		RubyGcReadBarrierFaults: RubyGcReadBarrierFaultsMetricConfig{
 			Enabled: true,
 		},
@@ -1426,6 +1421,11 @@ func DefaultMetricsConfig() MetricsConfig {
 		},
 		RubyGcRetainedWeakReferencesCount: RubyGcRetainedWeakReferencesCountMetricConfig{
 			Enabled: true,
+		},
+		RubyGcStat: RubyGcStatMetricConfig{
+			Enabled:             false,
+			AggregationStrategy: AggregationStrategyAvg,
+			EnabledAttributes:   []RubyGcStatMetricAttributeKey{RubyGcStatMetricAttributeKeyRubyGcStatKey},
 		},
 		RubyGcSweepingTime: RubyGcSweepingTimeMetricConfig{
 			Enabled: true,
@@ -1483,6 +1483,58 @@ func DefaultMetricsConfig() MetricsConfig {
 	}
 }
 
+// EventConfig provides common config for a particular event.
+type EventConfig struct {
+	Enabled bool `mapstructure:"enabled"`
+
+	enabledSetByUser bool
+}
+
+func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+	err := parser.Unmarshal(ec)
+	if err != nil {
+		return err
+	}
+	ec.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// EventsConfig provides config for rbkit events.
+type EventsConfig struct {
+	AgentControlCommand  EventConfig `mapstructure:"agent_control.command"`
+	RbkitDump            EventConfig `mapstructure:"rbkit.dump"`
+	RbkitObject          EventConfig `mapstructure:"rbkit.object"`
+	RbkitServerConnected EventConfig `mapstructure:"rbkit.server.connected"`
+	RbkitServerGone      EventConfig `mapstructure:"rbkit.server.gone"`
+	RbkitServerRestarted EventConfig `mapstructure:"rbkit.server.restarted"`
+}
+
+func DefaultEventsConfig() EventsConfig {
+	return EventsConfig{
+		AgentControlCommand: EventConfig{
+			Enabled: true,
+		},
+		RbkitDump: EventConfig{
+			Enabled: true,
+		},
+		RbkitObject: EventConfig{
+			Enabled: true,
+		},
+		RbkitServerConnected: EventConfig{
+			Enabled: true,
+		},
+		RbkitServerGone: EventConfig{
+			Enabled: true,
+		},
+		RbkitServerRestarted: EventConfig{
+			Enabled: true,
+		},
+	}
+}
+
 // MetricsBuilderConfig is a configuration for rbkit metrics builder.
 type MetricsBuilderConfig struct {
 	Metrics MetricsConfig `mapstructure:"metrics"`
@@ -1497,4 +1549,15 @@ func NewDefaultMetricsBuilderConfig() MetricsBuilderConfig {
 // Deprecated: Use NewDefaultMetricsBuilderConfig.
 func DefaultMetricsBuilderConfig() MetricsBuilderConfig {
 	return NewDefaultMetricsBuilderConfig()
+}
+
+// LogsBuilderConfig is a configuration for rbkit logs builder.
+type LogsBuilderConfig struct {
+	Events EventsConfig `mapstructure:"events"`
+}
+
+func DefaultLogsBuilderConfig() LogsBuilderConfig {
+	return LogsBuilderConfig{
+		Events: DefaultEventsConfig(),
+	}
 }

@@ -125,11 +125,6 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					RubyGcOldmallocIncreaseBytesLimit: RubyGcOldmallocIncreaseBytesLimitMetricConfig{
 						Enabled: true,
 					},
-					RubyGcOther: RubyGcOtherMetricConfig{
-						Enabled:             true,
-						AggregationStrategy: AggregationStrategyAvg,
-						EnabledAttributes:   []RubyGcOtherMetricAttributeKey{RubyGcOtherMetricAttributeKeyRubyGcStatKey},
-					},
 					RubyGcReadBarrierFaults: RubyGcReadBarrierFaultsMetricConfig{
 						Enabled: true,
 					},
@@ -141,6 +136,11 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					},
 					RubyGcRetainedWeakReferencesCount: RubyGcRetainedWeakReferencesCountMetricConfig{
 						Enabled: true,
+					},
+					RubyGcStat: RubyGcStatMetricConfig{
+						Enabled:             true,
+						AggregationStrategy: AggregationStrategyAvg,
+						EnabledAttributes:   []RubyGcStatMetricAttributeKey{RubyGcStatMetricAttributeKeyRubyGcStatKey},
 					},
 					RubyGcSweepingTime: RubyGcSweepingTimeMetricConfig{
 						Enabled: true,
@@ -301,11 +301,6 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					RubyGcOldmallocIncreaseBytesLimit: RubyGcOldmallocIncreaseBytesLimitMetricConfig{
 						Enabled: false,
 					},
-					RubyGcOther: RubyGcOtherMetricConfig{
-						Enabled:             false,
-						AggregationStrategy: AggregationStrategyAvg,
-						EnabledAttributes:   []RubyGcOtherMetricAttributeKey{RubyGcOtherMetricAttributeKeyRubyGcStatKey},
-					},
 					RubyGcReadBarrierFaults: RubyGcReadBarrierFaultsMetricConfig{
 						Enabled: false,
 					},
@@ -317,6 +312,11 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					},
 					RubyGcRetainedWeakReferencesCount: RubyGcRetainedWeakReferencesCountMetricConfig{
 						Enabled: false,
+					},
+					RubyGcStat: RubyGcStatMetricConfig{
+						Enabled:             false,
+						AggregationStrategy: AggregationStrategyAvg,
+						EnabledAttributes:   []RubyGcStatMetricAttributeKey{RubyGcStatMetricAttributeKeyRubyGcStatKey},
 					},
 					RubyGcSweepingTime: RubyGcSweepingTimeMetricConfig{
 						Enabled: false,
@@ -378,7 +378,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(RbkitCPUSamplesMetricConfig{}, RbkitEventsMetricConfig{}, RbkitMessagesMetricConfig{}, RbkitMessagesLostMetricConfig{}, RbkitNetworkIoMetricConfig{}, RubyAllocationCountMetricConfig{}, RubyAllocationSizeMetricConfig{}, RubyGcCompactCountMetricConfig{}, RubyGcCountMetricConfig{}, RubyGcHeapAllocatablePagesMetricConfig{}, RubyGcHeapAllocatableSlotsMetricConfig{}, RubyGcHeapAllocatedPagesMetricConfig{}, RubyGcHeapAvailableSlotsMetricConfig{}, RubyGcHeapEdenPagesMetricConfig{}, RubyGcHeapEmptyPagesMetricConfig{}, RubyGcHeapFinalSlotsMetricConfig{}, RubyGcHeapFreeSlotsMetricConfig{}, RubyGcHeapLiveSlotsMetricConfig{}, RubyGcHeapMarkedSlotsMetricConfig{}, RubyGcHeapSortedLengthMetricConfig{}, RubyGcHeapSweptSlotsMetricConfig{}, RubyGcHeapTombPagesMetricConfig{}, RubyGcMajorGcCountMetricConfig{}, RubyGcMallocIncreaseBytesMetricConfig{}, RubyGcMallocIncreaseBytesLimitMetricConfig{}, RubyGcMarkingTimeMetricConfig{}, RubyGcMinorGcCountMetricConfig{}, RubyGcOldObjectsMetricConfig{}, RubyGcOldObjectsLimitMetricConfig{}, RubyGcOldmallocIncreaseBytesMetricConfig{}, RubyGcOldmallocIncreaseBytesLimitMetricConfig{}, RubyGcOtherMetricConfig{}, RubyGcReadBarrierFaultsMetricConfig{}, RubyGcRememberedWbUnprotectedObjectsMetricConfig{}, RubyGcRememberedWbUnprotectedObjectsLimitMetricConfig{}, RubyGcRetainedWeakReferencesCountMetricConfig{}, RubyGcSweepingTimeMetricConfig{}, RubyGcTimeMetricConfig{}, RubyGcTotalAllocatedObjectsMetricConfig{}, RubyGcTotalAllocatedPagesMetricConfig{}, RubyGcTotalFreedObjectsMetricConfig{}, RubyGcTotalFreedPagesMetricConfig{}, RubyGcTotalHeapSizeMetricConfig{}, RubyGcTotalMemsizeMetricConfig{}, RubyGcTotalMovedObjectsMetricConfig{}, RubyGcWeakReferencesCountMetricConfig{}, RubyHeapLiveObjectsMetricConfig{}, RubyHeapLiveSizeMetricConfig{}, RubyObjectCreatedMetricConfig{}, RubyObjectDestroyedMetricConfig{}, RubyObjectTrackedMetricConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(RbkitCPUSamplesMetricConfig{}, RbkitEventsMetricConfig{}, RbkitMessagesMetricConfig{}, RbkitMessagesLostMetricConfig{}, RbkitNetworkIoMetricConfig{}, RubyAllocationCountMetricConfig{}, RubyAllocationSizeMetricConfig{}, RubyGcCompactCountMetricConfig{}, RubyGcCountMetricConfig{}, RubyGcHeapAllocatablePagesMetricConfig{}, RubyGcHeapAllocatableSlotsMetricConfig{}, RubyGcHeapAllocatedPagesMetricConfig{}, RubyGcHeapAvailableSlotsMetricConfig{}, RubyGcHeapEdenPagesMetricConfig{}, RubyGcHeapEmptyPagesMetricConfig{}, RubyGcHeapFinalSlotsMetricConfig{}, RubyGcHeapFreeSlotsMetricConfig{}, RubyGcHeapLiveSlotsMetricConfig{}, RubyGcHeapMarkedSlotsMetricConfig{}, RubyGcHeapSortedLengthMetricConfig{}, RubyGcHeapSweptSlotsMetricConfig{}, RubyGcHeapTombPagesMetricConfig{}, RubyGcMajorGcCountMetricConfig{}, RubyGcMallocIncreaseBytesMetricConfig{}, RubyGcMallocIncreaseBytesLimitMetricConfig{}, RubyGcMarkingTimeMetricConfig{}, RubyGcMinorGcCountMetricConfig{}, RubyGcOldObjectsMetricConfig{}, RubyGcOldObjectsLimitMetricConfig{}, RubyGcOldmallocIncreaseBytesMetricConfig{}, RubyGcOldmallocIncreaseBytesLimitMetricConfig{}, RubyGcReadBarrierFaultsMetricConfig{}, RubyGcRememberedWbUnprotectedObjectsMetricConfig{}, RubyGcRememberedWbUnprotectedObjectsLimitMetricConfig{}, RubyGcRetainedWeakReferencesCountMetricConfig{}, RubyGcStatMetricConfig{}, RubyGcSweepingTimeMetricConfig{}, RubyGcTimeMetricConfig{}, RubyGcTotalAllocatedObjectsMetricConfig{}, RubyGcTotalAllocatedPagesMetricConfig{}, RubyGcTotalFreedObjectsMetricConfig{}, RubyGcTotalFreedPagesMetricConfig{}, RubyGcTotalHeapSizeMetricConfig{}, RubyGcTotalMemsizeMetricConfig{}, RubyGcTotalMovedObjectsMetricConfig{}, RubyGcWeakReferencesCountMetricConfig{}, RubyHeapLiveObjectsMetricConfig{}, RubyHeapLiveSizeMetricConfig{}, RubyObjectCreatedMetricConfig{}, RubyObjectDestroyedMetricConfig{}, RubyObjectTrackedMetricConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}
@@ -420,14 +420,14 @@ func TestRubyAllocationSizeMetricsConfig_Validate(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "invalid aggregation strategy")
 }
 
-func TestRubyGcOtherMetricsConfig_Validate(t *testing.T) {
-	cfg := DefaultMetricsConfig().RubyGcOther
+func TestRubyGcStatMetricsConfig_Validate(t *testing.T) {
+	cfg := DefaultMetricsConfig().RubyGcStat
 	require.NoError(t, cfg.Validate())
 
-	cfg.EnabledAttributes = []RubyGcOtherMetricAttributeKey{"invalid"}
-	require.ErrorContains(t, cfg.Validate(), "metric ruby.gc.other doesn't have an attribute invalid, valid attributes: [ruby.gc.stat.key]")
+	cfg.EnabledAttributes = []RubyGcStatMetricAttributeKey{"invalid"}
+	require.ErrorContains(t, cfg.Validate(), "metric ruby.gc.stat doesn't have an attribute invalid, valid attributes: [ruby.gc.stat.key]")
 
-	cfg = DefaultMetricsConfig().RubyGcOther
+	cfg = DefaultMetricsConfig().RubyGcStat
 	cfg.AggregationStrategy = "invalid"
 	require.ErrorContains(t, cfg.Validate(), "invalid aggregation strategy")
 }
@@ -486,6 +486,16 @@ func loadMetricsBuilderConfig(t *testing.T, name string) MetricsBuilderConfig {
 	sub, err := cm.Sub(name)
 	require.NoError(t, err)
 	cfg := NewDefaultMetricsBuilderConfig()
+	require.NoError(t, sub.Unmarshal(&cfg, confmap.WithIgnoreUnused()))
+	return cfg
+}
+
+func loadLogsBuilderConfig(t *testing.T, name string) LogsBuilderConfig {
+	cm, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
+	require.NoError(t, err)
+	sub, err := cm.Sub(name)
+	require.NoError(t, err)
+	cfg := DefaultLogsBuilderConfig()
 	require.NoError(t, sub.Unmarshal(&cfg, confmap.WithIgnoreUnused()))
 	return cfg
 }

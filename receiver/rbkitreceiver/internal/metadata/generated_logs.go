@@ -3,19 +3,238 @@
 package metadata
 
 import (
+	"context"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver"
 	conventions "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 )
+
+type eventAgentControlCommand struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventAgentControlCommand) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("agent_control.command")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventAgentControlCommand) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventAgentControlCommand(cfg EventConfig) eventAgentControlCommand {
+	e := eventAgentControlCommand{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventRbkitDump struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventRbkitDump) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("rbkit.dump")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventRbkitDump) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventRbkitDump(cfg EventConfig) eventRbkitDump {
+	e := eventRbkitDump{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventRbkitObject struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventRbkitObject) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("rbkit.object")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventRbkitObject) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventRbkitObject(cfg EventConfig) eventRbkitObject {
+	e := eventRbkitObject{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventRbkitServerConnected struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventRbkitServerConnected) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("rbkit.server.connected")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventRbkitServerConnected) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventRbkitServerConnected(cfg EventConfig) eventRbkitServerConnected {
+	e := eventRbkitServerConnected{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventRbkitServerGone struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventRbkitServerGone) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("rbkit.server.gone")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventRbkitServerGone) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventRbkitServerGone(cfg EventConfig) eventRbkitServerGone {
+	e := eventRbkitServerGone{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
+type eventRbkitServerRestarted struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventRbkitServerRestarted) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("rbkit.server.restarted")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventRbkitServerRestarted) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventRbkitServerRestarted(cfg EventConfig) eventRbkitServerRestarted {
+	e := eventRbkitServerRestarted{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
 
 // LogsBuilder provides an interface for scrapers to report logs while taking care of all the transformations
 // required to produce log representation defined in metadata and user config.
 type LogsBuilder struct {
-	logsBuffer       plog.Logs
-	logRecordsBuffer plog.LogRecordSlice
-	buildInfo        component.BuildInfo // contains version information.
+	config                    LogsBuilderConfig // config of the logs builder.
+	logsBuffer                plog.Logs
+	logRecordsBuffer          plog.LogRecordSlice
+	buildInfo                 component.BuildInfo // contains version information.
+	eventAgentControlCommand  eventAgentControlCommand
+	eventRbkitDump            eventRbkitDump
+	eventRbkitObject          eventRbkitObject
+	eventRbkitServerConnected eventRbkitServerConnected
+	eventRbkitServerGone      eventRbkitServerGone
+	eventRbkitServerRestarted eventRbkitServerRestarted
 }
 
 // LogBuilderOption applies changes to default logs builder.
@@ -23,11 +242,18 @@ type LogBuilderOption interface {
 	apply(*LogsBuilder)
 }
 
-func NewLogsBuilder(settings receiver.Settings) *LogsBuilder {
+func NewLogsBuilder(lbc LogsBuilderConfig, settings receiver.Settings) *LogsBuilder {
 	lb := &LogsBuilder{
-		logsBuffer:       plog.NewLogs(),
-		logRecordsBuffer: plog.NewLogRecordSlice(),
-		buildInfo:        settings.BuildInfo,
+		config:                    lbc,
+		logsBuffer:                plog.NewLogs(),
+		logRecordsBuffer:          plog.NewLogRecordSlice(),
+		buildInfo:                 settings.BuildInfo,
+		eventAgentControlCommand:  newEventAgentControlCommand(lbc.Events.AgentControlCommand),
+		eventRbkitDump:            newEventRbkitDump(lbc.Events.RbkitDump),
+		eventRbkitObject:          newEventRbkitObject(lbc.Events.RbkitObject),
+		eventRbkitServerConnected: newEventRbkitServerConnected(lbc.Events.RbkitServerConnected),
+		eventRbkitServerGone:      newEventRbkitServerGone(lbc.Events.RbkitServerGone),
+		eventRbkitServerRestarted: newEventRbkitServerRestarted(lbc.Events.RbkitServerRestarted),
 	}
 
 	return lb
@@ -68,6 +294,12 @@ func (lb *LogsBuilder) EmitForResource(options ...ResourceLogsOption) {
 	ils := rl.ScopeLogs().AppendEmpty()
 	ils.Scope().SetName(ScopeName)
 	ils.Scope().SetVersion(lb.buildInfo.Version)
+	lb.eventAgentControlCommand.emit(ils.LogRecords())
+	lb.eventRbkitDump.emit(ils.LogRecords())
+	lb.eventRbkitObject.emit(ils.LogRecords())
+	lb.eventRbkitServerConnected.emit(ils.LogRecords())
+	lb.eventRbkitServerGone.emit(ils.LogRecords())
+	lb.eventRbkitServerRestarted.emit(ils.LogRecords())
 
 	for _, op := range options {
 		op.apply(rl)
@@ -91,4 +323,34 @@ func (lb *LogsBuilder) Emit(options ...ResourceLogsOption) plog.Logs {
 	logs := lb.logsBuffer
 	lb.logsBuffer = plog.NewLogs()
 	return logs
+}
+
+// RecordAgentControlCommandEvent adds a log record of agent_control.command event.
+func (lb *LogsBuilder) RecordAgentControlCommandEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventAgentControlCommand.recordEvent(ctx, timestamp)
+}
+
+// RecordRbkitDumpEvent adds a log record of rbkit.dump event.
+func (lb *LogsBuilder) RecordRbkitDumpEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventRbkitDump.recordEvent(ctx, timestamp)
+}
+
+// RecordRbkitObjectEvent adds a log record of rbkit.object event.
+func (lb *LogsBuilder) RecordRbkitObjectEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventRbkitObject.recordEvent(ctx, timestamp)
+}
+
+// RecordRbkitServerConnectedEvent adds a log record of rbkit.server.connected event.
+func (lb *LogsBuilder) RecordRbkitServerConnectedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventRbkitServerConnected.recordEvent(ctx, timestamp)
+}
+
+// RecordRbkitServerGoneEvent adds a log record of rbkit.server.gone event.
+func (lb *LogsBuilder) RecordRbkitServerGoneEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventRbkitServerGone.recordEvent(ctx, timestamp)
+}
+
+// RecordRbkitServerRestartedEvent adds a log record of rbkit.server.restarted event.
+func (lb *LogsBuilder) RecordRbkitServerRestartedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventRbkitServerRestarted.recordEvent(ctx, timestamp)
 }

@@ -138,10 +138,6 @@ var MetricsInfo = metricsInfo{
 	RubyGcOldmallocIncreaseBytesLimit: metricInfo{
 		Name: "ruby.gc.oldmalloc_increase_bytes_limit",
 	},
-	RubyGcOther: metricInfo{
-		Name:       "ruby.gc.other",
-		Attributes: []string{"ruby.gc.stat.key"},
-	},
 	RubyGcReadBarrierFaults: metricInfo{
 		Name: "ruby.gc.read_barrier_faults",
 	},
@@ -153,6 +149,10 @@ var MetricsInfo = metricsInfo{
 	},
 	RubyGcRetainedWeakReferencesCount: metricInfo{
 		Name: "ruby.gc.retained_weak_references_count",
+	},
+	RubyGcStat: metricInfo{
+		Name:       "ruby.gc.stat",
+		Attributes: []string{"ruby.gc.stat.key"},
 	},
 	RubyGcSweepingTime: metricInfo{
 		Name: "ruby.gc.sweeping_time",
@@ -237,11 +237,11 @@ type metricsInfo struct {
 	RubyGcOldObjectsLimit                     metricInfo
 	RubyGcOldmallocIncreaseBytes              metricInfo
 	RubyGcOldmallocIncreaseBytesLimit         metricInfo
-	RubyGcOther                               metricInfo
 	RubyGcReadBarrierFaults                   metricInfo
 	RubyGcRememberedWbUnprotectedObjects      metricInfo
 	RubyGcRememberedWbUnprotectedObjectsLimit metricInfo
 	RubyGcRetainedWeakReferencesCount         metricInfo
+	RubyGcStat                                metricInfo
 	RubyGcSweepingTime                        metricInfo
 	RubyGcTime                                metricInfo
 	RubyGcTotalAllocatedObjects               metricInfo
@@ -1667,20 +1667,20 @@ type metricRubyGcMarkingTime struct {
 func (m *metricRubyGcMarkingTime) init() {
 	m.data.SetName("ruby.gc.marking_time")
 	m.data.SetDescription("Part of ruby.gc.time that was spent marking, since the process started.")
-	m.data.SetUnit("ms")
+	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
 	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 }
 
-func (m *metricRubyGcMarkingTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
+func (m *metricRubyGcMarkingTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64) {
 	if !m.config.Enabled {
 		return
 	}
 	dp := m.data.Sum().DataPoints().AppendEmpty()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
-	dp.SetIntValue(val)
+	dp.SetDoubleValue(val)
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
@@ -1961,95 +1961,6 @@ func newMetricRubyGcOldmallocIncreaseBytesLimit(cfg RubyGcOldmallocIncreaseBytes
 	return m
 }
 
-type metricRubyGcOther struct {
-	data          pmetric.Metric          // data buffer for generated metric.
-	config        RubyGcOtherMetricConfig // metric config provided by user.
-	capacity      int                     // max observed number of data points added to the metric.
-	aggDataPoints []int64                 // slice containing number of aggregated datapoints at each index
-}
-
-// init fills ruby.gc.other metric with initial data.
-func (m *metricRubyGcOther) init() {
-	m.data.SetName("ruby.gc.other")
-	m.data.SetDescription("Statistics of the garbage collector that have no metric of their own, by their keys.")
-	m.data.SetUnit("1")
-	m.data.SetEmptyGauge()
-	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
-	m.aggDataPoints = m.aggDataPoints[:0]
-}
-
-func (m *metricRubyGcOther) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, rubyGcStatKeyAttributeValue string) {
-	if !m.config.Enabled {
-		return
-	}
-
-	dp := pmetric.NewNumberDataPoint()
-	dp.SetStartTimestamp(start)
-	dp.SetTimestamp(ts)
-	if slices.Contains(m.config.EnabledAttributes, RubyGcOtherMetricAttributeKeyRubyGcStatKey) {
-		dp.Attributes().PutStr("ruby.gc.stat.key", rubyGcStatKeyAttributeValue)
-	}
-
-	var s string
-	dps := m.data.Gauge().DataPoints()
-	for i := 0; i < dps.Len(); i++ {
-		dpi := dps.At(i)
-		if dp.Attributes().Equal(dpi.Attributes()) && dp.StartTimestamp() == dpi.StartTimestamp() && dp.Timestamp() == dpi.Timestamp() {
-			switch s = m.config.AggregationStrategy; s {
-			case AggregationStrategySum, AggregationStrategyAvg:
-				dpi.SetIntValue(dpi.IntValue() + val)
-				m.aggDataPoints[i] += 1
-				return
-			case AggregationStrategyMin:
-				if dpi.IntValue() > val {
-					dpi.SetIntValue(val)
-				}
-				return
-			case AggregationStrategyMax:
-				if dpi.IntValue() < val {
-					dpi.SetIntValue(val)
-				}
-				return
-			}
-		}
-	}
-
-	dp.SetIntValue(val)
-	m.aggDataPoints = append(m.aggDataPoints, 1)
-	dp.MoveTo(dps.AppendEmpty())
-}
-
-// updateCapacity saves max length of data point slices that will be used for the slice capacity.
-func (m *metricRubyGcOther) updateCapacity() {
-	if m.data.Gauge().DataPoints().Len() > m.capacity {
-		m.capacity = m.data.Gauge().DataPoints().Len()
-	}
-}
-
-// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
-func (m *metricRubyGcOther) emit(metrics pmetric.MetricSlice) {
-	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
-		if m.config.AggregationStrategy == AggregationStrategyAvg {
-			for i, aggCount := range m.aggDataPoints {
-				m.data.Gauge().DataPoints().At(i).SetIntValue(m.data.Gauge().DataPoints().At(i).IntValue() / aggCount)
-			}
-		}
-		m.updateCapacity()
-		m.data.MoveTo(metrics.AppendEmpty())
-		m.init()
-	}
-}
-
-func newMetricRubyGcOther(cfg RubyGcOtherMetricConfig) metricRubyGcOther {
-	m := metricRubyGcOther{config: cfg}
-
-	if cfg.Enabled {
-		m.data = pmetric.NewMetric()
-		m.init()
-	}
-	return m
-}
-
 type metricRubyGcReadBarrierFaults struct {
 	data     pmetric.Metric                      // data buffer for generated metric.
 	config   RubyGcReadBarrierFaultsMetricConfig // metric config provided by user.
@@ -2252,6 +2163,95 @@ func newMetricRubyGcRetainedWeakReferencesCount(cfg RubyGcRetainedWeakReferences
 	return m
 }
 
+type metricRubyGcStat struct {
+	data          pmetric.Metric         // data buffer for generated metric.
+	config        RubyGcStatMetricConfig // metric config provided by user.
+	capacity      int                    // max observed number of data points added to the metric.
+	aggDataPoints []int64                // slice containing number of aggregated datapoints at each index
+}
+
+// init fills ruby.gc.stat metric with initial data.
+func (m *metricRubyGcStat) init() {
+	m.data.SetName("ruby.gc.stat")
+	m.data.SetDescription("Statistics of the garbage collector that have no metric of their own, by their keys, in units of their own.")
+	m.data.SetUnit("{value}")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+	m.aggDataPoints = m.aggDataPoints[:0]
+}
+
+func (m *metricRubyGcStat) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, rubyGcStatKeyAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+
+	dp := pmetric.NewNumberDataPoint()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, RubyGcStatMetricAttributeKeyRubyGcStatKey) {
+		dp.Attributes().PutStr("ruby.gc.stat.key", rubyGcStatKeyAttributeValue)
+	}
+
+	var s string
+	dps := m.data.Gauge().DataPoints()
+	for i := 0; i < dps.Len(); i++ {
+		dpi := dps.At(i)
+		if dp.Attributes().Equal(dpi.Attributes()) && dp.StartTimestamp() == dpi.StartTimestamp() && dp.Timestamp() == dpi.Timestamp() {
+			switch s = m.config.AggregationStrategy; s {
+			case AggregationStrategySum, AggregationStrategyAvg:
+				dpi.SetIntValue(dpi.IntValue() + val)
+				m.aggDataPoints[i] += 1
+				return
+			case AggregationStrategyMin:
+				if dpi.IntValue() > val {
+					dpi.SetIntValue(val)
+				}
+				return
+			case AggregationStrategyMax:
+				if dpi.IntValue() < val {
+					dpi.SetIntValue(val)
+				}
+				return
+			}
+		}
+	}
+
+	dp.SetIntValue(val)
+	m.aggDataPoints = append(m.aggDataPoints, 1)
+	dp.MoveTo(dps.AppendEmpty())
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricRubyGcStat) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricRubyGcStat) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		if m.config.AggregationStrategy == AggregationStrategyAvg {
+			for i, aggCount := range m.aggDataPoints {
+				m.data.Gauge().DataPoints().At(i).SetIntValue(m.data.Gauge().DataPoints().At(i).IntValue() / aggCount)
+			}
+		}
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricRubyGcStat(cfg RubyGcStatMetricConfig) metricRubyGcStat {
+	m := metricRubyGcStat{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
 type metricRubyGcSweepingTime struct {
 	data     pmetric.Metric                 // data buffer for generated metric.
 	config   RubyGcSweepingTimeMetricConfig // metric config provided by user.
@@ -2262,20 +2262,20 @@ type metricRubyGcSweepingTime struct {
 func (m *metricRubyGcSweepingTime) init() {
 	m.data.SetName("ruby.gc.sweeping_time")
 	m.data.SetDescription("Part of ruby.gc.time that was spent sweeping, since the process started.")
-	m.data.SetUnit("ms")
+	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
 	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 }
 
-func (m *metricRubyGcSweepingTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
+func (m *metricRubyGcSweepingTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64) {
 	if !m.config.Enabled {
 		return
 	}
 	dp := m.data.Sum().DataPoints().AppendEmpty()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
-	dp.SetIntValue(val)
+	dp.SetDoubleValue(val)
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
@@ -2314,20 +2314,20 @@ type metricRubyGcTime struct {
 func (m *metricRubyGcTime) init() {
 	m.data.SetName("ruby.gc.time")
 	m.data.SetDescription("Time that garbage collections held the program up, since the process started: GC.stat[:time], from Ruby 3.1 on.")
-	m.data.SetUnit("ms")
+	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
 	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 }
 
-func (m *metricRubyGcTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
+func (m *metricRubyGcTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64) {
 	if !m.config.Enabled {
 		return
 	}
 	dp := m.data.Sum().DataPoints().AppendEmpty()
 	dp.SetStartTimestamp(start)
 	dp.SetTimestamp(ts)
-	dp.SetIntValue(val)
+	dp.SetDoubleValue(val)
 }
 
 // updateCapacity saves max length of data point slices that will be used for the slice capacity.
@@ -3215,11 +3215,11 @@ type MetricsBuilder struct {
 	metricRubyGcOldObjectsLimit                     metricRubyGcOldObjectsLimit
 	metricRubyGcOldmallocIncreaseBytes              metricRubyGcOldmallocIncreaseBytes
 	metricRubyGcOldmallocIncreaseBytesLimit         metricRubyGcOldmallocIncreaseBytesLimit
-	metricRubyGcOther                               metricRubyGcOther
 	metricRubyGcReadBarrierFaults                   metricRubyGcReadBarrierFaults
 	metricRubyGcRememberedWbUnprotectedObjects      metricRubyGcRememberedWbUnprotectedObjects
 	metricRubyGcRememberedWbUnprotectedObjectsLimit metricRubyGcRememberedWbUnprotectedObjectsLimit
 	metricRubyGcRetainedWeakReferencesCount         metricRubyGcRetainedWeakReferencesCount
+	metricRubyGcStat                                metricRubyGcStat
 	metricRubyGcSweepingTime                        metricRubyGcSweepingTime
 	metricRubyGcTime                                metricRubyGcTime
 	metricRubyGcTotalAllocatedObjects               metricRubyGcTotalAllocatedObjects
@@ -3291,11 +3291,11 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricRubyGcOldObjectsLimit:                     newMetricRubyGcOldObjectsLimit(mbc.Metrics.RubyGcOldObjectsLimit),
 		metricRubyGcOldmallocIncreaseBytes:              newMetricRubyGcOldmallocIncreaseBytes(mbc.Metrics.RubyGcOldmallocIncreaseBytes),
 		metricRubyGcOldmallocIncreaseBytesLimit:         newMetricRubyGcOldmallocIncreaseBytesLimit(mbc.Metrics.RubyGcOldmallocIncreaseBytesLimit),
-		metricRubyGcOther:                               newMetricRubyGcOther(mbc.Metrics.RubyGcOther),
 		metricRubyGcReadBarrierFaults:                   newMetricRubyGcReadBarrierFaults(mbc.Metrics.RubyGcReadBarrierFaults),
 		metricRubyGcRememberedWbUnprotectedObjects:      newMetricRubyGcRememberedWbUnprotectedObjects(mbc.Metrics.RubyGcRememberedWbUnprotectedObjects),
 		metricRubyGcRememberedWbUnprotectedObjectsLimit: newMetricRubyGcRememberedWbUnprotectedObjectsLimit(mbc.Metrics.RubyGcRememberedWbUnprotectedObjectsLimit),
 		metricRubyGcRetainedWeakReferencesCount:         newMetricRubyGcRetainedWeakReferencesCount(mbc.Metrics.RubyGcRetainedWeakReferencesCount),
+		metricRubyGcStat:                                newMetricRubyGcStat(mbc.Metrics.RubyGcStat),
 		metricRubyGcSweepingTime:                        newMetricRubyGcSweepingTime(mbc.Metrics.RubyGcSweepingTime),
 		metricRubyGcTime:                                newMetricRubyGcTime(mbc.Metrics.RubyGcTime),
 		metricRubyGcTotalAllocatedObjects:               newMetricRubyGcTotalAllocatedObjects(mbc.Metrics.RubyGcTotalAllocatedObjects),
@@ -3408,11 +3408,11 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricRubyGcOldObjectsLimit.emit(ils.Metrics())
 	mb.metricRubyGcOldmallocIncreaseBytes.emit(ils.Metrics())
 	mb.metricRubyGcOldmallocIncreaseBytesLimit.emit(ils.Metrics())
-	mb.metricRubyGcOther.emit(ils.Metrics())
 	mb.metricRubyGcReadBarrierFaults.emit(ils.Metrics())
 	mb.metricRubyGcRememberedWbUnprotectedObjects.emit(ils.Metrics())
 	mb.metricRubyGcRememberedWbUnprotectedObjectsLimit.emit(ils.Metrics())
 	mb.metricRubyGcRetainedWeakReferencesCount.emit(ils.Metrics())
+	mb.metricRubyGcStat.emit(ils.Metrics())
 	mb.metricRubyGcSweepingTime.emit(ils.Metrics())
 	mb.metricRubyGcTime.emit(ils.Metrics())
 	mb.metricRubyGcTotalAllocatedObjects.emit(ils.Metrics())
@@ -3575,7 +3575,7 @@ func (mb *MetricsBuilder) RecordRubyGcMallocIncreaseBytesLimitDataPoint(ts pcomm
 }
 
 // RecordRubyGcMarkingTimeDataPoint adds a data point to ruby.gc.marking_time metric.
-func (mb *MetricsBuilder) RecordRubyGcMarkingTimeDataPoint(ts pcommon.Timestamp, val int64) {
+func (mb *MetricsBuilder) RecordRubyGcMarkingTimeDataPoint(ts pcommon.Timestamp, val float64) {
 	mb.metricRubyGcMarkingTime.recordDataPoint(mb.startTime, ts, val)
 }
 
@@ -3604,11 +3604,6 @@ func (mb *MetricsBuilder) RecordRubyGcOldmallocIncreaseBytesLimitDataPoint(ts pc
 	mb.metricRubyGcOldmallocIncreaseBytesLimit.recordDataPoint(mb.startTime, ts, val)
 }
 
-// RecordRubyGcOtherDataPoint adds a data point to ruby.gc.other metric.
-func (mb *MetricsBuilder) RecordRubyGcOtherDataPoint(ts pcommon.Timestamp, val int64, rubyGcStatKeyAttributeValue string) {
-	mb.metricRubyGcOther.recordDataPoint(mb.startTime, ts, val, rubyGcStatKeyAttributeValue)
-}
-
 // RecordRubyGcReadBarrierFaultsDataPoint adds a data point to ruby.gc.read_barrier_faults metric.
 func (mb *MetricsBuilder) RecordRubyGcReadBarrierFaultsDataPoint(ts pcommon.Timestamp, val int64) {
 	mb.metricRubyGcReadBarrierFaults.recordDataPoint(mb.startTime, ts, val)
@@ -3629,13 +3624,18 @@ func (mb *MetricsBuilder) RecordRubyGcRetainedWeakReferencesCountDataPoint(ts pc
 	mb.metricRubyGcRetainedWeakReferencesCount.recordDataPoint(mb.startTime, ts, val)
 }
 
+// RecordRubyGcStatDataPoint adds a data point to ruby.gc.stat metric.
+func (mb *MetricsBuilder) RecordRubyGcStatDataPoint(ts pcommon.Timestamp, val int64, rubyGcStatKeyAttributeValue string) {
+	mb.metricRubyGcStat.recordDataPoint(mb.startTime, ts, val, rubyGcStatKeyAttributeValue)
+}
+
 // RecordRubyGcSweepingTimeDataPoint adds a data point to ruby.gc.sweeping_time metric.
-func (mb *MetricsBuilder) RecordRubyGcSweepingTimeDataPoint(ts pcommon.Timestamp, val int64) {
+func (mb *MetricsBuilder) RecordRubyGcSweepingTimeDataPoint(ts pcommon.Timestamp, val float64) {
 	mb.metricRubyGcSweepingTime.recordDataPoint(mb.startTime, ts, val)
 }
 
 // RecordRubyGcTimeDataPoint adds a data point to ruby.gc.time metric.
-func (mb *MetricsBuilder) RecordRubyGcTimeDataPoint(ts pcommon.Timestamp, val int64) {
+func (mb *MetricsBuilder) RecordRubyGcTimeDataPoint(ts pcommon.Timestamp, val float64) {
 	mb.metricRubyGcTime.recordDataPoint(mb.startTime, ts, val)
 }
 

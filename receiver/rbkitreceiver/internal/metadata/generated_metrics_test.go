@@ -61,7 +61,7 @@ func TestMetricsBuilder(t *testing.T) {
 			aggMap["rbkit.network.io"] = mb.metricRbkitNetworkIo.config.AggregationStrategy
 			aggMap["ruby.allocation.count"] = mb.metricRubyAllocationCount.config.AggregationStrategy
 			aggMap["ruby.allocation.size"] = mb.metricRubyAllocationSize.config.AggregationStrategy
-			aggMap["ruby.gc.other"] = mb.metricRubyGcOther.config.AggregationStrategy
+			aggMap["ruby.gc.stat"] = mb.metricRubyGcStat.config.AggregationStrategy
 			aggMap["ruby.heap.live_objects"] = mb.metricRubyHeapLiveObjects.config.AggregationStrategy
 			aggMap["ruby.heap.live_size"] = mb.metricRubyHeapLiveSize.config.AggregationStrategy
 			aggMap["ruby.object.created"] = mb.metricRubyObjectCreated.config.AggregationStrategy
@@ -178,12 +178,6 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordRubyGcOldmallocIncreaseBytesLimitDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordRubyGcOtherDataPoint(ts, 1, "ruby.gc.stat.key-val")
-			if tt.name == "reaggregate_set" {
-				mb.RecordRubyGcOtherDataPoint(ts, 3, "ruby.gc.stat.key-val-2")
-			}
-			defaultMetricsCount++
-			allMetricsCount++
 			mb.RecordRubyGcReadBarrierFaultsDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
@@ -194,6 +188,12 @@ func TestMetricsBuilder(t *testing.T) {
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordRubyGcRetainedWeakReferencesCountDataPoint(ts, 1)
+
+			allMetricsCount++
+			mb.RecordRubyGcStatDataPoint(ts, 1, "ruby.gc.stat.key-val")
+			if tt.name == "reaggregate_set" {
+				mb.RecordRubyGcStatDataPoint(ts, 3, "ruby.gc.stat.key-val-2")
+			}
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordRubyGcSweepingTimeDataPoint(ts, 1)
@@ -258,7 +258,7 @@ func TestMetricsBuilder(t *testing.T) {
 				assert.Empty(t, mb.metricRbkitNetworkIo.aggDataPoints)
 				assert.Empty(t, mb.metricRubyAllocationCount.aggDataPoints)
 				assert.Empty(t, mb.metricRubyAllocationSize.aggDataPoints)
-				assert.Empty(t, mb.metricRubyGcOther.aggDataPoints)
+				assert.Empty(t, mb.metricRubyGcStat.aggDataPoints)
 				assert.Empty(t, mb.metricRubyHeapLiveObjects.aggDataPoints)
 				assert.Empty(t, mb.metricRubyHeapLiveSize.aggDataPoints)
 				assert.Empty(t, mb.metricRubyObjectCreated.aggDataPoints)
@@ -716,14 +716,14 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 					assert.Equal(t, "Part of ruby.gc.time that was spent marking, since the process started.", mi.Description())
-					assert.Equal(t, "ms", mi.Unit())
+					assert.Equal(t, "s", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
 					dp := mi.Sum().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
 					assert.Equal(t, ts, dp.Timestamp())
-					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
-					assert.Equal(t, int64(1), dp.IntValue())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
+					assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
 				case "ruby.gc.minor_gc_count":
 					assert.False(t, validatedMetrics["ruby.gc.minor_gc_count"], "Found a duplicate in the metrics slice: ruby.gc.minor_gc_count")
 					validatedMetrics["ruby.gc.minor_gc_count"] = true
@@ -786,46 +786,6 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
-				case "ruby.gc.other":
-					if tt.name != "reaggregate_set" {
-						assert.False(t, validatedMetrics["ruby.gc.other"], "Found a duplicate in the metrics slice: ruby.gc.other")
-						validatedMetrics["ruby.gc.other"] = true
-						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
-						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-						assert.Equal(t, "Statistics of the garbage collector that have no metric of their own, by their keys.", mi.Description())
-						assert.Equal(t, "1", mi.Unit())
-						dp := mi.Gauge().DataPoints().At(0)
-						assert.Equal(t, start, dp.StartTimestamp())
-						assert.Equal(t, ts, dp.Timestamp())
-						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
-						assert.Equal(t, int64(1), dp.IntValue())
-						rubyGcStatKeyAttrVal, ok := dp.Attributes().Get("ruby.gc.stat.key")
-						assert.True(t, ok)
-						assert.Equal(t, "ruby.gc.stat.key-val", rubyGcStatKeyAttrVal.Str())
-					} else {
-						assert.False(t, validatedMetrics["ruby.gc.other"], "Found a duplicate in the metrics slice: ruby.gc.other")
-						validatedMetrics["ruby.gc.other"] = true
-						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
-						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-						assert.Equal(t, "Statistics of the garbage collector that have no metric of their own, by their keys.", mi.Description())
-						assert.Equal(t, "1", mi.Unit())
-						dp := mi.Gauge().DataPoints().At(0)
-						assert.Equal(t, start, dp.StartTimestamp())
-						assert.Equal(t, ts, dp.Timestamp())
-						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
-						switch aggMap["ruby.gc.other"] {
-						case "sum":
-							assert.Equal(t, int64(4), dp.IntValue())
-						case "avg":
-							assert.Equal(t, int64(2), dp.IntValue())
-						case "min":
-							assert.Equal(t, int64(1), dp.IntValue())
-						case "max":
-							assert.Equal(t, int64(3), dp.IntValue())
-						}
-						_, ok := dp.Attributes().Get("ruby.gc.stat.key")
-						assert.False(t, ok)
-					}
 				case "ruby.gc.read_barrier_faults":
 					assert.False(t, validatedMetrics["ruby.gc.read_barrier_faults"], "Found a duplicate in the metrics slice: ruby.gc.read_barrier_faults")
 					validatedMetrics["ruby.gc.read_barrier_faults"] = true
@@ -876,34 +836,74 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
+				case "ruby.gc.stat":
+					if tt.name != "reaggregate_set" {
+						assert.False(t, validatedMetrics["ruby.gc.stat"], "Found a duplicate in the metrics slice: ruby.gc.stat")
+						validatedMetrics["ruby.gc.stat"] = true
+						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
+						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
+						assert.Equal(t, "Statistics of the garbage collector that have no metric of their own, by their keys, in units of their own.", mi.Description())
+						assert.Equal(t, "{value}", mi.Unit())
+						dp := mi.Gauge().DataPoints().At(0)
+						assert.Equal(t, start, dp.StartTimestamp())
+						assert.Equal(t, ts, dp.Timestamp())
+						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+						assert.Equal(t, int64(1), dp.IntValue())
+						rubyGcStatKeyAttrVal, ok := dp.Attributes().Get("ruby.gc.stat.key")
+						assert.True(t, ok)
+						assert.Equal(t, "ruby.gc.stat.key-val", rubyGcStatKeyAttrVal.Str())
+					} else {
+						assert.False(t, validatedMetrics["ruby.gc.stat"], "Found a duplicate in the metrics slice: ruby.gc.stat")
+						validatedMetrics["ruby.gc.stat"] = true
+						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
+						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
+						assert.Equal(t, "Statistics of the garbage collector that have no metric of their own, by their keys, in units of their own.", mi.Description())
+						assert.Equal(t, "{value}", mi.Unit())
+						dp := mi.Gauge().DataPoints().At(0)
+						assert.Equal(t, start, dp.StartTimestamp())
+						assert.Equal(t, ts, dp.Timestamp())
+						assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+						switch aggMap["ruby.gc.stat"] {
+						case "sum":
+							assert.Equal(t, int64(4), dp.IntValue())
+						case "avg":
+							assert.Equal(t, int64(2), dp.IntValue())
+						case "min":
+							assert.Equal(t, int64(1), dp.IntValue())
+						case "max":
+							assert.Equal(t, int64(3), dp.IntValue())
+						}
+						_, ok := dp.Attributes().Get("ruby.gc.stat.key")
+						assert.False(t, ok)
+					}
 				case "ruby.gc.sweeping_time":
 					assert.False(t, validatedMetrics["ruby.gc.sweeping_time"], "Found a duplicate in the metrics slice: ruby.gc.sweeping_time")
 					validatedMetrics["ruby.gc.sweeping_time"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 					assert.Equal(t, "Part of ruby.gc.time that was spent sweeping, since the process started.", mi.Description())
-					assert.Equal(t, "ms", mi.Unit())
+					assert.Equal(t, "s", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
 					dp := mi.Sum().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
 					assert.Equal(t, ts, dp.Timestamp())
-					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
-					assert.Equal(t, int64(1), dp.IntValue())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
+					assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
 				case "ruby.gc.time":
 					assert.False(t, validatedMetrics["ruby.gc.time"], "Found a duplicate in the metrics slice: ruby.gc.time")
 					validatedMetrics["ruby.gc.time"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 					assert.Equal(t, "Time that garbage collections held the program up, since the process started: GC.stat[:time], from Ruby 3.1 on.", mi.Description())
-					assert.Equal(t, "ms", mi.Unit())
+					assert.Equal(t, "s", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
 					dp := mi.Sum().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
 					assert.Equal(t, ts, dp.Timestamp())
-					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
-					assert.Equal(t, int64(1), dp.IntValue())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
+					assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
 				case "ruby.gc.total_allocated_objects":
 					assert.False(t, validatedMetrics["ruby.gc.total_allocated_objects"], "Found a duplicate in the metrics slice: ruby.gc.total_allocated_objects")
 					validatedMetrics["ruby.gc.total_allocated_objects"] = true

@@ -64,8 +64,7 @@ func check(rounds int, only *regexp.Regexp, page string) error {
 	measuring := slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return !slices.ContainsFunc(claims, s.measures) })
 	programs, results, began := newPrograms(".", dir), results{}, time.Now()
 	for _, s := range measuring {
-		progress(began, "compiles the benchmarks of %s", s.pkg)
-		if err := programs.compile(s.pkg); err != nil {
+		if err := programs.compile(began, s.pkg); err != nil {
 			return err
 		}
 	}

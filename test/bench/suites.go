@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // suite is a set of benchmarks of one package that run one after the other, in one process:
@@ -70,10 +71,11 @@ func newPrograms(checkout, dir string) *programs {
 }
 
 // compile compiles the tests of a package, once.
-func (p *programs) compile(pkg string) error {
+func (p *programs) compile(began time.Time, pkg string) error {
 	if p.of[pkg] != "" {
 		return nil
 	}
+	progress(began, "compiles the benchmarks of %s in %s", pkg, p.checkout)
 	program := filepath.Join(p.dir, strings.NewReplacer("/", "-", ".", "").Replace(pkg)+".test")
 	command := exec.Command("go", "test", "-c", "-o", program, pkg)
 	command.Dir = p.checkout

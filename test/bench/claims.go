@@ -118,7 +118,7 @@ const (
 var buildSpans = at(receiver, "BuildSpans")
 
 var claims = []claim{
-	atMost(0.95, "decode Bytefrog messages", summing, at(bytefrog, "DecodeEvents"), at(bytefrog, "SumEvents")),
+	atMost(0.9, "decode Bytefrog messages", summing, at(bytefrog, "DecodeEvents"), at(bytefrog, "SumEvents")),
 	below(0.01, "  allocations, the names' included", "an event", at(bytefrog, "DecodeEvents").in(allocationsPerEvent)),
 	atMost(2.3, "pack and unpack a batch", "encoding/binary with fixed widths", at(callevent, "PackUnpack"), at(callevent, "FixedWidth")),
 	below(0.01, "  allocations, the tables' included", "an event", at(callevent, "PackUnpack").in(allocationsPerEvent)),

@@ -22,6 +22,10 @@ BENCH ?= .
 BENCH_COUNT ?= 5
 # Which lines of the table `make bench` prints (a regular expression).
 BENCH_ONLY ?=
+# Which page `make bench` puts its table into: docs/performance.md; empty: none.
+BENCH_PAGE ?=
+# Another checkout: `make bench` compares the hot paths of both by turns instead.
+BENCH_AGAINST ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector, which makes them many times slower, and so
@@ -131,8 +135,8 @@ e2e-test: build gateway ## Run the end-to-end tests alone, against the built dis
 	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel 1 -timeout 25m -run '$(E2E_ONLY)' ./test/...; $(took)
 
 .PHONY: bench
-bench: build gateway ## Measure what the project claims, and print it as a table (BENCH_COUNT=5, BENCH_ONLY=LTTng)
-	@$(BINARIES) $(GO) run ./test/bench -count $(BENCH_COUNT) -only '$(BENCH_ONLY)'
+bench: $(if $(BENCH_AGAINST),,build gateway) ## Measure what the project claims, as ratios, or the hot paths beside another checkout (BENCH_COUNT=5, BENCH_ONLY=LTTng, BENCH_AGAINST=folder)
+	@$(BINARIES) $(GO) run ./test/bench -count $(BENCH_COUNT) -only '$(BENCH_ONLY)' -page '$(BENCH_PAGE)' $(if $(BENCH_AGAINST),-against '$(BENCH_AGAINST)')
 
 .PHONY: bench-all
 bench-all: build gateway $(TOOLS)/benchstat ## Run all benchmarks and sum them up with benchstat (BENCH=., BENCH_COUNT=5)

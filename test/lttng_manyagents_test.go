@@ -193,16 +193,22 @@ func TestAThousandAgentsAreListedAndLeftAsTheyWere(t *testing.T) {
 }
 
 // BenchmarkListAgents is how long it takes from the moment in which agents connect until
-// the collector's metric has the loggers of all.
+// the collector's metric has the loggers of all, and what processor time the collector uses for
+// each; for a tenth of the agents, too.
 func BenchmarkListAgents(b *testing.B) {
-	for b.Loop() {
-		endpoint := testbed.Address(b)
-		c := testbed.Start(b, manySwitcher(endpoint))
-		begin := time.Now()
-		p := playAgents(b, endpoint, manyAgents, manyLoggers)
-		awaitListed(b, c, manyAgents*manyLoggers)
-		b.ReportMetric(time.Since(begin).Seconds(), "listed-s")
-		p.stop()
-		c.Stop(b)
+	for _, agents := range []int{manyAgents, manyAgents / 10} {
+		b.Run(fmt.Sprint(agents), func(b *testing.B) {
+			for b.Loop() {
+				endpoint := testbed.Address(b)
+				c := testbed.Start(b, manySwitcher(endpoint))
+				begin, before := time.Now(), c.CPUSoFar(b)
+				p := playAgents(b, endpoint, agents, manyLoggers)
+				awaitListed(b, c, int64(agents*manyLoggers))
+				b.ReportMetric(time.Since(begin).Seconds(), "listed-s")
+				b.ReportMetric(float64((c.CPUSoFar(b)-before).Microseconds())/float64(agents), "cpu-us/agent")
+				p.stop()
+				c.Stop(b)
+			}
+		})
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 // BenchmarkFoldTraces folds the spans of a captured Maven build, over and over: as
 // processors hand them on, callees first; and callers first. Each round has other traces,
-// so that all its spans are new and all its paths are known.
+// so that all its spans are new and all its paths are known. The same spans are copied, too.
 func BenchmarkFoldTraces(b *testing.B) {
 	traces := capturedTraces(b, "maven", 20_000, mavenCalls)
 	for _, bench := range []struct {
@@ -55,6 +55,7 @@ func BenchmarkFoldTraces(b *testing.B) {
 			cputime.Events(b, len(spans), fold)
 			require.Zero(b, g.store.Counters().Duplicates)
 		})
+		b.Run(bench.name+"_copied", func(b *testing.B) { cputime.CopyTracesOver(b, len(eachSpan(calls)), calls...) })
 	}
 }
 

@@ -23,6 +23,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/cputime"
 )
 
 // someProfiles have something in all of their parts.
@@ -214,13 +216,22 @@ func TestAQueueIsWrittenBeforeTheFileIsClosed(t *testing.T) {
 func BenchmarkConsumeTraces(b *testing.B) {
 	const count = 1000
 	bed, td := started(b, newFile(b), func(c *Config) { c.Rotation = RotationConfig{MaxMegabytes: 100, MaxBackups: 1} }), spans("com.example.Class.method", count)
-	b.ReportAllocs()
-	for b.Loop() {
+	cputime.Events(b, count, func() {
 		if err := bed.ConsumeTraces(b.Context(), td); err != nil {
 			b.Fatal(err)
 		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*count), "ns/span")
+	})
+}
+
+// BenchmarkMarshalTraces only makes the JSON of the same spans, with the pdata library.
+func BenchmarkMarshalTraces(b *testing.B) {
+	const count = 1000
+	td := spans("com.example.Class.method", count)
+	cputime.Events(b, count, func() {
+		if _, err := new(ptrace.JSONMarshaler).MarshalTraces(td); err != nil {
+			b.Fatal(err)
+		}
+	})
 }
 
 func TestAHandOverThatIsNoJSONIsRefusedForGood(t *testing.T) {

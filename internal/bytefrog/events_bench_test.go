@@ -27,6 +27,15 @@ func BenchmarkDecodeEvents(b *testing.B) {
 	})
 }
 
+// BenchmarkSumEvents adds up the same bytes.
+func BenchmarkSumEvents(b *testing.B) {
+	var data [][]byte
+	for _, stream := range openCapture(b, "maven").Data {
+		data = append(data, stream[dataHelloSize:])
+	}
+	cputime.Sum(b, 887_366, data...)
+}
+
 // decodeAll decodes a data connection behind its data hello and returns the number
 // of call events.
 func decodeAll(tb testing.TB, b []byte, buf []Event) (events int) {

@@ -403,7 +403,7 @@ func reportLatency(b *testing.B, address string, messages int, arrived <-chan ti
 }
 
 // BenchmarkWalk measures going over messages alone, as for the first run of an agent and
-// as for a later one.
+// as for a later one; and adding up their bytes.
 func BenchmarkWalk(b *testing.B) {
 	recorded, err := capture.Open("../../testdata/bytefrog/maven.zip")
 	if err != nil {
@@ -412,6 +412,7 @@ func BenchmarkWalk(b *testing.B) {
 	data := recorded.Data[0][2:]
 	events := countEvents(b, data)
 	n := newNames(16*mib, func() uint64 { return 0 }, func() {})
+	b.Run("summed", func(b *testing.B) { cputime.Sum(b, events, data) })
 	for name, t := range map[string]translation{"first": {}, "later": {needed: true}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -4,6 +4,7 @@
 package callevent
 
 import (
+	"encoding/binary"
 	"fmt"
 	"testing"
 
@@ -120,6 +121,35 @@ func BenchmarkUnpack(b *testing.B) {
 func BenchmarkPackUnpack(b *testing.B) {
 	benchmark(b, func(m *mix, p *Packer, batch *Batch, events []Event) {
 		takeAll(b, batch, m.pack(b, p).Data, events)
+	})
+}
+
+// BenchmarkFixedWidth writes the same events with fixed widths, as the standard library does,
+// and reads them.
+func BenchmarkFixedWidth(b *testing.B) {
+	var data []byte
+	benchmark(b, func(m *mix, _ *Packer, _ *Batch, _ []Event) {
+		data = data[:0]
+		for i := range m.events {
+			e := &m.events[i]
+			data = binary.LittleEndian.AppendUint64(data, e.Sequence)
+			data = binary.LittleEndian.AppendUint64(data, uint64(e.Time))
+			data = append(data, byte(e.Kind))
+			data = binary.LittleEndian.AppendUint16(data, e.Lane)
+			data = binary.LittleEndian.AppendUint16(data, e.Function)
+			data = binary.LittleEndian.AppendUint32(data, e.Line)
+			data = binary.LittleEndian.AppendUint16(data, e.Exception)
+		}
+		taken := uint64(0)
+		for d := data; len(d) >= 27; d = d[27:] {
+			e := Event{
+				Sequence: binary.LittleEndian.Uint64(d), Time: int64(binary.LittleEndian.Uint64(d[8:])), Kind: Kind(d[16]),
+				Lane: binary.LittleEndian.Uint16(d[17:]), Function: binary.LittleEndian.Uint16(d[19:]),
+				Line: binary.LittleEndian.Uint32(d[21:]), Exception: binary.LittleEndian.Uint16(d[25:]),
+			}
+			taken += e.Sequence ^ uint64(e.Time) + uint64(e.Kind) + uint64(e.Lane) + uint64(e.Function) + uint64(e.Line) + uint64(e.Exception)
+		}
+		sum += taken
 	})
 }
 

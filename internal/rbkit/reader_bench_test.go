@@ -6,6 +6,8 @@ package rbkit
 import (
 	"testing"
 
+	"github.com/tinylib/msgp/msgp"
+
 	"github.com/callbraid/callbraid/internal/cputime"
 )
 
@@ -16,10 +18,28 @@ func BenchmarkDecode(b *testing.B) {
 	b.Run("dumps", func(b *testing.B) { benchmarkDecode(b, ObjectSpaceDump) })
 }
 
-func benchmarkDecode(b *testing.B, kinds ...Kind) {
-	var messages [][]byte
-	var dialects []Dialect
-	size, events := 0, 0
+// BenchmarkSkip only looks for the ends of the same messages with the msgp library, which has
+// to go over all values for that.
+func BenchmarkSkip(b *testing.B) {
+	b.Run("objects", func(b *testing.B) { benchmarkSkip(b, ObjectCreated, ObjectDestroyed) })
+	b.Run("dumps", func(b *testing.B) { benchmarkSkip(b, ObjectSpaceDump) })
+}
+
+func benchmarkSkip(b *testing.B, kinds ...Kind) {
+	messages, _, size, events := messagesOf(b, kinds)
+	cputime.Bytes(b, size, events, func() {
+		for _, message := range messages {
+			if rest, err := msgp.Skip(message); err != nil || len(rest) > 0 {
+				b.Fatalf("expected one value, got %d bytes behind it, %v", len(rest), err)
+			}
+		}
+	})
+}
+
+// messagesOf are the captured messages that mostly has events in, with the size of all of them
+// in bytes.
+func messagesOf(b *testing.B, kinds []Kind) (messages [][]byte, dialects []Dialect, size, events int) {
+	b.Helper()
 	eachMessage(b, func(_ string, message, _ []byte) {
 		if n := mostly(b, message, kinds); n > 0 {
 			dialect, _ := DialectOf(message)
@@ -28,6 +48,11 @@ func benchmarkDecode(b *testing.B, kinds ...Kind) {
 			events += n
 		}
 	})
+	return messages, dialects, size, events
+}
+
+func benchmarkDecode(b *testing.B, kinds ...Kind) {
+	messages, dialects, size, events := messagesOf(b, kinds)
 	var r Reader
 	read, sum := 0, uint64(0)
 	cputime.Bytes(b, size, events, func() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
@@ -47,10 +48,23 @@ func BenchmarkConsumeTraces(b *testing.B) {
 	}
 }
 
+// BenchmarkCopySpans copies the spans of the same build.
+func BenchmarkCopySpans(b *testing.B) {
+	run, err := reference.Open("../../testdata/bytefrog/maven.zip")
+	require.NoError(b, err)
+	sink := new(consumertest.TracesSink)
+	consumeTo(b, packing{packers: 1, deal: 1_000, bytes: 256 << 10, perCall: 1}.pack(b, run), func(*Config) {}, sink)
+	cputime.CopyTraces(b, len(run.Events), sink.AllTraces()...)
+}
+
 func consumeAll(b *testing.B, calls []ptrace.Traces, change func(*Config)) {
+	consumeTo(b, calls, change, consumertest.NewNop())
+}
+
+func consumeTo(b *testing.B, calls []ptrace.Traces, change func(*Config), next consumer.Traces) {
 	cfg := createDefaultConfig().(*Config)
 	change(cfg)
-	p, err := newPairer(processortest.NewNopSettings(metadata.Type), cfg, consumertest.NewNop())
+	p, err := newPairer(processortest.NewNopSettings(metadata.Type), cfg, next)
 	require.NoError(b, err)
 	for _, td := range calls {
 		require.NoError(b, p.ConsumeTraces(context.Background(), td))
@@ -70,15 +84,43 @@ func BenchmarkSmallHandOver(b *testing.B) {
 	cputime.Events(b, 2, func() { require.NoError(b, p.ConsumeTraces(context.Background(), td)) })
 }
 
+// BenchmarkCopySmallHandOver copies the same hand-over.
+func BenchmarkCopySmallHandOver(b *testing.B) {
+	cputime.CopyTraces(b, 2, traces(b, call(1, "f", 0)))
+}
+
 // BenchmarkOtherSpans is what spans cost that are no batches and pass unchanged, with their
 // decoding, without which none comes over the network.
 func BenchmarkOtherSpans(b *testing.B) {
-	const spans = 512
+	request := otherSpans(b)
+	p, err := newPairer(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), consumertest.NewNop())
+	require.NoError(b, err)
+	cputime.Events(b, manyOthers, func() {
+		td, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(request)
+		require.NoError(b, err)
+		require.NoError(b, p.ConsumeTraces(context.Background(), td))
+	})
+}
+
+// BenchmarkDecodeOtherSpans only decodes them.
+func BenchmarkDecodeOtherSpans(b *testing.B) {
+	request := otherSpans(b)
+	cputime.Events(b, manyOthers, func() {
+		_, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(request)
+		require.NoError(b, err)
+	})
+}
+
+// manyOthers are in a request.
+const manyOthers = 512
+
+// otherSpans is a request of spans as an HTTP server has them.
+func otherSpans(b *testing.B) []byte {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", "shop")
 	ss := rs.ScopeSpans().AppendEmpty()
-	for range spans {
+	for range manyOthers {
 		span := ss.Spans().AppendEmpty()
 		span.SetName("GET /cart")
 		for _, key := range []string{"http.request.method", "http.route", "url.path", "server.address", "thread.name"} {
@@ -88,11 +130,5 @@ func BenchmarkOtherSpans(b *testing.B) {
 	}
 	request, err := new(ptrace.ProtoMarshaler).MarshalTraces(td)
 	require.NoError(b, err)
-	p, err := newPairer(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), consumertest.NewNop())
-	require.NoError(b, err)
-	cputime.Events(b, spans, func() {
-		td, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(request)
-		require.NoError(b, err)
-		require.NoError(b, p.ConsumeTraces(context.Background(), td))
-	})
+	return request
 }

@@ -50,6 +50,15 @@ func BenchmarkBytesToBatches(b *testing.B) {
 	})
 }
 
+// BenchmarkSumBytes adds up the same bytes.
+func BenchmarkSumBytes(b *testing.B) {
+	var data [][]byte
+	for _, connections := range openMaven(b).data {
+		data = append(data, connections...)
+	}
+	cputime.Sum(b, mavenEvents, data...)
+}
+
 // BenchmarkBytesToSpans goes all the way to finished spans with their attributes.
 func BenchmarkBytesToSpans(b *testing.B) {
 	maven := openMaven(b)

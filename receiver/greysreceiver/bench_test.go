@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/cputime"
 	"github.com/callbraid/callbraid/internal/greys"
@@ -30,9 +32,11 @@ func connected(b *testing.B) (s *server, end func()) {
 }
 
 // BenchmarkRowsToMetrics counts the rows of a monitor's cycle, and makes all metrics of them,
-// as if they were collected after each cycle. A row costs the same where there are many.
+// as if they were collected after each cycle. A row costs the same where there are many. The
+// metrics are copied, too.
 func BenchmarkRowsToMetrics(b *testing.B) {
 	for _, methods := range []int{500, createDefaultConfig().Limits.MaxMethods} {
+		var copied pmetric.Metrics
 		b.Run(fmt.Sprint(methods), func(b *testing.B) {
 			s, end := connected(b)
 			defer end()
@@ -47,11 +51,14 @@ func BenchmarkRowsToMetrics(b *testing.B) {
 				points = s.env.metrics.metrics([]processState{s.process.state()}, s.env.now()).DataPointCount()
 			})
 			require.Greater(b, points, 7*methods, "seven of each method")
+			copied = s.env.metrics.metrics([]processState{s.process.state()}, s.env.now())
 		})
+		b.Run(fmt.Sprint(methods, "_copied"), func(b *testing.B) { cputime.CopyMetrics(b, methods, copied) })
 	}
 }
 
-// BenchmarkTreesToSpans makes spans of call trees, as many as are handed on at once.
+// BenchmarkTreesToSpans makes spans of call trees, as many as are handed on at once, and copies
+// them.
 func BenchmarkTreesToSpans(b *testing.B) {
 	s, end := connected(b)
 	defer end()
@@ -65,12 +72,15 @@ func BenchmarkTreesToSpans(b *testing.B) {
 	}
 	parcels := make([]spanParcel, parcelsAtOnce)
 	spans := parcelsAtOnce * len(tree.Nodes)
-	made := 0
-	cputime.Events(b, spans, func() {
-		for i := range parcels {
-			parcels[i], _ = treeSpans(s.process.origin, tree, receivedAt, s.env.config.Limits.MaxTreeNodes)
-		}
-		made = s.env.traces(parcels).SpanCount()
+	var made ptrace.Traces
+	b.Run("made", func(b *testing.B) {
+		cputime.Events(b, spans, func() {
+			for i := range parcels {
+				parcels[i], _ = treeSpans(s.process.origin, tree, receivedAt, s.env.config.Limits.MaxTreeNodes)
+			}
+			made = s.env.traces(parcels)
+		})
+		require.Equal(b, spans, made.SpanCount())
 	})
-	require.Equal(b, spans, made)
+	b.Run("copied", func(b *testing.B) { cputime.CopyTraces(b, spans, made) })
 }

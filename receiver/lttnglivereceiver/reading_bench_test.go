@@ -25,7 +25,7 @@ import (
 
 // writtenEvents is how many events the traces have that are read: enough that a reader's
 // start, and what it works out for each class, count for nothing.
-const writtenEvents = 5_000_000
+const writtenEvents = 2_000_000
 
 // BenchmarkReadLTTng reads the same traces with babeltrace2, which is the reference
 // reader, and with what this receiver is made of: in order of time, from files, without
@@ -47,6 +47,7 @@ func BenchmarkReadLTTng(b *testing.B) {
 			b.Run("fields", func(b *testing.B) { benchmarkFields(b, played, written) })
 			b.Run("babeltrace2Text", func(b *testing.B) { benchmarkBabeltrace(b, written.Events, dir) })
 			b.Run("logRecords", func(b *testing.B) { benchmarkLogRecords(b, played, written) })
+			b.Run("copiedRecords", func(b *testing.B) { benchmarkCopiedRecords(b, played, written) })
 			if contexts {
 				b.Run("spans", func(b *testing.B) { benchmarkSpans(b, played, written) })
 			}
@@ -102,6 +103,22 @@ func benchmarkLogRecords(b *testing.B, p *played, written usttrace.Counts) {
 		p.follow(b, nil, next)
 		require.EqualValues(b, written.Events, records.Load())
 	})
+}
+
+// benchmarkCopiedRecords copies log records of the same events, some thousand over and over.
+func benchmarkCopiedRecords(b *testing.B, p *played, written usttrace.Counts) {
+	const enough = 10_000
+	some := plog.NewLogs()
+	next, err := consumer.NewLogs(func(_ context.Context, logs plog.Logs) error {
+		if some.LogRecordCount() < enough {
+			logs.ResourceLogs().MoveAndAppendTo(some.ResourceLogs())
+		}
+		return nil
+	})
+	require.NoError(b, err)
+	p.follow(b, nil, next)
+	times := written.Events / some.LogRecordCount()
+	cputime.CopyLogs(b, times*some.LogRecordCount(), times, some)
 }
 
 // benchmarkSpans packs the call events among all events, and pairs them to spans.

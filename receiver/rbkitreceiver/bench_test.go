@@ -47,6 +47,36 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 	}
 }
 
+// BenchmarkReadMessages only reads all events of the same messages.
+func BenchmarkReadMessages(b *testing.B) {
+	for _, name := range []string{"released-30s", "documented-30s"} {
+		b.Run(name, func(b *testing.B) {
+			c := openCapture(b, name)
+			var dialects []rbkit.Dialect
+			bytes, events := 0, 0
+			for _, m := range c.Messages {
+				bytes += len(m.Data)
+				for _, n := range m.Events {
+					events += n
+				}
+				dialect, err := rbkit.DialectOf(m.Data)
+				require.NoError(b, err)
+				dialects = append(dialects, dialect)
+			}
+			var r rbkit.Reader
+			cputime.Bytes(b, bytes, events, func() {
+				for i, m := range c.Messages {
+					require.NoError(b, r.Open(dialects[i], m.Data))
+					for r.Next() {
+						_ = r.Event()
+					}
+					require.NoError(b, r.Err())
+				}
+			})
+		})
+	}
+}
+
 // Sites are at their limit by default, and a fifth of that: each point costs the same.
 func BenchmarkMetricsOfSites(b *testing.B) {
 	for _, sites := range []int{1000, createDefaultConfig().Limits.MaxSites, 50_000} {

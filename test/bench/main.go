@@ -4,12 +4,18 @@
 // Command bench runs the benchmarks that the project makes claims with, and
 // prints what each has to reach beside what it reached: `make bench`.
 //
-// The benchmarks themselves are Go benchmarks beside the code they measure.
-// Each is run several times, and its median counts; all of one run of this
-// command can be compared with each other, and with nothing else.
+// The benchmarks themselves are Go benchmarks beside the code they measure, and
+// so are their yardsticks: work that takes longer on a slower machine, too, as
+// making the same spans with the pdata library. A claim is a ratio of the two,
+// measured one after the other in each round, and the median of the rounds
+// counts. Absolute figures are printed and not claimed.
+//
+// With -against it compares the hot paths of two checkouts, by turns.
 package main
 
 import (
+	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -17,56 +23,93 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
+	"time"
 )
 
+var errMissed = errors.New("not all is reached")
+
 func main() {
-	count := flag.Int("count", 5, "how often each benchmark is run")
-	strict := flag.Bool("strict", false, "exit with code 1 when a number is missed")
-	only := flag.String("only", "", "measure only claims whose text or benchmark matches this regular expression")
+	count := flag.Int("count", 5, "how many rounds there are")
+	only := flag.String("only", "", "measure only lines whose text or benchmark matches this regular expression")
+	against := flag.String("against", "", "compare with the code of this checkout, by turns")
+	within := flag.Float64("within", 1.03, "with -against: how many times what the other takes is still the same")
+	page := flag.String("page", "", "replace the table of this page, e.g. docs/performance.md")
 	flag.Parse()
-	missed, err := run(*count, *only)
+	pattern, err := regexp.Compile(*only)
 	switch {
 	case err != nil:
+		err = fmt.Errorf("-only: %w", err)
+	case *against != "":
+		err = compare(*against, *count, *within, pattern)
+	default:
+		err = check(*count, pattern, *page)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	case missed > 0 && *strict:
 		os.Exit(1)
 	}
 }
 
-// run runs what the claims need, prints the table, and says how many are missed.
-// The suites take turns, so that what is compared is measured side by side.
-func run(count int, only string) (missed int, err error) {
-	pattern, err := regexp.Compile(only)
+// check measures what the claims need, prints the table, and puts it into a page if that has a path. It fails with errMissed where a
+// bound is not reached.
+func check(rounds int, only *regexp.Regexp, page string) error {
+	dir, err := os.MkdirTemp("", "callbraid-bench")
 	if err != nil {
-		return 0, fmt.Errorf("-only: %w", err)
+		return err
 	}
-	claims := slices.DeleteFunc(slices.Clone(claims), func(c claim) bool { return !pattern.MatchString(c.what + " " + c.benchmark) })
-	results := results{}
-	for round := 1; round <= count; round++ {
-		for _, s := range suites {
-			if s.rounds > 0 && round > s.rounds || !slices.ContainsFunc(claims, s.measures) {
+	defer os.RemoveAll(dir)
+	claims := slices.DeleteFunc(slices.Clone(claims), func(c claim) bool {
+		return !only.MatchString(c.what + " " + c.of.benchmark)
+	})
+	measuring := slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return !slices.ContainsFunc(claims, s.measures) })
+	programs, results, began := newPrograms(".", dir), results{}, time.Now()
+	for _, s := range measuring {
+		if err := programs.compile(began, s.pkg); err != nil {
+			return err
+		}
+	}
+	for round := 1; round <= rounds; round++ {
+		for _, s := range measuring {
+			if s.rounds > 0 && round > s.rounds {
 				continue
 			}
-			fmt.Fprintf(os.Stderr, "[round %d of %d] go test -bench '%s' %s\n", round, count, s.pattern, s.pkg)
-			output, err := s.run()
-			if err != nil {
-				return 0, fmt.Errorf("benchmarks of %s: %w\n%s", s.pkg, err, output)
-			}
-			if err := results.read(string(output)); err != nil {
-				return 0, fmt.Errorf("benchmarks of %s: %w", s.pkg, err)
+			progress(began, "round %d of %d: %s %s", round, min(rounds, cmp.Or(s.rounds, rounds)), s.pkg, s.pattern)
+			if err := programs.run(s, results); err != nil {
+				return err
 			}
 		}
 	}
-	return printTable(os.Stdout, claims, results, isMissing)
+	rows, missed, err := rowsOf(claims, results, isMissing)
+	if err != nil {
+		return err
+	}
+	if err := printTable(os.Stdout, rows); err != nil {
+		return err
+	}
+	if page != "" {
+		if err := writeTable(page, rows); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%d of %d lines are claims; %d are missed; it took %s\n", countClaims(claims), len(claims), missed, time.Since(began).Round(time.Second))
+	if missed > 0 {
+		return errMissed
+	}
+	return nil
 }
 
-// measures reports whether a claim needs the suite.
-func (s suite) measures(c claim) bool {
-	name, _, _ := strings.Cut(c.benchmark, "/")
-	return regexp.MustCompile(s.pattern).MatchString(name)
+func countClaims(claims []claim) (n int) {
+	for _, c := range claims {
+		if c.bound > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// progress says what is done, and how long all before it took.
+func progress(began time.Time, format string, values ...any) {
+	fmt.Fprintf(os.Stderr, "[%4.0f s] %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, values...))
 }
 
 // isMissing reports whether a program is not in PATH, or a file not where its path says.
@@ -77,14 +120,4 @@ func isMissing(peer string) bool {
 	}
 	_, err := exec.LookPath(peer)
 	return err != nil
-}
-
-func (s suite) run() (output []byte, err error) {
-	arguments := []string{"test", "-run", "^$", "-bench", s.pattern, "-benchtime", s.time, "-timeout", "30m"}
-	if s.cores > 0 {
-		arguments = append(arguments, "-cpu", strconv.Itoa(s.cores))
-	}
-	command := exec.Command("go", append(arguments, s.pkg)...)
-	command.Stderr = os.Stderr
-	return command.Output()
 }

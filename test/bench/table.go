@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,23 +18,19 @@ import (
 // says by reporting both its time for a round and that for an event.
 const allocationsPerEvent = "allocs/event"
 
-// results are the values of each metric of each benchmark, one for each run.
-type results map[string]map[string][]float64
+// results are the values of what was measured, one for each round.
+type results map[measured][]float64
 
 // cores is how many cores a benchmark had, at the end of its name.
 var cores = regexp.MustCompile(`-\d+$`)
 
-// read takes the lines of `go test -bench`: a name, a number of rounds, and
+// read takes the lines of benchmarks of a package: a name, a number of rounds, and
 // pairs of a value and its unit.
-func (r results) read(output string) error {
+func (r results) read(pkg, output string) error {
 	for _, line := range strings.Split(output, "\n") {
 		fields := strings.Fields(line)
 		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
 			continue
-		}
-		name := cores.ReplaceAllString(fields[0], "")
-		if r[name] == nil {
-			r[name] = map[string][]float64{}
 		}
 		values := map[string]float64{}
 		for i := 2; i+1 < len(fields); i += 2 {
@@ -46,66 +43,124 @@ func (r results) read(output string) error {
 		if n, ok := values["events/op"]; ok {
 			values[allocationsPerEvent] = values[allocations] / n
 		}
-		for unit, value := range values {
-			r[name][unit] = append(r[name][unit], value)
+		for metric, value := range values {
+			m := measured{pkg: pkg, benchmark: cores.ReplaceAllString(fields[0], ""), metric: metric}
+			r[m] = append(r[m], value)
 		}
 	}
 	return nil
 }
 
-// value is the median of all rounds: of a value, or of the ratio of two that
-// were measured in the same round.
-func (c claim) value(r results) (float64, error) {
-	values := slices.Clone(r[c.benchmark][c.metric])
+// values are, of all rounds, the figure, or its ratio to one of the same round. What is measured
+// in fewer rounds than its yardstick was measured in the first of them.
+func (c claim) values(r results) ([]float64, error) {
+	values := slices.Clone(r[c.of])
 	if len(values) == 0 {
-		return 0, fmt.Errorf("%s reported no %s", c.benchmark, c.metric)
+		return nil, fmt.Errorf("%s of %s reported no %s", c.of.benchmark, c.of.pkg, c.of.metric)
 	}
-	if c.over != "" {
-		bases := r[c.over][c.overMetric]
-		if len(bases) != len(values) {
-			return 0, fmt.Errorf("%s reported %d times %s, expected %d", c.over, len(bases), c.overMetric, len(values))
+	if c.over != (measured{}) {
+		bases := r[c.over]
+		if len(bases) == 0 {
+			return nil, fmt.Errorf("%s of %s reported no %s", c.over.benchmark, c.over.pkg, c.over.metric)
 		}
+		values = values[:min(len(values), len(bases))]
 		for i := range values {
 			values[i] /= bases[i]
 		}
 	}
 	slices.Sort(values)
-	return values[len(values)/2], nil
+	return values, nil
 }
 
-// printTable prints what is claimed beside what was measured, and says how many
-// claims are missed. A claim that could not be compared, since its peer is missing, is
-// not reached either.
-func printTable(w io.Writer, claims []claim, r results, isMissing func(program string) bool) (missed int, err error) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "what\thas to be\tis\t\t")
+// median is that of sorted values.
+func median(values []float64) float64 {
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// absolute is what was measured on this machine, of the side that is ours.
+func (c claim) absolute(r results) string {
+	of := c.of
+	if c.atLeast {
+		of = c.over
+	}
+	if c.over == (measured{}) || len(r[of]) == 0 {
+		return ""
+	}
+	values := slices.Sorted(slices.Values(r[of]))
+	return fmt.Sprintf("%.3g %s", median(values), of.metric)
+}
+
+// columns are the heads of the table.
+var columns = []string{"what", "against, or unit", "has to be", "is", "from", "to", "on this machine", ""}
+
+// rowsOf are the claims as lines of the table, and how many of them are missed. A claim that
+// could not be compared, since its peer is missing, is not reached either.
+func rowsOf(claims []claim, r results, isMissing func(program string) bool) (rows [][]string, missed int, err error) {
 	for _, c := range claims {
-		bound := fmt.Sprintf("at least %.4g", c.bound)
+		bound := fmt.Sprintf("at most %.4g", c.bound)
 		switch {
 		case c.bound == 0:
 			bound = "-"
-		case c.atMost:
-			bound = fmt.Sprintf("at most %.4g", c.bound)
+		case c.atLeast:
+			bound = fmt.Sprintf("at least %.4g", c.bound)
 		}
-		is, verdict := "-", ""
+		is, least, most, verdict := "-", "-", "-", ""
 		if c.peer != "" && isMissing(c.peer) {
 			verdict = fmt.Sprintf("NOT COMPARED, there is no %s: %s", c.peer, c.remedy)
 			missed++
 		} else {
-			value, err := c.value(r)
+			values, err := c.values(r)
 			if err != nil {
-				return 0, err
+				return nil, 0, err
 			}
-			is, verdict = fmt.Sprintf("%.3g", value), "reached"
+			value := median(values)
+			is, least, most = fmt.Sprintf("%.3g", value), fmt.Sprintf("%.3g", values[0]), fmt.Sprintf("%.3g", values[len(values)-1])
 			switch {
 			case c.bound == 0:
-				verdict = "to compare with"
-			case c.atMost && value > c.bound || !c.atMost && value < c.bound:
+				verdict = "not claimed"
+			case c.atLeast && value < c.bound || !c.atLeast && value > c.bound:
 				verdict = "MISSED, see docs/performance.md"
 				missed++
+			default:
+				verdict = "reached"
 			}
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.what, bound, is, c.unit, verdict)
+		rows = append(rows, []string{c.what, c.against + c.unit, bound, is, least, most, c.absolute(r), verdict})
 	}
-	return missed, table.Flush()
+	return rows, missed, nil
+}
+
+// printTable prints rows for a terminal.
+func printTable(w io.Writer, rows [][]string) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{columns}, rows...) {
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	return table.Flush()
+}
+
+// The table of a page stands between these lines.
+const tableBegins, tableEnds = "<!-- make bench: begin -->\n", "<!-- make bench: end -->\n"
+
+// writeTable replaces the table of a page.
+func writeTable(path string, rows [][]string) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(page), tableBegins)
+	_, after, ends := strings.Cut(rest, tableEnds)
+	if !begins || !ends {
+		return fmt.Errorf("expected a table in %s, between the lines %q and %q", path, tableBegins, tableEnds)
+	}
+	table := "| what | against, or unit | has to be | is | in rounds | on that machine |\n|---|---|---|---|---|---|\n"
+	for _, row := range rows {
+		what := strings.TrimSpace(row[0])
+		if what != row[0] {
+			what = "… " + what
+		}
+		table += fmt.Sprintf("| %s | %s | %s | %s | %s to %s | %s |\n", what, row[1], row[2], row[3], row[4], row[5], row[6])
+	}
+	return os.WriteFile(path, []byte(before+tableBegins+table+tableEnds+after), 0o644)
 }

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,13 +19,19 @@ BenchmarkTheirs         1  80 ns/op  40 cpu-ns/event  100 events/op
 PASS
 `
 
+var (
+	ours   = at("./p", "Ours/fast-30s")
+	theirs = at("./p", "Theirs")
+)
+
 func tableOf(t *testing.T, missing bool, claims ...claim) (lines []string, missed int) {
 	t.Helper()
 	r := results{}
-	require.NoError(t, r.read(output))
+	require.NoError(t, r.read("./p", output))
 	var b strings.Builder
-	missed, err := printTable(&b, claims, r, func(string) bool { return missing })
+	rows, missed, err := rowsOf(claims, r, func(string) bool { return missing })
 	require.NoError(t, err)
+	require.NoError(t, printTable(&b, rows))
 	for _, line := range strings.Split(strings.TrimSpace(b.String()), "\n")[1:] {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
@@ -32,41 +40,101 @@ func tableOf(t *testing.T, missing bool, claims ...claim) (lines []string, misse
 
 func TestTheTableSaysWhatIsReached(t *testing.T) {
 	lines, missed := tableOf(t, false,
-		claim{what: "time", bound: 10, atMost: true, unit: "ns", benchmark: "BenchmarkOurs/fast-30s", metric: cpuPerEvent},
-		claim{what: "memory", bound: 0.1, atMost: true, unit: "each", benchmark: "BenchmarkOurs/fast-30s", metric: allocationsPerEvent},
-		claim{what: "ratio", bound: 5, unit: "times", benchmark: "BenchmarkTheirs", metric: cpuPerEvent, over: "BenchmarkOurs/fast-30s", overMetric: cpuPerEvent, peer: "other", remedy: "get it"},
-		claim{what: "the machine", unit: "ns", benchmark: "BenchmarkTheirs", metric: cpuPerEvent},
+		below(0.1, "memory", "each", ours.in(allocationsPerEvent)),
+		atMost(0.3, "time", "theirs", ours, theirs),
+		atMost(0.2, "less time", "theirs", ours, theirs),
+		claim{what: "speed", against: "theirs", bound: 5, atLeast: true, of: theirs, over: ours, peer: "other", remedy: "get it"},
+		figure("the machine", "ns", theirs),
 	)
 	assert.Equal(t, []string{
-		"time at most 10 10 ns reached",
-		"memory at most 0.1 0.5 each MISSED, see docs/performance.md",
-		"ratio at least 5 4 times MISSED, see docs/performance.md",
-		"the machine - 40 ns to compare with",
+		"memory each at most 0.1 0.5 0.5 0.5 MISSED, see docs/performance.md",
+		"time theirs at most 0.3 0.25 0.25 0.25 10 cpu-ns/event reached",
+		"less time theirs at most 0.2 0.25 0.25 0.25 10 cpu-ns/event MISSED, see docs/performance.md",
+		"speed theirs at least 5 4 4 4 10 cpu-ns/event MISSED, see docs/performance.md",
+		"the machine ns - 40 40 40 not claimed",
 	}, lines)
-	assert.Equal(t, 2, missed)
+	assert.Equal(t, 3, missed)
+}
+
+func TestTheMedianOfRatiosOfEachRoundCounts(t *testing.T) {
+	r := results{ours: {10, 30, 90}, theirs: {10, 10, 10, 50}}
+	values, err := atMost(1, "time", "theirs", ours, theirs).values(r)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{1, 3, 9}, values, "the fourth round of theirs has no other side")
+	assert.InDelta(t, 3, median(values), 0)
+	assert.InDelta(t, 2, median(values[:2]), 0)
 }
 
 func TestTheTableSaysWhichPeerIsMissing(t *testing.T) {
 	lines, missed := tableOf(t, true,
-		claim{what: "ratio", bound: 5, unit: "times", benchmark: "BenchmarkNone", metric: cpuPerEvent, over: "BenchmarkOurs/fast-30s", overMetric: cpuPerEvent, peer: "other", remedy: "get it"},
+		claim{what: "speed", against: "theirs", bound: 5, atLeast: true, of: at("./p", "None"), over: ours, peer: "other", remedy: "get it"},
 	)
-	assert.Equal(t, []string{"ratio at least 5 - times NOT COMPARED, there is no other: get it"}, lines)
+	assert.Equal(t, []string{"speed theirs at least 5 - - - 10 cpu-ns/event NOT COMPARED, there is no other: get it"}, lines)
 	assert.Equal(t, 1, missed)
 }
 
 func TestAClaimNeedsItsBenchmark(t *testing.T) {
-	_, err := printTable(&strings.Builder{}, []claim{{what: "nothing", benchmark: "BenchmarkNone", metric: cpuPerEvent}}, results{}, func(string) bool { return false })
-	require.EqualError(t, err, "BenchmarkNone reported no cpu-ns/event")
+	_, _, err := rowsOf([]claim{figure("nothing", "", at("./p", "None"))}, results{}, func(string) bool { return false })
+	require.EqualError(t, err, "BenchmarkNone of ./p reported no cpu-ns/event")
 }
 
-func TestEveryClaimIsMeasuredBySomeSuite(t *testing.T) {
+func TestAClaimNeedsItsYardstick(t *testing.T) {
+	_, _, err := rowsOf([]claim{atMost(1, "time", "nothing", ours, at("./p", "None"))}, results{ours: {1}}, func(string) bool { return false })
+	require.EqualError(t, err, "BenchmarkNone of ./p reported no cpu-ns/event")
+}
+
+func TestEveryClaimAndItsYardstickAreMeasuredByOneSuite(t *testing.T) {
 	for _, c := range claims {
-		measuring := 0
-		for _, s := range suites {
-			if s.measures(c) {
-				measuring++
+		for _, m := range []measured{c.of, c.over} {
+			measuring := 0
+			for _, s := range suites {
+				if s.has(m) {
+					measuring++
+				}
+			}
+			if m != (measured{}) {
+				assert.Equal(t, 1, measuring, "%s: %s", c.what, m.benchmark)
 			}
 		}
-		assert.Equal(t, 1, measuring, c.what)
 	}
+}
+
+// Absolute figures depend on the machine, so only those of memory and allocations are claimed.
+func TestNoTimeIsClaimedButAsARatio(t *testing.T) {
+	for _, c := range claims {
+		if c.bound > 0 && c.over == (measured{}) {
+			assert.Contains(t, []string{allocationsPerEvent, "mallocs/event", peak, "B/path", "times-at-50M"}, c.of.metric, c.what)
+		}
+	}
+}
+
+func TestTheTableOfAPageIsReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	require.NoError(t, os.WriteFile(path, []byte("before\n"+tableBegins+"| old |\n"+tableEnds+"after\n"), 0o600))
+	require.NoError(t, writeTable(path, [][]string{{"  time", "theirs", "at most 1", "0.5", "0.4", "0.6", "5 ns", "reached"}}))
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "before\n"+tableBegins+`| what | against, or unit | has to be | is | in rounds | on that machine |
+|---|---|---|---|---|---|
+| … time | theirs | at most 1 | 0.5 | 0.4 to 0.6 | 5 ns |
+`+tableEnds+"after\n", string(page))
+	require.NoError(t, os.WriteFile(path, []byte("nothing"), 0o600))
+	require.ErrorContains(t, writeTable(path, nil), "expected a table in "+path)
+}
+
+func TestTwoCheckoutsAreComparedByTheMedianOfPairs(t *testing.T) {
+	before := results{ours: {10, 10, 10}, theirs: {10, 20, 40}, at("./p", "Gone"): {1}}
+	now := results{ours: {10, 10.2, 14}, theirs: {11, 22, 44}, at("./p", "New"): {1}}
+	var b strings.Builder
+	missed, err := printRatios(&b, before, now, 1.03)
+	require.NoError(t, err)
+	var lines []string
+	for _, line := range strings.Split(strings.TrimSpace(b.String()), "\n")[1:] {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	assert.Equal(t, []string{
+		"./p Ours/fast-30s 10 10.2 1.020 1.000 1.400 within",
+		"./p Theirs 20 22 1.100 1.100 1.100 SLOWER",
+	}, lines)
+	assert.Equal(t, 1, missed)
 }

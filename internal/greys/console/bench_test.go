@@ -95,7 +95,7 @@ func busyMethods() []byte {
 	return AppendMethods(nil, all)
 }
 
-// BenchmarkDecodeConsole decodes what a busy server says.
+// BenchmarkDecodeConsole decodes what a busy server says, and adds up its bytes.
 func BenchmarkDecodeConsole(b *testing.B) {
 	for _, c := range busy {
 		b.Run(c.name, func(b *testing.B) {
@@ -118,6 +118,10 @@ func BenchmarkDecodeConsole(b *testing.B) {
 			if replies == 0 {
 				b.Fatal("expected answers, got none")
 			}
+		})
+		b.Run(c.name+"_summed", func(b *testing.B) {
+			text := append(AppendPrompt(c.text()), EndOfReply)
+			cputime.Sum(b, bytes.Count(text, []byte("\n")), text)
 		})
 	}
 }

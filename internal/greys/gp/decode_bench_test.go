@@ -4,6 +4,7 @@
 package gp
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
@@ -18,7 +19,7 @@ import (
 func BenchmarkDecodeGP(b *testing.B) {
 	target := greys.Target{Class: pattern(b, "com.example.*"), Method: pattern(b, "*")}
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	b.Run("monitor", func(b *testing.B) {
+	{
 		var cycle greys.Statistics
 		for i := range 500 {
 			cycle.Methods = append(cycle.Methods, greys.MethodStatistics{
@@ -26,9 +27,9 @@ func BenchmarkDecodeGP(b *testing.B) {
 				Calls: int64(100 + i), Succeeded: int64(90 + i), Failed: 10, Mean: 1500 * time.Microsecond, HasMean: true,
 			})
 		}
-		benchmarkDecodeGP(b, greys.MonitorCommand{Target: target, Cycle: time.Second}, Writer{}.AppendMonitor(nil, nil, &cycle), 1, len(cycle.Methods))
-	})
-	b.Run("records", func(b *testing.B) {
+		benchmarkDecodeGP(b, "monitor", greys.MonitorCommand{Target: target, Cycle: time.Second}, Writer{}.AppendMonitor(nil, nil, &cycle), 1, len(cycle.Methods))
+	}
+	{
 		var records []greys.Record
 		for i := range 500 {
 			records = append(records, greys.Record{
@@ -36,28 +37,39 @@ func BenchmarkDecodeGP(b *testing.B) {
 				Object: fmt.Sprintf("0x%08x", i*7919), Class: fmt.Sprintf("com.example.shop.Service%d", i%50), Method: fmt.Sprintf("operation%d", i%10),
 			})
 		}
-		benchmarkDecodeGP(b, greys.RecordsCommand{}, Writer{}.AppendRecords(nil, records), len(records), len(records))
-	})
-	b.Run("stack", func(b *testing.B) {
+		benchmarkDecodeGP(b, "records", greys.RecordsCommand{}, Writer{}.AppendRecords(nil, records), len(records), len(records))
+	}
+	{
 		data, err := Writer{}.Append(nil, &documentedStack)
 		if err != nil {
 			b.Fatal(err)
 		}
-		benchmarkDecodeGP(b, greys.StackCommand{Target: target}, data, 1, len(documentedStack.Frames))
-	})
+		benchmarkDecodeGP(b, "stack", greys.StackCommand{Target: target}, data, 1, len(documentedStack.Frames))
+	}
 }
 
-func benchmarkDecodeGP(b *testing.B, command greys.Command, data []byte, replies, events int) {
+// benchmarkDecodeGP decodes replies, and as "…_valid" only has the standard library look
+// whether they are JSON.
+func benchmarkDecodeGP(b *testing.B, name string, command greys.Command, data []byte, replies, events int) {
 	b.Helper()
-	d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
-	given := 0
-	cputime.Bytes(b, len(data), events, func() {
-		given = 0
-		if tolerated, err := d.decode(command, data, func(greys.Reply) { given++ }); err != nil || tolerated {
-			b.Fatal(tolerated, err)
+	b.Run(name, func(b *testing.B) {
+		d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
+		given := 0
+		cputime.Bytes(b, len(data), events, func() {
+			given = 0
+			if tolerated, err := d.decode(command, data, func(greys.Reply) { given++ }); err != nil || tolerated {
+				b.Fatal(tolerated, err)
+			}
+		})
+		if given != replies {
+			b.Fatalf("expected %d replies, got %d", replies, given)
 		}
 	})
-	if given != replies {
-		b.Fatalf("expected %d replies, got %d", replies, given)
-	}
+	b.Run(name+"_valid", func(b *testing.B) {
+		cputime.Bytes(b, len(data), events, func() {
+			if !json.Valid(data) {
+				b.Fatal("expected JSON")
+			}
+		})
+	})
 }

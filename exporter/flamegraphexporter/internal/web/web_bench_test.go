@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/calltree"
@@ -46,6 +47,19 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
+// BenchmarkReadProfile is how long the pprof library takes to read the profile of the same paths.
+func BenchmarkReadProfile(b *testing.B) {
+	h := serve(folded(b, large(paths+paths/50)))
+	w := kept{discarded: discarded{header: http.Header{}, status: http.StatusOK}}
+	h.ServeHTTP(&w, httptest.NewRequest(http.MethodGet, "/services/shop/profile.pb.gz", nil))
+	require.Equal(b, http.StatusOK, w.status)
+	cputime.Page(b, func() {
+		p, err := profile.ParseData(w.body)
+		require.NoError(b, err)
+		require.NotEmpty(b, p.Sample)
+	})
+}
+
 // discarded is a response that nobody reads.
 type discarded struct {
 	header       http.Header
@@ -58,6 +72,17 @@ func (d *discarded) SetWriteDeadline(time.Time) error { return nil }
 
 func (d *discarded) Write(b []byte) (int, error) {
 	d.size += len(b)
+	return len(b), nil
+}
+
+// kept is a response whose body is kept.
+type kept struct {
+	discarded
+	body []byte
+}
+
+func (k *kept) Write(b []byte) (int, error) {
+	k.body = append(k.body, b...)
 	return len(b), nil
 }
 

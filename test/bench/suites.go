@@ -1,0 +1,107 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// suite is a set of benchmarks of one package that run one after the other, in one process:
+// what is compared with each other stands in one suite where that is possible.
+type suite struct {
+	pkg, pattern, time string
+	// cores is how many cores it may use; 0: all.
+	cores int
+	// rounds is in how many rounds it is run at most; 0: in all.
+	rounds int
+}
+
+var suites = []suite{
+	{pkg: "./internal/bytefrog", pattern: "^Benchmark(Decode|Sum)Events$", time: "0.3s"},
+	{pkg: "./internal/callevent", pattern: "^Benchmark(PackUnpack|FixedWidth)$", time: "0.3s"},
+	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|SumBytes|BytesToSpans|BuildSpans|BytesToNothing)$", time: "0.5s"},
+	{pkg: "./test", pattern: "^BenchmarkReplay$", time: "1x", rounds: 3}, // it repeats by itself
+	{pkg: "./test", pattern: "^BenchmarkReplayWithLazyCollection$", time: "1x", rounds: 1},
+	{pkg: "./processor/stackpairingprocessor", pattern: "^Benchmark(ConsumeTraces|CopySpans|SmallHandOver|CopySmallHandOver|OtherSpans|DecodeOtherSpans)$", time: "0.5s"},
+	{pkg: "./internal/bytefrogguard", pattern: "^Benchmark(Pass|Walk|Latency)$", time: "0.5s"},
+	{pkg: "./test", pattern: "^BenchmarkBehindAGuard$", time: "1x", rounds: 2},
+	{pkg: "./test", pattern: "^Benchmark(OneCollector|Tiers|SmallBatches|ShortStreams)$", time: "1x", rounds: 1},
+	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
+	{pkg: "./test", pattern: "^BenchmarkLargeRbkitMessage$", time: "1x", rounds: 3},
+	{pkg: "./receiver/lttnglivereceiver", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
+	{pkg: "./internal/rbkit", pattern: "^Benchmark(Decode|Skip)$", time: "0.3s"},
+	{pkg: "./receiver/rbkitreceiver", pattern: "^Benchmark(MessagesToPdata|ReadMessages)$", time: "0.5s"},
+	{pkg: "./internal/greys/gp", pattern: "^BenchmarkDecodeGP$", time: "0.2s"},
+	{pkg: "./internal/greys/console", pattern: "^BenchmarkDecodeConsole$", time: "0.2s"},
+	{pkg: "./receiver/greysreceiver", pattern: "^Benchmark(RowsToMetrics|TreesToSpans)$", time: "0.3s"},
+	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x", rounds: 3},
+	{pkg: "./exporter/flamegraphexporter", pattern: "^BenchmarkFoldTraces$", time: "0.5s"},
+	{pkg: "./exporter/flamegraphexporter", pattern: "^Benchmark(FoldMemory|PathMemory)$", time: "1x", rounds: 1},
+	{pkg: "./exporter/flamegraphexporter/internal/web", pattern: "^Benchmark(Pages|ReadProfile)$", time: "0.3s", rounds: 3},
+	{pkg: "./exporter/otlpjsonfileexporter", pattern: "^Benchmark(ConsumeTraces|MarshalTraces)$", time: "0.3s"},
+}
+
+// measures reports whether a claim needs the suite.
+func (s suite) measures(c claim) bool { return s.has(c.of) || s.has(c.over) }
+
+// has reports whether the suite measures this.
+func (s suite) has(m measured) bool {
+	name, _, _ := strings.Cut(m.benchmark, "/")
+	return m.pkg == s.pkg && regexp.MustCompile(s.pattern).MatchString(name)
+}
+
+// programs are the compiled tests of a checkout, by package.
+type programs struct {
+	checkout, dir string
+	of            map[string]string
+}
+
+// newPrograms compiles tests of a checkout into a directory, when they are needed.
+func newPrograms(checkout, dir string) *programs {
+	return &programs{checkout: checkout, dir: dir, of: map[string]string{}}
+}
+
+// compile compiles the tests of a package, once.
+func (p *programs) compile(began time.Time, pkg string) error {
+	if p.of[pkg] != "" {
+		return nil
+	}
+	progress(began, "compiles the benchmarks of %s in %s", pkg, p.checkout)
+	program := filepath.Join(p.dir, strings.NewReplacer("/", "-", ".", "").Replace(pkg)+".test")
+	command := exec.Command("go", "test", "-c", "-o", program, pkg)
+	command.Dir = p.checkout
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("compile tests of %s in %s: %w\n%s", pkg, p.checkout, err, output)
+	}
+	p.of[pkg] = program
+	return nil
+}
+
+// run runs the suite, whose package is compiled, and reads what it measures.
+func (p *programs) run(s suite, into results) error {
+	arguments := []string{"-test.run", "^$", "-test.bench", s.pattern, "-test.benchtime", s.time, "-test.timeout", "30m"}
+	if s.cores > 0 {
+		arguments = append(arguments, "-test.cpu", strconv.Itoa(s.cores))
+	}
+	command := exec.Command(p.of[s.pkg], arguments...)
+	command.Dir = filepath.Join(p.checkout, s.pkg)
+	command.Stderr = os.Stderr
+	var output bytes.Buffer
+	command.Stdout = &output
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("benchmarks of %s in %s: %w\n%s", s.pkg, p.checkout, err, output.String())
+	}
+	if err := into.read(s.pkg, output.String()); err != nil {
+		return fmt.Errorf("benchmarks of %s in %s: %w", s.pkg, p.checkout, err)
+	}
+	return nil
+}

@@ -84,6 +84,9 @@ func (a *attending) attend(ctx context.Context) error {
 		case <-a.link.lost:
 			return a.abandon()
 		case short := <-a.server.full:
+			if !a.server.memory.IsCurrent(short) {
+				continue // it has been freed since
+			}
 			a.halt()
 			a.server.free(short)
 			return short.Why

@@ -49,9 +49,10 @@ func (s *server) watchMemory(ctx context.Context) {
 			}
 			s.memory.HangUp()
 			select {
-			case s.full <- shortage:
-			default: // it has not been freed since the last time
+			case <-s.full: // it may be of an account that was closed since
+			default:
 			}
+			s.full <- shortage // nobody else fills it
 		}
 	}
 }

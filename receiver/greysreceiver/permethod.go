@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
@@ -36,7 +38,9 @@ import (
 
 // part is one command of a run.
 type part struct {
+	// command asks for the target, with what is left of the limit.
 	command greys.Command
+	target  greys.Target
 	// name is what it is about, for people, and what tells it from other parts of the task.
 	name string
 	// classes and method are those of which it tells; what else the server tells is that of
@@ -45,6 +49,11 @@ type part struct {
 	method  string
 	// timed says that its times can be true. The process's lock guards it.
 	timed bool
+	// asked is when it was asked last. lost is how often it was lost, and pauses are those after
+	// that: both are for the goroutine that follows the server.
+	asked  time.Time
+	lost   int
+	pauses *backoff.Backoff
 }
 
 // owns reports whether a method is one that the part tells of.
@@ -96,7 +105,7 @@ func (r *run) askCareful() error {
 			break
 		}
 		running.Go(func() {
-			err := r.askPart(p, methods.known, free)
+			err := r.askPartAgain(p, methods.known, free)
 			ending.Lock()
 			defer ending.Unlock()
 			switch {
@@ -116,7 +125,9 @@ func (r *run) askCareful() error {
 			err = cmp.Or(err, errEarly)
 			if first == nil && r.ctx.Err() == nil {
 				first = fmt.Errorf("%s: %w", p.name, err)
-				r.partEnded(p, methods.known, err)
+				if !methods.known || !isAlone(err) {
+					r.partEnded(p, methods.known, err)
+				}
 			}
 		})
 	}
@@ -154,6 +165,28 @@ func (r *run) enhances() (done func(), ok bool) {
 			<-r.process.enhancing
 		}
 	}), true
+}
+
+// askPartAgain asks for a part until it ends by its limit or the server says no, again where it
+// was lost. A part that is the whole pattern ends with its run.
+func (r *run) askPartAgain(p *part, counted bool, free func()) error {
+	for {
+		p.asked = r.process.env.now()
+		err := r.askPart(p, counted, free)
+		ended := err == nil && r.task.limit > 0
+		if ended || !counted || errors.Is(err, errNoCode) || err != nil && !isAlone(err) {
+			return err
+		}
+		if !r.awaitAgain(p, cmp.Or(err, errEarly)) {
+			return err
+		}
+		p.command = r.commandAgain(p)
+		again, ok := r.enhances()
+		if !ok {
+			return err
+		}
+		free = again
+	}
 }
 
 // askPart asks for a part until it ends, by its limit without an error. Nothing is asked after a
@@ -227,7 +260,7 @@ var errPart = errors.New("a command of the pattern has ended")
 func (r *run) parts() ([]*part, matched, error) {
 	target, left := r.task.target, r.task.left()
 	if isExact(target) {
-		return []*part{{command: r.task.commandOf(target, left), name: r.task.pattern, timed: true}}, matched{}, nil
+		return []*part{{command: r.task.commandOf(target, left), target: target, name: r.task.pattern, timed: true}}, matched{}, nil
 	}
 	listed, err := r.listMethods(target)
 	if err != nil {
@@ -267,7 +300,7 @@ func (r *run) ownParts(classes []string, methods map[string][]string, left greys
 				continue // no Java name that a console could be asked for
 			}
 			parts = append(parts, &part{
-				command: r.task.commandOf(one, left), name: class + "." + method, classes: []string{class}, method: method, timed: true,
+				command: r.task.commandOf(one, left), target: one, name: class + "." + method, classes: []string{class}, method: method, timed: true,
 			})
 		}
 	}
@@ -337,7 +370,7 @@ func (r *run) sharedPart(classes []string, methods map[string][]string, left gre
 	if n == 0 {
 		return nil, 1
 	}
-	return &part{command: r.task.commandOf(target, left), name: fmt.Sprintf("%d classes from %s", n, classes[0]), classes: classes[:n]}, n
+	return &part{command: r.task.commandOf(target, left), target: target, name: fmt.Sprintf("%d classes from %s", n, classes[0]), classes: classes[:n]}, n
 }
 
 // listedMethod is a method, whichever its parameters.

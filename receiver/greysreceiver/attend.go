@@ -193,6 +193,7 @@ func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 	}
 	if !now.Before(a.check) {
 		if err := a.checkProcess(ctx); err != nil {
+			a.drain() // what it has told before is still counted
 			return now, err
 		}
 		now = a.server.env.now()

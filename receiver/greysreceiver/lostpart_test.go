@@ -119,3 +119,24 @@ func TestSumsOfAPatternHoldWhereConnectionsAreLostAllTheTime(t *testing.T) {
 	require.True(t, ok, last)
 	require.Greater(t, b.point("commands{outcome=lost}"), int64(10))
 }
+
+// TestWhatAServerTellsLastIsCounted: its commands end one after another when it does, and it
+// can't be asked any more before the last has.
+func TestWhatAServerTellsLastIsCounted(t *testing.T) {
+	b := newBed(t, watchAll)
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	of := s.monitorsOf("pay", "tax")
+	s.set(func() { s.gone = errUnsent })
+	of["pay"].end <- errReset
+	b.awaitSaid("A command of a pattern was lost")
+	b.await("the server to be asked who it is", func() bool { return s.was("Sessions") })
+	of["tax"].answer(table(row(3, "com.example.Shop", "tax", 5, 0, time.Millisecond)))
+	of["tax"].end <- errReset
+	b.awaitSaid("The server cannot be reached, or was lost")
+	var tax int64
+	for _, m := range b.receiver.servers[0].last().methods {
+		tax += m.calls
+	}
+	assert.EqualValues(t, 5, tax)
+}

@@ -193,7 +193,7 @@ const treesASecond = 50
 
 // 500 methods, each cycle of a second, and 50 call trees a second at least, or recorded calls
 // by GP, which has no trees. Connections are lost, and the server is restarted half-way. On the
-// console 500 methods are more than may have a command of their own, and 100 are not.
+// console 500 methods are more than may have a command of their own, and 10 are not.
 func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
@@ -207,7 +207,8 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 			c := testbed.Start(t, server.client(`
     protocol: `+protocol+`
     monitors: [{class: "com.example.*", method: "*", cycle: 1s}]
-    traces: [{class: "com.example.shop.Service1?", method: "*", limit: -1}]
+    traces: [{class: "com.example.shop.Service11", method: "*", limit: -1}, {class: "com.example.shop.Service12", method: "*", limit: -1},
+      {class: "com.example.shop.Service13", method: "*", limit: -1}, {class: "com.example.shop.Service14", method: "*", limit: -1}]
     tt: [{class: "`+tt+`", method: "*", limit: -1}]
     tt_details: false`))
 			played := server.play(t, "--protocol", protocol, "--codes", "--classes", "50", "--methods", "10", "--rate", "500",

@@ -32,6 +32,9 @@ func isAlone(err error) bool { return !isAnswer(err) && !errors.Is(err, errPoiso
 
 // awaitAgain waits until a lost part may be asked again, and reports whether it may.
 func (r *run) awaitAgain(p *part, err error) bool {
+	if r.ctx.Err() != nil {
+		return false
+	}
 	l := &lostPart{run: r, part: p, err: err, again: make(chan bool, 1)}
 	select {
 	case r.attending.lostParts <- l:

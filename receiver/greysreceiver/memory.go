@@ -78,7 +78,7 @@ func (s *server) free(short servermemory.Shortage) {
 			s.env.metrics.Ended(s.last())
 		}
 		s.process = newProcess(s.env, newOrigin(s.env, s.config, s.who, s.env.now()), nil)
-		s.process.memory = s.memory
+		s.process.memory, s.process.logger = s.memory, s.logger
 		s.process.tasks, s.process.owed, s.process.layers, s.process.runs = old.tasks, old.owed, old.layers, old.runs
 	}
 	s.mu.Unlock()

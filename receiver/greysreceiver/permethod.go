@@ -131,7 +131,12 @@ func (r *run) askCareful() error {
 			}
 		})
 	}
+	ctx, end := context.WithCancel(r.ctx)
+	var proving sync.WaitGroup
+	proving.Go(func() { r.prove(ctx, parts) })
 	running.Wait()
+	end()
+	proving.Wait()
 	if first == nil {
 		first = r.ctx.Err()
 	}
@@ -144,12 +149,21 @@ const startsAtOnce = 8
 // enhances waits until the server may be asked to change classes, and gives what says that it has.
 // ok is false where the run is over.
 func (r *run) enhances() (done func(), ok bool) {
-	n := 1
 	if r.process.apart.Load() {
-		n = startsAtOnce
-		r.process.alone.Lock()
-		defer r.process.alone.Unlock()
+		return r.enhancesAlone()
 	}
+	return r.takePlaces(1)
+}
+
+// enhancesAlone waits until no other command has the server change classes.
+func (r *run) enhancesAlone() (done func(), ok bool) {
+	r.process.alone.Lock()
+	defer r.process.alone.Unlock()
+	return r.takePlaces(startsAtOnce)
+}
+
+// takePlaces takes n of the places for commands that have the server change classes.
+func (r *run) takePlaces(n int) (done func(), ok bool) {
 	for taken := range n {
 		select {
 		case r.process.enhancing <- struct{}{}:
@@ -228,6 +242,7 @@ func (r *run) leftAlone(p *part, all bool) {
 	r.process.mu.Lock()
 	r.task.matched.methods--
 	r.process.mu.Unlock()
+	r.process.env.telemetry.methodsLeftOut(1, leftOutNoCode)
 	if _, say := r.task.leavingAlone.Say(r.process.env.now()); say {
 		r.attending.server.logger.Warn("The server lists a method, and leaves it alone: its library can't read classes of newer Java, such as nested ones that are compiled for Java 11. The program's standard output has the reason",
 			append(r.task.fields(), zap.String("method", p.name))...)
@@ -324,6 +339,11 @@ func (r *run) sharedParts(classes []string, methods map[string][]string, left gr
 			continue
 		}
 		if len(parts) == most {
+			rest := 0
+			for _, class := range classes {
+				rest += len(methods[class])
+			}
+			r.process.env.telemetry.methodsLeftOut(rest, leftOutNoRoom)
 			r.attending.server.logger.Warn("A pattern needs more commands than it may have: its other classes are not watched",
 				append(r.task.fields(), zap.Int("classes_not_watched", len(classes)), zap.Int("limits.max_pattern_commands", most))...)
 			break
@@ -456,11 +476,16 @@ func (r *run) eachOf(p *part, counted bool, reply greys.Reply) {
 				reply.Methods[i].HasMean, reply.Methods[i].HasRange = false, false
 			}
 			of.untimed += int64(len(reply.Methods))
+		} else {
+			for i := range reply.Methods {
+				r.withhold(&reply.Methods[i])
+			}
 		}
 	case *greys.Tree:
-		untrue = !p.timed || reply.Unended || !p.owns(reply.Nodes[0].Class, reply.Nodes[0].Method)
+		root := reply.Nodes[0]
+		untrue = !p.timed || reply.Unended || !p.owns(root.Class, root.Method) || of.isRecursive(root.Class, root.Method)
 	case *greys.Record:
-		untrue = !p.timed
+		untrue = !p.timed || of.isRecursive(p.target.Class.String(), p.target.Method.String())
 	}
 	if untrue {
 		of.untimed++
@@ -480,6 +505,7 @@ func (r *run) refusedPart(p *part, why error) {
 	}
 	r.task.refusedParts[p.name] = true
 	r.process.mu.Unlock()
-	r.attending.server.logger.Warn("The server could not put its code into a method: it is left out, and a reset undoes what is left of it. The program's standard output has the reason",
+	r.process.env.telemetry.methodsLeftOut(1, leftOutRefused)
+	r.attending.server.logger.Warn("The server could not put its code into a method: it is left out, and a reset undoes what is left of it. The program's standard output has the reason; a pattern that doesn't match the method spares the reset",
 		append(r.task.fields(), zap.String("method", p.name), zap.Error(why))...)
 }

@@ -105,7 +105,7 @@ func TestACommandThatIsLostAgainAndAgainIsTakenOut(t *testing.T) {
 // TestSumsOfAPatternHoldWhereConnectionsAreLostAllTheTime: all that the server has told of is counted.
 func TestSumsOfAPatternHoldWhereConnectionsAreLostAllTheTime(t *testing.T) {
 	server := play(t, greysserver.Options{
-		Protocol: greysserver.Console, Speed: 10, Faults: []greysserver.Fault{greysserver.Close, greysserver.Cut}, FaultEvery: 25,
+		Protocol: greysserver.Console, Speed: 10, Faults: []greysserver.Fault{greysserver.Close, greysserver.Cut, greysserver.Half}, FaultEvery: 25,
 		Program: greysserver.ProgramOptions{Classes: 3, Methods: 4, Rate: 400, Calls: 1500, Seed: 7},
 	})
 	b := following(t, watchAll, server).start()

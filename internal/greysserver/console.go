@@ -38,7 +38,7 @@ type consoleConn struct {
 	abort context.CancelFunc
 	// mute says that nothing is said any more.
 	mute bool
-	// halved says that half of a reply was sent: nobody understands what follows it.
+	// halved says that half of a reply was sent: nobody understands a table that follows it.
 	halved atomic.Bool
 }
 
@@ -212,9 +212,6 @@ func (c *consoleConn) spoil(fault Fault, data []byte) ([]byte, outcome) {
 		return data[:half], spoiled
 	case LongLine:
 		return append(append(bytes.Repeat([]byte("x"), 1<<20), '\n'), data...), spoiled
-	}
-	if c.halved.Load() {
-		return data, spoiled
 	}
 	return data, told
 }

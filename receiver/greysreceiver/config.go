@@ -256,7 +256,7 @@ func createDefaultConfig() *Config {
 			MaxServerMemory:    256 * mib,
 			MaxReplyBytes:      16 * mib,
 			MaxCommands:        32,
-			MaxPatternCommands: 50,
+			MaxPatternCommands: 100,
 			MaxMethods:         2000,
 			MaxInventory:       100_000,
 			MaxTreeNodes:       10_000,

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/greys/console"
@@ -37,6 +38,8 @@ type consoleConn struct {
 	abort context.CancelFunc
 	// mute says that nothing is said any more.
 	mute bool
+	// halved says that half of a reply was sent: nobody understands a table that follows it.
+	halved atomic.Bool
 }
 
 // Bytes that end a command that runs: ctrl-D and ctrl-X.
@@ -205,6 +208,7 @@ func (c *consoleConn) spoil(fault Fault, data []byte) ([]byte, outcome) {
 	case EndInData:
 		return bytes.Join([][]byte{data[:half], data[half:]}, []byte{console.EndOfReply}), spoiled
 	case Half:
+		c.halved.Store(true)
 		return data[:half], spoiled
 	case LongLine:
 		return append(append(bytes.Repeat([]byte("x"), 1<<20), '\n'), data...), spoiled

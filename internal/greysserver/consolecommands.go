@@ -156,7 +156,9 @@ func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
 		case ended:
 			return nil
 		case told:
-			r.life.toldCycle(cycle)
+			if !r.halved.Load() {
+				r.life.toldCycle(cycle)
+			}
 		}
 		select {
 		case <-r.aborted.Done():

@@ -100,13 +100,17 @@ func (s *Server) sessionsOf(l *life) *greys.Sessions {
 
 // stackOf is from where a call was made.
 func (l *life) stackOf(e event) *greys.CallStack {
-	name := l.options.nameOf(e.call.method)
-	class := l.options.classOf(e.call.method)
-	return &greys.CallStack{Thread: e.thread, Frames: []greys.Frame{
-		{Class: name.Class, Method: name.Method, File: simpleName(class) + ".java", Line: -1},
-		{Class: packageName + ".Dispatcher", Method: "dispatch", File: "Dispatcher.java", Line: e.call.line},
-		{Class: "java.lang.Thread", Method: "run", File: "Thread.java", Line: 750},
-	}}
+	s := &greys.CallStack{Thread: e.thread}
+	line := int32(-1)
+	for _, m := range e.stack {
+		name := l.options.nameOf(m)
+		s.Frames = append(s.Frames, greys.Frame{Class: name.Class, Method: name.Method, File: simpleName(l.options.classOf(m)) + ".java", Line: line})
+		line = e.call.line
+	}
+	s.Frames = append(s.Frames,
+		greys.Frame{Class: packageName + ".Dispatcher", Method: "dispatch", File: "Dispatcher.java", Line: e.call.line},
+		greys.Frame{Class: "java.lang.Thread", Method: "run", File: "Thread.java", Line: 750})
+	return s
 }
 
 // treeOf is a call with what it called itself.

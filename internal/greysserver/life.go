@@ -94,14 +94,14 @@ func (l *life) run() {
 func (l *life) happened(c call, of greys.Thread, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.seen(c, of, at)
 	for _, callee := range c.callees {
-		l.seen(callee, of, at)
+		l.seen(callee, []method{c.method}, of, at)
 	}
+	l.seen(c, nil, of, at)
 }
 
 // seen has whoever watches see one call. The lock is held.
-func (l *life) seen(c call, of greys.Thread, at time.Time) {
+func (l *life) seen(c call, callers []method, of greys.Thread, at time.Time) {
 	count := Count{Calls: 1, Time: c.end - c.start}
 	if c.throws != "" {
 		count.Failed = 1
@@ -121,7 +121,7 @@ func (l *life) seen(c call, of greys.Thread, at time.Time) {
 		}
 		seen := count
 		seen.Time = c.end - w.begin(c)
-		if !w.see(l, c, seen, of, recorded) {
+		if !w.see(l, c, callers, seen, of, recorded) {
 			delete(l.watches, w)
 		}
 	}

@@ -30,6 +30,9 @@ type ProgramOptions struct {
 	// Lambdas says that each class also has a constructor, an interface of its own and a lambda
 	// that implements it, on which a released server fails.
 	Lambdas bool
+	// Recursion says that the first method of each class calls itself, and nothing else; without it
+	// none does, unless there is but one.
+	Recursion bool
 	// Threads is how many do this; default 4.
 	Threads int
 	Seed    uint64
@@ -100,6 +103,7 @@ func (p *program) call(start time.Duration, callees int) call {
 	at := start + p.ownTime()
 	for range p.random.IntN(callees + 1) {
 		callee := p.call(at, 0)
+		callee.method = o.calledBy(c.method, callee.method)
 		c.callees = append(c.callees, callee)
 		at = callee.end + p.ownTime()
 	}
@@ -108,6 +112,18 @@ func (p *program) call(start time.Duration, callees int) call {
 		c.throws = exception
 	}
 	return c
+}
+
+// calledBy is what a method calls that would call another one.
+func (o ProgramOptions) calledBy(caller, callee method) method {
+	switch {
+	case o.Recursion && int(caller)%o.Methods == 0:
+		return caller
+	case caller == callee:
+		return (callee + 1) % method(o.methods())
+	default:
+		return callee
+	}
 }
 
 func (p *program) ownTime() time.Duration {

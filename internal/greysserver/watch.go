@@ -32,7 +32,10 @@ type watch struct {
 
 // event is a call that was seen.
 type event struct {
-	call   call
+	call call
+	// stack is from where it was called, itself first. The released server tells the last one of
+	// the thread: that of a call which the call has made, where that is seen, too.
+	stack  []method
 	thread greys.Thread
 	record greys.Record
 	// last says that no more follow.
@@ -88,14 +91,19 @@ func (w *watch) begin(c call) time.Duration {
 }
 
 // see says that more is wanted. The lock is held.
-func (w *watch) see(l *life, c call, count Count, of greys.Thread, r *record) (more bool) {
+func (w *watch) see(l *life, c call, callers []method, count Count, of greys.Thread, r *record) (more bool) {
 	if w.cycle != nil {
 		w.cycle.add(c, count)
 	}
 	if w.events == nil {
 		return true
 	}
-	e := event{call: c, thread: of}
+	e := event{call: c, thread: of, stack: append([]method{c.method}, callers...)}
+	for _, callee := range c.callees {
+		if w.oneBegin && w.sees[callee.method] {
+			e.stack = append([]method{callee.method, c.method}, callers...)
+		}
+	}
 	if r != nil {
 		e.record = r.Record
 	}

@@ -113,11 +113,13 @@ func (m *Memory) change(more int) error {
 	err := m.account.Err()
 	if more > 0 && err == nil {
 		err = m.account.Take(more)
+		if err != nil {
+			m.account.Give(-more) // it is there until it is freed
+		}
 	} else {
 		m.account.Give(-more)
 	}
 	if err != nil {
-		m.account.Give(-max(0, more)) // it is there until it is freed
 		m.signal(Shortage{m.account, err})
 	}
 	return err

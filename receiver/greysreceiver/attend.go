@@ -28,6 +28,9 @@ type attending struct {
 	// ended are runs that have ended, and roundEnded tells of resets what came of each.
 	ended      chan *run
 	roundEnded chan []error
+	// lostParts are parts of runs that were lost, and waiting those that wait to be asked again.
+	lostParts chan *lostPart
+	waiting   []*lostPart
 	// running is how many runs there are, and listing how many of them are of tasks that are
 	// asked again and again.
 	running, listing int
@@ -61,7 +64,7 @@ type attending struct {
 
 func newAttending(s *server, l *link) *attending {
 	return &attending{
-		server: s, link: l, ended: make(chan *run), roundEnded: make(chan []error),
+		server: s, link: l, ended: make(chan *run), roundEnded: make(chan []error), lostParts: make(chan *lostPart),
 		checkPauses: backoff.New(s.env.config.Reconnect), resetPauses: backoff.New(s.env.config.Reconnect),
 	}
 }
@@ -84,11 +87,16 @@ func (a *attending) attend(ctx context.Context) error {
 		case <-a.link.lost:
 			return a.abandon()
 		case short := <-a.server.full:
+			if !a.server.memory.IsCurrent(short) {
+				continue // it has been freed since
+			}
 			a.halt()
 			a.server.free(short)
 			return short.Why
 		case r := <-a.ended:
 			a.take(r)
+		case l := <-a.lostParts:
+			a.partLost(l)
 		case failed := <-a.roundEnded:
 			a.haveReset(failed)
 		case o := <-a.server.orders:
@@ -129,6 +137,7 @@ func (a *attending) halt() {
 	for a.running > 0 {
 		a.take(<-a.ended)
 	}
+	a.waiting = nil // they have ended with their runs
 	if a.round != nil {
 		a.haveReset(<-a.roundEnded)
 	}
@@ -152,8 +161,11 @@ const drainTime = time.Second
 func (a *attending) drain() {
 	over := time.NewTimer(drainTime)
 	defer over.Stop()
+	a.giveUpWaiting()
 	for a.running > 0 {
 		select {
+		case l := <-a.lostParts:
+			l.again <- false
 		case r := <-a.ended:
 			a.take(r)
 		case <-over.C:
@@ -181,6 +193,7 @@ func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 	}
 	if !now.Before(a.check) {
 		if err := a.checkProcess(ctx); err != nil {
+			a.drain() // what it has told before is still counted
 			return now, err
 		}
 		now = a.server.env.now()
@@ -188,7 +201,7 @@ func (a *attending) step(ctx context.Context) (next time.Time, err error) {
 	a.checkSuspicion(now)
 	a.clean(now)
 	a.sayEnded(now)
-	next = now.Add(idle)
+	next = a.askWaiting(now, now.Add(idle))
 	for _, t := range a.process.tasks {
 		if !a.isAsked(t) || a.cleaning || a.round != nil || a.doubted || ctx.Err() != nil {
 			continue

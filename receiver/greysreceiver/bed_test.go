@@ -71,6 +71,7 @@ func newBed(t testing.TB, set func(c *Config)) *bed {
 	config.Timezone = "UTC" // so that results are the same everywhere
 	config.StateInterval = time.Hour
 	config.PerMethod = false // what a test sets is asked as it stands
+	config.RecursionCheck = 0
 	config.CollectionInterval = time.Hour
 	config.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond}
 	config.Retry = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}

@@ -22,6 +22,8 @@ type calls struct {
 	folded, otherMonitor int64
 	// bytes is what the methods take, about.
 	bytes int
+	// withheld are methods whose times are not said, since they may be false.
+	withheld map[methodName]bool
 }
 
 type methodName struct{ class, method string }
@@ -47,7 +49,7 @@ type methodCalls struct {
 }
 
 func newCalls(most int) calls {
-	return calls{max: most, methods: map[methodName]*methodCalls{}}
+	return calls{max: most, methods: map[methodName]*methodCalls{}, withheld: map[methodName]bool{}}
 }
 
 // count counts a row that a run gave. None is the same as another, whatever their times: in
@@ -139,10 +141,14 @@ type methodState struct {
 func (c *calls) states(now time.Time) []methodState {
 	states := make([]methodState, 0, len(c.methods)+1)
 	for name, m := range c.methods {
-		states = append(states, methodState{
+		s := methodState{
 			function: name.class + "." + name.method, class: own(name.class), calls: m.calls, failures: m.failures, seconds: m.seconds, untimed: m.untimed,
 			cycle: m.cycle, hasCycle: now.Before(m.until) && m.cycle.Calls > 0,
-		})
+		}
+		if c.withheld[name] {
+			s.untimed, s.cycle.HasMean, s.cycle.HasRange = true, false, false
+		}
+		states = append(states, s)
 	}
 	if c.folded > 0 {
 		states = append(states, methodState{function: otherName, class: otherName, calls: c.other.calls, failures: c.other.failures, seconds: c.other.seconds, untimed: c.other.untimed})

@@ -35,6 +35,9 @@ type Config struct {
 	// PerMethod has a pattern of the console asked by a command for each method, without
 	// constructors, lambdas and generated classes, so that times are true.
 	PerMethod bool `mapstructure:"per_method"`
+	// RecursionCheck is of how many calls of a method stacks are asked for, with PerMethod, before
+	// its times are said: those of methods that call themselves are false. 0: none.
+	RecursionCheck int `mapstructure:"recursion_check"`
 	// StateInterval is how often a server is asked who it is.
 	StateInterval time.Duration `mapstructure:"state_interval"`
 	// RecordDetails has the server asked for the detail of recorded calls.
@@ -179,7 +182,7 @@ type LimitsConfig struct {
 	// a command that runs. The console has a connection for each, and at most six more.
 	MaxCommands int `mapstructure:"max_commands"`
 	// MaxPatternCommands is how many commands a pattern may have by PerMethod, each with a
-	// connection and a thread of the program.
+	// connection and two threads of the program.
 	MaxPatternCommands int `mapstructure:"max_pattern_commands"`
 	// MaxMethods is how many methods have counts of their own.
 	MaxMethods int `mapstructure:"max_methods"`
@@ -240,6 +243,7 @@ func createDefaultConfig() *Config {
 		StateInterval:     30 * time.Second,
 		RecordDetails:     true,
 		PerMethod:         true,
+		RecursionCheck:    20,
 		GP: GPConfig{
 			Version: gp.DefaultVersion, MaxFrameBytes: gp.DefaultMaxFrame,
 			Heartbeat: gp.DefaultHeartbeat, MaxUnanswered: gp.DefaultMaxUnanswered,

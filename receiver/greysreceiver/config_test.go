@@ -37,7 +37,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Classes = []ClassesConfig{{Class: "com.example.*", Fields: true, Limit: 8}}
 	want.Methods = []MethodsConfig{{TargetConfig: target("com.example.*", "*"), Limit: 9}}
 	want.InventoryInterval, want.StateInterval, want.RecordDetails = time.Hour, 20*time.Second, false
-	want.PerMethod = false
+	want.PerMethod, want.RecursionCheck = false, 21
 	want.GP = GPConfig{
 		Version: 2, Codes: GPCodesConfig{Session: 7, Stack: 8, TTList: 9, TTDetail: 10}, MaxFrameBytes: 65536,
 		Heartbeat: time.Second, MaxUnanswered: 4, ProbeTimeout: 3 * time.Second, RecordsInterval: 2 * time.Second,

@@ -82,11 +82,31 @@ func (d *details) ask(ctx context.Context, of *waitingRecord) (ok bool) {
 	err := d.link.Run(ctx, greys.RecordDetailCommand{Index: of.Index}, func(reply greys.Reply) {
 		if detail, is := reply.(*greys.RecordDetail); is && !ok && of.isOf(detail) {
 			ok = true
-			d.handOn(of, detail)
+			if !d.isFalse(detail) {
+				d.handOn(of, detail)
+			}
 		}
 	})
 	d.unsupported = errors.Is(err, greys.ErrUnsupported)
 	return ok
+}
+
+// isFalse reports whether a call is one of a method that calls itself, whose cost is false, and
+// counts it. Inner calls end first, and their stack says so.
+func (d *details) isFalse(detail *greys.RecordDetail) bool {
+	p := d.process
+	if !p.env.config.PerMethod || p.env.config.RecursionCheck == 0 || d.link.protocol != ProtocolConsole {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sawStack(map[methodName]bool{nestingName(detail.Class, detail.Method): true}, detail.Stack.Frames)
+	if !p.isRecursive(detail.Class, detail.Method) {
+		return false
+	}
+	p.untimed++
+	p.env.telemetry.tell(p)
+	return true
 }
 
 // isOf reports whether a detail is that of the recorded call: the server may have forgotten

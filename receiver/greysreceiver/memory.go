@@ -49,9 +49,10 @@ func (s *server) watchMemory(ctx context.Context) {
 			}
 			s.memory.HangUp()
 			select {
-			case s.full <- shortage:
-			default: // it has not been freed since the last time
+			case <-s.full: // it may be of an account that was closed since
+			default:
 			}
+			s.full <- shortage // nobody else fills it
 		}
 	}
 }
@@ -77,7 +78,7 @@ func (s *server) free(short servermemory.Shortage) {
 			s.env.metrics.Ended(s.last())
 		}
 		s.process = newProcess(s.env, newOrigin(s.env, s.config, s.who, s.env.now()), nil)
-		s.process.memory = s.memory
+		s.process.memory, s.process.logger = s.memory, s.logger
 		s.process.tasks, s.process.owed, s.process.layers, s.process.runs = old.tasks, old.owed, old.layers, old.runs
 	}
 	s.mu.Unlock()

@@ -4,9 +4,11 @@
 package greysreceiver
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/servermemory"
 )
 
 // lineFull is said where a server holds too much memory.
@@ -83,4 +86,22 @@ func TestTheServerThatHoldsMostMemoryIsDisconnectedWhileAnotherOneGoesOn(t *test
 	s.next().answer(affectedOne)
 	require.NoError(t, other.Take(mib))
 	other.Close()
+}
+
+// TestAShortageThatFollowsAnotherOneIsNotLost: the first is signalled twice, and freed before
+// the second signal is looked at.
+func TestAShortageThatFollowsAnotherOneIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{full: make(chan servermemory.Shortage, 1), memory: servermemory.New(budget.New(1<<30).Group("greys"), mib)}
+		defer s.memory.Close()
+		require.Error(t, s.memory.Hold(2*mib))
+		s.full <- <-s.memory.Over()
+		s.memory.Renew()
+		watching, end := context.WithCancel(t.Context())
+		defer end()
+		go s.watchMemory(watching)
+		require.Error(t, s.memory.Hold(2*mib))
+		synctest.Wait()
+		assert.True(t, s.memory.IsCurrent(<-s.full), "the newer shortage is kept")
+	})
 }

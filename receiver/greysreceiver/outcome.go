@@ -201,8 +201,7 @@ func (a *attending) lost(r *run, how outcome, now time.Time) {
 	t, env := r.task, a.server.env
 	pause := t.pauses.Pause()
 	t.due = now.Add(pause)
-	a.doubted = true
-	a.check = earlier(a.check, a.checked.Add(env.config.Reconnect.InitialInterval))
+	a.doubt()
 	if a.link.lost == nil { // it has a connection of its own
 		a.process.reconnected()
 	}
@@ -217,6 +216,12 @@ func (a *attending) lost(r *run, how outcome, now time.Time) {
 		a.server.logger.Warn("A command was given up: it is asked again",
 			append(t.fields(), zap.Error(why), zap.Duration("pause", pause), zap.Int("times_since_last_line", since))...)
 	}
+}
+
+// doubt has the server say who it is before it is asked for anything more.
+func (a *attending) doubt() {
+	a.doubted = true
+	a.check = earlier(a.check, a.checked.Add(a.server.env.config.Reconnect.InitialInterval))
 }
 
 var errEarly = errors.New("the server ended the command, before its limit")

@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
@@ -36,7 +38,9 @@ import (
 
 // part is one command of a run.
 type part struct {
+	// command asks for the target, with what is left of the limit.
 	command greys.Command
+	target  greys.Target
 	// name is what it is about, for people, and what tells it from other parts of the task.
 	name string
 	// classes and method are those of which it tells; what else the server tells is that of
@@ -45,6 +49,11 @@ type part struct {
 	method  string
 	// timed says that its times can be true. The process's lock guards it.
 	timed bool
+	// asked is when it was asked last. lost is how often it was lost, and pauses are those after
+	// that: both are for the goroutine that follows the server.
+	asked  time.Time
+	lost   int
+	pauses *backoff.Backoff
 }
 
 // owns reports whether a method is one that the part tells of.
@@ -96,7 +105,7 @@ func (r *run) askCareful() error {
 			break
 		}
 		running.Go(func() {
-			err := r.askPart(p, methods.known, free)
+			err := r.askPartAgain(p, methods.known, free)
 			ending.Lock()
 			defer ending.Unlock()
 			switch {
@@ -116,11 +125,18 @@ func (r *run) askCareful() error {
 			err = cmp.Or(err, errEarly)
 			if first == nil && r.ctx.Err() == nil {
 				first = fmt.Errorf("%s: %w", p.name, err)
-				r.partEnded(p, methods.known, err)
+				if !methods.known || !isAlone(err) {
+					r.partEnded(p, methods.known, err)
+				}
 			}
 		})
 	}
+	ctx, end := context.WithCancel(r.ctx)
+	var proving sync.WaitGroup
+	proving.Go(func() { r.prove(ctx, parts) })
 	running.Wait()
+	end()
+	proving.Wait()
 	if first == nil {
 		first = r.ctx.Err()
 	}
@@ -133,12 +149,21 @@ const startsAtOnce = 8
 // enhances waits until the server may be asked to change classes, and gives what says that it has.
 // ok is false where the run is over.
 func (r *run) enhances() (done func(), ok bool) {
-	n := 1
 	if r.process.apart.Load() {
-		n = startsAtOnce
-		r.process.alone.Lock()
-		defer r.process.alone.Unlock()
+		return r.enhancesAlone()
 	}
+	return r.takePlaces(1)
+}
+
+// enhancesAlone waits until no other command has the server change classes.
+func (r *run) enhancesAlone() (done func(), ok bool) {
+	r.process.alone.Lock()
+	defer r.process.alone.Unlock()
+	return r.takePlaces(startsAtOnce)
+}
+
+// takePlaces takes n of the places for commands that have the server change classes.
+func (r *run) takePlaces(n int) (done func(), ok bool) {
 	for taken := range n {
 		select {
 		case r.process.enhancing <- struct{}{}:
@@ -154,6 +179,28 @@ func (r *run) enhances() (done func(), ok bool) {
 			<-r.process.enhancing
 		}
 	}), true
+}
+
+// askPartAgain asks for a part until it ends by its limit or the server says no, again where it
+// was lost. A part that is the whole pattern ends with its run.
+func (r *run) askPartAgain(p *part, counted bool, free func()) error {
+	for {
+		p.asked = r.process.env.now()
+		err := r.askPart(p, counted, free)
+		ended := err == nil && r.task.limit > 0
+		if ended || !counted || errors.Is(err, errNoCode) || err != nil && !isAlone(err) {
+			return err
+		}
+		if !r.awaitAgain(p, cmp.Or(err, errEarly)) {
+			return err
+		}
+		p.command = r.commandAgain(p)
+		again, ok := r.enhances()
+		if !ok {
+			return err
+		}
+		free = again
+	}
 }
 
 // askPart asks for a part until it ends, by its limit without an error. Nothing is asked after a
@@ -195,6 +242,7 @@ func (r *run) leftAlone(p *part, all bool) {
 	r.process.mu.Lock()
 	r.task.matched.methods--
 	r.process.mu.Unlock()
+	r.process.env.telemetry.methodsLeftOut(1, leftOutNoCode)
 	if _, say := r.task.leavingAlone.Say(r.process.env.now()); say {
 		r.attending.server.logger.Warn("The server lists a method, and leaves it alone: its library can't read classes of newer Java, such as nested ones that are compiled for Java 11. The program's standard output has the reason",
 			append(r.task.fields(), zap.String("method", p.name))...)
@@ -227,7 +275,7 @@ var errPart = errors.New("a command of the pattern has ended")
 func (r *run) parts() ([]*part, matched, error) {
 	target, left := r.task.target, r.task.left()
 	if isExact(target) {
-		return []*part{{command: r.task.commandOf(target, left), name: r.task.pattern, timed: true}}, matched{}, nil
+		return []*part{{command: r.task.commandOf(target, left), target: target, name: r.task.pattern, timed: true}}, matched{}, nil
 	}
 	listed, err := r.listMethods(target)
 	if err != nil {
@@ -267,7 +315,7 @@ func (r *run) ownParts(classes []string, methods map[string][]string, left greys
 				continue // no Java name that a console could be asked for
 			}
 			parts = append(parts, &part{
-				command: r.task.commandOf(one, left), name: class + "." + method, classes: []string{class}, method: method, timed: true,
+				command: r.task.commandOf(one, left), target: one, name: class + "." + method, classes: []string{class}, method: method, timed: true,
 			})
 		}
 	}
@@ -291,6 +339,11 @@ func (r *run) sharedParts(classes []string, methods map[string][]string, left gr
 			continue
 		}
 		if len(parts) == most {
+			rest := 0
+			for _, class := range classes {
+				rest += len(methods[class])
+			}
+			r.process.env.telemetry.methodsLeftOut(rest, leftOutNoRoom)
 			r.attending.server.logger.Warn("A pattern needs more commands than it may have: its other classes are not watched",
 				append(r.task.fields(), zap.Int("classes_not_watched", len(classes)), zap.Int("limits.max_pattern_commands", most))...)
 			break
@@ -337,7 +390,7 @@ func (r *run) sharedPart(classes []string, methods map[string][]string, left gre
 	if n == 0 {
 		return nil, 1
 	}
-	return &part{command: r.task.commandOf(target, left), name: fmt.Sprintf("%d classes from %s", n, classes[0]), classes: classes[:n]}, n
+	return &part{command: r.task.commandOf(target, left), target: target, name: fmt.Sprintf("%d classes from %s", n, classes[0]), classes: classes[:n]}, n
 }
 
 // listedMethod is a method, whichever its parameters.
@@ -423,11 +476,16 @@ func (r *run) eachOf(p *part, counted bool, reply greys.Reply) {
 				reply.Methods[i].HasMean, reply.Methods[i].HasRange = false, false
 			}
 			of.untimed += int64(len(reply.Methods))
+		} else {
+			for i := range reply.Methods {
+				r.withhold(&reply.Methods[i])
+			}
 		}
 	case *greys.Tree:
-		untrue = !p.timed || reply.Unended || !p.owns(reply.Nodes[0].Class, reply.Nodes[0].Method)
+		root := reply.Nodes[0]
+		untrue = !p.timed || reply.Unended || !p.owns(root.Class, root.Method) || of.isRecursive(root.Class, root.Method)
 	case *greys.Record:
-		untrue = !p.timed
+		untrue = !p.timed || of.isRecursive(p.target.Class.String(), p.target.Method.String())
 	}
 	if untrue {
 		of.untimed++
@@ -447,6 +505,7 @@ func (r *run) refusedPart(p *part, why error) {
 	}
 	r.task.refusedParts[p.name] = true
 	r.process.mu.Unlock()
-	r.attending.server.logger.Warn("The server could not put its code into a method: it is left out, and a reset undoes what is left of it. The program's standard output has the reason",
+	r.process.env.telemetry.methodsLeftOut(1, leftOutRefused)
+	r.attending.server.logger.Warn("The server could not put its code into a method: it is left out, and a reset undoes what is left of it. The program's standard output has the reason; a pattern that doesn't match the method spares the reset",
 		append(r.task.fields(), zap.String("method", p.name), zap.Error(why))...)
 }

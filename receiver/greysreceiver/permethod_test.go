@@ -93,6 +93,7 @@ func TestAMethodThatTheServerRefusesIsLeftOut(t *testing.T) {
 	s.expect("Monitor com.example.Shop good 1s").answer(&greys.Affected{Classes: 1, Methods: 1})
 	assert.NotContains(t, s.heard(), "Monitor com.example.Shop bad 1s")
 	assert.EqualValues(t, 2, b.point("resets{outcome=done}"))
+	assert.EqualValues(t, 1, b.point("methods_left_out{reason=refused}"))
 }
 
 // list answers what lists classes and methods, with methods.
@@ -164,6 +165,7 @@ func TestMethodsThatTheServerListsAndLeavesAloneAreSaid(t *testing.T) {
 	}
 	said := b.awaitSaid("The server lists a method, and leaves it alone")
 	assert.Equal(t, "com.example.New.pay", said.ContextMap()["method"])
+	assert.EqualValues(t, 1, b.point("methods_left_out{reason=no_code}"))
 	assert.Equal(t, map[string]float64{"monitor com.example.* *": 1}, values(b.collect(), "greys.matched.methods"))
 	b.await("the end of its command", func() bool { return s.was("ended Monitor com.example.New pay 1s") })
 }

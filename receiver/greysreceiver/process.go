@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/servermemory"
 )
@@ -17,6 +19,7 @@ import (
 // connections.
 type process struct {
 	env    *environment
+	logger *zap.Logger
 	origin *origin
 	// memory is that of the server; nil: nobody counts it.
 	memory *servermemory.Memory
@@ -56,9 +59,11 @@ type process struct {
 	// reached, has taken.
 	unwanted int64
 	// untimed counts rows without their times, and call trees and recorded calls that were left
-	// out, because their command matches several methods.
+	// out, because their command matches several methods, or their method calls itself.
 	untimed int64
-	told    told
+	// nested is what is known of whether methods call themselves.
+	nested map[methodName]*nesting
+	told   told
 }
 
 // matched is what the patterns of a command matched when it was asked last.
@@ -69,7 +74,7 @@ type matched struct {
 
 func newProcess(env *environment, of *origin, wants []*want) *process {
 	methods, _ := env.config.methodsOfServer()
-	p := &process{env: env, origin: of, enhancing: make(chan struct{}, startsAtOnce), calls: newCalls(methods), inventory: newInventory(env.config.Limits.MaxInventory)}
+	p := &process{env: env, logger: env.logger, origin: of, enhancing: make(chan struct{}, startsAtOnce), calls: newCalls(methods), inventory: newInventory(env.config.Limits.MaxInventory), nested: map[methodName]*nesting{}}
 	for _, w := range wants {
 		p.tasks = append(p.tasks, newTask(env, w))
 	}

@@ -286,7 +286,7 @@ func (s *server) begin(who identity) {
 	}
 	s.who, s.sessions = who, sessionCount{}
 	s.process = newProcess(s.env, newOrigin(s.env, s.config, who, s.env.now()), s.wants)
-	s.process.memory = s.memory
+	s.process.memory, s.process.logger = s.memory, s.logger
 	if !restarted {
 		return
 	}

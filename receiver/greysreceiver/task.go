@@ -51,6 +51,8 @@ type task struct {
 	// refusedParts are the names of parts that the server has refused, which are left out. The
 	// process's lock guards them while a run goes on.
 	refusedParts map[string]bool
+	// unprovable says that the server says no stacks of its methods. The same lock guards it.
+	unprovable bool
 
 	// matched is what the patterns matched when they were asked last, and taken how many of
 	// the recorded calls that are listed were handed on for them. The process's lock guards

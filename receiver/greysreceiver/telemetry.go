@@ -74,6 +74,17 @@ func (t *telemetry) linkCounted(new linkStats) {
 	add(b.ReceiverGreysConsoleFaults, int64(new.unanswered), withAttribute("kind", "unanswered"))
 }
 
+// Values of the attribute reason of methods that are left out.
+const (
+	leftOutRefused = "refused"
+	leftOutNoCode  = "no_code"
+	leftOutNoRoom  = "no_room"
+)
+
+func (t *telemetry) methodsLeftOut(n int, reason string) {
+	add(t.builder.ReceiverGreysMethodsLeftOut, int64(n), withAttribute("reason", reason))
+}
+
 func (t *telemetry) recordSimple() { t.builder.ReceiverGreysRecordsSimple.Add(background, 1) }
 
 func (t *telemetry) spansDropped(n int, reason string) {

@@ -32,6 +32,7 @@ func (c *Config) Validate() error {
 		c.validateCommands(),
 		setting.Within("inventory_interval", c.InventoryInterval, time.Second, 24*time.Hour),
 		setting.Within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
+		setting.Between("recursion_check", c.RecursionCheck, 0, 1000),
 		c.GP.validate(),
 		zone,
 		setting.ResourceAttributes(c.ResourceAttributes),

@@ -43,7 +43,7 @@ receivers:
   lttng_live: {endpoint: %q, poll: {list_interval: 100ms}, reconnect: {initial_interval: 10ms, max_interval: 1s}, service_name: lttng}
   rbkit: {servers: [{publish: %q, request: %q, service_name: rbkit}], reconnect: {initial_interval: 10ms, max_interval: 1s}, collection_interval: 1s}
   lttng_jul: {endpoint: %q, port_files: ["${env:DIR}/agent.port"]}
-  greys: {servers: [{endpoint: %q, service_name: greys}], protocol: console, per_method: false, monitors: [{class: "*Service*", method: "*", cycle: 1s}], traces: [{class: "*Service1*", method: "*", limit: -1}], collection_interval: 1s}
+  greys: {servers: [{endpoint: %q, service_name: greys}], protocol: console, monitors: [{class: "*Service*", method: "*", cycle: 1s}], traces: [{class: "*Service1*", method: "*", limit: -1}], collection_interval: 1s}
   bytefrog/hostile: {endpoint: %q}
   lttng_live/hostile: {endpoint: %q, reconnect: {initial_interval: 1s, max_interval: 1s}}
   rbkit/hostile: {servers: [{publish: %q}], reconnect: {initial_interval: 1s, max_interval: 1s}}

@@ -35,6 +35,7 @@ type TelemetryBuilder struct {
 	ReceiverGreysForeignSessions     metric.Int64Counter
 	ReceiverGreysInventoryDropped    metric.Int64Counter
 	ReceiverGreysLogRecordsDropped   metric.Int64Counter
+	ReceiverGreysMethodsLeftOut      metric.Int64Counter
 	ReceiverGreysMetricPointsDropped metric.Int64Counter
 	ReceiverGreysNodesDropped        metric.Int64Counter
 	ReceiverGreysRecordsRepeated     metric.Int64Counter
@@ -134,6 +135,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ReceiverGreysMethodsLeftOut, err = builder.meter.Int64Counter(
+		"otelcol_receiver_greys_methods_left_out",
+		metric.WithDescription("Methods of patterns that are not watched, by reason (refused: the server could not put its code into it; no_code: the server lists it, and leaves it alone; no_room: beyond limits.max_pattern_commands). [Alpha]"),
+		metric.WithUnit("{method}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverGreysMetricPointsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_metric_points_dropped",
 		metric.WithDescription("Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of servers, when too many ended between two collections). [Alpha]"),
@@ -214,7 +221,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysTimesLeftOut, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_times_left_out",
-		metric.WithDescription("Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods: times are false where these call each other. [Alpha]"),
+		metric.WithDescription("Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods, of which times are false where these call each other, or because their method calls itself. [Alpha]"),
 		metric.WithUnit("{reply}"),
 	)
 	errs = errors.Join(errs, err)

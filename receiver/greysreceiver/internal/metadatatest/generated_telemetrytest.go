@@ -165,6 +165,22 @@ func AssertEqualReceiverGreysLogRecordsDropped(t *testing.T, tt *componenttest.T
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
+func AssertEqualReceiverGreysMethodsLeftOut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_greys_methods_left_out",
+		Description: "Methods of patterns that are not watched, by reason (refused: the server could not put its code into it; no_code: the server lists it, and leaves it alone; no_room: beyond limits.max_pattern_commands). [Alpha]",
+		Unit:        "{method}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_greys_methods_left_out")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
 func AssertEqualReceiverGreysMetricPointsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_metric_points_dropped",
@@ -376,7 +392,7 @@ func AssertEqualReceiverGreysSpansDropped(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverGreysTimesLeftOut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_times_left_out",
-		Description: "Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods: times are false where these call each other. [Alpha]",
+		Description: "Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods, of which times are false where these call each other, or because their method calls itself. [Alpha]",
 		Unit:        "{reply}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

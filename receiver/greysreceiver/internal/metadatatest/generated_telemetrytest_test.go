@@ -28,6 +28,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverGreysForeignSessions.Add(context.Background(), 1)
 	tb.ReceiverGreysInventoryDropped.Add(context.Background(), 1)
 	tb.ReceiverGreysLogRecordsDropped.Add(context.Background(), 1)
+	tb.ReceiverGreysMethodsLeftOut.Add(context.Background(), 1)
 	tb.ReceiverGreysMetricPointsDropped.Add(context.Background(), 1)
 	tb.ReceiverGreysNodesDropped.Add(context.Background(), 1)
 	tb.ReceiverGreysRecordsRepeated.Add(context.Background(), 1)
@@ -67,6 +68,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysLogRecordsDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGreysMethodsLeftOut(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGreysMetricPointsDropped(t, testTel,

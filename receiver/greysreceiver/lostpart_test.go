@@ -1,0 +1,142 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greysserver"
+)
+
+var errReset = errors.New("connection reset by peer")
+
+// monitorsOf answers the commands of a pattern of monitors, and gives them by their methods.
+func (s *scripted) monitorsOf(methods ...string) map[string]*asked {
+	s.t.Helper()
+	var listed []greys.Reply
+	for _, m := range methods {
+		listed = append(listed, &greys.Method{Class: "com.example.Shop", Name: m})
+	}
+	s.list(listed...)
+	of := map[string]*asked{}
+	for range methods {
+		a := s.next()
+		a.answer(&greys.Affected{Classes: 1, Methods: 1})
+		of[a.command.(greys.MonitorCommand).Method.String()] = a
+	}
+	return of
+}
+
+func TestACommandThatIsLostIsAskedAgainAlone(t *testing.T) {
+	b := newBed(t, watchAll)
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	of := s.monitorsOf("pay", "tax")
+	of["pay"].answer(table(row(1, "com.example.Shop", "pay", 3, 0, time.Millisecond)))
+	s.heard()
+	of["tax"].end <- errReset
+	again := s.expect("Monitor com.example.Shop tax 1s")
+	again.answer(&greys.Affected{Classes: 1, Methods: 1})
+	of["pay"].answer(table(row(2, "com.example.Shop", "pay", 4, 0, time.Millisecond)))
+	again.answer(table(row(3, "com.example.Shop", "tax", 5, 0, time.Millisecond)))
+	assert.Equal(t, map[string]float64{"com.example.Shop pay": 7, "com.example.Shop tax": 5}, values(b.collect(), "java.method.calls"))
+	assert.Equal(t, []string{"Monitor com.example.Shop tax 1s"}, s.heard(), "nothing else is asked again, nor taken out")
+	said := b.awaitSaid("A command of a pattern was lost")
+	assert.Equal(t, "com.example.Shop.tax", said.ContextMap()["method"])
+	assert.EqualValues(t, 1, b.point("commands{outcome=lost}"))
+}
+
+func TestALostCommandOfAPatternIsNotAskedOfAnotherProcess(t *testing.T) {
+	b := newBed(t, watchAll)
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	of := s.monitorsOf("pay", "tax")
+	s.set(func() { s.pid++ })
+	of["pay"].end <- errReset
+	s.list(&greys.Method{Class: "com.example.Shop", Name: "pay"})
+	s.expect("Monitor com.example.Shop pay 1s").answer(&greys.Affected{Classes: 1, Methods: 1})
+	assert.EqualValues(t, 1, b.point("restarts"))
+}
+
+func TestATraceOfAPatternThatIsLostIsAskedForTheRestOfItsLimit(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		watchAll(c)
+		c.Monitors = nil
+		c.Traces = []CallsConfig{some("com.example.*", "*", 3)}
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	s.list(&greys.Method{Class: "demo.Shop", Name: "checkout"})
+	a := s.expect("Trace demo.Shop checkout 3")
+	a.answer(&greys.Affected{Classes: 1, Methods: 1}, callTree())
+	a.end <- errReset
+	again := s.expect("Trace demo.Shop checkout 2")
+	again.answer(&greys.Affected{Classes: 1, Methods: 1}, callTree(), callTree())
+	again.end <- nil
+	b.awaitSaid("A command has reached its limit")
+	b.await("the spans", func() bool { return len(b.spans()) == 3 })
+}
+
+// TestACommandThatIsLostAgainAndAgainIsTakenOut: each time it leaves code in its class.
+func TestACommandThatIsLostAgainAndAgainIsTakenOut(t *testing.T) {
+	b := newBed(t, watchAll)
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	tax := s.monitorsOf("tax")["tax"]
+	for range maxLayers {
+		tax.end <- errReset
+		tax = s.expect("Monitor com.example.Shop tax 1s")
+		tax.answer(&greys.Affected{Classes: 1, Methods: 1})
+	}
+	assert.Zero(t, b.point("resets{outcome=done}"))
+	tax.end <- errReset
+	s.monitorsOf("tax")
+	assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
+}
+
+// TestSumsOfAPatternHoldWhereConnectionsAreLostAllTheTime: all that the server has told of is counted.
+func TestSumsOfAPatternHoldWhereConnectionsAreLostAllTheTime(t *testing.T) {
+	server := play(t, greysserver.Options{
+		Protocol: greysserver.Console, Speed: 10, Faults: []greysserver.Fault{greysserver.Close, greysserver.Cut, greysserver.Half}, FaultEvery: 25,
+		Program: greysserver.ProgramOptions{Classes: 3, Methods: 4, Rate: 400, Calls: 1500, Seed: 7},
+	})
+	b := following(t, watchAll, server).start()
+	last := ""
+	b.await("the program to rest", func() bool { return server.life().Rests })
+	ok := assert.Eventually(t, func() bool {
+		told, counted := server.life().Told.Sum().Calls, sum(values(b.collect(), "java.method.calls"))
+		last = fmt.Sprintf("told of %d, counted %v", told, counted)
+		return told > 1000 && counted == float64(told)
+	}, 10*time.Second, 50*time.Millisecond)
+	require.True(t, ok, last)
+	require.Greater(t, b.point("commands{outcome=lost}"), int64(10))
+}
+
+// TestWhatAServerTellsLastIsCounted: its commands end one after another when it does, and it
+// can't be asked any more before the last has.
+func TestWhatAServerTellsLastIsCounted(t *testing.T) {
+	b := newBed(t, watchAll)
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	of := s.monitorsOf("pay", "tax")
+	s.set(func() { s.gone = errUnsent })
+	of["pay"].end <- errReset
+	b.awaitSaid("A command of a pattern was lost")
+	b.await("the server to be asked who it is", func() bool { return s.was("Sessions") })
+	of["tax"].answer(table(row(3, "com.example.Shop", "tax", 5, 0, time.Millisecond)))
+	of["tax"].end <- errReset
+	b.awaitSaid("The server cannot be reached, or was lost")
+	var tax int64
+	for _, m := range b.receiver.servers[0].last().methods {
+		tax += m.calls
+	}
+	assert.EqualValues(t, 5, tax)
+}

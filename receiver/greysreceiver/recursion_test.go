@@ -1,0 +1,131 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greysserver"
+)
+
+// checkAll watches all, and has stacks seen first, as by default.
+func checkAll(c *Config) {
+	watchAll(c)
+	c.RecursionCheck = 20
+}
+
+func TestTimesOfMethodsThatCallThemselvesAreLeftOut(t *testing.T) {
+	server := play(t, greysserver.Options{Protocol: greysserver.Console, Program: greysserver.ProgramOptions{
+		Classes: 3, Methods: 4, Recursion: true, Rate: 400, Seed: 7,
+	}})
+	b := following(t, checkAll, server).start()
+	b.await("times of all others", func() bool { return len(values(b.collect(), "java.method.time")) == 9 })
+	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	for name, seconds := range values(b.collect(), "java.method.time") {
+		assert.NotContains(t, name, "operation0")
+		class, method, _ := strings.Cut(name, " ")
+		made := server.life().Made[greysserver.MethodName{Class: class, Method: method}]
+		calls := values(b.collect(), "java.method.calls")[name]
+		assert.InEpsilon(t, made.Time.Seconds()/float64(made.Calls), seconds/calls, 0.3, name)
+	}
+	for name := range values(b.collect(), "java.method.duration.max") {
+		assert.NotContains(t, name, "operation0")
+	}
+	b.awaitSaid("A method calls itself")
+	assert.Equal(t, 3, b.said.FilterMessageSnippet("A method calls itself").Len(), "each once")
+	assert.Positive(t, b.point("times_left_out"))
+}
+
+// checked gives a monitor of two methods, and the command that asks for their stacks.
+func checked(t *testing.T) (b *bed, s *scripted, stacks *asked) {
+	t.Helper()
+	b = newBed(t, func(c *Config) {
+		checkAll(c)
+		c.RecursionCheck = 2
+	})
+	s = script(t, b, ProtocolConsole)
+	b.start()
+	of := s.monitorsOf("pay", "tax")
+	stacks = s.expect(`Stack com\.example\.Shop pay|tax 4`)
+	stacks.answer(&greys.Affected{Classes: 1, Methods: 2})
+	of["pay"].answer(table(row(1, "com.example.Shop", "pay", 3, 0, time.Second)))
+	of["tax"].answer(table(row(1, "com.example.Shop", "tax", 2, 0, time.Second)))
+	return b, s, stacks
+}
+
+// stackOf is a stack of methods, the innermost first.
+func stackOf(methods ...string) *greys.CallStack {
+	s := &greys.CallStack{Thread: greys.Thread{Name: "main", ID: 1}}
+	for _, m := range methods {
+		s.Frames = append(s.Frames, greys.Frame{Class: "com.example.Shop", Method: m})
+	}
+	return s
+}
+
+func TestTimesAreWithheldUntilStacksHaveSaidThatTheyAreTrue(t *testing.T) {
+	b, s, stacks := checked(t)
+	assert.Len(t, values(b.collect(), "java.method.calls"), 2)
+	assert.Empty(t, values(b.collect(), "java.method.time"))
+	assert.Empty(t, values(b.collect(), "java.method.duration.mean"))
+	stacks.answer(stackOf("pay", "main"), stackOf("tax", "pay", "main"), stackOf("pay", "main"))
+	assert.Equal(t, map[string]float64{"com.example.Shop pay": 3}, values(b.collect(), "java.method.time"), "those before, too")
+	stacks.answer(stackOf("tax", "discount", "tax", "main"))
+	stacks.end <- nil
+	assert.Equal(t, map[string]float64{"com.example.Shop pay": 3}, values(b.collect(), "java.method.time"))
+	assert.Equal(t, "com.example.Shop.tax", b.awaitSaid("A method calls itself").ContextMap()["method"])
+	assert.EqualValues(t, 1, b.point("times_left_out"))
+	s.expectNothing()
+}
+
+func TestMethodsThatWereCalledTooSeldomAreAskedForAgain(t *testing.T) {
+	b, s, stacks := checked(t)
+	stacks.answer(stackOf("pay"), stackOf("pay"), stackOf("pay"), stackOf("tax"))
+	stacks.end <- nil
+	again := s.expect(`Stack com\.example\.Shop tax 2`)
+	again.end <- errReset
+	again = s.expect(`Stack com\.example\.Shop tax 2`)
+	again.answer(stackOf("tax"))
+	assert.Contains(t, values(b.collect(), "java.method.time"), "com.example.Shop tax")
+}
+
+func TestWithoutStacksTimesStayWithheld(t *testing.T) {
+	b, s, stacks := checked(t)
+	stacks.end <- fmt.Errorf("%w: Command execution failed", greys.ErrRefused)
+	b.awaitSaid("The server says no stacks")
+	s.monitorsOf("pay", "tax")
+	s.expectNothing()
+	assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
+	assert.Empty(t, values(b.collect(), "java.method.time"))
+}
+
+// TestRecordedCallsOfAMethodThatCallsItselfAreLeftOut: their stack is in their detail.
+func TestRecordedCallsOfAMethodThatCallsItselfAreLeftOut(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.PerMethod, c.RecursionCheck = true, 20
+		c.Records = []CallsConfig{some("com.example.Shop", "tax", 3)}
+	})
+	s := script(t, b, ProtocolConsole)
+	frames := map[int64][]string{1001: {"tax"}, 1002: {"tax", "tax"}, 1003: {"tax"}}
+	s.detail = func(index int64) *greys.RecordDetail {
+		return &greys.RecordDetail{
+			Record: greys.Record{Index: index, Class: "com.example.Shop", Method: "tax"}, Stack: *stackOf(frames[index]...),
+		}
+	}
+	b.start()
+	a := s.expect("Record com.example.Shop tax 3")
+	a.answer(&greys.Affected{Classes: 1, Methods: 1})
+	for index := range int64(3) {
+		a.answer(&greys.Record{Index: 1001 + index, Class: "Shop", Method: "tax", IsSimple: true, Cost: time.Millisecond})
+	}
+	a.end <- nil
+	b.awaitSaid("A method calls itself")
+	b.await("two to be left out", func() bool { return b.point("times_left_out") == 2 })
+	b.await("the first", func() bool { return len(b.spans()) == 1 })
+}

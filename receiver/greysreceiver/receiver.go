@@ -75,6 +75,9 @@ type hooks struct {
 	// connect makes a link to a server, which spoke a protocol when it was reached last; empty:
 	// that is not known.
 	connect func(ctx context.Context, s *server, spoke Protocol) (*link, error)
+	// repeatAfter and silentAfter are when failures that last are said again, and servers that
+	// do not answer.
+	repeatAfter, silentAfter time.Duration
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, error) {
@@ -102,7 +105,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, er
 			telemetry: telemetry,
 			observer:  observer,
 			zone:      zone,
-			hooks:     hooks{host: host, now: time.Now, connect: connect},
+			hooks:     hooks{host: host, now: time.Now, connect: connect, repeatAfter: usualRepeatAfter, silentAfter: usualSilentAfter},
 		},
 	}, nil
 }

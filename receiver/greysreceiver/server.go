@@ -40,6 +40,8 @@ type server struct {
 	// failing is a burst of links that can't be made or were lost, resetting one of resets
 	// that failed, garbled one of answers that were not understood.
 	failing, resetting, garbled logline.Burst
+	// unanswered is a burst of connections on which nothing was answered for silentAfter.
+	unanswered logline.Burst
 	// bounds are those that were reached, and the failure that was said last.
 	bounds saidBounds
 	// elsewhere is a burst of recorded calls whose times are of another place.
@@ -152,8 +154,12 @@ func (s *server) giveUp(ctx context.Context, err error) {
 	s.env.telemetry.connectionFailed()
 	s.logger.Error("The server does not know the version of the protocol, and is not asked any more: set gp.version, and restart the collector", zap.Error(err))
 	s.farewell(ctx)
+	repeat := time.NewTicker(s.env.repeatAfter)
+	defer repeat.Stop()
 	for {
 		select {
+		case <-repeat.C:
+			s.logger.Error("The server is still not asked: set gp.version, and restart the collector", zap.Error(err))
 		case o := <-s.orders:
 			o.failed(agentcontrol.Errorf(agentcontrol.Lost, "the server is not asked any more: %w", err))
 		case short := <-s.full:
@@ -199,6 +205,9 @@ func (s *server) stays(of []classes, why error) {
 // rest pauses before the server is tried again; ok is false where the context has ended.
 func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok bool) {
 	s.env.telemetry.connectionFailed()
+	if !isSilence(why) {
+		s.unanswered.Over()
+	}
 	if since, say := s.sayFailure(why, s.env.now()); say {
 		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(why),
 			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
@@ -222,6 +231,8 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 // serve connects to the server, and asks what is wanted, until it is lost or the context
 // ends. The error is never nil.
 func (s *server) serve(ctx context.Context) error {
+	waiting := time.AfterFunc(s.env.silentAfter, s.sayUnanswered)
+	defer waiting.Stop()
 	link, err := s.env.connect(ctx, s, s.spoke)
 	if err != nil {
 		return err
@@ -229,6 +240,7 @@ func (s *server) serve(ctx context.Context) error {
 	defer link.close()
 	a := newAttending(s, link)
 	who, err := a.meet(ctx)
+	waiting.Stop()
 	if err != nil {
 		s.spoke = "" // it may speak something else by now
 		return err
@@ -243,6 +255,7 @@ func (s *server) serve(ctx context.Context) error {
 // settle is told who the server is.
 func (s *server) settle(who identity) {
 	s.failing.Over()
+	s.unanswered.Over()
 	s.mu.Lock()
 	other := s.process == nil || s.who.isOther(who)
 	if other {

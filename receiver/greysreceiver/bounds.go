@@ -83,11 +83,19 @@ const (
 // sayUnanswered says that a server has not said who it is yet, once until it does, or fails for
 // another reason. It is for any goroutine.
 func (s *server) sayUnanswered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != phaseProbing {
+		return // it has answered, or failed, just now
+	}
+	s.health.Failed(errUnanswered)
 	if since, say := s.unanswered.Say(s.env.now()); say {
 		s.logger.Warn("The server has not said who it is: its process hangs, or something else listens at the port. It is waited for",
 			zap.Duration("after", s.env.silentAfter), zap.Int("times_since_last_line", since))
 	}
 }
+
+var errUnanswered = errors.New("it accepts connections, and has not said who it is")
 
 // isSilence reports whether a failure is that nothing came in time.
 func isSilence(why error) bool {

@@ -21,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
@@ -58,6 +59,8 @@ type environment struct {
 	metrics *metricsLoop
 	// measured says that a pipeline takes metrics.
 	measured bool
+	// health is the component's, of all servers.
+	health *serverhealth.Health
 	// memory has the accounts of servers; nil: the receiver was not started.
 	memory *budget.Group
 	// ctx is cancelled when the time of the shutdown is over, and asking when that for all that
@@ -81,7 +84,8 @@ type hooks struct {
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, error) {
-	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	health := serverhealth.New()
+	telemetry, err := newTelemetry(settings.TelemetrySettings, health)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +108,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, er
 			logger:    settings.Logger,
 			telemetry: telemetry,
 			observer:  observer,
+			health:    health,
 			zone:      zone,
 			hooks:     hooks{host: host, now: time.Now, connect: connect, repeatAfter: usualRepeatAfter, silentAfter: usualSilentAfter},
 		},
@@ -137,6 +142,7 @@ func (r *greysReceiver) Start(ctx context.Context, host component.Host, next sha
 	env.memory = budget.Of(host).Group(env.id)
 	r.open(next, secure)
 	r.started = true
+	env.health.Start(host)
 	r.steer(following, agents)
 	for _, s := range r.servers {
 		env.logger.Info("Following a Greys server", zap.String("endpoint", s.config.Endpoint))
@@ -198,6 +204,7 @@ func (r *greysReceiver) Shutdown(ctx context.Context) error {
 	if !r.started {
 		return nil
 	}
+	r.env.health.Stop()
 	r.stop()
 	for _, end := range r.unsteer {
 		end()

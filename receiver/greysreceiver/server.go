@@ -19,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/internal/servermemory"
 )
 
@@ -30,6 +31,8 @@ type server struct {
 	// tls is nil where none is spoken.
 	tls    *tls.Config
 	logger *zap.Logger
+	// health is its part of the component's.
+	health *serverhealth.Part
 	// memory is what the server holds, and full has why it has to be disconnected, once its
 	// connections are closed.
 	memory *servermemory.Memory
@@ -102,6 +105,7 @@ func newServer(env *environment, config *ServerConfig, secure *tls.Config) *serv
 	}
 	return &server{
 		env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint)),
+		health: env.health.Server(config.Endpoint),
 		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory), full: make(chan servermemory.Shortage, 1),
 		wants: wants, numbered: len(wants), restarting: backoff.New(env.config.Reconnect),
 	}
@@ -152,6 +156,7 @@ func (s *server) enter(p phase) {
 func (s *server) giveUp(ctx context.Context, err error) {
 	s.enter(phaseGivenUp)
 	s.env.telemetry.connectionFailed()
+	s.health.GivenUp(err)
 	s.logger.Error("The server does not know the version of the protocol, and is not asked any more: set gp.version, and restart the collector", zap.Error(err))
 	s.farewell(ctx)
 	repeat := time.NewTicker(s.env.repeatAfter)
@@ -205,6 +210,7 @@ func (s *server) stays(of []classes, why error) {
 // rest pauses before the server is tried again; ok is false where the context has ended.
 func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok bool) {
 	s.env.telemetry.connectionFailed()
+	s.health.Failed(why)
 	if !isSilence(why) {
 		s.unanswered.Over()
 	}
@@ -270,6 +276,7 @@ func (s *server) settle(who identity) {
 		s.saw(who)
 		p.reconnected()
 	}
+	s.health.Up()
 	s.env.telemetry.servers(1)
 	if since, say := s.connects.Say(s.env.now()); say {
 		s.logger.Info("Connected to the server", append(who.fields(), zap.Int("times_since_last_line", since))...)

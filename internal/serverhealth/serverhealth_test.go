@@ -11,9 +11,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/telemetrytest"
 )
 
@@ -90,7 +92,8 @@ func TestTheGaugeHasAPointForEachServerThatIsConfigured(t *testing.T) {
 	h.Part("file").Up()
 	telemetry := componenttest.NewTelemetry()
 	defer func() { require.NoError(t, telemetry.Shutdown(context.Background())) }()
-	_, err := telemetry.NewTelemetrySettings().MeterProvider.Meter("").Int64ObservableGauge("up", metric.WithInt64Callback(h.Observe))
+	settings := ownmetrics.Of(component.KindReceiver, component.MustNewID("any"), telemetry.NewTelemetrySettings())
+	_, err := settings.MeterProvider.Meter("").Int64ObservableGauge("up", metric.WithInt64Callback(h.Observe))
 	require.NoError(t, err)
 	points := func() map[string]int64 { return telemetrytest.Gauge(t, telemetry, "up") }
 	assert.Equal(t, map[string]int64{"{server=a:1}": 0, "{server=b:2}": 0, "{server=c:3}": 0}, points(), "nothing is known")

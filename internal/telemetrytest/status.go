@@ -65,7 +65,7 @@ func Gauge(t testing.TB, telemetry *componenttest.Telemetry, name string) map[st
 		for _, m := range scope.Metrics {
 			if gauge, is := m.Data.(metricdata.Gauge[int64]); is && m.Name == name {
 				for _, p := range gauge.DataPoints {
-					points[attributes(p.Attributes)] = p.Value
+					points[attributes(t, name, p.Attributes)] = p.Value
 				}
 			}
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/symbols"
@@ -77,7 +78,7 @@ type hooks struct {
 
 func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, error) {
 	health := serverhealth.New()
-	telemetry, err := newTelemetry(settings.TelemetrySettings, health)
+	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings), health)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,12 @@ func TestTheGaugeHasAPointForEachServerThatIsConfigured(t *testing.T) {
 	telemetry := componenttest.NewTelemetry()
 	defer func() { require.NoError(t, telemetry.Shutdown(context.Background())) }()
 	settings := ownmetrics.Of(component.KindReceiver, component.MustNewID("any"), telemetry.NewTelemetrySettings())
-	_, err := settings.MeterProvider.Meter("").Int64ObservableGauge("up", metric.WithInt64Callback(h.Observe))
+	meter := settings.MeterProvider.Meter("")
+	gauge, err := meter.Int64ObservableGauge("up")
+	require.NoError(t, err)
+	_, err = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		return h.Observe(ctx, observed{o: o, gauge: gauge})
+	}, gauge)
 	require.NoError(t, err)
 	points := func() map[string]int64 { return telemetrytest.Gauge(t, telemetry, "up") }
 	assert.Equal(t, map[string]int64{"{server=a:1}": 0, "{server=b:2}": 0, "{server=c:3}": 0}, points(), "nothing is known")
@@ -102,4 +107,15 @@ func TestTheGaugeHasAPointForEachServerThatIsConfigured(t *testing.T) {
 	b.Failed(errors.New("lost"))
 	gone.Remove()
 	assert.Equal(t, map[string]int64{"{server=a:1}": 1, "{server=b:2}": 0}, points())
+}
+
+// observed observes one gauge.
+type observed struct {
+	metric.Int64Observer
+	o     metric.Observer
+	gauge metric.Int64ObservableGauge
+}
+
+func (o observed) Observe(value int64, options ...metric.ObserveOption) {
+	o.o.ObserveInt64(o.gauge, value, options...)
 }

@@ -6,6 +6,7 @@ package flamegraphexporter
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/exporter"
@@ -26,6 +27,9 @@ type flameGraph struct {
 	memory    memory
 	// spans has memory for chunks of spans.
 	spans sync.Pool
+	// duplicates counts spans that were left out, because they say that another one is of the same
+	// call.
+	duplicates atomic.Uint64
 	// forget takes it out of those that are shared.
 	forget func()
 

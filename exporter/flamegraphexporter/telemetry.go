@@ -40,7 +40,7 @@ func (g *flameGraph) observe() error {
 	}
 	return errors.Join(
 		t.RegisterExporterFlameGraphSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Spans })),
-		t.RegisterExporterFlameGraphDuplicateSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Duplicates })),
+		t.RegisterExporterFlameGraphDuplicateSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Duplicates + g.duplicates.Load() })),
 		t.RegisterExporterFlameGraphSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.Samples })),
 		t.RegisterExporterFlameGraphDroppedSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedSamples })),
 		t.RegisterExporterFlameGraphCutSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.CutSamples })),

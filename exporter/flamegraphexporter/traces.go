@@ -23,6 +23,8 @@ const (
 	attributeThreadName = "thread.name"
 	attributeTruncated  = "callbraid.truncated"
 	attributeLink       = "callbraid.link"
+	// attributeDuplicate says that another span is of the same call.
+	attributeDuplicate = "callbraid.duplicate"
 )
 
 // unknownService is the service of what names none.
@@ -51,8 +53,11 @@ func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
 					g.store.Fold(from, spans[:])
 					n = 0
 				}
-				g.read(span, &spans[n])
-				n++
+				if g.read(span, &spans[n]) {
+					n++
+				} else {
+					g.duplicates.Add(1)
+				}
 			}
 		}
 		if n > 0 {
@@ -82,8 +87,10 @@ func isScalar(v pcommon.Value) bool {
 	return v.Type() != pcommon.ValueTypeMap && v.Type() != pcommon.ValueTypeSlice
 }
 
-// read reads what a call tree needs of a span.
-func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) {
+// read reads what a call tree needs of a span. counts is false where another span is of the same
+// call.
+func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) (counts bool) {
+	counts = true
 	// A literal would be made elsewhere and copied, which takes as long as all the rest.
 	*to = calltree.Span{}
 	to.Trace, to.ID = calltree.TraceID(span.TraceID()), calltree.SpanID(span.SpanID())
@@ -112,8 +119,11 @@ func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) {
 			to.ThreadName = v.Str()
 		case attributeTruncated:
 			to.Truncated = true
+		case attributeDuplicate:
+			counts = !v.Bool()
 		}
 	}
+	return counts
 }
 
 // isCalledRemotely reports whether the parent is in another service: as the flags say, or

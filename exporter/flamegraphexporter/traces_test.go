@@ -99,6 +99,21 @@ func TestLinksAreNotFollowedWhereTheyAreNotToBe(t *testing.T) {
 	assert.Zero(t, got.Parent)
 }
 
+// A method that Greys' trace and tt both tell of has two spans for each call.
+func TestASpanThatSaysThatAnotherIsOfTheSameCallIsNotCounted(t *testing.T) {
+	g := newBed(t)
+	td := ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for i := range 2 * chunk {
+		span := spans.AppendEmpty()
+		span.SetName("f")
+		span.Attributes().PutBool(attributeDuplicate, i%2 == 0)
+	}
+	require.NoError(t, g.consumeTraces(t.Context(), td))
+	assert.EqualValues(t, chunk, g.store.Services()[0].Calls)
+	assert.EqualValues(t, chunk, g.duplicates.Load())
+}
+
 func TestSpansOfMoreServicesThanOneComeInOneCall(t *testing.T) {
 	g := newBed(t)
 	td := ptrace.NewTraces()

@@ -171,7 +171,7 @@ func (c *consoleConn) say(data []byte) outcome {
 	if c.over.Err() != nil {
 		return ended
 	}
-	data, became := c.spoil(c.nextFault(), data)
+	data, became := c.spoil(c.nextFault(), c.options.Locale.text(data))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mute || !c.write(data) {

@@ -236,3 +236,20 @@ func TestWhatCouldNotBeWrittenWasNotTold(t *testing.T) {
 	assert.Equal(t, ended, c.say([]byte("a tree")))
 	assert.Error(t, over.Err(), "the connection is over")
 }
+
+func TestTextOfALocaleHasItsDigitsWhereTheReleasedServerHasThem(t *testing.T) {
+	const text = "Affect(class-cnt:1 , method-cnt:25) cost in 35 ms.\n" +
+		"| 2026-11-23 01:31:24 | com.example.Shop | checkout | 24    | 21      | 3    | 12.50%    | 45.04      | 35         | 57         |\n" +
+		"Time fragment[1000] does not exist.\n"
+	for locale, want := range map[Locale]string{
+		"": text,
+		Arabic: "Affect(class-cnt:١ , method-cnt:٢٥) cost in 35 ms.\n" +
+			"| ٢٠٢٦-١١-٢٣ ٠١:٣١:٢٤ | com.example.Shop | checkout | 24    | 21      | 3    | ١٢٫٥٠%    | ٤٥٫٠٤      | 35         | 57         |\n" +
+			"Time fragment[١٠٠٠] does not exist.\n",
+		Thai: strings.Replace(text, "2026", "2569", 1),
+	} {
+		assert.Equal(t, want, string(locale.text([]byte(text))), locale)
+	}
+	_, err := New(Options{Locale: "tlh"})
+	assert.ErrorContains(t, err, `locale "tlh": expected one of`)
+}

@@ -185,11 +185,11 @@ func TestARestartIsAnotherProcess(t *testing.T) {
 }
 
 func TestAServerThatSpeaksBothIsProbed(t *testing.T) {
-	for protocol, want := range map[Protocol]gp.Speaks{Both: gp.SpeaksGP, GP: gp.SpeaksGP, Console: gp.SpeaksConsole} {
+	for protocol, want := range map[Protocol]gp.Speaks{Both: gp.SpeaksGP, GP: gp.SpeaksGP, Console: gp.SpeaksNothing} {
 		p := play(t, Options{Protocol: protocol})
-		speaks, err := gp.Probe(t.Context(), p.dial(), gp.Config{ProbeTimeout: time.Second})
+		probed, err := gp.Probe(t.Context(), p.dial(), gp.Config{ProbeTimeout: time.Second})
 		require.NoError(t, err)
-		assert.Equal(t, want, speaks, protocol)
+		assert.Equal(t, want, probed.Speaks, protocol)
 	}
 }
 

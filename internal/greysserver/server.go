@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -46,6 +47,8 @@ type Options struct {
 	Style gp.Style
 	// Location is where the server is, whose local times it says; default UTC.
 	Location *time.Location
+	// Locale is the one of the console's process; default one with the digits of ASCII.
+	Locale Locale
 	// Speed is how many times as fast as time the cycles of monitors pass; default 1.
 	Speed float64
 	// ReplyDelay is how long a reply takes to come.
@@ -102,6 +105,9 @@ func (o Options) Check() error {
 	}
 	if !(o.Program.Failures >= 0 && o.Program.Failures <= 1) {
 		return fmt.Errorf("failures: expected a part from 0 to 1, got %v", o.Program.Failures)
+	}
+	if _, known := locales[o.Locale]; o.Locale != "" && !known {
+		return fmt.Errorf("locale %q: expected one of %q", o.Locale, slices.Sorted(maps.Keys(locales)))
 	}
 	for _, f := range o.Faults {
 		if err := f.check(); err != nil {

@@ -37,6 +37,9 @@ type instance struct {
 	// forget takes the instance out of those that are shared.
 	forget func()
 
+	// hosts are those of all signals that were started.
+	hosts hosts
+
 	starting, stopping    sync.Once
 	startError, stopError error
 }
@@ -47,9 +50,11 @@ func Once(r Receiver, next Signals) component.Component {
 	return &instance{receiver: r, next: next, forget: func() {}}
 }
 
-// Start starts the receiver, once; every call has the same result.
+// Start starts the receiver, once; every call has the same result. The statuses that it reports
+// are those of each signal.
 func (i *instance) Start(ctx context.Context, host component.Host) error {
-	i.starting.Do(func() { i.startError = i.receiver.Start(ctx, host, i.next) })
+	i.hosts.add(host)
+	i.starting.Do(func() { i.startError = i.receiver.Start(ctx, sharedHost{host, &i.hosts}, i.next) })
 	return i.startError
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/logline"
 )
 
@@ -74,8 +75,34 @@ func (a *attending) sayShortened(r *run) {
 	}
 }
 
-// repeatAfter is how often a failure is said that lasts.
-const repeatAfter = 10 * time.Minute
+// How often a failure is said that lasts, and after what time without an answer it is said that
+// a server has not said who it is. It may still do so: it is waited for.
+const (
+	usualRepeatAfter = 10 * time.Minute
+	usualSilentAfter = 8 * time.Second
+)
+
+// sayUnanswered says that a server has not said who it is yet, once until it does, or fails for
+// another reason. It is for any goroutine.
+func (s *server) sayUnanswered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != phaseProbing {
+		return // it has answered, or failed, just now
+	}
+	s.health.Failed(errUnanswered)
+	if since, say := s.unanswered.Say(s.env.now()); say {
+		s.logger.Warn("The server has not said who it is: its process hangs, or something else listens at the port. It is waited for",
+			zap.Duration("after", s.env.silentAfter), zap.Int("times_since_last_line", since))
+	}
+}
+
+var errUnanswered = errors.New("it accepts connections, and has not said who it is")
+
+// isSilence reports whether a failure is that nothing came in time.
+func isSilence(why error) bool {
+	return errors.Is(why, errSilent) || errors.Is(why, errSlow) || errors.Is(why, console.ErrTimeout)
+}
 
 // sayFailure reports whether a failure of a server is to be said: the first of a burst, one for
 // another reason, and one that has lasted. since is how many there were since it was said last.
@@ -87,7 +114,7 @@ func (s *server) sayFailure(why error, now time.Time) (since int, say bool) {
 	if !say && reason != b.failure && b.failure != "" {
 		_, say = b.changes.Say(now)
 	}
-	if !say && (b.failure == "" || now.Sub(b.failureAt) < repeatAfter) {
+	if !say && (b.failure == "" || now.Sub(b.failureAt) < s.env.repeatAfter) {
 		return 0, false
 	}
 	since, b.failures = b.failures, 0

@@ -30,7 +30,7 @@ func TestBoundsThatAreReachedAreLogged(t *testing.T) {
 }
 
 func TestAFailureThatLastsIsSaidAgain(t *testing.T) {
-	s, begin := new(server), time.Now()
+	s, begin := &server{env: &environment{hooks: hooks{repeatAfter: usualRepeatAfter}}}, time.Now()
 	refused := errors.New("dial tcp 127.0.0.1:3658: refused")
 	for _, tt := range []struct {
 		name  string

@@ -6,6 +6,7 @@ package greysreceiver
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,8 @@ type details struct {
 type waitingRecord struct {
 	greys.Record
 	received time.Time
+	// traced says that a command tells of the call by a call tree.
+	traced bool
 }
 
 // newDetails begins to ask, until ctx ends or it is closed.
@@ -47,7 +50,7 @@ func (d *details) close() {
 // held.
 func (d *details) add(of *greys.Record) {
 	env := d.process.env
-	waiting := waitingRecord{*of, env.now()}
+	waiting := waitingRecord{*of, env.now(), d.process.isTraced(of)}
 	waiting.Class, waiting.Method, waiting.Object = text(of.Class), text(of.Method), text(of.Object)
 	if !of.IsSimple && !of.Threw {
 		d.handOn(&waiting, nil)
@@ -117,6 +120,9 @@ func (w *waitingRecord) isOf(detail *greys.RecordDetail) bool {
 
 func (d *details) handOnAsItIs(of *waitingRecord) {
 	d.process.env.telemetry.recordSimple()
+	if strings.Contains(of.Class, ".") {
+		of.IsSimple = false // the command has said the rest of its name
+	}
 	d.handOn(of, nil)
 }
 

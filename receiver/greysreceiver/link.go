@@ -86,23 +86,29 @@ func connect(ctx context.Context, s *server, spoke Protocol) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	speaks, err := gp.Probe(ctx, conn, s.gpConfig())
+	probed, err := gp.Probe(ctx, conn, s.gpConfig())
+	speaks := probed.Speaks
 	if err == nil && speaks == gp.SpeaksGP {
-		return s.gp(conn), nil
+		return s.gp(conn, probed.Client(conn, s.gpConfig())), nil
 	}
 	remote := conn.RemoteAddr()
 	_ = conn.Close() // nothing is under way
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%v: asking for the version by GP: %w", remote, err)
-	case speaks == gp.SpeaksConsole && protocol == ProtocolAuto:
+	case protocol == ProtocolAuto && (speaks == gp.SpeaksConsole || speaks == gp.SpeaksNothing):
 		return s.console(), nil
+	case speaks == gp.SpeaksNothing:
+		return nil, fmt.Errorf("%v: %w: no answer to GP's request for the version within gp.probe_timeout (%v), nor to a line end", remote, errSilent, s.env.config.GP.ProbeTimeout)
 	case speaks == gp.SpeaksConsole:
 		return nil, fmt.Errorf("%v: %w: set protocol to %s or %s", remote, gp.ErrConsole, ProtocolConsole, ProtocolAuto)
 	default:
 		return nil, fmt.Errorf("%v: %w", remote, errNeither)
 	}
 }
+
+// errSilent is of a server that accepts connections, and answers nothing.
+var errSilent = errors.New("the server accepts connections and answers nothing: the process hangs, or listens for something else")
 
 var errNeither = errors.New("what answers speaks neither GP nor the Greys text console")
 
@@ -166,14 +172,13 @@ func (s *server) gpConfig() gp.Config {
 	config := s.env.config
 	return gp.Config{
 		Version: uint16(config.GP.Version), Codes: config.GP.codes(), MaxFrame: config.GP.MaxFrameBytes,
-		Heartbeat: config.GP.Heartbeat, MaxUnanswered: config.GP.MaxUnanswered, ProbeTimeout: config.GP.ProbeTimeout,
+		Heartbeat: config.GP.Heartbeat, MaxUnanswered: config.GP.MaxUnanswered, ProbeTimeout: config.GP.ProbeTimeout, Provoke: config.Protocol == ProtocolGP,
 		WriteTimeout: config.Timeout, Location: s.env.zone,
 	}
 }
 
 // gp is a link over one connection, which it owns.
-func (s *server) gp(conn net.Conn) *link {
-	client := gp.NewClient(conn, s.gpConfig())
+func (s *server) gp(conn net.Conn, client *gp.Client) *link {
 	ctx, end := context.WithCancel(s.env.asking)
 	lost := make(chan struct{})
 	var why error

@@ -54,6 +54,9 @@ func (a *attending) askSessions(ctx context.Context, who *identity) error {
 // more. Others are of what it said to this question, and of its taking too long.
 func (a *attending) loses(err error) bool {
 	version := (*gp.VersionError)(nil)
+	if errors.Is(err, greys.ErrHTTP) {
+		return true
+	}
 	return a.link.isLost() || a.link.unsent(err) || errors.As(err, &version)
 }
 

@@ -93,6 +93,9 @@ func (a *attending) start(t *task) {
 	if a.link.protocol == ProtocolGP {
 		r.awaitSilence()
 	}
+	if t.kind == askTrace {
+		a.process.traces(r, true)
+	}
 	a.running++
 	a.server.running.Add(1)
 	if t.every > 0 {
@@ -108,6 +111,7 @@ func (a *attending) start(t *task) {
 func (a *attending) take(r *run) {
 	t, how, now := r.task, r.outcome(r.ended), a.server.env.now()
 	r.isOver()
+	r.process.traces(r, false)
 	began := t.due
 	if r.ctx.Err() != nil && !a.link.ends {
 		a.left++

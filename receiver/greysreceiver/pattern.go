@@ -83,11 +83,16 @@ func meet(a, b []wildcard) bool {
 // matches reports whether a text is one that a pattern, without a regular expression,
 // matches.
 func matches(pattern greys.Pattern, text string) bool {
+	return meet(wildcards(pattern.String()), units(text))
+}
+
+// units are those of a text, each of which stands for itself.
+func units(text string) []wildcard {
 	plain := make([]wildcard, 0, len(text))
 	for _, unit := range utf16.Encode([]rune(text)) {
 		plain = append(plain, wildcard(unit))
 	}
-	return meet(wildcards(pattern.String()), plain)
+	return plain
 }
 
 // mayMeetAny reports whether there may be a class that it and one of others name.

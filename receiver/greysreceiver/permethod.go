@@ -61,6 +61,17 @@ func (p *part) owns(class, method string) bool {
 	return len(p.classes) == 0 || slices.Contains(p.classes, class) && (p.method == "" || p.method == method)
 }
 
+// class is the class that the part is about, where it is about one; empty: it is not.
+func (p *part) class(r *run) string {
+	switch {
+	case len(p.classes) == 1:
+		return p.classes[0]
+	case len(p.classes) == 0 && isExact(r.task.target):
+		return r.task.target.Class.String()
+	}
+	return ""
+}
+
 // isCareful reports whether the task is asked so that times are true, and that what the server
 // refuses is undone.
 func (r *run) isCareful() bool {
@@ -486,6 +497,9 @@ func (r *run) eachOf(p *part, counted bool, reply greys.Reply) {
 		untrue = !p.timed || reply.Unended || !p.owns(root.Class, root.Method) || of.isRecursive(root.Class, root.Method)
 	case *greys.Record:
 		untrue = !p.timed || of.isRecursive(p.target.Class.String(), p.target.Method.String())
+		if class := p.class(r); reply.IsSimple && simpleName(class) == reply.Class {
+			reply.Class = class
+		}
 	}
 	if untrue {
 		of.untimed++

@@ -5,6 +5,7 @@ package greysreceiver
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,9 +50,11 @@ type process struct {
 	// heard is when the server said something last.
 	heard time.Time
 	// sessions are those with the server, if it says them.
-	sessions     int
-	hasSessions  bool
-	calls        calls
+	sessions    int
+	hasSessions bool
+	calls       calls
+	// tracing are the runs that are told of call trees.
+	tracing      map[*run]struct{}
 	records      records
 	inventory    inventory
 	nodesDropped int64
@@ -101,6 +104,40 @@ func (p *process) owe(c classes) {
 	if !slices.Contains(p.owed, c) {
 		p.owed = append(p.owed, c)
 	}
+}
+
+// isTraced reports whether a run that is told of call trees is told of a recorded call, as far as
+// names say: of trees of patterns that are regular expressions it is not known. The lock is held.
+func (p *process) isTraced(of *greys.Record) bool {
+	for r := range p.tracing {
+		t := &r.task.target
+		if !r.affected || r.isFull() || t.Regexp || !matches(t.Method, of.Method) {
+			continue
+		}
+		if matches(t.Class, of.Class) || of.IsSimple && !strings.Contains(of.Class, ".") && endsIn(t.Class, of.Class) {
+			return true
+		}
+	}
+	return false
+}
+
+// endsIn reports whether a pattern may match a class of any package that has a simple name.
+func endsIn(pattern greys.Pattern, simple string) bool {
+	return meet(wildcards(pattern.String()), append([]wildcard{anyMany, '.'}, units(simple)...))
+}
+
+// traces is told that a run begins, or ends, that is told of call trees.
+func (p *process) traces(r *run, begins bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !begins {
+		delete(p.tracing, r)
+		return
+	}
+	if p.tracing == nil {
+		p.tracing = map[*run]struct{}{}
+	}
+	p.tracing[r] = struct{}{}
 }
 
 // wanted reports whether a call that others may have had recorded is one that is asked for,

@@ -23,6 +23,7 @@ import (
 	"github.com/callbraid/callbraid/internal/eventswitch"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/ownmetrics"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
@@ -62,6 +63,8 @@ type environment struct {
 	metrics *metricsLoop
 	// measured says that a pipeline takes metrics.
 	measured bool
+	// health is the component's, of all servers.
+	health *serverhealth.Health
 	// memory has the accounts of servers; nil: the receiver was not started.
 	memory *budget.Group
 	// ctx is cancelled when the time of the shutdown is over, and asking when that for all that
@@ -79,10 +82,14 @@ type hooks struct {
 	// connect makes a link to a server, which spoke a protocol when it was reached last; empty:
 	// that is not known.
 	connect func(ctx context.Context, s *server, spoke Protocol) (*link, error)
+	// repeatAfter and silentAfter are when failures that last are said again, and servers that
+	// do not answer.
+	repeatAfter, silentAfter time.Duration
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, error) {
-	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings))
+	health := serverhealth.New()
+	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings), health)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +113,9 @@ func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, er
 			logger:    settings.Logger,
 			telemetry: telemetry,
 			observer:  observer,
+			health:    health,
 			zone:      zone,
-			hooks:     hooks{host: host, now: time.Now, connect: connect},
+			hooks:     hooks{host: host, now: time.Now, connect: connect, repeatAfter: usualRepeatAfter, silentAfter: usualSilentAfter},
 		},
 	}, nil
 }
@@ -139,6 +147,7 @@ func (r *greysReceiver) Start(ctx context.Context, host component.Host, next sha
 	env.memory = budget.Of(host).Group(env.id)
 	r.open(next, secure)
 	r.started = true
+	env.health.Start(host)
 	r.steer(following, agents)
 	for _, s := range r.servers {
 		env.logger.Info("Following a Greys server", zap.String("endpoint", s.config.Endpoint))
@@ -200,6 +209,7 @@ func (r *greysReceiver) Shutdown(ctx context.Context) error {
 	if !r.started {
 		return nil
 	}
+	r.env.health.Stop()
 	r.stop()
 	for _, end := range r.unsteer {
 		end()

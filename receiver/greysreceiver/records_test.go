@@ -4,6 +4,7 @@
 package greysreceiver
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greysserver"
 )
 
 // recorded is a recorded call of a method, which the console says with the simple name of
@@ -208,7 +210,7 @@ func TestTheSameRecordedCallHasTheSameIDs(t *testing.T) {
 		return newOrigin(b.receiver.env, &b.receiver.env.config.Servers[0], identity{pid: pid}, time.Now())
 	}
 	span := func(of *origin, r *greys.Record, detail *greys.RecordDetail) string {
-		p := recordSpan(of, &waitingRecord{*r, time.Now()}, detail)
+		p := recordSpan(of, &waitingRecord{Record: *r, received: time.Now()}, detail)
 		return p.trace.String() + p.spans[0].id.String()
 	}
 	first := span(seed(1), recorded(1, 1, false), nil)
@@ -225,7 +227,7 @@ func TestTimesOfRecordedCallsThatAreNoneAreThoseOfReceipt(t *testing.T) {
 	for _, at := range []time.Time{{}, time.Unix(0, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		r := recorded(1, 1, false)
 		r.Time, r.Cost = at, 0
-		p := recordSpan(&origin{}, &waitingRecord{*r, receivedAt}, nil)
+		p := recordSpan(&origin{}, &waitingRecord{Record: *r, received: receivedAt}, nil)
 		assert.Equal(t, receivedAt.UnixNano(), p.spans[0].end)
 		assert.EqualValues(t, 1, p.spans[0].end-p.spans[0].start, "no span is empty")
 	}
@@ -269,4 +271,84 @@ func TestRecordedCallsOfAnotherPlaceAreSaid(t *testing.T) {
 	require.Len(t, said(), 1)
 	assert.Equal(t, -2*time.Hour, said()[0].ContextMap()["ahead"])
 	assert.Equal(t, "UTC", said()[0].ContextMap()["timezone"])
+}
+
+// By default the flame graph had each call twice, and under two names where the detail of a
+// recorded call could not be asked for.
+func TestARecordedCallThatIsTracedTooIsMarkedAndHasTheSameName(t *testing.T) {
+	p := play(t, greysserver.Options{Protocol: greysserver.Console, Program: greysserver.ProgramOptions{Rate: 200, Classes: 2, Methods: 2}})
+	b := following(t, func(c *Config) {
+		c.Protocol, c.PerMethod, c.RecordDetails = ProtocolConsole, true, false
+		c.Traces = []CallsConfig{some("com.example.shop.Service1", "*", -1)}
+		c.Records = []CallsConfig{some("com.example.shop.*", "*", -1)}
+	}, p).start()
+	marked := func(class string) (all, traced int) {
+		for _, s := range b.spans() {
+			_, isRecord := s.Attributes().Get(attributeRecordIndex)
+			name, _ := s.Attributes().Get(attributeFunction)
+			if !isRecord || !strings.HasPrefix(name.Str(), "com.example.shop."+class+".") {
+				continue
+			}
+			all++
+			if mark, has := s.Attributes().Get(attributeDuplicate); has && mark.Bool() {
+				traced++
+			}
+		}
+		return all, traced
+	}
+	b.await("recorded calls that are traced", func() bool { _, traced := marked("Service1"); return traced > 20 })
+	b.await("recorded calls of the other class", func() bool { all, _ := marked("Service0"); return all > 20 })
+	_, traced := marked("Service0")
+	assert.Zero(t, traced, "nobody traces them")
+	for _, s := range b.spans() {
+		_, isSimple := s.Attributes().Get(attributeRecordSimple)
+		assert.False(t, isSimple, "the command names the class")
+		if _, isRecord := s.Attributes().Get(attributeRecordIndex); !isRecord {
+			_, has := s.Attributes().Get(attributeDuplicate)
+			assert.False(t, has, "a call tree stands for the call")
+		}
+	}
+}
+
+func TestWhichRecordedCallsAreTraced(t *testing.T) {
+	target := func(class, method string) greys.Target {
+		of, err := greys.NewPattern(class)
+		require.NoError(t, err)
+		named, err := greys.NewPattern(method)
+		require.NoError(t, err)
+		return greys.Target{Class: of, Method: named}
+	}
+	tracing := func(target greys.Target) *run {
+		return &run{task: &task{want: &want{ask: ask{kind: askTrace, target: target, limit: 2}}}, affected: true}
+	}
+	simple := &greys.Record{Class: "Shop", Method: "pay", IsSimple: true}
+	full := &greys.Record{Class: "com.example.Shop", Method: "pay"}
+	regexp := target("com.*", "pay")
+	regexp.Regexp = true
+	begun, ended := tracing(target("com.*", "*")), tracing(target("com.*", "*"))
+	begun.affected, ended.answers = false, 2
+	for name, tt := range map[string]struct {
+		run    *run
+		record *greys.Record
+		want   bool
+	}{
+		"the method":                       {tracing(target("com.example.Shop", "pay")), full, true},
+		"a pattern of it":                  {tracing(target("com.*", "p*")), full, true},
+		"another method":                   {tracing(target("com.*", "price")), full, false},
+		"another class":                    {tracing(target("com.example.Pay", "*")), full, false},
+		"its class by the simple name":     {tracing(target("com.*", "*")), simple, true},
+		"another class by the simple name": {tracing(target("com.example.Workshop", "*")), simple, false},
+		"a regular expression":             {tracing(regexp), full, false},
+		"a trace that has not begun":       {begun, full, false},
+		"a trace whose limit is reached":   {ended, full, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := new(process)
+			assert.False(t, p.isTraced(tt.record), "there is none")
+			p.traces(tt.run, true)
+			assert.Equal(t, tt.want, p.isTraced(tt.record))
+			p.traces(tt.run, false)
+			assert.False(t, p.isTraced(tt.record), "it has ended")
+		})
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/internal/servermemory"
 )
 
@@ -30,6 +31,8 @@ type server struct {
 	// tls is nil where none is spoken.
 	tls    *tls.Config
 	logger *zap.Logger
+	// health is its part of the component's.
+	health *serverhealth.Part
 	// memory is what the server holds, and full has why it has to be disconnected, once its
 	// connections are closed.
 	memory *servermemory.Memory
@@ -40,6 +43,8 @@ type server struct {
 	// failing is a burst of links that can't be made or were lost, resetting one of resets
 	// that failed, garbled one of answers that were not understood.
 	failing, resetting, garbled logline.Burst
+	// unanswered is a burst of connections on which nothing was answered for silentAfter.
+	unanswered logline.Burst
 	// bounds are those that were reached, and the failure that was said last.
 	bounds saidBounds
 	// elsewhere is a burst of recorded calls whose times are of another place.
@@ -100,6 +105,7 @@ func newServer(env *environment, config *ServerConfig, secure *tls.Config) *serv
 	}
 	return &server{
 		env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint)),
+		health: env.health.Server(config.Endpoint),
 		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory), full: make(chan servermemory.Shortage, 1),
 		wants: wants, numbered: len(wants), restarting: backoff.New(env.config.Reconnect),
 	}
@@ -150,10 +156,15 @@ func (s *server) enter(p phase) {
 func (s *server) giveUp(ctx context.Context, err error) {
 	s.enter(phaseGivenUp)
 	s.env.telemetry.connectionFailed()
+	s.health.GivenUp(err)
 	s.logger.Error("The server does not know the version of the protocol, and is not asked any more: set gp.version, and restart the collector", zap.Error(err))
 	s.farewell(ctx)
+	repeat := time.NewTicker(s.env.repeatAfter)
+	defer repeat.Stop()
 	for {
 		select {
+		case <-repeat.C:
+			s.logger.Error("The server is still not asked: set gp.version, and restart the collector", zap.Error(err))
 		case o := <-s.orders:
 			o.failed(agentcontrol.Errorf(agentcontrol.Lost, "the server is not asked any more: %w", err))
 		case short := <-s.full:
@@ -199,6 +210,10 @@ func (s *server) stays(of []classes, why error) {
 // rest pauses before the server is tried again; ok is false where the context has ended.
 func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok bool) {
 	s.env.telemetry.connectionFailed()
+	s.health.Failed(why)
+	if !isSilence(why) {
+		s.unanswered.Over()
+	}
 	if since, say := s.sayFailure(why, s.env.now()); say {
 		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(why),
 			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
@@ -222,6 +237,8 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 // serve connects to the server, and asks what is wanted, until it is lost or the context
 // ends. The error is never nil.
 func (s *server) serve(ctx context.Context) error {
+	waiting := time.AfterFunc(s.env.silentAfter, s.sayUnanswered)
+	defer waiting.Stop()
 	link, err := s.env.connect(ctx, s, s.spoke)
 	if err != nil {
 		return err
@@ -229,6 +246,7 @@ func (s *server) serve(ctx context.Context) error {
 	defer link.close()
 	a := newAttending(s, link)
 	who, err := a.meet(ctx)
+	waiting.Stop()
 	if err != nil {
 		s.spoke = "" // it may speak something else by now
 		return err
@@ -243,6 +261,7 @@ func (s *server) serve(ctx context.Context) error {
 // settle is told who the server is.
 func (s *server) settle(who identity) {
 	s.failing.Over()
+	s.unanswered.Over()
 	s.mu.Lock()
 	other := s.process == nil || s.who.isOther(who)
 	if other {
@@ -257,6 +276,7 @@ func (s *server) settle(who identity) {
 		s.saw(who)
 		p.reconnected()
 	}
+	s.health.Up()
 	s.env.telemetry.servers(1)
 	if since, say := s.connects.Say(s.env.now()); say {
 		s.logger.Info("Connected to the server", append(who.fields(), zap.Int("times_since_last_line", since))...)

@@ -33,6 +33,8 @@ const (
 	attributeRecordProcess = "greys.tt.process_id"
 	attributeRecordObject  = "greys.tt.object"
 	attributeRecordSimple  = "greys.tt.class.is_simple"
+	// attributeDuplicate says that a call tree has the call, too. flame_graph counts it once.
+	attributeDuplicate = "callbraid.duplicate"
 
 	eventException = "exception"
 )
@@ -44,8 +46,10 @@ type spanParcel struct {
 	thread greys.Thread
 	// hasThread says that the thread is known.
 	hasThread bool
-	// record is the recorded call; nil: it is a call tree.
+	// record is the recorded call; nil: it is a call tree. traced says that a call tree is told of
+	// the same call.
 	record *greys.Record
+	traced bool
 	spans  []span
 }
 
@@ -123,6 +127,9 @@ func (s *span) to(made ptrace.Span, p *spanParcel) {
 	}
 	if p.record != nil {
 		putRecord(m, p.record)
+		if p.traced {
+			m.PutBool(attributeDuplicate, true)
+		}
 	}
 	s.threw.to(made)
 }
@@ -167,7 +174,7 @@ func (x *exception) to(made ptrace.Span) {
 // Its end is when it was recorded, which the server says in whole seconds.
 func recordSpan(of *origin, waiting *waitingRecord, detail *greys.RecordDetail) spanParcel {
 	record := waiting.Record
-	p := spanParcel{origin: of, record: &record}
+	p := spanParcel{origin: of, record: &record, traced: waiting.traced}
 	p.spans = []span{{threw: exception{happened: record.Threw}}}
 	s := &p.spans[0]
 	if detail != nil {

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
@@ -18,9 +19,12 @@ type telemetry struct {
 	builder *metadata.TelemetryBuilder
 }
 
-func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
+func newTelemetry(settings component.TelemetrySettings, health *serverhealth.Health) (*telemetry, error) {
 	builder, err := metadata.NewTelemetryBuilder(settings)
 	if err != nil {
+		return nil, err
+	}
+	if err := builder.RegisterReceiverGreysServerUpCallback(health.Observe); err != nil {
 		return nil, err
 	}
 	return &telemetry{builder: builder}, nil

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+
+	"github.com/callbraid/callbraid/internal/telemetrytest"
 )
 
 // deadPort is a port on which nobody listens.
@@ -189,7 +191,9 @@ func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
 func TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "no", "such")
 	file, free := filepath.Join(directory, "agent.port"), filepath.Join(t.TempDir(), "agent.port")
-	b := newBed(t, withPortFiles(file, free))
+	b, host := unstartedBed(t, withPortFiles(file, free)), telemetrytest.NewStatuses()
+	b.host = host
+	b.start()
 	said := b.awaitSaid(linePortFile).ContextMap()["error"]
 	assert.Contains(t, said, file+" cannot be written: ")
 	assert.Contains(t, said, "mkdir "+directory+": ")
@@ -198,10 +202,14 @@ func TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe(t *te
 	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
 	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
 	assert.Len(t, b.said.FilterMessage(linePortFile).All(), 1, "it is said once")
+	assert.Len(t, host.All(), 1, "so is the status")
+	assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 2 failed: port file "+file+": ")
 
 	require.NoError(t, os.MkdirAll(directory, 0o700))
 	b.await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
+	b.await("the status", func() bool { return host.Last() == "StatusOK" })
 	b.shutdown()
+	assert.Len(t, host.All(), 2, "a shutdown is no failure")
 	assert.NoFileExists(t, file)
 	assert.DirExists(t, directory, "the receiver didn't make it")
 }

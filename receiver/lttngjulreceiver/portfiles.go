@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 )
 
 // portFiles are all port files. They are looked after while the receiver runs: a session
@@ -29,6 +30,8 @@ type watchedFile struct {
 	*portFile
 	// ours says that the file was the receiver's when that started.
 	ours bool
+	// health is its part of the component's.
+	health *serverhealth.Part
 	// trouble is a burst of checks that found the file another daemon's, or no port file.
 	trouble logline.Burst
 	// restored is said seldom.
@@ -60,7 +63,7 @@ func (p *portFiles) claim(path string, port int) error {
 	if err != nil {
 		return err
 	}
-	f := &watchedFile{portFile: file}
+	f := &watchedFile{portFile: file, health: p.env.health.Part("port file " + file.path)}
 	_, err = f.claim()
 	var strange *strangeError
 	if errors.As(err, &strange) {
@@ -76,6 +79,7 @@ func (p *portFiles) claim(path string, port int) error {
 
 // complain says that a file is not the receiver's, once for each time that it is so.
 func (p *portFiles) complain(f *watchedFile, err error) {
+	f.health.Failed(err)
 	if since, say := f.trouble.Say(p.env.now()); say {
 		p.env.logger.Error("A port file is not this receiver's: agents that read it don't come here until it is, which is tried again",
 			zap.Error(err), zap.Duration("every", p.env.checkPortFiles), zap.Int("since_last_line", since))
@@ -116,6 +120,7 @@ func (p *portFiles) check(f *watchedFile) {
 		return
 	}
 	f.trouble.Over()
+	f.health.Up()
 	if !written {
 		return
 	}

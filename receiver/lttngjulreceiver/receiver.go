@@ -24,6 +24,7 @@ import (
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/openlistener"
 	"github.com/callbraid/callbraid/internal/ownmetrics"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/slots"
 )
@@ -57,8 +58,10 @@ type environment struct {
 	leftovers *leftovers
 	// inventories are the names of loggers that are held.
 	inventories *inventories
-	lookups     *lookups
-	counts      *counts
+	// health is the component's, of its port files.
+	health  *serverhealth.Health
+	lookups *lookups
+	counts  *counts
 	// logs is nil where no pipeline takes them.
 	logs    *logSink
 	metrics *metricsLoop
@@ -119,6 +122,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 			inventories: newInventories(config.Limits.MaxInventoryBytes),
 			lookups:     newLookups(config.ProcessCommandArgs),
 			counts:      &counts{},
+			health:      serverhealth.New(),
 			stopping:    make(chan struct{}),
 			hooks:       hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence},
 		},
@@ -148,6 +152,7 @@ func (r *julReceiver) Start(ctx context.Context, host component.Host, next share
 	}
 	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, listener.Addr())
 	r.say(listener.Addr())
+	env.health.Start(host)
 	r.portFiles.watch()
 	slots.WarnIfShort(env.logger, settingMaxAgents, env.config.Limits.MaxAgents)
 	r.serving.Go(func() { r.accept(r.slots.Listen(listener)) })

@@ -24,6 +24,7 @@ const timeOfAgents = 4
 func (r *julReceiver) Shutdown(ctx context.Context) error {
 	env := r.env
 	defer env.telemetry.shutdown()
+	env.health.Stop()
 	close(env.stopping)
 	if r.listener == nil {
 		return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 )
 
 // follower reads one session, over as many connections as it takes. All of it is done
@@ -31,6 +32,9 @@ type follower struct {
 	// perProcess says that the session has buffers for each process.
 	perProcess bool
 
+	// health is its part of the component's: it fails where the session can't be attached or
+	// read, and works again once it has been read for some time.
+	health *serverhealth.Part
 	// account is the memory of the session; nil: it is not read.
 	// noMemory is why it has to be.
 	account  *account
@@ -104,7 +108,7 @@ const saveInterval = 5 * time.Second
 func newFollower(env *environment, s lttnglive.Session) *follower {
 	logger := env.logger.With(zap.String("session", sessionName(s)))
 	return &follower{
-		env: env, logger: logger, id: s.ID, host: s.Host, session: s.Name, opened: env.now(), began: env.now(), stopped: env.now(), saved: env.now(),
+		env: env, logger: logger, health: env.health.Part("session " + sessionName(s)), id: s.ID, host: s.Host, session: s.Name, opened: env.now(), began: env.now(), stopped: env.now(), saved: env.now(),
 		handover: newHandover(env.ctx, env, logger), detached: env.detachedBackoff(), logs: newLogBatcher(env), rules: rulesByEvent(env.config.CallRules),
 		traces: map[string]*trace{}, backoff: backoff.New(env.config.Reconnect),
 		buffers: buffers{most: env.config.Limits.MaxWaitingBytes},
@@ -136,6 +140,7 @@ func (e *badData) Unwrap() error { return e.err }
 func (f *follower) run() {
 	defer close(f.done)
 	defer func() { f.account.close() }()
+	defer f.health.Remove()
 	cause := callevent.CauseEnded
 	for {
 		if f.account == nil {
@@ -188,12 +193,14 @@ func (f *follower) failed(err error, pause time.Duration) {
 	switch {
 	case errors.As(err, &bad):
 		f.env.telemetry.badData(bad.what)
+		f.health.Failed(err)
 		if since, say := f.lines.bad.Say(now); say {
 			f.said = true
 			f.logger.Error("The session is dropped for now: what came could not be read",
 				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("since_last", since))
 		}
 	case errors.As(err, &refused):
+		f.health.Failed(err)
 		if since, say := f.lines.refused.Say(now); say {
 			f.said = true
 			f.logger.Warn("The session cannot be attached: it is tried again", zap.Error(err), zap.Int("since_last", since))
@@ -253,6 +260,9 @@ func (f *follower) attend() {
 		t.attend(now)
 	}
 	f.logs.attend(now)
+	if now.Sub(f.attachedAt) >= f.env.config.Reconnect.MaxInterval {
+		f.health.Up()
+	}
 	if now.Sub(f.saved) >= saveInterval {
 		f.save()
 	}

@@ -17,13 +17,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/internal/symbols"
 )
 
 // naming is a session with so many processes, which have names and nothing else.
 func naming(tb testing.TB, processes int, change func(*LimitsConfig)) (*follower, []*process) {
 	tb.Helper()
-	telemetry, err := newTelemetry(componenttest.NewNopTelemetrySettings())
+	telemetry, err := newTelemetry(componenttest.NewNopTelemetrySettings(), serverhealth.New())
 	require.NoError(tb, err)
 	settings := symbols.DefaultSettings()
 	settings.Paths = nil

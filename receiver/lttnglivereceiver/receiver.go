@@ -19,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/ownmetrics"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/symbols"
 )
@@ -51,6 +52,8 @@ type environment struct {
 	// files are the symbol tables of object files; nil without traces.
 	files     *symbols.Files
 	positions *positions
+	// health is the component's, of the relay daemon and of sessions.
+	health *serverhealth.Health
 	// memory has the accounts of sessions, and accounts are those of what they share.
 	memory   *budget.Group
 	accounts []*budget.Account
@@ -74,7 +77,8 @@ type hooks struct {
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, error) {
-	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings))
+	health := serverhealth.New()
+	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings), health)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +95,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 			logger:    settings.Logger,
 			telemetry: telemetry,
 			observer:  observer,
+			health:    health,
 			positions: newPositions(),
 			stopping:  make(chan struct{}),
 			hooks:     hooks{now: time.Now, dial: config.TCPAddrConfig.Dial},
@@ -136,6 +141,7 @@ func (r *liveReceiver) Start(ctx context.Context, host component.Host, next shar
 	r.watcher = newWatcher(env)
 	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.watcher.active)
 	r.started = true
+	env.health.Start(host)
 	env.logger.Info("Looking for LTTng sessions", zap.String("endpoint", env.config.Endpoint), zap.Strings("sessions", env.config.Sessions))
 	r.watcher.start()
 	return nil
@@ -155,6 +161,7 @@ const (
 func (r *liveReceiver) Shutdown(ctx context.Context) error {
 	defer r.env.telemetry.shutdown()
 	defer r.env.closeShared()
+	r.env.health.Stop()
 	close(r.env.stopping)
 	if !r.started {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
@@ -21,9 +22,12 @@ type telemetry struct {
 	causes  [callevent.CauseCount]metric.MeasurementOption
 }
 
-func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
+func newTelemetry(settings component.TelemetrySettings, health *serverhealth.Health) (*telemetry, error) {
 	builder, err := metadata.NewTelemetryBuilder(settings)
 	if err != nil {
+		return nil, err
+	}
+	if err := builder.RegisterReceiverLttngLiveServerUpCallback(health.Observe); err != nil {
 		return nil, err
 	}
 	t := &telemetry{builder: builder}

@@ -13,6 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/backoff"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 )
 
 // watcher lists the sessions of the relay daemon, on a connection of its own, and has
@@ -22,6 +23,8 @@ type watcher struct {
 	patterns patterns
 	group    sync.WaitGroup
 	backoff  *backoff.Backoff
+	// health is the relay daemon's part of the component's.
+	health *serverhealth.Part
 	// failing is that the relay daemon can't be reached.
 	failing logline.Burst
 	// warned are sessions that can't be read, which is logged once for each.
@@ -44,7 +47,7 @@ type sessionKey struct {
 
 func newWatcher(env *environment) *watcher {
 	return &watcher{
-		env: env, patterns: compilePatterns(env.config.Sessions), backoff: backoff.New(env.config.Reconnect),
+		env: env, health: env.health.Server(env.config.Endpoint), patterns: compilePatterns(env.config.Sessions), backoff: backoff.New(env.config.Reconnect),
 		warned: map[sessionKey]bool{}, followers: map[sessionKey]*follower{},
 	}
 }
@@ -65,6 +68,7 @@ func (w *watcher) run() {
 		sessions, err := w.list()
 		if err == nil {
 			w.backoff.Reset()
+			w.health.Up()
 			if w.failing.Over() {
 				w.env.logger.Info("The relay daemon can be reached again", zap.String("endpoint", w.env.config.Endpoint))
 			}
@@ -114,6 +118,7 @@ func (w *watcher) disconnect() {
 
 func (w *watcher) failed(err error) {
 	w.env.telemetry.connectionFailed()
+	w.health.Failed(err)
 	if since, say := w.failing.Say(w.env.now()); say {
 		w.env.logger.Warn("The sessions of the relay daemon cannot be listed: it is tried again",
 			zap.String("endpoint", w.env.config.Endpoint), zap.Error(err), zap.Int("since_last", since))

@@ -6,6 +6,7 @@ package rbkitreceiver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"time"
 
@@ -142,6 +143,7 @@ func (s *server) settle(who identity) {
 	if s.control != nil {
 		s.control.switched.connected(other)
 	}
+	s.known()
 	if !s.connected {
 		s.connected, s.untold = true, true
 		s.seldom(&s.connects, s.logger.Info, "Connected to the server", about(who.hello)...)
@@ -155,6 +157,18 @@ func (s *server) settle(who identity) {
 		}
 	}
 }
+
+// known says of the component's health whether it is known who the server is, where it can be
+// asked. The lock is held.
+func (s *server) known() {
+	if s.control != nil && s.said == nil {
+		s.health.Failed(errUnknown)
+		return
+	}
+	s.health.Up()
+}
+
+var errUnknown = errors.New("it publishes, and doesn't answer at the address of request")
 
 // readOn begins another life of the server at an event that says so, and has it go through
 // the rest of a message that came at a time. It has been there since the connection was

@@ -21,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/internal/eventswitch"
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/ownmetrics"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
@@ -58,6 +59,8 @@ type environment struct {
 	// measured says that a pipeline takes metrics: nobody else wants to know of objects that
 	// are created and destroyed.
 	measured bool
+	// health is the component's, of all servers.
+	health *serverhealth.Health
 	// memory has the accounts of servers; nil: the receiver was not started.
 	memory *budget.Group
 	// ctx is cancelled when the time of the shutdown is over.
@@ -74,7 +77,8 @@ type hooks struct {
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*rbkitReceiver, error) {
-	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings))
+	health := serverhealth.New()
+	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings), health)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +98,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*rbkitReceiver, er
 			logger:    settings.Logger,
 			telemetry: telemetry,
 			observer:  observer,
+			health:    health,
 			hooks:     hooks{host: host, now: time.Now, dial: dialTCP},
 		},
 	}, nil
@@ -115,6 +120,7 @@ func (r *rbkitReceiver) Start(ctx context.Context, host component.Host, next sha
 	env.memory = budget.Of(host).Group(env.id)
 	r.open(next)
 	r.started = true
+	env.health.Start(host)
 	r.steer(following, agentcontrol.Of(host))
 	for _, s := range r.servers {
 		env.logger.Info("Following an Rbkit server", zap.String("publish", s.config.Publish), zap.String("request", s.config.Request))
@@ -164,6 +170,7 @@ func (r *rbkitReceiver) Shutdown(ctx context.Context) error {
 	if !r.started {
 		return nil
 	}
+	r.env.health.Stop()
 	r.stop()
 	for _, end := range r.unsteer {
 		end()

@@ -16,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/internal/servermemory"
 	"github.com/callbraid/callbraid/internal/zmtp"
 )
@@ -26,6 +27,8 @@ type server struct {
 	env    *environment
 	config *ServerConfig
 	logger *zap.Logger
+	// health is its part of the component's.
+	health *serverhealth.Part
 	// control is nil where nothing is asked of the server.
 	control *control
 	// memory is what the server holds, and buffer what the connection does on which it
@@ -70,6 +73,7 @@ func newServer(env *environment, config *ServerConfig) *server {
 	s := &server{
 		env: env, config: config,
 		logger: env.logger.With(zap.String("server", config.Publish)),
+		health: env.health.Server(config.Publish),
 		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory),
 	}
 	if config.Request != "" {
@@ -222,6 +226,7 @@ func (s *server) lost(err error, pause time.Duration) {
 	s.memory.Disconnected(s.buffer)
 	s.buffer = nil
 	s.disconnect(err)
+	s.health.Failed(err)
 	if since, say := s.failing.Say(s.env.now()); say {
 		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(err),
 			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))

@@ -197,6 +197,9 @@ func (s *server) says(h *rbkit.HandshakeReply) {
 	s.said, s.heard = h, s.env.now()
 	if s.process != nil {
 		s.introduce(h)
+		if s.connected {
+			s.health.Up()
+		}
 		s.process.samples.state(h)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/callbraid/callbraid/internal/serverhealth"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
@@ -19,9 +20,12 @@ type telemetry struct {
 	builder *metadata.TelemetryBuilder
 }
 
-func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
+func newTelemetry(settings component.TelemetrySettings, health *serverhealth.Health) (*telemetry, error) {
 	builder, err := metadata.NewTelemetryBuilder(settings)
 	if err != nil {
+		return nil, err
+	}
+	if err := builder.RegisterReceiverRbkitServerUpCallback(health.Observe); err != nil {
 		return nil, err
 	}
 	return &telemetry{builder: builder}, nil

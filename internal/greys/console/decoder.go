@@ -63,6 +63,8 @@ type decoder struct {
 	affected bool
 	// lines is how many came.
 	lines int
+	// first is the beginning of the first line of the connection.
+	first []byte
 	// failed is why the server says that it does not do it, in words.
 	failed error
 	words  []byte
@@ -71,6 +73,21 @@ type decoder struct {
 // take reads a line, without its end, that stands at a place of the connection.
 func (d *decoder) take(text []byte, offset int64) error {
 	return at(offset, d.read(text, offset))
+}
+
+// maxSaid is how much of the first line an error says.
+const maxSaid = 80
+
+// transfer says that bytes did not get through while something was expected.
+func (d *decoder) transfer(received int64, what string, err error) error {
+	failed := &TransferError{Offset: received, What: what, Err: err}
+	switch {
+	case received == 0 && err == ErrTimeout && what != listAnswer:
+		failed.Err = ErrSilent
+	case d.replies == 0:
+		failed.Said = validText(d.first)
+	}
+	return failed
 }
 
 // at is an error with the place of the line.
@@ -87,6 +104,12 @@ func at(offset int64, err error) error {
 
 func (d *decoder) read(text []byte, offset int64) error {
 	d.lines++
+	if offset == 0 {
+		if greys.IsHTTP(text) {
+			return fmt.Errorf("%w: it begins with %q", greys.ErrHTTP, text[:min(len(text), maxSaid)])
+		}
+		d.first = append(d.first[:0], text[:min(len(text), maxSaid)]...)
+	}
 	if d.failed != nil {
 		d.addWords(text)
 		return nil

@@ -4,6 +4,7 @@
 package console
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func TestWhatIsNotUnderstoodIsAnErrorWithItsPlace(t *testing.T) {
 		{"half a border", greys.MonitorCommand{}, "+---+--\n", `line at byte 0: expected a table's border, got "+---+--"`},
 		{"a border of many columns", greys.MonitorCommand{}, strings.Repeat("+---", 33) + "+\n", `line at byte 0: expected a table of at most 32 columns, got`},
 		{"text instead of a table", greys.RecordsCommand{}, "what\n", `line at byte 0: expected a table's border, got "what"`},
-		{"HTTP instead of a table", greys.SessionsCommand{}, "HTTP/1.1 400 Bad Request\r\n", `line at byte 0: expected a table's border, got "HTTP/1.1 400 Bad Request\r"`},
+		{"HTTP instead of a table", greys.SessionsCommand{}, "HTTP/1.1 400 Bad Request\r\n", `an HTTP server answers, not Greys: it begins with "HTTP/1.1 400 Bad Request\r"`},
 		{"a row without a border", greys.RecordsCommand{}, "| a |\n", `line at byte 0: expected a table's border above a row, got "| a |"`},
 		{"a table of other columns", greys.RecordsCommand{}, "+---+\n", `line at byte 0: expected a table of 9 columns, got "+---+"`},
 		{"a bar that is missing", greys.SessionsCommand{}, twoColumns + "| JAVA_PID         1 |\n", `line at byte 23: expected a row, with a bar below each cross of the border, got`},
@@ -87,8 +88,9 @@ func TestWhatIsNotUnderstoodIsAnErrorWithItsPlace(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := said(tt.command, tt.text)
-			var syntax *SyntaxError
-			require.ErrorAs(t, err, &syntax)
+			if !errors.Is(err, greys.ErrHTTP) {
+				require.ErrorAs(t, err, new(*SyntaxError))
+			}
 			require.ErrorContains(t, err, tt.err)
 		})
 	}
@@ -187,16 +189,61 @@ func TestTimesAreThoseOfTheServersZone(t *testing.T) {
 	assert.True(t, at.Equal(replies[0].(*greys.Record).Time))
 }
 
+// The released server writes these with -Duser.language and -Duser.country of the locale.
+func TestNumbersAreReadInTheDigitsOfTheServersLocale(t *testing.T) {
+	at := time.Date(2026, 11, 23, 1, 31, 24, 0, time.UTC)
+	for locale, text := range map[string]string{
+		"Arabic, Egypt": "٢٠٢٦-١١-٢٣ ٠١:٣١:٢٤", "Persian, Iran": "۲۰۲۶-۱۱-۲۳ ۰۱:۳۱:۲۴", "Hindi with Devanagari digits": "२०२६-११-२३ ०१:३१:२४",
+		"Thai, Thailand": "2569-11-23 01:31:24", "English": "2026-11-23 01:31:24",
+	} {
+		t.Run(locale, func(t *testing.T) {
+			c := clock{zone: time.UTC}
+			for range 2 {
+				got, ok := c.at([]byte(text))
+				assert.True(t, ok)
+				assert.Equal(t, at, got)
+			}
+		})
+	}
+	for text, want := range map[string]greys.Affected{
+		"Affect(class-cnt:١ , method-cnt:٢٥) cost in 35 ms.\n": {Classes: 1, Methods: 25},
+		"Affect(class-cnt:۱ , method-cnt:۲) cost in 35 ms.\n":  {Classes: 1, Methods: 2},
+		"Affect(class-cnt:१ , method-cnt:३) cost in 35 ms.\n":  {Classes: 1, Methods: 3},
+	} {
+		replies, err := said(greys.ResetCommand{}, text)
+		require.NoError(t, err)
+		assert.Equal(t, []greys.Reply{&want}, replies)
+	}
+}
+
+func TestEachDecimalDigitHasItsValue(t *testing.T) {
+	for _, script := range []string{"0123456789", "٠١٢٣٤٥٦٧٨٩", "۰۱۲۳۴۵۶۷۸۹", "०१२३४५६७८९", "๐๑๒๓๔๕๖๗๘๙", "０１２３４５６７８９", "𝟘𝟙𝟚𝟛𝟜𝟝𝟞𝟟𝟠𝟡"} {
+		want := byte(0)
+		for _, r := range script {
+			got, ok := digitOf(r)
+			assert.True(t, ok)
+			assert.Equal(t, want, got, "%c", r)
+			want++
+		}
+	}
+	for _, r := range "x½Ⅷ²" {
+		_, ok := digitOf(r)
+		assert.False(t, ok, "%c", r)
+	}
+}
+
 func TestTimesInMilliseconds(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"08.19": 8190 * time.Microsecond, "08,19": 8190 * time.Microsecond, "9": 9 * time.Millisecond, "-00.50": 0, "123456.7": 123456700 * time.Microsecond,
 		"1.1234567899": 1123456 * time.Nanosecond,
+		"١٢٫٥٠":        12500 * time.Microsecond, "۱۳٫۰۴": 13040 * time.Microsecond, "५८.५०": 58500 * time.Microsecond, "٣": 3 * time.Millisecond,
+		"\u061c-٠١٫٥٠": 0, "\u200e\u2212۰۱٫۵۰": 0,
 	} {
 		got, ok := milliseconds([]byte(text))
 		assert.True(t, ok, text)
 		assert.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"", ".5", "x", "1.x", "9999999999999999999", "9223372036854", "--1", "٣"} {
+	for _, text := range []string{"", ".5", "x", "1.x", "9999999999999999999", "9223372036854", "--1", "٣x", "٣٣٣٣٣٣٣٣٣٣٣٣٣٣٣٣٣٣٣"} {
 		_, ok := milliseconds([]byte(text))
 		assert.False(t, ok, text)
 	}

@@ -15,6 +15,8 @@ var (
 	// ErrTimeout says that the server said, or took, nothing for too long, or that a command
 	// took too long.
 	ErrTimeout = errors.New("time ran out")
+	// ErrSilent says that the server has said nothing at all. It wraps ErrTimeout.
+	ErrSilent = fmt.Errorf("the server accepts connections and answers nothing: %w", ErrTimeout)
 	// ErrLost says that the server ended a command for no reason: it does that to one that
 	// comes while it ends another. It can be asked for again.
 	ErrLost = errors.New("the server lost the command")
@@ -61,11 +63,17 @@ func (e *SyntaxError) Error() string {
 type TransferError struct {
 	Offset int64  // from the first byte of the connection, in the direction that is meant
 	What   string // what was under way
-	Err    error  // ErrClosed, ErrTimeout, or the network's error
+	Err    error  // ErrClosed, ErrTimeout, ErrSilent, or the network's error
+	// Said is the first line that came, where there was no answer; empty: none did.
+	Said string
 }
 
 func (e *TransferError) Error() string {
-	return fmt.Sprintf("byte %d: expected %s, got: %v", e.Offset, e.What, e.Err)
+	said := ""
+	if e.Said != "" {
+		said = fmt.Sprintf(" (the server said %q: another service may listen at the port)", e.Said)
+	}
+	return fmt.Sprintf("byte %d: expected %s, got: %v%s", e.Offset, e.What, e.Err, said)
 }
 
 func (e *TransferError) Unwrap() error { return e.Err }

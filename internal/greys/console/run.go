@@ -112,7 +112,7 @@ func (c *conversation) listen(d *decoder, p *patience) error {
 				return err
 			}
 		case err == errNothing && p.over():
-			return &TransferError{Offset: c.received, What: p.expected.what, Err: ErrTimeout}
+			return d.transfer(c.received, p.expected.what, ErrTimeout)
 		case err == errNothing && is == maybeEnded, errors.Is(err, ErrClosed) && (is == maybeEnded || d.failed != nil):
 			_, rest = c.ending(d.endsAlone()) // what is held has been moved
 			return c.finish(d, rest)
@@ -124,7 +124,7 @@ func (c *conversation) listen(d *decoder, p *patience) error {
 		case errors.Is(err, errInterrupted), errors.As(err, new(*SyntaxError)):
 			return err
 		default:
-			return &TransferError{Offset: c.received, What: p.expected.what, Err: err}
+			return d.transfer(c.received, p.expected.what, err)
 		}
 	}
 }
@@ -231,6 +231,9 @@ func (p *patience) wait(d *decoder, partly bool) time.Duration {
 	return max(1, time.Until(p.since.Add(limit)))
 }
 
+// listAnswer is what a command has to get that looks at all classes first.
+const listAnswer = "an answer"
+
 // next is what has to come, and within which time; 0: any.
 func (p *patience) next(d *decoder, partly bool) (what string, limit time.Duration) {
 	switch {
@@ -239,7 +242,7 @@ func (p *patience) next(d *decoder, partly bool) (what string, limit time.Durati
 	case partly || d.open():
 		return "the rest of an answer", p.config.AnswerTimeout
 	case d.lines == 0 && takesLong(p.command):
-		return "an answer", p.config.ListTimeout
+		return listAnswer, p.config.ListTimeout
 	case endsByItself(p.command):
 		return "the next answer, or the end", p.config.AnswerTimeout
 	case p.loud && !d.affected:

@@ -8,8 +8,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -108,8 +110,69 @@ func isASCII(text []byte) bool {
 	return true
 }
 
-// integer reads a whole number of at most 18 digits.
+// maxNumber is how many characters a number, or a time, has at most: longer text is none.
+const maxNumber = 40
+
+// number is text of a number or a time with the digits, the decimal point and the minus sign
+// of ASCII. Servers write some of them as the locale of their process does: "١٢٫٥٠" is 12.50.
+// Others, and text that is too long, stay as they are.
+func number(text []byte, ascii *[maxNumber]byte) []byte {
+	if isASCII(text) || utf8.RuneCount(text) > maxNumber {
+		return text
+	}
+	to := ascii[:0]
+	for rest := text; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		rest = rest[size:]
+		digit, isDigit := digitOf(r)
+		switch {
+		case isDigit:
+			to = append(to, '0'+digit)
+		case r == arabicDecimalSeparator:
+			to = append(to, '.')
+		case r == minusSign:
+			to = append(to, '-')
+		case unicode.Is(unicode.Cf, r): // marks of the direction of writing
+		case r < utf8.RuneSelf:
+			to = append(to, byte(r))
+		default:
+			return text
+		}
+	}
+	return to
+}
+
+const (
+	arabicDecimalSeparator = '\u066b'
+	minusSign              = '\u2212'
+)
+
+// digitOf is what a decimal digit of any script stands for. All ten of a script follow each
+// other, the one for zero first, and so does the next script's where one has no gap before it.
+func digitOf(r rune) (digit byte, ok bool) {
+	if r >= '0' && r <= '9' {
+		return byte(r - '0'), true
+	}
+	for _, of := range unicode.Nd.R16 {
+		if rune(of.Lo) <= r && r <= rune(of.Hi) {
+			return byte((r - rune(of.Lo)) % 10), true
+		}
+	}
+	for _, of := range unicode.Nd.R32 {
+		if rune(of.Lo) <= r && r <= rune(of.Hi) {
+			return byte((r - rune(of.Lo)) % 10), true
+		}
+	}
+	return 0, false
+}
+
+// integer reads a whole number of at most 18 digits, of any script.
 func integer(text []byte) (n int64, ok bool) {
+	var ascii [maxNumber]byte
+	return asciiInteger(number(text, &ascii))
+}
+
+func asciiInteger(text []byte) (n int64, ok bool) {
 	digits := bytes.TrimPrefix(text, []byte("-"))
 	const most = 18
 	if len(digits) == 0 || len(digits) > most {
@@ -136,14 +199,16 @@ func count(text []byte) (n int64, ok bool) {
 // maxMilliseconds is the longest time that a time.Duration has.
 const maxMilliseconds = math.MaxInt64 / int64(time.Millisecond)
 
-// milliseconds reads a time in milliseconds, "08.19" or, by the server's language, "08,19".
-// One that is negative, since the server's clock was set back, is none.
+// milliseconds reads a time in milliseconds, "08.19" or, by the server's locale, "08,19" or
+// "٠٨٫١٩". One that is negative, since the server's clock was set back, is none.
 func milliseconds(text []byte) (d time.Duration, ok bool) {
+	var ascii [maxNumber]byte
+	text = number(text, &ascii)
 	whole, fraction := text, []byte(nil)
 	if point := bytes.IndexAny(text, ".,"); point >= 0 {
 		whole, fraction = text[:point], text[point+1:]
 	}
-	n, ok := integer(whole)
+	n, ok := asciiInteger(whole)
 	if !ok || n > maxMilliseconds-1 {
 		return 0, false
 	}
@@ -171,17 +236,24 @@ type clock struct {
 	time time.Time
 }
 
-// Years whose times fit in 64 bits as Unix nanoseconds.
-const firstYear, lastYear = 1970, 2261
+// Years whose times fit in 64 bits as Unix nanoseconds, and by how many the years of the
+// Buddhist calendar are ahead, in which a server of Thailand's locale writes.
+const firstYear, lastYear, buddhistYears = 1970, 2261, 543
 
 func (c *clock) at(text []byte) (t time.Time, ok bool) {
+	var ascii [maxNumber]byte
+	text = number(text, &ascii)
 	if len(text) != len(timeLayout) {
 		return time.Time{}, false
 	}
 	if bytes.Equal(text, c.last[:]) {
 		return c.time, true
 	}
-	t, err := time.ParseInLocation(timeLayout, string(text), c.zone)
+	said := string(text)
+	if year, ok := asciiInteger(text[:4]); ok && year >= firstYear+buddhistYears {
+		said = strconv.FormatInt(year-buddhistYears, 10) + said[4:]
+	}
+	t, err := time.ParseInLocation(timeLayout, said, c.zone)
 	if err != nil || t.Year() < firstYear || t.Year() > lastYear {
 		return time.Time{}, false
 	}

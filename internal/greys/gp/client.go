@@ -29,6 +29,8 @@ type Client struct {
 	err error
 	// lastID is the send_id of the last request.
 	lastID int32
+	// version is the answer to a probe, until somebody asks for the version.
+	version *Answer
 	// running are the requests that somebody waits for, left those that nobody waits for any
 	// more and the server has not ended.
 	running map[int32]*queue
@@ -41,8 +43,7 @@ type Client struct {
 	stats       Stats
 }
 
-// NewClient makes a client of a connection, on which nothing was said yet or [Probe] was
-// right. It says nothing before it is asked, or serves.
+// NewClient makes a client of a connection, on which nothing was said yet. It says nothing before it is asked, or serves.
 func NewClient(conn net.Conn, config Config) *Client {
 	return &Client{
 		conn: conn, config: config.withDefaults(), ended: make(chan struct{}),

@@ -355,7 +355,7 @@ func TestTheEndOfAConnectionEndsAll(t *testing.T) {
 		},
 		"the text console's prompt": {func(p *peer) { p.raw("\rga?>") }, ErrConsole, `this is the Greys text console, not GP: it begins with "\rga?>"`},
 		"the end of its reply":      {func(p *peer) { p.raw("\x04") }, ErrConsole, ""},
-		"a web server":              {func(p *peer) { p.raw("HTTP/1.1 400 Bad Request\r\n") }, ErrConsole, "HTTP"},
+		"a web server":              {func(p *peer) { p.raw("HTTP/1.1 400 Bad Request\r\n") }, greys.ErrHTTP, "HTTP"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, p, served := serving(t, Config{})

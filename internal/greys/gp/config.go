@@ -34,6 +34,9 @@ type Config struct {
 	MaxUnanswered int
 	// ProbeTimeout is how long [Probe] waits for an answer; default 5 s.
 	ProbeTimeout time.Duration
+	// Provoke has [Probe] send a line end to a server that does not answer, to which the text
+	// console and HTTP servers say something.
+	Provoke bool
 	// WriteTimeout is how long it may take the server to take a request; default 10 s.
 	WriteTimeout time.Duration
 	// Location is where the server is, whose local times records have; default UTC.

@@ -5,6 +5,7 @@ package gp
 
 import (
 	"context"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 )
 
 // probed probes a server that does something with the request.
-func probed(ctx context.Context, t *testing.T, config Config, do func(p *peer, r Request)) (net.Conn, *peer, Speaks, error) {
+func probed(ctx context.Context, t *testing.T, config Config, do func(p *peer, r Request)) (net.Conn, *peer, Probed, error) {
 	t.Helper()
 	c, p := connected(t, config)
 	done := make(chan struct{})
@@ -26,13 +27,14 @@ func probed(ctx context.Context, t *testing.T, config Config, do func(p *peer, r
 			do(p, r)
 		}
 	}()
-	speaks, err := Probe(ctx, c.conn, config)
+	how, err := Probe(ctx, c.conn, config)
 	receive(t, done)
-	return c.conn, p, speaks, err
+	return c.conn, p, how, err
 }
 
 func TestAProbeSaysWhichProtocolIsSpoken(t *testing.T) {
 	short := Config{ProbeTimeout: 100 * time.Millisecond}
+	provoking := Config{ProbeTimeout: 100 * time.Millisecond, Provoke: true}
 	for name, tt := range map[string]struct {
 		config Config
 		do     func(p *peer, r Request)
@@ -44,14 +46,25 @@ func TestAProbeSaysWhichProtocolIsSpoken(t *testing.T) {
 		"a prompt":                    {Config{}, func(p *peer, _ Request) { p.raw("\rga?>") }, SpeaksConsole},
 		"text":                        {Config{}, func(p *peer, _ Request) { p.raw("Command not found.\n\x04") }, SpeaksConsole},
 		"the end of a reply":          {Config{}, func(p *peer, _ Request) { p.raw("\x04") }, SpeaksConsole},
-		"silence, as the released do": {short, func(*peer, Request) {}, SpeaksConsole},
+		"text, to a line end":         {provoking, func(p *peer, _ Request) { p.line(); p.raw("Command not found.\n\x04") }, SpeaksConsole},
+		"nothing, to a line end":      {provoking, func(p *peer, _ Request) { p.line() }, SpeaksNothing},
+		"silence, as the released do": {short, func(*peer, Request) {}, SpeaksNothing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, speaks, err := probed(t.Context(), t, tt.config, tt.do)
+			_, _, how, err := probed(t.Context(), t, tt.config, tt.do)
 			require.NoError(t, err)
-			assert.Equal(t, tt.want, speaks)
+			assert.Equal(t, tt.want, how.Speaks)
 		})
 	}
+}
+
+// line reads the line end that provokes an answer.
+func (p *peer) line() {
+	p.t.Helper()
+	end := make([]byte, 4)
+	_, err := io.ReadFull(p, end)
+	assert.NoError(p.t, err)
+	assert.Equal(p.t, "\r\n\r\n", string(end))
 }
 
 func TestAProbeTellsWhatIsNeither(t *testing.T) {
@@ -63,23 +76,25 @@ func TestAProbeTellsWhatIsNeither(t *testing.T) {
 		"more than a reply": {func(p *peer, r Request) {
 			p.raw(string(AppendAnswer(nil, Answer{SendID: 1})) + "x")
 		}, "byte 16: expected one reply, got more bytes"},
-		"half a reply":     {func(p *peer, _ Request) { p.raw("\x00\x00\x00\x01") }, "byte 4: expected the rest of a reply, got nothing within 200ms"},
-		"an end":           {func(p *peer, _ Request) { _ = p.Close() }, "the connection was closed"},
-		"too long a reply": {func(p *peer, _ Request) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff") }, "byte 12: expected a length"},
+		"half a reply":                         {func(p *peer, _ Request) { p.raw("\x00\x00\x00\x01") }, "byte 4: expected the rest of a reply, got nothing within 200ms"},
+		"an HTTP server that waits for a line": {func(p *peer, _ Request) { p.line(); p.raw("HTTP/1.0 400 Bad Request\r\n") }, "an HTTP server answers, not Greys"},
+		"an HTTP server":                       {func(p *peer, _ Request) { p.raw("HTTP/1.1 400 Bad Request\r\n") }, "an HTTP server answers, not Greys"},
+		"an end":                               {func(p *peer, _ Request) { _ = p.Close() }, "the connection was closed"},
+		"too long a reply":                     {func(p *peer, _ Request) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff") }, "byte 12: expected a length"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, speaks, err := probed(t.Context(), t, Config{ProbeTimeout: 200 * time.Millisecond}, tt.do)
+			_, _, how, err := probed(t.Context(), t, Config{ProbeTimeout: 200 * time.Millisecond, Provoke: true}, tt.do)
 			require.ErrorContains(t, err, tt.says)
-			assert.Equal(t, SpeaksNeither, speaks)
+			assert.Equal(t, SpeaksNeither, how.Speaks)
 		})
 	}
 }
 
 func TestAProbeEndsWithItsContext(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
-	_, _, speaks, err := probed(ctx, t, Config{}, func(*peer, Request) { end() })
+	_, _, how, err := probed(ctx, t, Config{}, func(*peer, Request) { end() })
 	require.ErrorIs(t, err, context.Canceled)
-	assert.Equal(t, SpeaksNeither, speaks)
+	assert.Equal(t, SpeaksNeither, how.Speaks)
 }
 
 // dated remembers the deadline of a connection.
@@ -106,18 +121,46 @@ func TestAProbeLeavesNoDeadline(t *testing.T) {
 	assert.Zero(t, conn.deadline)
 }
 
-func TestAProbedConnectionGoesOn(t *testing.T) {
-	conn, p, _, err := probed(t.Context(), t, Config{}, func(p *peer, r Request) { p.answer(r.SendID, Done, versionIs) })
+// The server has said its version to the probe: a second request with the same send_id, or one
+// at all, has no reason.
+func TestAProbedConnectionGoesOnBehindTheProbe(t *testing.T) {
+	conn, p, how, err := probed(t.Context(), t, Config{}, func(p *peer, r Request) {
+		assert.EqualValues(t, 1, r.SendID)
+		p.answer(r.SendID, Done, versionIs)
+	})
 	require.NoError(t, err)
-	c := NewClient(conn, Config{})
+	c := how.Client(conn, Config{Codes: UsualCodes()})
 	ctx, end := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- c.Serve(ctx) }()
 	asking := run(t.Context(), t, c, greys.VersionCommand{})
-	p.answer(p.request(Version).SendID, Done, versionIs)
 	require.NoError(t, asking.end())
+	assert.Len(t, asking.replies, 1, "the probe's answer")
+
+	asking = run(t.Context(), t, c, greys.SessionsCommand{})
+	r := p.request(UsualCodes().Sessions)
+	assert.EqualValues(t, 2, r.SendID)
+	p.answer(r.SendID, Done, `{"pid":1,"items":[]}`)
+	require.NoError(t, asking.end())
+
+	asking = run(t.Context(), t, c, greys.VersionCommand{})
+	r = p.request(Version)
+	assert.EqualValues(t, 3, r.SendID, "it is asked again when somebody asks again")
+	p.answer(r.SendID, Done, versionIs)
+	require.NoError(t, asking.end())
+	assert.EqualValues(t, 3, c.Stats().Frames, "the probe's is one of them")
+	assert.Zero(t, c.Stats().Gaps)
 	end()
 	require.Error(t, receive(t, served))
+}
+
+func TestWhatAProbeWasRefusedEndsTheFirstQuestion(t *testing.T) {
+	conn, _, how, err := probed(t.Context(), t, Config{}, func(p *peer, r Request) { p.answer(r.SendID, VersionUnsupported, "2") })
+	require.NoError(t, err)
+	err = how.Client(conn, Config{}).Run(t.Context(), greys.VersionCommand{}, func(greys.Reply) {})
+	var version *VersionError
+	require.ErrorAs(t, err, &version)
+	assert.Equal(t, "2", version.Theirs)
 }
 
 func TestAProbeIsNoLineOfTheConsole(t *testing.T) {

@@ -34,6 +34,11 @@ func (c *Client) run(ctx context.Context, command greys.Command, each func(greys
 	if err := ctx.Err(); err != nil {
 		return err // what nobody waits for would be sent, and be under way
 	}
+	r := &reception{client: c, command: command, each: each, decoder: newDecoder(c.config.Location, c.config.MaxTolerated, &c.tolerating)}
+	if answer := c.answered(command); answer != nil {
+		r.reply(answer.Code, answer.Data)
+		return r.err
+	}
 	q := newQueue(c.conn)
 	defer q.close()
 	id, err := c.begin(q)
@@ -44,7 +49,22 @@ func (c *Client) run(ctx context.Context, command greys.Command, each func(greys
 	if err := c.write(Request{Version: c.config.Version, SendID: id, Type: requestType, Data: data}); err != nil {
 		return err
 	}
-	return c.receive(ctx, q, &reception{client: c, command: command, each: each, decoder: newDecoder(c.config.Location, c.config.MaxTolerated, &c.tolerating)})
+	return c.receive(ctx, q, r)
+}
+
+// answered is what a probe got to a command, if it ended with that; nil: it has to be asked.
+func (c *Client) answered(command greys.Command) *Answer {
+	if _, is := command.(greys.VersionCommand); !is {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answer := c.version
+	c.version = nil
+	if answer == nil || c.err != nil || !answer.Code.ends() {
+		return nil
+	}
+	return answer
 }
 
 // begin has replies of a new request go to a queue.

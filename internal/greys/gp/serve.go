@@ -63,6 +63,9 @@ func firstByte(in *input) error {
 	if err := in.read(1); err != nil {
 		return err
 	}
+	if greys.IsHTTP(in.buf[in.begin:in.end]) {
+		return fmt.Errorf("%w: it begins with %s", greys.ErrHTTP, excerpt(in.buf[in.begin:in.end]))
+	}
 	if isConsole(in.buf[in.begin]) {
 		return fmt.Errorf("%w: it begins with %s", ErrConsole, excerpt(in.buf[in.begin:in.end]))
 	}

@@ -492,7 +492,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDuplicateSpans, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_duplicate_spans",
-		metric.WithDescription("Spans that came before, and were not folded again. [Alpha]"),
+		metric.WithDescription("Spans that came before, and were not folded again, and those that say that another span is of the same call (callbraid.duplicate). [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)

@@ -120,7 +120,7 @@ func AssertEqualExporterFlameGraphDroppedWindows(t *testing.T, tt *componenttest
 func AssertEqualExporterFlameGraphDuplicateSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_duplicate_spans",
-		Description: "Spans that came before, and were not folded again. [Alpha]",
+		Description: "Spans that came before, and were not folded again, and those that say that another span is of the same call (callbraid.duplicate). [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -3,10 +3,12 @@
 package metadata
 
 import (
+	"context"
 	"errors"
 	"sync"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/embedded"
 	"go.opentelemetry.io/otel/trace"
 
 	"go.opentelemetry.io/collector/component"
@@ -46,6 +48,7 @@ type TelemetryBuilder struct {
 	ReceiverGreysResets              metric.Int64Counter
 	ReceiverGreysRestarts            metric.Int64Counter
 	ReceiverGreysRowsIgnored         metric.Int64Counter
+	ReceiverGreysServerUp            metric.Int64ObservableGauge
 	ReceiverGreysServers             metric.Int64UpDownCounter
 	ReceiverGreysServersDisconnected metric.Int64Counter
 	ReceiverGreysSpansDropped        metric.Int64Counter
@@ -61,6 +64,31 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterReceiverGreysServerUpCallback sets callback for observable ReceiverGreysServerUp metric.
+func (builder *TelemetryBuilder) RegisterReceiverGreysServerUpCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ReceiverGreysServerUp, obs: o})
+		return nil
+	}, builder.ReceiverGreysServerUp)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+type observerInt64 struct {
+	embedded.Int64Observer
+	inst metric.Int64Observable
+	obs  metric.Observer
+}
+
+func (oi *observerInt64) Observe(value int64, opts ...metric.ObserveOption) {
+	oi.obs.ObserveInt64(oi.inst, value, opts...)
 }
 
 // Shutdown unregister all registered callbacks for async instruments.
@@ -199,6 +227,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_greys_rows_ignored",
 		metric.WithDescription("Rows of monitors that were not counted: another monitor counts the method. [Alpha]"),
 		metric.WithUnit("{row}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGreysServerUp, err = builder.meter.Int64ObservableGauge(
+		"otelcol_receiver_greys_server_up",
+		metric.WithDescription("Whether a server is connected and has said who it is: 1, or 0 where it can't be reached, was lost or is given up. [Alpha]"),
+		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysServers, err = builder.meter.Int64UpDownCounter(

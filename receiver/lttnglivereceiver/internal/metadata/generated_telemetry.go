@@ -3,10 +3,12 @@
 package metadata
 
 import (
+	"context"
 	"errors"
 	"sync"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/embedded"
 	"go.opentelemetry.io/otel/trace"
 
 	"go.opentelemetry.io/collector/component"
@@ -49,6 +51,7 @@ type TelemetryBuilder struct {
 	ReceiverLttngLivePackets             metric.Int64Counter
 	ReceiverLttngLivePacketsLost         metric.Int64Counter
 	ReceiverLttngLiveProcesses           metric.Int64UpDownCounter
+	ReceiverLttngLiveServerUp            metric.Int64ObservableGauge
 	ReceiverLttngLiveSessions            metric.Int64UpDownCounter
 	ReceiverLttngLiveSessionsDetached    metric.Int64Counter
 	ReceiverLttngLiveStreams             metric.Int64UpDownCounter
@@ -64,6 +67,31 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterReceiverLttngLiveServerUpCallback sets callback for observable ReceiverLttngLiveServerUp metric.
+func (builder *TelemetryBuilder) RegisterReceiverLttngLiveServerUpCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ReceiverLttngLiveServerUp, obs: o})
+		return nil
+	}, builder.ReceiverLttngLiveServerUp)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+type observerInt64 struct {
+	embedded.Int64Observer
+	inst metric.Int64Observable
+	obs  metric.Observer
+}
+
+func (oi *observerInt64) Observe(value int64, opts ...metric.ObserveOption) {
+	oi.obs.ObserveInt64(oi.inst, value, opts...)
 }
 
 // Shutdown unregister all registered callbacks for async instruments.
@@ -220,6 +248,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_lttng_live_processes",
 		metric.WithDescription("Processes whose calls are followed now. [Alpha]"),
 		metric.WithUnit("{process}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverLttngLiveServerUp, err = builder.meter.Int64ObservableGauge(
+		"otelcol_receiver_lttng_live_server_up",
+		metric.WithDescription("Whether the relay daemon is connected and lists its sessions: 1, or 0 where it can't be reached or was lost. [Alpha]"),
+		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveSessions, err = builder.meter.Int64UpDownCounter(

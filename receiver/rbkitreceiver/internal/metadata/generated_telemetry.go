@@ -3,10 +3,12 @@
 package metadata
 
 import (
+	"context"
 	"errors"
 	"sync"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/embedded"
 	"go.opentelemetry.io/otel/trace"
 
 	"go.opentelemetry.io/collector/component"
@@ -42,6 +44,7 @@ type TelemetryBuilder struct {
 	ReceiverRbkitObjectsForgotten    metric.Int64Counter
 	ReceiverRbkitRestarts            metric.Int64Counter
 	ReceiverRbkitSamplesDropped      metric.Int64Counter
+	ReceiverRbkitServerUp            metric.Int64ObservableGauge
 	ReceiverRbkitServers             metric.Int64UpDownCounter
 	ReceiverRbkitServersDisconnected metric.Int64Counter
 	ReceiverRbkitSpansDropped        metric.Int64Counter
@@ -58,6 +61,31 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterReceiverRbkitServerUpCallback sets callback for observable ReceiverRbkitServerUp metric.
+func (builder *TelemetryBuilder) RegisterReceiverRbkitServerUpCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ReceiverRbkitServerUp, obs: o})
+		return nil
+	}, builder.ReceiverRbkitServerUp)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+type observerInt64 struct {
+	embedded.Int64Observer
+	inst metric.Int64Observable
+	obs  metric.Observer
+}
+
+func (oi *observerInt64) Observe(value int64, opts ...metric.ObserveOption) {
+	oi.obs.ObserveInt64(oi.inst, value, opts...)
 }
 
 // Shutdown unregister all registered callbacks for async instruments.
@@ -172,6 +200,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_rbkit_samples_dropped",
 		metric.WithDescription("Profile samples that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown; limit: of stacks with more frames than limits.max_frames, and of snapshots with more samples than limits.max_profile_stacks). [Alpha]"),
 		metric.WithUnit("{sample}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverRbkitServerUp, err = builder.meter.Int64ObservableGauge(
+		"otelcol_receiver_rbkit_server_up",
+		metric.WithDescription("Whether a server is connected and has said who it is: 1, or 0 where it can't be reached, was lost or is given up. [Alpha]"),
+		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitServers, err = builder.meter.Int64UpDownCounter(

@@ -1,0 +1,148 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/greysserver"
+)
+
+// With -Duser.language=ar the released server writes ٢٠٢٦-١١-٢٣, ١٢٫٥٠% and class-cnt:١.
+func TestServersOfAllLocalesAreUnderstood(t *testing.T) {
+	for _, locale := range []greysserver.Locale{greysserver.Arabic, greysserver.Persian, greysserver.Hindi, greysserver.Thai} {
+		t.Run(string(locale), func(t *testing.T) {
+			t.Parallel()
+			p := play(t, greysserver.Options{Protocol: greysserver.Console, Locale: locale, Program: greysserver.ProgramOptions{Rate: 500, Calls: 300, Failures: 0.1}})
+			b := following(t, func(c *Config) {
+				c.Protocol = ProtocolConsole
+				c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+				c.Records = []CallsConfig{some("com.example.*", "*", 3)}
+			}, p).start()
+			id := p.life().ProcessID
+			b.await("the program to rest", func() bool { return p.life().Rests && p.told()[id][0] > 0 })
+			b.await("its counts", func() bool { return b.sums()[id] == p.told()[id] })
+			b.await("recorded calls", func() bool { return len(b.spans()) == 3 })
+			for _, s := range b.spans() {
+				assert.WithinDuration(t, time.Now(), s.EndTimestamp().AsTime(), patience, "the time of the row")
+			}
+			assert.Zero(t, b.point("replies_malformed"))
+			assert.Zero(t, b.said.FilterMessageSnippet("not understood").Len())
+		})
+	}
+}
+
+// listening listens at a port, and answers each connection until the test ends.
+func listening(t *testing.T, answer func(net.Conn)) *played {
+	t.Helper()
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	accepting := make(chan struct{})
+	go func() {
+		defer close(accepting)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			go answer(conn)
+		}
+	}()
+	t.Cleanup(func() { _ = listener.Close(); <-accepting })
+	return &played{endpoint: listener.Addr().String()}
+}
+
+func TestAnotherServiceAtThePortIsNamed(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	http := &played{endpoint: web.Listener.Addr().String()}
+	redis := listening(t, func(conn net.Conn) {
+		line := make([]byte, 1024)
+		if n, err := conn.Read(line); err == nil {
+			_, _ = fmt.Fprintf(conn, "-ERR unknown command %q\r\n", strings.Trim(string(line[:n]), "\x00\n"))
+		}
+		_ = conn.Close()
+	})
+	silent := listening(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	for name, tt := range map[string]struct {
+		server    *played
+		protocols []Protocol
+		says      string
+	}{
+		"an HTTP server":             {http, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "an HTTP server answers, not Greys"},
+		"a Redis server":             {redis, []Protocol{ProtocolAuto, ProtocolConsole}, "-ERR unknown command"},
+		"a server that says nothing": {silent, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "the server accepts connections and answers nothing"},
+	} {
+		for _, protocol := range tt.protocols {
+			t.Run(name+", protocol "+string(protocol), func(t *testing.T) {
+				t.Parallel()
+				b := following(t, func(c *Config) {
+					c.Protocol = protocol
+					c.GP.ProbeTimeout, c.AnswerTimeout = 100*time.Millisecond, 200*time.Millisecond
+					c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+				}, tt.server).start()
+				line := b.awaitSaid("The server cannot be reached")
+				assert.Contains(t, fmt.Sprint(line.ContextMap()["error"]), tt.says)
+			})
+		}
+	}
+}
+
+// An answer may take half a minute by default: somebody who looks at the log should not have to
+// wait for that.
+func TestASilentServerIsSaidToBeOneBeforeItsTimeIsOver(t *testing.T) {
+	assert.Less(t, usualSilentAfter, 10*time.Second)
+	silent := listening(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		b := following(t, func(c *Config) {
+			c.Protocol = protocol
+			c.GP.ProbeTimeout, c.AnswerTimeout = 10*time.Minute, 10*time.Minute
+			c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+		}, silent)
+		b.receiver.env.silentAfter = 50 * time.Millisecond
+		b.start()
+		assert.Equal(t, zapcore.WarnLevel, b.awaitSaid("The server has not said who it is").Level)
+		assert.Zero(t, b.said.FilterMessageSnippet("cannot be reached").Len(), "it is waited for")
+	})
+}
+
+// A server that is not asked any more is not forgotten.
+func TestAServerThatIsGivenUpIsSaidAgain(t *testing.T) {
+	p := play(t, greysserver.Options{Protocol: greysserver.GP, ProtocolVersion: 2})
+	b := following(t, func(c *Config) {
+		c.Protocol = ProtocolGP
+		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+	}, p)
+	b.receiver.env.repeatAfter = 20 * time.Millisecond
+	b.start()
+	b.awaitSaid("is not asked any more")
+	b.await("it to be said again, and again", func() bool { return b.said.FilterMessageSnippet("still not asked").Len() >= 2 })
+}
+
+// The probe has the version: each connection asks for it once, and no send_id comes twice.
+func TestByGPTheVersionIsAskedOnce(t *testing.T) {
+	var asked atomic.Int64
+	p := play(t, greysserver.Options{Protocol: greysserver.GP, Heard: func(command string) {
+		if command == "version" {
+			asked.Add(1)
+		}
+	}})
+	b := following(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("com.example.*", "*")} }, p).start()
+	b.await("calls", func() bool { return b.sums()[p.life().ProcessID][0] > 0 })
+	assert.Equal(t, "1.7.6.6", b.awaitSaid("Connected to the server").ContextMap()["version"])
+	assert.EqualValues(t, 1, asked.Load())
+}

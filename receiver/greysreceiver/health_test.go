@@ -1,0 +1,94 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/greysserver"
+	"github.com/callbraid/callbraid/internal/telemetrytest"
+)
+
+// up is the gauge of a server; -1: there is none.
+func (b *bed) up(p *played) int64 {
+	if value, has := telemetrytest.Gauge(b.t, b.telemetry, "otelcol_receiver_greys_server_up")["{server="+p.endpoint+"}"]; has {
+		return value
+	}
+	return -1
+}
+
+func TestTheHealthOfServersIsReported(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		listener, err := net.Listen("tcp", "localhost:0")
+		assert.NoError(t, err)
+		away := &played{endpoint: listener.Addr().String()}
+		assert.NoError(t, listener.Close())
+		there := play(t, greysserver.Options{Protocol: greysserver.Protocol(protocol)})
+		host := telemetrytest.NewStatuses()
+		b := following(t, func(c *Config) {
+			c.Protocol = protocol
+			c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+		}, away, there)
+		b.host = host
+		b.start()
+		b.await("a server that is away", func() bool { return len(host.All()) > 0 })
+		assert.Contains(t, host.All()[0], "StatusRecoverableError: 1 of 2 failed: "+away.endpoint+": ")
+		b.await("the other one", func() bool { return b.up(there) == 1 })
+		assert.Zero(t, b.up(away))
+		failures := b.point("connection_failures")
+		b.await("more tries", func() bool { return b.point("connection_failures") > failures+5 })
+		assert.Len(t, host.All(), 1, "nothing has changed")
+
+		server, err := greysserver.New(greysserver.Options{Protocol: greysserver.Protocol(protocol)})
+		assert.NoError(t, err)
+		listener, err = net.Listen("tcp", away.endpoint)
+		assert.NoError(t, err)
+		ctx, end := context.WithCancel(context.Background())
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(ctx, listener) }()
+		b.await("the server that was away", func() bool { return host.Last() == "StatusOK" })
+		assert.EqualValues(t, 1, b.up(away))
+
+		end()
+		assert.NoError(t, <-served)
+		b.await("its loss", func() bool { return b.up(away) == 0 })
+		assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 2 failed: "+away.endpoint+": ")
+		said := len(host.All())
+		b.shutdown()
+		assert.Len(t, host.All(), said, "a shutdown is no failure")
+		assert.EqualValues(t, -1, b.up(there), "no point is left")
+	})
+}
+
+func TestAServerThatIsGivenUpIsAPermanentError(t *testing.T) {
+	p := play(t, greysserver.Options{Protocol: greysserver.GP, ProtocolVersion: 2})
+	host := telemetrytest.NewStatuses()
+	b := following(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("com.example.*", "*")} }, p)
+	b.host = host
+	b.start()
+	b.await("it", func() bool { return len(host.All()) > 0 })
+	assert.Contains(t, host.Last(), "StatusPermanentError: 1 of 1 failed: "+p.endpoint+": ")
+	assert.Contains(t, host.Last(), "does not know version 0x0001")
+}
+
+func TestASilentServerIsARecoverableErrorBeforeItsTimeIsOver(t *testing.T) {
+	silent := listening(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	host := telemetrytest.NewStatuses()
+	b := following(t, func(c *Config) {
+		c.Protocol = ProtocolConsole
+		c.AnswerTimeout = 10 * time.Minute
+		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
+	}, silent)
+	b.host = host
+	b.receiver.env.silentAfter = 50 * time.Millisecond
+	b.start()
+	b.await("it", func() bool { return len(host.All()) > 0 })
+	assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 1 failed: "+silent.endpoint+": it accepts connections, and has not said who it is")
+}

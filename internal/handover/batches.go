@@ -7,6 +7,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
@@ -57,9 +58,9 @@ type BatchesSettings struct {
 // for many goroutines.
 //
 // Without Hold whoever hands on a batch waits until it was accepted, so what it comes
-// from is not read meanwhile, and the agent feels it. With Hold the batch is held, and a
-// goroutine of its own hands on what is held, in order; only when there is no more
-// memory for it whoever hands on waits.
+// from is not read meanwhile, and the agent feels it. With Hold it waits at most for a
+// time. Then the batch is held, and a goroutine of its own hands on what is held, in order;
+// only when there is no more memory for it whoever hands on waits.
 type Batches struct {
 	settings BatchesSettings
 	// pause is between tries.
@@ -87,6 +88,9 @@ type Batches struct {
 type parcel struct {
 	batch    callevent.Packed
 	resource pcommon.Resource
+	// calling gives what becomes of a call that the pipeline has not returned from; nil: there
+	// is none.
+	calling <-chan error
 	// observed is the context of the observation that begins with the first try and
 	// ends once, in Batches.delivered.
 	observed context.Context
@@ -109,7 +113,7 @@ func (b *Batches) Send(batch callevent.Packed, resource pcommon.Resource) {
 	if b.settings.Hold == nil {
 		b.waiting.Add(1)
 		defer b.waiting.Add(-1)
-		b.deliver(p)
+		b.deliver(&p, forEver)
 		return
 	}
 	b.sendOrHold(p)
@@ -134,10 +138,20 @@ func (b *Batches) Waiting() int { return int(b.waiting.Load()) }
 func (b *Batches) Calls() int { return int(b.calls.Load()) }
 
 // call gives a batch to the pipeline.
-func (b *Batches) call(p parcel) error {
+func (b *Batches) call(p parcel) error { return b.consume(p.observed, b.traces(p)) }
+
+// begin gives a batch to the pipeline in a goroutine of its own, so that its data is the
+// caller's again though the pipeline does not return.
+func (b *Batches) begin(p parcel) <-chan error {
+	traces, result := b.traces(p), make(chan error, 1)
+	b.draining.Go(func() { result <- b.consume(p.observed, traces) })
+	return result
+}
+
+func (b *Batches) consume(ctx context.Context, traces ptrace.Traces) error {
 	b.calls.Add(1)
 	defer b.calls.Add(-1)
-	err := b.settings.Next.ConsumeTraces(pairingmark.With(p.observed, &b.reached), b.traces(p))
+	err := b.settings.Next.ConsumeTraces(pairingmark.With(ctx, &b.reached), traces)
 	if err == nil && b.settings.Unpaired != nil && !b.reached.IsSet() {
 		b.settings.Unpaired()
 	}
@@ -156,33 +170,71 @@ func (b *Batches) traces(p parcel) ptrace.Traces {
 	return traces
 }
 
+// limits say when a hand-over that is not over yet ends.
+type limits struct {
+	// atOnce says: when the pipeline has refused the batch.
+	atOnce bool
+	// time ends it at any moment. Nil: nothing does.
+	time <-chan time.Time
+}
+
+// forEver has no end but those of the batch.
+var forEver limits
+
 // deliver hands on a batch until it is accepted, refused for good, given up, or the time
-// is over.
-func (b *Batches) deliver(p parcel) {
+// of the shutdown is over. It reports false where a limit came first.
+func (b *Batches) deliver(p *parcel, until limits) bool {
 	giveUp := b.settings.GiveUp
 	if p.batch.Events == 0 {
 		giveUp = nil
 	}
 	for {
-		err := b.call(p)
+		err, returned := b.try(p, until.time)
+		if !returned {
+			return false
+		}
 		if err == nil || consumererror.IsPermanent(err) {
 			b.pause.accepted()
-			b.delivered(p, err)
-			return
+			b.delivered(*p, err)
+			return true
+		}
+		if until.atOnce && b.settings.Context.Err() == nil {
+			b.refused(err)
+			return false
 		}
 		b.refused(err)
 		select {
 		case <-b.pause.refused():
 		case <-giveUp:
-			b.delivered(p, err)
-			return
+			b.delivered(*p, err)
+			return true
 		case <-b.settings.Context.Done():
+		case <-until.time:
+			return false
 		}
 		if b.settings.Context.Err() != nil {
-			b.delivered(p, err)
-			return
+			b.delivered(*p, err)
+			return true
 		}
 		b.settings.Retried()
+	}
+}
+
+// try gives a batch to the pipeline, unless it has it still, and reports whether that has
+// returned before the time was over.
+func (b *Batches) try(p *parcel, over <-chan time.Time) (err error, returned bool) {
+	if p.calling == nil {
+		if over == nil {
+			return b.call(*p), true
+		}
+		p.calling = b.begin(*p)
+	}
+	select {
+	case err = <-p.calling:
+		p.calling = nil
+		return err, true
+	case <-over:
+		return nil, false
 	}
 }
 
@@ -221,5 +273,13 @@ func (b *Batches) refused(err error) {
 	if since, say := b.refusing.Say(b.settings.Now()); say {
 		b.settings.Logger.Warn("The pipeline refuses call events: "+b.settings.WhileRefused,
 			zap.Int("refusals_since_last_line", since), zap.Error(err))
+	}
+}
+
+// stuck logs that the pipeline has not returned for so long.
+func (b *Batches) stuck(after time.Duration) {
+	if since, say := b.refusing.Say(b.settings.Now()); say {
+		b.settings.Logger.Warn("The pipeline has neither accepted nor refused call events: "+b.settings.WhileRefused,
+			zap.Duration("for", after), zap.Int("refusals_since_last_line", since))
 	}
 }

@@ -28,8 +28,9 @@ func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
 
 // newHandover makes the hand-over of a run's batches. The policy block: whoever hands on
 // a batch waits until it was accepted, so a data connection is not read meanwhile, and
-// the agent feels it. The policy suspend: the batch is held, and the agent is told to
-// suspend; only when half of the run's memory is used whoever hands on waits.
+// the agent feels it. The policy suspend, and block after max_block: the batch is held, and
+// the agent is told to suspend; only when half of the run's memory is used whoever hands on
+// waits. A call that the pipeline does not return from is waited for as long as by block.
 func (r *run) newHandover() *handover.Batches {
 	settings := handover.BatchesSettings{
 		Settings: r.env.handoverSettings(r.logger), Next: r.env.traces, GiveUp: r.stream.memory.full,
@@ -46,8 +47,11 @@ func (r *run) newHandover() *handover.Batches {
 		Unpaired: r.env.unpaired,
 	}
 	settings.Context = r.ctx
-	if r.env.config.OnOverload == OverloadSuspend {
-		settings.Hold = &handover.Hold{Memory: heldMemory{r.stream.memory}, Refused: r.suspendForOverload, Drained: r.wake}
+	if atOnce, after := r.env.config.OnOverload == OverloadSuspend, r.env.config.MaxBlock; atOnce || after > 0 {
+		settings.Hold = &handover.Hold{
+			AtOnce: atOnce, After: after,
+			Memory: heldMemory{r.stream.memory}, Refused: r.suspendForOverload, Drained: r.wake,
+		}
 	}
 	return handover.NewBatches(settings)
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // BatchesSettings are what Batches are made of. All fields but TryLate, Hold,
-// GiveUp and Unpaired have to be set.
+// GiveUp, Unpaired and Needs have to be set.
 type BatchesSettings struct {
 	Settings
 	Next consumer.Traces
@@ -52,6 +52,9 @@ type BatchesSettings struct {
 	// Unpaired, unless nil, is called after each batch that the pipeline accepted before
 	// any reached stack_pairing: batches then go where nothing makes spans of them.
 	Unpaired func()
+	// Needs are what the receiver's settings ask of stack_pairing's. The first batch has
+	// them, and each without events.
+	Needs callevent.Needs
 }
 
 // Batches gives the batches of one agent to the pipeline, which may refuse them. It is
@@ -68,6 +71,8 @@ type Batches struct {
 	// reached is set when a batch has reached stack_pairing.
 	reached pairingmark.Mark
 
+	// begun is set when the first batch was handed on.
+	begun atomic.Bool
 	// calls is how many calls the pipeline has not returned from.
 	calls atomic.Int32
 	// waiting is how many wait in Send.
@@ -88,6 +93,8 @@ type Batches struct {
 type parcel struct {
 	batch    callevent.Packed
 	resource pcommon.Resource
+	// needs says that the batch has those of the settings.
+	needs bool
 	// calling gives what becomes of a call that the pipeline has not returned from; nil: there
 	// is none.
 	calling <-chan error
@@ -105,7 +112,7 @@ func NewBatches(settings BatchesSettings) *Batches {
 // accepted, or is held, or was dropped and counted. The resource may not change any
 // more.
 func (b *Batches) Send(batch callevent.Packed, resource pcommon.Resource) {
-	p := parcel{batch: batch, resource: resource, observed: b.settings.Observer.StartTracesOp(b.settings.Context)}
+	p := b.parcel(batch, resource)
 	if err := b.settings.Context.Err(); err != nil && batch.Events > 0 && !b.settings.TryLate {
 		b.delivered(p, err)
 		return
@@ -125,10 +132,18 @@ func (b *Batches) Offer(batch callevent.Packed, resource pcommon.Resource) bool 
 	if b.Holds() {
 		return false
 	}
-	p := parcel{batch: batch, resource: resource, observed: b.settings.Observer.StartTracesOp(b.settings.Context)}
+	p := b.parcel(batch, resource)
 	err := b.call(p)
 	b.settings.Observer.EndTracesOp(p.observed, b.settings.Format, 1, err)
 	return err == nil
+}
+
+// parcel begins the hand-over of a batch.
+func (b *Batches) parcel(batch callevent.Packed, resource pcommon.Resource) parcel {
+	return parcel{
+		batch: batch, resource: resource, needs: batch.Events == 0 || !b.begun.Load() && !b.begun.Swap(true),
+		observed: b.settings.Observer.StartTracesOp(b.settings.Context),
+	}
 }
 
 // Waiting is how many wait in Send, until the pipeline accepts or for memory.
@@ -166,7 +181,11 @@ func (b *Batches) traces(p parcel) ptrace.Traces {
 	scope := resource.ScopeSpans().AppendEmpty()
 	scope.Scope().SetName(b.settings.ScopeName)
 	scope.Scope().SetVersion(b.settings.ScopeVersion)
-	p.batch.To(scope.Spans().AppendEmpty())
+	span := scope.Spans().AppendEmpty()
+	p.batch.To(span)
+	if p.needs {
+		b.settings.Needs.To(span)
+	}
 	return traces
 }
 

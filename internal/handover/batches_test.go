@@ -297,6 +297,23 @@ func TestHeldBatchesAreHandedOnInOrder(t *testing.T) {
 	assert.EqualValues(t, 2, drained.Load())
 }
 
+func TestTheFirstBatchAndThoseWithoutEventsHaveTheNeedsOfTheReceiver(t *testing.T) {
+	b, next := newBed(t), &pipeline{}
+	batches := b.batches(next, nil)
+	batches.settings.Needs = callevent.Needs{{Of: "idle_timeout", Because: "keepalive_interval: 10s", MoreThan: 10}}
+	for i, events := range []int{1, 1, 0} {
+		batches.Send(numbered(i, events), pcommon.NewResource())
+	}
+	assert.True(t, batches.Offer(numbered(3, 0), pcommon.NewResource()))
+	var have []bool
+	for _, traces := range next.traces {
+		have = append(have, len(callevent.NeedsOf(spanOf(traces), "idle_timeout", 10)) == 1)
+		assert.Equal(t, have[len(have)-1], callevent.HasNeeds(spanOf(traces)))
+		assert.Empty(t, callevent.NeedsOf(spanOf(traces), "idle_timeout", 11), "it is met")
+	}
+	assert.Equal(t, []bool{true, false, true, true}, have)
+}
+
 // limited holds batches that the pipeline has not accepted after a time.
 func limited(after time.Duration) (hold *Hold, m *memory, refused *atomic.Int64) {
 	hold, m, refused, _ = holding(someBatches)

@@ -4,6 +4,8 @@
 package bytefrogreceiver
 
 import (
+	"fmt"
+
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.uber.org/zap"
@@ -45,6 +47,7 @@ func (r *run) newHandover() *handover.Batches {
 		},
 		Retried:  r.env.telemetry.handoverRetried,
 		Unpaired: r.env.unpaired,
+		Needs:    r.env.config.needs(),
 	}
 	settings.Context = r.ctx
 	if atOnce, after := r.env.config.OnOverload == OverloadSuspend, r.env.config.MaxBlock; atOnce || after > 0 {
@@ -54,6 +57,24 @@ func (r *run) newHandover() *handover.Batches {
 		}
 	}
 	return handover.NewBatches(settings)
+}
+
+// eventBytes is about what an event takes in the agent's buffers.
+const eventBytes = 16
+
+// needs are what the settings ask of stack_pairing's. What is handed on again, or behind, is on
+// its way for some time, so there well below is at most half.
+func (c *Config) needs() callevent.Needs {
+	const maxWait, maxEvents, idleTimeout = "reorder.max_wait", "reorder.max_events", "idle_timeout"
+	of := func(setting string, value any) string { return fmt.Sprint(setting, ": ", value) }
+	return callevent.Needs{
+		{Of: maxWait, Because: of("name_wait", c.NameWait), MoreThan: int64(c.NameWait)},
+		{Of: maxWait, Because: of("retry.max_interval", c.Retry.MaxInterval), MoreThan: 2*int64(c.Retry.MaxInterval) - 1},
+		{Of: maxWait, Because: of("limits.max_connection_lead_time", c.Limits.MaxConnectionLeadTime), MoreThan: 2*int64(c.Limits.MaxConnectionLeadTime) - 1},
+		{Of: maxEvents, Because: of("limits.max_connection_lead", c.Limits.MaxConnectionLead), MoreThan: int64(c.Limits.MaxConnectionLead)},
+		{Of: maxEvents, Because: of("agent.buffer_memory", c.Agent.BufferMemory), MoreThan: int64(c.Agent.BufferMemory / eventBytes)},
+		{Of: idleTimeout, Because: of("keepalive_interval", c.KeepaliveInterval), MoreThan: int64(c.KeepaliveInterval)},
+	}
 }
 
 // send hands on a batch of the run.

@@ -21,7 +21,7 @@ import (
 )
 
 // BatchesSettings are what Batches are made of. All fields but TryLate, Hold,
-// GiveUp, Unpaired and Needs have to be set.
+// GiveUp, Unpaired, Needs and Scope have to be set.
 type BatchesSettings struct {
 	Settings
 	Next consumer.Traces
@@ -55,6 +55,9 @@ type BatchesSettings struct {
 	// Needs are what the receiver's settings ask of stack_pairing's. The first batch has
 	// them, and each without events.
 	Needs callevent.Needs
+	// Scope, unless nil, adds attributes to the scope of a batch. stack_pairing gives them to
+	// the spans' scope, so they should change seldom.
+	Scope func(attributes pcommon.Map)
 }
 
 // Batches gives the batches of one agent to the pipeline, which may refuse them. It is
@@ -181,6 +184,9 @@ func (b *Batches) traces(p parcel) ptrace.Traces {
 	scope := resource.ScopeSpans().AppendEmpty()
 	scope.Scope().SetName(b.settings.ScopeName)
 	scope.Scope().SetVersion(b.settings.ScopeVersion)
+	if b.settings.Scope != nil {
+		b.settings.Scope(scope.Scope().Attributes())
+	}
 	span := scope.Spans().AppendEmpty()
 	p.batch.To(span)
 	if p.needs {

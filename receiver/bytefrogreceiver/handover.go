@@ -48,6 +48,7 @@ func (r *run) newHandover() *handover.Batches {
 		Retried:  r.env.telemetry.handoverRetried,
 		Unpaired: r.env.unpaired,
 		Needs:    r.env.config.needs(),
+		Scope:    r.failed.putTo,
 	}
 	settings.Context = r.ctx
 	if atOnce, after := r.env.config.OnOverload == OverloadSuspend, r.env.config.MaxBlock; atOnce || after > 0 {

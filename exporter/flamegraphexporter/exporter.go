@@ -7,10 +7,12 @@ import (
 	"context"
 	"sync"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/exporter"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 )
 
 // flameGraph is the exporter of a configuration, for both signals. It is shut
@@ -32,7 +34,7 @@ type flameGraph struct {
 }
 
 func newFlameGraph(set exporter.Settings, config *Config, forget func()) (*flameGraph, error) {
-	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	telemetry, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindExporter, set.ID, set.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}

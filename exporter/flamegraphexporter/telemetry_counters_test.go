@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadatatest"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/web"
 	"github.com/callbraid/callbraid/internal/calltree"
@@ -124,7 +125,8 @@ func TestEachMetricIsOfItsOwnCounter(t *testing.T) {
 	reason := func(text string, count uint64) metricdata.DataPoint[int64] {
 		assert.Empty(t, names[count], text)
 		names[count] = text
-		return metricdata.DataPoint[int64]{Attributes: attribute.NewSet(attribute.String("reason", text)), Value: int64(count)}
+		return metricdata.DataPoint[int64]{Attributes: attribute.NewSet(
+			attribute.String("exporter", metadata.Type.String()), attribute.String("reason", text)), Value: int64(count)}
 	}
 	assert.EqualValues(t, 7, c.ParentsNotSeen.Cycle)
 	metadatatest.AssertEqualExporterFlameGraphParentsNotSeen(t, b.telemetry, []metricdata.DataPoint[int64]{

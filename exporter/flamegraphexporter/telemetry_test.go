@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadatatest"
 	"github.com/callbraid/callbraid/internal/telemetrytest"
 )
@@ -55,7 +56,8 @@ func TestTheCollectorIsToldWhatTheStoreCounts(t *testing.T) {
 		assert.EqualValues(t, want, b.sum(t, name), name)
 	}
 	reason := func(text string, count uint64) metricdata.DataPoint[int64] {
-		return metricdata.DataPoint[int64]{Attributes: attribute.NewSet(attribute.String("reason", text)), Value: int64(count)}
+		return metricdata.DataPoint[int64]{Attributes: attribute.NewSet(
+			attribute.String("exporter", metadata.Type.String()), attribute.String("reason", text)), Value: int64(count)}
 	}
 	metadatatest.AssertEqualExporterFlameGraphParentsNotSeen(t, b.telemetry, []metricdata.DataPoint[int64]{
 		reason("timeout", 0), reason("limit", counters.ParentsNotSeen.Limit), reason("cycle", 1),

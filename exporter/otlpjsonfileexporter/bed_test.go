@@ -64,16 +64,10 @@ func started(t testing.TB, path string, changes ...func(*Config)) *bed {
 	return b
 }
 
-// counts are the metrics, without the exporter's ID, which all have to have.
+// counts are the metrics.
 func (b *bed) counts(t testing.TB) map[string]int64 {
 	t.Helper()
-	counts := map[string]int64{}
-	for name, value := range telemetrytest.Points(t, b.telemetry, prefix) {
-		name, identified := strings.CutSuffix(name, "{exporter="+b.set.ID.String()+"}")
-		require.True(t, identified, name)
-		counts[name] = value
-	}
-	return counts
+	return telemetrytest.Points(t, b.telemetry, prefix)
 }
 
 // lines are those of the log, in their order.

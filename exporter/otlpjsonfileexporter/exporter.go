@@ -10,15 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/exporter"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/linefile"
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/metadata"
 	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 )
 
 // fileExporter is the exporter of a configuration, for all its signals.
@@ -26,8 +26,6 @@ type fileExporter struct {
 	config    *Config
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
-	// identity is the exporter's ID, which all its metrics have.
-	identity metric.MeasurementOption
 	// forget takes it out of those that are shared.
 	forget func()
 
@@ -45,7 +43,7 @@ type fileExporter struct {
 }
 
 func newFileExporter(set exporter.Settings, config *Config, forget func()) (*fileExporter, error) {
-	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	telemetry, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindExporter, set.ID, set.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +51,6 @@ func newFileExporter(set exporter.Settings, config *Config, forget func()) (*fil
 		config:    config,
 		logger:    set.Logger,
 		telemetry: telemetry,
-		identity:  metric.WithAttributeSet(attribute.NewSet(attribute.String("exporter", set.ID.String()))),
 		forget:    forget,
 		encoding:  make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
@@ -83,8 +80,8 @@ func (e *fileExporter) write(ctx context.Context, encode func() ([]byte, error))
 	if err != nil {
 		return e.refuse(ctx, err)
 	}
-	e.telemetry.ExporterOtlpJSONFileLines.Add(ctx, 1, e.identity)
-	e.telemetry.ExporterOtlpJSONFileBytes.Add(ctx, int64(len(line)), e.identity)
+	e.telemetry.ExporterOtlpJSONFileLines.Add(ctx, 1)
+	e.telemetry.ExporterOtlpJSONFileBytes.Add(ctx, int64(len(line)))
 	if e.refusing.Over() {
 		e.logger.Info("Lines are written again", zap.String("path", e.config.Path))
 	}
@@ -93,7 +90,7 @@ func (e *fileExporter) write(ctx context.Context, encode func() ([]byte, error))
 
 // refuse counts a hand-over that can't be written, and logs the first of a burst.
 func (e *fileExporter) refuse(ctx context.Context, err error) error {
-	e.telemetry.ExporterOtlpJSONFileRefusedLines.Add(ctx, 1, e.identity)
+	e.telemetry.ExporterOtlpJSONFileRefusedLines.Add(ctx, 1)
 	if since, say := e.refusing.Say(time.Now()); say {
 		e.logger.Warn("Refused a hand-over, because its line cannot be written. Where the disk is full, free room, or lower rotation.max_megabytes or rotation.max_backups",
 			zap.String("path", e.config.Path), zap.Error(err), zap.Int("refused", since))
@@ -102,13 +99,13 @@ func (e *fileExporter) refuse(ctx context.Context, err error) error {
 }
 
 func (e *fileExporter) onRepaired(offset, bytes int64) {
-	e.telemetry.ExporterOtlpJSONFileRepairedBytes.Add(context.Background(), bytes, e.identity)
+	e.telemetry.ExporterOtlpJSONFileRepairedBytes.Add(context.Background(), bytes)
 	e.logger.Warn("Cut a torn line off the end of the file. The process that wrote it ended before the line was whole",
 		zap.String("path", e.config.Path), zap.Int64("offset", offset), zap.Int64("dropped_bytes", bytes))
 }
 
 func (e *fileExporter) onRotated(backup string) {
-	e.telemetry.ExporterOtlpJSONFileRotations.Add(context.Background(), 1, e.identity)
+	e.telemetry.ExporterOtlpJSONFileRotations.Add(context.Background(), 1)
 	e.logger.Debug("Renamed the file, because of rotation.max_megabytes", zap.String("path", e.config.Path), zap.String("backup", backup))
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/openlistener"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/slots"
 )
 
@@ -51,7 +52,7 @@ var (
 )
 
 func newAgentControl(settings extension.Settings, config *Config) (*agentControl, error) {
-	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	telemetry, err := newTelemetry(ownmetrics.Of(component.KindExtension, settings.ID, settings.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}

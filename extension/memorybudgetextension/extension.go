@@ -22,6 +22,7 @@ import (
 
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadata"
 	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 )
 
 // memoryBudget is the extension.
@@ -53,7 +54,7 @@ var (
 func newMemoryBudget(settings extension.Settings, config *Config) (*memoryBudget, error) {
 	x := &memoryBudget{config: config, logger: settings.Logger, available: budget.Available(), setGoLimit: debug.SetMemoryLimit}
 	x.budget = budget.New(x.own())
-	telemetry, err := metadata.NewTelemetryBuilder(settings.TelemetrySettings)
+	telemetry, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindExtension, settings.ID, settings.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}

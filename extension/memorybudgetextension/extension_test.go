@@ -43,7 +43,7 @@ func TestTheLimitFollowsFromTheConfiguration(t *testing.T) {
 		},
 		"a share of the memory_limiter if that is less": {
 			config:    Config{LimitPercentage: 25},
-			collector: map[string]any{"processors": map[string]any{"memory_limiter": map[string]any{"limit_mib": 1000, "check_interval": "1s"}}},
+			collector: limited(map[string]any{"limit_mib": 1000, "check_interval": "1s"}),
 			want:      400 * mib,
 		},
 		"a share of the lowest memory_limiter": {
@@ -54,23 +54,39 @@ func TestTheLimitFollowsFromTheConfiguration(t *testing.T) {
 					"stack_pairing": nil, "memory_limiter_of_others": map[string]any{"limit_mib": 1},
 				},
 				"extensions": map[string]any{"memory_limiter": map[string]any{"limit_percentage": 5}},
+				"service": map[string]any{
+					"extensions": []any{"memory_limiter"},
+					"pipelines": map[string]any{
+						"traces": map[string]any{"processors": []any{"memory_limiter/a", "memory_limiter_of_others"}},
+						"logs":   map[string]any{"processors": []any{"memory_limiter/b"}},
+					},
+				},
 			},
 			want: 160 * mib,
 		},
+		"no share of a memory_limiter that nothing uses": {
+			config: Config{LimitPercentage: 25},
+			collector: map[string]any{
+				"processors": map[string]any{"memory_limiter": map[string]any{"limit_mib": 1000}},
+				"extensions": map[string]any{"memory_limiter": map[string]any{"limit_mib": 1000}},
+				"service":    map[string]any{"pipelines": map[string]any{"traces": map[string]any{"processors": []any{"batch"}}}},
+			},
+			want: 2000 * mib,
+		},
 		"the process's share if the memory_limiter allows more": {
 			config:    Config{LimitPercentage: 1},
-			collector: map[string]any{"processors": map[string]any{"memory_limiter": map[string]any{"limit_mib": 4000}}},
+			collector: limited(map[string]any{"limit_mib": 4000}),
 			want:      80 * mib,
 		},
 		"a warning if the chosen one is near the memory_limiter": {
 			config:    Config{LimitMiB: 800, LimitPercentage: 25},
-			collector: map[string]any{"processors": map[string]any{"memory_limiter": map[string]any{"limit_mib": 1000}}},
+			collector: limited(map[string]any{"limit_mib": 1000}),
 			want:      800 * mib,
 			warning:   "limit_mib of memory_budget is near the limit of a memory_limiter",
 		},
 		"a memory_limiter without a limit says nothing": {
 			config:    Config{LimitPercentage: 25},
-			collector: map[string]any{"processors": map[string]any{"memory_limiter": nil}},
+			collector: limited(nil),
 			want:      2000 * mib,
 		},
 	} {
@@ -97,6 +113,14 @@ func TestTheLimitFollowsFromTheConfiguration(t *testing.T) {
 	}
 }
 
+// limited is the configuration of a collector whose pipeline has a memory_limiter.
+func limited(settings any) map[string]any {
+	return map[string]any{
+		"processors": map[string]any{"memory_limiter": settings},
+		"service":    map[string]any{"pipelines": map[string]any{"traces": map[string]any{"processors": []any{"memory_limiter"}}}},
+	}
+}
+
 // goRuntime is Go's memory limit in a test.
 type goRuntime struct{ limit int64 }
 
@@ -109,7 +133,7 @@ func (r *goRuntime) set(bytes int64) int64 {
 }
 
 func TestGoKeepsBelowTheMemoryLimiterUnlessSomebodySetALimit(t *testing.T) {
-	limiter := map[string]any{"processors": map[string]any{"memory_limiter": map[string]any{"limit_mib": 1000}}}
+	limiter := limited(map[string]any{"limit_mib": 1000})
 	for name, c := range map[string]struct {
 		set       bool
 		collector map[string]any
@@ -168,8 +192,9 @@ func TestMetricsNameWhoHoldsWhat(t *testing.T) {
 	run := x.MemoryBudget().Group("bytefrog").Open(budget.Settings{Leave: func(*budget.Error) {}})
 	require.NoError(t, run.Take(mib))
 	require.Error(t, run.Take(16*mib))
-	holder := attribute.NewSet(attribute.String("holder", "bytefrog"))
-	metadatatest.AssertEqualExtensionMemoryBudgetLimit(t, tel, []metricdata.DataPoint[int64]{{Value: 16 * mib}}, metricdatatest.IgnoreTimestamp())
+	id := attribute.String("extension", metadata.Type.String())
+	holder := attribute.NewSet(id, attribute.String("holder", "bytefrog"))
+	metadatatest.AssertEqualExtensionMemoryBudgetLimit(t, tel, []metricdata.DataPoint[int64]{{Value: 16 * mib, Attributes: attribute.NewSet(id)}}, metricdatatest.IgnoreTimestamp())
 	metadatatest.AssertEqualExtensionMemoryBudgetUsage(t, tel,
 		[]metricdata.DataPoint[int64]{{Value: mib, Attributes: holder}}, metricdatatest.IgnoreTimestamp())
 	metadatatest.AssertEqualExtensionMemoryBudgetRequestsToGiveWay(t, tel,

@@ -23,20 +23,34 @@ const (
 	tightPercentage = 70
 )
 
-// limiterLimit finds the lowest hard limit of all memory_limiter processors and extensions in
-// a collector's configuration, in bytes, and the place of it. The place is empty if there is
-// none.
+// limiterLimit finds the lowest hard limit of all memory_limiter processors and extensions
+// that are in use, in bytes, and the place of it. The place is empty if there is none. A
+// collector starts no component that neither a pipeline nor the list of extensions names.
 func limiterLimit(collector *confmap.Conf, available int64) (bytes int64, place string) {
 	if collector == nil {
 		return 0, ""
 	}
-	for _, class := range []string{"processors", "extensions"} {
+	var service struct {
+		Extensions []string `mapstructure:"extensions"`
+		Pipelines  map[string]struct {
+			Processors []string `mapstructure:"processors"`
+		} `mapstructure:"pipelines"`
+	}
+	// A configuration that cannot be read ends the collector before this.
+	if conf, err := collector.Sub("service"); err != nil || conf.Unmarshal(&service, confmap.WithIgnoreUnused()) != nil {
+		return 0, ""
+	}
+	used := map[string][]string{"extensions": service.Extensions}
+	for _, pipeline := range service.Pipelines {
+		used["processors"] = append(used["processors"], pipeline.Processors...)
+	}
+	for class, ids := range used {
 		all, _ := collector.Get(class).(map[string]any)
-		for id, settings := range all {
+		for _, id := range ids {
 			if name, _, _ := strings.Cut(id, "/"); name != limiter {
 				continue
 			}
-			limit := limitOf(settings, available)
+			limit := limitOf(all[id], available)
 			if limit > 0 && (place == "" || limit < bytes) {
 				bytes, place = limit, class+"::"+id
 			}

@@ -31,6 +31,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadata"
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadatatest"
 	"github.com/callbraid/callbraid/test/testbed/nested"
 )
@@ -153,7 +154,8 @@ func (r *receiver) send(ctx context.Context, way nested.Way, request []byte) err
 func (r *receiver) checkRefused(t *testing.T, why reason, times int64) {
 	t.Helper()
 	metadatatest.AssertEqualExtensionMemoryBudgetRefusedRequests(t, r.telemetry,
-		[]metricdata.DataPoint[int64]{{Value: times, Attributes: attribute.NewSet(attribute.String("reason", string(why)))}}, metricdatatest.IgnoreTimestamp())
+		[]metricdata.DataPoint[int64]{{Value: times, Attributes: attribute.NewSet(
+			attribute.String("extension", metadata.Type.String()), attribute.String("reason", string(why)))}}, metricdatatest.IgnoreTimestamp())
 	require.Equal(t, 1, r.logs.Len(), "one line for a burst")
 	line := r.logs.All()[0].ContextMap()
 	assert.Equal(t, string(why), line["reason"])

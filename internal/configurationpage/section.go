@@ -29,7 +29,10 @@ pages, and whole configurations are in [config](../config).
 - Settings that components have from the Collector, such as those of TLS and of HTTP servers, are on
   the pages that are linked.
 - Metrics of a component's own are those of the collector itself: on
-  <http://localhost:8888/metrics>, unless ` + "`service::telemetry::metrics`" + ` says otherwise. Metrics that it hands on go
+  <http://localhost:8888/metrics>, unless ` + "`service::telemetry::metrics`" + ` says otherwise. The label
+  ` + "`receiver`, `processor`, `exporter` or `extension`" + ` of each is the component's ID:
+  ` + "`sum without (receiver)`" + ` adds instances up. With the feature gate ` + "`telemetry.newPipelineTelemetry`" + `
+  set ` + "`without_scope_info: false`" + ` of the Prometheus reader: the Collector's own metrics need it. Metrics that it hands on go
   through the pipeline; Prometheus has ` + "`_`" + ` for their dots, and behind their names units and, of
   counters, ` + "`_total`" + `.
 `

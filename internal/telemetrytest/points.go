@@ -15,7 +15,8 @@ import (
 )
 
 // Points are those of all counters whose name begins with a prefix: without it, and with
-// their attributes, such as: dumps{objects=complete}. Those of 0 are left out.
+// their attributes, such as: dumps{objects=complete}. Those of 0 are left out, and so is the
+// attribute with the component's ID, which all points have to have.
 func Points(t testing.TB, telemetry *componenttest.Telemetry, prefix string) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -30,7 +31,7 @@ func Points(t testing.TB, telemetry *componenttest.Telemetry, prefix string) map
 			}
 			for _, p := range counter.DataPoints {
 				if p.Value != 0 {
-					points[name+attributes(p.Attributes)] = p.Value
+					points[name+attributes(t, m.Name, p.Attributes)] = p.Value
 				}
 			}
 		}
@@ -38,7 +39,10 @@ func Points(t testing.TB, telemetry *componenttest.Telemetry, prefix string) map
 	return points
 }
 
-func attributes(set attribute.Set) string {
+func attributes(t testing.TB, name string, all attribute.Set) string {
+	t.Helper()
+	set, identity := all.Filter(attribute.NewDenyKeysFilter("receiver", "processor", "exporter", "extension"))
+	require.Len(t, identity, 1, "attributes with the component's ID, of %s", name)
 	if set.Len() == 0 {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
@@ -62,6 +63,8 @@ func consumeAll(b *testing.B, calls []ptrace.Traces, change func(*Config)) {
 func BenchmarkSmallHandOver(b *testing.B) {
 	p, err := newPairer(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), consumertest.NewNop())
 	require.NoError(b, err)
+	require.NoError(b, p.Start(context.Background(), componenttest.NewNopHost()))
+	defer func() { require.NoError(b, p.Shutdown(context.Background())) }()
 	// It is paired once, and a duplicate from then on.
 	td := traces(b, call(1, "f", 0))
 	cputime.Events(b, 2, func() { require.NoError(b, p.ConsumeTraces(context.Background(), td)) })

@@ -61,7 +61,7 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 		return p.refuseNested(ctx, err)
 	}
 	defer p.clock.gone(p.clock.come())
-	batches, rest := split(td)
+	batches, others := split(td)
 	if err := p.delivery.offerHeld(ctx); err != nil {
 		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
 		// Not wrapped: the error may name the part that was refused of what is
@@ -77,8 +77,8 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 		return errNoRoom
 	}
 	defer p.reserved.Add(-room)
-	if rest.SpanCount() > 0 {
-		if err := p.next.ConsumeTraces(ctx, rest); err != nil {
+	if others > 0 {
+		if err := p.next.ConsumeTraces(ctx, without(td, callevent.Carries)); err != nil {
 			return withBatches(err, td)
 		}
 	}
@@ -108,10 +108,9 @@ func peer(ctx context.Context) zap.Field {
 	return zap.Skip()
 }
 
-// split finds the batches, and copies the other spans where there are both:
-// td stays as it is, because a refused call is made again.
-func split(td ptrace.Traces) (batches []carrier, rest ptrace.Traces) {
-	others := 0
+// split finds the batches, and counts the other spans. td stays as it is, because a refused
+// call is made again.
+func split(td ptrace.Traces) (batches []carrier, others int) {
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
@@ -123,10 +122,7 @@ func split(td ptrace.Traces) (batches []carrier, rest ptrace.Traces) {
 			}
 		}
 	}
-	if len(batches) == 0 || others == 0 {
-		return batches, ptrace.NewTraces()
-	}
-	return batches, without(td, callevent.Carries)
+	return batches, others
 }
 
 // without is a copy of td without the spans that match.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
 )
@@ -76,7 +77,7 @@ const callPatience = 10 * time.Millisecond
 const burstInterval = 10 * time.Second
 
 func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pairer, error) {
-	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	builder, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindProcessor, set.ID, set.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}

@@ -49,15 +49,16 @@ func hasValue(set attribute.Set, value string) bool {
 	return false
 }
 
-// points are the data points of a sum: a value, or values by an attribute, given
-// as key, value, and number in turn.
+// points are the data points of a sum of a bed's processor: a value, or values by an attribute,
+// given as key, value, and number in turn.
 func points(values ...any) (all []metricdata.DataPoint[int64]) {
+	processor := attribute.String("processor", metadata.Type.String())
 	if len(values) == 1 {
-		return []metricdata.DataPoint[int64]{{Value: int64(values[0].(int))}}
+		return []metricdata.DataPoint[int64]{{Attributes: attribute.NewSet(processor), Value: int64(values[0].(int))}}
 	}
 	for ; len(values) > 0; values = values[3:] {
 		all = append(all, metricdata.DataPoint[int64]{
-			Attributes: attribute.NewSet(attribute.String(values[0].(string), values[1].(string))),
+			Attributes: attribute.NewSet(processor, attribute.String(values[0].(string), values[1].(string))),
 			Value:      int64(values[2].(int)),
 		})
 	}
@@ -105,7 +106,7 @@ func TestEverythingIsCounted(t *testing.T) {
 	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(11), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingBreaks(t, tt, points("cause", "gap", 1, "cause", "discarded", 1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingCorruptBatches(t, tt, points(1), ignore...)
-	metadatatest.AssertEqualProcessorStackPairingDelay(t, tt, []metricdata.HistogramDataPoint[float64]{{}},
+	metadatatest.AssertEqualProcessorStackPairingDelay(t, tt, []metricdata.HistogramDataPoint[float64]{{Attributes: points(0)[0].Attributes}},
 		metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreValue())
 	metadatatest.AssertEqualProcessorStackPairingDroppedAttributes(t, tt, points(2), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDroppedExceptions(t, tt, points(1), ignore...)

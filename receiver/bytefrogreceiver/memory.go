@@ -144,7 +144,9 @@ func (m *memory) close() { m.account.Close() }
 // runs. Its account gives way to nobody: limits.max_connections bounds it.
 type connectionMemory struct {
 	account *budget.Account
-	open    atomic.Int64
+
+	mu   sync.Mutex
+	open int64
 }
 
 func newConnectionMemory(group *budget.Group) *connectionMemory {
@@ -156,8 +158,24 @@ func (c *connectionMemory) hold() (release func()) {
 	if c == nil {
 		return func() {}
 	}
-	c.account.Set(c.open.Add(1) * connectionBytes)
-	return func() { c.account.Set(c.open.Add(-1) * connectionBytes) }
+	c.change(1)
+	return func() { c.change(-1) }
+}
+
+// now is how many connections are open.
+func (c *connectionMemory) now() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open
+}
+
+// change counts connections that were opened or closed. The lock is held while the account is
+// set, so that an older number never replaces a newer one.
+func (c *connectionMemory) change(connections int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open += connections
+	c.account.Set(c.open * connectionBytes)
 }
 
 func (c *connectionMemory) close() { c.account.Close() }

@@ -213,7 +213,7 @@ func TestWhatRunsAndConnectionsHoldComesBack(t *testing.T) {
 	}
 	b.awaitRuns(0)
 	silent.close()
-	b.await("all connections to end", func() bool { return b.receiver.env.connections.open.Load() == 0 })
+	b.await("all connections to end", func() bool { return b.receiver.env.connections.now() == 0 })
 	b.shutdown()
 	assert.Zero(t, process.Used())
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/openlistener"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/slots"
 )
@@ -93,7 +94,7 @@ func randomStreamID() (id callevent.StreamID, err error) {
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver, error) {
-	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}

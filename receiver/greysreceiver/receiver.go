@@ -21,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
@@ -78,7 +79,7 @@ type hooks struct {
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, error) {
-	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}

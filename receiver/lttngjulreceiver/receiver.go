@@ -22,6 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/handover"
 	"github.com/callbraid/callbraid/internal/logline"
 	"github.com/callbraid/callbraid/internal/openlistener"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/slots"
 )
@@ -91,7 +92,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, erro
 	if err != nil {
 		return nil, err
 	}
-	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}

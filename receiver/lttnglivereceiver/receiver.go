@@ -18,6 +18,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/symbols"
 )
@@ -73,7 +74,7 @@ type hooks struct {
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, error) {
-	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}

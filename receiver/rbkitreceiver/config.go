@@ -90,9 +90,12 @@ const (
 	ClockCPU Clock = "cpu"
 )
 
-// LimitsConfig bounds what servers can make the receiver hold. All but MaxMessageBytes and
-// the queues are for each server.
+// LimitsConfig bounds what servers can make the receiver hold. All but MaxMetricPoints,
+// MaxMessageBytes and the queues are for each server.
 type LimitsConfig struct {
+	// MaxMetricPoints is how many metric points with a class, or a class and a file, all servers
+	// together may have. Each server has an equal part.
+	MaxMetricPoints int `mapstructure:"max_metric_points"`
 	// MaxServerMemory is how many bytes a server may take in memory, with all that the other
 	// limits are of. Beyond it the server is disconnected for a while.
 	MaxServerMemory int `mapstructure:"max_server_memory"`
@@ -148,6 +151,19 @@ const (
 	mib = 1 << 20
 )
 
+// pointsOfClass and pointsOfSite are how many metric points a class has, and a class with a file.
+const pointsOfClass, pointsOfSite = 4, 2
+
+// limitsOfServer are the limits of one server. Of its part of MaxMetricPoints one half is for
+// classes and one half for sites, at least one of each.
+func (c *Config) limitsOfServer() LimitsConfig {
+	limits := c.Limits
+	half := limits.MaxMetricPoints / max(len(c.Servers), 1) / 2
+	limits.MaxClasses = min(limits.MaxClasses, max(half/pointsOfClass, 1))
+	limits.MaxSites = min(limits.MaxSites, max(half/pointsOfSite, 1))
+	return limits
+}
+
 func createDefaultConfig() *Config {
 	return &Config{
 		StateInterval:   30 * time.Second,
@@ -156,6 +172,7 @@ func createDefaultConfig() *Config {
 		Heartbeat:       15 * time.Second,
 		Reconnect:       RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
 		Limits: LimitsConfig{
+			MaxMetricPoints:      100_000,
 			MaxServerMemory:      256 * mib,
 			MaxMessageBytes:      32 * mib,
 			MaxTrackedObjects:    1_000_000,

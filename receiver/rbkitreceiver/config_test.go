@@ -34,7 +34,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Timeout, want.Heartbeat = 3*time.Second, 7*time.Second
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
-		MaxServerMemory: 4194305, MaxMessageBytes: 65536, MaxTrackedObjects: 10, MaxClasses: 11, MaxFiles: 12, MaxSites: 13, MaxDumpObjects: 14,
+		MaxMetricPoints: 10_000, MaxServerMemory: 4194305, MaxMessageBytes: 65536, MaxTrackedObjects: 10, MaxClasses: 11, MaxFiles: 12, MaxSites: 13, MaxDumpObjects: 14,
 		MaxFrames: 15, MaxProfileStacks: 16, MaxQueuedLogs: 17, MaxQueuedLogBytes: mib, MaxQueuedSpans: 18,
 		MaxQueuedSpanBytes: mib + 1, MaxQueuedSamples: 19, MaxQueuedSampleBytes: mib + 2,
 	}
@@ -91,5 +91,16 @@ func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {
 		require.NoError(t, confmap.Validate(config))
 		spoil(config)
 		assert.ErrorContains(t, config.Validate(), text)
+	}
+}
+
+func TestServersShareTheMetricPoints(t *testing.T) {
+	for _, c := range []struct{ servers, classes, sites int }{
+		{0, 1000, 5000}, {1, 1000, 5000}, {5, 1000, 5000}, {10, 1000, 2500}, {50, 250, 500}, {100_000, 1, 1},
+	} {
+		config := createDefaultConfig()
+		config.Servers = make([]ServerConfig, c.servers)
+		limits := config.limitsOfServer()
+		assert.Equal(t, [2]int{c.classes, c.sites}, [2]int{limits.MaxClasses, limits.MaxSites}, "%d servers", c.servers)
 	}
 }

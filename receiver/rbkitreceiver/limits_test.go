@@ -47,9 +47,10 @@ func TestALimitThatIsReachedIsCountedAndSaidOnce(t *testing.T) {
 		write   func(*rbkit.Collection) error
 		want    map[string]int64
 	}{
-		"max_classes": {rbkit.Released, func(l *LimitsConfig) { l.MaxClasses = 1 }, create("A", "B", "C"), map[string]int64{"folded": 2}},
-		"max_files":   {rbkit.Documented, func(l *LimitsConfig) { l.MaxFiles = 1 }, allocate(nil, "a", "b", "c"), map[string]int64{"folded": 2}},
-		"max_sites":   {rbkit.Documented, func(l *LimitsConfig) { l.MaxSites = 1 }, allocate(nil, "a", "b", "c"), map[string]int64{"folded": 2}},
+		"max_classes":       {rbkit.Released, func(l *LimitsConfig) { l.MaxClasses = 1 }, create("A", "B", "C"), map[string]int64{"folded": 2}},
+		"max_metric_points": {rbkit.Released, func(l *LimitsConfig) { l.MaxMetricPoints = 10 }, create("A", "B", "C"), map[string]int64{"folded": 2}},
+		"max_files":         {rbkit.Documented, func(l *LimitsConfig) { l.MaxFiles = 1 }, allocate(nil, "a", "b", "c"), map[string]int64{"folded": 2}},
+		"max_sites":         {rbkit.Documented, func(l *LimitsConfig) { l.MaxSites = 1 }, allocate(nil, "a", "b", "c"), map[string]int64{"folded": 2}},
 		"max_tracked_objects": {rbkit.Released, func(l *LimitsConfig) { l.MaxTrackedObjects = 2 }, create("A", "A", "A"),
 			map[string]int64{"objects_forgotten": 1}},
 		"max_dump_objects": {rbkit.Released, func(l *LimitsConfig) { l.MaxDumpObjects = 1 },

@@ -36,23 +36,29 @@ type process struct {
 	samples      samples
 	snapshots    snapshots
 	interruption interruption
+	// classesArePart says that its part of max_metric_points allows fewer classes than
+	// max_classes, and sitesArePart the same of sites.
+	classesArePart, sitesArePart bool
 	// said is what of the counts above the receiver's own counters were told.
 	said said
 }
 
 func newProcess(env *environment, of *origin) *process {
-	limits := &env.config.Limits
+	limits := env.config.limitsOfServer()
 	classes := newNames(limits.MaxClasses)
 	p := &process{
 		env: env, origin: of, classes: classes,
 		stats:       stats{},
 		objects:     newObjects(classes, limits.MaxTrackedObjects),
 		records:     objectRecords{env: env, origin: of},
-		allocations: newAllocations(classes, limits),
+		allocations: newAllocations(classes, &limits),
 		samples:     samples{env: env, origin: of},
 		snapshots:   snapshots{env: env, origin: of},
 
 		interruption: interruption{ctx: env.ctx},
+
+		classesArePart: limits.MaxClasses < env.config.Limits.MaxClasses,
+		sitesArePart:   limits.MaxSites < env.config.Limits.MaxSites,
 	}
 	p.dumps = dumps{classes: classes, tracked: &p.objects.tracked, maxObjects: limits.MaxDumpObjects}
 	if env.spans != nil {

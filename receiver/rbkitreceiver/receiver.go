@@ -19,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 )
 
@@ -70,7 +71,7 @@ type hooks struct {
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*rbkitReceiver, error) {
-	telemetry, err := newTelemetry(settings.TelemetrySettings)
+	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}

@@ -83,6 +83,7 @@ func (c *Config) validateClock() error {
 
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
+		setting.Between("limits.max_metric_points", c.MaxMetricPoints, 10, 100_000_000),
 		setting.Between("limits.max_server_memory", c.MaxServerMemory, 4*mib, math.MaxInt),
 		setting.Between("limits.max_message_bytes", c.MaxMessageBytes, 64<<10, 1<<30),
 		setting.Between("limits.max_tracked_objects", c.MaxTrackedObjects, 2, 100_000_000),

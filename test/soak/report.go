@@ -47,6 +47,7 @@ func announced(look testbed.Look) counts {
 func (s *soak) balances() []balance {
 	look := s.collector.Look(s.t)
 	of := func(name string) int64 { return int64(look.Sum("otelcol_" + name)) }
+	ofGreys := func(name string) int64 { return int64(look.Sum("otelcol_receiver_greys_"+name, `receiver="greys"`)) }
 	living, killed, lttng, mortal := s.backend.of("living"), s.backend.of("killed"), s.backend.of("lttng"), s.backend.of("mortal")
 	lost := announced(look)
 	droppedSpans := of("processor_stack_pairing_dropped_spans")
@@ -81,7 +82,10 @@ func (s *soak) balances() []balance {
 		{what: "calls that Greys' monitors told of, in metrics", sent: s.played.calls.Load(), delivered: s.backend.sum(greysCalls)},
 		{
 			what: "call trees that Greys told, as traces", sent: s.played.trees.Load(), delivered: s.backend.of("greys").traces,
-			lost: counts{{"told again", of("receiver_greys_replies_ignored")}, {"dropped", of("receiver_greys_spans_dropped")}},
+			lost: counts{
+				{"told again", ofGreys("replies_ignored")}, {"left out, since their times are false", ofGreys("times_left_out")},
+				{"dropped", ofGreys("spans_dropped")},
+			},
 		},
 		{
 			what: "registrations of LTTng's agents, in log records", sent: s.played.registrations.Load(), delivered: s.backend.recordsOf("lttng.agent.registered"),

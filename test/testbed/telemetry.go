@@ -157,7 +157,7 @@ func get(url string) (string, error) {
 		return "", fmt.Errorf("%s: %w", url, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: expected 200 OK, got %s", url, response.Status)
+		return "", fmt.Errorf("%s: expected 200 OK, got %s: %.3000s", url, response.Status, body)
 	}
 	return string(body), nil
 }

@@ -1,0 +1,52 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ownmetrics gives the collector's own metrics of a component the component's ID, so
+// that two instances of a component have series of their own.
+//
+// The attribute is that of the Collector's own metrics, such as those of exporterhelper: it has
+// the name of the component's kind, such as receiver, and the ID of the configuration, such as
+// lttng_live/second. It belongs to each point, as the Collector shows none of the scope's
+// attributes at its Prometheus page.
+package ownmetrics
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Of gives the settings that a component makes its telemetry builder of: each point of their
+// instruments has the component's ID, beside the attributes that it is recorded with.
+func Of(kind component.Kind, id component.ID, settings component.TelemetrySettings) component.TelemetrySettings {
+	provider := settings.MeterProvider
+	if all, ok := provider.(injecting); ok {
+		provider = all.DropInjectedAttributes(injectedPipeline, injectedSignal)
+	}
+	settings.MeterProvider = meterProvider{provider, newIdentity(attribute.String(strings.ToLower(kind.String()), id.String()))}
+	return settings
+}
+
+// injecting are the Collector's meter providers with the feature gate
+// telemetry.newPipelineTelemetry. They give instruments a scope for each pipeline, or signal,
+// of a component. A component that several of them use would have several series with the same
+// labels, and Prometheus' page would be an error for all components.
+type injecting interface {
+	DropInjectedAttributes(keys ...string) metric.MeterProvider
+}
+
+const (
+	injectedPipeline = "otelcol.pipeline.id"
+	injectedSignal   = "otelcol.signal"
+)
+
+type meterProvider struct {
+	metric.MeterProvider
+	identity *identity
+}
+
+func (p meterProvider) Meter(name string, options ...metric.MeterOption) metric.Meter {
+	return meter{p.MeterProvider.Meter(name, options...), p.identity}
+}

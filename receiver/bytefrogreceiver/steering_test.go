@@ -61,6 +61,15 @@ func steer(t *testing.T, options ...option) *steering {
 	return s
 }
 
+// pause pauses the program.
+func (s *steering) pause() {
+	s.t.Helper()
+	pausing := s.order("pause")
+	s.expectTold(bytefrog.TypePause)
+	s.beat(bytefrog.ModePaused)
+	s.expectDone(pausing, "the program is paused")
+}
+
 func (s *steering) beat(mode bytefrog.Mode) {
 	s.t.Helper()
 	s.agent.control.send(bytefrog.Heartbeat{Mode: mode})
@@ -235,10 +244,7 @@ func TestTwoOrdersAtOnceAreOneSuspend(t *testing.T) {
 
 func TestTheProgramIsPausedAndGoesOn(t *testing.T) {
 	s := steer(t)
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 	assert.Equal(t, "paused", s.theirs.Snapshot().State)
 	s.expectDone(s.order("pause"), "the program was paused already")
 	going := s.order("unpause")
@@ -351,18 +357,12 @@ func TestPauseIsRefusedWhileTracingIsSuspended(t *testing.T) {
 	s.expectTold(bytefrog.TypeUnsuspend) // and no pause before it
 	s.beat(bytefrog.ModeTracing)
 	s.expectDone(going, "tracing goes on")
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 }
 
 func TestAPausedProgramGoesOnBeforeItsAgentIsSuspended(t *testing.T) {
 	s := steer(t)
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 	suspending := s.order("suspend")
 	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeSuspend)
 	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
@@ -378,10 +378,7 @@ func TestAPausedProgramGoesOnBeforeItsAgentIsSuspended(t *testing.T) {
 // The heartbeat that says paused may be of before unpause.
 func TestAProgramGetsOneUnpause(t *testing.T) {
 	s := steer(t)
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 	going := s.order("unpause")
 	s.expectTold(bytefrog.TypeUnpause)
 	s.expectDone(s.order("unpause"), "the program was not paused")
@@ -395,10 +392,7 @@ func TestAProgramGetsOneUnpause(t *testing.T) {
 
 func TestAPausedAgentIsSuspendedForOverloadWhenItsProgramGoesOn(t *testing.T) {
 	s := steer(t, quickRetries, suspendsOnOverload)
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 	s.pipeline.refuseWith(errRefused)
 	s.data.write(calls(0, 5)) // what its buffers had
 	run := s.receiver.env.registry.lookup(1)
@@ -422,10 +416,7 @@ func TestAPausedAgentIsSuspendedForOverloadWhenItsProgramGoesOn(t *testing.T) {
 
 func TestAnOverloadThatEndsWhileTheProgramIsPausedSuspendsNothing(t *testing.T) {
 	s := steer(t, quickRetries, suspendsOnOverload)
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 	s.pipeline.refuseWith(errRefused)
 	s.data.write(calls(0, 5))
 	run := s.receiver.env.registry.lookup(1)
@@ -512,10 +503,7 @@ func TestNoOrderEndsTracingByMistake(t *testing.T) {
 func TestAStoppedAgentEndsItsRun(t *testing.T) {
 	s := steer(t)
 	s.data.write(calls(0, 5))
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 	stopping := s.order("stop")
 	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeStop)
 	expectReason(t, s.order("suspend"), agentcontrol.NotNow)
@@ -555,10 +543,7 @@ func TestAnAgentThatDiesInTheMiddleIsLost(t *testing.T) {
 
 func TestAReceiverThatShutsDownEndsOrdersAndLetsThePausedProgramGoOn(t *testing.T) {
 	s := steer(t)
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 	going := s.order("unsuspend")
 	s.expectDone(going, "tracing was not suspended")
 	ended := make(chan struct{})

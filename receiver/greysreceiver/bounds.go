@@ -6,6 +6,7 @@ package greysreceiver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -37,6 +38,7 @@ func (a *attending) sayBounds() {
 		said.process, said.folded, said.inventory, said.nodes = p, 0, 0, 0
 	}
 	limits := &a.server.env.config.Limits
+	methods, setting := a.server.env.config.methodsOfServer()
 	for _, of := range []struct {
 		now    int64
 		before *int64
@@ -44,7 +46,7 @@ func (a *attending) sayBounds() {
 		text   string
 		limit  zap.Field
 	}{
-		{folded, &said.folded, &said.folding, "More methods are counted than have counts of their own: the others are counted as other", zap.Int("limits.max_methods", limits.MaxMethods)},
+		{folded, &said.folded, &said.folding, "More methods are counted than have counts of their own: the others are counted as other", zap.String("setting", fmt.Sprintf("%s: %d methods for this server", setting, methods))},
 		{inventory, &said.inventory, &said.listing, "More classes and methods are listed than are remembered: the others are left out", zap.Int("limits.max_inventory", limits.MaxInventory)},
 		{nodes, &said.nodes, &said.treeing, "A call tree has more calls than are handed on: the rest is left out", zap.Int("limits.max_tree_nodes", limits.MaxTreeNodes)},
 	} {

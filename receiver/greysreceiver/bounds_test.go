@@ -23,7 +23,7 @@ func TestBoundsThatAreReachedAreLogged(t *testing.T) {
 		c.Classes = []ClassesConfig{{Class: "com.example.*", Limit: 2}}
 		c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "com.example.*", Method: "*"}}}
 	}, server).start()
-	assert.EqualValues(t, 3, b.awaitSaid("the others are counted as other").ContextMap()["limits.max_methods"])
+	assert.Equal(t, "limits.max_methods: 3 methods for this server", b.awaitSaid("the others are counted as other").ContextMap()["setting"])
 	assert.EqualValues(t, 4, b.awaitSaid("More classes and methods are listed than are remembered").ContextMap()["limits.max_inventory"])
 	assert.EqualValues(t, 1, b.awaitSaid("A call tree has more calls than are handed on").ContextMap()["limits.max_tree_nodes"])
 	assert.EqualValues(t, 2, b.awaitSaid("A list has more than its limit").ContextMap()["limit"])

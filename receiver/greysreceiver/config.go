@@ -162,9 +162,12 @@ type GPCodesConfig struct {
 	TTDetail int `mapstructure:"tt_detail"`
 }
 
-// LimitsConfig bounds what servers can make the receiver hold. All but the queues are for
-// each server.
+// LimitsConfig bounds what servers can make the receiver hold. All but MaxMetricPoints and the
+// queues are for each server.
 type LimitsConfig struct {
+	// MaxMetricPoints is how many metric points of methods all servers together may have. Each
+	// server has an equal part.
+	MaxMetricPoints int `mapstructure:"max_metric_points"`
 	// MaxServerMemory is how many bytes a server may take in memory, with all that the other
 	// limits are of but the queues. Beyond it the server is disconnected for a while.
 	MaxServerMemory int `mapstructure:"max_server_memory"`
@@ -191,6 +194,19 @@ type LimitsConfig struct {
 	MaxQueuedLogBytes  int `mapstructure:"max_queued_log_bytes"`
 	MaxQueuedSpans     int `mapstructure:"max_queued_spans"`
 	MaxQueuedSpanBytes int `mapstructure:"max_queued_span_bytes"`
+}
+
+// pointsOfMethod is how many metric points a method has.
+const pointsOfMethod = 7
+
+// methodsOfServer is how many methods of one server have counts of their own, and the setting
+// that allows no more.
+func (c *Config) methodsOfServer() (methods int, setting string) {
+	part := max(c.Limits.MaxMetricPoints/max(len(c.Servers), 1)/pointsOfMethod, 1)
+	if part < c.Limits.MaxMethods {
+		return part, "limits.max_metric_points"
+	}
+	return c.Limits.MaxMethods, "limits.max_methods"
 }
 
 // RetryConfig is the back-off between tries.
@@ -232,6 +248,7 @@ func createDefaultConfig() *Config {
 		AnswerTimeout: 30 * time.Second,
 		Reconnect:     RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
 		Limits: LimitsConfig{
+			MaxMetricPoints:    50_000,
 			MaxServerMemory:    256 * mib,
 			MaxReplyBytes:      16 * mib,
 			MaxCommands:        32,

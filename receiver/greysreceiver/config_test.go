@@ -47,7 +47,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Timeout, want.AnswerTimeout = 3*time.Second, 4*time.Second
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
-		MaxServerMemory: 4194305, MaxReplyBytes: 65536, MaxCommands: 10, MaxPatternCommands: 12, MaxMethods: 11, MaxInventory: 12, MaxTreeNodes: 13, MaxDetails: 14,
+		MaxMetricPoints: 10_000, MaxServerMemory: 4194305, MaxReplyBytes: 65536, MaxCommands: 10, MaxPatternCommands: 12, MaxMethods: 11, MaxInventory: 12, MaxTreeNodes: 13, MaxDetails: 14,
 		MaxQueuedLogs: 15, MaxQueuedLogBytes: mib, MaxQueuedSpans: 16, MaxQueuedSpanBytes: mib + 1,
 	}
 	want.Retry = RetryConfig{InitialInterval: 2 * time.Millisecond, MaxInterval: 3 * time.Millisecond}
@@ -175,4 +175,20 @@ func TestTimesAreOfThisMachineUnlessAnotherPlaceIsSet(t *testing.T) {
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 	})
 	assert.Same(t, time.Local, b.receiver.env.zone)
+}
+
+func TestServersShareTheMetricPoints(t *testing.T) {
+	for _, c := range []struct {
+		servers, methods int
+		setting          string
+	}{
+		{0, 2000, "limits.max_methods"}, {1, 2000, "limits.max_methods"}, {3, 2000, "limits.max_methods"},
+		{4, 1785, "limits.max_metric_points"}, {50, 142, "limits.max_metric_points"}, {1_000_000, 1, "limits.max_metric_points"},
+	} {
+		config := createDefaultConfig()
+		config.Servers = make([]ServerConfig, c.servers)
+		methods, setting := config.methodsOfServer()
+		assert.Equal(t, c.methods, methods, "%d servers", c.servers)
+		assert.Equal(t, c.setting, setting, "%d servers", c.servers)
+	}
 }

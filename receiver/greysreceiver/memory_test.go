@@ -32,7 +32,7 @@ func counting(t *testing.T, limit int64, set func(*Config)) (*bed, *scripted, *b
 	of := budget.New(limit)
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
-		c.Limits.MaxMethods = 100_000
+		c.Limits.MaxMethods, c.Limits.MaxMetricPoints = 100_000, 1_000_000
 		set(c)
 	})
 	s := script(t, b, ProtocolConsole)

@@ -68,8 +68,8 @@ type matched struct {
 }
 
 func newProcess(env *environment, of *origin, wants []*want) *process {
-	limits := &env.config.Limits
-	p := &process{env: env, origin: of, enhancing: make(chan struct{}, startsAtOnce), calls: newCalls(limits.MaxMethods), inventory: newInventory(limits.MaxInventory)}
+	methods, _ := env.config.methodsOfServer()
+	p := &process{env: env, origin: of, enhancing: make(chan struct{}, startsAtOnce), calls: newCalls(methods), inventory: newInventory(env.config.Limits.MaxInventory)}
 	for _, w := range wants {
 		p.tasks = append(p.tasks, newTask(env, w))
 	}

@@ -178,6 +178,7 @@ func (c *GPConfig) codes() gp.Codes {
 
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
+		setting.Between("limits.max_metric_points", c.MaxMetricPoints, 10, 100_000_000),
 		setting.Between("limits.max_server_memory", c.MaxServerMemory, 4*mib, math.MaxInt),
 		setting.Between("limits.max_reply_bytes", c.MaxReplyBytes, 64<<10, 1<<30),
 		setting.Between("limits.max_commands", c.MaxCommands, 1, 1000),

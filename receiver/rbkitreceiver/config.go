@@ -172,7 +172,7 @@ func createDefaultConfig() *Config {
 		Heartbeat:       15 * time.Second,
 		Reconnect:       RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
 		Limits: LimitsConfig{
-			MaxMetricPoints:      100_000,
+			MaxMetricPoints:      50_000,
 			MaxServerMemory:      256 * mib,
 			MaxMessageBytes:      32 * mib,
 			MaxTrackedObjects:    1_000_000,

@@ -96,7 +96,7 @@ func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {
 
 func TestServersShareTheMetricPoints(t *testing.T) {
 	for _, c := range []struct{ servers, classes, sites int }{
-		{0, 1000, 5000}, {1, 1000, 5000}, {5, 1000, 5000}, {10, 1000, 2500}, {50, 250, 500}, {100_000, 1, 1},
+		{0, 1000, 5000}, {1, 1000, 5000}, {2, 1000, 5000}, {10, 625, 1250}, {50, 125, 250}, {100_000, 1, 1},
 	} {
 		config := createDefaultConfig()
 		config.Servers = make([]ServerConfig, c.servers)

@@ -101,9 +101,12 @@ const sevenConnections = "agent: {data_connections: 7}"
 
 // pipeline configures a receiver, whose further settings are given, a processor
 // with settings, and one exporter.
+//
+// The agent waits for as long as the pipeline refuses, so that what a test gets does not depend
+// on time.
 func pipeline(endpoint, receiver, pairing, exporter string) string {
 	return fmt.Sprintf(`
-receivers: {bytefrog: {endpoint: %q, %s}}
+receivers: {bytefrog: {endpoint: %q, max_block: 0s, %s}}
 processors: {stack_pairing: {span_attributes: {sequence: true, function_text: true}, %s}}
 exporters: {%s}
 service: {pipelines: {traces: {receivers: [bytefrog], processors: [stack_pairing], exporters: [%s]}}}

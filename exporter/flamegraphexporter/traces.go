@@ -25,6 +25,10 @@ const (
 	attributeLink       = "callbraid.link"
 	// attributeDuplicate says that another span is of the same call.
 	attributeDuplicate = "callbraid.duplicate"
+
+	// Of scopes.
+	attributeMissingClasses = "callbraid.missing.classes"
+	attributeMissingFirst   = "callbraid.missing.first"
 )
 
 // unknownService is the service of what names none.
@@ -63,11 +67,27 @@ func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
 		if n > 0 {
 			g.store.Fold(from, spans[:n])
 		}
+		g.seeMissing(from.Service, rs)
 	}
 	// Nothing of what was handed on is held.
 	clear(spans[:])
 	g.sayBounds()
 	return nil
+}
+
+// seeMissing shows what the scopes of spans say that the spans lack.
+func (g *flameGraph) seeMissing(service string, rs ptrace.ResourceSpans) {
+	for _, ss := range rs.ScopeSpans().All() {
+		classes, ok := ss.Scope().Attributes().Get(attributeMissingClasses)
+		if !ok || classes.Type() != pcommon.ValueTypeInt || classes.Int() <= 0 {
+			continue
+		}
+		m := calltree.Missing{Classes: classes.Int()}
+		if first, ok := ss.Scope().Attributes().Get(attributeMissingFirst); ok && first.Type() == pcommon.ValueTypeStr {
+			m.First = first.Str()
+		}
+		g.store.SeeMissing(service, m)
+	}
 }
 
 func originOf(resource pcommon.Resource) calltree.Origin {

@@ -4,8 +4,10 @@
 package flamegraphexporter
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -142,6 +144,38 @@ func TestSpansOfMoreServicesThanOneComeInOneCall(t *testing.T) {
 	assert.Equal(t, map[string]uint64{"small": chunk + 2, "large": 6 * chunk, unknownService: 4}, got)
 	snapshot, _ := g.store.Snapshot("large", calltree.Calls)
 	assert.Len(t, snapshot.Nodes, 2)
+}
+
+func TestAScopeSaysHowManyClassesAreMissing(t *testing.T) {
+	g := newBed(t)
+	take := func(put func(pcommon.Map)) calltree.Missing {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr(attributeService, "shop")
+		ss := rs.ScopeSpans().AppendEmpty()
+		put(ss.Scope().Attributes())
+		ss.Spans().AppendEmpty().SetName("f")
+		require.NoError(t, g.consumeTraces(t.Context(), td))
+		snapshot, ok := g.store.Snapshot("shop", calltree.Calls)
+		require.True(t, ok)
+		window, err := g.store.Collect(t.Context(), "shop", calltree.Calls, time.Nanosecond, func(context.Context) error { return nil })
+		require.NoError(t, err)
+		assert.Equal(t, snapshot.Missing, window.Missing)
+		return snapshot.Missing
+	}
+	assert.Zero(t, take(func(pcommon.Map) {}))
+	assert.Zero(t, take(func(m pcommon.Map) { m.PutStr(attributeMissingClasses, "66"); m.PutInt(attributeMissingFirst, 1) }))
+	want := calltree.Missing{Classes: 66, First: "demo.Main, demo.Shop"}
+	assert.Equal(t, want, take(func(m pcommon.Map) {
+		m.PutInt(attributeMissingClasses, 66)
+		m.PutStr(attributeMissingFirst, want.First)
+	}))
+	assert.Equal(t, want, take(func(pcommon.Map) {}), "it holds")
+	long := take(func(m pcommon.Map) {
+		m.PutInt(attributeMissingClasses, 1)
+		m.PutStr(attributeMissingFirst, strings.Repeat("x", 1<<20))
+	})
+	assert.Less(t, len(long.First), 2000)
 }
 
 // Services are named by texts and numbers. Lists and maps name none: whoever nests them

@@ -29,10 +29,61 @@ func (p Packed) To(span ptrace.Span) {
 	span.SetStartTimestamp(pcommon.Timestamp(max(p.First, 0)))
 	span.SetEndTimestamp(pcommon.Timestamp(max(p.Last, 0)))
 	attributes := span.Attributes()
-	attributes.EnsureCapacity(3)
+	attributes.EnsureCapacity(batchAttributes)
 	attributes.PutInt(AttributeVersion, Version)
 	attributes.PutInt(AttributeEvents, int64(p.Events))
 	attributes.PutEmptyBytes(AttributeData).FromRaw(p.Data)
+}
+
+// Needs are what the settings of a stream's receiver ask of stack_pairing's, so that no call is
+// given up that is only late. A batch may have them or not. They are attributes of the span and
+// none of its data: a reader that doesn't know them ignores them.
+type Needs []Need
+
+// Need is that a setting of stack_pairing is larger than something.
+type Need struct {
+	// Of is the setting of stack_pairing, such as reorder.max_wait.
+	Of string
+	// Because is the setting of the receiver with its value, such as name_wait: 1s.
+	Because string
+	// MoreThan is nanoseconds, or a number of events.
+	MoreThan int64
+}
+
+// AttributeNeeds, with the name of a setting of stack_pairing behind it, is the attribute for
+// those of that setting: a map from Because to MoreThan.
+const AttributeNeeds = "callbraid.batch.more_than."
+
+// batchAttributes is how many attributes the span of a batch has without needs.
+const batchAttributes = 3
+
+// To adds the needs to span, which carries a batch.
+func (n Needs) To(span ptrace.Span) {
+	for _, need := range n {
+		v, found := span.Attributes().GetOrPutEmpty(AttributeNeeds + need.Of)
+		if !found {
+			v.SetEmptyMap()
+		}
+		v.Map().PutInt(need.Because, need.MoreThan)
+	}
+}
+
+// HasNeeds reports whether span, which carries a batch, may have needs. Most don't.
+func HasNeeds(span ptrace.Span) bool { return span.Attributes().Len() > batchAttributes }
+
+// NeedsOf are the needs of one setting of stack_pairing that are not met by its value.
+// They are as somebody else sent them.
+func NeedsOf(span ptrace.Span, of string, value int64) (unmet Needs) {
+	v, found := span.Attributes().Get(AttributeNeeds + of)
+	if !found || v.Type() != pcommon.ValueTypeMap {
+		return nil
+	}
+	for because, least := range v.Map().All() {
+		if least.Type() == pcommon.ValueTypeInt && value <= least.Int() {
+			unmet = append(unmet, Need{Of: of, Because: because, MoreThan: least.Int()})
+		}
+	}
+	return unmet
 }
 
 // spanID tells the batches of a stream apart: by their base and their time of

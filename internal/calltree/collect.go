@@ -36,7 +36,7 @@ func (s *Store) Collect(ctx context.Context, service string, kind Kind, length t
 	}
 	copied := s.close(t, w)
 	copied.show(w.values)
-	return Snapshot{Service: service, Kind: kind, From: w.from, To: w.to, Lost: w.lost, Nodes: copied.tell()}, nil
+	return Snapshot{Service: service, Kind: kind, From: w.from, To: w.to, Lost: w.lost, Missing: w.missing, Nodes: copied.tell()}, nil
 }
 
 // open opens a window.
@@ -62,7 +62,7 @@ func (s *Store) open(service string, kind Kind) (*tree, *window, error) {
 func (s *Store) end(t *tree, w *window) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.to, w.lost = s.now(), t.lost.since(w.lost)
+	w.to, w.lost, w.missing = s.now(), t.lost.since(w.lost), t.owner.missing
 }
 
 // close takes a window from its tree, and gives the tree as it is.

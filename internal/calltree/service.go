@@ -39,6 +39,7 @@ type service struct {
 	threads  threads
 	// instance is which one spans were of last: a number of the functions of calls.
 	instance uint32
+	missing  Missing
 	// called: calls came, and not samples alone.
 	called        bool
 	count, errors uint64

@@ -26,6 +26,8 @@ type Snapshot struct {
 	From, To time.Time
 	// Lost is what happened between them that the numbers lack.
 	Lost Lost
+	// Missing is what the service's programs have that makes no calls.
+	Missing Missing
 	// Nodes are in pre-order: a parent stands before its children, and a node's
 	// subtree follows it without a gap. Several can stand at the top.
 	Nodes []Node
@@ -40,7 +42,7 @@ func (s *Store) Snapshot(service string, kind Kind) (Snapshot, bool) {
 		s.mu.Unlock()
 		return Snapshot{}, false
 	}
-	snapshot := Snapshot{Service: service, Kind: kind, From: t.owner.from, To: s.now(), Lost: t.lost}
+	snapshot := Snapshot{Service: service, Kind: kind, From: t.owner.from, To: s.now(), Lost: t.lost, Missing: t.owner.missing}
 	copied := t.copy()
 	s.mu.Unlock()
 	snapshot.Nodes = copied.tell()
@@ -54,6 +56,31 @@ func (t *tree) copy() *tree {
 		children:  index{buckets: slices.Clone(t.children.buckets), used: t.children.used},
 		functions: functions{all: slices.Clone(t.functions.all), used: &usage{}},
 	}
+}
+
+// Missing are classes whose calls a tracer cannot see: what they call looks as if called by
+// their callers.
+type Missing struct {
+	Classes int64
+	// First has the names of some of them.
+	First string
+}
+
+// maxMissingNames bounds the names in Missing, in bytes.
+const maxMissingNames = 1024
+
+// SeeMissing says what is missing in the calls of a service, if there is one of that name. It
+// holds until something else is said, or the service is forgotten.
+func (s *Store) SeeMissing(service string, m Missing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sv, ok := s.services[Cut(service, s.settings.MaxNameBytes)]
+	m.First = Cut(m.First, maxMissingNames)
+	if !ok || m == sv.missing {
+		return
+	}
+	m.First = strings.Clone(m.First)
+	sv.missing = m
 }
 
 // Lost is what the numbers of a tree lack, for want of room or time.

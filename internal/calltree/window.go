@@ -18,6 +18,8 @@ type window struct {
 	values map[uint32]values
 	// lost is what its tree had lost before, or, once it has ended, what it lost meanwhile.
 	lost Lost
+	// missing is what was missing when it ended.
+	missing Missing
 }
 
 func newWindow(from time.Time, epoch uint32, lost Lost) *window {

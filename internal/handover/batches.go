@@ -7,6 +7,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
@@ -21,7 +22,7 @@ import (
 )
 
 // BatchesSettings are what Batches are made of. All fields but TryLate, Hold,
-// GiveUp and Unpaired have to be set.
+// GiveUp, Unpaired, Needs and Scope have to be set.
 type BatchesSettings struct {
 	Settings
 	Next consumer.Traces
@@ -52,15 +53,21 @@ type BatchesSettings struct {
 	// Unpaired, unless nil, is called after each batch that the pipeline accepted before
 	// any reached stack_pairing: batches then go where nothing makes spans of them.
 	Unpaired func()
+	// Needs are what the receiver's settings ask of stack_pairing's. The first batch has
+	// them, and each without events.
+	Needs callevent.Needs
+	// Scope, unless nil, adds attributes to the scope of a batch. stack_pairing gives them to
+	// the spans' scope, so they should change seldom.
+	Scope func(attributes pcommon.Map)
 }
 
 // Batches gives the batches of one agent to the pipeline, which may refuse them. It is
 // for many goroutines.
 //
 // Without Hold whoever hands on a batch waits until it was accepted, so what it comes
-// from is not read meanwhile, and the agent feels it. With Hold the batch is held, and a
-// goroutine of its own hands on what is held, in order; only when there is no more
-// memory for it whoever hands on waits.
+// from is not read meanwhile, and the agent feels it. With Hold it waits at most for a
+// time. Then the batch is held, and a goroutine of its own hands on what is held, in order;
+// only when there is no more memory for it whoever hands on waits.
 type Batches struct {
 	settings BatchesSettings
 	// pause is between tries.
@@ -68,6 +75,8 @@ type Batches struct {
 	// reached is set when a batch has reached stack_pairing.
 	reached pairingmark.Mark
 
+	// begun is set when the first batch was handed on.
+	begun atomic.Bool
 	// calls is how many calls the pipeline has not returned from.
 	calls atomic.Int32
 	// waiting is how many wait in Send.
@@ -88,6 +97,11 @@ type Batches struct {
 type parcel struct {
 	batch    callevent.Packed
 	resource pcommon.Resource
+	// needs says that the batch has those of the settings.
+	needs bool
+	// calling gives what becomes of a call that the pipeline has not returned from; nil: there
+	// is none.
+	calling <-chan error
 	// observed is the context of the observation that begins with the first try and
 	// ends once, in Batches.delivered.
 	observed context.Context
@@ -102,7 +116,7 @@ func NewBatches(settings BatchesSettings) *Batches {
 // accepted, or is held, or was dropped and counted. The resource may not change any
 // more.
 func (b *Batches) Send(batch callevent.Packed, resource pcommon.Resource) {
-	p := parcel{batch: batch, resource: resource, observed: b.settings.Observer.StartTracesOp(b.settings.Context)}
+	p := b.parcel(batch, resource)
 	if err := b.settings.Context.Err(); err != nil && batch.Events > 0 && !b.settings.TryLate {
 		b.delivered(p, err)
 		return
@@ -110,7 +124,7 @@ func (b *Batches) Send(batch callevent.Packed, resource pcommon.Resource) {
 	if b.settings.Hold == nil {
 		b.waiting.Add(1)
 		defer b.waiting.Add(-1)
-		b.deliver(p)
+		b.deliver(&p, forEver)
 		return
 	}
 	b.sendOrHold(p)
@@ -122,10 +136,18 @@ func (b *Batches) Offer(batch callevent.Packed, resource pcommon.Resource) bool 
 	if b.Holds() {
 		return false
 	}
-	p := parcel{batch: batch, resource: resource, observed: b.settings.Observer.StartTracesOp(b.settings.Context)}
+	p := b.parcel(batch, resource)
 	err := b.call(p)
 	b.settings.Observer.EndTracesOp(p.observed, b.settings.Format, 1, err)
 	return err == nil
+}
+
+// parcel begins the hand-over of a batch.
+func (b *Batches) parcel(batch callevent.Packed, resource pcommon.Resource) parcel {
+	return parcel{
+		batch: batch, resource: resource, needs: batch.Events == 0 || !b.begun.Load() && !b.begun.Swap(true),
+		observed: b.settings.Observer.StartTracesOp(b.settings.Context),
+	}
 }
 
 // Waiting is how many wait in Send, until the pipeline accepts or for memory.
@@ -135,10 +157,20 @@ func (b *Batches) Waiting() int { return int(b.waiting.Load()) }
 func (b *Batches) Calls() int { return int(b.calls.Load()) }
 
 // call gives a batch to the pipeline.
-func (b *Batches) call(p parcel) error {
+func (b *Batches) call(p parcel) error { return b.consume(p.observed, b.traces(p)) }
+
+// begin gives a batch to the pipeline in a goroutine of its own, so that its data is the
+// caller's again though the pipeline does not return.
+func (b *Batches) begin(p parcel) <-chan error {
+	traces, result := b.traces(p), make(chan error, 1)
+	b.draining.Go(func() { result <- b.consume(p.observed, traces) })
+	return result
+}
+
+func (b *Batches) consume(ctx context.Context, traces ptrace.Traces) error {
 	b.calls.Add(1)
 	defer b.calls.Add(-1)
-	err := b.settings.Next.ConsumeTraces(pairingmark.With(p.observed, &b.reached), b.traces(p))
+	err := b.settings.Next.ConsumeTraces(pairingmark.With(ctx, &b.reached), traces)
 	if err == nil && b.settings.Unpaired != nil && !b.reached.IsSet() {
 		b.settings.Unpaired()
 	}
@@ -155,37 +187,82 @@ func (b *Batches) traces(p parcel) ptrace.Traces {
 	scope.Scope().SetVersion(b.settings.ScopeVersion)
 	resource.SetSchemaUrl(schema.URL)
 	scope.SetSchemaUrl(schema.URL)
-	p.batch.To(scope.Spans().AppendEmpty())
+	if b.settings.Scope != nil {
+		b.settings.Scope(scope.Scope().Attributes())
+	}
+	span := scope.Spans().AppendEmpty()
+	p.batch.To(span)
+	if p.needs {
+		b.settings.Needs.To(span)
+	}
 	return traces
 }
 
+// limits say when a hand-over that is not over yet ends.
+type limits struct {
+	// atOnce says: when the pipeline has refused the batch.
+	atOnce bool
+	// time ends it at any moment. Nil: nothing does.
+	time <-chan time.Time
+}
+
+// forEver has no end but those of the batch.
+var forEver limits
+
 // deliver hands on a batch until it is accepted, refused for good, given up, or the time
-// is over.
-func (b *Batches) deliver(p parcel) {
+// of the shutdown is over. It reports false where a limit came first.
+func (b *Batches) deliver(p *parcel, until limits) bool {
 	giveUp := b.settings.GiveUp
 	if p.batch.Events == 0 {
 		giveUp = nil
 	}
 	for {
-		err := b.call(p)
+		err, returned := b.try(p, until.time)
+		if !returned {
+			return false
+		}
 		if err == nil || consumererror.IsPermanent(err) {
 			b.pause.accepted()
-			b.delivered(p, err)
-			return
+			b.delivered(*p, err)
+			return true
+		}
+		if until.atOnce && b.settings.Context.Err() == nil {
+			b.refused(err)
+			return false
 		}
 		b.refused(err)
 		select {
 		case <-b.pause.refused():
 		case <-giveUp:
-			b.delivered(p, err)
-			return
+			b.delivered(*p, err)
+			return true
 		case <-b.settings.Context.Done():
+		case <-until.time:
+			return false
 		}
 		if b.settings.Context.Err() != nil {
-			b.delivered(p, err)
-			return
+			b.delivered(*p, err)
+			return true
 		}
 		b.settings.Retried()
+	}
+}
+
+// try gives a batch to the pipeline, unless it has it still, and reports whether that has
+// returned before the time was over.
+func (b *Batches) try(p *parcel, over <-chan time.Time) (err error, returned bool) {
+	if p.calling == nil {
+		if over == nil {
+			return b.call(*p), true
+		}
+		p.calling = b.begin(*p)
+	}
+	select {
+	case err = <-p.calling:
+		p.calling = nil
+		return err, true
+	case <-over:
+		return nil, false
 	}
 }
 
@@ -224,5 +301,13 @@ func (b *Batches) refused(err error) {
 	if since, say := b.refusing.Say(b.settings.Now()); say {
 		b.settings.Logger.Warn("The pipeline refuses call events: "+b.settings.WhileRefused,
 			zap.Int("refusals_since_last_line", since), zap.Error(err))
+	}
+}
+
+// stuck logs that the pipeline has not returned for so long.
+func (b *Batches) stuck(after time.Duration) {
+	if since, say := b.refusing.Say(b.settings.Now()); say {
+		b.settings.Logger.Warn("The pipeline has neither accepted nor refused call events: "+b.settings.WhileRefused,
+			zap.Duration("for", after), zap.Int("refusals_since_last_line", since))
 	}
 }

@@ -75,7 +75,7 @@ func (m *memory) Give(bytes int) { m.used.Add(-int64(bytes)) }
 func holding(batches int) (hold *Hold, m *memory, refused, drained *atomic.Int64) {
 	m, refused, drained = &memory{}, &atomic.Int64{}, &atomic.Int64{}
 	m.limit.Store(int64(batches * batchBytes))
-	return &Hold{Memory: m, Refused: func() { refused.Add(1) }, Drained: func() { drained.Add(1) }}, m, refused, drained
+	return &Hold{AtOnce: true, Memory: m, Refused: func() { refused.Add(1) }, Drained: func() { drained.Add(1) }}, m, refused, drained
 }
 
 // background does something in a goroutine and gives what is closed at its end.
@@ -297,6 +297,99 @@ func TestHeldBatchesAreHandedOnInOrder(t *testing.T) {
 	next.refuseWith(nil)
 	batches.Wait()
 	assert.EqualValues(t, 2, drained.Load())
+}
+
+func TestTheFirstBatchAndThoseWithoutEventsHaveTheNeedsOfTheReceiver(t *testing.T) {
+	b, next := newBed(t), &pipeline{}
+	batches := b.batches(next, nil)
+	batches.settings.Needs = callevent.Needs{{Of: "idle_timeout", Because: "keepalive_interval: 10s", MoreThan: 10}}
+	for i, events := range []int{1, 1, 0} {
+		batches.Send(numbered(i, events), pcommon.NewResource())
+	}
+	assert.True(t, batches.Offer(numbered(3, 0), pcommon.NewResource()))
+	var have []bool
+	for _, traces := range next.traces {
+		have = append(have, len(callevent.NeedsOf(spanOf(traces), "idle_timeout", 10)) == 1)
+		assert.Equal(t, have[len(have)-1], callevent.HasNeeds(spanOf(traces)))
+		assert.Empty(t, callevent.NeedsOf(spanOf(traces), "idle_timeout", 11), "it is met")
+	}
+	assert.Equal(t, []bool{true, false, true, true}, have)
+}
+
+// limited holds batches that the pipeline has not accepted after a time.
+func limited(after time.Duration) (hold *Hold, m *memory, refused *atomic.Int64) {
+	hold, m, refused, _ = holding(someBatches)
+	hold.AtOnce, hold.After = false, after
+	return hold, m, refused
+}
+
+func TestABatchThatIsRefusedForSoLongIsHeld(t *testing.T) {
+	b, next := newBed(t), &pipeline{refuse: errRefused}
+	hold, m, refused := limited(50 * time.Millisecond)
+	batches := b.batches(next, hold)
+	began := time.Now()
+	batches.Send(numbered(0, 1), pcommon.NewResource())
+	assert.GreaterOrEqual(t, time.Since(began), hold.After)
+	assert.True(t, batches.Holds())
+	assert.Greater(t, next.tried(), 1, "it was tried again while it was waited for")
+	assert.EqualValues(t, 1, refused.Load())
+	next.refuseWith(nil)
+	batches.Wait()
+	assert.Equal(t, numbers(1), next.flat())
+	assert.Zero(t, m.used.Load())
+}
+
+func TestABatchThatThePipelineDoesNotReturnFromIsHeldAndHandedOnOnce(t *testing.T) {
+	b, next := newBed(t), &pipeline{hang: make(chan struct{})}
+	hold, m, refused := limited(10 * time.Millisecond)
+	batches := b.batches(next, hold)
+	batch := numbered(0, 1)
+	batches.Send(batch, pcommon.NewResource())
+	for i := range batch.Data { // which is the caller's again
+		batch.Data[i] = 0xff
+	}
+	batches.Send(numbered(1, 1), pcommon.NewResource())
+	assert.True(t, batches.Holds())
+	assert.Equal(t, 1, batches.Calls())
+	assert.EqualValues(t, 1, refused.Load())
+	assert.Equal(t, 1, b.lines("neither accepted nor refused"))
+	close(next.hang)
+	batches.Wait()
+	assert.Equal(t, numbers(2), next.flat())
+	data, err := callevent.Data(spanOf(next.traces[0]))
+	require.NoError(t, err)
+	assert.Equal(t, make([]byte, batchBytes), data)
+	assert.Zero(t, m.used.Load())
+	assert.Equal(t, 2, b.count(accepted))
+}
+
+func TestABatchThatIsRefusedAfterItWasHeldIsHandedOnAgain(t *testing.T) {
+	b, next := newBed(t), &pipeline{hang: make(chan struct{}), refuse: errRefused}
+	hold, _, _ := limited(10 * time.Millisecond)
+	batches := b.batches(next, hold)
+	batch := numbered(0, 1)
+	batches.Send(batch, pcommon.NewResource())
+	for i := range batch.Data {
+		batch.Data[i] = 0xff
+	}
+	close(next.hang)
+	b.await("a refusal", func() bool { return next.tried() > 0 })
+	next.refuseWith(nil)
+	batches.Wait()
+	assert.Equal(t, numbers(1), next.flat())
+	data, err := callevent.Data(spanOf(next.traces[0]))
+	require.NoError(t, err)
+	assert.Equal(t, make([]byte, batchBytes), data)
+}
+
+func TestABatchThatIsAcceptedInTimeIsNotHeld(t *testing.T) {
+	b, next := newBed(t), &pipeline{refusesEveryOther: true}
+	hold, _, refused := limited(time.Hour)
+	batches := b.batches(next, hold)
+	batches.Send(numbered(0, 1), pcommon.NewResource())
+	assert.False(t, batches.Holds())
+	assert.Zero(t, refused.Load())
+	assert.Equal(t, numbers(1), next.flat())
 }
 
 func TestWhoHasNoMemoryToHoldABatchWaits(t *testing.T) {

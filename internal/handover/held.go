@@ -6,19 +6,22 @@ package handover
 import (
 	"bytes"
 	"errors"
-
-	"go.opentelemetry.io/collector/consumer/consumererror"
+	"time"
 )
 
 // errGivenUp: a batch has no memory to wait in.
 var errGivenUp = errors.New("the agent has to leave because it holds too much memory")
 
-// Hold says how batches are held that the pipeline refuses.
+// Hold says how batches are held that the pipeline refuses, or does not return from.
 type Hold struct {
+	// AtOnce says that a batch is held when the pipeline has refused it.
+	AtOnce bool
+	// After is how long whoever hands on a batch waits before it is held, for calls too that
+	// the pipeline has not returned from. 0: for ever.
+	After time.Duration
 	// Memory is where held batches are.
 	Memory Memory
-	// Refused is called when the pipeline has refused a batch and nothing was held
-	// before; Drained when nothing is held any more. Both must not wait for Batches.
+	// Refused is called when a batch is held and nothing was held before; Drained when nothing is held any more. Both must not wait for Batches.
 	Refused, Drained func()
 }
 
@@ -30,21 +33,28 @@ type Memory interface {
 	Give(bytes int)
 }
 
-// sendOrHold hands on a batch if the pipeline takes it at once and nothing is held, or
+// sendOrHold hands on a batch if the pipeline takes it in time and nothing is held, or
 // holds it.
 func (b *Batches) sendOrHold(p parcel) {
 	if b.Holds() {
 		b.hold(p)
 		return
 	}
+	until := limits{atOnce: b.settings.Hold.AtOnce}
+	if after := b.settings.Hold.After; after > 0 {
+		timer := time.NewTimer(after)
+		defer timer.Stop()
+		until.time = timer.C
+	}
 	b.waiting.Add(1)
-	err := b.call(p)
+	done := b.deliver(&p, until)
 	b.waiting.Add(-1)
-	if err == nil || consumererror.IsPermanent(err) || b.settings.Context.Err() != nil {
-		b.delivered(p, err)
+	if done {
 		return
 	}
-	b.refused(err)
+	if p.calling != nil {
+		b.stuck(b.settings.Hold.After)
+	}
 	b.hold(p)
 	b.settings.Hold.Refused()
 }
@@ -70,7 +80,7 @@ func (b *Batches) hold(p parcel) {
 		if empty {
 			// Others have all the memory: there is nothing here to wait for.
 			b.waiting.Add(1)
-			b.deliver(p)
+			b.deliver(&p, forEver)
 			b.waiting.Add(-1)
 			return
 		}
@@ -114,7 +124,7 @@ func (b *Batches) drain() {
 		b.mu.Lock()
 		p := b.held[0]
 		b.mu.Unlock()
-		b.deliver(p)
+		b.deliver(&p, forEver)
 		b.settings.Hold.Memory.Give(len(p.batch.Data))
 
 		b.mu.Lock()

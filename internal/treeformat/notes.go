@@ -5,6 +5,7 @@ package treeformat
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/callbraid/callbraid/internal/calltree"
 	"github.com/callbraid/callbraid/internal/figures"
@@ -37,6 +38,10 @@ func Notes(s calltree.Snapshot) []string {
 			notes = append(notes, fmt.Sprintf("%s in %s: %s; %s.", what, mark, figures.Count(n), why))
 		}
 	}
+	if m := s.Missing; m.Classes > 0 && s.Kind == calltree.Calls {
+		notes = append(notes, fmt.Sprintf("Classes that are missing, since the tracer could not instrument them: %s (%s); "+
+			"what they call looks as if called by their callers.", figures.Count(uint64(m.Classes)), firstOf(m)))
+	}
 	say(missing, calltree.MissingParent, missed)
 	if lost := s.Lost; lost.GivenUp > 0 || (lost.Forgotten > 0 && missing > 0) {
 		notes = append(notes, fmt.Sprintf("Callers that were given up: %s, and calls that were forgotten: %s, for want of room or time; "+
@@ -46,4 +51,12 @@ func Notes(s calltree.Snapshot) []string {
 	say(folded, calltree.Folded, fmt.Sprintf("%s paths were folded, since there was no room for so many, or for their names", figures.Count(s.Lost.FoldedPaths)))
 	say(deep, calltree.Deep, fmt.Sprintf("%d levels are shown", calltree.MaxDepth))
 	return notes
+}
+
+// firstOf are the names of classes that are missing, with a sign where there are more.
+func firstOf(m calltree.Missing) string {
+	if int64(strings.Count(m.First, ",")+1) < m.Classes {
+		return m.First + ", …"
+	}
+	return m.First
 }

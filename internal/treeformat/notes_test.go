@@ -46,6 +46,11 @@ func TestNotesSayWhatHasNoPlaceOfItsOwn(t *testing.T) {
 	assert.Len(t, Notes(s), 4, "calls are missing that some may have called that were forgotten")
 	assert.Empty(t, Notes(calltree.Snapshot{Nodes: tree("main 1\n"), Lost: calltree.Lost{Forgotten: 1}}), "that does no harm by itself")
 	assert.Len(t, Notes(calltree.Snapshot{Nodes: tree("main 1\n"), Lost: calltree.Lost{GivenUp: 1}}), 1)
+	s.Missing = calltree.Missing{Classes: 66, First: "Main, a.B"}
+	assert.Equal(t, "Classes that are missing, since the tracer could not instrument them: 66 (Main, a.B, …); "+
+		"what they call looks as if called by their callers.", Notes(s)[0])
+	s.Missing.Classes = 2
+	assert.Contains(t, Notes(s)[0], ": 2 (Main, a.B); ")
 	s.Lost = calltree.Lost{}
 	s.Kind = calltree.Kind{Type: "samples", Unit: "count"}
 	assert.Equal(t, "Samples in (parent not seen): 22; their stacks are cut.", Notes(s)[0])

@@ -188,6 +188,9 @@ func (p *pairer) take(ctx context.Context, c carrier) {
 		return
 	}
 	p.telemetry.ProcessorStackPairingBatches.Add(ctx, 1)
+	if callevent.HasNeeds(c.span) {
+		p.checkNeeds(c.span)
+	}
 	f := p.fresh(ctx)
 	p.shardOf(batch.Stream).take(batch, c, client.FromContext(ctx), p.clock.now(), f)
 	p.handOn(ctx, f)

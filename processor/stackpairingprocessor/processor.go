@@ -52,6 +52,7 @@ type pairer struct {
 	// spare and batches are memory to be used again.
 	spare, batches      sync.Pool
 	warnBelowResolution func()
+	unmet               unmet
 
 	// stop ends the timers, and ticked is closed when they have ended. Both are
 	// nil until Start.

@@ -119,6 +119,7 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	settings.BuildInfo.Version = "v1.2.3"
 	config := createDefaultConfig()
 	config.Endpoint = "localhost:0"
+	config.MaxBlock = 0 // the clock decides nothing
 	for _, o := range options {
 		o(b, config)
 	}

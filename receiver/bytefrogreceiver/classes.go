@@ -6,8 +6,10 @@ package bytefrogreceiver
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
@@ -30,6 +32,42 @@ type failedClasses struct {
 	total, unlogged int
 	names           []string
 	logged          time.Time
+	// first are the first of the run.
+	first []string
+
+	// published is what batches say of them.
+	published atomic.Pointer[missingClasses]
+}
+
+// missingClasses are those that failed until some moment.
+type missingClasses struct {
+	total int
+	first string
+}
+
+// Attributes of the scope of call events: how many classes have no calls in them, and the names
+// of the first.
+const (
+	attributeMissingClasses = "callbraid.missing.classes"
+	attributeMissingFirst   = "callbraid.missing.first"
+)
+
+// publish lets batches from now on say how many have failed. They say another number at most
+// once a keepTick, because stack_pairing remembers each.
+func (f *failedClasses) publish() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.published.Load(); f.total > 0 && (p == nil || p.total != f.total) {
+		f.published.Store(&missingClasses{total: f.total, first: strings.Join(f.first, ", ")})
+	}
+}
+
+// putTo adds what was published to the attributes of a scope.
+func (f *failedClasses) putTo(attributes pcommon.Map) {
+	if p := f.published.Load(); p != nil {
+		attributes.PutInt(attributeMissingClasses, int64(p.total))
+		attributes.PutStr(attributeMissingFirst, p.first)
+	}
 }
 
 func (f *failedClasses) add(class string) {
@@ -37,14 +75,22 @@ func (f *failedClasses) add(class string) {
 	defer f.mu.Unlock()
 	f.total++
 	f.unlogged++
+	if len(f.names) == namedClasses && len(f.first) == namedClasses {
+		return
+	}
+	class = strings.ToValidUTF8(class[:min(len(class), classNameBytes)], "")
+	class = strings.ReplaceAll(class, "/", ".")
 	if len(f.names) < namedClasses {
-		class = strings.ToValidUTF8(class[:min(len(class), classNameBytes)], "")
-		f.names = append(f.names, strings.ReplaceAll(class, "/", "."))
+		f.names = append(f.names, class)
+	}
+	if len(f.first) < namedClasses {
+		f.first = append(f.first, class)
 	}
 }
 
-// log warns of the classes since the last line, if that was logline.Pause ago or the run ends.
+// log publishes them, and warns of the classes since the last line, if that was logline.Pause ago or the run ends.
 func (f *failedClasses) log(logger *zap.Logger, now time.Time, ends bool) {
+	f.publish()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.unlogged == 0 || !ends && !f.logged.IsZero() && now.Sub(f.logged) < logline.Pause {

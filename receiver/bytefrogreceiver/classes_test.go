@@ -11,9 +11,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/logline"
 )
 
@@ -23,6 +25,9 @@ func TestFailedClassesAreLoggedOnceForABurstWithTheFirstNames(t *testing.T) {
 	var f failedClasses
 	f.log(logger, now, true)
 	require.Zero(t, logged.Len(), "none failed")
+	none := pcommon.NewMap()
+	f.putTo(none)
+	assert.Zero(t, none.Len())
 	for i := range 66 {
 		f.add(fmt.Sprint("com/example/Main", i))
 	}
@@ -42,7 +47,29 @@ func TestFailedClassesAreLoggedOnceForABurstWithTheFirstNames(t *testing.T) {
 	assert.EqualValues(t, 67, lines[0].ContextMap()["classes_of_the_run"])
 	first := lines[0].ContextMap()["first"].([]any)[0].(string)
 	assert.Equal(t, "late."+strings.Repeat("é", (classNameBytes-5)/2), first)
+	said := pcommon.NewMap()
+	f.putTo(said)
+	assert.Equal(t, map[string]any{
+		attributeMissingClasses: int64(67),
+		attributeMissingFirst:   "com.example.Main0, com.example.Main1, com.example.Main2, com.example.Main3, com.example.Main4",
+	}, said.AsRaw())
 	f.add("last")
 	f.log(logger, now.Add(logline.Pause), true)
 	assert.Equal(t, 1, logged.Len(), "at the end of the run")
+}
+
+// The end of a short run says it at the latest, when main is finished.
+func TestBatchesSayHowManyClassesFailed(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1))
+	a := connect(b, 1)
+	a.join().write(append(namesOne(), calls(0, 1)...))
+	a.control.send(bytefrog.ClassReport{Result: bytefrog.TypeClassTransformFailed, Class: "demo/Main"})
+	b.await("the report", func() bool { return b.metric("receiver_bytefrog_classes") == 1 })
+	a.finish()
+	b.awaitRuns(0)
+	b.pipeline.mu.Lock()
+	defer b.pipeline.mu.Unlock()
+	last := b.pipeline.batches[len(b.pipeline.batches)-1]
+	assert.Equal(t, map[string]any{attributeMissingClasses: int64(1), attributeMissingFirst: "demo.Main"},
+		last.ResourceSpans().At(0).ScopeSpans().At(0).Scope().Attributes().AsRaw())
 }

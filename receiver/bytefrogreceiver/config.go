@@ -37,6 +37,9 @@ type Config struct {
 	MissedHeartbeats int `mapstructure:"missed_heartbeats"`
 	// OnOverload says what happens while the pipeline refuses.
 	OnOverload OverloadPolicy `mapstructure:"on_overload"`
+	// MaxBlock is how long the traced program may wait for a pipeline that accepts nothing,
+	// before the agent is told to suspend. 0: as long as it takes.
+	MaxBlock time.Duration `mapstructure:"max_block"`
 
 	// ExpectPairing says that stack_pairing follows in this collector. A warning is logged
 	// where batches go elsewhere.
@@ -107,7 +110,8 @@ type OverloadPolicy string
 
 const (
 	// OverloadBlock: data is not read, the agent's buffers fill, and the traced
-	// program waits, and cannot exit, until the pipeline accepts. Nothing is lost.
+	// program waits, and cannot exit, until the pipeline accepts. Nothing is lost. After
+	// Config.MaxBlock it is as OverloadSuspend.
 	OverloadBlock OverloadPolicy = "block"
 	// OverloadSuspend: the agent is told to suspend tracing. The traced program
 	// keeps its speed, and a break is in the data.
@@ -208,6 +212,7 @@ func createDefaultConfig() *Config {
 		Start:             StartTracing,
 		MissedHeartbeats:  30,
 		OnOverload:        OverloadBlock,
+		MaxBlock:          5 * time.Second,
 		ExpectPairing:     true,
 		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},
 		KeepaliveInterval: 10 * time.Second,

@@ -29,6 +29,7 @@ func TestTheDefaultsAreValidAndLeaveTheJDKOut(t *testing.T) {
 	require.NoError(t, confmap.Validate(config))
 	assert.Equal(t, "localhost:8765", config.Endpoint)
 	assert.Equal(t, OverloadBlock, config.OnOverload)
+	assert.Equal(t, 5*time.Second, config.MaxBlock)
 	assert.Equal(t, RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second}, config.Retry)
 	for _, class := range []string{
 		"java/lang/String", "javax/net/ssl/SSLContext", "jdk/internal/misc/Unsafe", "sun/misc/Launcher",
@@ -57,6 +58,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Start = StartSuspended
 	want.MissedHeartbeats = 5
 	want.OnOverload = OverloadSuspend
+	want.MaxBlock = 2 * time.Second
 	want.ExpectPairing = false
 	want.Batch = BatchConfig{MaxBytes: 512 * kib, MaxDelay: time.Second}
 	want.KeepaliveInterval = 20 * time.Second
@@ -111,6 +113,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"missed heartbeats":   {func(c *Config) { c.MissedHeartbeats = 1 }, "missed_heartbeats is 1: set it to 2 to"},
 		"start":               {func(c *Config) { c.Start = "paused" }, `start is "paused": set it to tracing`},
 		"overload":            {func(c *Config) { c.OnOverload = "drop" }, `on_overload is "drop": set it to block`},
+		"too short a block":   {func(c *Config) { c.MaxBlock = time.Millisecond }, `max_block is 1ms: set it to 10ms to 1h0m0s`},
 		"batch size":          {func(c *Config) { c.Batch.MaxBytes = 1 }, "batch.max_bytes is 1: set it to 163840 to 1048576"},
 		"batch delay":         {func(c *Config) { c.Batch.MaxDelay = time.Hour }, "batch.max_delay is 1h0m0s: set it to"},
 		"keepalive":           {func(c *Config) { c.KeepaliveInterval = 0 }, "keepalive_interval is 0s: set it to"},

@@ -4,6 +4,8 @@
 package bytefrogreceiver
 
 import (
+	"fmt"
+
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.uber.org/zap"
@@ -28,8 +30,9 @@ func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
 
 // newHandover makes the hand-over of a run's batches. The policy block: whoever hands on
 // a batch waits until it was accepted, so a data connection is not read meanwhile, and
-// the agent feels it. The policy suspend: the batch is held, and the agent is told to
-// suspend; only when half of the run's memory is used whoever hands on waits.
+// the agent feels it. The policy suspend, and block after max_block: the batch is held, and
+// the agent is told to suspend; only when half of the run's memory is used whoever hands on
+// waits. A call that the pipeline does not return from is waited for as long as by block.
 func (r *run) newHandover() *handover.Batches {
 	settings := handover.BatchesSettings{
 		Settings: r.env.handoverSettings(r.logger), Next: r.env.traces, GiveUp: r.stream.memory.full,
@@ -44,12 +47,35 @@ func (r *run) newHandover() *handover.Batches {
 		},
 		Retried:  r.env.telemetry.handoverRetried,
 		Unpaired: r.env.unpaired,
+		Needs:    r.env.config.needs(),
+		Scope:    r.failed.putTo,
 	}
 	settings.Context = r.ctx
-	if r.env.config.OnOverload == OverloadSuspend {
-		settings.Hold = &handover.Hold{Memory: heldMemory{r.stream.memory}, Refused: r.suspendForOverload, Drained: r.wake}
+	if atOnce, after := r.env.config.OnOverload == OverloadSuspend, r.env.config.MaxBlock; atOnce || after > 0 {
+		settings.Hold = &handover.Hold{
+			AtOnce: atOnce, After: after,
+			Memory: heldMemory{r.stream.memory}, Refused: r.suspendForOverload, Drained: r.wake,
+		}
 	}
 	return handover.NewBatches(settings)
+}
+
+// eventBytes is about what an event takes in the agent's buffers.
+const eventBytes = 16
+
+// needs are what the settings ask of stack_pairing's. What is handed on again, or behind, is on
+// its way for some time, so there well below is at most half.
+func (c *Config) needs() callevent.Needs {
+	const maxWait, maxEvents, idleTimeout = "reorder.max_wait", "reorder.max_events", "idle_timeout"
+	of := func(setting string, value any) string { return fmt.Sprint(setting, ": ", value) }
+	return callevent.Needs{
+		{Of: maxWait, Because: of("name_wait", c.NameWait), MoreThan: int64(c.NameWait)},
+		{Of: maxWait, Because: of("retry.max_interval", c.Retry.MaxInterval), MoreThan: 2*int64(c.Retry.MaxInterval) - 1},
+		{Of: maxWait, Because: of("limits.max_connection_lead_time", c.Limits.MaxConnectionLeadTime), MoreThan: 2*int64(c.Limits.MaxConnectionLeadTime) - 1},
+		{Of: maxEvents, Because: of("limits.max_connection_lead", c.Limits.MaxConnectionLead), MoreThan: int64(c.Limits.MaxConnectionLead)},
+		{Of: maxEvents, Because: of("agent.buffer_memory", c.Agent.BufferMemory), MoreThan: int64(c.Agent.BufferMemory / eventBytes)},
+		{Of: idleTimeout, Because: of("keepalive_interval", c.KeepaliveInterval), MoreThan: int64(c.KeepaliveInterval)},
+	}
 }
 
 // send hands on a batch of the run.

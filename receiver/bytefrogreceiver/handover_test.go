@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/callevent"
 	"github.com/callbraid/callbraid/internal/handover"
 )
@@ -140,6 +141,75 @@ func TestAnAgentIsSuspendedWhileThePipelineRefuses(t *testing.T) {
 	assert.Equal(t, []callevent.Barrier{callevent.Point(40_000, callevent.CauseSuspended)}, s.breaks())
 	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_suspends"))
 	assert.LessOrEqual(t, run.stream.memory.used.Load(), int64(16<<10), "what was held was given back")
+}
+
+func TestATracedProgramWaitsForThePipelineForMaxBlockAtMost(t *testing.T) {
+	block := func(_ *bed, c *Config) { c.MaxBlock = 100 * time.Millisecond }
+	for name, options := range map[string][]option{
+		"block": {block}, "suspend, a call that does not return": {block, suspendsOnOverload},
+	} {
+		for what, begin := range map[string]func(p *pipeline) (end func()){
+			"refused": func(p *pipeline) func() {
+				p.refuseWith(errRefused)
+				return func() { p.refuseWith(nil) }
+			},
+			"a call that does not return": func(p *pipeline) func() {
+				hang := make(chan struct{})
+				p.mu.Lock()
+				p.hang, p.deaf = hang, true
+				p.mu.Unlock()
+				return func() {
+					close(hang)
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					p.hang = nil
+				}
+			},
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				b := newBed(t, append([]option{patiently, quickRetries, withDataConnections(1)}, options...)...)
+				end := begin(b.pipeline)
+				a := connect(b, 1)
+				p := a.join()
+				p.write(append(namesOne(), calls(0, 20_000)...))
+				began := time.Now()
+				a.control.expectCommand(bytefrog.TypeSuspend)
+				assert.Less(t, time.Since(began), patience/2)
+				run := b.receiver.env.registry.lookup(1)
+				b.await("all to be read, so that the program can end", func() bool { return run.stream.received.Load() == 40_000 })
+				end()
+				b.await("all that was held", func() bool { return b.pipeline.events() == 40_000 })
+				a.control.send(bytefrog.DataBreak{Sequence: 40_000})
+				a.control.expectCommand(bytefrog.TypeUnsuspend)
+				p.write(calls(40_000, 5))
+				a.finish()
+				b.awaitRuns(0)
+				s := b.pipeline.only(t)
+				assert.Len(t, s.events, 40_010)
+				assert.Empty(t, s.twice)
+				assert.Equal(t, []callevent.Barrier{callevent.Point(40_000, callevent.CauseSuspended)}, s.breaks())
+				assert.EqualValues(t, 1, b.metric("receiver_bytefrog_suspends"))
+				assert.Zero(t, b.metric("receiver_bytefrog_events_dropped"))
+			})
+		}
+	}
+}
+
+// A program that ends while nothing is accepted has what its agent holds read to the end.
+func TestAProgramEndsThoughThePipelineAcceptsNothing(t *testing.T) {
+	b := newBed(t, quickRetries, quickHeart, func(_ *bed, c *Config) { c.MaxBlock = 100 * time.Millisecond })
+	b.pipeline.refuseWith(errRefused)
+	a, result := playRestless(t.Context(), b)
+	run := func() *run { return b.receiver.env.registry.lookup(1) }
+	b.await("a suspend", func() bool { return b.metric("receiver_bytefrog_suspends") == 1 })
+	a.Stop()
+	r := <-result
+	assert.Contains(t, []bytefrogagent.Outcome{bytefrogagent.Untraced, bytefrogagent.Completed}, r.Outcome, "%v: %s (%v)", r.Outcome, r.Reason, r.Err)
+	assert.NotNil(t, run(), "what it sent is held")
+	b.pipeline.refuseWith(nil)
+	b.awaitRuns(0)
+	assert.Zero(t, b.metric("receiver_bytefrog_events_dropped"))
+	assert.EqualValues(t, b.metric("receiver_bytefrog_events"), b.pipeline.events())
 }
 
 func TestASuspendThatIsNotAnsweredLeavesAnInterval(t *testing.T) {

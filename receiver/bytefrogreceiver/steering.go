@@ -23,11 +23,15 @@ const (
 )
 
 // commands are what an agent can be told. Stop ends tracing and lets the program run on
-// where it was measured; by the protocol's document it ends the program. Unpause can't harm.
+// where it was measured; by the protocol's document it ends the program.
+//
+// The agent takes each of the others in one mode only, and ends its tracing where it reads
+// one in another: suspend and pause while it traces, unsuspend while it is suspended, unpause
+// while it is paused. So none is sent that doesn't fit (order).
 var commands = []agentcontrol.Command{
-	{Name: commandSuspend, Summary: "Stop tracing until unsuspend. The program runs on; the data has a break."},
+	{Name: commandSuspend, Summary: "Stop tracing until unsuspend. The program runs on, also where it was paused; the data has a break."},
 	{Name: commandUnsuspend, Summary: "Go on tracing after suspend."},
-	{Name: commandPause, Disruptive: true, Summary: "Halt the traced program until unpause."},
+	{Name: commandPause, Disruptive: true, Summary: "Halt the traced program until unpause. Not while tracing is suspended."},
 	{Name: commandUnpause, Summary: "Let the traced program go on after pause."},
 	{Name: commandStop, Disruptive: true, Summary: "End tracing for good. Java's agent lets its program run on; by the protocol's document the program ends."},
 }
@@ -174,8 +178,9 @@ func (s *steered) await(ctx context.Context, what string, isSo func() bool) erro
 
 // order decides what the agent is told, and sends it: under the lock, so that orders leave in
 // the sequence in which they were decided. Decide gives none where there is nothing to tell.
-// Whoever waits for what others take back by it hears so.
-func (s *steered) order(decide func(t *tracing) []bytefrog.MessageType) error {
+// Whoever waits for what others take back by it hears so. The agent reads orders one after
+// the other, so a mode holds from the moment in which its order was sent.
+func (s *steered) order(decide func(t *tracing) ([]bytefrog.MessageType, error)) error {
 	t := &s.tracing
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,7 +191,12 @@ func (s *steered) order(decide func(t *tracing) []bytefrog.MessageType) error {
 	if s.tracesNoMore() {
 		return agentcontrol.Errorf(agentcontrol.NotNow, "the agent is ending its run, and would take that for an error")
 	}
-	for _, of := range decide(t) {
+	orders, err := decide(t)
+	if err != nil {
+		return err
+	}
+	for _, of := range orders {
+		t.steered = true
 		if err := s.control.send(bytefrog.Command{Of: of}); err != nil {
 			return agentcontrol.Errorf(agentcontrol.Lost, "the agent could not be told: %w", err)
 		}
@@ -194,18 +204,24 @@ func (s *steered) order(decide func(t *tracing) []bytefrog.MessageType) error {
 	return nil
 }
 
-// suspend is answered by a data break.
+// suspend is answered by a data break. A program that is paused goes on first: its agent can
+// answer only then.
 func (s *steered) suspend(ctx context.Context) (string, error) {
 	message := "tracing is suspended"
-	err := s.order(func(t *tracing) []bytefrog.MessageType {
+	err := s.order(func(t *tracing) ([]bytefrog.MessageType, error) {
 		if t.ordered {
 			message = "tracing was suspended already"
 		}
 		t.ordered = true
-		if _, first := t.ask(s.env.now()); first {
-			return []bytefrog.MessageType{bytefrog.TypeSuspend}
+		if _, first := t.ask(s.env.now()); !first {
+			return nil, nil
 		}
-		return nil
+		if !s.saysPaused() {
+			return []bytefrog.MessageType{bytefrog.TypeSuspend}, nil
+		}
+		t.paused = false
+		message = "tracing is suspended, and the program, which was paused, goes on"
+		return []bytefrog.MessageType{bytefrog.TypeUnpause, bytefrog.TypeSuspend}, nil
 	})
 	if err != nil {
 		return "", err
@@ -227,10 +243,10 @@ func (s *steered) suspend(ctx context.Context) (string, error) {
 // answered suspend, and when the pipeline has accepted what was held.
 func (s *steered) unsuspend(ctx context.Context) (string, error) {
 	suspended := false
-	err := s.order(func(t *tracing) []bytefrog.MessageType {
+	err := s.order(func(t *tracing) ([]bytefrog.MessageType, error) {
 		suspended = t.isSuspended()
 		t.ordered = false
-		return nil
+		return nil, nil
 	})
 	if err != nil {
 		return "", err
@@ -270,16 +286,23 @@ func (s *steered) unsuspend(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// pause is seen in the agent's heartbeats.
+// pause is seen in the agent's heartbeats. It is refused while tracing is suspended, or on its
+// way back.
 func (s *steered) pause(ctx context.Context) (string, error) {
 	message := "the program is paused"
-	err := s.order(func(t *tracing) []bytefrog.MessageType {
-		if t.paused {
+	err := s.order(func(t *tracing) ([]bytefrog.MessageType, error) {
+		switch {
+		case s.saysPaused():
+			t.paused = true
 			message = "the program was paused already"
-			return nil
+			return nil, nil
+		case t.ordered:
+			return nil, agentcontrol.Errorf(agentcontrol.NotNow, "tracing is suspended, and the agent would end it for good: send unsuspend first")
+		case t.overloaded, t.isSuspended():
+			return nil, agentcontrol.Errorf(agentcontrol.NotNow, "tracing is suspended until the pipeline has accepted the batches that are held, and the agent would end it for good: try again then")
 		}
 		t.paused = true
-		return []bytefrog.MessageType{bytefrog.TypePause}
+		return []bytefrog.MessageType{bytefrog.TypePause}, nil
 	})
 	if err != nil {
 		return "", err
@@ -298,17 +321,18 @@ func (s *steered) pause(ctx context.Context) (string, error) {
 }
 
 // unpause is sent to an agent that was told to pause, or that says that its program is paused.
-// Any other takes it for an error, at which it ends tracing for good.
+// Any other takes it for an error, at which it ends tracing for good. One that the pipeline is
+// too slow for is suspended then.
 func (s *steered) unpause(ctx context.Context) (string, error) {
 	var beats uint64
 	running := false
-	err := s.order(func(t *tracing) []bytefrog.MessageType {
-		running = !t.paused && s.control.lastMode() != bytefrog.ModePaused
+	err := s.order(func(t *tracing) ([]bytefrog.MessageType, error) {
+		running = !s.saysPaused()
 		if running {
-			return nil
+			return nil, nil
 		}
 		t.paused, beats = false, s.control.heartbeats.Load()
-		return []bytefrog.MessageType{bytefrog.TypeUnpause}
+		return []bytefrog.MessageType{bytefrog.TypeUnpause}, nil
 	})
 	if err != nil {
 		return "", err
@@ -316,6 +340,7 @@ func (s *steered) unpause(ctx context.Context) (string, error) {
 	if running {
 		return "the program was not paused", nil
 	}
+	s.suspendOverloaded()
 	message := "the program goes on"
 	err = s.await(ctx, "let the program go on", func() bool {
 		if s.control.heartbeats.Load() > beats && s.control.lastMode() != bytefrog.ModePaused {
@@ -332,13 +357,13 @@ func (s *steered) unpause(ctx context.Context) (string, error) {
 
 // stop ends with the run. A program that is paused could not send what it has.
 func (s *steered) stop(ctx context.Context) (string, error) {
-	err := s.order(func(t *tracing) []bytefrog.MessageType {
+	err := s.order(func(t *tracing) ([]bytefrog.MessageType, error) {
 		t.stopped = true
-		if t.paused {
+		if s.saysPaused() {
 			t.paused = false
-			return []bytefrog.MessageType{bytefrog.TypeUnpause, bytefrog.TypeStop}
+			return []bytefrog.MessageType{bytefrog.TypeUnpause, bytefrog.TypeStop}, nil
 		}
-		return []bytefrog.MessageType{bytefrog.TypeStop}
+		return []bytefrog.MessageType{bytefrog.TypeStop}, nil
 	})
 	if err != nil {
 		return "", err

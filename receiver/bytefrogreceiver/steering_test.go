@@ -5,6 +5,10 @@ package bytefrogreceiver
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/callevent"
 )
 
@@ -54,6 +59,15 @@ func steer(t *testing.T, options ...option) *steering {
 	s.beat(bytefrog.ModeTracing)
 	b.await("a heartbeat", func() bool { return s.theirs.Snapshot().State == "tracing" })
 	return s
+}
+
+// pause pauses the program.
+func (s *steering) pause() {
+	s.t.Helper()
+	pausing := s.order("pause")
+	s.expectTold(bytefrog.TypePause)
+	s.beat(bytefrog.ModePaused)
+	s.expectDone(pausing, "the program is paused")
 }
 
 func (s *steering) beat(mode bytefrog.Mode) {
@@ -153,13 +167,12 @@ func TestUnsuspendWaitsForTheAnswerToSuspend(t *testing.T) {
 		defer run.tracing.mu.Unlock()
 		return !run.tracing.ordered
 	})
-	// Nothing is told until the break is there: pause would come after it.
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
+	// Nothing is sent until the break is there.
+	s.expectNothing(going)
+	assert.True(t, run.tracing.isSuspended())
 	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
 	s.expectTold(bytefrog.TypeUnsuspend)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.beat(bytefrog.ModeTracing)
 	s.expectDone(going, "tracing goes on")
 	// It was suspended, or was not any more when that was looked at.
 	o := <-suspending
@@ -231,10 +244,7 @@ func TestTwoOrdersAtOnceAreOneSuspend(t *testing.T) {
 
 func TestTheProgramIsPausedAndGoesOn(t *testing.T) {
 	s := steer(t)
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 	assert.Equal(t, "paused", s.theirs.Snapshot().State)
 	s.expectDone(s.order("pause"), "the program was paused already")
 	going := s.order("unpause")
@@ -333,13 +343,167 @@ func TestAnOrderThatNobodyWaitsForIsNotTold(t *testing.T) {
 	assert.False(t, s.receiver.env.registry.lookup(1).tracing.isPaused())
 }
 
+// An agent takes pause for an error while it is suspended, and suspend while it is paused.
+func TestPauseIsRefusedWhileTracingIsSuspended(t *testing.T) {
+	s := steer(t)
+	suspending := s.order("suspend")
+	s.expectTold(bytefrog.TypeSuspend)
+	expectReason(t, s.order("pause"), agentcontrol.NotNow)
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+	s.expectDone(suspending, "tracing is suspended")
+	expectReason(t, s.order("pause"), agentcontrol.NotNow)
+	s.expectDone(s.order("unpause"), "the program was not paused")
+	going := s.order("unsuspend")
+	s.expectTold(bytefrog.TypeUnsuspend) // and no pause before it
+	s.beat(bytefrog.ModeTracing)
+	s.expectDone(going, "tracing goes on")
+	s.pause()
+}
+
+func TestAPausedProgramGoesOnBeforeItsAgentIsSuspended(t *testing.T) {
+	s := steer(t)
+	s.pause()
+	suspending := s.order("suspend")
+	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeSuspend)
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+	s.expectDone(suspending, "tracing is suspended, and the program, which was paused, goes on")
+	// The heartbeat still says paused.
+	s.expectDone(s.order("unpause"), "the program was not paused")
+	going := s.order("unsuspend")
+	s.expectTold(bytefrog.TypeUnsuspend) // and no unpause before it
+	s.beat(bytefrog.ModeTracing)
+	s.expectDone(going, "tracing goes on")
+}
+
+// The heartbeat that says paused may be of before unpause.
+func TestAProgramGetsOneUnpause(t *testing.T) {
+	s := steer(t)
+	s.pause()
+	going := s.order("unpause")
+	s.expectTold(bytefrog.TypeUnpause)
+	s.expectDone(s.order("unpause"), "the program was not paused")
+	suspending := s.order("suspend")
+	s.expectTold(bytefrog.TypeSuspend) // and no second unpause before it
+	s.beat(bytefrog.ModeSuspended)
+	s.expectDone(going, "the program goes on")
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
+	s.expectDone(suspending, "tracing is suspended")
+}
+
+func TestAPausedAgentIsSuspendedForOverloadWhenItsProgramGoesOn(t *testing.T) {
+	s := steer(t, quickRetries, suspendsOnOverload)
+	s.pause()
+	s.pipeline.refuseWith(errRefused)
+	s.data.write(calls(0, 5)) // what its buffers had
+	run := s.receiver.env.registry.lookup(1)
+	s.await("an overload", func() bool {
+		run.tracing.mu.Lock()
+		defer run.tracing.mu.Unlock()
+		return run.tracing.overloaded
+	})
+	assert.Zero(t, s.metric("receiver_bytefrog_suspends"))
+	s.expectDone(s.order("pause"), "the program was paused already")
+	going := s.order("unpause")
+	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeSuspend) // and no suspend before it
+	s.beat(bytefrog.ModeSuspended)
+	s.expectDone(going, "the program goes on")
+	expectReason(t, s.order("pause"), agentcontrol.NotNow)
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 10})
+	s.pipeline.refuseWith(nil)
+	s.expectTold(bytefrog.TypeUnsuspend)
+	assert.EqualValues(t, 1, s.metric("receiver_bytefrog_suspends"))
+}
+
+func TestAnOverloadThatEndsWhileTheProgramIsPausedSuspendsNothing(t *testing.T) {
+	s := steer(t, quickRetries, suspendsOnOverload)
+	s.pause()
+	s.pipeline.refuseWith(errRefused)
+	s.data.write(calls(0, 5))
+	run := s.receiver.env.registry.lookup(1)
+	overloaded := func() bool {
+		run.tracing.mu.Lock()
+		defer run.tracing.mu.Unlock()
+		return run.tracing.overloaded
+	}
+	s.await("an overload", overloaded)
+	s.pipeline.refuseWith(nil)
+	s.await("the overload to be over", func() bool { return !overloaded() })
+	going := s.order("unpause")
+	s.expectTold(bytefrog.TypeUnpause)
+	s.beat(bytefrog.ModeTracing)
+	s.expectDone(going, "the program goes on")
+	suspending := s.order("suspend")
+	s.expectTold(bytefrog.TypeSuspend) // the first
+	s.agent.control.send(bytefrog.DataBreak{Sequence: 10})
+	s.expectDone(suspending, "tracing is suspended")
+}
+
+// patientProgram calls one method until its tracing is over, and waits while it is suspended.
+type patientProgram struct{}
+
+func (patientProgram) Run(t *bytefrogagent.Tracer) error {
+	var mu sync.Mutex
+	var next uint32
+	for {
+		err := restless{}.fill(t, 0, &mu, &next)
+		for errors.Is(err, bytefrogagent.ErrSuspended) {
+			t.Break(next)
+			err = t.AwaitUnsuspend()
+		}
+		if err != nil {
+			return err
+		}
+		t.Sleep(time.Millisecond)
+	}
+}
+
+// The played agent ends its tracing at an order that does not fit its mode, as Java's does.
+func TestNoOrderEndsTracingByMistake(t *testing.T) {
+	const orders, seeds = 200, 3
+	names := []string{"suspend", "unsuspend", "pause", "unpause"}
+	for seed := range uint64(seeds) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			b := newBed(t, quickRetries, suspendsOnOverload, quickHeart, func(b *bed, c *Config) {
+				steerable(b, c)
+				c.Agent.HeartbeatInterval = 10 * time.Millisecond
+			})
+			result := make(chan bytefrogagent.Result, 1)
+			a := bytefrogagent.New(bytefrogagent.Options{Endpoint: b.address()}, patientProgram{})
+			go func() { result <- a.Run(t.Context()) }()
+			theirs := b.onlySteered()
+			b.await("events", func() bool { return b.metric("receiver_bytefrog_events") > 0 })
+			random := rand.New(rand.NewPCG(seed, seed))
+			var waiting sync.WaitGroup
+			for range orders {
+				if random.IntN(4) == 0 {
+					b.pipeline.refuseWith([]error{nil, errRefused}[random.IntN(2)])
+				}
+				name := names[random.IntN(len(names))]
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(40))*time.Millisecond)
+				waiting.Go(func() {
+					defer cancel()
+					_, _ = agentcontroltest.Order(ctx, theirs, name, nil)
+				})
+				<-ctx.Done()
+			}
+			waiting.Wait()
+			b.pipeline.refuseWith(nil)
+			for _, name := range []string{"unsuspend", "unpause"} {
+				o := <-order(t.Context(), theirs, name)
+				require.NoError(t, o.err)
+			}
+			seen := b.metric("receiver_bytefrog_events")
+			b.await("events again", func() bool { return b.metric("receiver_bytefrog_events") > seen })
+			a.Stop()
+			<-result
+		})
+	}
+}
+
 func TestAStoppedAgentEndsItsRun(t *testing.T) {
 	s := steer(t)
 	s.data.write(calls(0, 5))
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 	stopping := s.order("stop")
 	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeStop)
 	expectReason(t, s.order("suspend"), agentcontrol.NotNow)
@@ -379,10 +543,7 @@ func TestAnAgentThatDiesInTheMiddleIsLost(t *testing.T) {
 
 func TestAReceiverThatShutsDownEndsOrdersAndLetsThePausedProgramGoOn(t *testing.T) {
 	s := steer(t)
-	pausing := s.order("pause")
-	s.expectTold(bytefrog.TypePause)
-	s.beat(bytefrog.ModePaused)
-	s.expectDone(pausing, "the program is paused")
+	s.pause()
 	going := s.order("unsuspend")
 	s.expectDone(going, "tracing was not suspended")
 	ended := make(chan struct{})

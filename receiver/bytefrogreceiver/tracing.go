@@ -27,8 +27,10 @@ type tracing struct {
 	overloaded, ordered bool
 	// beats and events are how many heartbeats and events had come when it was released last.
 	beats, events uint64
-	// paused: its program was told to pause. stopped: it was told to end tracing.
-	paused, stopped bool
+	// paused: its program was told to pause, and not to go on since. It is never both paused
+	// and asked to suspend: the agent would end its tracing. steered: it was told either, so
+	// what its last heartbeat said may be of before. stopped: it was told to end tracing.
+	paused, steered, stopped bool
 	// over: the agent is being left, and told nothing more for overload. farewell: it
 	// was tracing when it was told to suspend for good.
 	over, farewell bool
@@ -55,16 +57,28 @@ func (r *run) suspendForOverload() {
 	r.sendSuspend()
 }
 
-// sendSuspend sends suspend if the agent is prepared for it, and was not sent one before. The
-// lock is held.
+// suspendOverloaded sends the suspend that waited until the program is not paused any more.
+func (r *run) suspendOverloaded() {
+	t := &r.tracing
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.overloaded && !t.over && !r.tracesNoMore() {
+		r.sendSuspend()
+	}
+}
+
+// sendSuspend sends suspend if the agent is prepared for it, and was not sent one before. One
+// that is paused gets it after unpause: until then its program makes no calls, and the agent
+// would end its tracing. The lock is held.
 func (r *run) sendSuspend() {
 	t := &r.tracing
-	if !isClosed(t.prepared) {
+	if !isClosed(t.prepared) || t.paused {
 		return
 	}
 	if _, first := t.ask(r.env.now()); !first {
 		return
 	}
+	t.steered = true
 	if t.overloaded {
 		r.env.telemetry.suspended()
 		r.logger.Warn("Suspending the agent until the pipeline has accepted the batches that are held")
@@ -138,16 +152,23 @@ func (r *run) resume() {
 	r.logger.Info("The agent is told to go on tracing")
 }
 
-// unpauseForGood lets a program that was paused go on, because its agent will be left.
+// unpauseForGood lets a program that is paused go on, because its agent will be left.
 func (r *run) unpauseForGood() error {
 	t := &r.tracing
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.paused {
+	if !r.saysPaused() || r.tracesNoMore() {
 		return nil
 	}
-	t.paused = false
+	t.paused, t.steered = false, true
 	return r.control.send(bytefrog.Command{Of: bytefrog.TypeUnpause})
+}
+
+// saysPaused reports whether the program is paused, as far as is known: it was told so, or
+// its agent says so and was told nothing by this receiver. The lock is held.
+func (r *run) saysPaused() bool {
+	t := &r.tracing
+	return t.paused || !t.steered && r.control.lastMode() == bytefrog.ModePaused
 }
 
 // suspendForGood tells the agent to suspend, because it will be left. It gives a

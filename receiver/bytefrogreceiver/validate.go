@@ -60,7 +60,10 @@ func (c *Config) validateStart() error {
 func (c *Config) validateOverload() error {
 	switch c.OnOverload {
 	case OverloadBlock, OverloadSuspend:
-		return nil
+		if c.MaxBlock == 0 {
+			return nil
+		}
+		return setting.Within("max_block", c.MaxBlock, 10*time.Millisecond, time.Hour)
 	default:
 		return fmt.Errorf("on_overload is %q: set it to %s (the traced program waits, nothing is lost) or %s (it goes on, with a break in the data)",
 			c.OnOverload, OverloadBlock, OverloadSuspend)

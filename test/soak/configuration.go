@@ -38,8 +38,8 @@ extensions:
   file_storage: {directory: %q}
   memory_budget:
 receivers:
-  bytefrog/living: {endpoint: %q, service_name: living}
-  bytefrog/killed: {endpoint: %q, service_name: killed}
+  bytefrog/living: {endpoint: %q, service_name: living, max_block: 0s}
+  bytefrog/killed: {endpoint: %q, service_name: killed, max_block: 0s}
   lttng_live: {endpoint: %q, poll: {list_interval: 100ms}, reconnect: {initial_interval: 10ms, max_interval: 1s}, service_name: lttng}
   rbkit: {servers: [{publish: %q, request: %q, service_name: rbkit}], reconnect: {initial_interval: 10ms, max_interval: 1s}, collection_interval: 1s}
   lttng_jul: {endpoint: %q, port_files: ["${env:DIR}/agent.port"]}

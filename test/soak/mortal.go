@@ -53,7 +53,7 @@ func newMortal(t testing.TB, backend string, load float64) *mortal {
 extensions:
   file_storage: {directory: %q}
 receivers:
-  bytefrog: {endpoint: %q, service_name: mortal}
+  bytefrog: {endpoint: %q, service_name: mortal, max_block: 0s}
 processors: {stack_pairing: {span_attributes: {sequence: true}, reorder: {max_wait: 30s}}}
 exporters:
   otlp_http:

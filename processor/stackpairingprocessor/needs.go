@@ -1,0 +1,62 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/nesting"
+)
+
+// maxUnmet is how many needs are remembered and logged: receivers have far fewer, and strangers
+// may send any number.
+const maxUnmet = 32
+
+// unmet are the needs of receivers that the settings do not meet and that were logged.
+type unmet struct {
+	mu     sync.Mutex
+	logged map[callevent.Need]bool
+}
+
+// add reports whether the need is new and has room.
+func (u *unmet) add(n callevent.Need) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.logged[n] || len(u.logged) == maxUnmet {
+		return false
+	}
+	if u.logged == nil {
+		u.logged = map[callevent.Need]bool{}
+	}
+	u.logged[n] = true
+	return true
+}
+
+// checkNeeds warns once of each need that comes with a batch and is not met. Few batches have any.
+func (p *pairer) checkNeeds(span ptrace.Span) {
+	c := p.cfg
+	p.checkNeed(span, "reorder.max_wait", int64(c.Reorder.MaxWait), duration)
+	p.checkNeed(span, "reorder.max_events", int64(c.Reorder.MaxEvents), zap.Int64)
+	p.checkNeed(span, "idle_timeout", int64(c.IdleTimeout), duration)
+}
+
+func duration(key string, nanoseconds int64) zap.Field {
+	return zap.Duration(key, time.Duration(nanoseconds))
+}
+
+func (p *pairer) checkNeed(span ptrace.Span, setting string, value int64, field func(string, int64) zap.Field) {
+	for _, need := range callevent.NeedsOf(span, setting, value) {
+		need.Because = strings.Clone(nesting.Cut(need.Because))
+		if p.unmet.add(need) {
+			p.logger.Warn("A setting of stack_pairing is too small for one of a receiver: calls that are only late are given up. Raise the one, or lower the other",
+				zap.String("setting", setting), field("value", value), field("expected_more_than", need.MoreThan), zap.String("receiver", need.Because))
+		}
+	}
+}

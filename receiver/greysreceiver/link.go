@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
@@ -146,8 +147,6 @@ func (s *server) connection(ctx context.Context) (net.Conn, error) {
 	ctx, end := context.WithTimeout(ctx, s.env.config.Timeout)
 	defer end()
 	var dialer net.Dialer
-	// Counted before: the server may number the session before DialContext returns, and it would
-	// look as if another client's.
 	s.dials.Add(1)
 	conn, err := dialer.DialContext(ctx, "tcp", s.config.Endpoint)
 	if err != nil {
@@ -157,7 +156,7 @@ func (s *server) connection(ctx context.Context) (net.Conn, error) {
 	remote := conn.RemoteAddr()
 	s.remote.Store(&remote)
 	if s.tls == nil {
-		return conn, nil
+		return &answeredConn{Conn: conn, answered: &s.answered}, nil
 	}
 	config := s.tls.Clone()
 	if config.ServerName == "" {
@@ -168,7 +167,23 @@ func (s *server) connection(ctx context.Context) (net.Conn, error) {
 		_ = conn.Close() // nothing is under way
 		return nil, fmt.Errorf("%v: TLS handshake: %w", conn.RemoteAddr(), err)
 	}
-	return secure, nil
+	return &answeredConn{Conn: secure, answered: &s.answered}, nil
+}
+
+// answeredConn counts its connection when the first bytes have been read from it: the server has
+// numbered its session by then.
+type answeredConn struct {
+	net.Conn
+	answered *atomic.Int64
+	counted  atomic.Bool
+}
+
+func (c *answeredConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.counted.Load() && !c.counted.Swap(true) {
+		c.answered.Add(1)
+	}
+	return n, err
 }
 
 func (s *server) gpConfig() gp.Config {

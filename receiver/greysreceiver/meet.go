@@ -94,7 +94,7 @@ func (a *attending) compare(ctx context.Context) error {
 		return nil // it doesn't say it, and a link that is lost is heard of
 	}
 	who := identity{protocol: a.link.protocol, host: a.server.who.host}
-	dials := a.server.dials.Load()
+	answered := a.server.answered.Load()
 	if err := a.askSessions(ctx, &who); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (a *attending) compare(ctx context.Context) error {
 	if !a.server.who.isOther(who) {
 		a.server.saw(who)
 		if a.link.protocol == ProtocolConsole {
-			a.suspect(a.server.sessions.saw(who.session, dials, a.server.dials.Load()))
+			a.suspect(a.server.sessions.saw(who.session, answered, a.server.dials.Load()))
 		}
 		return nil
 	}

@@ -25,9 +25,9 @@ type sessionCount struct {
 	others int64
 }
 
-// saw is told of the number of a session of ours, and of how often we had connected before it
-// and after it was said: other commands connect meanwhile. It gives how many sessions of others
-// are new, at least.
+// saw compares the number of a session of ours. Before is how many of our connections surely have
+// lower numbers, and after how many may have: other commands connect meanwhile. It returns how many
+// sessions of others are new, at least.
 func (c *sessionCount) saw(session, before, after int64) (others int64) {
 	if c.known {
 		others = max(0, session-after-c.others)

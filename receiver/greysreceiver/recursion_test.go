@@ -130,6 +130,7 @@ func TestRecordedCallsOfAMethodThatCallsItselfAreLeftOut(t *testing.T) {
 	b.await("two to be left out", func() bool { return b.point("times_left_out{reply=record}") == 2 })
 	b.await("the first", func() bool { return len(b.spans()) == 1 })
 }
+
 // A server that is attached to a strange program can name any number of methods.
 func TestMethodsThatNobodyAskedForAreNotAllRemembered(t *testing.T) {
 	const limit, named = 2, 50

@@ -61,8 +61,11 @@ type server struct {
 	// restarting are the pauses after restarts that follow each other.
 	restarting *backoff.Backoff
 
-	// dials is how often it was connected to, and sessions what its numbers of sessions say.
+	// dials is how often it was connected to, with connections under way, and answered how many of
+	// these have read something: the server numbers the session of one somewhere between. sessions
+	// is what the numbers say.
 	dials    atomic.Int64
+	answered atomic.Int64
 	sessions sessionCount
 
 	// remote is the other side of the last connection; nil: there was none.

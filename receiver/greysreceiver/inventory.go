@@ -89,8 +89,12 @@ func (n *inventory) gone(r *run) (names []string) {
 	return names
 }
 
-// class handles a class that was found. The lock is held.
+// class handles a class that was found. The lock is held. The released server gives lambdas and
+// anonymous classes an empty name: nothing tells one of them from another, so they have no record.
 func (p *process) class(r *run, c *greys.Class) {
+	if c.Name == "" {
+		return
+	}
 	loader := ""
 	if len(c.Loaders) > 0 {
 		loader = c.Loaders[0]

@@ -46,8 +46,9 @@ func TestOnlyWhatChangedOfClassesIsSaid(t *testing.T) {
 		return &greys.Class{Name: "demo.Shop", CodeSource: "/out/", Kinds: []string{"interface"}, Super: "java.lang.Object", Loaders: []string{"app@1", "platform@2"}, Fields: fields}
 	}
 	field := greys.Field{Modifier: "private,static", Type: "int", Name: "count", Value: "1"}
-	list(shop(), &greys.Class{Name: "demo.Pay"})
-	list(shop(), &greys.Class{Name: "demo.Pay"})
+	lambda := &greys.Class{Kinds: []string{"synthetic"}, Interfaces: []string{"java.util.function.IntUnaryOperator"}}
+	list(shop(), &greys.Class{Name: "demo.Pay"}, lambda)
+	list(shop(), &greys.Class{Name: "demo.Pay"}, lambda)
 	a := s.expect("Classes demo.*")
 	assert.Equal(t, []string{"demo.Pay found", "demo.Shop found"}, b.lines(eventClass))
 	a.answer(shop(field))

@@ -142,7 +142,7 @@ func (p *process) foundRecursive(name methodName) {
 		m.cycle.HasMean, m.cycle.HasRange = false, false
 	}
 	p.env.telemetry.tell(p)
-	p.logger.Warn("A method calls itself: the server says too short times of it, which are left out, as are its call trees and recorded calls",
+	p.logger.Warn("A method calls itself: the server reports its times too short. They are left out, and so are its call trees and recorded calls",
 		zap.String("method", name.class+"."+name.method))
 }
 

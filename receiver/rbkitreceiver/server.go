@@ -317,7 +317,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 func (s *server) speaks(dialect rbkit.Dialect) {
 	if s.dialect != dialect {
 		s.dialect = dialect
-		s.seldom(&s.dialects, s.logger.Info, "The dialect of the server's messages", zap.Stringer("dialect", dialect))
+		s.seldom(&s.dialects, s.logger.Info, "The messages of the server show its dialect", zap.Stringer("dialect", dialect))
 	}
 }
 

@@ -127,6 +127,14 @@ func (m *matching) log(logger *zap.Logger, filters AgentConfig) {
 		zap.Int64("classes", ignored), zap.Strings("inclusions", filters.Inclusions), zap.Strings("exclusions", filters.Exclusions))
 }
 
+// warnIfUntraced warns if no class of the program is traced. A guard continues runs of before: it sends
+// their names, and no reports of the classes that were loaded by then.
+func (r *run) warnIfUntraced() {
+	if r.bytes.Load() == 0 {
+		r.matching.log(r.logger, r.env.config.Agent)
+	}
+}
+
 // classReport counts what the agent did with a class, and makes a log record of it.
 func (r *run) classReport(m bytefrog.ClassReport) {
 	r.env.telemetry.class(m.Result)

@@ -91,13 +91,19 @@ func TestARunThatTracesNoClassWarnsInTimeAndAtItsEnd(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		after time.Duration
-	}{{"a long run", 0}, {"a short run", never}} {
+		sent  []byte
+		lines int
+	}{
+		{"a long run", 0, nil, 1},
+		{"a short run", never, nil, 1},
+		{"a run that a guard continues, with the names of before", never, namesOne(), 0},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBed(t, quickly, withDataConnections(1), func(b *bed, config *Config) {
 				b.timing.untraced, config.KeepaliveInterval = c.after, 100*time.Millisecond
 			})
 			a := connect(b, 1)
-			a.join()
+			a.join().write(c.sent)
 			a.control.send(bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Main"})
 			lines := func() int { return b.said.FilterMessageSnippet("No class of the program is traced").Len() }
 			b.await("the report", func() bool { return b.metric("receiver_bytefrog_classes") == 1 })
@@ -108,7 +114,7 @@ func TestARunThatTracesNoClassWarnsInTimeAndAtItsEnd(t *testing.T) {
 			}
 			a.finish()
 			b.awaitRuns(0)
-			assert.Equal(t, 1, lines())
+			assert.Equal(t, c.lines, lines())
 		})
 	}
 }

@@ -81,7 +81,7 @@ func (r *run) keep() {
 			k.watchRate(now)
 			r.failed.log(r.logger, now, false)
 			if now.Sub(r.opened) >= r.env.timing.untraced {
-				r.matching.log(r.logger, r.env.config.Agent)
+				r.warnIfUntraced()
 			}
 		}
 		r.resume()

@@ -141,7 +141,7 @@ func (r *run) logEnding() {
 		zap.Duration("duration", r.env.now().Sub(r.opened).Round(time.Millisecond)))
 	r.failed.log(r.logger, r.env.now(), true)
 	if r.ending.cause == callevent.CauseEnded {
-		r.matching.log(r.logger, r.env.config.Agent)
+		r.warnIfUntraced()
 	}
 	r.logs.ended(r.ending)
 }

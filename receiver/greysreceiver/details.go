@@ -107,7 +107,7 @@ func (d *details) isFalse(detail *greys.RecordDetail) bool {
 	if !p.isRecursive(detail.Class, detail.Method) {
 		return false
 	}
-	p.untimed++
+	p.untimed.records++
 	p.env.telemetry.tell(p)
 	return true
 }

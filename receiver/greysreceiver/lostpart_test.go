@@ -47,7 +47,7 @@ func TestACommandThatIsLostIsAskedAgainAlone(t *testing.T) {
 	again.answer(&greys.Affected{Classes: 1, Methods: 1})
 	of["pay"].answer(table(row(2, "com.example.Shop", "pay", 4, 0, time.Millisecond)))
 	again.answer(table(row(3, "com.example.Shop", "tax", 5, 0, time.Millisecond)))
-	assert.Equal(t, map[string]float64{"com.example.Shop pay": 7, "com.example.Shop tax": 5}, values(b.collect(), "java.method.calls"))
+	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 7, "com.example.Shop.tax": 5}, values(b.collect(), "java.method.calls"))
 	assert.Equal(t, []string{"Monitor com.example.Shop tax 1s"}, s.heard(), "nothing else is asked again, nor taken out")
 	said := b.awaitSaid("A command of a pattern was lost")
 	assert.Equal(t, "com.example.Shop.tax", said.ContextMap()["method"])

@@ -486,7 +486,7 @@ func (r *run) eachOf(p *part, counted bool, reply greys.Reply) {
 			for i := range reply.Methods {
 				reply.Methods[i].HasMean, reply.Methods[i].HasRange = false, false
 			}
-			of.untimed += int64(len(reply.Methods))
+			of.untimed.rows += int64(len(reply.Methods))
 		} else {
 			for i := range reply.Methods {
 				r.withhold(&reply.Methods[i])
@@ -502,7 +502,11 @@ func (r *run) eachOf(p *part, counted bool, reply greys.Reply) {
 		}
 	}
 	if untrue {
-		of.untimed++
+		if r.task.kind == askTrace {
+			of.untimed.trees++
+		} else {
+			of.untimed.records++
+		}
 		of.env.telemetry.tell(of)
 	}
 	of.mu.Unlock()

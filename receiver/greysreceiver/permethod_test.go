@@ -59,7 +59,7 @@ func TestMethodsWithoutRoomForACommandAreCountedWithoutTheirTimes(t *testing.T) 
 	assert.Len(t, values(b.collect(), "java.method.time"), 4)
 	said := b.awaitSaid("times and call trees of the others are left out")
 	assert.EqualValues(t, 8, said.ContextMap()["methods_without_times"])
-	assert.Positive(t, b.point("times_left_out"))
+	assert.Positive(t, b.point("times_left_out{reply=row}"))
 }
 
 func TestARefusedCommandIsUndoneAndTheOthersGoOn(t *testing.T) {
@@ -194,6 +194,6 @@ func TestATreeOfACallThatHasNotEndedIsLeftOut(t *testing.T) {
 	m.answer(unended, callTree())
 	m.end <- nil
 	b.awaitSaid("A command has reached its limit")
-	assert.EqualValues(t, 1, b.point("times_left_out"))
+	assert.EqualValues(t, 1, b.point("times_left_out{reply=tree}"))
 	b.await("the span", func() bool { return len(b.spans()) == 1 })
 }

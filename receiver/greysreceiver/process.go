@@ -61,9 +61,9 @@ type process struct {
 	// unwanted are recorded calls of others that no pattern of tt, or none whose limit is not
 	// reached, has taken.
 	unwanted int64
-	// untimed counts rows without their times, and call trees and recorded calls that were left
-	// out, because their command matches several methods, or their method calls itself.
-	untimed int64
+	// untimed counts replies whose times were left out, because their command matches several
+	// methods, or their method calls itself.
+	untimed untimed
 	// nested is what is known of whether methods call themselves.
 	nested map[methodName]*nesting
 	told   told

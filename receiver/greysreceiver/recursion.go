@@ -79,7 +79,7 @@ func (r *run) withhold(row *greys.MethodStatistics) {
 	case n.straight:
 	case n.recursive, !known && len(p.calls.methods) >= p.calls.max:
 		row.HasMean, row.HasRange = false, false
-		p.untimed++
+		p.untimed.rows++
 	default:
 		name.class, name.method = strings.Clone(name.class), strings.Clone(name.method)
 		n.of = name
@@ -123,7 +123,7 @@ func (p *process) foundRecursive(name methodName) {
 		return
 	}
 	n.recursive, n.straight = true, false
-	p.untimed += n.rows
+	p.untimed.rows += n.rows
 	delete(p.calls.withheld, n.of)
 	if m := p.calls.methods[n.of]; m != nil {
 		m.untimed = true

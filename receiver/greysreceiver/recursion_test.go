@@ -30,7 +30,8 @@ func TestTimesOfMethodsThatCallThemselvesAreLeftOut(t *testing.T) {
 	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	for name, seconds := range values(b.collect(), "java.method.time") {
 		assert.NotContains(t, name, "operation0")
-		class, method, _ := strings.Cut(name, " ")
+		dot := strings.LastIndexByte(name, '.')
+		class, method := name[:dot], name[dot+1:]
 		made := server.life().Made[greysserver.MethodName{Class: class, Method: method}]
 		calls := values(b.collect(), "java.method.calls")[name]
 		assert.InEpsilon(t, made.Time.Seconds()/float64(made.Calls), seconds/calls, 0.3, name)
@@ -40,7 +41,7 @@ func TestTimesOfMethodsThatCallThemselvesAreLeftOut(t *testing.T) {
 	}
 	b.awaitSaid("A method calls itself")
 	assert.Equal(t, 3, b.said.FilterMessageSnippet("A method calls itself").Len(), "each once")
-	assert.Positive(t, b.point("times_left_out"))
+	assert.Positive(t, b.point("times_left_out{reply=row}"))
 }
 
 // checked gives a monitor of two methods, and the command that asks for their stacks.
@@ -75,12 +76,12 @@ func TestTimesAreWithheldUntilStacksHaveSaidThatTheyAreTrue(t *testing.T) {
 	assert.Empty(t, values(b.collect(), "java.method.time"))
 	assert.Empty(t, values(b.collect(), "java.method.duration.mean"))
 	stacks.answer(stackOf("pay", "main"), stackOf("tax", "pay", "main"), stackOf("pay", "main"))
-	assert.Equal(t, map[string]float64{"com.example.Shop pay": 3}, values(b.collect(), "java.method.time"), "those before, too")
+	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 3}, values(b.collect(), "java.method.time"), "those before, too")
 	stacks.answer(stackOf("tax", "discount", "tax", "main"))
 	stacks.end <- nil
-	assert.Equal(t, map[string]float64{"com.example.Shop pay": 3}, values(b.collect(), "java.method.time"))
+	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 3}, values(b.collect(), "java.method.time"))
 	assert.Equal(t, "com.example.Shop.tax", b.awaitSaid("A method calls itself").ContextMap()["method"])
-	assert.EqualValues(t, 1, b.point("times_left_out"))
+	assert.EqualValues(t, 1, b.point("times_left_out{reply=row}"))
 	s.expectNothing()
 }
 
@@ -92,7 +93,7 @@ func TestMethodsThatWereCalledTooSeldomAreAskedForAgain(t *testing.T) {
 	again.end <- errReset
 	again = s.expect(`Stack com\.example\.Shop tax 2`)
 	again.answer(stackOf("tax"))
-	assert.Contains(t, values(b.collect(), "java.method.time"), "com.example.Shop tax")
+	assert.Contains(t, values(b.collect(), "java.method.time"), "com.example.Shop.tax")
 }
 
 func TestWithoutStacksTimesStayWithheld(t *testing.T) {
@@ -126,6 +127,6 @@ func TestRecordedCallsOfAMethodThatCallsItselfAreLeftOut(t *testing.T) {
 	}
 	a.end <- nil
 	b.awaitSaid("A method calls itself")
-	b.await("two to be left out", func() bool { return b.point("times_left_out") == 2 })
+	b.await("two to be left out", func() bool { return b.point("times_left_out{reply=record}") == 2 })
 	b.await("the first", func() bool { return len(b.spans()) == 1 })
 }

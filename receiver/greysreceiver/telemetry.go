@@ -103,11 +103,16 @@ func (t *telemetry) metricPointsDropped(n int, reason string) {
 	t.builder.ReceiverGreysMetricPointsDropped.Add(background, int64(n), withAttribute("reason", reason))
 }
 
+// untimed are replies whose times were left out: rows of monitors are counted without them, and
+// call trees and recorded calls are left out.
+type untimed struct{ rows, trees, records int64 }
+
 // told is what the counters were told of a process.
 type told struct {
 	replies, bad, missing                  int64
 	folded, otherMonitor                   int64
-	unwanted, untimed                      int64
+	unwanted                               int64
+	untimed                                untimed
 	recordsRepeated, nodesDropped, dropped int64
 }
 
@@ -128,7 +133,9 @@ func (t *telemetry) tell(p *process) {
 	add(b.ReceiverGreysFolded, now.folded-before.folded)
 	add(b.ReceiverGreysRowsIgnored, now.otherMonitor-before.otherMonitor)
 	add(b.ReceiverGreysRepliesIgnored, now.unwanted-before.unwanted, withAttribute("reason", "unwanted"))
-	add(b.ReceiverGreysTimesLeftOut, now.untimed-before.untimed)
+	add(b.ReceiverGreysTimesLeftOut, now.untimed.rows-before.untimed.rows, withAttribute("reply", "row"))
+	add(b.ReceiverGreysTimesLeftOut, now.untimed.trees-before.untimed.trees, withAttribute("reply", "tree"))
+	add(b.ReceiverGreysTimesLeftOut, now.untimed.records-before.untimed.records, withAttribute("reply", "record"))
 	add(b.ReceiverGreysRecordsRepeated, now.recordsRepeated-before.recordsRepeated)
 	add(b.ReceiverGreysNodesDropped, now.nodesDropped-before.nodesDropped)
 	add(b.ReceiverGreysInventoryDropped, now.dropped-before.dropped)

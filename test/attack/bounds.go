@@ -46,6 +46,11 @@ var bounds = map[string]bound{
 	// Nobody sees a sender of batches leave: its call streams stay for idle_timeout, 10 min there.
 	"batches": {peak: fullBudget, leftover: fullBudget},
 	"servers": {peak: fullBudget},
+	// The prometheus exporter makes a page of 4 MiB for each reader, and bounds neither readers nor
+	// pages: memory_limiter of 2048 MiB does.
+	"slow readers and writers": {peak: 2048},
+	// The prometheus exporter keeps the series of each service for an hour: about 5 KiB each.
+	"100,000 services": {peak: 900, leftover: 800},
 }
 
 // boundOf is the bound of an attack.

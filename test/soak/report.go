@@ -47,7 +47,9 @@ func announced(look testbed.Look) counts {
 func (s *soak) balances() []balance {
 	look := s.collector.Look(s.t)
 	of := func(name string) int64 { return int64(look.Sum("otelcol_" + name)) }
-	ofGreys := func(name string) int64 { return int64(look.Sum("otelcol_receiver_greys_"+name, `receiver="greys"`)) }
+	ofGreys := func(name string, labels ...string) int64 {
+		return int64(look.Sum("otelcol_receiver_greys_"+name, append(labels, `receiver="greys"`)...))
+	}
 	living, killed, lttng, mortal := s.backend.of("living"), s.backend.of("killed"), s.backend.of("lttng"), s.backend.of("mortal")
 	lost := announced(look)
 	droppedSpans := of("processor_stack_pairing_dropped_spans")
@@ -83,7 +85,7 @@ func (s *soak) balances() []balance {
 		{
 			what: "call trees that Greys told, as traces", sent: s.played.trees.Load(), delivered: s.backend.of("greys").traces,
 			lost: counts{
-				{"told again", ofGreys("replies_ignored")}, {"left out, since their times are false", ofGreys("times_left_out")},
+				{"told again", ofGreys("replies_ignored")}, {"left out, since their times are false", ofGreys("times_left_out", `reply="tree"`)},
 				{"dropped", ofGreys("spans_dropped")},
 			},
 		},

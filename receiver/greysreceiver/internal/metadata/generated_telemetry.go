@@ -255,7 +255,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysTimesLeftOut, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_times_left_out",
-		metric.WithDescription("Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods, of which times are false where these call each other, or because their method calls itself. [Alpha]"),
+		metric.WithDescription("Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods, of which times are false where these call each other, or because their method calls itself. By reply (row, tree, record). [Alpha]"),
 		metric.WithUnit("{reply}"),
 	)
 	errs = errors.Join(errs, err)

@@ -406,7 +406,7 @@ func AssertEqualReceiverGreysSpansDropped(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverGreysTimesLeftOut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_times_left_out",
-		Description: "Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods, of which times are false where these call each other, or because their method calls itself. [Alpha]",
+		Description: "Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods, of which times are false where these call each other, or because their method calls itself. By reply (row, tree, record). [Alpha]",
 		Unit:        "{reply}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -267,6 +267,7 @@ func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiv
 	config.Agent.HeartbeatInterval = 50 * time.Millisecond
 	config.MissedHeartbeats = 10_000 // a busy machine is not to lose agents
 	config.NameWait = 4 * time.Second
+	config.ShutdownTimeout = patience // a busy machine is not to drop what has come
 	for _, f := range change {
 		f(config)
 	}

@@ -5,6 +5,7 @@ package handover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -152,7 +153,7 @@ func TestWhatIsNotAcceptedInTheTimeOfTheShutdownIsDroppedAndCounted(t *testing.T
 	b.await("the refusal", func() bool { return b.lines(lineRefused) == 1 })
 	b.over()
 	<-sent
-	assert.Equal(t, map[string]int{DroppedShutdown: 3}, b.dropped())
+	assert.Equal(t, map[string]int{DroppedShutdown: 4}, b.dropped())
 	// From then on a pipeline that may take long is not asked, but for an end.
 	batches.Send(numbered(1, 4), pcommon.NewResource())
 	assert.Equal(t, 1, next.tried())
@@ -406,6 +407,39 @@ func TestWhoHasNoMemoryToHoldABatchWaits(t *testing.T) {
 	batches.Wait()
 	assert.Equal(t, numbers(3), next.flat())
 	assert.Zero(t, m.used.Load())
+}
+
+func TestABatchThatThePipelineAcceptsAfterItsTimeCountsAsAccepted(t *testing.T) {
+	errFull := consumererror.NewPermanent(errors.New("unreadable"))
+	for name, tt := range map[string]struct {
+		returns error
+		dropped map[string]int
+	}{
+		"it accepts":          {nil, map[string]int{}},
+		"it refuses":          {errRefused, map[string]int{DroppedShutdown: 4}},
+		"it refuses for good": {errFull, map[string]int{DroppedPermanent: 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, next := newBed(t), &pipeline{hang: make(chan struct{}), refuse: tt.returns}
+			hold, m, _ := limited(time.Second)
+			m.limit.Store(batchBytes)
+			batches := b.batches(next, hold)
+			sent := [...]<-chan struct{}{
+				background(func() { batches.Send(numbered(0, 2), pcommon.NewResource()) }),
+				background(func() { batches.Send(numbered(1, 2), pcommon.NewResource()) }),
+			}
+			b.await("both calls", func() bool { return batches.Calls() == 2 })
+			b.await("one to be held, and the other to wait for memory", func() bool { return batches.Holds() && batches.Waiting() == 1 })
+			b.over()
+			<-sent[0]
+			<-sent[1]
+			assert.Empty(t, b.dropped(), "the pipeline may accept it still")
+			close(next.hang)
+			batches.Wait()
+			assert.Equal(t, tt.dropped, b.dropped())
+			assert.Len(t, next.flat(), b.count(accepted))
+		})
+	}
 }
 
 func TestWhereOthersHaveAllTheMemoryABatchIsDeliveredByWhoSendsIt(t *testing.T) {

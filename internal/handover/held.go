@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"errors"
 	"time"
+
+	"go.opentelemetry.io/collector/consumer/consumererror"
 )
 
 // errGivenUp: a batch has no memory to wait in.
@@ -89,15 +91,31 @@ func (b *Batches) hold(p parcel) {
 		case <-freed:
 		case <-b.settings.GiveUp:
 			b.waiting.Add(-1)
-			b.delivered(p, errGivenUp)
+			b.abandon(p, errGivenUp)
 			return
 		case <-b.settings.Context.Done():
 			b.waiting.Add(-1)
-			b.delivered(p, b.settings.Context.Err())
+			b.abandon(p, b.settings.Context.Err())
 			return
 		}
 		b.waiting.Add(-1)
 	}
+}
+
+// abandon ends the hand-over of a batch without another try. Where the pipeline has not returned
+// from a call, the batch counts as accepted or dropped by what that call returns.
+func (b *Batches) abandon(p parcel, why error) {
+	if p.calling == nil {
+		b.delivered(p, why)
+		return
+	}
+	p.batch.Data = nil // it is the caller's again
+	b.draining.Go(func() {
+		if err := <-p.calling; err == nil || consumererror.IsPermanent(err) {
+			why = err
+		}
+		b.delivered(p, why)
+	})
 }
 
 // tryHold keeps a copy of a batch, if there is memory for it.

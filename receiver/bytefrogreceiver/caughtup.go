@@ -29,7 +29,7 @@ const (
 // caughtUp reports whether all that has come was read and handled.
 func (in *input) caughtUp() bool {
 	state := in.reader.Load()
-	return state == readerNone || state == readerWaiting && !socket.Unread(in.conn)
+	return state == readerNone || state == readerWaiting && socket.Drained(in.conn)
 }
 
 // awaitControl waits until what has come on the control connection was handled: a

@@ -28,6 +28,7 @@ import (
 	"github.com/callbraid/callbraid/internal/ownmetrics"
 	"github.com/callbraid/callbraid/internal/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/socket"
 )
 
 // bytefrogReceiver is the HQ: one for each component ID, however many signals have
@@ -172,6 +173,7 @@ func (r *bytefrogReceiver) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	listener = socket.Watch(listener)
 	if secure != nil {
 		listener = tls.NewListener(listener, secure)
 	}

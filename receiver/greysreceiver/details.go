@@ -103,6 +103,11 @@ func (d *details) isFalse(detail *greys.RecordDetail) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.nested[nestingName(detail.Class, detail.Method)] == nil && !p.hasRoomToNest() {
+		p.untimed.records++ // nobody could know of its other calls
+		p.env.telemetry.tell(p)
+		return true
+	}
 	p.sawStack(map[methodName]bool{nestingName(detail.Class, detail.Method): true}, detail.Stack.Frames)
 	if !p.isRecursive(detail.Class, detail.Method) {
 		return false

@@ -146,11 +146,14 @@ func (s *server) connection(ctx context.Context) (net.Conn, error) {
 	ctx, end := context.WithTimeout(ctx, s.env.config.Timeout)
 	defer end()
 	var dialer net.Dialer
+	// Counted before: the server may number the session before DialContext returns, and it would
+	// look as if another client's.
+	s.dials.Add(1)
 	conn, err := dialer.DialContext(ctx, "tcp", s.config.Endpoint)
 	if err != nil {
+		s.dials.Add(-1)
 		return nil, err
 	}
-	s.dials.Add(1)
 	remote := conn.RemoteAddr()
 	s.remote.Store(&remote)
 	if s.tls == nil {

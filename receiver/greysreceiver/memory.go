@@ -25,9 +25,11 @@ import (
 const (
 	bytesOfServer = 64 << 10
 	// bytesOfMethod is what the sums of a method take, and bytesOfFound what is remembered of
-	// a class or a method, both beside their names, about.
-	bytesOfMethod = 350
-	bytesOfFound  = 110
+	// a class or a method, both beside their names, about. bytesOfNesting is what is remembered
+	// of whether a method calls itself.
+	bytesOfMethod  = 350
+	bytesOfFound   = 110
+	bytesOfNesting = 250
 )
 
 // Why a server is disconnected.
@@ -96,5 +98,5 @@ func (s *server) free(short servermemory.Shortage) {
 
 // held counts what is known of the process. The lock is held.
 func (p *process) held() int {
-	return bytesOfServer + p.calls.bytes + p.inventory.bytes + bytesOfFound*len(p.inventory.entries)
+	return bytesOfServer + p.calls.bytes + p.nestedBytes + p.inventory.bytes + bytesOfFound*len(p.inventory.entries)
 }

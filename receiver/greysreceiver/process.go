@@ -64,9 +64,11 @@ type process struct {
 	// untimed counts replies whose times were left out, because their command matches several
 	// methods, or their method calls itself.
 	untimed untimed
-	// nested is what is known of whether methods call themselves.
-	nested map[methodName]*nesting
-	told   told
+	// nested is what is known of whether methods call themselves, and nestedBytes is what that
+	// takes, about.
+	nested      map[methodName]*nesting
+	nestedBytes int
+	told        told
 }
 
 // matched is what the patterns of a command matched when it was asked last.

@@ -55,8 +55,16 @@ func (p *process) nestingOf(class, method string) *nesting {
 		n = &nesting{}
 		name.class, name.method = strings.Clone(name.class), strings.Clone(name.method)
 		p.nested[name] = n
+		p.nestedBytes += bytesOfNesting + 2*(len(name.class)+len(name.method))
 	}
 	return n
+}
+
+// hasRoomToNest reports whether one more method may be remembered: servers can name any number.
+// Commands of patterns have a method each. The lock is held.
+func (p *process) hasRoomToNest() bool {
+	limits := &p.env.config.Limits
+	return len(p.nested) < p.calls.max+limits.MaxCommands*limits.MaxPatternCommands
 }
 
 // isRecursive reports whether a method is known to call itself. The lock is held.
@@ -72,12 +80,16 @@ func (r *run) withhold(row *greys.MethodStatistics) {
 	if r.process.env.config.RecursionCheck == 0 {
 		return
 	}
-	n := p.nestingOf(row.Class, row.Method)
 	name := methodName{text(row.Class), text(row.Method)}
 	_, known := p.calls.methods[name]
+	hasRoom := known || len(p.calls.methods) < p.calls.max && len(p.calls.withheld) < p.calls.max
+	n := p.nested[nestingName(row.Class, row.Method)]
+	if n == nil && hasRoom && p.hasRoomToNest() {
+		n = p.nestingOf(row.Class, row.Method)
+	}
 	switch {
-	case n.straight:
-	case n.recursive, !known && len(p.calls.methods) >= p.calls.max:
+	case n != nil && n.straight:
+	case n == nil || n.recursive || !hasRoom:
 		row.HasMean, row.HasRange = false, false
 		p.untimed.rows++
 	default:

@@ -296,19 +296,29 @@ func TestNamesThatHaveNoRoomCostTheAgentThatHasMost(t *testing.T) {
 	b.awaitNothingHeld()
 }
 
-// TestNamesArePaidForAsTheyCome: also those of lists that never end.
+// TestNamesArePaidForAsTheyCome: also those of lists that never end. Both lists together
+// exceed the limit, but not the overdraft: the second agent stays, however late the first
+// returns its bytes.
 func TestNamesArePaidForAsTheyCome(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxInventoryBytes = mib })
-	half := append(words(1, mib, 1), strings.Repeat("a", 600*kib)...)
-	for range 2 {
+	var agents []*testAgent
+	for _, bytes := range []int{600 * kib, 500 * kib} {
 		a := b.register(lttngagent.JUL)
 		a.expect(lttngagent.RegistrationDone{})
 		require.Equal(t, lttngagent.List{}, a.next())
-		// The second may be closed before all was sent.
-		_, _ = a.conn.Write(half)
+		a.send(append(words(1, mib, 1), strings.Repeat("a", bytes)...))
+		agents = append(agents, a)
 	}
+	agents[0].awaitClosed()
 	assert.Equal(t, "memory", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
-	b.await("the other one alone", func() bool { return len(b.receiver.env.registry.agents()) == 1 })
+	b.await("the second alone", func() bool { return len(b.receiver.env.registry.agents()) == 1 })
+	b.await("all bytes of the second", func() bool {
+		b.receiver.env.inventories.mu.Lock()
+		defer b.receiver.env.inventories.mu.Unlock()
+		used := b.receiver.env.inventories.used
+		return 500*kib < used && used < 501*kib
+	})
+	assert.Len(t, b.logs.of(eventGone), 1)
 }
 
 func TestManyConnectionsThatAreOpenedAndDroppedLeaveNothing(t *testing.T) {

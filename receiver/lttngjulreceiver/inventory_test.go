@@ -94,6 +94,8 @@ func TestTheBudgetIsTakenAndGivenBack(t *testing.T) {
 	require.NoError(t, other.take(20), "the larger one is closed for it")
 	assert.Equal(t, 1, left)
 	assert.EqualError(t, one.take(1), "limits.max_inventory_bytes is reached (100): the agent holds most of it (60)")
+	assert.EqualError(t, other.take(5), "limits.max_inventory_bytes is reached (100), and the agent holds 55 of it",
+		"beyond the overdraft, while the larger one returns nothing")
 	one.close()
 	require.NoError(t, other.take(50))
 	other.close()

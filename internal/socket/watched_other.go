@@ -1,0 +1,11 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !unix
+
+package socket
+
+import "net"
+
+// watch returns the connection: its reads cannot be watched here.
+func watch(conn *net.TCPConn) net.Conn { return conn }

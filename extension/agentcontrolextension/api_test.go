@@ -239,7 +239,7 @@ func TestWhatIsRefusedForAnArgumentSaysWhich(t *testing.T) {
 	f := newFake("one")
 	b.extension.Register(f)
 	_, _, p := b.order(f.id, `{"command":"enable","arguments":{"logger":"a","limit":10}}`)
-	assert.Contains(t, p.Detail, "enable with limit=10 stops or pauses the traced program, or may")
+	assert.Contains(t, p.Detail, "enable with limit=10 can stop or pause the traced program: set allow_disruptive")
 	status, _, _ := b.order(f.id, `{"command":"enable","arguments":{"logger":"a","limit":8}}`)
 	assert.Equal(t, http.StatusOK, status)
 	status, _, _ = b.order(f.id, `{"command":"enable","arguments":{"logger":"a"}}`)

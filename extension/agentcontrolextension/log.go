@@ -19,7 +19,7 @@ const refusedLines = 5
 
 // refused is what commands of agents are refused for before an agent has them. Anybody can
 // send any number of those.
-var refused = []agentcontrol.Reason{agentcontrol.UnknownCommand, agentcontrol.BadArgument, agentcontrol.NotAllowed, agentcontrol.Busy}
+var refused = []agentcontrol.Reason{agentcontrol.UnknownCommand, agentcontrol.BadArgument, agentcontrol.NotAllowed, agentcontrol.Busy, agentcontrol.NotNow}
 
 // refusals are lines of commands that were refused, by their reasons.
 type refusals map[agentcontrol.Reason]*logline.Seldom

@@ -4,6 +4,7 @@
 package agentcontrolextension
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
 // sample has the extension's log be what the Collector makes of it by default.
@@ -54,6 +57,19 @@ func TestWhatWasDoneIsLoggedAmongManyThatWereRefused(t *testing.T) {
 	assert.Equal(t, zapcore.InfoLevel, enable[0].Level)
 	assert.Equal(t, zapcore.WarnLevel, enable[1].Level)
 	assert.Equal(t, "logger=x", enable[0].ContextMap()["arguments"])
+}
+
+// The agent's state forbids such a command, so the agent never gets it.
+func TestACommandThatDoesNotFitNowIsLoggedAsRefused(t *testing.T) {
+	b := newBed(t, disruptive)
+	f := newFake("one")
+	f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NotNow, "tracing is suspended")
+	}
+	b.extension.Register(f)
+	b.order(f.id, `{"command":"stop"}`)
+	assert.Equal(t, 1, b.said.FilterMessage("A command for an agent was refused: not_now").Len())
+	assert.Zero(t, b.said.FilterMessageSnippet("An agent was told").Len())
 }
 
 func TestCommandsThatWereRefusedAreCounted(t *testing.T) {

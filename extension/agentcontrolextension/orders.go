@@ -68,7 +68,7 @@ func (x *agentControl) carryOut(ctx context.Context, e *entry, w wish) (agentcon
 func (x *agentControl) allowed(ctx context.Context, e *entry, o agentcontrol.Order, disruption string) (agentcontrol.Answer, error) {
 	if disruption != "" && !x.config.AllowDisruptive {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NotAllowed,
-			"%s stops or pauses the traced program, or may: it is carried out where allow_disruptive of the extension agent_control is true", disruption)
+			"%s can stop or pause the traced program: set allow_disruptive of the extension agent_control to true to allow it", disruption)
 	}
 	if err := e.turns.take(ctx, x.queue, e.gone); err != nil {
 		return agentcontrol.Answer{}, err

@@ -245,7 +245,8 @@ func (s *session) stall(l *link) {
 	s.guard.counts.Stalls.Add(1)
 	s.tracing.want(wantedForStall)
 	s.guard.warn(s.guard.lines.stalled, s.logger, "The collector takes too little: the agent is suspended until all that waits was taken",
-		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()))
+		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()),
+		zap.Int64("most_waiting_bytes", l.flood), zap.Duration("max_wait", s.guard.options.MaxWait), zap.Duration("max_wait_per_second", s.guard.options.MaxWaitPerSecond))
 	s.wake()
 }
 

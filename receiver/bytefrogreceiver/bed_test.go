@@ -72,7 +72,7 @@ func quickly(b *bed, _ *Config) {
 		farewell: 200 * time.Millisecond, quiet: 100 * time.Millisecond, complete: 10 * time.Millisecond,
 		drain: never, discard: 200 * time.Millisecond, parting: 200 * time.Millisecond, control: 30 * time.Millisecond,
 		answer: 100 * time.Millisecond, hello: 200 * time.Millisecond, ready: 20 * time.Millisecond, prepared: 20 * time.Millisecond,
-		unproven: never, giveWay: never, slotGrace: never,
+		unproven: never, giveWay: never, slotGrace: never, untraced: never,
 	}
 }
 
@@ -82,7 +82,7 @@ func patiently(b *bed, c *Config) {
 	b.timing = &timing{
 		farewell: never, quiet: never, complete: time.Millisecond, drain: never, discard: never,
 		parting: never, control: never, answer: never, hello: never, ready: never,
-		unproven: never, giveWay: never, slotGrace: never,
+		unproven: never, giveWay: never, slotGrace: never, untraced: never,
 		// The played agents report no classes.
 		prepared: time.Nanosecond,
 	}

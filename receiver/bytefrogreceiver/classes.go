@@ -97,14 +97,48 @@ func (f *failedClasses) log(logger *zap.Logger, now time.Time, ends bool) {
 		return
 	}
 	logger.Warn("The agent cannot instrument some classes: their calls are missing, and what they call looks as if called by their callers. "+
-		"The program's standard error has the reason. Compile with javac --release 8 and without lambdas where it says ASM5",
+		"The program's standard error has the reason. Compile with javac --release 8 and without lambdas where it says that something requires ASM",
 		zap.Int("classes", f.unlogged), zap.Strings("first", f.names), zap.Int("classes_of_the_run", f.total))
 	f.unlogged, f.names, f.logged = 0, nil, now
+}
+
+// matching counts the classes that an agent loaded, by whether its filters match them. One goroutine
+// counts them, and another logs.
+type matching struct {
+	ignored, others atomic.Int64
+	logged          atomic.Bool
+}
+
+func (m *matching) add(result bytefrog.MessageType) {
+	if result == bytefrog.TypeClassIgnored {
+		m.ignored.Add(1)
+		return
+	}
+	m.others.Add(1)
+}
+
+// log warns once if the agent loaded classes, and traces none.
+func (m *matching) log(logger *zap.Logger, filters AgentConfig) {
+	ignored := m.ignored.Load()
+	if ignored == 0 || m.others.Load() > 0 || m.logged.Swap(true) {
+		return
+	}
+	logger.Warn("No class of the program is traced: agent.inclusions and agent.exclusions leave all of them out. Names of classes have slashes",
+		zap.Int64("classes", ignored), zap.Strings("inclusions", filters.Inclusions), zap.Strings("exclusions", filters.Exclusions))
+}
+
+// warnIfUntraced warns if no class of the program is traced. A guard continues runs of before: it sends
+// their names, and no reports of the classes that were loaded by then.
+func (r *run) warnIfUntraced() {
+	if r.bytes.Load() == 0 {
+		r.matching.log(r.logger, r.env.config.Agent)
+	}
 }
 
 // classReport counts what the agent did with a class, and makes a log record of it.
 func (r *run) classReport(m bytefrog.ClassReport) {
 	r.env.telemetry.class(m.Result)
+	r.matching.add(m.Result)
 	if m.Result == bytefrog.TypeClassTransformFailed {
 		r.failed.add(m.Class)
 	}

@@ -58,6 +58,67 @@ func TestFailedClassesAreLoggedOnceForABurstWithTheFirstNames(t *testing.T) {
 	assert.Equal(t, 1, logged.Len(), "at the end of the run")
 }
 
+// A user who wrote the filters wrong sees no span, and learns why from the log.
+func TestARunThatTracesNoClassIsLoggedWithItsFilters(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		reports []bytefrog.MessageType
+		lines   int
+	}{
+		{"no class was loaded", nil, 0},
+		{"all classes are ignored", []bytefrog.MessageType{bytefrog.TypeClassIgnored, bytefrog.TypeClassIgnored}, 1},
+		{"one of them is traced", []bytefrog.MessageType{bytefrog.TypeClassIgnored, bytefrog.TypeClassTransformed}, 0},
+		{"one of them failed, which has a line of its own", []bytefrog.MessageType{bytefrog.TypeClassIgnored, bytefrog.TypeClassTransformFailed}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			core, logged := observer.New(zap.WarnLevel)
+			var m matching
+			for _, result := range c.reports {
+				m.add(result)
+			}
+			filters := AgentConfig{Inclusions: []string{`^demo\.`}, Exclusions: []string{""}}
+			m.log(zap.New(core), filters)
+			m.log(zap.New(core), filters)
+			require.Equal(t, c.lines, logged.Len())
+			for _, line := range logged.All() {
+				assert.Equal(t, map[string]any{"classes": int64(2), "inclusions": []any{`^demo\.`}, "exclusions": []any{""}}, line.ContextMap())
+			}
+		})
+	}
+}
+
+func TestARunThatTracesNoClassWarnsInTimeAndAtItsEnd(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		after time.Duration
+		sent  []byte
+		lines int
+	}{
+		{"a long run", 0, nil, 1},
+		{"a short run", never, nil, 1},
+		{"a run that a guard continues, with the names of before", never, namesOne(), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBed(t, quickly, withDataConnections(1), func(b *bed, config *Config) {
+				b.timing.untraced, config.KeepaliveInterval = c.after, 100*time.Millisecond
+			})
+			a := connect(b, 1)
+			a.join().write(c.sent)
+			a.control.send(bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Main"})
+			lines := func() int { return b.said.FilterMessageSnippet("No class of the program is traced").Len() }
+			b.await("the report", func() bool { return b.metric("receiver_bytefrog_classes") == 1 })
+			if c.after == 0 {
+				b.await("the warning", func() bool { return lines() == 1 })
+			} else {
+				assert.Zero(t, lines())
+			}
+			a.finish()
+			b.awaitRuns(0)
+			assert.Equal(t, c.lines, lines())
+		})
+	}
+}
+
 // The end of a short run says it at the latest, when main is finished.
 func TestBatchesSayHowManyClassesFailed(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1))

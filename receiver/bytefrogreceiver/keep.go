@@ -80,6 +80,9 @@ func (r *run) keep() {
 			}
 			k.watchRate(now)
 			r.failed.log(r.logger, now, false)
+			if now.Sub(r.opened) >= r.env.timing.untraced {
+				r.warnIfUntraced()
+			}
 		}
 		r.resume()
 	}

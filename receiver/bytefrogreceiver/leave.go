@@ -140,6 +140,9 @@ func (r *run) logEnding() {
 		zap.Uint64("events", s.events), zap.Uint64("bytes", s.bytes), zap.Uint64("breaks", breaks),
 		zap.Duration("duration", r.env.now().Sub(r.opened).Round(time.Millisecond)))
 	r.failed.log(r.logger, r.env.now(), true)
+	if r.ending.cause == callevent.CauseEnded {
+		r.warnIfUntraced()
+	}
 	r.logs.ended(r.ending)
 }
 

@@ -35,6 +35,7 @@ type run struct {
 	handover *handover.Batches // nil when no pipeline takes traces
 	logs     runLogs
 	failed   failedClasses
+	matching matching
 	control  *control
 	data     dataConnections
 	pacing   pacing

@@ -74,7 +74,8 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 func (s *steered) word() string {
 	mode := s.control.lastMode()
 	_, suspended := s.tracing.brokenAt()
-	if suspended && (mode == bytefrog.ModeTracing || mode == bytefrog.ModeInitializing) {
+	// The last heartbeat may be of before it suspended. A paused agent can't have answered suspend.
+	if suspended && (mode == bytefrog.ModeTracing || mode == bytefrog.ModeInitializing || mode == bytefrog.ModePaused) {
 		mode = bytefrog.ModeSuspended
 	}
 	return modeAttribute(mode).String()

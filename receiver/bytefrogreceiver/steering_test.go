@@ -368,6 +368,7 @@ func TestAPausedProgramGoesOnBeforeItsAgentIsSuspended(t *testing.T) {
 	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
 	s.expectDone(suspending, "tracing is suspended, and the program, which was paused, goes on")
 	// The heartbeat still says paused.
+	assert.Equal(t, "suspended", s.theirs.Snapshot().State)
 	s.expectDone(s.order("unpause"), "the program was not paused")
 	going := s.order("unsuspend")
 	s.expectTold(bytefrog.TypeUnsuspend) // and no unpause before it

@@ -42,6 +42,8 @@ type timing struct {
 	// prepared is how long after its first data connection an agent is taken to be prepared
 	// to be suspended, without a sign of it.
 	prepared time.Duration
+	// untraced is how long a run goes on without a class that is traced before the log warns.
+	untraced time.Duration
 	// shutdown is how much longer than shutdown_timeout a shutdown may take.
 	shutdown time.Duration
 }
@@ -59,6 +61,7 @@ func defaultTiming() timing {
 		hello:    time.Second,
 		ready:    500 * time.Millisecond,
 		prepared: 500 * time.Millisecond,
+		untraced: 30 * time.Second,
 		shutdown: farewellTime,
 
 		unproven: 2 * time.Second, giveWay: 2 * time.Second, slotGrace: slots.Grace,

@@ -81,7 +81,8 @@ func (r *run) sendSuspend() {
 	t.steered = true
 	if t.overloaded {
 		r.env.telemetry.suspended()
-		r.logger.Warn("Suspending the agent until the pipeline has accepted the batches that are held")
+		r.logger.Warn("Suspending the agent until the pipeline has accepted the batches that are held",
+			zap.String("on_overload", string(r.env.config.OnOverload)), zap.Duration("max_block", r.env.config.MaxBlock))
 	}
 	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeSuspend}); err != nil {
 		r.logger.Warn("Could not send suspend to the agent", zap.Error(err))

@@ -202,6 +202,22 @@ func (a *Account) TakeOfHalf(bytes int) error {
 	return a.Take(bytes)
 }
 
+// TakeIfRoom takes bytes if nobody has to give way for them, and reports whether it did.
+func (a *Account) TakeIfRoom(bytes int) bool {
+	b := a.group.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	used := a.used.Add(int64(bytes))
+	need := max(0, roundUp(used)-a.granted)
+	if a.closed || a.leaving != nil || a.owed > 0 || used > a.settings.Limit || b.granted+need > b.limit {
+		a.used.Add(-int64(bytes))
+		return false
+	}
+	a.add(need)
+	a.ceiling.Store(a.granted)
+	return true
+}
+
 // Give gives bytes back.
 func (a *Account) Give(bytes int) {
 	used := a.used.Add(-int64(bytes))

@@ -131,6 +131,15 @@ func (a *modelAccount) take(bytes int64) (asked []*modelAccount, refused bool) {
 	return asked, false
 }
 
+func (a *modelAccount) takeIfRoom(bytes int64) bool {
+	need := max(0, roundUp(a.used+bytes)-a.granted)
+	if a.leaving || a.owed > 0 || need+a.model.sum(anyAccount, (*modelAccount).grantedNow) > a.model.limit {
+		return false
+	}
+	a.granted, a.used = a.granted+need, a.used+bytes
+	return true
+}
+
 func (a *modelAccount) give(bytes int64) {
 	a.used -= bytes
 	if a.granted-a.used > 2*chunk || a.leaving || a.owed > 0 {
@@ -210,6 +219,9 @@ func TestTheBudgetIsItsSlowModel(t *testing.T) {
 					p.close()
 					p.real.Close()
 					pairs = append(pairs[:i], pairs[i+1:]...)
+				case n < 15:
+					what = fmt.Sprint("take if there is room ", bytes)
+					require.Equal(t, p.takeIfRoom(bytes), p.real.TakeIfRoom(int(bytes)), "seed %d, step %d: %s", seed, step, what)
 				case n < 60:
 					what, inNeed = fmt.Sprint("take ", bytes), p.real
 					var refused bool

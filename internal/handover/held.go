@@ -23,7 +23,8 @@ type Hold struct {
 	After time.Duration
 	// Memory is where held batches are.
 	Memory Memory
-	// Refused is called when a batch is held and nothing was held before; Drained when nothing is held any more. Both must not wait for Batches.
+	// Refused is called before a batch is held, or waits for memory, while nothing is held. Drained
+	// is called when nothing is held any more, and after such a wait. Both must not wait for Batches.
 	Refused, Drained func()
 }
 
@@ -38,9 +39,28 @@ type Memory interface {
 // sendOrHold hands on a batch if the pipeline takes it in time and nothing is held, or
 // holds it.
 func (b *Batches) sendOrHold(p parcel) {
+	b.waiting.Add(1)
+	ended := b.sendInTime(&p)
+	// A batch that waits for memory is refused too: its agent learns of it before.
+	refused := !ended && !b.Holds()
+	if refused {
+		if p.calling != nil {
+			b.stuck(b.settings.Hold.After)
+		}
+		b.settings.Hold.Refused()
+	}
+	held := !ended && b.hold(p)
+	b.waiting.Add(-1)
+	if !ended && !held {
+		b.settings.Hold.Drained()
+	}
+}
+
+// sendInTime hands on a batch, unless others are held, and reports whether that is over: the
+// batch was accepted, or dropped.
+func (b *Batches) sendInTime(p *parcel) bool {
 	if b.Holds() {
-		b.hold(p)
-		return
+		return false
 	}
 	until := limits{atOnce: b.settings.Hold.AtOnce}
 	if after := b.settings.Hold.After; after > 0 {
@@ -48,17 +68,7 @@ func (b *Batches) sendOrHold(p parcel) {
 		defer timer.Stop()
 		until.time = timer.C
 	}
-	b.waiting.Add(1)
-	done := b.deliver(&p, until)
-	b.waiting.Add(-1)
-	if done {
-		return
-	}
-	if p.calling != nil {
-		b.stuck(b.settings.Hold.After)
-	}
-	b.hold(p)
-	b.settings.Hold.Refused()
+	return b.deliver(p, until)
 }
 
 // Holds reports whether batches are held.
@@ -72,8 +82,8 @@ func (b *Batches) Holds() bool {
 func (b *Batches) Wait() { b.draining.Wait() }
 
 // hold keeps a copy of a batch until it can be handed on, and waits for memory where
-// there is none.
-func (b *Batches) hold(p parcel) {
+// there is none. It reports whether the batch is held, and false if its hand-over is over.
+func (b *Batches) hold(p parcel) bool {
 	for !b.tryHold(p) {
 		b.mu.Lock()
 		freed := b.freed
@@ -81,25 +91,20 @@ func (b *Batches) hold(p parcel) {
 		b.mu.Unlock()
 		if empty {
 			// Others have all the memory: there is nothing here to wait for.
-			b.waiting.Add(1)
 			b.deliver(&p, forEver)
-			b.waiting.Add(-1)
-			return
+			return false
 		}
-		b.waiting.Add(1)
 		select {
 		case <-freed:
 		case <-b.settings.GiveUp:
-			b.waiting.Add(-1)
 			b.abandon(p, errGivenUp)
-			return
+			return false
 		case <-b.settings.Context.Done():
-			b.waiting.Add(-1)
 			b.abandon(p, b.settings.Context.Err())
-			return
+			return false
 		}
-		b.waiting.Add(-1)
 	}
+	return true
 }
 
 // abandon ends the hand-over of a batch without another try. Where the pipeline has not returned

@@ -82,11 +82,12 @@ func (c *Config) needs() callevent.Needs {
 func (r *run) send(batch callevent.Packed) { r.handover.Send(batch, r.resource) }
 
 // heldMemory is the memory of a run for batches that are held. It leaves half of it for
-// names: without that, one more would end the run.
+// names: without that, one more would end the run. Nobody has to leave for a batch that is held:
+// where the process has no room for it, its program waits.
 type heldMemory struct{ *memory }
 
 // Take takes bytes, if no more than half of the limit is used then.
-func (m heldMemory) Take(bytes int) bool { return m.takeOfHalf(bytes) }
+func (m heldMemory) Take(bytes int) bool { return m.takeOfHalfIfRoom(bytes) }
 
 // Give gives bytes back.
 func (m heldMemory) Give(bytes int) { m.give(bytes) }

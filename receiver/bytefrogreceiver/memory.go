@@ -98,6 +98,18 @@ func (m *memory) takeOfHalf(bytes int) bool {
 	return m.tryTake(bytes)
 }
 
+// takeOfHalfIfRoom is takeOfHalf that nobody has to leave for.
+func (m *memory) takeOfHalfIfRoom(bytes int) bool {
+	if m.isFull() || m.used.Load() > m.limit/2 {
+		return false
+	}
+	if m.used.Add(int64(bytes)) > m.limit || !m.account.TakeIfRoom(bytes) {
+		m.used.Add(-int64(bytes))
+		return false
+	}
+	return true
+}
+
 // takeFromProcess takes from the process what is in used.
 func (m *memory) takeFromProcess(bytes int) bool {
 	if m.isFull() || !m.takeAccount(bytes) {

@@ -269,3 +269,18 @@ func TestTheReasonOfAFullMemoryIsItsFirst(t *testing.T) {
 	other.fill(&budget.Error{Setting: budget.Setting})
 	assert.Equal(t, handover.DroppedMemory, other.reason())
 }
+
+// Batches that wait for the pipeline have nobody leave: where there is no room the program waits.
+func TestNoRunLeavesForABatchThatIsHeld(t *testing.T) {
+	process := budget.New(2 << 20)
+	group := process.Group("bytefrog")
+	run, other := newMemory(group, 16<<20), newMemory(group, 16<<20)
+	defer run.close()
+	defer other.close()
+	require.True(t, other.take(1<<20))
+	assert.True(t, heldMemory{run}.Take(512<<10))
+	assert.False(t, heldMemory{run}.Take(1<<20))
+	assert.EqualValues(t, 512<<10, run.used.Load())
+	assert.False(t, run.isFull())
+	assert.False(t, other.isFull())
+}

@@ -129,7 +129,7 @@ func (r *run) resume() {
 	t := &r.tracing
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over || r.tracesNoMore() || t.overloaded && r.handover.Holds() {
+	if t.over || r.tracesNoMore() || t.overloaded && (r.handover.Holds() || r.handover.Waiting() > 0) {
 		return
 	}
 	t.overloaded = false

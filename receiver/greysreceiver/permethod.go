@@ -61,6 +61,14 @@ func (p *part) owns(class, method string) bool {
 	return len(p.classes) == 0 || slices.Contains(p.classes, class) && (p.method == "" || p.method == method)
 }
 
+// tellsTreesOf reports whether the part's call trees are of the method of a recorded call, and are
+// handed on. The process's lock is held.
+func (p *part) tellsTreesOf(of *greys.Record) bool {
+	return p.timed && (p.method == "" || p.method == of.Method) && slices.ContainsFunc(p.classes, func(class string) bool {
+		return class == of.Class || of.IsSimple && simpleName(class) == of.Class
+	})
+}
+
 // class is the class that the part is about, where it is about one; empty: it is not.
 func (p *part) class(r *run) string {
 	switch {
@@ -100,6 +108,7 @@ func (r *run) askCareful() error {
 	}
 	if methods.known {
 		r.process.mu.Lock()
+		r.telling = parts
 		r.affect(&greys.Affected{Classes: methods.classes, Methods: methods.methods})
 		if r.isTry() {
 			r.begins()
@@ -521,7 +530,7 @@ func (r *run) refusedPart(p *part, why error) {
 	if r.task.refusedParts == nil {
 		r.task.refusedParts = map[string]bool{}
 	}
-	r.task.refusedParts[p.name] = true
+	r.task.refusedParts[p.name], p.timed = true, false
 	r.process.mu.Unlock()
 	r.process.env.telemetry.methodsLeftOut(1, leftOutRefused)
 	r.attending.server.logger.Warn("The server could not put its code into a method: it is left out, and a reset undoes what is left of it. The program's standard output has the reason; a pattern that doesn't match the method spares the reset",

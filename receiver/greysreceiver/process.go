@@ -108,11 +108,17 @@ func (p *process) owe(c classes) {
 	}
 }
 
-// isTraced reports whether a run that is told of call trees is told of a recorded call, as far as
-// names say: of trees of patterns that are regular expressions it is not known. The lock is held.
+// isTraced reports whether a call tree of a recorded call is handed on, as far as names say: of trees
+// of one command for a regular expression it is not known. The lock is held.
 func (p *process) isTraced(of *greys.Record) bool {
 	for r := range p.tracing {
 		t := &r.task.target
+		if r.telling != nil {
+			if !r.isFull() && slices.ContainsFunc(r.telling, func(p *part) bool { return p.tellsTreesOf(of) }) {
+				return true
+			}
+			continue
+		}
 		if !r.affected || r.isFull() || t.Regexp || !matches(t.Method, of.Method) {
 			continue
 		}

@@ -327,11 +327,23 @@ func TestWhichRecordedCallsAreTraced(t *testing.T) {
 	regexp.Regexp = true
 	begun, ended := tracing(target("com.*", "*")), tracing(target("com.*", "*"))
 	begun.affected, ended.answers = false, 2
+	parts := func(of ...*part) *run {
+		r := tracing(target("com.*", "*"))
+		r.telling = of
+		return r
+	}
+	pay := func(timed bool) *part {
+		return &part{classes: []string{"com.example.Shop"}, method: "pay", timed: timed}
+	}
 	for name, tt := range map[string]struct {
 		run    *run
 		record *greys.Record
 		want   bool
 	}{
+		"a command of the method":                                 {parts(pay(true)), full, true},
+		"it by the simple name":                                   {parts(pay(true)), simple, true},
+		"a command of another method":                             {parts(&part{classes: []string{"com.example.Shop"}, method: "price", timed: true}), full, false},
+		"a command whose trees are left out, or that was refused": {parts(pay(false)), full, false},
 		"the method":                       {tracing(target("com.example.Shop", "pay")), full, true},
 		"a pattern of it":                  {tracing(target("com.*", "p*")), full, true},
 		"another method":                   {tracing(target("com.*", "price")), full, false},

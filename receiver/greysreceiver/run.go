@@ -37,6 +37,9 @@ type run struct {
 	began, lastCall time.Time
 	// affected says that the server told what the patterns match, and matched that they do.
 	affected, matched bool
+	// telling are the parts of a pattern by PerMethod; nil: there are none. The process's lock
+	// guards it.
+	telling []*part
 	// ended is what the asking gave.
 	ended error
 }

@@ -44,7 +44,7 @@ func all() []metric {
 		{"events_dropped_total", "Call events and markers that came while there was no collector, or from before its run.", sum, func(c *counts, _ state) float64 { return float64(c.Dropped.Load()) }},
 		{"class_reports_dropped_total", "What agents said of classes while there was no collector.", sum, func(c *counts, _ state) float64 { return float64(c.ClassReports.Load()) }},
 		{"lost_bytes_total", "Bytes that waited in the guard for a collector that was lost; what had been written to it counts as passed on.", sum, func(c *counts, _ state) float64 { return float64(c.LostBytes.Load()) }},
-		{"gave_way_total", "Times that an agent's collector was given up, or its names were forgotten, because all agents together held as much as they may.", sum, func(c *counts, _ state) float64 { return float64(c.GaveWay.Load()) }},
+		{"gave_way_total", "Times that an agent was disconnected from its collector, or its names were forgotten, because all agents together reached --total-memory.", sum, func(c *counts, _ state) float64 { return float64(c.GaveWay.Load()) }},
 		{"suspensions_total", "Times that agents were told to suspend.", sum, func(c *counts, _ state) float64 { return float64(c.Suspensions.Load()) }},
 		{"stalls_total", "Times that a collector took nothing, or too little, so that the agent was told to suspend.", sum, func(c *counts, _ state) float64 { return float64(c.Stalls.Load()) }},
 		{"untraced_seconds_total", "Seconds for which agents were suspended because their collector was too slow, or there was none, of all agents together.", sum, func(c *counts, _ state) float64 { return time.Duration(c.Untraced.Load()).Seconds() }},

@@ -15,25 +15,35 @@ import (
 	"github.com/callbraid/callbraid/internal/nesting"
 )
 
-// maxUnmet is how many needs are remembered and logged: receivers have far fewer, and strangers
-// may send any number.
-const maxUnmet = 32
+const (
+	// maxUnmet is how many needs are remembered and logged: receivers have far fewer, and
+	// strangers may send any number.
+	maxUnmet = 32
+	// unmetTime is after how long all are forgotten when there are so many, so that strangers'
+	// do not hide those of receivers for good.
+	unmetTime = time.Hour
+)
 
 // unmet are the needs of receivers that the settings do not meet and that were logged.
 type unmet struct {
 	mu     sync.Mutex
 	logged map[callevent.Need]bool
+	// since is when the first of these was logged.
+	since time.Duration
 }
 
 // add reports whether the need is new and has room.
-func (u *unmet) add(n callevent.Need) bool {
+func (u *unmet) add(n callevent.Need, now time.Duration) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if len(u.logged) == maxUnmet && now-u.since >= unmetTime {
+		u.logged = nil
+	}
 	if u.logged[n] || len(u.logged) == maxUnmet {
 		return false
 	}
 	if u.logged == nil {
-		u.logged = map[callevent.Need]bool{}
+		u.logged, u.since = map[callevent.Need]bool{}, now
 	}
 	u.logged[n] = true
 	return true
@@ -54,7 +64,7 @@ func duration(key string, nanoseconds int64) zap.Field {
 func (p *pairer) checkNeed(span ptrace.Span, setting string, value int64, field func(string, int64) zap.Field) {
 	for _, need := range callevent.NeedsOf(span, setting, value) {
 		need.Because = strings.Clone(nesting.Cut(need.Because))
-		if p.unmet.add(need) {
+		if p.unmet.add(need, p.clock.now()) {
 			p.logger.Warn("A setting of stack_pairing is too small for one of a receiver: calls that are only late are given up. Raise the one, or lower the other",
 				zap.String("setting", setting), field("value", value), field("expected_more_than", need.MoreThan), zap.String("receiver", need.Because))
 		}

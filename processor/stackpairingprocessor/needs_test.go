@@ -65,3 +65,14 @@ func TestNeedsOfStrangersAreBounded(t *testing.T) {
 	assert.Equal(t, []string{"s1/f 0", "s1/g 2"}, b.next.accepted())
 	b.finish()
 }
+
+func TestNeedsOfStrangersAreForgottenAfterAnHour(t *testing.T) {
+	var u unmet
+	for i := range maxUnmet {
+		assert.True(t, u.add(callevent.Need{MoreThan: int64(i)}, time.Minute))
+	}
+	honest := callevent.Need{Because: "name_wait: 1s"}
+	assert.False(t, u.add(honest, unmetTime))
+	assert.True(t, u.add(honest, time.Minute+unmetTime))
+	assert.False(t, u.add(honest, time.Minute+unmetTime))
+}

@@ -266,12 +266,12 @@ func (r *run) askStacks(ctx context.Context, p *part, names map[methodName]bool)
 	return err
 }
 
-// cannotProve is told that the server says no stacks: times stay withheld.
+// cannotProve notes that the server sends no stacks: times stay withheld.
 func (r *run) cannotProve(why error) {
 	r.process.mu.Lock()
 	r.task.unprovable = true
 	r.process.mu.Unlock()
-	r.attending.server.logger.Warn("The server says no stacks of the methods of a pattern, so it is not known which of them call themselves: their times are left out. recursion_check: 0 has them said without that",
+	r.attending.server.logger.Warn("The server sends no stacks of the methods of a pattern, so the receiver cannot tell which of them call themselves, and leaves their times out. With recursion_check: 0 it delivers them unchecked",
 		append(r.task.fields(), zap.Error(cmp.Or(why, errEarly)))...)
 	if errors.Is(why, greys.ErrRefused) {
 		r.process.poisoned.Store(true)

@@ -99,7 +99,7 @@ func TestMethodsThatWereCalledTooSeldomAreAskedForAgain(t *testing.T) {
 func TestWithoutStacksTimesStayWithheld(t *testing.T) {
 	b, s, stacks := checked(t)
 	stacks.end <- fmt.Errorf("%w: Command execution failed", greys.ErrRefused)
-	b.awaitSaid("The server says no stacks")
+	b.awaitSaid("The server sends no stacks")
 	s.monitorsOf("pay", "tax")
 	s.expectNothing()
 	assert.EqualValues(t, 1, b.point("resets{outcome=done}"))

@@ -51,7 +51,7 @@ type task struct {
 	// refusedParts are the names of parts that the server has refused, which are left out. The
 	// process's lock guards them while a run goes on.
 	refusedParts map[string]bool
-	// unprovable says that the server says no stacks of its methods. The same lock guards it.
+	// unprovable says that the server sends no stacks of its methods. The same lock guards it.
 	unprovable bool
 
 	// matched is what the patterns matched when they were asked last, and taken how many of

@@ -203,6 +203,8 @@ func more(names func(places, form) []Attacker, idle func(int) func(places, form)
 		switch of.port {
 		case prometheusPort:
 			s.pages[of.port] = "/metrics"
+		case controlPort:
+			s.settings = []string{"receivers:\n  bytefrog: {start: tracing}\n"} // nobody orders it there
 		case lttngJULPort:
 			s.pages = map[int]string{prometheusPort: "/metrics"}
 		}

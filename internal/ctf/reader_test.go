@@ -326,6 +326,28 @@ func TestATraceSaysHowMuchItTakes(t *testing.T) {
 	require.Greater(t, 2*took, int64(trace.Size()))
 }
 
+// Declarations of many events with a few fields each take memory in proportion to their text.
+func TestATraceCountsItsDeclarations(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	var text strings.Builder
+	text.WriteString(plainTypes + "trace { major = 1; minor = 8; byte_order = le; }; stream { id = 0; };")
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "event { name = \"attack:event%d\"; id = %d; stream_id = 0; fields := struct { uint8_t _text%d; uint8_t _a; uint8_t _b; uint8_t _c; }; };\n", i, i, i)
+	}
+	before := heap()
+	trace := newTrace(t, text.String())
+	took := heap() - before
+	require.Less(t, took, int64(trace.Size())*5/4)
+	require.Greater(t, 2*took, int64(trace.Size()))
+	require.Less(t, took, int64(ctf.BytesOfReading*text.Len()), "what is charged before it is read")
+	runtime.KeepAlive(trace)
+}
+
 // A packet of a few bytes doesn't become many MiB.
 func TestValuesOfAnEventAreBoundedByTheSizeOfItsPacket(t *testing.T) {
 	const begin = plainTypes + "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { struct { } h[H]; }; };\nstream { id = 0; };\n"

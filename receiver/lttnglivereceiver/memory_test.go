@@ -128,3 +128,22 @@ func TestWhatASessionHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
 		})
 	}
 }
+
+// Reading metadata takes many times its length for a moment, and cannot be stopped. So the budget
+// is asked before.
+func TestMetadataThatTheBudgetHasNoRoomForIsNotRead(t *testing.T) {
+	recording := namer("hostile", 5, 10).recording(1)
+	recording.End = lttnglive.Never
+	for i := range recording.Streams {
+		s := &recording.Streams[i]
+		s.End = lttnglive.Never
+		for j := range s.Pieces {
+			s.Pieces[j].Data = append(append([]byte(nil), s.Pieces[j].Data...), "/* "+strings.Repeat("x", 300*kib)+" */"...)
+		}
+	}
+	_, limited := holding(4 * mib)
+	b := newBed(t, reading(newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{}).address()), withoutLogs, limited)
+	b.awaitSaid(lineDetached)
+	b.shutdown()
+	assert.Zero(t, b.pipeline.events())
+}

@@ -178,8 +178,8 @@ func TestAScopeSaysHowManyClassesAreMissing(t *testing.T) {
 	assert.Less(t, len(long.First), 2000)
 }
 
-// Services are named by texts and numbers. Lists and maps name none: whoever nests them
-// deep must not have anything walk them.
+// Texts and numbers name a service. Lists and maps name none: a peer may nest them deep, and the
+// exporter must not walk them.
 func TestAServiceIsNamedByAScalar(t *testing.T) {
 	for name, test := range map[string]struct {
 		set  func(pcommon.Value)

@@ -24,9 +24,9 @@ import (
 // tracing ends. The lock is held while it is told, so that orders leave in the order in
 // which they were decided.
 //
-// An agent that is paused ends its tracing when it is told to suspend, and one that is
-// suspended when it is told to pause. So a program that is to be suspended is not paused,
-// whatever the collector ordered, and stands still only while it is traced.
+// A paused agent ends its tracing at the order suspend, and a suspended agent at the order
+// pause. So suspension wins: the guard unpauses an agent before it suspends it, and pauses it
+// again after unsuspend.
 type tracing struct {
 	// tell sends an order to the agent.
 	tell func(of bytefrog.MessageType)

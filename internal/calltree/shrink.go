@@ -130,8 +130,8 @@ func (s *Store) longestNames(exhausted map[*tree]bool) (longest *tree) {
 	return longest
 }
 
-// shedSpare is what more is given back than was asked for, so that it is seldom done: a part
-// of what is left, one of so many.
+// shedSpare is the share of the remaining memory that is freed beyond the request, as its
+// denominator: an eighth. So the store seldom has to free memory.
 const shedSpare = 8
 
 // shed gives memory back until the store holds an eighth less than so many bytes, if it holds

@@ -69,8 +69,8 @@ type Missing struct {
 // maxMissingNames bounds the names in Missing, in bytes.
 const maxMissingNames = 1024
 
-// SeeMissing says what is missing in the calls of a service, if there is one of that name. It
-// holds until something else is said, or the service is forgotten.
+// SeeMissing sets which classes are missing in the calls of a service, if the store has the
+// service. The statement stays until the next one, or until the store evicts the service.
 func (s *Store) SeeMissing(service string, m Missing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

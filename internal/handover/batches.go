@@ -65,9 +65,9 @@ type BatchesSettings struct {
 // for many goroutines.
 //
 // Without Hold whoever hands on a batch waits until it was accepted, so what it comes
-// from is not read meanwhile, and the agent feels it. With Hold it waits at most for a
-// time. Then the batch is held, and a goroutine of its own hands on what is held, in order;
-// only when there is no more memory for it whoever hands on waits.
+// from is not read meanwhile, and the agent feels it. With Hold the sender waits
+// for a limited time. Then Batches holds the batch, and a goroutine delivers held batches in
+// order. Without memory for another batch the sender waits.
 type Batches struct {
 	settings BatchesSettings
 	// pause is between tries.

@@ -22,7 +22,7 @@ type queue struct {
 	waiting []byte
 	// over is why no reply is added any more.
 	over error
-	// room is that of what waits, and working that of replies which are handed on.
+	// room counts the bytes of waiting replies, and working those of replies being decoded.
 	room, working greys.Room
 }
 
@@ -33,8 +33,8 @@ func newQueue(conn net.Conn) *queue {
 	return &queue{ready: make(chan struct{}, 1), room: greys.RoomOf(conn), working: greys.RoomOf(conn)}
 }
 
-// decodedPerByte is how many bytes a byte of a reply takes at most while it is handed on,
-// beside itself.
+// decodedPerByte is how many bytes each byte of a reply takes at most while it is decoded,
+// besides itself.
 const decodedPerByte = 4
 
 // add adds a reply, unless there are others and they would be more than so many bytes.
@@ -94,7 +94,7 @@ func (q *queue) close() {
 	_ = q.working.Hold(0)
 }
 
-// work makes room for replies that are handed on. The lock is held.
+// work takes memory for decoding replies. The caller holds the lock.
 func (q *queue) work(replies []byte) error {
 	largest := 0
 	for rest := replies; len(rest) > 0; {

@@ -15,13 +15,13 @@ import (
 func TestAResponseIsCheckedAgainstTheDocument(t *testing.T) {
 	transport := NewTransport(t, api.Document, "/v1/", nil)
 	assert.ElementsMatch(t, []string{"/v1/agents", "/v1/agents/{id}", "/v1/agents/{id}/commands", "/v1/openapi.yaml"}, transport.document.Paths.InMatchingOrder())
-	const problem = `{"type":"https://example.com/#not_found","title":"Not found","status":404,"reason":"not_found"}`
+	const problem = `{"type":"https://example.com/#not_found","title":"Not found","status":404,"detail":"no such path","reason":"not_found"}`
 	for _, c := range []struct {
 		name, path, body string
 		status           int
 		conforms         bool
 	}{
-		{"a list without agents", "/v1/agents", `{"agents":[]}`, http.StatusOK, true},
+		{"a list without agents", "/v1/agents", `{"allow_disruptive":false,"agents":[]}`, http.StatusOK, true},
 		{"a list whose agent lacks its fields", "/v1/agents", `{"agents":[{"id":"x"}]}`, http.StatusOK, false},
 		{"a status that the document lacks", "/v1/agents", `{"agents":[]}`, http.StatusTeapot, false},
 		{"a problem at an unknown path", "/v1/elsewhere", problem, http.StatusNotFound, true},

@@ -49,7 +49,7 @@ func (s *server) handOnOld(ctx context.Context) {
 			return
 		case <-ticker.C:
 			s.mu.Lock()
-			s.process.handOnDue(s.env.now())
+			s.process.handOnDue(s.env.Now())
 			s.tell()
 			s.mu.Unlock()
 		}

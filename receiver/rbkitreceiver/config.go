@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/collector/config/configopaque"
 
-	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
@@ -39,8 +39,6 @@ type Config struct {
 	// ServiceName is the resource attribute service.name of servers that have no other;
 	// empty: the name of the process.
 	ServiceName string `mapstructure:"service_name"`
-	// ResourceAttributes are added to the resource; they win over the receiver's own.
-	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
 
 	// Timeout is how long connecting and its handshake may take, each 64 KiB of a message to
 	// come, and a request to be answered.
@@ -51,13 +49,9 @@ type Config struct {
 	Reconnect RetryConfig `mapstructure:"reconnect"`
 	// Limits bound what servers can make the receiver hold.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// Retry is how what the pipeline refused is handed on again.
-	Retry RetryConfig `mapstructure:"retry"`
-	// ShutdownTimeout is how long a shutdown hands on what is in memory.
-	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+	// Config has the settings of every receiver.
+	receiverkit.Config `mapstructure:",squash"`
 
-	// CollectionInterval is how often metrics are handed on.
-	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 	// Histograms says which of them.
 	Histograms HistogramsConfig `mapstructure:"histograms"`
 	// MetricsBuilderConfig says which other metrics.
@@ -117,14 +111,10 @@ type LimitsConfig struct {
 	MaxFrames int `mapstructure:"max_frames"`
 	// MaxProfileStacks is how many different stacks a profile may have.
 	MaxProfileStacks int `mapstructure:"max_profile_stacks"`
-	// MaxQueuedLogs, MaxQueuedSpans and MaxQueuedSamples are how many log records, spans and
-	// samples can wait, and …Bytes how many bytes of them: whichever is reached first.
-	MaxQueuedLogs        int `mapstructure:"max_queued_logs"`
-	MaxQueuedLogBytes    int `mapstructure:"max_queued_log_bytes"`
-	MaxQueuedSpans       int `mapstructure:"max_queued_spans"`
-	MaxQueuedSpanBytes   int `mapstructure:"max_queued_span_bytes"`
-	MaxQueuedSamples     int `mapstructure:"max_queued_samples"`
-	MaxQueuedSampleBytes int `mapstructure:"max_queued_sample_bytes"`
+	// The limits of the queues.
+	receiverkit.LogLimits    `mapstructure:",squash"`
+	receiverkit.SpanLimits   `mapstructure:",squash"`
+	receiverkit.SampleLimits `mapstructure:",squash"`
 }
 
 // HistogramsConfig says which histograms are handed on. The generated configuration of
@@ -141,8 +131,8 @@ type HistogramConfig struct {
 	Enabled bool `mapstructure:"enabled"`
 }
 
-// RetryConfig is the back-off between tries.
-type RetryConfig = backoff.Config
+// RetryConfig is the back-off between attempts.
+type RetryConfig = receiverkit.RetryConfig
 
 const (
 	// defaultPublish and defaultRequest are where servers listen if they aren't told
@@ -172,28 +162,23 @@ func createDefaultConfig() *Config {
 		ProfileInterval: 10 * time.Second,
 		Timeout:         5 * time.Second,
 		Heartbeat:       15 * time.Second,
-		Reconnect:       RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
+		Reconnect:       receiverkit.DefaultReconnect(),
 		Limits: LimitsConfig{
-			MaxMetricPoints:      50_000,
-			MaxServerMemory:      256 * mib,
-			MaxMessageBytes:      32 * mib,
-			MaxTrackedObjects:    1_000_000,
-			MaxClasses:           1000,
-			MaxFiles:             1000,
-			MaxSites:             5000,
-			MaxDumpObjects:       1_000_000,
-			MaxFrames:            4096,
-			MaxProfileStacks:     10_000,
-			MaxQueuedLogs:        100_000,
-			MaxQueuedLogBytes:    64 * mib,
-			MaxQueuedSpans:       100_000,
-			MaxQueuedSpanBytes:   64 * mib,
-			MaxQueuedSamples:     1_000_000,
-			MaxQueuedSampleBytes: 64 * mib,
+			MaxMetricPoints:   50_000,
+			MaxServerMemory:   256 * mib,
+			MaxMessageBytes:   32 * mib,
+			MaxTrackedObjects: 1_000_000,
+			MaxClasses:        1000,
+			MaxFiles:          1000,
+			MaxSites:          5000,
+			MaxDumpObjects:    1_000_000,
+			MaxFrames:         4096,
+			MaxProfileStacks:  10_000,
+			LogLimits:         receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
+			SpanLimits:        receiverkit.SpanLimits{MaxQueuedSpans: 100_000, MaxQueuedSpanBytes: 64 * mib},
+			SampleLimits:      receiverkit.SampleLimits{MaxQueuedSamples: 1_000_000, MaxQueuedSampleBytes: 64 * mib},
 		},
-		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
-		ShutdownTimeout:      5 * time.Second,
-		CollectionInterval:   10 * time.Second,
+		Config:               receiverkit.DefaultConfig(),
 		Histograms:           HistogramsConfig{MarkDuration: HistogramConfig{Enabled: true}, CycleDuration: HistogramConfig{Enabled: true}},
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),

@@ -96,7 +96,7 @@ func (c *control) answered(ctx context.Context, err error) bool {
 		return false // nobody waits for it any more
 	}
 	c.env.telemetry.connectionFailed(socketRequest)
-	if since, say := c.silent.Say(c.env.now()); say {
+	if since, say := c.silent.Say(c.env.Now()); say {
 		c.logger.Warn("The server doesn't answer requests: what it publishes is received all the same, and nothing is switched on or off",
 			zap.String("request", c.config.Request), zap.Error(err), zap.Int("requests_since_last_line", since))
 	}
@@ -198,7 +198,7 @@ func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply))
 	said(&h)
 	if c.isRight(h) {
 		c.ignored.Over()
-	} else if since, say := c.ignored.Say(c.env.now()); say {
+	} else if since, say := c.ignored.Say(c.env.Now()); say {
 		c.logger.Warn("The server has not switched on what it was told to",
 			zap.Bool("memory_profile", h.ObjectTraceEnabled), zap.Bool("cpu_profile", h.CPUProfiling), zap.Int("times_since_last_line", since))
 	}

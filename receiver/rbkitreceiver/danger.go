@@ -56,7 +56,7 @@ func (c *control) warnOfDangers(h *rbkit.HandshakeReply) {
 		return
 	}
 	c.warnedOf = h.PID
-	if since, say := c.dangerous.Say(c.env.now()); say {
+	if since, say := c.dangerous.Say(c.env.Now()); say {
 		c.logger.Warn("Settings may end the program: on Ruby 3.1 an old Rbkit server crashes it by a segmentation fault. "+
 			"Remove the settings, unless this gem is known to work with this Ruby",
 			zap.Strings("settings", settings), zap.String("process", text(h.ProcessName)), zap.Uint64("pid", h.PID),

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
@@ -63,13 +62,7 @@ type logParcel struct {
 // newLogs makes empty log records of a process.
 func (e *environment) newLogs(of *origin) (plog.Logs, plog.LogRecordSlice) {
 	logs := plog.NewLogs()
-	resource := logs.ResourceLogs().AppendEmpty()
-	of.resource.CopyTo(resource.Resource())
-	scope := resource.ScopeLogs().AppendEmpty()
-	e.setScope(scope.Scope())
-	resource.SetSchemaUrl(schema.URL)
-	scope.SetSchemaUrl(schema.URL)
-	return logs, scope.LogRecords()
+	return logs, e.AppendLogs(logs, of.resource)
 }
 
 // say hands on a log record, if logs are wanted. at is its time, if it is not that of its
@@ -80,7 +73,7 @@ func (e *environment) say(of *origin, name, body string, severity plog.SeverityN
 	}
 	logs, records := e.newLogs(of)
 	r := records.AppendEmpty()
-	observed := pcommon.NewTimestampFromTime(e.now())
+	observed := pcommon.NewTimestampFromTime(e.Now())
 	if at == 0 {
 		at = observed
 	}
@@ -118,7 +111,7 @@ func (e *environment) saidRestarted(of *origin) {
 
 func (e *environment) saidGone(of *origin, since time.Time, why error) {
 	e.say(of, eventGone, "The server is gone", plog.SeverityNumberWarn, 0, func(m pcommon.Map) {
-		m.PutDouble(attributeLifetime, e.now().Sub(since).Seconds())
+		m.PutDouble(attributeLifetime, e.Now().Sub(since).Seconds())
 		m.PutStr(attributeError, text(why.Error()))
 	})
 }

@@ -109,13 +109,13 @@ func (s *server) ask(ctx context.Context, peer net.Addr) identity {
 	if s.control == nil {
 		return identity{}
 	}
-	until, pauses := s.env.now().Add(s.env.config.Timeout), backoff.New(s.env.config.Reconnect)
+	until, pauses := s.env.Now().Add(s.env.config.Timeout), backoff.New(s.env.config.Reconnect)
 	for {
 		if hello, ok := s.control.handshake(ctx); ok {
 			return identity{hello: &hello, local: findLocal(peer, &hello)}
 		}
 		pause := pauses.Pause()
-		if s.env.now().Add(pause).After(until) {
+		if s.env.Now().Add(pause).After(until) {
 			return identity{}
 		}
 		select {

@@ -59,7 +59,7 @@ func (s *server) free(why error) {
 		reason = reasonServer
 	}
 	s.env.telemetry.disconnected(reason)
-	if since, say := s.full.Say(s.env.now()); say {
+	if since, say := s.full.Say(s.env.Now()); say {
 		s.logger.Warn("The server is disconnected for now: it holds too much memory. What was counted of it begins anew",
 			zap.Error(why), zap.Int("messages_dropped", dropped), zap.Int("times_since_last_line", since))
 	}

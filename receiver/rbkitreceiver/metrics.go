@@ -8,12 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/receiver"
 
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
@@ -94,17 +93,16 @@ func newAllSeries(of *metadata.MetricsConfig) allSeries {
 // maxOver bounds the processes that have ended since the last collection.
 const maxOver = 64
 
-func newMetricsLoop(e *environment, settings receiver.Settings, next consumer.Metrics, living func() []processState) *metricsLoop {
+func newMetricsLoop(e *environment, living func() []processState) *metricsLoop {
 	m := &metricsLoop{
-		env: e, builder: metadata.NewMetricsBuilder(e.config.MetricsBuilderConfig, settings),
+		env: e, builder: metadata.NewMetricsBuilder(e.config.MetricsBuilderConfig, e.Settings),
 		series: newAllSeries(&e.config.Metrics),
 	}
-	m.Metrics = handover.NewMetrics(handover.MetricsSettings[processState]{
-		Settings: e.handoverSettings(), Next: next, Interval: e.config.CollectionInterval,
+	m.Metrics = receiverkit.NewMetrics(e.Run, handover.MetricsSettings[processState]{
 		Living:   living,
-		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, e.now()) },
+		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, e.Now()) },
 		MaxEnded: maxOver, Points: (*processState).points, What: "servers",
-		Dropped: e.telemetry.metricPointsDropped,
+		Dropped: receiverkit.CountBy(e.telemetry.builder.ReceiverRbkitMetricPointsDropped),
 	})
 	return m
 }
@@ -231,5 +229,5 @@ func (m *metricsLoop) appendScope(s *processState, to pmetric.ResourceMetricsSli
 	made := to.AppendEmpty()
 	made.SetSchemaUrl(schema.URL)
 	s.origin.resource.CopyTo(made.Resource())
-	m.env.setScope(made.ScopeMetrics().AppendEmpty().Scope())
+	m.env.SetScope(made.ScopeMetrics().AppendEmpty().Scope())
 }

@@ -57,7 +57,7 @@ func newProcess(env *environment, of *origin) *process {
 		samples:     samples{env: env, origin: of},
 		snapshots:   snapshots{env: env, origin: of},
 
-		interruption: interruption{ctx: env.ctx},
+		interruption: interruption{ctx: env.Delivering},
 
 		classesArePart: limits.MaxClasses < env.config.Limits.MaxClasses,
 		sitesArePart:   limits.MaxSites < env.config.Limits.MaxSites,

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
@@ -255,11 +254,5 @@ type profileParcel struct {
 // newProfiles makes empty profiles of a process, with a dictionary.
 func (e *environment) newProfiles(resource pcommon.Resource) (profileParcel, pprofile.ProfilesSlice, *dictionary) {
 	p := profileParcel{profiles: pprofile.NewProfiles()}
-	of := p.profiles.ResourceProfiles().AppendEmpty()
-	resource.CopyTo(of.Resource())
-	scope := of.ScopeProfiles().AppendEmpty()
-	e.setScope(scope.Scope())
-	of.SetSchemaUrl(schema.URL)
-	scope.SetSchemaUrl(schema.URL)
-	return p, scope.Profiles(), newDictionary(p.profiles.Dictionary())
+	return p, e.AppendProfiles(p.profiles, resource), newDictionary(p.profiles.Dictionary())
 }

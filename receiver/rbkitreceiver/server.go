@@ -72,9 +72,9 @@ type server struct {
 func newServer(env *environment, config *ServerConfig) *server {
 	s := &server{
 		env: env, config: config,
-		logger: env.logger.With(zap.String("server", config.Publish)),
-		health: env.health.Server(config.Publish),
-		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory),
+		logger: env.Logger.With(zap.String("server", config.Publish)),
+		health: env.Health.Server(config.Publish),
+		memory: servermemory.New(env.Memory, env.config.Limits.MaxServerMemory),
 	}
 	if config.Request != "" {
 		s.control = newControl(env, config, s.logger)
@@ -122,7 +122,7 @@ func (s *server) follow(ctx context.Context) {
 	_ = following.Run(ctx) // its end is that of the context
 	s.disconnect(errShutdown)
 	if s.control != nil {
-		s.control.leave(s.env.ctx)
+		s.control.leave(s.env.Delivering)
 	}
 }
 
@@ -132,7 +132,7 @@ var errShutdown = errors.New("the collector is shut down")
 // while it is asked who it is.
 func (s *server) connect(ctx context.Context, peer net.Addr) {
 	s.failing.Over()
-	s.connectedAt = s.env.now()
+	s.connectedAt = s.env.Now()
 	s.mu.Lock()
 	s.peer = peer
 	s.meeting.begin(false)
@@ -143,7 +143,7 @@ func (s *server) connect(ctx context.Context, peer net.Addr) {
 
 // seldom logs a line if it is its turn.
 func (s *server) seldom(line *logline.Seldom, log func(string, ...zap.Field), message string, fields ...zap.Field) {
-	if since, say := line.Say(s.env.now()); say {
+	if since, say := line.Say(s.env.Now()); say {
 		log(message, append(fields, zap.Int("times_since_last_line", since))...)
 	}
 }
@@ -175,10 +175,10 @@ func (s *server) begin(who identity) {
 
 // renew begins a life of which nothing is known yet. The lock is held.
 func (s *server) renew(who identity) {
-	now := s.env.now()
+	now := s.env.Now()
 	s.first = max(s.first+1, now.UnixMilli())
 	s.who, s.said = who, who.hello
-	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, s.env.host, who.hello, who.local, now, s.first))
+	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, s.env.Host, who.hello, who.local, now, s.first))
 	s.process.interruption.held = s.held
 	if who.hello != nil {
 		s.heard = now
@@ -196,7 +196,7 @@ func (s *server) introduce(hello *rbkit.HandshakeReply) {
 	if s.met.hello == nil {
 		s.met = s.who
 	}
-	s.process.introduce(newOrigin(s.env.config, s.config, s.env.host, s.who.hello, s.who.local, s.process.origin.begun, s.first))
+	s.process.introduce(newOrigin(s.env.config, s.config, s.env.Host, s.who.hello, s.who.local, s.process.origin.begun, s.first))
 }
 
 // end hands on all that there is of a process, and its last metrics. The lock is held.
@@ -227,7 +227,7 @@ func (s *server) lost(err error, pause time.Duration) {
 	s.buffer = nil
 	s.disconnect(err)
 	s.health.Failed(err)
-	if since, say := s.failing.Say(s.env.now()); say {
+	if since, say := s.failing.Say(s.env.Now()); say {
 		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(err),
 			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
 	}
@@ -255,7 +255,7 @@ func (s *server) receive(m zmtp.Message) {
 		s.saidBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
 		return
 	}
-	now := s.env.now()
+	now := s.env.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = now
@@ -338,7 +338,7 @@ func (s *server) read(r *rbkit.Reader, bytes int, at time.Time) error {
 
 func (s *server) saidBad(what string, err error, fields ...zap.Field) {
 	s.env.telemetry.badMessage(what)
-	if since, say := s.bad.Say(s.env.now()); say {
+	if since, say := s.bad.Say(s.env.Now()); say {
 		s.logger.Warn("A message of the server is not what it should be: its events before that count",
 			append(fields, zap.Error(err), zap.Int("messages_since_last_line", since))...)
 	}

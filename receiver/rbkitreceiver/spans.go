@@ -9,8 +9,6 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
 )
 
 // The spans of a garbage collection. They are phases and no pauses: Ruby marks in steps and sweeps
@@ -39,13 +37,7 @@ func (e *environment) traces(parcels []cycleParcel) ptrace.Traces {
 		p := &parcels[i]
 		to, ok := spans[p.origin]
 		if !ok {
-			resource := traces.ResourceSpans().AppendEmpty()
-			p.origin.resource.CopyTo(resource.Resource())
-			scope := resource.ScopeSpans().AppendEmpty()
-			e.setScope(scope.Scope())
-			resource.SetSchemaUrl(schema.URL)
-			scope.SetSchemaUrl(schema.URL)
-			to = scope.Spans()
+			to = e.AppendSpans(traces, p.origin.resource)
 			spans[p.origin] = to
 		}
 		p.appendTo(to)

@@ -45,12 +45,11 @@ type steered struct {
 // ID is always the same of a server of a receiver.
 func (s *steered) ID() string { return s.id }
 
-// steer shows the servers, until the receiver is shut down.
-func (r *rbkitReceiver) steer(following context.Context, agents agentcontrol.Directories) {
-	receiver := r.settings.ID.String()
+// register shows the servers in the extensions, until the receiver is shut down.
+func (r *rbkitReceiver) register() {
 	for i, s := range r.servers {
-		id := agentcontrol.NewID(receiver, strconv.Itoa(i), s.config.Publish)
-		r.unsteer = append(r.unsteer, agents.Register(&steered{server: s, id: id, following: following}))
+		id := agentcontrol.NewID(r.kit.ID, strconv.Itoa(i), s.config.Publish)
+		r.unregister = append(r.unregister, r.env.Agents.Register(&steered{server: s, id: id, following: r.env.Serving}))
 	}
 }
 
@@ -59,7 +58,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: s.config.ServiceName, Address: s.config.Publish,
+		Tracer: metadata.Type.String(), Receiver: s.env.ID, Service: s.config.ServiceName, Address: s.config.Publish,
 		State: s.word(), LastSeen: s.heard,
 	}
 	if now.Service == "" {
@@ -109,7 +108,7 @@ func (s *steered) Told(r agentcontrol.Record) {
 	if p != nil {
 		of = p.origin
 	} else {
-		of = newOrigin(s.env.config, s.config, "", nil, nil, s.env.now(), 0)
+		of = newOrigin(s.env.config, s.config, "", nil, nil, s.env.Now(), 0)
 	}
 	s.env.say(of, agentcontrol.EventName, r.Body(), r.Severity(), 0, func(m pcommon.Map) {
 		for _, a := range r.Attributes() {
@@ -194,7 +193,7 @@ func (s *steered) greet(ctx context.Context) (rbkit.HandshakeReply, error) {
 func (s *server) says(h *rbkit.HandshakeReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said, s.heard = h, s.env.now()
+	s.said, s.heard = h, s.env.Now()
 	if s.process != nil {
 		s.introduce(h)
 		if s.connected {

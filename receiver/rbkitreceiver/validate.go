@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 var _ confmap.Validator = (*Config)(nil)
@@ -25,14 +26,11 @@ func (c *Config) Validate() error {
 		withinOrNever("trigger_gc_interval", c.TriggerGCInterval),
 		setting.Within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
 		setting.Within("profile_interval", c.ProfileInterval, 10*time.Millisecond, time.Hour),
-		setting.ResourceAttributes(c.ResourceAttributes),
 		setting.Timeout("timeout", c.Timeout),
 		setting.Within("heartbeat", c.Heartbeat, 10*time.Millisecond, time.Hour),
-		c.Reconnect.ValidateAs("reconnect", time.Hour),
+		receiverkit.ValidateReconnect(c.Reconnect),
 		c.Limits.validate(),
-		c.Retry.ValidateAs("retry", time.Minute),
-		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
-		setting.CollectionInterval(c.CollectionInterval),
+		c.ValidateCommon(),
 	)
 }
 
@@ -93,12 +91,9 @@ func (c *LimitsConfig) validate() error {
 		setting.Between("limits.max_dump_objects", c.MaxDumpObjects, 0, 100_000_000),
 		setting.Between("limits.max_frames", c.MaxFrames, 1, 65_536),
 		setting.Between("limits.max_profile_stacks", c.MaxProfileStacks, 1, 1_000_000),
-		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
-		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, mib, math.MaxInt),
-		setting.Between("limits.max_queued_spans", c.MaxQueuedSpans, 1, 10_000_000),
-		setting.Between("limits.max_queued_span_bytes", c.MaxQueuedSpanBytes, mib, math.MaxInt),
-		setting.Between("limits.max_queued_samples", c.MaxQueuedSamples, 1, 100_000_000),
-		setting.Between("limits.max_queued_sample_bytes", c.MaxQueuedSampleBytes, mib, math.MaxInt),
+		c.LogLimits.ValidateQueue(10_000_000),
+		c.SpanLimits.ValidateQueue(10_000_000),
+		c.SampleLimits.ValidateQueue(100_000_000),
 	)
 }
 

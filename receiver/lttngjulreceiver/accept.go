@@ -35,8 +35,8 @@ func (r *julReceiver) accept(listener net.Listener) {
 		}
 		pause = min(max(2*pause, acceptPause), maxAcceptPause)
 		r.env.telemetry.acceptError()
-		if since, say := r.env.lines.unaccepted.Say(r.env.now()); say {
-			r.env.logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause), zap.Int("since_last_line", since))
+		if since, say := r.env.lines.unaccepted.Say(r.env.Now()); say {
+			r.env.Logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause), zap.Int("since_last_line", since))
 		}
 		if !r.sleep(pause) {
 			return
@@ -50,7 +50,7 @@ func newSlots(env *environment) *slots.Slots {
 	return slots.New(slots.Options{
 		Max: limits.MaxAgents, Setting: settingMaxAgents,
 		PerAddress: limits.MaxAgentsPerAddress, SettingPerAddress: settingPerAddress,
-		Closed: env.telemetry.evicted, Logger: env.logger,
+		Closed: env.telemetry.evicted, Logger: env.Logger,
 	})
 }
 
@@ -78,7 +78,7 @@ func (r *julReceiver) begin(conn net.Conn) {
 		return
 	}
 	r.env.telemetry.connections(1)
-	r.serving.Go(func() {
+	r.env.Go(func() {
 		defer r.env.telemetry.connections(-1)
 		defer slot.Release()
 		defer r.env.registry.forget(c)
@@ -94,7 +94,7 @@ func (r *julReceiver) sleep(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-r.env.stopping:
+	case <-r.env.Serving.Done():
 		return false
 	}
 }

@@ -45,7 +45,7 @@ type agent struct {
 
 func newAgent(env *environment, c *conversation, pid uint32) *agent {
 	a := &agent{
-		env: env, conversation: c, who: c.with, pid: pid, registered: env.now(),
+		env: env, conversation: c, who: c.with, pid: pid, registered: env.Now(),
 		pace: pace{first: env.firstPause, interval: env.config.ListInterval},
 	}
 	a.heard.Store(a.registered.UnixNano())

@@ -79,7 +79,7 @@ func TestTheRealDaemonsConversationWithTheRealAgentByteForByte(t *testing.T) {
 	require.NoError(t, a.conn.Close())
 	gone := b.awaitRecords(eventGone, 1)[0]
 	assert.Equal(t, "closed", gone.attributes[attributeCause])
-	assert.Empty(t, b.logs.of(eventRefused))
+	assert.Empty(t, b.records(eventRefused))
 }
 
 func TestARealAgentThatIsEnabledAtItsRegistrationByteForByte(t *testing.T) {
@@ -116,7 +116,7 @@ func TestARealAgentThatIsEnabledAtItsRegistrationByteForByte(t *testing.T) {
 	// * was taken back, so it isn't again.
 	require.Equal(t, lttngagent.List{}, a.next())
 	a.list("com.example.JulDemo", "com.example.db")
-	go b.shutdown()
+	go b.Shutdown()
 	a.expect(lttngagent.Disable{Logger: demo.Logger}, lttngagent.Disable{Logger: db.Logger})
 	a.awaitClosed()
 }

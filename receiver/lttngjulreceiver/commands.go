@@ -54,7 +54,7 @@ func (a *agent) carryOut(command lttngagent.Command) error {
 		// Nobody waits for the agent any more.
 		a.introduce()
 		// It cannot be found out any more once the agent has closed its connection.
-		a.lookUp(a.env.stopping)
+		a.lookUp(a.env.Serving.Done())
 		a.show()
 		return err
 	}
@@ -97,8 +97,8 @@ func (a *agent) keepUnlisted(large *lttngagent.TooLargeError) error {
 	a.env.counts.command(a.who.Domain, lttngagent.CommandList, resultTooLarge)
 	a.env.telemetry.command(lttngagent.CommandList, resultTooLarge)
 	a.last = answer{result: resultTooLarge, err: large}
-	if since, say := a.env.lines.unlisted.Say(a.env.now()); say {
-		a.env.logger.Warn("The loggers of an LTTng agent are not listed: there are more than limits.max_loggers or limits.max_list_bytes",
+	if since, say := a.env.lines.unlisted.Say(a.env.Now()); say {
+		a.env.Logger.Warn("The loggers of an LTTng agent are not listed: there are more than limits.max_loggers or limits.max_list_bytes",
 			a.fields(zap.Error(large), zap.Int("since_last_line", since))...)
 	}
 	a.pace.listed(time.Now(), false)
@@ -137,7 +137,7 @@ func (a *agent) outcome(command lttngagent.Command, code lttngagent.Code, err er
 	a.env.telemetry.command(command.Type(), result)
 	a.last = answer{result: result, code: code, err: err}
 	if result != resultNoAnswer {
-		a.heard.Store(a.env.now().UnixNano())
+		a.heard.Store(a.env.Now().UnixNano())
 	}
 	switch result {
 	case resultSuccess:

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 func loadConfig(t *testing.T, name string) (*Config, error) {
@@ -54,7 +55,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.CommandTimeout = 3 * time.Second
 	want.Limits = LimitsConfig{
 		MaxAgents: 10, MaxAgentsPerAddress: 9, RegistrationTimeout: 2 * time.Second, MaxLoggers: 100, MaxListBytes: 8192,
-		MaxInventoryBytes: 2 * mib, MaxQueuedLogs: 500, MaxQueuedLogBytes: 3 * mib,
+		MaxInventoryBytes: 2 * mib, LogLimits: receiverkit.LogLimits{MaxQueuedLogs: 500, MaxQueuedLogBytes: 3 * mib},
 	}
 	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: 2 * time.Second}
 	want.ShutdownTimeout = 7 * time.Second

@@ -16,8 +16,8 @@ import (
 
 // sayRegistered says that the agent has registered.
 func (a *agent) sayRegistered() {
-	if since, say := a.env.lines.registered.Say(a.env.now()); say {
-		a.env.logger.Info("An LTTng agent has registered", a.fields(zap.Int("since_last_line", since))...)
+	if since, say := a.env.lines.registered.Say(a.env.Now()); say {
+		a.env.Logger.Info("An LTTng agent has registered", a.fields(zap.Int("since_last_line", since))...)
 	}
 }
 
@@ -25,7 +25,7 @@ func (a *agent) sayRegistered() {
 // find out and so comes when nobody waits for the agent, and with those that had to wait
 // for it.
 func (a *agent) introduce() {
-	if a.origin != nil || a.env.logs == nil && len(a.env.agents) == 0 {
+	if a.origin != nil || a.env.logs == nil && len(a.env.Agents) == 0 {
 		return
 	}
 	a.origin = &origin{resource: a.env.resourceOf(a), domain: a.who.Domain.String()}
@@ -61,16 +61,16 @@ func (a *agent) gone(e ending) {
 		severity = plog.SeverityNumberWarn
 		body += ": " + e.err.Error()
 		a.warnGone(e)
-	} else if since, say := a.env.lines.gone.Say(a.env.now()); say {
-		a.env.logger.Info("An LTTng agent has gone", a.fields(zap.String("cause", string(e.cause)), zap.Int("since_last_line", since))...)
+	} else if since, say := a.env.lines.gone.Say(a.env.Now()); say {
+		a.env.Logger.Info("An LTTng agent has gone", a.fields(zap.String("cause", string(e.cause)), zap.Int("since_last_line", since))...)
 	}
-	a.log(a.env.now(), logEntry{event: eventGone, severity: severity, body: body, attributes: []logAttribute{text(attributeCause, string(e.cause))}})
+	a.log(a.env.Now(), logEntry{event: eventGone, severity: severity, body: body, attributes: []logAttribute{text(attributeCause, string(e.cause))}})
 }
 
 // warnGone says that the connection of an agent was closed because of what it did.
 func (a *agent) warnGone(e ending) {
-	if since, say := a.env.lines.lost.Say(a.env.now()); say {
-		a.env.logger.Warn("The connection of an LTTng agent is closed",
+	if since, say := a.env.lines.lost.Say(a.env.Now()); say {
+		a.env.Logger.Warn("The connection of an LTTng agent is closed",
 			a.fields(zap.String("cause", string(e.cause)), zap.Error(e.err), zap.Int("since_last_line", since))...)
 	}
 }
@@ -105,9 +105,9 @@ func (a *agent) sayRefused(command lttngagent.Command, r result, why string, cod
 		subject = " " + subject
 	}
 	body := fmt.Sprintf("Agent refused: %s%s: %s", command.Type(), subject, why)
-	a.log(a.env.now(), logEntry{event: eventRefused, severity: plog.SeverityNumberWarn, body: body, attributes: attributes})
-	if since, say := a.env.lines.refusedCommand.Say(a.env.now()); say {
-		a.env.logger.Warn("An LTTng agent refused a command",
+	a.log(a.env.Now(), logEntry{event: eventRefused, severity: plog.SeverityNumberWarn, body: body, attributes: attributes})
+	if since, say := a.env.lines.refusedCommand.Say(a.env.Now()); say {
+		a.env.Logger.Warn("An LTTng agent refused a command",
 			a.fields(zap.String("command", command.Type().String()+subject), zap.String("answer", why), zap.Int("since_last_line", since))...)
 	}
 }

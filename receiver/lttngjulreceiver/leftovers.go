@@ -82,7 +82,7 @@ func (l *leftovers) take(of life) []lttngagent.Command {
 // life says whose the agent is. It has to be found out while the connection is open, and
 // before the time of a shutdown is over.
 func (a *agent) life() life {
-	return life{domain: a.who.Domain, pid: a.pid, started: a.lookUp(a.env.ctx.Done()).started}
+	return life{domain: a.who.Domain, pid: a.pid, started: a.lookUp(a.env.Delivering.Done()).started}
 }
 
 // takeLeftovers has the agent told what it was not told before.

@@ -9,12 +9,10 @@ import (
 	"time"
 	"unsafe"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
-	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // The names of the events that log records report.
@@ -109,7 +107,7 @@ func (a *agent) log(at time.Time, entry logEntry) {
 
 // logLoggers hands on what happened to loggers.
 func (a *agent) logLoggers(event string, names []string) {
-	now := a.env.now()
+	now := a.env.Now()
 	for some := range slices.Chunk(names, maxLoggersOfEntry) {
 		a.log(now, logEntry{event: event, severity: plog.SeverityNumberInfo, loggers: ofTheirOwn(some)})
 	}
@@ -137,7 +135,7 @@ func ofTheirOwn(names []string) []string {
 
 // logsOf makes of entries what the pipeline takes: those of one agent that stand
 // together share a resource.
-func logsOf(entries []logEntry, build component.BuildInfo) plog.Logs {
+func logsOf(entries []logEntry, kit *receiverkit.Kit) plog.Logs {
 	logs := plog.NewLogs()
 	var records plog.LogRecordSlice
 	var of *origin
@@ -145,14 +143,7 @@ func logsOf(entries []logEntry, build component.BuildInfo) plog.Logs {
 		l := &entries[i]
 		if l.origin != of {
 			of = l.origin
-			resource := logs.ResourceLogs().AppendEmpty()
-			of.resource.CopyTo(resource.Resource())
-			scope := resource.ScopeLogs().AppendEmpty()
-			scope.Scope().SetName(metadata.ScopeName)
-			scope.Scope().SetVersion(build.Version)
-			resource.SetSchemaUrl(schema.URL)
-			scope.SetSchemaUrl(schema.URL)
-			records = scope.LogRecords()
+			records = kit.AppendLogs(logs, of.resource)
 		}
 		l.to(records)
 	}

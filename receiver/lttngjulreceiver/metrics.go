@@ -8,12 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/receiver"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
@@ -59,24 +58,23 @@ type metricsLoop struct {
 	began    time.Time
 }
 
-func newMetricsLoop(env *environment, settings receiver.Settings, next consumer.Metrics, address net.Addr) *metricsLoop {
-	m := &metricsLoop{env: env, resource: env.newResource(unknownService, address.String(), true), began: env.now()}
-	if next != nil {
-		m.builder = metadata.NewMetricsBuilder(env.config.MetricsBuilderConfig, settings)
+func newMetricsLoop(env *environment, address net.Addr) *metricsLoop {
+	m := &metricsLoop{env: env, resource: env.newResource(unknownService, address.String(), true), began: env.Now()}
+	if env.Next.Metrics != nil {
+		m.builder = metadata.NewMetricsBuilder(env.config.MetricsBuilderConfig, env.Settings)
 	}
-	m.Metrics = handover.NewMetrics(handover.MetricsSettings[state]{
-		Settings: env.handoverSettings(), Next: next, Interval: env.config.CollectionInterval,
+	m.Metrics = receiverkit.NewMetrics(env.Run, handover.MetricsSettings[state]{
 		Living:  func() []state { return []state{env.registry.state()} },
 		Metrics: func(states []state) pmetric.Metrics { return m.metrics(&states[0]) },
 		// The receiver is what lives, and it ends with its metrics.
 		MaxEnded: 0, Points: func(*state) int { return 0 }, What: "receivers",
-		Dropped: env.telemetry.metricPointsDropped,
+		Dropped: receiverkit.CountBy(env.telemetry.builder.ReceiverLttngJulMetricPointsDropped),
 	})
 	return m
 }
 
 func (m *metricsLoop) metrics(s *state) pmetric.Metrics {
-	now := pcommon.NewTimestampFromTime(m.env.now())
+	now := pcommon.NewTimestampFromTime(m.env.Now())
 	for _, domain := range lttngagent.Domains() {
 		attribute := domainAttribute(domain)
 		m.builder.RecordLttngAgentCountDataPoint(now, s.agents[domain], attribute)

@@ -75,7 +75,7 @@ func (r *julReceiver) registerUnheard(c *conversation) (*agent, error) {
 // is not ordinary: others connect, too, such as health checks.
 func (r *julReceiver) refuse(conn net.Conn, err error) {
 	why := refusalOf(err)
-	if r.isStopping() {
+	if r.env.IsStopping() {
 		why = causeShutdown
 	}
 	r.env.telemetry.refused(why)
@@ -85,8 +85,8 @@ func (r *julReceiver) refuse(conn net.Conn, err error) {
 	if why == causeBadData {
 		r.env.telemetry.badData(badRegistration)
 	}
-	if since, say := r.env.lines.refused.Say(r.env.now()); say {
-		r.env.logger.Warn("A connection is closed before an agent has registered",
+	if since, say := r.env.lines.refused.Say(r.env.Now()); say {
+		r.env.Logger.Warn("A connection is closed before an agent has registered",
 			zap.Error(err), zap.Stringer("peer", conn.RemoteAddr()), zap.Int("since_last_line", since))
 	}
 }

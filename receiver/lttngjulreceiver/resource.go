@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // Resource attributes, by the semantic conventions.
@@ -36,7 +37,7 @@ var languages = map[lttngagent.Domain]string{
 // resourceOf makes the resource of what comes from an agent.
 func (e *environment) resourceOf(a *agent) pcommon.Resource {
 	// Once the receiver stops, there is no time to find it out.
-	p := a.lookUp(e.stopping)
+	p := a.lookUp(e.Serving.Done())
 	program := p.name
 	if program == "" {
 		program = languages[a.who.Domain]
@@ -46,7 +47,7 @@ func (e *environment) resourceOf(a *agent) pcommon.Resource {
 	if _, set := attributes.Get(attributeProcessID); !set && a.pid != 0 {
 		attributes.PutInt(attributeProcessID, int64(a.pid))
 	}
-	putNew(attributes, attributeExecutableName, p.name)
+	receiverkit.PutNew(attributes, attributeExecutableName, p.name)
 	if _, set := attributes.Get(attributeCommandArgs); !set && len(p.arguments) > 0 {
 		arguments := attributes.PutEmptySlice(attributeCommandArgs)
 		for _, argument := range p.arguments {
@@ -58,26 +59,17 @@ func (e *environment) resourceOf(a *agent) pcommon.Resource {
 
 // newResource makes a resource with what all have. What the configuration has wins.
 func (e *environment) newResource(service, instance string, onThisHost bool) pcommon.Resource {
-	resource := pcommon.NewResource()
+	resource := e.config.Resource()
 	attributes := resource.Attributes()
-	// Validate has tried it.
-	_ = attributes.FromRaw(e.config.ResourceAttributes)
 	if e.config.ServiceName != "" {
 		service = e.config.ServiceName
 	}
-	putNew(attributes, attributeServiceName, service)
-	putNew(attributes, attributeServiceInstanceID, instance)
+	receiverkit.PutNew(attributes, attributeServiceName, service)
+	receiverkit.PutNew(attributes, attributeServiceInstanceID, instance)
 	if host, err := os.Hostname(); err == nil && onThisHost {
-		putNew(attributes, attributeHostName, host)
+		receiverkit.PutNew(attributes, attributeHostName, host)
 	}
 	return resource
-}
-
-// putNew puts a text that is not empty under a key that is not set.
-func putNew(attributes pcommon.Map, key, value string) {
-	if _, set := attributes.Get(key); !set && value != "" {
-		attributes.PutStr(key, value)
-	}
 }
 
 // isLocal reports whether a peer is on this machine for sure.

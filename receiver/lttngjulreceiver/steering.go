@@ -52,12 +52,12 @@ type steered struct {
 // show shows the agent to whoever steers it, which is done once: when nobody waits for it
 // any more.
 func (a *agent) show() {
-	if len(a.env.agents) == 0 || a.origin == nil {
+	if len(a.env.Agents) == 0 || a.origin == nil {
 		return
 	}
 	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
-	id := agentcontrol.NewID(a.env.id, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
-	a.unshow = a.env.agents.Register(&steered{agent: a, id: id})
+	id := agentcontrol.NewID(a.env.ID, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
+	a.unshow = a.env.Agents.Register(&steered{agent: a, id: id})
 }
 
 // hide ends what show began, and answers all orders that will not be carried out.
@@ -75,7 +75,7 @@ func (s *steered) ID() string { return s.id }
 func (s *steered) Snapshot() agentcontrol.Snapshot {
 	attributes := s.origin.resource.Attributes()
 	return agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: agentcontrol.TextOf(attributes, attributeServiceName),
+		Tracer: metadata.Type.String(), Receiver: s.env.ID, Service: agentcontrol.TextOf(attributes, attributeServiceName),
 		Address: s.conversation.conn.RemoteAddr().String(),
 		Process: agentcontrol.Process{PID: uint64(s.pid), Name: agentcontrol.TextOf(attributes, attributeExecutableName)},
 		State:   "registered (" + s.who.Domain.String() + ")",
@@ -89,7 +89,7 @@ func (s *steered) Told(r agentcontrol.Record) {
 	if s.env.logs == nil {
 		return
 	}
-	entry := logEntry{origin: s.origin, event: agentcontrol.EventName, severity: r.Severity(), time: s.env.now(), body: r.Body()}
+	entry := logEntry{origin: s.origin, event: agentcontrol.EventName, severity: r.Severity(), time: s.env.Now(), body: r.Body()}
 	for _, a := range r.Attributes() {
 		entry.attributes = append(entry.attributes, text(a.Key, a.Value))
 	}

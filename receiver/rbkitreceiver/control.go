@@ -251,3 +251,51 @@ func (c *control) leave(ctx context.Context) {
 			zap.Bool("memory_profile", on.tracing), zap.Bool("cpu_profile", on.profiling))
 	}
 }
+
+// turn is a lock that nobody waits for longer than their context.
+type turn chan struct{}
+
+func newTurn() turn { return make(turn, 1) }
+
+// take waits for the lock. The error is why the context has ended; without one, give has to
+// be called.
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t turn) give() { <-t }
+
+// dangers are the settings that have an old server do what ends a program on a Ruby of today.
+func (c *control) dangers(h *rbkit.HandshakeReply) (settings []string) {
+	if !isOld(h.ServerVersion) {
+		return nil
+	}
+	if wanted, _ := c.wanted.now(); wanted.tracing && !h.ObjectTraceEnabled {
+		settings = append(settings, "memory_profile")
+	}
+	if c.env.config.ObjectSpaceSnapshotInterval > 0 {
+		settings = append(settings, "objectspace_snapshot_interval")
+	}
+	return settings
+}
+
+// warnOfDangers logs, before commands are sent, that settings may end the program: once for each
+// process, and seldom where processes follow each other closely. The turn to steer is held.
+func (c *control) warnOfDangers(h *rbkit.HandshakeReply) {
+	settings := c.dangers(h)
+	if len(settings) == 0 || c.warnedOf == h.PID {
+		return
+	}
+	c.warnedOf = h.PID
+	if since, say := c.dangerous.Say(c.env.Now()); say {
+		c.logger.Warn("Settings may end the program: on Ruby 3.1 an old Rbkit server crashes it by a segmentation fault. "+
+			"Remove the settings, unless this gem is known to work with this Ruby",
+			zap.Strings("settings", settings), zap.String("process", text(h.ProcessName)), zap.Uint64("pid", h.PID),
+			zap.String("version", text(h.ServerVersion)), zap.Int("times_since_last_line", since))
+	}
+}

@@ -120,7 +120,7 @@ func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 		require.EqualValues(t, i+1, c.number)
 		parcels = append(parcels, cycleParcel{cycle: c, origin: of})
 	}
-	traces := e.traces(parcels)
+	traces := tracesOf(e.Kit, parcels)
 	require.Equal(t, 1, traces.ResourceSpans().Len())
 	assert.Equal(t, schema.URL, traces.ResourceSpans().At(0).SchemaUrl())
 	assert.Equal(t, schema.URL, traces.ResourceSpans().At(0).ScopeSpans().At(0).SchemaUrl())
@@ -314,7 +314,7 @@ func TestEveryObjectOfADumpIsARecordOnRequest(t *testing.T) {
 func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
 	env := unstartedBed(t, ofOneServer).open()
 	defer env.Finish()
-	records := objectRecords{env: env, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
+	records := objectRecords{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
 	records.add(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
 	records.add(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
 	keys := func(i int) []string {
@@ -424,7 +424,7 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
 	b := unstartedBed(t, ofOneServer)
 	env := b.open()
-	s := samples{env: env, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
+	s := samples{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
 	most := 0
 	// Few frames, so that the tables stay small, in long stacks.
 	const stacks, depth, times = 120, 4000, 3

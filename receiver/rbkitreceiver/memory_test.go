@@ -114,7 +114,7 @@ func TestWhatAServerHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
 			}
 		},
 		"of a profile": func(p *process) {
-			p.env.config.Limits.MaxProfileStacks = 1_000_000
+			p.out.config.Limits.MaxProfileStacks = 1_000_000
 			d := p.samples
 			d.begin(1, time.Now())
 			p.samples = d

@@ -6,10 +6,12 @@ package rbkitreceiver
 import (
 	"context"
 	"net"
+	"strconv"
 
 	"go.opentelemetry.io/collector/receiver"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
@@ -58,11 +60,11 @@ func (r *rbkitReceiver) Start(_ context.Context, run *receiverkit.Run) error {
 
 // open opens the outputs of each signal that has a pipeline, and makes the servers.
 func (r *rbkitReceiver) open(run *receiverkit.Run) {
-	r.env = newEnvironment(run, r.config, r.telemetry, r.dial)
+	out := newOutputs(run, r.config, r.telemetry)
+	r.env = &environment{outputs: out, telemetry: r.telemetry, dial: r.dial, metrics: newMetricsLoop(out, r.telemetry, r.living)}
 	for i := range r.config.Servers {
 		r.servers = append(r.servers, newServer(r.env, &r.config.Servers[i]))
 	}
-	r.env.metrics = newMetricsLoop(r.env, r.living)
 }
 
 // living returns the states of the processes that are connected, or were at some time since
@@ -88,4 +90,12 @@ func (r *rbkitReceiver) Stop() {
 func (r *rbkitReceiver) Close(context.Context) error {
 	r.telemetry.builder.Shutdown()
 	return nil
+}
+
+// register shows the servers in the extensions, until the receiver is shut down.
+func (r *rbkitReceiver) register() {
+	for i, s := range r.servers {
+		id := agentcontrol.NewID(r.kit.ID, strconv.Itoa(i), s.config.Publish)
+		r.unregister = append(r.unregister, r.env.Agents.Register(&steered{server: s, id: id, serving: r.env.Serving}))
+	}
 }

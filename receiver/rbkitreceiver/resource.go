@@ -112,6 +112,3 @@ func programName(zero string) string {
 	}
 	return name
 }
-
-// text is a text of a server as it may stand in attributes.
-func text(s string) string { return validText([]byte(s)) }

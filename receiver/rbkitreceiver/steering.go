@@ -38,20 +38,12 @@ var commands = []agentcontrol.Command{
 type steered struct {
 	*server
 	id string
-	// following ends with the receiver's shutdown.
-	following context.Context
+	// serving ends when the shutdown begins.
+	serving context.Context
 }
 
 // ID is always the same of a server of a receiver.
 func (s *steered) ID() string { return s.id }
-
-// register shows the servers in the extensions, until the receiver is shut down.
-func (r *rbkitReceiver) register() {
-	for i, s := range r.servers {
-		id := agentcontrol.NewID(r.kit.ID, strconv.Itoa(i), s.config.Publish)
-		r.unregister = append(r.unregister, r.env.Agents.Register(&steered{server: s, id: id, following: r.env.Serving}))
-	}
-}
 
 // Snapshot is what is known of the server and its process.
 func (s *steered) Snapshot() agentcontrol.Snapshot {
@@ -110,7 +102,7 @@ func (s *steered) Told(r agentcontrol.Record) {
 	} else {
 		of = newOrigin(s.env.config, s.config, "", nil, nil, s.env.Now(), 0)
 	}
-	s.env.say(of, agentcontrol.EventName, r.Body(), r.Severity(), 0, func(m pcommon.Map) {
+	s.env.log(of, agentcontrol.EventName, r.Body(), r.Severity(), 0, func(m pcommon.Map) {
 		for _, a := range r.Attributes() {
 			m.PutStr(a.Key, a.Value)
 		}
@@ -122,17 +114,17 @@ func (s *steered) Told(r agentcontrol.Record) {
 func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	defer context.AfterFunc(s.following, func() { end(errShutdown) })()
+	defer context.AfterFunc(s.serving, func() { end(errShutdown) })()
 	c := s.control
 	if err := c.steering.take(ctx); err != nil {
 		reason := agentcontrol.NoAnswer
-		if s.following.Err() != nil {
+		if s.serving.Err() != nil {
 			reason = agentcontrol.Lost
 		}
 		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "others had the server all the time; it was not told: %w", err)
 	}
 	defer c.steering.give()
-	if s.following.Err() != nil {
+	if s.serving.Err() != nil {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", errShutdown)
 	}
 	return s.carryOut(ctx, rbkit.Command(order.Command))
@@ -189,24 +181,10 @@ func (s *steered) greet(ctx context.Context) (rbkit.HandshakeReply, error) {
 	return h, nil
 }
 
-// says remembers what the server says of itself.
-func (s *server) says(h *rbkit.HandshakeReply) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.said, s.heard = h, s.env.Now()
-	if s.process != nil {
-		s.introduce(h)
-		if s.connected {
-			s.health.Up()
-		}
-		s.process.samples.state(h)
-	}
-}
-
 // failed is why a server could not be told, or asked.
 func (s *steered) failed(ctx context.Context, err error) error {
 	switch {
-	case s.following.Err() != nil:
+	case s.serving.Err() != nil:
 		return agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", err)
 	case ctx.Err() != nil:
 		return agentcontrol.Errorf(agentcontrol.NoAnswer, "the server has not answered: %w", context.Cause(ctx))

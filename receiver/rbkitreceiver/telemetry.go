@@ -57,26 +57,16 @@ func (t *telemetry) badMessage(what string) {
 	t.builder.ReceiverRbkitBadMessages.Add(background, 1, receiverkit.With("what", what))
 }
 
-// said is what the counters were told of a process.
-type said struct {
+// totals are what a process counted since its begin.
+type totals struct {
 	messages, bytes, events, lost, unknown, folded, forgotten int64
 	noStart, noEnd, stepsBack                                 int64
 	complete, incomplete, uncounted, unchecked                int64
 	samplesDropped, stacksDropped                             int64
 }
 
-// tell tells the counters what is new of a process, once for a message.
-func (t *telemetry) tell(p *process) {
-	now := said{
-		messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, unknown: p.unknown,
-		folded:    p.classes.folded + p.allocations.files.folded + p.allocations.folded,
-		forgotten: p.objects.tracked.forgotten,
-		noStart:   p.cycles.noStart, noEnd: p.cycles.noEnd, stepsBack: p.cycles.stepsBack,
-		complete: p.dumps.complete, incomplete: p.dumps.incomplete, uncounted: p.dumps.uncounted, unchecked: p.dumps.unchecked,
-		samplesDropped: p.samples.deep + p.snapshots.dropped, stacksDropped: p.snapshots.deep + p.snapshots.crowded,
-	}
-	before := p.said
-	p.said = now
+// countSince adds to the receiver's own counters what a process counted between two times.
+func (t *telemetry) countSince(before, now *totals) {
 	b := t.builder
 	receiverkit.Count(b.ReceiverRbkitMessages, now.messages-before.messages)
 	receiverkit.Count(b.ReceiverRbkitBytes, now.bytes-before.bytes)

@@ -141,3 +141,8 @@ func (c *Config) dialect() lttngagent.Dialect {
 	}
 	return lttngagent.V2
 }
+
+// ofList is what the reply to a list may have.
+func (c *LimitsConfig) ofList() lttngagent.Limits {
+	return lttngagent.Limits{Names: c.MaxLoggers, NameBytes: c.MaxListBytes}
+}

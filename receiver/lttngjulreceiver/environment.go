@@ -17,24 +17,21 @@ type environment struct {
 	config *Config
 	// eventsOff are the log records that are switched off, by their event names.
 	eventsOff map[string]bool
-	plan      plan
 	telemetry *telemetry
-	registry  *registry
 	leftovers *leftovers
 	// inventories bounds the names of loggers in memory.
 	inventories *inventories
 	lookups     *lookups
 	counts      *counts
 	// logs is nil if no pipeline takes log records.
-	logs    *logSink
-	metrics *metricsLoop
-	lines   lines
+	logs  *logSink
+	lines lines
 	hooks
 }
 
 // lines are log lines that can be written very often.
 type lines struct {
-	registered, gone, lost, refused, refusedCommand, unlisted, unaccepted, shareDrops logline.Seldom
+	registered, gone, lost, refused, refusedCommand, unlisted, unaccepted logline.Seldom
 }
 
 // hooks are the times that tests change.
@@ -50,16 +47,14 @@ type hooks struct {
 
 var defaultHooks = hooks{checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence}
 
-func newEnvironment(run *receiverkit.Run, r *julReceiver) *environment {
-	e := &environment{
-		Run: run, config: r.config, plan: r.plan, telemetry: r.telemetry, hooks: r.hooks,
-		eventsOff:   eventswitch.Off(r.config.Events),
-		registry:    newRegistry(),
+func newEnvironment(run *receiverkit.Run, config *Config, telemetry *telemetry, hooks hooks) *environment {
+	return &environment{
+		Run: run, config: config, telemetry: telemetry, hooks: hooks,
+		eventsOff:   eventswitch.Off(config.Events),
 		leftovers:   &leftovers{},
-		inventories: newInventories(r.config.Limits.MaxInventoryBytes, run.Memory),
-		lookups:     newLookups(r.config.ProcessCommandArgs),
+		inventories: newInventories(config.Limits.MaxInventoryBytes, run.Memory),
+		lookups:     newLookups(config.ProcessCommandArgs),
 		counts:      &counts{},
+		logs:        newLogSink(run, &config.Limits, telemetry),
 	}
-	e.logs = newLogSink(e)
-	return e
 }

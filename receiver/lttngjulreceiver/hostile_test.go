@@ -119,7 +119,7 @@ func (b *bed) awaitNothingHeld() {
 	b.receiver.env.inventories.mu.Lock()
 	defer b.receiver.env.inventories.mu.Unlock()
 	assert.Zero(b.T, b.receiver.env.inventories.used)
-	assert.Empty(b.T, b.receiver.env.registry.agents())
+	assert.Empty(b.T, b.receiver.registrar.registry.agents())
 }
 
 func TestAnAgentWithMoreLoggersThanAllowedIsKeptAndNotListed(t *testing.T) {
@@ -212,7 +212,7 @@ func TestAnAgentThatDoesNotAnswerInTimeIsClosedAndOthersAreNot(t *testing.T) {
 			again := b.register(lttngagent.JUL)
 			again.expect(enable(t, lttngagent.JUL, "*", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
 			go again.serve()
-			b.Await("the two that answer", func() bool { return len(b.receiver.env.registry.agents()) == 2 })
+			b.Await("the two that answer", func() bool { return len(b.receiver.registrar.registry.agents()) == 2 })
 			b.Shutdown()
 		})
 	}
@@ -271,7 +271,7 @@ func TestConnectionsThatSayNothingMakeRoomForAgents(t *testing.T) {
 	second.expect(lttngagent.RegistrationDone{}, lttngagent.List{})
 	b.Await("the eviction to be counted", func() bool { return b.Counter("connections_evicted") == 1 })
 	assert.Zero(t, b.Counter("refused"))
-	assert.Len(t, b.receiver.env.registry.agents(), 2)
+	assert.Len(t, b.receiver.registrar.registry.agents(), 2)
 }
 
 func TestNamesThatHaveNoRoomCostTheAgentThatHasMost(t *testing.T) {
@@ -289,7 +289,7 @@ func TestNamesThatHaveNoRoomCostTheAgentThatHasMost(t *testing.T) {
 	first.awaitClosed()
 	assert.Equal(t, "memory", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
 	assert.Contains(t, b.AwaitLine(lineClosed).ContextMap()["error"], "limits.max_inventory_bytes is reached (1048576)")
-	b.Await("the second alone", func() bool { return len(b.receiver.env.registry.agents()) == 1 })
+	b.Await("the second alone", func() bool { return len(b.receiver.registrar.registry.agents()) == 1 })
 	b.awaitRecords(eventAppeared, 2)
 
 	require.NoError(t, second.conn.Close())
@@ -311,7 +311,7 @@ func TestNamesArePaidForAsTheyCome(t *testing.T) {
 	}
 	agents[0].awaitClosed()
 	assert.Equal(t, "memory", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
-	b.Await("the second alone", func() bool { return len(b.receiver.env.registry.agents()) == 1 })
+	b.Await("the second alone", func() bool { return len(b.receiver.registrar.registry.agents()) == 1 })
 	b.Await("all bytes of the second", func() bool {
 		b.receiver.env.inventories.mu.Lock()
 		defer b.receiver.env.inventories.mu.Unlock()
@@ -355,7 +355,7 @@ func TestAgentsHaveFourFifthsOfAShutdown(t *testing.T) {
 	})
 	played := b.register(lttngagent.JUL)
 	played.expect(enable(t, lttngagent.JUL, "a", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
-	c := b.receiver.env.registry.agents()[0].conversation
+	c := b.receiver.registrar.registry.agents()[0].conversation
 	stopped := make(chan struct{})
 	before := time.Now()
 	go func() {

@@ -17,12 +17,12 @@ import (
 // receiver knows of it.
 func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgent, *agent) {
 	b.T.Helper()
-	before := b.receiver.env.registry.agents()
+	before := b.receiver.registrar.registry.agents()
 	played := b.register(domain)
 	played.expect(lttngagent.RegistrationDone{})
 	require.Equal(b.T, lttngagent.List{}, played.next())
 	played.list(loggers...)
-	for _, a := range b.receiver.env.registry.agents() {
+	for _, a := range b.receiver.registrar.registry.agents() {
 		known := false
 		for _, other := range before {
 			known = known || other == a
@@ -112,7 +112,7 @@ func TestAnApplicationThatStillWaitsIsLetGoOnAtAShutdown(t *testing.T) {
 	}()
 	b.Await("the shutdown", b.receiver.env.IsStopping)
 	b.Await("the agent is left", func() bool {
-		for _, a := range b.receiver.env.registry.agents() {
+		for _, a := range b.receiver.registrar.registry.agents() {
 			if a.tell() {
 				return false
 			}

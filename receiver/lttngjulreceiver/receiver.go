@@ -32,7 +32,7 @@ type julReceiver struct {
 	// The rest is there from Start on.
 	env       *environment
 	listener  net.Listener
-	slots     *slots.Slots
+	registrar *registrar
 	portFiles *portFiles
 }
 
@@ -66,16 +66,16 @@ func (r *julReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 	if err != nil {
 		return listenError(r.config.Endpoint, err)
 	}
-	r.env = newEnvironment(run, r)
+	r.env = newEnvironment(run, r.config, r.telemetry, r.hooks)
 	if r.portFiles, err = claimPortFiles(r.env, listener.Addr()); err != nil {
 		_ = listener.Close()
 		return err
 	}
-	r.listener, r.slots = listener, newSlots(r.env)
-	r.env.metrics = newMetricsLoop(r.env, listener.Addr())
+	r.listener, r.registrar = listener, newRegistrar(r.env, r.plan)
+	startMetrics(r.env, r.registrar.registry, listener.Addr())
 	r.logListening()
 	r.portFiles.watch()
-	run.Go(func() { r.accept(r.slots.Listen(listener)) })
+	run.Go(func() { r.registrar.accept(r.registrar.slots.Listen(listener)) })
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (r *julReceiver) logListening() {
 func (r *julReceiver) Stop() {
 	r.portFiles.release()
 	_ = r.listener.Close()
-	r.env.registry.shut(time.Now().Add(r.kit.PeerTime))
+	r.registrar.registry.shut(time.Now().Add(r.kit.PeerTime))
 }
 
 // Close ends the receiver's own telemetry.

@@ -35,17 +35,15 @@ var languages = map[lttngagent.Domain]string{
 }
 
 // resourceOf makes the resource of what comes from an agent.
-func (e *environment) resourceOf(a *agent) pcommon.Resource {
-	// Once the receiver stops, there is no time to find it out.
-	p := a.lookUp(e.Serving.Done())
+func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process, peer net.Addr) pcommon.Resource {
 	program := p.name
 	if program == "" {
-		program = languages[a.who.Domain]
+		program = languages[domain]
 	}
-	resource := e.newResource(unknownService+":"+program, randomUUID(), isLocal(a.conversation.conn.RemoteAddr()))
+	resource := newResource(config, unknownService+":"+program, randomUUID(), isLocal(peer))
 	attributes := resource.Attributes()
-	if _, set := attributes.Get(attributeProcessID); !set && a.pid != 0 {
-		attributes.PutInt(attributeProcessID, int64(a.pid))
+	if _, set := attributes.Get(attributeProcessID); !set && pid != 0 {
+		attributes.PutInt(attributeProcessID, int64(pid))
 	}
 	receiverkit.PutNew(attributes, attributeExecutableName, p.name)
 	if _, set := attributes.Get(attributeCommandArgs); !set && len(p.arguments) > 0 {
@@ -58,11 +56,11 @@ func (e *environment) resourceOf(a *agent) pcommon.Resource {
 }
 
 // newResource makes a resource with what all have. What the configuration has wins.
-func (e *environment) newResource(service, instance string, onThisHost bool) pcommon.Resource {
-	resource := e.config.Resource()
+func newResource(config *Config, service, instance string, onThisHost bool) pcommon.Resource {
+	resource := config.Resource()
 	attributes := resource.Attributes()
-	if e.config.ServiceName != "" {
-		service = e.config.ServiceName
+	if config.ServiceName != "" {
+		service = config.ServiceName
 	}
 	receiverkit.PutNew(attributes, attributeServiceName, service)
 	receiverkit.PutNew(attributes, attributeServiceInstanceID, instance)

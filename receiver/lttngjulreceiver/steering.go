@@ -6,7 +6,6 @@ package lttngjulreceiver
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
@@ -40,32 +39,10 @@ var steering = []agentcontrol.Command{
 	}},
 }
 
-// errNotTold: the agent is left, or has gone, before it was its turn.
-var errNotTold = errors.New("it was not told")
-
 // steered is an agent as the extension agent_control has it.
 type steered struct {
 	*agent
 	id string
-}
-
-// show shows the agent to whoever steers it, which is done once: when nobody waits for it
-// any more.
-func (a *agent) show() {
-	if len(a.env.Agents) == 0 || a.origin == nil {
-		return
-	}
-	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
-	id := agentcontrol.NewID(a.env.ID, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
-	a.unshow = a.env.Agents.Register(&steered{agent: a, id: id})
-}
-
-// hide ends what show began, and answers all orders that will not be carried out.
-func (a *agent) hide() {
-	a.orders.end()
-	if a.unshow != nil {
-		a.unshow()
-	}
 }
 
 // ID is that of the registration.
@@ -161,18 +138,9 @@ func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error)
 	return agentcontrol.Answer{Message: "the agent has done it"}, nil
 }
 
-// carryOutOrder tells the agent what it is ordered, and says what came of it.
-func (a *agent) carryOutOrder(o order) error {
-	a.last = answer{}
-	err := a.carryOut(o.command)
-	done := a.last
-	if err != nil && done.err == nil {
-		done.result, done.err = resultNoAnswer, err
-	}
-	if _, isList := o.command.(lttngagent.List); isList && done.result == resultSuccess && o.answered != nil {
-		// The inventory puts others in their place.
-		done.loggers = slices.Clone(a.inventory.names)
-	}
-	o.done(done)
-	return err
+// announce shows an agent in the extensions until withdraw is called.
+func announce(a *agent) (withdraw func()) {
+	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
+	id := agentcontrol.NewID(a.env.ID, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
+	return a.env.Agents.Register(&steered{agent: a, id: id})
 }

@@ -31,7 +31,7 @@ func TestAConnectionThatCannotBeAcceptedIsNotTheLast(t *testing.T) {
 	b := newBed(t, nil)
 	ours, theirs := net.Pipe()
 	tooMany := func() (net.Conn, error) { return nil, syscall.EMFILE }
-	b.receiver.accept(&script{steps: []func() (net.Conn, error){
+	b.receiver.registrar.accept(&script{steps: []func() (net.Conn, error){
 		tooMany, tooMany, func() (net.Conn, error) { return ours, nil },
 	}})
 	assert.EqualValues(t, 2, b.Counter("accept_errors"))

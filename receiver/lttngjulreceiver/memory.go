@@ -29,6 +29,7 @@ type inventories struct {
 type memoryError struct{ err error }
 
 func (e *memoryError) Error() string { return e.err.Error() }
+
 func (e *memoryError) Unwrap() error { return e.err }
 
 func newInventories(limit int, accounts *budget.Group) *inventories {

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
@@ -17,28 +18,31 @@ const maxEntriesAtOnce = 1000
 // logSink delivers the log records of all agents. It never waits for the pipeline, so that
 // agents get their commands in time.
 type logSink struct {
-	env   *environment
-	queue *handover.Logs[logEntry]
+	run       *receiverkit.Run
+	telemetry *telemetry
+	queue     *handover.Logs[logEntry]
 	// shares bounds the part of the queue that records of loggers use.
 	shares *shares
+	// dropping limits log lines of dropped records of loggers.
+	dropping logline.Seldom
 }
 
 // newLogSink returns the sink of a run; nil: no pipeline takes log records.
-func newLogSink(env *environment) *logSink {
-	if env.Next.Logs == nil {
+func newLogSink(run *receiverkit.Run, limits *LimitsConfig, telemetry *telemetry) *logSink {
+	if run.Next.Logs == nil {
 		return nil
 	}
-	s := &logSink{env: env, shares: newShares(&env.config.Limits)}
-	s.queue = receiverkit.NewLogs(env.Run, env.config.Limits.LogLimits, handover.QueueSettings[logEntry, plog.Logs]{
+	s := &logSink{run: run, telemetry: telemetry, shares: newShares(limits)}
+	s.queue = receiverkit.NewLogs(run, limits.LogLimits, handover.QueueSettings[logEntry, plog.Logs]{
 		Overflow: handover.OverflowDrop, MaxAtOnce: maxEntriesAtOnce,
 		Size: (*logEntry).size,
 		Make: func(entries []logEntry) plog.Logs {
 			for i := range entries {
 				s.shares.give(&entries[i])
 			}
-			return logsOf(entries, env.Kit)
+			return logsOf(entries, run.Kit)
 		},
-		Dropped: env.telemetry.logRecordsDropped,
+		Dropped: telemetry.logRecordsDropped,
 	})
 	return s
 }
@@ -55,9 +59,9 @@ func (s *logSink) Add(entry logEntry) {
 // drop counts records of loggers that have no room, and says so.
 func (s *logSink) drop(entry *logEntry) {
 	records, _ := entry.size()
-	s.env.telemetry.logRecordsDropped(records, droppedShare)
-	if since, say := s.env.lines.shareDrops.Say(s.env.Now()); say {
-		s.env.Logger.Warn("Records of loggers are dropped: as many wait as an agent, or all together, may have in the queue",
+	s.telemetry.logRecordsDropped(records, droppedShare)
+	if since, say := s.dropping.Say(s.run.Now()); say {
+		s.run.Logger.Warn("Records of loggers are dropped: as many wait as an agent, or all together, may have in the queue",
 			zap.String("domain", entry.domain), zap.Int("max_of_agent", s.shares.ofAgent.records), zap.Int("since_last_line", since))
 	}
 }

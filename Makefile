@@ -140,6 +140,11 @@ e2e-test: build gateway ## Run the end-to-end tests alone, against the built dis
 	@$(call step,end-to-end tests); cd test; \
 	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel $(E2E_AT_ONCE) -timeout 25m -run '$(E2E_ONLY)' ./...; $(took)
 
+.PHONY: race
+race: ## Run the tests of packages where goroutines meet with the race detector at full size, as before a release (needs a C compiler)
+	@CGO_ENABLED=1 $(TEST) -race -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 60m $$($(race))
+	@cd cmd && CGO_ENABLED=1 $(TEST) -race -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 60m ./...
+
 .PHONY: bench
 bench: $(if $(BENCH_AGAINST),,build gateway) ## Measure what the project claims, as ratios, or the hot paths beside another checkout (BENCH_COUNT=5, BENCH_ONLY=LTTng, BENCH_AGAINST=folder)
 	@$(GO) -C test build -o $(BIN)/bench ./bench

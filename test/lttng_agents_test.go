@@ -199,24 +199,24 @@ func checkSaid(t *testing.T, c *kit.Collector, domain string, pid int, cause str
 	})
 }
 
-// A program's first handler waits until the agent is registered: 6 s in Java where nobody
-// lets it go on. The receiver does so at once. How long it takes then is a matter of how
-// busy the machine is, so the quickest of a few programs counts.
-func TestAProgramsFirstHandlerIsMadeAtOnce(t *testing.T) {
+// A program's first handler waits until the agent is registered: 6 s in Java if no daemon
+// confirms it. The receiver confirms it immediately, so the median of some programs is far below.
+func TestAProgramsFirstHandlerDoesNotWaitForItsTimeout(t *testing.T) {
 	lttng.RequireAgents(t)
-	const tries, most = 8, 500 * time.Millisecond
+	const programs, most = 3, 2 * time.Second
 	for _, domain := range []string{"jul", "log4j", "python"} {
 		home, endpoint := lttng.NewHome(t), testkit.Address(t)
 		c := kit.Start(t, switcher(endpoint, home.SystemPortFile(), ""))
-		least := time.Hour
-		for try := 0; try < tries && least > most; try++ {
+		var waits []time.Duration
+		for range programs {
 			p := launchLoggers(t, home, domain)
 			p.Ready(t)
-			least = min(least, firstHandler(t, p))
+			waits = append(waits, firstHandler(t, p))
 			p.End(t)
 		}
-		t.Logf("%s: %v", domain, least)
-		assert.LessOrEqual(t, least, most, domain)
+		slices.Sort(waits)
+		t.Logf("%s: %v", domain, waits)
+		assert.LessOrEqual(t, waits[programs/2], most, domain)
 		c.Stop(t)
 	}
 }

@@ -218,10 +218,8 @@ func (a *agent) keepUnlisted(large *lttngagent.TooLargeError) error {
 	a.env.counts.command(a.who.Domain, lttngagent.CommandList, resultTooLarge)
 	a.env.telemetry.command(lttngagent.CommandList, resultTooLarge)
 	a.last = answer{result: resultTooLarge, err: large}
-	if since, say := a.env.lines.unlisted.Say(a.env.Now()); say {
-		a.env.Logger.Warn("The loggers of an LTTng agent are not listed: there are more than limits.max_loggers or limits.max_list_bytes",
-			a.fields(zap.Error(large), zap.Int("since_last_line", since))...)
-	}
+	a.env.LogSeldom(&a.env.lines.unlisted, a.env.Logger.Warn, "The loggers of an LTTng agent are not listed: they exceed limits.max_loggers or limits.max_list_bytes",
+		a.fields(zap.Error(large))...)
 	a.pace.listed(time.Now(), false)
 	return a.conversation.purse.settle(a.inventory.bytes)
 }
@@ -304,9 +302,7 @@ func undoOf(command lttngagent.Command) lttngagent.Command {
 
 // sayRegistered says that the agent has registered.
 func (a *agent) sayRegistered() {
-	if since, say := a.env.lines.registered.Say(a.env.Now()); say {
-		a.env.Logger.Info("An LTTng agent has registered", a.fields(zap.Int("since_last_line", since))...)
-	}
+	a.env.LogSeldom(&a.env.lines.registered, a.env.Logger.Info, "An LTTng agent has registered", a.fields()...)
 }
 
 // introduce begins the agent's log records, once: with whose they are, which takes time to
@@ -351,18 +347,16 @@ func (a *agent) gone(e ending) {
 		severity = plog.SeverityNumberWarn
 		body += ": " + e.err.Error()
 		a.warnGone(e)
-	} else if since, say := a.env.lines.gone.Say(a.env.Now()); say {
-		a.env.Logger.Info("An LTTng agent has gone", a.fields(zap.String("cause", string(e.cause)), zap.Int("since_last_line", since))...)
+	} else {
+		a.env.LogSeldom(&a.env.lines.gone, a.env.Logger.Info, "An LTTng agent has disconnected", a.fields(zap.String("cause", string(e.cause)))...)
 	}
 	a.log(a.env.Now(), logEntry{event: eventGone, severity: severity, body: body, attributes: []logAttribute{text(attributeCause, string(e.cause))}})
 }
 
 // warnGone says that the connection of an agent was closed because of what it did.
 func (a *agent) warnGone(e ending) {
-	if since, say := a.env.lines.lost.Say(a.env.Now()); say {
-		a.env.Logger.Warn("The connection of an LTTng agent is closed",
-			a.fields(zap.String("cause", string(e.cause)), zap.Error(e.err), zap.Int("since_last_line", since))...)
-	}
+	a.env.LogSeldom(&a.env.lines.lost, a.env.Logger.Warn, "The receiver closed the connection of an LTTng agent",
+		a.fields(zap.String("cause", string(e.cause)), zap.Error(e.err))...)
 }
 
 // sayLoggers says which loggers are new and which are gone.
@@ -387,10 +381,8 @@ func (a *agent) sayRefused(command lttngagent.Command, r result, why string, cod
 	}
 	body := fmt.Sprintf("Agent refused: %s%s: %s", command.Type(), subject, why)
 	a.log(a.env.Now(), logEntry{event: eventRefused, severity: plog.SeverityNumberWarn, body: body, attributes: attributes})
-	if since, say := a.env.lines.refusedCommand.Say(a.env.Now()); say {
-		a.env.Logger.Warn("An LTTng agent refused a command",
-			a.fields(zap.String("command", command.Type().String()+subject), zap.String("answer", why), zap.Int("since_last_line", since))...)
-	}
+	a.env.LogSeldom(&a.env.lines.refusedCommand, a.env.Logger.Warn, "An LTTng agent refused a command",
+		a.fields(zap.String("command", command.Type().String()+subject), zap.String("answer", why))...)
 }
 
 // log hands on an entry of an agent, if a pipeline takes any, or keeps it until the agent
@@ -428,7 +420,7 @@ func (a *agent) life() life {
 	return life{domain: a.who.Domain, pid: a.pid, started: a.lookUp(a.env.Delivering.Done()).started}
 }
 
-// takeLeftovers has the agent told what it was not told before.
+// takeLeftovers has the agent told what the command was not sent before.
 func (a *agent) takeLeftovers() {
 	if a.env.leftovers.has(a.who.Domain, a.pid) {
 		a.undo = append(a.env.leftovers.take(a.life()), a.undo...)

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	lineRefused = "A connection is closed before an agent has registered"
-	lineClosed  = "The connection of an LTTng agent is closed"
+	lineRefused = "Connection closed before an agent registered"
+	lineClosed  = "The receiver closed the connection of an LTTng agent"
 )
 
 func words(values ...uint32) (b []byte) {

@@ -60,8 +60,6 @@ func (s *logSink) Add(entry logEntry) {
 func (s *logSink) drop(entry *logEntry) {
 	records, _ := entry.size()
 	s.telemetry.logRecordsDropped(records, droppedShare)
-	if since, say := s.dropping.Say(s.run.Now()); say {
-		s.run.Logger.Warn("Records of loggers are dropped: as many wait as an agent, or all together, may have in the queue",
-			zap.String("domain", entry.domain), zap.Int("max_of_agent", s.shares.ofAgent.records), zap.Int("since_last_line", since))
-	}
+	s.run.LogSeldom(&s.dropping, s.run.Logger.Warn, "Log records of loggers are dropped: their part of the queue is full",
+		zap.String("domain", entry.domain), zap.Int("max_of_agent", s.shares.ofAgent.records))
 }

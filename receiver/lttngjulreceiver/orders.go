@@ -88,4 +88,4 @@ func (o *orders) next() (next order, over bool) {
 }
 
 // errNotTold: the agent is left, or has gone, before it was its turn.
-var errNotTold = errors.New("it was not told")
+var errNotTold = errors.New("the command was not sent")

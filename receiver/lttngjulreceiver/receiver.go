@@ -92,7 +92,7 @@ func (r *julReceiver) logListening() {
 	logger, address := r.env.Logger, r.listener.Addr()
 	logger.Info("Listening for LTTng agents", zap.Stringer("address", address), zap.Strings("port_files", r.portFiles.claimed()))
 	if len(r.config.PortFiles) == 0 {
-		logger.Warn("port_files is empty: agents find this receiver only where another file tells them its port, such as /var/run/lttng/agent.port")
+		logger.Warn("port_files is empty: agents find this receiver only if another file has its port, such as /var/run/lttng/agent.port")
 	}
 	openlistener.Listener{
 		Component: r.kit.ID, Address: address, Remedy: "set endpoint to localhost: the protocol has neither TLS nor names of agents",

@@ -50,9 +50,7 @@ func (r *registrar) accept(listener net.Listener) {
 		}
 		pause = min(max(2*pause, acceptPause), maxAcceptPause)
 		r.env.telemetry.acceptError()
-		if since, say := r.env.lines.unaccepted.Say(r.env.Now()); say {
-			r.env.Logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause), zap.Int("since_last_line", since))
-		}
+		r.env.LogSeldom(&r.env.lines.unaccepted, r.env.Logger.Warn, "The receiver could not accept a connection", zap.Error(err), zap.Duration("next_try_in", pause))
 		if !r.sleep(pause) {
 			return
 		}
@@ -178,10 +176,8 @@ func (r *registrar) refuse(conn net.Conn, err error) {
 	if why == causeBadData {
 		r.env.telemetry.badData(badRegistration)
 	}
-	if since, say := r.env.lines.refused.Say(r.env.Now()); say {
-		r.env.Logger.Warn("A connection is closed before an agent has registered",
-			zap.Error(err), zap.Stringer("peer", conn.RemoteAddr()), zap.Int("since_last_line", since))
-	}
+	r.env.LogSeldom(&r.env.lines.refused, r.env.Logger.Warn, "Connection closed before an agent registered",
+		zap.Error(err), zap.Stringer("peer", conn.RemoteAddr()))
 }
 
 // refusalOf is why no agent has registered on a connection.

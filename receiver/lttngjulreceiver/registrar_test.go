@@ -35,7 +35,7 @@ func TestAConnectionThatCannotBeAcceptedIsNotTheLast(t *testing.T) {
 		tooMany, tooMany, func() (net.Conn, error) { return ours, nil },
 	}})
 	assert.EqualValues(t, 2, b.Counter("accept_errors"))
-	assert.Equal(t, syscall.EMFILE.Error(), b.AwaitLine("A connection could not be accepted").ContextMap()["error"])
+	assert.Equal(t, syscall.EMFILE.Error(), b.AwaitLine("The receiver could not accept a connection").ContextMap()["error"])
 	assert.EqualValues(t, 1, b.Counter("connections"), "the one after them")
 	require.NoError(t, theirs.Close())
 	b.awaitNothingHeld()

@@ -39,7 +39,7 @@ func TestOneAgentDoesNotTakeTheQueueOfAll(t *testing.T) {
 	for b.Counter("log_records_dropped") < 800 {
 		list()
 	}
-	assert.Len(t, b.Log.FilterMessageSnippet("Records of loggers are dropped").All(), 1)
+	assert.Len(t, b.Log.FilterMessageSnippet("Log records of loggers are dropped").All(), 1)
 
 	other := b.register(lttngagent.Python)
 	other.expect(lttngagent.RegistrationDone{})

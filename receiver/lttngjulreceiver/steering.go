@@ -27,15 +27,15 @@ const (
 // steering are the commands that agents can be told. What is enabled is disabled when the
 // receiver is shut down.
 var steering = []agentcontrol.Command{
-	{Name: orderList, Summary: "The names of its loggers."},
-	{Name: orderEnable, Summary: "Have records of a logger recorded by LTTng, until disable or the end of the collector.", Parameters: []agentcontrol.Parameter{
+	{Name: orderList, Summary: "List the names of the loggers."},
+	{Name: orderEnable, Summary: "LTTng records the records of a logger until disable, or until the collector ends.", Parameters: []agentcontrol.Parameter{
 		{Name: argumentLogger, Summary: "Its name, or * for all.", Kind: agentcontrol.Text, Required: true},
-		{Name: argumentLevel, Summary: "A level of the logger's kind, by name or number: this and more severe.", Kind: agentcontrol.Text},
+		{Name: argumentLevel, Summary: "A level of the logging library, by name or number: this level and more severe ones.", Kind: agentcontrol.Text},
 		{Name: argumentLevelType, Summary: "range: the level and more severe; single: the level alone.", Kind: agentcontrol.Text, OneOf: []string{"range", "single", "all"}},
-		{Name: argumentFilter, Summary: "Which records, in LTTng's words.", Kind: agentcontrol.Text, MaxBytes: 4096},
+		{Name: argumentFilter, Summary: "A filter expression of LTTng.", Kind: agentcontrol.Text, MaxBytes: 4096},
 	}},
-	{Name: orderDisable, Summary: "Have records of a logger recorded no more. Agents count: what was enabled twice is disabled twice.", Parameters: []agentcontrol.Parameter{
-		{Name: argumentLogger, Summary: "Its name as it was enabled.", Kind: agentcontrol.Text, Required: true},
+	{Name: orderDisable, Summary: "Stop recording the records of a logger. Agents count: a logger that was enabled twice has to be disabled twice.", Parameters: []agentcontrol.Parameter{
+		{Name: argumentLogger, Summary: "The name with which it was enabled.", Kind: agentcontrol.Text, Required: true},
 	}},
 }
 
@@ -81,7 +81,7 @@ func (s *steered) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.An
 	}
 	answered := make(chan answer, 1)
 	if !s.give(order{command: command, by: ctx, answered: answered}) {
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or is being left: %w", errNotTold)
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent has disconnected, or the receiver is disconnecting from it: %w", errNotTold)
 	}
 	select {
 	case a := <-answered:

@@ -39,7 +39,7 @@ func (c *Config) validatePortFiles() error {
 			return fmt.Errorf("port_files[%d] is %q: set it to an absolute path, such as /var/run/lttng/agent.port, or to one that begins with %s", i, path, homePrefix)
 		}
 		if clean := filepath.Clean(path); seen[clean] {
-			return fmt.Errorf("port_files[%d] is %q, which is there twice: leave it out once", i, path)
+			return fmt.Errorf("port_files[%d] is %q, and so is another one: remove it", i, path)
 		} else {
 			seen[clean] = true
 		}

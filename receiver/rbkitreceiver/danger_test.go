@@ -17,7 +17,7 @@ import (
 // gem0110 is what the released gem says of itself: no version, and nothing of CPU profiles.
 var gem0110 = rbkit.HandshakeReply{Dialect: rbkit.Released, ProcessName: "rb1.rb", WorkingDirectory: "/nowhere", PID: 4712}
 
-const saidDangerous = "Settings may end the program: on Ruby 3.1 an old Rbkit server crashes it by a segmentation fault. " +
+const saidDangerous = "Settings may crash the program: on Ruby 3.1 an old Rbkit server causes a segmentation fault. " +
 	"Remove the settings, unless this gem is known to work with this Ruby"
 
 func TestVersionsUpToTheLastReleasedOneAreOld(t *testing.T) {

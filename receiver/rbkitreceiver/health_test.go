@@ -64,6 +64,6 @@ func TestAServerThatDoesNotSayWhoItIsIsNotUp(t *testing.T) {
 	b.Host = host
 	b.Start()
 	b.Await("it", func() bool { return len(host.All()) > 0 })
-	assert.Equal(t, "StatusRecoverableError: 1 of 1 failed: "+p.addresses.Publish+": it publishes, and doesn't answer at the address of request", host.Last())
+	assert.Equal(t, "StatusRecoverableError: 1 of 1 failed: "+p.addresses.Publish+": the server publishes messages, but doesn't answer at the address of request", host.Last())
 	assert.Zero(t, b.up(p.addresses))
 }

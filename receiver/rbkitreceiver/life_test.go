@@ -94,9 +94,9 @@ func TestAServerThatObeysNothingIsSaid(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
 	b := newBed(t, following(server), profiling, func(_ *bed, c *Config) { c.StateInterval = 10 * time.Millisecond })
 	b.Await("it to be told again", func() bool { return len(server.orders()) > 6 })
-	b.AwaitLine("The server has not switched on what it was told to")
+	b.AwaitLine("The server accepted commands, but its state has not changed")
 	b.Shutdown()
-	assert.Equal(t, 1, b.Log.FilterMessage("The server has not switched on what it was told to").Len())
+	assert.Equal(t, 1, b.Log.FilterMessage("The server accepted commands, but its state has not changed").Len())
 }
 
 func TestOrdersComeAtTheirTime(t *testing.T) {
@@ -212,7 +212,7 @@ func TestGarbageIsCountedByKindAndSaidOnce(t *testing.T) {
 	b.Await("all of it", func() bool { return b.Counter("events") == 2 })
 	b.Shutdown()
 	assert.EqualValues(t, rbkitserver.GarbageKinds(), b.Counter("bad_messages"))
-	assert.Equal(t, 1, b.Log.FilterMessageSnippet("not what it should be").Len())
+	assert.Equal(t, 1, b.Log.FilterMessageSnippet("is malformed").Len())
 	assert.EqualValues(t, 2, b.state().created[firstName])
 }
 

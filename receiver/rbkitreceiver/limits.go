@@ -13,7 +13,7 @@ type limit struct {
 }
 
 var limits = [...]limit{
-	{"max_metric_points", (*process).foldedByPart, "each server has an equal part; objects of further classes, and further pairs of class and file, count as other"},
+	{"max_metric_points", (*process).foldedByPart, "each server has an equal part; further classes, and further pairs of class and file, count as other"},
 	{"max_classes", func(p *process) int64 { return foldedBy(!p.classesArePart, p.classes.folded) }, "objects of further classes count as those of the class other"},
 	{"max_files", func(p *process) int64 { return p.allocations.files.folded }, "allocations in further files count as those in the file other"},
 	{"max_sites", func(p *process) int64 { return foldedBy(!p.sitesArePart, p.allocations.folded) }, "further pairs of class and file count as other"},

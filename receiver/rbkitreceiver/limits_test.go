@@ -76,7 +76,7 @@ func TestALimitThatIsReachedIsCountedAndSaidOnce(t *testing.T) {
 			}
 			s.receive(zmtp.Message{numbered(t, c.dialect, 1, c.write)})
 			b.finish(s)
-			lines := b.Log.FilterMessage("The server has more than a limit allows").All()
+			lines := b.Log.FilterMessage("The server has reached a limit").All()
 			if assert.Len(t, lines, 1) {
 				name, _, _ := strings.Cut(setting, ",")
 				assert.Equal(t, "limits."+name, lines[0].ContextMap()["setting"])

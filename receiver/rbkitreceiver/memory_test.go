@@ -21,7 +21,7 @@ import (
 )
 
 // lineFull is said where a server holds too much memory.
-const lineFull = "The server is disconnected for now: it holds too much memory. What was counted of it begins anew"
+const lineFull = "The server is disconnected for a while: its data needs too much memory. Its counters start again at zero"
 
 // holding gives the receiver a memory budget of so many bytes.
 func holding(limit int64) (of *budget.Budget, o option) {

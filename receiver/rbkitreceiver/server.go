@@ -128,13 +128,6 @@ func (s *server) connect(ctx context.Context, peer net.Addr) {
 	s.detach = s.attend(ctx)
 }
 
-// seldom logs a line if it is its turn.
-func (s *server) seldom(line *logline.Seldom, log func(string, ...zap.Field), message string, fields ...zap.Field) {
-	if since, say := line.Say(s.env.Now()); say {
-		log(message, append(fields, zap.Int("times_since_last_line", since))...)
-	}
-}
-
 // about is what a server says of itself, for the log.
 func about(hello *rbkit.HandshakeReply) []zap.Field {
 	if hello == nil {
@@ -155,7 +148,7 @@ func (s *server) begin(who identity) {
 	}
 	s.renew(who)
 	if restarted {
-		s.seldom(&s.restarts, s.logger.Warn, "The server was restarted", about(who.hello)...)
+		s.env.LogSeldom(&s.restarts, s.logger.Warn, "The server was restarted", about(who.hello)...)
 		s.env.recordRestarted(s.process.origin)
 	}
 }
@@ -214,10 +207,8 @@ func (s *server) lost(err error, pause time.Duration) {
 	s.buffer = nil
 	s.disconnect(err)
 	s.health.Failed(err)
-	if since, say := s.failing.Say(s.env.Now()); say {
-		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(err),
-			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
-	}
+	s.env.LogSeldom(&s.failing, s.logger.Warn, "The connection to the server failed: retrying", zap.Error(err),
+		zap.Duration("pause", pause))
 }
 
 // disconnect ends what a connection began, if there is one. The process may come back.
@@ -282,7 +273,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 		err = wrong
 	}
 	if errors.Is(err, errShutdown) {
-		s.logger.Warn("The time of the shutdown is over: the rest of a message is dropped", zap.Int("bytes", len(message)))
+		s.logger.Warn("shutdown_timeout is over: the rest of a message is dropped", zap.Int("bytes", len(message)))
 		return true
 	}
 	if errors.As(err, new(*budget.Error)) {
@@ -304,7 +295,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 func (s *server) speaks(dialect rbkit.Dialect) {
 	if s.dialect != dialect {
 		s.dialect = dialect
-		s.seldom(&s.dialects, s.logger.Info, "The messages of the server show its dialect", zap.Stringer("dialect", dialect))
+		s.env.LogSeldom(&s.dialects, s.logger.Info, "Detected the dialect of the server", zap.Stringer("dialect", dialect))
 	}
 }
 
@@ -325,10 +316,8 @@ func (s *server) read(r *rbkit.Reader, bytes int, at time.Time) error {
 
 func (s *server) saidBad(what string, err error, fields ...zap.Field) {
 	s.env.telemetry.badMessage(what)
-	if since, say := s.bad.Say(s.env.Now()); say {
-		s.logger.Warn("A message of the server is not what it should be: its events before that count",
-			append(fields, zap.Error(err), zap.Int("messages_since_last_line", since))...)
-	}
+	s.env.LogSeldom(&s.bad, s.logger.Warn, "A message of the server is malformed: only the events before the error count",
+		append(fields, zap.Error(err))...)
 }
 
 // state is what a collection of metrics has to say of the process, if anything: what it is
@@ -488,10 +477,8 @@ func (s *server) free(why error) {
 		reason = reasonServer
 	}
 	s.env.telemetry.disconnected(reason)
-	if since, say := s.full.Say(s.env.Now()); say {
-		s.logger.Warn("The server is disconnected for now: it holds too much memory. What was counted of it begins anew",
-			zap.Error(why), zap.Int("messages_dropped", dropped), zap.Int("times_since_last_line", since))
-	}
+	s.env.LogSeldom(&s.full, s.logger.Warn, "The server is disconnected for a while: its data needs too much memory. Its counters start again at zero",
+		zap.Error(why), zap.Int("messages_dropped", dropped))
 }
 
 // held counts what the server takes in memory, beside the buffers of its connections. The lock
@@ -562,7 +549,7 @@ func (s *server) settle(who identity) {
 	s.known()
 	if !s.connected {
 		s.connected, s.untold = true, true
-		s.seldom(&s.connects, s.logger.Info, "Connected to the server", about(who.hello)...)
+		s.env.LogSeldom(&s.connects, s.logger.Info, "Connected to the server", about(who.hello)...)
 		s.env.recordConnected(s.process.origin)
 	}
 	kept := s.meeting.end()
@@ -584,7 +571,7 @@ func (s *server) known() {
 	s.health.Up()
 }
 
-var errUnknown = errors.New("it publishes, and doesn't answer at the address of request")
+var errUnknown = errors.New("the server publishes messages, but doesn't answer at the address of request")
 
 // readOn begins another life of the server at an event that says so, and has it go through
 // the rest of a message that came at a time. It has been there since the connection was
@@ -624,7 +611,7 @@ func (s *server) tell() {
 			continue
 		}
 		s.limited[i] = true
-		s.logger.Warn("The server has more than a limit allows",
+		s.logger.Warn("The server has reached a limit",
 			zap.String("setting", "limits."+limits[i].setting), zap.String("then", limits[i].then))
 	}
 	if s.process.toldStats {

@@ -82,7 +82,7 @@ func TestABurstOfBadMessagesEndsWithAGoodOne(t *testing.T) {
 	now := recorded
 	b.receiver.env.Now = func() time.Time { return now }
 	s.begin(identity{})
-	lines := func() int { return b.Log.FilterMessageSnippet("not what it should be").Len() }
+	lines := func() int { return b.Log.FilterMessageSnippet("is malformed").Len() }
 	for range 3 {
 		s.receive(zmtp.Message{{0xc1}})
 		now = now.Add(2 * logline.Pause)

@@ -59,9 +59,9 @@ func endingOf(err error) ending {
 
 // causeOf is the cause of an end for which there is an error.
 func causeOf(err error) cause {
-	var silent *silentError
+	var silent *timeoutError
 	var bad *lttngagent.ProtocolError
-	var unasked unaskedError
+	var unasked unexpectedDataError
 	var memory *memoryError
 	switch {
 	case errors.As(err, &silent):
@@ -82,13 +82,13 @@ func (e ending) isOrdinary() bool {
 
 // reads reports whether an agent that is closed may still read what it is told: only one
 // that did nothing in time may not.
-func (e ending) reads() bool { return e.cause == causeBadData || e.cause == causeMemory }
+func (e ending) canReadCommands() bool { return e.cause == causeBadData || e.cause == causeMemory }
 
 // forgets reports whether an agent of a domain that has gone so has forgotten what it was
 // told. Java's forget it when the last handler is closed, and then close the connection;
 // where it is lost in any other way they come back and know it, and so do Python's.
-func (e ending) forgets(domain lttngagent.Domain) bool {
-	return errors.Is(e.err, errLeft) && domain != lttngagent.Python
+func (e ending) forgetsCommands(domain lttngagent.Domain) bool {
+	return errors.Is(e.err, errAgentClosed) && domain != lttngagent.Python
 }
 
 // endingTexts say how agents go.

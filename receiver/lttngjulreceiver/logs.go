@@ -110,7 +110,7 @@ func logsOf(entries []logEntry, kit *receiverkit.Kit) plog.Logs {
 }
 
 // what happened to a logger, by event.
-var happened = map[string]string{eventAppeared: " appeared", eventDisappeared: " disappeared"}
+var loggerBody = map[string]string{eventAppeared: " appeared", eventDisappeared: " disappeared"}
 
 // to writes the record, or those of the loggers.
 func (l *logEntry) to(records plog.LogRecordSlice) {
@@ -120,7 +120,7 @@ func (l *logEntry) to(records plog.LogRecordSlice) {
 	}
 	for _, name := range l.loggers {
 		r := records.AppendEmpty()
-		l.write(r, "Logger "+name+happened[l.event])
+		l.write(r, "Logger "+name+loggerBody[l.event])
 		r.Attributes().PutStr(attributeLogger, name)
 	}
 }
@@ -149,12 +149,12 @@ type amount struct{ records, bytes int }
 
 // holds reports whether there is room for more in addition to what is used. What is larger
 // than all the room fits where nothing is used, as it does in the queue.
-func (most amount) holds(used, more amount) bool {
+func (most amount) hasRoom(used, more amount) bool {
 	return used == amount{} || used.records+more.records <= most.records && used.bytes+more.bytes <= most.bytes
 }
 
 // add adds so many times an amount.
-func (a *amount) add(more amount, times int) {
+func (a *amount) change(more amount, times int) {
 	a.records += times * more.records
 	a.bytes += times * more.bytes
 }
@@ -182,7 +182,7 @@ func subjectOf(command lttngagent.Command) (string, logAttribute) {
 }
 
 // ofTheirOwn copies names, which would else keep all names of a list in memory.
-func ofTheirOwn(names []string) []string {
+func copyNames(names []string) []string {
 	bytes := 0
 	for _, name := range names {
 		bytes += len(name)

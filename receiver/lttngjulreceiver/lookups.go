@@ -21,7 +21,7 @@ const (
 
 // sighting is what was seen of a process at a time: enough to say of each connection that
 // was there then whether it is the process's.
-type sighting struct {
+type processSockets struct {
 	// begun is when looking began.
 	begun time.Time
 	// started is when the process was.
@@ -37,16 +37,16 @@ type lookups struct {
 	// withArguments says that command lines are read.
 	withArguments bool
 	// turns has room for those who look.
-	turns chan struct{}
+	slots chan struct{}
 
 	mu sync.Mutex
 	// seen are the processes that were looked at last, order their IDs, the oldest first.
-	seen  map[uint32]*sighting
-	order []uint32
+	sockets map[uint32]*processSockets
+	order   []uint32
 }
 
 func newLookups(withArguments bool) *lookups {
-	return &lookups{withArguments: withArguments, turns: make(chan struct{}, maxLookups), seen: map[uint32]*sighting{}}
+	return &lookups{withArguments: withArguments, slots: make(chan struct{}, maxLookups), sockets: map[uint32]*processSockets{}}
 }
 
 // processOf says what is known of the process with an ID that is said to be at the other
@@ -61,16 +61,16 @@ func (l *lookups) processOf(c *conversation, pid uint32, givenUp <-chan struct{}
 	default:
 	}
 	select {
-	case l.turns <- struct{}{}:
+	case l.slots <- struct{}{}:
 	case <-givenUp:
 		return process{}, false
 	}
-	defer func() { <-l.turns }()
+	defer func() { <-l.slots }()
 	socket, err := peerSocket(c.conn)
 	if err != nil || socket == 0 {
 		return process{}, true
 	}
-	s := l.sighting(pid, c.begun)
+	s := l.socketsOf(pid, c.begun)
 	if _, has := slices.BinarySearch(s.sockets, socket); !has {
 		return process{}, true
 	}
@@ -84,31 +84,31 @@ func (l *lookups) processOf(c *conversation, pid uint32, givenUp <-chan struct{}
 
 // sighting is one of a process that began when a connection was there: the process has had
 // its end since then, if it is its at all.
-func (l *lookups) sighting(pid uint32, since time.Time) *sighting {
+func (l *lookups) socketsOf(pid uint32, since time.Time) *processSockets {
 	l.mu.Lock()
-	s := l.seen[pid]
+	s := l.sockets[pid]
 	l.mu.Unlock()
 	if s != nil && !s.begun.Before(since) {
 		return s
 	}
 	now := time.Now()
-	s = &sighting{begun: now}
-	s.started, s.sockets = lookAt(pid, now.Add(maxLookupTime))
+	s = &processSockets{begun: now}
+	s.started, s.sockets = readSockets(pid, now.Add(maxLookupTime))
 	slices.Sort(s.sockets)
 	l.remember(pid, s)
 	return s
 }
 
 // remember remembers a sighting. Where too many are, the oldest is forgotten.
-func (l *lookups) remember(pid uint32, s *sighting) {
+func (l *lookups) remember(pid uint32, s *processSockets) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.seen[pid] == nil {
+	if l.sockets[pid] == nil {
 		if len(l.order) == maxSightings {
-			delete(l.seen, l.order[0])
+			delete(l.sockets, l.order[0])
 			l.order = l.order[1:]
 		}
 		l.order = append(l.order, pid)
 	}
-	l.seen[pid] = s
+	l.sockets[pid] = s
 }

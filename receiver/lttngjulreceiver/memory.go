@@ -20,9 +20,9 @@ type inventories struct {
 	// accounts has an account for each agent; nil: none, as in tests.
 	accounts *budget.Group
 
-	mu     sync.Mutex
-	used   int
-	purses map[*purse]bool
+	mu      sync.Mutex
+	used    int
+	charges map[*charge]bool
 }
 
 // memoryError: there is no room for what an agent sends.
@@ -33,30 +33,30 @@ func (e *memoryError) Error() string { return e.err.Error() }
 func (e *memoryError) Unwrap() error { return e.err }
 
 func newInventories(limit int, accounts *budget.Group) *inventories {
-	return &inventories{limit: limit, accounts: accounts, purses: map[*purse]bool{}}
+	return &inventories{limit: limit, accounts: accounts, charges: map[*charge]bool{}}
 }
 
 // open gives an agent a purse. leave is called, by any goroutine, when the agent has to be
 // closed: it may not block.
-func (i *inventories) open(leave func()) *purse {
-	p := &purse{inventories: i, leave: leave}
+func (i *inventories) open(leave func()) *charge {
+	p := &charge{inventories: i, interrupt: leave}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.purses[p] = true
+	i.charges[p] = true
 	if i.accounts != nil {
-		p.account = i.accounts.Open(budget.Settings{Leave: func(why *budget.Error) { p.mustLeave(why) }})
+		p.account = i.accounts.Open(budget.Settings{Leave: func(why *budget.Error) { p.closeAgent(why) }})
 	}
 	return p
 }
 
 // largest is the purse that holds most, of those that are not leaving, and how much all of
 // these hold. The lock is held.
-func (i *inventories) largest() (most *purse, all int) {
-	for p := range i.purses {
-		if p.why() != nil {
+func (i *inventories) largest() (most *charge, all int) {
+	for p := range i.charges {
+		if p.closeReason() != nil {
 			continue
 		}
-		if all += p.taken; most == nil || p.taken > most.taken {
+		if all += p.held; most == nil || p.held > most.held {
 			most = p
 		}
 	}
@@ -69,11 +69,11 @@ const overdraft = 8
 
 // change changes what a purse has. Where that is too much for all together, the agent that
 // has most is closed: the error is that it is this one.
-func (i *inventories) change(p *purse, more int) error {
+func (i *inventories) hold(p *charge, more int) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.used += more
-	p.taken += more
+	p.held += more
 	if more <= 0 || i.used <= i.limit {
 		return nil
 	}
@@ -81,76 +81,76 @@ func (i *inventories) change(p *purse, more int) error {
 	if most == nil {
 		most = p
 	}
-	why := &memoryError{fmt.Errorf("limits.max_inventory_bytes is reached (%d): the agent holds most of it (%d)", i.limit, most.taken)}
+	why := &memoryError{fmt.Errorf("limits.max_inventory_bytes is reached (%d): the agent holds most of it (%d)", i.limit, most.held)}
 	switch {
 	case all > i.limit && most == p:
 		return why
 	case all > i.limit:
-		most.mustLeave(why.err)
+		most.closeAgent(why.err)
 	}
-	if i.used > i.limit+i.limit/overdraft && p.taken > i.limit/len(i.purses) {
-		return &memoryError{fmt.Errorf("limits.max_inventory_bytes is reached (%d), and the agent holds %d of it", i.limit, p.taken)}
+	if i.used > i.limit+i.limit/overdraft && p.held > i.limit/len(i.charges) {
+		return &memoryError{fmt.Errorf("limits.max_inventory_bytes is reached (%d), and the agent holds %d of it", i.limit, p.held)}
 	}
 	return nil
 }
 
 // purse is what one agent has of the inventories. It belongs to the agent's goroutine, but
 // mustLeave and why; what is taken is guarded by the inventories' lock.
-type purse struct {
+type charge struct {
 	inventories *inventories
 	account     *budget.Account
-	leave       func()
-	taken       int
+	interrupt   func()
+	held        int
 
 	mu      sync.Mutex
-	leaving error
+	closing error
 }
 
 // mustLeave has the agent closed.
-func (p *purse) mustLeave(why error) {
+func (p *charge) closeAgent(why error) {
 	p.mu.Lock()
-	first := p.leaving == nil
+	first := p.closing == nil
 	if first {
-		p.leaving = &memoryError{why}
+		p.closing = &memoryError{why}
 	}
 	p.mu.Unlock()
 	if first {
-		p.leave()
+		p.interrupt()
 	}
 }
 
 // why is why the agent has to be closed; nil: it has not.
-func (p *purse) why() error {
+func (p *charge) closeReason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.leaving
+	return p.closing
 }
 
-func (p *purse) take(bytes int) error {
-	if why := p.why(); why != nil {
+func (p *charge) hold(bytes int) error {
+	if why := p.closeReason(); why != nil {
 		return why
 	}
-	if err := p.inventories.change(p, bytes); err != nil {
-		_ = p.inventories.change(p, -bytes)
+	if err := p.inventories.hold(p, bytes); err != nil {
+		_ = p.inventories.hold(p, -bytes)
 		return err
 	}
 	if p.account == nil {
 		return nil
 	}
 	if err := p.account.Take(bytes); err != nil {
-		_ = p.inventories.change(p, -bytes)
+		_ = p.inventories.hold(p, -bytes)
 		return &memoryError{err}
 	}
 	return nil
 }
 
 // settle takes or gives back bytes until there are so many.
-func (p *purse) settle(bytes int) error {
-	if bytes > p.taken {
-		return p.take(bytes - p.taken)
+func (p *charge) holdExactly(bytes int) error {
+	if bytes > p.held {
+		return p.hold(bytes - p.held)
 	}
-	less := p.taken - bytes
-	_ = p.inventories.change(p, -less) // giving back always succeeds
+	less := p.held - bytes
+	_ = p.inventories.hold(p, -less) // giving back always succeeds
 	if p.account != nil {
 		p.account.Give(less)
 	}
@@ -158,27 +158,27 @@ func (p *purse) settle(bytes int) error {
 }
 
 // close gives everything back.
-func (p *purse) close() {
-	_ = p.settle(0)
+func (p *charge) close() {
+	_ = p.holdExactly(0)
 	if p.account != nil {
 		p.account.Close()
 	}
 	i := p.inventories
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	delete(i.purses, p)
+	delete(i.charges, p)
 }
 
 // metered is what an agent sends, paid for with its purse as it comes: nobody is believed
 // how much that will be.
 type metered struct {
-	from  io.Reader
-	purse *purse
+	from   io.Reader
+	charge *charge
 }
 
 func (m *metered) Read(b []byte) (int, error) {
 	n, err := m.from.Read(b)
-	if short := m.purse.take(n); short != nil {
+	if short := m.charge.hold(n); short != nil {
 		return 0, short
 	}
 	return n, err

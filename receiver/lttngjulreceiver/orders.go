@@ -16,7 +16,7 @@ import (
 type order struct {
 	command lttngagent.Command
 	// by is the context of who waits for it; nil: nobody does, and it is told in any case.
-	by context.Context
+	caller context.Context
 	// answered is told what came of it, if somebody waits. It has room for that.
 	answered chan<- answer
 }
@@ -32,10 +32,10 @@ type answer struct {
 }
 
 // isWanted reports whether anybody still wants it.
-func (o *order) isWanted() bool { return o.by == nil || o.by.Err() == nil }
+func (o *order) isWanted() bool { return o.caller == nil || o.caller.Err() == nil }
 
 // done says what came of it.
-func (o *order) done(a answer) {
+func (o *order) answer(a answer) {
 	if o.answered != nil {
 		o.answered <- a
 	}
@@ -48,15 +48,15 @@ type orders struct {
 	waiting []order
 	// over says that the agent is to be left as it was, or has gone: no more orders are
 	// taken.
-	over bool
+	closed bool
 }
 
 // give adds orders, and reports whether the agent will be told. Those that nobody wants any
 // more go then, so that they don't pile up before an agent that is silent.
-func (o *orders) give(given ...order) bool {
+func (o *orders) queue(given ...order) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.over {
+	if o.closed {
 		return false
 	}
 	o.waiting = append(slices.DeleteFunc(o.waiting, func(w order) bool { return !w.isWanted() }), given...)
@@ -64,13 +64,13 @@ func (o *orders) give(given ...order) bool {
 }
 
 // end forgets what waits, and lets no more in.
-func (o *orders) end() {
+func (o *orders) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.waiting {
-		o.waiting[i].done(answer{result: resultNoAnswer, err: errNotTold})
+		o.waiting[i].answer(answer{result: resultNoAnswer, err: errNotSent})
 	}
-	o.over, o.waiting = true, nil
+	o.closed, o.waiting = true, nil
 }
 
 // next takes the next order that is wanted; without a command: there is none now. over says
@@ -84,8 +84,8 @@ func (o *orders) next() (next order, over bool) {
 			return next, false
 		}
 	}
-	return order{}, o.over
+	return order{}, o.closed
 }
 
 // errNotTold: the agent is left, or has gone, before it was its turn.
-var errNotTold = errors.New("the command was not sent")
+var errNotSent = errors.New("the command was not sent")

@@ -12,7 +12,7 @@ const firstPause = 250 * time.Millisecond
 // doubles up to an interval. It begins anew when something has changed: programs attach
 // their handlers, and so get their loggers, some time after their agent has registered,
 // and agents don't say so.
-type pace struct {
+type listPace struct {
 	// first is the first pause.
 	first, interval time.Duration
 	pause           time.Duration
@@ -20,10 +20,10 @@ type pace struct {
 }
 
 // isDue reports whether it is time for a list.
-func (p *pace) isDue(now time.Time) bool { return !now.Before(p.due) }
+func (p *listPace) isDue(now time.Time) bool { return !now.Before(p.due) }
 
 // listed says that the agent was asked, and whether its loggers were others than before.
-func (p *pace) listed(now time.Time, changed bool) {
+func (p *listPace) listed(now time.Time, changed bool) {
 	if changed || p.pause == 0 {
 		p.pause = p.first
 	} else {
@@ -34,7 +34,7 @@ func (p *pace) listed(now time.Time, changed bool) {
 }
 
 // changed says that the agent was told something that may change its loggers.
-func (p *pace) changed() { p.pause, p.due = 0, time.Time{} }
+func (p *listPace) changed() { p.pause, p.due = 0, time.Time{} }
 
 // silence is how long an agent of the RFC has said nothing when it is asked for the first
 // time. One of 2.0 registers as soon as it has connected, and has a second for that: what

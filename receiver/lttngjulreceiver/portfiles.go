@@ -33,9 +33,9 @@ type watchedFile struct {
 	// health is its part of the component's.
 	health *serverhealth.Part
 	// trouble is a burst of checks that found the file another daemon's, or no port file.
-	trouble logline.Burst
+	notOwned logline.Burst
 	// restored is said seldom.
-	restored logline.Seldom
+	rewritten logline.Seldom
 }
 
 // claimPortFiles writes the port of an address into all files of the configuration. One
@@ -50,7 +50,7 @@ func claimPortFiles(env *environment, address net.Addr) (*portFiles, error) {
 		return nil, fmt.Errorf("port_files are set, and endpoint is %s: agents connect to %s: set its host to localhost", address, agentHost)
 	}
 	for i, path := range env.config.PortFiles {
-		if err := p.claim(path, tcp.Port); err != nil {
+		if err := p.open(path, tcp.Port); err != nil {
 			p.release()
 			return nil, fmt.Errorf("port_files[%d]: %w", i, err)
 		}
@@ -58,7 +58,7 @@ func claimPortFiles(env *environment, address net.Addr) (*portFiles, error) {
 	return p, nil
 }
 
-func (p *portFiles) claim(path string, port int) error {
+func (p *portFiles) open(path string, port int) error {
 	file, err := newPortFile(path, port)
 	if err != nil {
 		return err
@@ -71,16 +71,16 @@ func (p *portFiles) claim(path string, port int) error {
 	}
 	f.ours = err == nil
 	if !f.ours {
-		p.complain(f, err)
+		p.reportLost(f, err)
 	}
 	p.files = append(p.files, f)
 	return nil
 }
 
 // complain says that a file is not the receiver's, once for each time that it is so.
-func (p *portFiles) complain(f *watchedFile, err error) {
+func (p *portFiles) reportLost(f *watchedFile, err error) {
 	f.health.Failed(err)
-	p.env.LogSeldom(&f.trouble, p.env.Logger.Error, "This receiver doesn't own a port file: agents that read it connect elsewhere. Retrying",
+	p.env.LogSeldom(&f.notOwned, p.env.Logger.Error, "This receiver doesn't own a port file: agents that read it connect elsewhere. Retrying",
 		zap.Error(err), zap.Duration("every", p.env.checkPortFiles))
 }
 
@@ -114,15 +114,15 @@ func (p *portFiles) check(f *watchedFile) {
 		p.env.telemetry.portFileLost()
 	}
 	if err != nil {
-		p.complain(f, err)
+		p.reportLost(f, err)
 		return
 	}
-	f.trouble.Over()
+	f.notOwned.Over()
 	f.health.Up()
 	if !written {
 		return
 	}
-	p.env.LogSeldom(&f.restored, p.env.Logger.Info, "A port file is written again",
+	p.env.LogSeldom(&f.rewritten, p.env.Logger.Info, "A port file is written again",
 		zap.String("file", f.path))
 }
 

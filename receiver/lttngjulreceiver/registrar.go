@@ -42,7 +42,7 @@ func (r *registrar) accept(listener net.Listener) {
 		conn, err := listener.Accept()
 		if err == nil {
 			pause = 0
-			r.begin(conn)
+			r.admit(conn)
 			continue
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -51,7 +51,7 @@ func (r *registrar) accept(listener net.Listener) {
 		pause = min(max(2*pause, acceptPause), maxAcceptPause)
 		r.env.telemetry.acceptError()
 		r.env.LogSeldom(&r.env.lines.unaccepted, r.env.Logger.Warn, "The receiver could not accept a connection", zap.Error(err), zap.Duration("next_try_in", pause))
-		if !r.sleep(pause) {
+		if !r.pause(pause) {
 			return
 		}
 	}
@@ -75,7 +75,7 @@ const (
 
 // begin gives a connection a slot and a goroutine. Where all slots have registered agents
 // it closes the connection; the agent tries again after some seconds.
-func (r *registrar) begin(conn net.Conn) {
+func (r *registrar) admit(conn net.Conn) {
 	slot, full := r.slots.AdmitBeyond(conn)
 	if full != nil {
 		r.refuse(conn, full)
@@ -84,7 +84,7 @@ func (r *registrar) begin(conn net.Conn) {
 	}
 	c := newConversation(conn, r.env.inventories)
 	c.slot = slot
-	if err := r.registry.meet(c); err != nil {
+	if err := r.registry.addConnection(c); err != nil {
 		r.refuse(conn, err)
 		_ = conn.Close()
 		slot.Release()
@@ -94,14 +94,14 @@ func (r *registrar) begin(conn net.Conn) {
 	r.env.Go(func() {
 		defer r.env.telemetry.connections(-1)
 		defer slot.Release()
-		defer r.registry.forget(c)
+		defer r.registry.remove(c)
 		defer c.close()
 		r.serve(c)
 	})
 }
 
 // sleep waits, and reports false when the receiver shuts down meanwhile.
-func (r *registrar) sleep(d time.Duration) bool {
+func (r *registrar) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -123,10 +123,10 @@ func (r *registrar) serve(c *conversation) {
 		r.refuse(c.conn, err)
 		return
 	}
-	r.env.counts.registered(a.who.Domain)
+	r.env.counts.registered(a.identity.Domain)
 	r.env.telemetry.agents(1)
 	defer r.env.telemetry.agents(-1)
-	a.run()
+	a.serve()
 }
 
 // register finds out which agent is at the end of a connection, and lets it in.
@@ -138,28 +138,28 @@ func (r *registrar) register(c *conversation) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.with = registration.Agent()
+	c.agent = registration.Agent()
 	a := newAgent(r.env, c, registration.PID, announce)
 	// The application waits for the end of this.
-	first := append(slices.Clone(r.plan[a.who.Domain]), lttngagent.RegistrationDone{})
-	return a, r.registry.enter(a, first)
+	first := append(slices.Clone(r.plan[a.identity.Domain]), lttngagent.RegistrationDone{})
+	return a, r.registry.addAgent(a, first)
 }
 
 // registerUnheard lets an agent in that doesn't say who it is, as those of the RFC: by
 // its silence, and its answer to a list.
 func (r *registrar) registerUnheard(c *conversation) (*agent, error) {
 	if err := c.wait(time.Now().Add(r.env.silence)); err != nil {
-		if errors.As(err, new(unaskedError)) {
+		if errors.As(err, new(unexpectedDataError)) {
 			err = fmt.Errorf("%w: an agent of 2.0 registers so: leave out `protocol: rfc`", err)
 		}
 		return nil, err
 	}
-	c.with = lttngagent.Agent{Dialect: lttngagent.RFC, Domain: lttngagent.JUL}
+	c.agent = lttngagent.Agent{Dialect: lttngagent.RFC, Domain: lttngagent.JUL}
 	if _, err := c.list(r.env.config.Limits.ofList(), r.env.config.Limits.RegistrationTimeout); err != nil {
 		return nil, err
 	}
 	a := newAgent(r.env, c, 0, announce)
-	return a, r.registry.enter(a, r.plan[a.who.Domain])
+	return a, r.registry.addAgent(a, r.plan[a.identity.Domain])
 }
 
 // refuse counts a connection on which no agent has registered, and says why where that

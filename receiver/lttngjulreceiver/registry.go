@@ -32,7 +32,7 @@ var errClosed = errors.New("the receiver is shutting down")
 var errSlotLost = errors.New("the connection was closed to make room for others")
 
 // meet lets a connection in, of which it is not known yet whose it is.
-func (r *registry) meet(c *conversation) error {
+func (r *registry) addConnection(c *conversation) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -43,7 +43,7 @@ func (r *registry) meet(c *conversation) error {
 }
 
 // enter says that an agent has registered. It is told what a plan has for it.
-func (r *registry) enter(a *agent, first []lttngagent.Command) error {
+func (r *registry) addAgent(a *agent, first []lttngagent.Command) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -53,12 +53,12 @@ func (r *registry) enter(a *agent, first []lttngagent.Command) error {
 		return errSlotLost
 	}
 	r.connections[a.conversation] = a
-	a.tell(first...)
+	a.sendSoon(first...)
 	return nil
 }
 
 // forget says that a connection is closed.
-func (r *registry) forget(c *conversation) {
+func (r *registry) remove(c *conversation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.connections, c)
@@ -79,15 +79,15 @@ func (r *registry) agents() []*agent {
 
 // shut lets nobody in any more, and leaves all agents as they were, which has to be over
 // at the time latest. Who has not registered has no more time.
-func (r *registry) shut(latest time.Time) {
+func (r *registry) close(latest time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 	for c, a := range r.connections {
 		if a != nil {
-			a.leave(latest)
+			a.restoreUntil(latest)
 		} else {
-			c.hurry(past)
+			c.finishBy(pastDeadline)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func newShares(limits *LimitsConfig) *shares {
 
 // take reports whether an entry has room, and notes that it has. All but those of loggers
 // have.
-func (s *shares) take(entry *logEntry) bool {
+func (s *shares) reserve(entry *logEntry) bool {
 	if len(entry.loggers) == 0 {
 		return true
 	}
@@ -37,16 +37,16 @@ func (s *shares) take(entry *logEntry) bool {
 	more.records, more.bytes = entry.size()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.ofAgent.holds(entry.waiting, more) || !s.ofAll.holds(s.used, more) {
+	if !s.ofAgent.hasRoom(entry.waiting, more) || !s.ofAll.hasRoom(s.used, more) {
 		return false
 	}
-	entry.waiting.add(more, 1)
-	s.used.add(more, 1)
+	entry.waiting.change(more, 1)
+	s.used.change(more, 1)
 	return true
 }
 
 // give notes that an entry no longer waits.
-func (s *shares) give(entry *logEntry) {
+func (s *shares) release(entry *logEntry) {
 	if len(entry.loggers) == 0 {
 		return
 	}
@@ -54,6 +54,6 @@ func (s *shares) give(entry *logEntry) {
 	less.records, less.bytes = entry.size()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	entry.waiting.add(less, -1)
-	s.used.add(less, -1)
+	entry.waiting.change(less, -1)
+	s.used.change(less, -1)
 }

@@ -17,35 +17,37 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// agent is an agent that has registered. It belongs to one goroutine, which owns its
-// connection; others give it orders, and read what doesn't change, and loggers.
+// agent is an agent that has registered. One goroutine owns it and its connection. Other
+// goroutines queue orders and read the fields that don't change, loggers and answeredAt.
 type agent struct {
 	env          *environment
 	conversation *conversation
 	identity     lttngagent.Agent
-	// pid is that of its process, as the process itself sees it; 0: it wasn't told.
+	// pid is the process ID as the process itself sees it; 0: the protocol doesn't send it.
 	pid        uint32
 	registered time.Time
 	orders     orders
-	// loggers is how many it has, and heard when it answered last, in Unix nanoseconds.
+	// loggers is the number of loggers, and answeredAt the time of the last answer in Unix
+	// nanoseconds.
 	loggers, answeredAt atomic.Int64
 
-	// last is what came of the last command.
+	// lastAnswer is the answer to the last command.
 	lastAnswer answer
-	// announce shows the agent in the extensions, and unshow removes it; nil: it isn't shown.
+	// announce shows the agent in the extensions, and withdraw removes it; nil: it isn't
+	// shown.
 	announce func(*agent) (withdraw func())
 	withdraw func()
-	// released says that the application was let go on.
+	// released says that the agent has let its application continue.
 	released bool
-	// origin is whose its log records are; nil where the agent is not introduced yet, or no
-	// pipeline takes them and nobody steers it. held are those that wait for it: what the agent refused of its
-	// first commands.
+	// origin is the source of the agent's log records. It is nil before createOrigin, and
+	// if neither a pipeline nor an extension needs it. waitingEntries are entries that were
+	// made before it.
 	origin         *origin
 	waitingEntries []logEntry
-	// process is what is known of its process once that was looked up.
+	// process describes the agent's process, once findProcess has found it.
 	process  process
 	lookedUp bool
-	// undo are the commands that leave the agent as it was, the last first to be sent.
+	// undo are the commands that restore the agent. The last one is sent first.
 	undo      []lttngagent.Command
 	inventory inventory
 	pace      listPace
@@ -60,8 +62,8 @@ func newAgent(env *environment, c *conversation, pid uint32, announce func(*agen
 	return a
 }
 
-// tell has the agent told commands, as soon as those before are answered. It reports
-// whether it will be, which it isn't once the receiver leaves it.
+// sendSoon queues commands for the agent. It returns false if the receiver is disconnecting
+// from it.
 func (a *agent) sendSoon(commands ...lttngagent.Command) bool {
 	given := make([]order, len(commands))
 	for i, command := range commands {
@@ -70,21 +72,22 @@ func (a *agent) sendSoon(commands ...lttngagent.Command) bool {
 	return a.queue(given...)
 }
 
-// give is tell for orders whose answers somebody waits for.
+// queue queues orders for the agent. It returns false if the receiver is disconnecting from
+// it.
 func (a *agent) queue(given ...order) bool {
 	taken := a.orders.queue(given...)
 	a.conversation.wake()
 	return taken
 }
 
-// leave has the agent left as it was, which has to be over at the time latest.
+// restoreUntil makes the agent's goroutine restore the agent until the time latest.
 func (a *agent) restoreUntil(latest time.Time) {
 	a.orders.close()
 	a.conversation.finishBy(latest)
 	a.conversation.wake()
 }
 
-// run talks with the agent until it has gone or is left.
+// serve serves the agent until it disconnects or is restored.
 func (a *agent) serve() {
 	a.logRegistered()
 	if a.identity.Dialect == lttngagent.RFC {
@@ -100,8 +103,8 @@ func (a *agent) serve() {
 	}
 }
 
-// endOf says how the agent went that work returned an error for. Where its memory was needed
-// that is freed first.
+// endingFor returns how the session ended for which carryOutOrders returned an error. If
+// memory was short, it first frees the agent's.
 func (a *agent) endingFor(err error) ending {
 	e := endingOf(err)
 	if why := a.conversation.charge.closeReason(); why != nil && e.cause != causeShutdown {
@@ -114,8 +117,8 @@ func (a *agent) endingFor(err error) ending {
 	return e
 }
 
-// part takes back what the agent was told whose connection is about to be closed, or is.
-// What it may not have read is told it when it comes back.
+// undoLater sends the undo commands on a connection that is about to close. Commands that
+// the agent may not have read wait until it connects again.
 func (a *agent) undoLater(e ending) {
 	if len(a.undo) == 0 || e.canReadCommands() && a.conversation.sendUndo(a.undo, a.env.config.CommandTimeout) {
 		return
@@ -123,8 +126,8 @@ func (a *agent) undoLater(e ending) {
 	a.env.pendingUndo.put(a.life(), a.undo)
 }
 
-// work carries out orders, in between asks for loggers, and waits when there is nothing
-// to do. It returns nil when the agent was left as it was.
+// carryOutOrders sends the queued orders, lists loggers in between, and waits. It returns
+// nil once it has restored the agent.
 func (a *agent) carryOutOrders() error {
 	for {
 		next, over := a.orders.next()
@@ -146,8 +149,7 @@ func (a *agent) carryOutOrders() error {
 	}
 }
 
-// restore lets the application go on, if it still waits, and takes back what the agent
-// was told.
+// restore lets the application continue, if it still waits, and sends the undo commands.
 func (a *agent) restore() error {
 	if a.identity.Dialect == lttngagent.V2 && !a.released {
 		if err := a.registrationDone(); err != nil {
@@ -164,8 +166,8 @@ func (a *agent) restore() error {
 	return nil
 }
 
-// carryOut tells the agent a command and sees what becomes of it. The error is that of
-// a connection that can be used no more.
+// carryOut sends a command and handles the answer. It returns an error if the connection
+// can't be used any more.
 func (a *agent) carryOut(command lttngagent.Command) error {
 	switch command.(type) {
 	case lttngagent.List:
@@ -192,7 +194,7 @@ func (a *agent) carryOut(command lttngagent.Command) error {
 	return nil
 }
 
-// registrationDone lets the application go on.
+// registrationDone lets the application continue.
 func (a *agent) registrationDone() error {
 	command := lttngagent.RegistrationDone{}
 	a.released = true
@@ -212,8 +214,9 @@ func (a *agent) list() error {
 	return a.useList(reply)
 }
 
-// keepUnlisted goes on with an agent that has more loggers than are listed. It is not
-// closed: it would come back in seconds, as large as before. What was listed last stays.
+// keepLastList continues with an agent that has more loggers than the limits allow, and
+// keeps the last list. The receiver doesn't close the connection: the agent would connect
+// again in seconds.
 func (a *agent) keepLastList(large *lttngagent.TooLargeError) error {
 	a.env.counts.command(a.identity.Domain, lttngagent.CommandList, resultTooLarge)
 	a.env.telemetry.command(lttngagent.CommandList, resultTooLarge)
@@ -224,7 +227,7 @@ func (a *agent) keepLastList(large *lttngagent.TooLargeError) error {
 	return a.conversation.charge.holdExactly(a.inventory.bytes)
 }
 
-// take takes the loggers of a list.
+// useList replaces the inventory with the loggers of a reply.
 func (a *agent) useList(reply lttngagent.ListReply) error {
 	var appeared, disappeared []string
 	if reply.Code == lttngagent.Success {
@@ -241,8 +244,8 @@ func (a *agent) useList(reply lttngagent.ListReply) error {
 	return nil
 }
 
-// outcome counts what became of a command, and says it where the agent refused. The error
-// is that of a connection that can be used no more.
+// countResult counts the result of a command, and records a refusal. It returns an error if
+// the connection can't be used any more.
 func (a *agent) countResult(command lttngagent.Command, code lttngagent.Code, err error) error {
 	result := resultOf(code)
 	var unsupported *lttngagent.UnsupportedError
@@ -271,7 +274,8 @@ func (a *agent) countResult(command lttngagent.Command, code lttngagent.Code, er
 	return nil
 }
 
-// note remembers what takes back a command that succeeded, or that it was taken back.
+// noteUndo adds the undo command of a command that succeeded, or removes the undo command
+// that it was.
 func (a *agent) noteUndo(command lttngagent.Command, succeeded bool) {
 	if !succeeded {
 		return
@@ -288,7 +292,7 @@ func (a *agent) noteUndo(command lttngagent.Command, succeeded bool) {
 	}
 }
 
-// undoOf is what takes back a command; nil: nothing has to.
+// undoOf returns the command that undoes a command; nil: nothing has to be undone.
 func undoOf(command lttngagent.Command) lttngagent.Command {
 	switch c := command.(type) {
 	case lttngagent.Enable:
@@ -300,14 +304,14 @@ func undoOf(command lttngagent.Command) lttngagent.Command {
 	}
 }
 
-// sayRegistered says that the agent has registered.
+// logRegistered logs that the agent has registered.
 func (a *agent) logRegistered() {
 	a.env.LogSeldom(&a.env.lines.registered, a.env.Logger.Info, "An LTTng agent has registered", a.fields()...)
 }
 
-// introduce begins the agent's log records, once: with whose they are, which takes time to
-// find out and so comes when nobody waits for the agent, and with those that had to wait
-// for it.
+// createOrigin creates the origin of the agent's log records, once, and records the entries
+// that waited for it. It takes time, so the receiver calls it when no application waits for
+// the agent.
 func (a *agent) createOrigin() {
 	if a.origin != nil || a.env.logs == nil && len(a.env.Agents) == 0 {
 		return
@@ -326,12 +330,12 @@ func (a *agent) createOrigin() {
 	a.waitingEntries = nil
 }
 
-// fields are what a line in the log says of the agent.
+// fields appends the fields that identify the agent in log lines.
 func (a *agent) fields(more ...zap.Field) []zap.Field {
 	return append(more, zap.Stringer("domain", a.identity.Domain), zap.Uint32("pid", a.pid), zap.Stringer("peer", a.conversation.conn.RemoteAddr()))
 }
 
-// gone says that the agent is no longer registered.
+// recordGone counts, logs and records the end of the session.
 func (a *agent) recordGone(e ending) {
 	a.createOrigin()
 	a.env.telemetry.agentGone(e.cause)
@@ -353,20 +357,20 @@ func (a *agent) recordGone(e ending) {
 	a.record(a.env.Now(), logEntry{event: eventGone, severity: severity, body: body, attributes: []logAttribute{text(attributeCause, string(e.cause))}})
 }
 
-// warnGone says that the connection of an agent was closed because of what it did.
+// logClosed logs that the receiver closed the connection because of an error.
 func (a *agent) logClosed(e ending) {
 	a.env.LogSeldom(&a.env.lines.lost, a.env.Logger.Warn, "The receiver closed the connection of an LTTng agent",
 		a.fields(zap.String("cause", string(e.cause)), zap.Error(e.err))...)
 }
 
-// sayLoggers says which loggers are new and which are gone.
+// recordLoggers records the loggers that appeared and disappeared.
 func (a *agent) recordLoggers(appeared, disappeared []string) {
 	a.recordNames(eventDisappeared, disappeared)
 	a.recordNames(eventAppeared, appeared)
 }
 
-// sayRefused says that the agent refused a command, or cannot be told it: there is no
-// code then.
+// recordRefusal records and logs a command that the agent refused, or doesn't support:
+// there is no code then.
 func (a *agent) recordRefusal(command lttngagent.Command, r result, why string, code lttngagent.Code) {
 	attributes := []logAttribute{
 		text(attributeCommand, commandAttribute(command.Type()).String()), text(attributeResult, r.attribute().String()),
@@ -385,8 +389,7 @@ func (a *agent) recordRefusal(command lttngagent.Command, r result, why string, 
 		a.fields(zap.String("command", command.Type().String()+subject), zap.String("answer", why))...)
 }
 
-// log hands on an entry of an agent, if a pipeline takes any, or keeps it until the agent
-// is introduced.
+// record delivers an entry if a pipeline takes it. Entries wait until there is an origin.
 func (a *agent) record(at time.Time, entry logEntry) {
 	entry.origin, entry.time = a.origin, at
 	switch {
@@ -398,7 +401,7 @@ func (a *agent) record(at time.Time, entry logEntry) {
 	}
 }
 
-// logLoggers hands on what happened to loggers.
+// recordNames delivers an event of each of some loggers.
 func (a *agent) recordNames(event string, names []string) {
 	now := a.env.Now()
 	for some := range slices.Chunk(names, maxLoggersOfEntry) {
@@ -406,7 +409,7 @@ func (a *agent) recordNames(event string, names []string) {
 	}
 }
 
-// lookUp finds out in which process the agent is, once, unless it is given up before.
+// findProcess finds the agent's process, once, unless the search is given up before.
 func (a *agent) findProcess(givenUp <-chan struct{}) process {
 	if !a.lookedUp && a.pid != 0 {
 		a.process, a.lookedUp = a.env.lookups.processOf(a.conversation, a.pid, givenUp)
@@ -414,21 +417,21 @@ func (a *agent) findProcess(givenUp <-chan struct{}) process {
 	return a.process
 }
 
-// life says whose the agent is. It has to be found out while the connection is open, and
-// before the time of a shutdown is over.
+// life identifies the agent's process. It works only as long as the connection is open and
+// the time of the shutdown isn't over.
 func (a *agent) life() life {
 	return life{domain: a.identity.Domain, pid: a.pid, started: a.findProcess(a.env.Delivering.Done()).started}
 }
 
-// takeLeftovers has the agent told what the command was not sent before.
+// addPendingUndo adds the undo commands of the agent's earlier connection.
 func (a *agent) addPendingUndo() {
 	if a.env.pendingUndo.has(a.identity.Domain, a.pid) {
 		a.undo = append(a.env.pendingUndo.remove(a.life()), a.undo...)
 	}
 }
 
-// show shows the agent to whoever steers it, which is done once: when nobody waits for it
-// any more.
+// register shows the agent in the extensions, once. The receiver calls it when no
+// application waits for the agent.
 func (a *agent) register() {
 	if len(a.env.Agents) == 0 || a.origin == nil {
 		return
@@ -436,7 +439,7 @@ func (a *agent) register() {
 	a.withdraw = a.announce(a)
 }
 
-// hide ends what show began, and answers all orders that will not be carried out.
+// unregister removes the agent from the extensions, and answers all orders that remain.
 func (a *agent) unregister() {
 	a.orders.close()
 	if a.withdraw != nil {
@@ -444,7 +447,7 @@ func (a *agent) unregister() {
 	}
 }
 
-// carryOutOrder tells the agent what it is ordered, and says what came of it.
+// carryOutOrder carries out an order and answers it.
 func (a *agent) carryOutOrder(o order) error {
 	a.lastAnswer = answer{}
 	err := a.carryOut(o.command)

@@ -25,8 +25,9 @@ var pastDeadline = time.Unix(1, 0)
 // their own memory.
 const inputBytes = 512
 
-// conversation is a connection with an agent: one command at a time, each in one write
-// and with a deadline for all of it. It belongs to one goroutine, but for wake and hurry.
+// conversation is a connection with an agent. It sends one command at a time, in one write,
+// with a deadline for command and answer. One goroutine owns it; others may call wake,
+// interrupt and finishBy.
 type conversation struct {
 	conn net.Conn
 	// slot is that of conn; nil in tests of conversations alone.
@@ -35,19 +36,19 @@ type conversation struct {
 	begun time.Time
 	agent lttngagent.Agent
 	in    *bufio.Reader
-	// purse has the bytes of the budget that what was read takes.
+	// charge holds memory of the budget for received data.
 	charge *charge
-	// out is used for each command; told says that the last was sent, whole.
+	// out is the buffer of commands. sent says that the last command was sent as a whole.
 	out  []byte
 	sent bool
 
 	mu sync.Mutex
-	// deadline is that of what goes on; idle says that this is waiting for nothing.
+	// deadline is the deadline of the current operation; idle says that it only waits.
 	deadline time.Time
 	idle     bool
-	// woken says that the next wait, or this one, is over.
+	// woken ends the current wait, or else the next one.
 	woken bool
-	// latest is when all has to be over, if the receiver shuts down.
+	// shutdownBy is the deadline of all operations once the shutdown has begun.
 	shutdownBy time.Time
 }
 
@@ -58,7 +59,7 @@ func newConversation(conn net.Conn, of *inventories) *conversation {
 	return c
 }
 
-// close closes the connection, and gives back what was held for it.
+// close closes the connection and frees its memory.
 func (c *conversation) close() {
 	_ = c.conn.Close()
 	c.charge.close()
@@ -74,13 +75,13 @@ func (unexpectedDataError) Error() string {
 	return "byte 0: expected nothing before the next command, got something"
 }
 
-// silentError: an agent has not done what it has to in its time.
+// timeoutError is returned if an agent exceeds a timeout.
 type timeoutError struct {
 	expected string
 	timeout  time.Duration
-	// cut says that it had less, because the receiver is shut down.
+	// cutShort says that the shutdown shortened the timeout.
 	cutShort bool
-	// err says how far it was.
+	// err says how far the operation was.
 	err error
 }
 
@@ -93,7 +94,7 @@ func (e *timeoutError) Error() string {
 
 func (e *timeoutError) Unwrap() error { return e.err }
 
-// registration reads what the agent says of itself.
+// registration reads the registration of the agent.
 func (c *conversation) registration(timeout time.Duration) (lttngagent.Registration, error) {
 	c.startTimeout(timeout)
 	b := make([]byte, lttngagent.RegistrationSize)
@@ -110,13 +111,13 @@ func (c *conversation) registration(timeout time.Duration) (lttngagent.Registrat
 	return lttngagent.ParseRegistration(b)
 }
 
-// tell sends a command.
+// send sends a command that has no answer.
 func (c *conversation) send(command lttngagent.Command, timeout time.Duration) error {
 	c.startTimeout(timeout)
 	return c.sendUnprompted(command, timeout)
 }
 
-// order sends a command that is answered with a code, and gives the code.
+// ask sends a command and returns the code of its answer.
 func (c *conversation) ask(command lttngagent.Command, timeout time.Duration) (lttngagent.Code, error) {
 	c.startTimeout(timeout)
 	if err := c.sendUnprompted(command, timeout); err != nil {
@@ -142,7 +143,7 @@ func (c *conversation) list(limits lttngagent.Limits, timeout time.Duration) (lt
 	return reply, c.withTimeout(err, "a list of loggers", timeout)
 }
 
-// skip reads bytes that nobody wants, and holds none of them.
+// skip discards received bytes without holding memory for them.
 func (c *conversation) skip(bytes int) error {
 	for bytes > 0 {
 		n, err := c.in.Discard(min(bytes, inputBytes))
@@ -155,7 +156,8 @@ func (c *conversation) skip(bytes int) error {
 	return nil
 }
 
-// send sends a command, before which nothing may have come.
+// sendUnprompted sends a command. Data that arrived before it is an error: agents send only
+// answers.
 func (c *conversation) sendUnprompted(command lttngagent.Command, timeout time.Duration) error {
 	c.sent = false
 	if c.in.Buffered() > 0 {
@@ -164,7 +166,7 @@ func (c *conversation) sendUnprompted(command lttngagent.Command, timeout time.D
 	return c.write(command, timeout)
 }
 
-// write sends a command in one piece.
+// write sends a command in one write.
 func (c *conversation) write(command lttngagent.Command, timeout time.Duration) error {
 	var err error
 	if c.out, err = c.agent.AppendCommand(c.out[:0], command); err != nil {
@@ -175,7 +177,8 @@ func (c *conversation) write(command lttngagent.Command, timeout time.Duration) 
 	return c.withTimeout(err, "that "+command.Type().String()+" is read", timeout)
 }
 
-// late makes of an error that time was over what says so.
+// withTimeout returns a timeoutError for an error of a deadline, and every other error
+// unchanged.
 func (c *conversation) withTimeout(err error, what string, timeout time.Duration) error {
 	if timedOut(err) {
 		return &timeoutError{expected: what, timeout: timeout, cutShort: c.isCutShort(), err: err}
@@ -183,7 +186,7 @@ func (c *conversation) withTimeout(err error, what string, timeout time.Duration
 	return err
 }
 
-// isCut reports whether what goes on has no more time than a shutdown leaves.
+// isCutShort reports whether the shutdown shortened the current deadline.
 func (c *conversation) isCutShort() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,8 +195,8 @@ func (c *conversation) isCutShort() bool {
 
 func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// wait waits until then, or until wake is called. The error is that of a connection that
-// ends, or of an agent that sends something.
+// wait waits until a time, or until wake is called. It returns an error if the connection
+// ends or the agent sends data.
 func (c *conversation) wait(until time.Time) error {
 	c.mu.Lock()
 	if c.woken {
@@ -220,14 +223,14 @@ func (c *conversation) wait(until time.Time) error {
 	}
 }
 
-// begin begins something that has a timeout.
+// startTimeout begins an operation that has a timeout.
 func (c *conversation) startTimeout(timeout time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.setDeadline(time.Now().Add(timeout))
 }
 
-// set sets the deadline. The lock is held.
+// setDeadline sets the deadline. The lock is held.
 func (c *conversation) setDeadline(deadline time.Time) {
 	if !c.shutdownBy.IsZero() && c.shutdownBy.Before(deadline) {
 		deadline = c.shutdownBy
@@ -237,7 +240,7 @@ func (c *conversation) setDeadline(deadline time.Time) {
 	_ = c.conn.SetDeadline(deadline)
 }
 
-// wake ends a wait: the one that goes on, or the next.
+// wake ends the current wait, or else the next one.
 func (c *conversation) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,7 +250,7 @@ func (c *conversation) wake() {
 	}
 }
 
-// interrupt ends what goes on, or the next wait: the agent is to be closed.
+// interrupt ends the current operation, or the next wait, before the connection is closed.
 func (c *conversation) interrupt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,7 +260,7 @@ func (c *conversation) interrupt() {
 	}
 }
 
-// hurry leaves what goes on, and all that follows, no more time than till then.
+// finishBy limits the current and all later operations to a deadline.
 func (c *conversation) finishBy(latest time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,6 +270,8 @@ func (c *conversation) finishBy(latest time.Time) {
 	}
 }
 
+// quietTime is the silence after which an agent has carried out its commands. bytesOfCode
+// is the size of an answer to an undo command.
 const (
 	// quiet is how long an agent sends nothing that has done what it was told.
 	quietTime = time.Second
@@ -274,10 +279,11 @@ const (
 	bytesOfCode = 4
 )
 
-// takeBack tells an agent commands, the last first, whose answers cannot be told from what
-// else it sends. It reports whether the agent has sent as much as those are and is quiet,
-// or has closed the connection. Nothing else can be done with the connection then. Its end
-// is not sent before: Python's agent answers that, over and over.
+// sendUndo sends undo commands, the last first, on a connection that is about to close.
+// Their answers look like other data that the agent sends. It returns true if the agent
+// sent at least as many bytes as the answers have and became quiet, or closed the
+// connection. The connection can't be used afterwards. The receiver doesn't close its side
+// first: Python's agent would answer that in a loop.
 func (c *conversation) sendUndo(undo []lttngagent.Command, timeout time.Duration) bool {
 	end := time.Now().Add(timeout)
 	c.startTimeout(timeout)

@@ -47,7 +47,7 @@ func newLogSink(run *receiverkit.Run, limits *LimitsConfig, telemetry *telemetry
 	return s
 }
 
-// Add hands on an entry, or drops and counts it.
+// Deliver queues an entry, or drops and counts it.
 func (s *logSink) Deliver(entry logEntry) {
 	if !s.shares.reserve(&entry) {
 		s.dropRecords(&entry)
@@ -56,7 +56,7 @@ func (s *logSink) Deliver(entry logEntry) {
 	}
 }
 
-// drop counts records of loggers that have no room, and says so.
+// dropRecords counts and logs dropped records of loggers.
 func (s *logSink) dropRecords(entry *logEntry) {
 	records, _ := entry.size()
 	s.telemetry.logRecordsDropped(records, droppedShare)

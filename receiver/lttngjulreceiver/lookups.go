@@ -19,8 +19,8 @@ const (
 	maxSightings = 64
 )
 
-// sighting is what was seen of a process at a time: enough to say of each connection that
-// was there then whether it is the process's.
+// processSockets are the sockets of a process at one time. A connection that existed then
+// belongs to the process if its peer is one of them.
 type processSockets struct {
 	// begun is when looking began.
 	begun time.Time
@@ -30,9 +30,9 @@ type processSockets struct {
 	sockets []uint32
 }
 
-// lookups find out in which processes agents are. Who connects says the process's ID, and so
-// chooses what is looked at: that takes a bounded time, few are looked at at once, and a
-// process is looked at once for all connections that are there by then.
+// lookups find the processes of agents. A peer chooses the process ID that is looked up, so
+// each lookup has a bounded time, few run at the same time, and one lookup serves all
+// connections that exist by then.
 type lookups struct {
 	// withArguments says that command lines are read.
 	withArguments bool
@@ -49,11 +49,10 @@ func newLookups(withArguments bool) *lookups {
 	return &lookups{withArguments: withArguments, slots: make(chan struct{}, maxLookups), sockets: map[uint32]*processSockets{}}
 }
 
-// processOf says what is known of the process with an ID that is said to be at the other
-// end of a connection. Nothing is, unless that process has that end open: an ID that an
-// agent tells may be that of a process elsewhere, or inside a container, where it means
-// another one. Looking takes the rights of its user, or root's. It reports false where it
-// has not looked, because that was given up before it was its turn.
+// processOf describes the process with the ID that an agent sent. The result is empty
+// unless that process has the other end of the connection open: the ID may belong to
+// another machine or to a container. A lookup needs the rights of the process's user, or
+// root's. It returns false if the search was given up before it began.
 func (l *lookups) processOf(c *conversation, pid uint32, givenUp <-chan struct{}) (p process, looked bool) {
 	select {
 	case <-givenUp:
@@ -82,8 +81,7 @@ func (l *lookups) processOf(c *conversation, pid uint32, givenUp <-chan struct{}
 	return p, true
 }
 
-// sighting is one of a process that began when a connection was there: the process has had
-// its end since then, if it is its at all.
+// socketsOf returns the sockets of a process at a time when a connection already existed.
 func (l *lookups) socketsOf(pid uint32, since time.Time) *processSockets {
 	l.mu.Lock()
 	s := l.sockets[pid]
@@ -99,7 +97,7 @@ func (l *lookups) socketsOf(pid uint32, since time.Time) *processSockets {
 	return s
 }
 
-// remember remembers a sighting. Where too many are, the oldest is forgotten.
+// remember stores sockets. The oldest ones are evicted.
 func (l *lookups) remember(pid uint32, s *processSockets) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
-// inventories bound what all agents together make the receiver hold: the names of their
-// loggers, with those that are just being read. Each agent has an account of the process's
-// memory budget, too. At either bound the agent that holds most is closed.
+// inventories bound the names of loggers of all agents in memory, including lists that are
+// being read. Each agent also has an account in the memory budget of the process. At either
+// bound the receiver closes the agent that holds most.
 type inventories struct {
 	limit int
 
@@ -25,7 +25,7 @@ type inventories struct {
 	charges map[*charge]bool
 }
 
-// memoryError: there is no room for what an agent sends.
+// memoryError: there is no memory for data of an agent.
 type memoryError struct{ err error }
 
 func (e *memoryError) Error() string { return e.err.Error() }
@@ -36,8 +36,8 @@ func newInventories(limit int, accounts *budget.Group) *inventories {
 	return &inventories{limit: limit, accounts: accounts, charges: map[*charge]bool{}}
 }
 
-// open gives an agent a purse. leave is called, by any goroutine, when the agent has to be
-// closed: it may not block.
+// open returns the charge of an agent. interrupt is called, by any goroutine, if the agent
+// has to be closed. It must not block.
 func (i *inventories) open(leave func()) *charge {
 	p := &charge{inventories: i, interrupt: leave}
 	i.mu.Lock()
@@ -49,8 +49,8 @@ func (i *inventories) open(leave func()) *charge {
 	return p
 }
 
-// largest is the purse that holds most, of those that are not leaving, and how much all of
-// these hold. The lock is held.
+// largest returns the charge that holds most, of those that aren't closing, and the sum of
+// these. The lock is held.
 func (i *inventories) largest() (most *charge, all int) {
 	for p := range i.charges {
 		if p.closeReason() != nil {
@@ -67,8 +67,8 @@ func (i *inventories) largest() (most *charge, all int) {
 // closed has given back what it holds: one part of so many.
 const overdraft = 8
 
-// change changes what a purse has. Where that is too much for all together, the agent that
-// has most is closed: the error is that it is this one.
+// hold changes the bytes of a charge. If all charges exceed the limit, the agent that holds
+// most is closed; the error says that it is this agent.
 func (i *inventories) hold(p *charge, more int) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -94,8 +94,8 @@ func (i *inventories) hold(p *charge, more int) error {
 	return nil
 }
 
-// purse is what one agent has of the inventories. It belongs to the agent's goroutine, but
-// mustLeave and why; what is taken is guarded by the inventories' lock.
+// charge is the memory of one agent. The agent's goroutine owns it, except closeAgent and
+// closeReason. The lock of inventories guards held.
 type charge struct {
 	inventories *inventories
 	account     *budget.Account
@@ -106,7 +106,7 @@ type charge struct {
 	closing error
 }
 
-// mustLeave has the agent closed.
+// closeAgent has the agent closed.
 func (p *charge) closeAgent(why error) {
 	p.mu.Lock()
 	first := p.closing == nil
@@ -119,13 +119,14 @@ func (p *charge) closeAgent(why error) {
 	}
 }
 
-// why is why the agent has to be closed; nil: it has not.
+// closeReason returns why the agent has to be closed; nil: it hasn't.
 func (p *charge) closeReason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.closing
 }
 
+// hold adds bytes, or returns an error.
 func (p *charge) hold(bytes int) error {
 	if why := p.closeReason(); why != nil {
 		return why
@@ -144,7 +145,7 @@ func (p *charge) hold(bytes int) error {
 	return nil
 }
 
-// settle takes or gives back bytes until there are so many.
+// holdExactly adds or frees bytes until the charge has this many.
 func (p *charge) holdExactly(bytes int) error {
 	if bytes > p.held {
 		return p.hold(bytes - p.held)
@@ -157,7 +158,7 @@ func (p *charge) holdExactly(bytes int) error {
 	return nil
 }
 
-// close gives everything back.
+// close frees all bytes.
 func (p *charge) close() {
 	_ = p.holdExactly(0)
 	if p.account != nil {
@@ -169,8 +170,8 @@ func (p *charge) close() {
 	delete(i.charges, p)
 }
 
-// metered is what an agent sends, paid for with its purse as it comes: nobody is believed
-// how much that will be.
+// metered reads from an agent and charges each byte as it arrives, because a size that an
+// agent sends can't be trusted.
 type metered struct {
 	from   io.Reader
 	charge *charge

@@ -18,18 +18,18 @@ type life struct {
 	started uint64 // 0: it is not known whose the agent is
 }
 
-// maxLeftovers is how many agents are remembered. Those that come back do so in seconds.
+// maxPendingUndo bounds the remembered agents. Agents connect again within seconds.
 const maxPendingUndo = 1024
 
 // maxUndo is how many commands are remembered of one.
 const maxUndo = 1024
 
-// leftovers are the commands that leave agents as they were whose connection was lost, and
-// which could not be told them. Agents count what is enabled, and the count
-// outlives the connection: one that comes back is enabled once more, and at a shutdown it
-// is disabled as often. Until then a count of two is as good as one; and where a process
-// has two agents of a domain, as with two class loaders, it isn't known which comes back:
-// one that is told too much answers that there is nothing to disable.
+// pendingUndo are undo commands of agents whose connection closed before they were sent.
+// Agents count how often a logger is enabled, and the count outlives the connection. An
+// agent that connects again is enabled once more, so at the shutdown it needs its earlier
+// undo commands too. If a process has two agents of a domain, the receiver can't tell which
+// one connects again. An agent answers a superfluous undo command with an error, which does
+// no harm.
 type pendingUndo struct {
 	mu       sync.Mutex
 	commands map[life][]lttngagent.Command
@@ -37,8 +37,7 @@ type pendingUndo struct {
 	order []life
 }
 
-// keep remembers the commands that leave an agent as it was. Where too many agents are
-// remembered, the oldest is forgotten.
+// put remembers undo commands of a process. The oldest process is evicted.
 func (l *pendingUndo) put(of life, undo []lttngagent.Command) {
 	if of.started == 0 {
 		return
@@ -67,7 +66,7 @@ func (l *pendingUndo) has(domain lttngagent.Domain, pid uint32) bool {
 	return slices.ContainsFunc(l.order, func(o life) bool { return o.domain == domain && o.pid == pid })
 }
 
-// take gives what was kept of an agent, and forgets it.
+// remove returns the undo commands of a process, and forgets them.
 func (l *pendingUndo) remove(of life) []lttngagent.Command {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 )
 
-// portFiles are all port files. They are looked after while the receiver runs: a session
-// daemon that ends removes them, whoever wrote them.
+// portFiles are all port files. The receiver checks them while it runs: a session daemon
+// removes them when it ends, even if another process wrote them.
 type portFiles struct {
 	env   *environment
 	files []*watchedFile
@@ -25,16 +25,16 @@ type portFiles struct {
 	watching sync.WaitGroup
 }
 
-// watchedFile is a port file, with what was said of it.
+// watchedFile is a port file that is checked.
 type watchedFile struct {
 	*portFile
-	// ours says that the file was the receiver's when that started.
+	// ours says that the receiver owned the file when it started.
 	ours bool
 	// health is its part of the component's.
 	health *serverhealth.Part
-	// trouble is a burst of checks that found the file another daemon's, or no port file.
+	// notOwned is a burst of checks in which the receiver didn't own the file.
 	notOwned logline.Burst
-	// restored is said seldom.
+	// rewritten limits log lines of files that are written again.
 	rewritten logline.Seldom
 }
 
@@ -77,7 +77,7 @@ func (p *portFiles) open(path string, port int) error {
 	return nil
 }
 
-// complain says that a file is not the receiver's, once for each time that it is so.
+// reportLost reports that the receiver doesn't own a file, once for a burst.
 func (p *portFiles) reportLost(f *watchedFile, err error) {
 	f.health.Failed(err)
 	p.env.LogSeldom(&f.notOwned, p.env.Logger.Error, "This receiver doesn't own a port file: agents that read it connect elsewhere. Retrying",
@@ -106,8 +106,7 @@ func (p *portFiles) run() {
 	}
 }
 
-// check writes a file again that is gone or stale, and says it where another daemon has
-// it.
+// check writes a missing or stale file again, and reports a file of another daemon.
 func (p *portFiles) check(f *watchedFile) {
 	written, err := f.claim()
 	if written || err != nil {
@@ -126,7 +125,8 @@ func (p *portFiles) check(f *watchedFile) {
 		zap.String("file", f.path))
 }
 
-// release removes the files that are the receiver's. The receiver has stopped.
+// release removes the files that the receiver owns. The watching goroutine has ended, or
+// ends now.
 func (p *portFiles) release() {
 	p.watching.Wait()
 	for _, f := range p.files {

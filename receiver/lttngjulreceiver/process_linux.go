@@ -60,7 +60,7 @@ func socketOf(target string) (number uint32, is bool) {
 	return uint32(n), err == nil
 }
 
-// describe says what a process is, and with which arguments it was started.
+// describe returns the program, arguments and start of a process.
 func describe(pid uint32, withArguments bool) process {
 	directory := directoryOf(pid)
 	executable, err := os.Readlink(filepath.Join(directory, "exe"))

@@ -17,4 +17,5 @@ func peerSocket(net.Conn) (uint32, error) { return 0, errors.ErrUnsupported }
 
 func readSockets(uint32, time.Time) (started uint64, sockets []uint32) { return 0, nil }
 
+// describe returns the program, arguments and start of a process.
 func describe(uint32, bool) process { return process{} }

@@ -35,7 +35,7 @@ const (
 	maxAcceptPause = time.Second
 )
 
-// accept takes connections until the listener is closed.
+// accept accepts connections until the listener is closed.
 func (r *registrar) accept(listener net.Listener) {
 	var pause time.Duration
 	for {
@@ -73,8 +73,8 @@ const (
 	settingPerAddress = "limits.max_agents_per_address"
 )
 
-// begin gives a connection a slot and a goroutine. Where all slots have registered agents
-// it closes the connection; the agent tries again after some seconds.
+// admit gives a connection a slot and a goroutine. If registered agents have all slots, it
+// closes the connection; the agent tries again after some seconds.
 func (r *registrar) admit(conn net.Conn) {
 	slot, full := r.slots.AdmitBeyond(conn)
 	if full != nil {
@@ -100,7 +100,7 @@ func (r *registrar) admit(conn net.Conn) {
 	})
 }
 
-// sleep waits, and reports false when the receiver shuts down meanwhile.
+// pause waits, and returns false if the receiver shuts down meanwhile.
 func (r *registrar) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -112,8 +112,7 @@ func (r *registrar) pause(d time.Duration) bool {
 	}
 }
 
-// serve is what the goroutine of a connection does: it finds out whose it is, and talks
-// with the agent until its end.
+// serve registers the agent of a connection and serves it until its end.
 func (r *registrar) serve(c *conversation) {
 	a, err := r.register(c)
 	if err != nil && c.slot.Taken() {
@@ -129,7 +128,7 @@ func (r *registrar) serve(c *conversation) {
 	a.serve()
 }
 
-// register finds out which agent is at the end of a connection, and lets it in.
+// register reads the registration of a connection and adds its agent to the registry.
 func (r *registrar) register(c *conversation) (*agent, error) {
 	if r.env.config.dialect() == lttngagent.RFC {
 		return r.registerUnheard(c)
@@ -145,8 +144,8 @@ func (r *registrar) register(c *conversation) (*agent, error) {
 	return a, r.registry.addAgent(a, first)
 }
 
-// registerUnheard lets an agent in that doesn't say who it is, as those of the RFC: by
-// its silence, and its answer to a list.
+// registerUnheard registers an agent of the RFC, which sends no registration: it is silent,
+// and answers a list.
 func (r *registrar) registerUnheard(c *conversation) (*agent, error) {
 	if err := c.wait(time.Now().Add(r.env.silence)); err != nil {
 		if errors.As(err, new(unexpectedDataError)) {
@@ -162,8 +161,8 @@ func (r *registrar) registerUnheard(c *conversation) (*agent, error) {
 	return a, r.registry.addAgent(a, r.plan[a.identity.Domain])
 }
 
-// refuse counts a connection on which no agent has registered, and says why where that
-// is not ordinary: others connect, too, such as health checks.
+// refuse counts a connection without a registration, and logs it unless it is ordinary:
+// health checks connect, too.
 func (r *registrar) refuse(conn net.Conn, err error) {
 	why := refusalOf(err)
 	if r.env.IsStopping() {

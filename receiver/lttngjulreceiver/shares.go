@@ -8,10 +8,9 @@ import "sync"
 // droppedShare is why records of loggers are dropped that have no room beside others.
 const droppedShare = "logger_share"
 
-// shares bound what of the queue of log records waits there for the loggers: an agent can
-// have tens of thousands, and others with every list. One agent can have an eighth of the
-// queue with them, and all together three quarters: so the others' have room, and it is
-// said in any case which agents come and go and what they refuse.
+// shares bound the part of the queue that records of loggers use. An agent can have tens of
+// thousands of loggers in each list. One agent may use an eighth of the queue for them, all
+// agents three quarters. So records of registrations, ends and refusals always have room.
 type shares struct {
 	ofAgent, ofAll amount
 
@@ -27,8 +26,8 @@ func newShares(limits *LimitsConfig) *shares {
 	}
 }
 
-// take reports whether an entry has room, and notes that it has. All but those of loggers
-// have.
+// reserve reserves room for an entry, or returns false. Only records of loggers need a
+// reservation.
 func (s *shares) reserve(entry *logEntry) bool {
 	if len(entry.loggers) == 0 {
 		return true
@@ -45,7 +44,7 @@ func (s *shares) reserve(entry *logEntry) bool {
 	return true
 }
 
-// give notes that an entry no longer waits.
+// release frees the reservation of an entry.
 func (s *shares) release(entry *logEntry) {
 	if len(entry.loggers) == 0 {
 		return

@@ -24,8 +24,8 @@ const (
 	argumentFilter    = "filter"
 )
 
-// steering are the commands that agents can be told. What is enabled is disabled when the
-// receiver is shut down.
+// commands are the commands that the extensions offer. The shutdown disables everything
+// that they enabled.
 var commands = []agentcontrol.Command{
 	{Name: orderList, Summary: "List the names of the loggers."},
 	{Name: orderEnable, Summary: "LTTng records the records of a logger until disable, or until the collector ends.", Parameters: []agentcontrol.Parameter{
@@ -48,7 +48,7 @@ type controlledAgent struct {
 // ID is that of the registration.
 func (s *controlledAgent) ID() string { return s.id }
 
-// Snapshot is what is known of the agent. Its origin doesn't change once it is shown.
+// Snapshot returns the state of the agent. Its origin doesn't change once it is registered.
 func (s *controlledAgent) Snapshot() agentcontrol.Snapshot {
 	attributes := s.origin.resource.Attributes()
 	return agentcontrol.Snapshot{
@@ -61,7 +61,7 @@ func (s *controlledAgent) Snapshot() agentcontrol.Snapshot {
 	}
 }
 
-// Told hands on a log record of an order.
+// Told delivers a log record of an order.
 func (s *controlledAgent) Told(r agentcontrol.Record) {
 	if s.env.logs == nil {
 		return
@@ -73,7 +73,7 @@ func (s *controlledAgent) Told(r agentcontrol.Record) {
 	s.env.logs.Deliver(entry)
 }
 
-// Do has the agent told something, when those before were told.
+// Do queues a command and waits for the answer.
 func (s *controlledAgent) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.Answer, error) {
 	command, err := s.commandOf(o)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *controlledAgent) Do(ctx context.Context, o agentcontrol.Order) (agentco
 	}
 }
 
-// commandOf is the command that an order means.
+// commandOf returns the command of an order.
 func (s *controlledAgent) commandOf(o agentcontrol.Order) (lttngagent.Command, error) {
 	switch o.Command {
 	case orderEnable:
@@ -115,7 +115,7 @@ func (s *controlledAgent) commandOf(o agentcontrol.Order) (lttngagent.Command, e
 	}
 }
 
-// answerOf says what came of a command.
+// answerOf returns the answer to an order.
 func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error) {
 	switch a.result {
 	case resultSuccess:

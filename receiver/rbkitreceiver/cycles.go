@@ -45,7 +45,7 @@ const (
 func (c *cycles) event(millis int64, what rbkit.Kind) {
 	switch {
 	case what == rbkit.GCStart:
-		c.breakOff()
+		c.dropOpen()
 		c.number++
 		c.open, c.state = cycle{number: c.number, start: millis}, cycleMarking
 	case what == rbkit.GCEndMark && c.state == cycleMarking:
@@ -63,7 +63,7 @@ func (c *cycles) event(millis int64, what rbkit.Kind) {
 
 // breakOff is told that events were missed, or that there are no more: what is open has no
 // end, since one that comes may be that of another garbage collection.
-func (c *cycles) breakOff() {
+func (c *cycles) dropOpen() {
 	if c.state != cycleNone {
 		c.noEnd++
 		c.state = cycleNone
@@ -77,7 +77,7 @@ func (c *cycles) markingEnds(millis int64) {
 		return
 	}
 	c.open.marked, c.state = millis, cycleSweeping
-	c.marking.add(time.Duration(millis-c.open.start) * time.Millisecond)
+	c.marking.observe(time.Duration(millis-c.open.start) * time.Millisecond)
 }
 
 func (c *cycles) sweepingEnds(millis int64) {
@@ -87,7 +87,7 @@ func (c *cycles) sweepingEnds(millis int64) {
 		return
 	}
 	c.open.end = millis
-	c.whole.add(time.Duration(millis-c.open.start) * time.Millisecond)
+	c.whole.observe(time.Duration(millis-c.open.start) * time.Millisecond)
 	if c.finished != nil {
 		c.finished(&c.open)
 	}

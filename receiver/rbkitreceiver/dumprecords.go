@@ -92,7 +92,7 @@ type objectRecords struct {
 }
 
 // add is told of an object of a dump.
-func (o *objectRecords) add(e *rbkit.Event, now time.Time) {
+func (o *objectRecords) append(e *rbkit.Event, now time.Time) {
 	of := &e.Object
 	if o.n == 0 {
 		o.logs, o.records = newLogs(o.out.Kit, o.origin)
@@ -122,7 +122,7 @@ func (o *objectRecords) add(e *rbkit.Event, now time.Time) {
 	o.n++
 	o.bytes += bytesOfRecord + len(class) + len(of.File) + bytesOfValues(m)
 	if o.n >= maxObjectRecords || o.bytes >= maxObjectBytes {
-		o.flush()
+		o.deliver()
 	}
 }
 
@@ -142,7 +142,7 @@ func (o *objectRecords) putReferences(m pcommon.Map, references rbkit.References
 }
 
 // flush hands on what there is.
-func (o *objectRecords) flush() {
+func (o *objectRecords) deliver() {
 	if o.n == 0 {
 		return
 	}

@@ -84,8 +84,8 @@ func (d *dumps) object(o *rbkit.Object) {
 	open, class := d.open, d.classes.class(o.Class)
 	open.received++
 	open.bytes = sum(open.bytes, o.Size)
-	open.live.objects.add(class, 1)
-	open.live.bytes.add(class, o.Size)
+	open.live.objects.count(class, 1)
+	open.live.bytes.count(class, o.Size)
 	open.references.object(o)
 	d.tracked.dumped(o.ID)
 	if open.over() {
@@ -94,7 +94,7 @@ func (d *dumps) object(o *rbkit.Object) {
 }
 
 // handOnDue ends a dump of which no more parts come.
-func (d *dumps) handOnDue(now time.Time) {
+func (d *dumps) finishDue(now time.Time) {
 	if d.open != nil && now.Sub(d.open.touched) >= dumpPatience {
 		d.finish()
 	}

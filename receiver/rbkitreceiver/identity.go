@@ -20,7 +20,7 @@ import (
 // identity is what tells the lives of a server apart, beside the numbers of messages.
 type identity struct {
 	// hello is what the server says of itself; nil: it was not asked, or didn't answer.
-	hello *rbkit.HandshakeReply
+	state *rbkit.HandshakeReply
 	// local is the process, if it is on this machine.
 	local *localProcess
 }
@@ -32,7 +32,7 @@ const startTolerance = 2 * time.Second
 // isOther reports whether a server that was before is another process now. What is not
 // known of one of them says nothing: then the numbers of messages do.
 func (before identity) isOther(now identity) bool {
-	if b, n := before.hello, now.hello; b != nil && n != nil &&
+	if b, n := before.state, now.state; b != nil && n != nil &&
 		(b.PID != n.PID || b.ServerVersion != n.ServerVersion || b.Dialect != n.Dialect) {
 		return true
 	}
@@ -42,51 +42,53 @@ func (before identity) isOther(now identity) bool {
 
 // meeting is the time in which a server is asked who it is. What it publishes meanwhile is
 // kept, so that all of it has the same resource.
-type meeting struct {
-	goesOn bool
+type identification struct {
+	open bool
 	// number tells it from others of the server.
 	number int
 	// anew says that it is not the process that it was.
-	anew bool
-	kept []keptMessage
+	restarted bool
+	held      []heldMessage
 	// size is what the messages take in memory, about.
 	size int
 }
 
 // keptMessage is a message that came at a time.
-type keptMessage struct {
+type heldMessage struct {
 	data []byte
 	at   time.Time
 }
 
 // bytesOfKept is what a message takes beside its bytes, about.
-const bytesOfKept = 64
+const bytesOfHeld = 64
 
 // begin begins one. A server that is there is another one if it is met anew.
-func (m *meeting) begin(anew bool) { *m = meeting{goesOn: true, number: m.number + 1, anew: anew} }
+func (m *identification) begin(anew bool) {
+	*m = identification{open: true, number: m.number + 1, restarted: anew}
+}
 
 // end ends it, and gives the messages that were kept.
-func (m *meeting) end() (kept []keptMessage) {
-	kept = m.kept
-	*m = meeting{number: m.number}
+func (m *identification) end() (kept []heldMessage) {
+	kept = m.held
+	*m = identification{number: m.number}
 	return kept
 }
 
 // keepAll keeps messages that had been kept before.
-func (m *meeting) keepAll(messages []keptMessage) {
-	m.kept = messages
+func (m *identification) holdAll(messages []heldMessage) {
+	m.held = messages
 	for i := range messages {
-		m.size += len(messages[i].data) + bytesOfKept
+		m.size += len(messages[i].data) + bytesOfHeld
 	}
 }
 
 // keep copies a message, if there is room for it in so many bytes. One always has room.
-func (m *meeting) keep(message []byte, at time.Time, most int) bool {
-	size := len(message) + bytesOfKept
-	if len(m.kept) > 0 && m.size+size > most {
+func (m *identification) hold(message []byte, at time.Time, most int) bool {
+	size := len(message) + bytesOfHeld
+	if len(m.held) > 0 && m.size+size > most {
 		return false
 	}
-	m.kept = append(m.kept, keptMessage{bytes.Clone(message), at})
+	m.held = append(m.held, heldMessage{bytes.Clone(message), at})
 	m.size += size
 	return true
 }

@@ -12,31 +12,31 @@ import (
 // middle of a message.
 type interruption struct {
 	ctx   context.Context
-	asked uint
+	calls uint
 	// held counts what is in memory; nil: nobody does.
 	held func() error
 	// why is what came.
-	why error
+	reason error
 }
 
 // asksUntilLook is how often it may be asked for until it is looked for.
-const asksUntilLook = 1024
+const callsPerCheck = 1024
 
 // came reports whether it came. It is asked for before each thing that a message has, so
 // that it looks only now and then.
-func (i *interruption) came() bool {
-	i.asked++
-	return i.asked%asksUntilLook == 0 && i.look() != nil
+func (i *interruption) isDue() bool {
+	i.calls++
+	return i.calls%callsPerCheck == 0 && i.check() != nil
 }
 
 // look finds out whether it came.
-func (i *interruption) look() error {
+func (i *interruption) check() error {
 	if i.ctx.Err() != nil {
-		i.why = errShutdown
+		i.reason = errShutdown
 	} else if i.held != nil {
-		i.why = i.held()
+		i.reason = i.held()
 	}
-	return i.why
+	return i.reason
 }
 
 var errShutdown = errors.New("the collector is shut down")

@@ -43,7 +43,7 @@ type processState struct {
 // state is a copy: the process goes on.
 func (p *process) state() processState {
 	return processState{
-		origin: p.origin, messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, samples: p.samples.count,
+		origin: p.origin, messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, samples: p.samples.received,
 		stats: maps.Clone(p.stats), marking: p.cycles.marking, whole: p.cycles.whole,
 		classes: p.classes.texts, files: p.allocations.files.texts,
 		created: slices.Clone(p.objects.created), destroyed: slices.Clone(p.objects.destroyed),

@@ -67,7 +67,7 @@ func (n *names) class(name []byte) int32 {
 	if number, ok := n.numbers[string(name)]; ok {
 		return number
 	}
-	return n.add(withoutAddresses(name))
+	return n.number(withoutAddresses(name))
 }
 
 // file is the number of a file; nil is one that is not known.
@@ -78,11 +78,11 @@ func (n *names) file(name []byte) int32 {
 	if number, ok := n.numbers[string(name)]; ok {
 		return number
 	}
-	return n.add(name)
+	return n.number(name)
 }
 
 // add gives a name a number, if it has none and there is room.
-func (n *names) add(name []byte) int32 {
+func (n *names) number(name []byte) int32 {
 	text := validText(name)
 	if number, ok := n.numbers[text]; ok {
 		return number

@@ -15,7 +15,7 @@ type objects struct {
 type counts []int64
 
 // add adds n to that of a name.
-func (c *counts) add(name int32, n uint64) {
+func (c *counts) count(name int32, n uint64) {
 	for int(name) >= len(*c) {
 		*c = append(*c, 0)
 	}
@@ -28,11 +28,11 @@ func newObjects(classes *names, maxTracked int) *objects {
 
 func (o *objects) create(id uint64, class []byte) {
 	number := o.classes.class(class)
-	o.created.add(number, 1)
-	o.tracked.add(id, number)
+	o.created.count(number, 1)
+	o.tracked.put(id, number)
 }
 
-func (o *objects) destroy(id uint64) { o.destroyed.add(o.tracked.remove(id), 1) }
+func (o *objects) destroy(id uint64) { o.destroyed.count(o.tracked.remove(id), 1) }
 
 // tracked remembers of which class objects are. There are two generations: where the
 // young one has its half of what may be remembered it becomes the old one, and what was
@@ -61,7 +61,7 @@ func newTracked(limit int) tracked {
 	return tracked{half: max(limit/2, 1), young: generation{}, old: generation{}}
 }
 
-func (t *tracked) add(id uint64, class int32) {
+func (t *tracked) put(id uint64, class int32) {
 	if _, again := t.young[id]; !again && len(t.young) >= t.half {
 		t.forgotten += int64(len(t.old))
 		t.held()

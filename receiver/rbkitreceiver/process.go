@@ -30,15 +30,15 @@ type process struct {
 	classes *names
 	stats   stats
 	// toldStats says that statistics came since the server looked at them.
-	toldStats    bool
-	cycles       cycles
-	objects      *objects
-	dumps        dumps
-	records      objectRecords
-	allocations  *allocations
-	samples      samples
-	snapshots    snapshots
-	interruption interruption
+	statsReceived bool
+	cycles        cycles
+	objects       *objects
+	dumps         dumps
+	records       objectRecords
+	allocations   *allocations
+	samples       samples
+	snapshots     snapshots
+	interruption  interruption
 	// classesArePart says that its part of max_metric_points allows fewer classes than
 	// max_classes, and sitesArePart the same of sites.
 	classesArePart, sitesArePart bool
@@ -69,7 +69,7 @@ func newProcess(out *outputs, of *origin) *process {
 	}
 	if out.logs != nil {
 		p.dumps.finished = func(d *dump) {
-			p.records.flush()
+			p.records.deliver()
 			out.recordDump(p.origin, d, p.classes)
 		}
 	}
@@ -78,10 +78,10 @@ func newProcess(out *outputs, of *origin) *process {
 
 // introduce gives the process another origin: its server has said who it is only now. Parcels that
 // are open are handed on with the origin before.
-func (p *process) introduce(of *origin) {
-	p.snapshots.handOn()
-	p.samples.flush()
-	p.records.flush()
+func (p *process) setOrigin(of *origin) {
+	p.snapshots.deliver()
+	p.samples.deliver()
+	p.records.deliver()
 	p.origin, p.records.origin, p.samples.origin, p.snapshots.origin = of, of, of, of
 }
 
@@ -95,38 +95,38 @@ func (p *process) follows(dialect rbkit.Dialect, h rbkit.Header) bool {
 }
 
 // message is told of a message before its events are: when it came, and how long it is.
-func (p *process) message(bytes int, now time.Time) {
+func (p *process) beginMessage(bytes int, now time.Time) {
 	p.messages++
 	p.bytes += int64(bytes)
 	p.now = now
 }
 
 // handOnDue hands on what is old enough.
-func (p *process) handOnDue(now time.Time) {
+func (p *process) deliverDue(now time.Time) {
 	p.now = now
-	p.snapshots.handOn()
-	p.samples.handOnDue(now)
-	p.dumps.handOnDue(now)
-	p.records.flush()
+	p.snapshots.deliver()
+	p.samples.deliverDue(now)
+	p.dumps.finishDue(now)
+	p.records.deliver()
 }
 
 // finish hands on everything: nothing follows, or not what follows upon it.
-func (p *process) finish() {
-	p.snapshots.handOn()
-	p.missed()
-	p.samples.flush()
+func (p *process) deliver() {
+	p.snapshots.deliver()
+	p.breakSequence()
+	p.samples.deliver()
 	p.dumps.finish()
-	p.records.flush()
+	p.records.deliver()
 }
 
 // read goes through the events of a message, and tells each to what it is about. An error
 // is why there are no more of them. over says that the process is another one from the
 // event on that the reader stands at.
-func (p *process) read(r *rbkit.Reader) (over bool, err error) {
+func (p *process) readEvents(r *rbkit.Reader) (over bool, err error) {
 	p.header(r.Header())
 	for r.Next() {
-		if p.interruption.came() {
-			return false, p.interruption.why
+		if p.interruption.isDue() {
+			return false, p.interruption.reason
 		}
 		e := r.Event()
 		if e.Kind == rbkit.GCStats && p.stats.fell(e.Stats) {
@@ -134,40 +134,40 @@ func (p *process) read(r *rbkit.Reader) (over bool, err error) {
 		}
 		p.event(e)
 	}
-	return false, p.readUpTo(r.Header(), r.Err())
+	return false, p.endMessage(r.Header(), r.Err())
 }
 
 // readOn is read from the event on that the reader stands at.
-func (p *process) readOn(r *rbkit.Reader) error {
+func (p *process) readFrom(r *rbkit.Reader) error {
 	p.header(r.Header())
 	p.event(r.Event())
 	for r.Next() {
-		if p.interruption.came() {
-			return p.interruption.why
+		if p.interruption.isDue() {
+			return p.interruption.reason
 		}
 		p.event(r.Event())
 	}
-	return p.readUpTo(r.Header(), r.Err())
+	return p.endMessage(r.Header(), r.Err())
 }
 
 // readUpTo is told why there are no more events of a message. Behind what is wrong others
 // may have stood, but not where a message only ends too early: that is all that was sent.
 // Nor is anything known to be missing where a message has no number and others have: if it
 // was the server's, the number of the next one says so.
-func (p *process) readUpTo(h rbkit.Header, err error) error {
+func (p *process) endMessage(h rbkit.Header, err error) error {
 	var bad *rbkit.ProtocolError
 	switch {
 	case !errors.As(err, &bad) || bad.Problem == rbkit.Truncated:
 	case p.counted && !h.Counted:
 	default:
-		p.missed()
+		p.breakSequence()
 	}
 	return err
 }
 
 // missed is told that events did not come.
-func (p *process) missed() {
-	p.cycles.breakOff()
+func (p *process) breakSequence() {
+	p.cycles.dropOpen()
 	p.snapshots.last = 0
 }
 
@@ -182,7 +182,7 @@ func (p *process) header(h rbkit.Header) {
 	}
 	if p.counted && h.Counter > p.last+1 {
 		p.lost = sum(p.lost, min(h.Counter-p.last-1, mostLost))
-		p.missed()
+		p.breakSequence()
 	}
 	p.last, p.counted = h.Counter, true
 }
@@ -206,11 +206,11 @@ func (p *process) event(e *rbkit.Event) {
 		p.cycles.event(int64(e.Time), e.Kind)
 	case rbkit.GCStats:
 		p.stats.set(e.Stats)
-		p.toldStats = true
+		p.statsReceived = true
 	case rbkit.ObjectSpaceDump:
 		p.dumps.part(int64(e.Time), e.Part, p.now)
 	case rbkit.CPUSample:
-		p.samples.add(int64(e.Time), e.Frames, p.now)
+		p.samples.count(int64(e.Time), e.Frames, p.now)
 	case rbkit.AllocationSnapshot:
 		p.allocated(int64(e.Time), e.Snapshot)
 	default:
@@ -221,7 +221,7 @@ func (p *process) event(e *rbkit.Event) {
 // dumpedObject is told of an object of the last part of a dump.
 func (p *process) dumpedObject(e *rbkit.Event) {
 	if p.out.config.DumpReferences && p.out.logs != nil && !p.out.eventsOff[eventObject] {
-		p.records.add(e, p.now)
+		p.records.append(e, p.now)
 	}
 	p.dumps.object(&e.Object)
 }
@@ -234,11 +234,11 @@ func (p *process) allocated(millis int64, s rbkit.Snapshot) {
 	}
 	p.allocations.begin()
 	for a := range s.AllAllocations() {
-		if p.interruption.came() {
+		if p.interruption.isDue() {
 			return
 		}
 		if p.out.measured {
-			p.allocations.add(&a)
+			p.allocations.count(&a)
 		}
 		p.snapshots.allocation(&a, &p.interruption)
 	}

@@ -37,7 +37,7 @@ type server struct {
 	memory *servermemory.Memory
 	buffer *servermemory.Buffer
 	// detach ends what goes on beside receiving; nil: there is no connection.
-	detach      func()
+	endSession  func()
 	connectedAt time.Time
 	// failing is a burst of connections that can't be made, bad one of messages that are
 	// not what they should be.
@@ -51,19 +51,19 @@ type server struct {
 	dialect rbkit.Dialect
 	// process is the life that data came from last, nil: none yet; who is what is known of
 	// it, and met what was said of it when the last connection was made.
-	process  *process
-	who, met identity
+	process               *process
+	identity, connectedAs identity
 	// said is what it said of itself last; nil: it was not asked, or didn't answer. heard is
 	// when a message or an answer came last.
-	said  *rbkit.HandshakeReply
-	heard time.Time
+	lastReply *rbkit.HandshakeReply
+	lastHeard time.Time
 	// first is when it was seen first, in Unix milliseconds: no two lives have the same.
 	first int64
 	// connected says that the process can be heard of, and untold that no collection of
 	// metrics has had it since it was. One that comes back before that has not ended.
-	connected, untold bool
+	connected, uncollected bool
 	// meeting says that it is not known whose messages are those that come.
-	meeting meeting
+	identification identification
 	// limited are the limits that were reached.
 	limited [len(limits)]bool
 	// unmeasuredLogged says that the log has the statistics without a metric.
@@ -90,7 +90,7 @@ func (s *server) follow(ctx context.Context) {
 	options := s.env.zmtpOptions(s.config)
 	options.Room = func(bytes int) error { return s.memory.HoldBuffer(s.buffer, bytes) }
 	var releasing sync.WaitGroup
-	releasing.Go(func() { s.release(ctx) })
+	releasing.Go(func() { s.freeOnDemand(ctx) })
 	defer s.memory.Close()
 	defer releasing.Wait()
 	following := zmtp.Following{
@@ -106,12 +106,12 @@ func (s *server) follow(ctx context.Context) {
 		Backoff:   s.env.config.Reconnect,
 		Connected: func(peer net.Addr) { s.connect(ctx, peer) },
 		Message:   func(m zmtp.Message) error { s.receive(m); return nil },
-		Lost:      s.lost,
+		Lost:      s.connectionLost,
 	}
 	_ = following.Run(ctx) // its end is that of the context
 	s.disconnect(errShutdown)
 	if s.control != nil {
-		s.control.leave(s.env.Delivering)
+		s.control.restore(s.env.Delivering)
 	}
 }
 
@@ -122,14 +122,14 @@ func (s *server) connect(ctx context.Context, peer net.Addr) {
 	s.connectedAt = s.env.Now()
 	s.mu.Lock()
 	s.peer = peer
-	s.meeting.begin(false)
+	s.identification.begin(false)
 	s.mu.Unlock()
 	s.env.telemetry.servers(1)
-	s.detach = s.attend(ctx)
+	s.endSession = s.startSession(ctx)
 }
 
 // about is what a server says of itself, for the log.
-func about(hello *rbkit.HandshakeReply) []zap.Field {
+func fieldsOf(hello *rbkit.HandshakeReply) []zap.Field {
 	if hello == nil {
 		return nil
 	}
@@ -140,68 +140,68 @@ func about(hello *rbkit.HandshakeReply) []zap.Field {
 }
 
 // begin begins a life of the server, and ends the one before. The lock is held.
-func (s *server) begin(who identity) {
+func (s *server) beginLife(who identity) {
 	restarted := s.process != nil
 	if restarted {
-		s.end()
+		s.endLife()
 		s.env.telemetry.restarted()
 	}
-	s.renew(who)
+	s.newLife(who)
 	if restarted {
-		s.env.LogSeldom(&s.restarts, s.logger.Warn, "The server was restarted", about(who.hello)...)
+		s.env.LogSeldom(&s.restarts, s.logger.Warn, "The server was restarted", fieldsOf(who.state)...)
 		s.env.recordRestarted(s.process.origin)
 	}
 }
 
 // renew begins a life of which nothing is known yet. The lock is held.
-func (s *server) renew(who identity) {
+func (s *server) newLife(who identity) {
 	now := s.env.Now()
 	s.first = max(s.first+1, now.UnixMilli())
-	s.who, s.said = who, who.hello
-	s.process = newProcess(s.env.outputs, newOrigin(s.env.config, s.config, s.env.Host, who.hello, who.local, now, s.first))
-	s.process.interruption.held = s.held
-	if who.hello != nil {
-		s.heard = now
-		s.process.samples.state(who.hello)
+	s.identity, s.lastReply = who, who.state
+	s.process = newProcess(s.env.outputs, newOrigin(s.env.config, s.config, s.env.Host, who.state, who.local, now, s.first))
+	s.process.interruption.held = s.holdMemory
+	if who.state != nil {
+		s.lastHeard = now
+		s.process.samples.setState(who.state)
 	}
 }
 
 // introduce gives the process its name, if its server has not said until now who it is. The lock is
 // held.
-func (s *server) introduce(hello *rbkit.HandshakeReply) {
-	if s.who.hello != nil || s.meeting.goesOn {
+func (s *server) nameLife(hello *rbkit.HandshakeReply) {
+	if s.identity.state != nil || s.identification.open {
 		return
 	}
-	s.who = identity{hello: hello, local: findLocal(s.peer, hello)}
-	if s.met.hello == nil {
-		s.met = s.who
+	s.identity = identity{state: hello, local: findLocal(s.peer, hello)}
+	if s.connectedAs.state == nil {
+		s.connectedAs = s.identity
 	}
-	s.process.introduce(newOrigin(s.env.config, s.config, s.env.Host, s.who.hello, s.who.local, s.process.origin.begun, s.first))
+	s.process.setOrigin(newOrigin(s.env.config, s.config, s.env.Host, s.identity.state, s.identity.local, s.process.origin.begun, s.first))
 }
 
 // end hands on all that there is of a process, and its last metrics. The lock is held.
-func (s *server) end() {
-	s.finish()
-	if s.untold {
-		s.env.metrics.Ended(s.last())
+func (s *server) endLife() {
+	s.deliver()
+	if s.uncollected {
+		s.env.metrics.Ended(s.lastState())
 	}
 }
 
 // finish hands on all that there is of a process but its metrics. The lock is held.
-func (s *server) finish() {
-	s.process.finish()
-	s.tell()
+func (s *server) deliver() {
+	s.process.deliver()
+	s.report()
 }
 
 // last is what the process was like when it was heard of last. The lock is held.
-func (s *server) last() processState {
+func (s *server) lastState() processState {
 	last := s.process.state()
 	last.over = true
 	return last
 }
 
 // lost is told that the server can't be heard of.
-func (s *server) lost(err error, pause time.Duration) {
+func (s *server) connectionLost(err error, pause time.Duration) {
 	s.env.telemetry.connectionFailed(socketPublish)
 	s.memory.Disconnected(s.buffer)
 	s.buffer = nil
@@ -213,13 +213,13 @@ func (s *server) lost(err error, pause time.Duration) {
 
 // disconnect ends what a connection began, if there is one. The process may come back.
 func (s *server) disconnect(why error) {
-	if s.detach == nil {
+	if s.endSession == nil {
 		return
 	}
-	s.detach() // whose messages came is known then
-	s.detach = nil
+	s.endSession() // whose messages came is known then
+	s.endSession = nil
 	s.mu.Lock()
-	s.finish()
+	s.deliver()
 	s.connected = false
 	of := s.process.origin
 	s.mu.Unlock()
@@ -230,20 +230,20 @@ func (s *server) disconnect(why error) {
 // receive handles a message, or keeps it until it is known whose it is.
 func (s *server) receive(m zmtp.Message) {
 	if len(m) != 1 {
-		s.saidBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
+		s.reportBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
 		return
 	}
 	now := s.env.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heard = now
-	defer func() { _ = s.held() }() // where it is too much, the server is disconnected
-	for s.meeting.goesOn || !s.handle(m[0], now) {
-		if s.meeting.keep(m[0], now, s.env.config.Limits.MaxMessageBytes) {
+	s.lastHeard = now
+	defer func() { _ = s.holdMemory() }() // where it is too much, the server is disconnected
+	for s.identification.open || !s.handle(m[0], now) {
+		if s.identification.hold(m[0], now, s.env.config.Limits.MaxMessageBytes) {
 			return
 		}
 		// It can't be waited for who that is.
-		s.settle(identity{})
+		s.identified(identity{})
 	}
 }
 
@@ -254,22 +254,22 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 	dialect, err := rbkit.DialectOf(message)
 	if err == nil {
 		if err = r.Open(dialect, message); err == nil {
-			s.speaks(dialect)
+			s.noteDialect(dialect)
 		} else {
 			dialect = 0 // what can't be opened doesn't say it
 		}
 		if !s.process.follows(dialect, r.Header()) {
 			if s.control != nil {
-				s.meeting.begin(true)
-				s.control.correctSoon()
+				s.identification.begin(true)
+				s.control.requestCorrection()
 				return false
 			}
-			s.begin(identity{})
+			s.beginLife(identity{})
 		}
 	}
 	s.process.dialect = cmp.Or(dialect, s.process.dialect)
 	// What can't be opened is a message all the same, without events.
-	if wrong := s.read(&r, len(message), at); err == nil {
+	if wrong := s.readEvents(&r, len(message), at); err == nil {
 		err = wrong
 	}
 	if errors.Is(err, errShutdown) {
@@ -284,7 +284,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 		if bad := (*rbkit.ProtocolError)(nil); errors.As(err, &bad) {
 			what = bad.Problem.String()
 		}
-		s.saidBad(what, err, zap.Int("bytes", len(message)))
+		s.reportBad(what, err, zap.Int("bytes", len(message)))
 		return true
 	}
 	s.bad.Over()
@@ -292,7 +292,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 }
 
 // speaks is told of the dialect of a message. The lock is held.
-func (s *server) speaks(dialect rbkit.Dialect) {
+func (s *server) noteDialect(dialect rbkit.Dialect) {
 	if s.dialect != dialect {
 		s.dialect = dialect
 		s.env.LogSeldom(&s.dialects, s.logger.Info, "Detected the dialect of the server", zap.Stringer("dialect", dialect))
@@ -301,20 +301,20 @@ func (s *server) speaks(dialect rbkit.Dialect) {
 
 // read has the process go through the events of a message of so many bytes. The lock is
 // held.
-func (s *server) read(r *rbkit.Reader, bytes int, at time.Time) error {
+func (s *server) readEvents(r *rbkit.Reader, bytes int, at time.Time) error {
 	p := s.process
-	p.message(bytes, at)
-	over, err := p.read(r)
+	p.beginMessage(bytes, at)
+	over, err := p.readEvents(r)
 	if over {
-		err = s.readOn(r, at)
+		err = s.restartWithin(r, at)
 		p = s.process
 	}
-	p.handOnDue(at)
-	s.tell()
+	p.deliverDue(at)
+	s.report()
 	return err
 }
 
-func (s *server) saidBad(what string, err error, fields ...zap.Field) {
+func (s *server) reportBad(what string, err error, fields ...zap.Field) {
 	s.env.telemetry.badMessage(what)
 	s.env.LogSeldom(&s.bad, s.logger.Warn, "A message of the server is malformed: only the events before the error count",
 		append(fields, zap.Error(err))...)
@@ -328,44 +328,44 @@ func (s *server) state() (processState, bool) {
 	switch {
 	case s.connected:
 		return s.process.state(), true
-	case s.untold:
-		s.untold = false
-		return s.last(), true
+	case s.uncollected:
+		s.uncollected = false
+		return s.lastState(), true
 	default:
 		return processState{}, false
 	}
 }
 
 // attendInterval is how often what is old enough is handed on where no messages come.
-const attendInterval = time.Second
+const deliverInterval = time.Second
 
 // attend does what a connected server needs beside being received from, in goroutines of
 // its own: it asks who the server is, switches on what is wanted, gives orders at their
 // time, and hands on what is old. What it returns ends it, and waits for that.
-func (s *server) attend(ctx context.Context) (detach func()) {
+func (s *server) startSession(ctx context.Context) (detach func()) {
 	ctx, end := context.WithCancel(ctx)
 	var attending sync.WaitGroup
 	attending.Go(func() {
-		s.meet(ctx)
-		attending.Go(func() { s.handOnOld(ctx) })
+		s.identify(ctx)
+		attending.Go(func() { s.deliverOld(ctx) })
 		if s.control != nil {
-			s.command(ctx)
+			s.sendCommands(ctx)
 		}
 		// Whose messages came last is known at the end in any case.
-		s.meet(ctx)
+		s.identify(ctx)
 	})
 	return func() {
 		end()
 		attending.Wait()
 		if s.control != nil {
-			s.control.hangUp()
+			s.control.close()
 		}
 	}
 }
 
 // handOnOld hands on what is old enough until the context ends.
-func (s *server) handOnOld(ctx context.Context) {
-	ticker := time.NewTicker(attendInterval)
+func (s *server) deliverOld(ctx context.Context) {
+	ticker := time.NewTicker(deliverInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -373,15 +373,15 @@ func (s *server) handOnOld(ctx context.Context) {
 			return
 		case <-ticker.C:
 			s.mu.Lock()
-			s.process.handOnDue(s.env.Now())
-			s.tell()
+			s.process.deliverDue(s.env.Now())
+			s.report()
 			s.mu.Unlock()
 		}
 	}
 }
 
 // command gives the server orders until the context ends.
-func (s *server) command(ctx context.Context) {
+func (s *server) sendCommands(ctx context.Context) {
 	config := s.env.config
 	state, stopState := every(config.StateInterval)
 	defer stopState()
@@ -394,13 +394,13 @@ func (s *server) command(ctx context.Context) {
 	pauses := backoff.New(config.Reconnect)
 	correct := func() {
 		again = nil
-		if s.correct(ctx) {
+		if s.correctState(ctx) {
 			pauses.Reset()
 		} else {
 			again = time.After(pauses.Pause())
 		}
 	}
-	s.control.correctSoon()
+	s.control.requestCorrection()
 	for {
 		select {
 		case <-ctx.Done():
@@ -409,13 +409,13 @@ func (s *server) command(ctx context.Context) {
 			correct()
 		case <-again:
 			correct()
-		case <-s.control.soon:
-			s.meet(ctx)
+		case <-s.control.correction:
+			s.identify(ctx)
 			correct()
 		case <-collect:
-			s.control.order(ctx, rbkit.TriggerGC)
+			s.control.sendAndReport(ctx, rbkit.TriggerGC)
 		case <-dump:
-			s.control.order(ctx, rbkit.ObjectSpaceSnapshot)
+			s.control.sendAndReport(ctx, rbkit.ObjectSpaceSnapshot)
 		}
 	}
 }
@@ -431,10 +431,10 @@ func every(interval time.Duration) (ticks <-chan time.Time, stop func()) {
 
 // correct corrects the state of the server, and remembers by what clock it samples. ok is
 // false where the server doesn't answer.
-func (s *server) correct(ctx context.Context) (ok bool) {
+func (s *server) correctState(ctx context.Context) (ok bool) {
 	return s.control.correct(ctx, func(h *rbkit.HandshakeReply) {
 		said := *h
-		s.says(&said)
+		s.setState(&said)
 	})
 }
 
@@ -448,28 +448,28 @@ const (
 const bytesOfServer = 64 << 10
 
 // release frees the server's memory whenever it has to, until the context ends.
-func (s *server) release(ctx context.Context) {
+func (s *server) freeOnDemand(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case shortage := <-s.memory.Over():
 			if s.memory.IsCurrent(shortage) {
-				s.free(shortage.Why)
+				s.freeMemory(shortage.Why)
 			}
 		}
 	}
 }
 
 // free ends what is known of the server's process, and its connections.
-func (s *server) free(why error) {
+func (s *server) freeMemory(why error) {
 	s.mu.Lock()
 	if s.process != nil {
-		s.end()
-		s.renew(s.who)
+		s.endLife()
+		s.newLife(s.identity)
 	}
-	dropped := len(s.meeting.kept)
-	s.meeting.kept, s.meeting.size = nil, 0
+	dropped := len(s.identification.held)
+	s.identification.held, s.identification.size = nil, 0
 	s.memory.Renew()
 	s.mu.Unlock()
 	reason := reasonBudget
@@ -483,8 +483,8 @@ func (s *server) free(why error) {
 
 // held counts what the server takes in memory, beside the buffers of its connections. The lock
 // is held.
-func (s *server) held() error {
-	bytes := bytesOfServer + s.meeting.size
+func (s *server) holdMemory() error {
+	bytes := bytesOfServer + s.identification.size
 	if s.process != nil {
 		bytes += s.process.held()
 	}
@@ -492,30 +492,30 @@ func (s *server) held() error {
 }
 
 // meet asks the server who it is, as long as that is not known.
-func (s *server) meet(ctx context.Context) {
+func (s *server) identify(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.meeting.goesOn {
-		number, peer := s.meeting.number, s.peer
+	for s.identification.open {
+		number, peer := s.identification.number, s.peer
 		s.mu.Unlock()
-		who := s.ask(ctx, peer)
+		who := s.askIdentity(ctx, peer)
 		s.mu.Lock()
-		if s.meeting.goesOn && s.meeting.number == number {
-			s.settle(who)
+		if s.identification.open && s.identification.number == number {
+			s.identified(who)
 		}
 	}
 }
 
 // ask asks the server who it is, again while there is time: the socket that answers may be
 // there a moment after the one that publishes.
-func (s *server) ask(ctx context.Context, peer net.Addr) identity {
+func (s *server) askIdentity(ctx context.Context, peer net.Addr) identity {
 	if s.control == nil {
 		return identity{}
 	}
 	until, pauses := s.env.Now().Add(s.env.config.Timeout), backoff.New(s.env.config.Reconnect)
 	for {
-		if hello, ok := s.control.handshake(ctx); ok {
-			return identity{hello: &hello, local: findLocal(peer, &hello)}
+		if hello, ok := s.control.queryState(ctx); ok {
+			return identity{state: &hello, local: findLocal(peer, &hello)}
 		}
 		pause := pauses.Pause()
 		if s.env.Now().Add(pause).After(until) {
@@ -531,31 +531,31 @@ func (s *server) ask(ctx context.Context, peer net.Addr) identity {
 
 // settle ends a meeting: it is known who the server is, or will not be. Messages that came
 // meanwhile are handled, up to one of yet another life. The lock is held.
-func (s *server) settle(who identity) {
-	other := s.process == nil || s.meeting.anew || s.who.isOther(who)
+func (s *server) identified(who identity) {
+	other := s.process == nil || s.identification.restarted || s.identity.isOther(who)
 	if other {
-		s.begin(who)
-	} else if who.hello != nil {
-		s.who = who
-		s.process.samples.state(who.hello)
+		s.beginLife(who)
+	} else if who.state != nil {
+		s.identity = who
+		s.process.samples.setState(who.state)
 	}
-	s.met = who
-	if who.hello != nil {
-		s.said = who.hello
+	s.connectedAs = who
+	if who.state != nil {
+		s.lastReply = who.state
 	}
 	if s.control != nil {
-		s.control.switched.connected(other)
+		s.control.switchedOn.connected(other)
 	}
-	s.known()
+	s.reportHealth()
 	if !s.connected {
-		s.connected, s.untold = true, true
-		s.env.LogSeldom(&s.connects, s.logger.Info, "Connected to the server", about(who.hello)...)
+		s.connected, s.uncollected = true, true
+		s.env.LogSeldom(&s.connects, s.logger.Info, "Connected to the server", fieldsOf(who.state)...)
 		s.env.recordConnected(s.process.origin)
 	}
-	kept := s.meeting.end()
+	kept := s.identification.end()
 	for i, m := range kept {
 		if !s.handle(m.data, m.at) {
-			s.meeting.keepAll(kept[i:])
+			s.identification.holdAll(kept[i:])
 			return
 		}
 	}
@@ -563,46 +563,46 @@ func (s *server) settle(who identity) {
 
 // known says of the component's health whether it is known who the server is, where it can be
 // asked. The lock is held.
-func (s *server) known() {
-	if s.control != nil && s.said == nil {
-		s.health.Failed(errUnknown)
+func (s *server) reportHealth() {
+	if s.control != nil && s.lastReply == nil {
+		s.health.Failed(errNoAnswer)
 		return
 	}
 	s.health.Up()
 }
 
-var errUnknown = errors.New("the server publishes messages, but doesn't answer at the address of request")
+var errNoAnswer = errors.New("the server publishes messages, but doesn't answer at the address of request")
 
 // readOn begins another life of the server at an event that says so, and has it go through
 // the rest of a message that came at a time. It has been there since the connection was
 // made, and said then who it is; its messages have numbers that the life before might have
 // had. The lock is held.
-func (s *server) readOn(r *rbkit.Reader, at time.Time) error {
-	s.begin(s.met)
+func (s *server) restartWithin(r *rbkit.Reader, at time.Time) error {
+	s.beginLife(s.connectedAs)
 	if s.control != nil {
-		s.control.switched.connectedToOther()
+		s.control.switchedOn.connectedToOther()
 	}
 	s.process.now = at
-	return s.process.readOn(r)
+	return s.process.readFrom(r)
 }
 
 // says remembers what the server says of itself.
-func (s *server) says(h *rbkit.HandshakeReply) {
+func (s *server) setState(h *rbkit.HandshakeReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said, s.heard = h, s.env.Now()
+	s.lastReply, s.lastHeard = h, s.env.Now()
 	if s.process != nil {
-		s.introduce(h)
+		s.nameLife(h)
 		if s.connected {
 			s.health.Up()
 		}
-		s.process.samples.state(h)
+		s.process.samples.setState(h)
 	}
 }
 
 // tell tells the receiver's counters what is new of the process, and the log which limits
 // the server has reached, each once. The lock is held.
-func (s *server) tell() {
+func (s *server) report() {
 	now := s.process.totals()
 	s.env.telemetry.countSince(&s.process.totalsCounted, &now)
 	s.process.totalsCounted = now
@@ -614,9 +614,9 @@ func (s *server) tell() {
 		s.logger.Warn("The server has reached a limit",
 			zap.String("setting", "limits."+limits[i].setting), zap.String("then", limits[i].then))
 	}
-	if s.process.toldStats {
-		s.process.toldStats = false
-		s.tellUnmeasured(s.process.stats)
+	if s.process.statsReceived {
+		s.process.statsReceived = false
+		s.logUnmeasured(s.process.stats)
 	}
 }
 
@@ -624,7 +624,7 @@ func (s *server) tell() {
 const maxLoggedKeys = 16
 
 // tellUnmeasured logs, once for a server, the statistics that no metric has. The lock is held.
-func (s *server) tellUnmeasured(of stats) {
+func (s *server) logUnmeasured(of stats) {
 	if s.unmeasuredLogged || !s.env.measured || s.env.config.Metrics.RubyGcStat.Enabled {
 		return
 	}

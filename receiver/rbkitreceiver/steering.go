@@ -35,7 +35,7 @@ var commands = []agentcontrol.Command{
 
 // steered is a server as the extension agent_control has it: one that is configured,
 // whatever process is there.
-type steered struct {
+type controlledServer struct {
 	*server
 	id string
 	// serving ends when the shutdown begins.
@@ -43,15 +43,15 @@ type steered struct {
 }
 
 // ID is always the same of a server of a receiver.
-func (s *steered) ID() string { return s.id }
+func (s *controlledServer) ID() string { return s.id }
 
 // Snapshot is what is known of the server and its process.
-func (s *steered) Snapshot() agentcontrol.Snapshot {
+func (s *controlledServer) Snapshot() agentcontrol.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := agentcontrol.Snapshot{
 		Tracer: metadata.Type.String(), Receiver: s.env.ID, Service: s.config.ServiceName, Address: s.config.Publish,
-		State: s.word(), LastSeen: s.heard,
+		State: s.stateText(), LastSeen: s.lastHeard,
 	}
 	if now.Service == "" {
 		now.Service = s.env.config.ServiceName
@@ -59,7 +59,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	if s.control != nil {
 		now.Commands = commands
 	}
-	if h := s.said; h != nil {
+	if h := s.lastReply; h != nil {
 		now.Process = agentcontrol.Process{PID: h.PID, Name: text(h.ProcessName)}
 	}
 	if p := s.process; p != nil {
@@ -76,15 +76,15 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 }
 
 // word is what the server is doing. The lock is held.
-func (s *steered) word() string {
+func (s *controlledServer) stateText() string {
 	if !s.connected {
 		return "disconnected"
 	}
 	word := "connected"
-	if s.said != nil && s.said.ObjectTraceEnabled {
+	if s.lastReply != nil && s.lastReply.ObjectTraceEnabled {
 		word += ", memory profile"
 	}
-	if s.said != nil && s.said.CPUProfiling {
+	if s.lastReply != nil && s.lastReply.CPUProfiling {
 		word += ", CPU profile"
 	}
 	return word
@@ -92,7 +92,7 @@ func (s *steered) word() string {
 
 // Told hands on a log record of an order: of the process, or of what is configured of one that
 // was never reached.
-func (s *steered) Told(r agentcontrol.Record) {
+func (s *controlledServer) Told(r agentcontrol.Record) {
 	s.mu.Lock()
 	p := s.process
 	s.mu.Unlock()
@@ -111,19 +111,19 @@ func (s *steered) Told(r agentcontrol.Record) {
 
 // Do has the server do something. What was switched stays so when the server is restarted,
 // until the receiver is shut down.
-func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {
+func (s *controlledServer) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(s.serving, func() { end(errShutdown) })()
 	c := s.control
-	if err := c.steering.take(ctx); err != nil {
+	if err := c.stateLock.lock(ctx); err != nil {
 		reason := agentcontrol.NoAnswer
 		if s.serving.Err() != nil {
 			reason = agentcontrol.Lost
 		}
 		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "other commands kept the server busy, so the command was not sent: %w", err)
 	}
-	defer c.steering.give()
+	defer c.stateLock.unlock()
 	if s.serving.Err() != nil {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the server: %w", errShutdown)
 	}
@@ -133,56 +133,56 @@ func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontro
 // carryOut has the server do something, and asks it before and afterwards: what others
 // switched on is not ours, and the server says ok to whatever it is told, so only its state
 // tells.
-func (s *steered) carryOut(ctx context.Context, command rbkit.Command) (agentcontrol.Answer, error) {
+func (s *controlledServer) carryOut(ctx context.Context, command rbkit.Command) (agentcontrol.Answer, error) {
 	c := s.control
-	h, err := s.greet(ctx)
+	h, err := s.askState(ctx)
 	if err != nil {
 		return agentcontrol.Answer{}, err
 	}
 	if command == rbkit.Handshake {
-		return agentcontrol.Answer{Message: "the server answers", Details: details(&h)}, nil
+		return agentcontrol.Answer{Message: "the server answers", Details: detailsOf(&h)}, nil
 	}
 	// Said before: the receiver would else switch it back in between.
-	takeBack := c.wanted.say(command)
-	if is, switches := isSo(command, &h); is && switches {
-		return agentcontrol.Answer{Message: "that was so already", Details: details(&h)}, nil
+	takeBack := c.wanted.set(command)
+	if is, switches := isInState(command, &h); is && switches {
+		return agentcontrol.Answer{Message: "that was so already", Details: detailsOf(&h)}, nil
 	}
-	if h, err = s.tell(ctx, command); err != nil {
+	if h, err = s.send(ctx, command); err != nil {
 		takeBack()
 		return agentcontrol.Answer{}, err
 	}
-	return agentcontrol.Answer{Message: "the server has done it", Details: details(&h)}, nil
+	return agentcontrol.Answer{Message: "the server has done it", Details: detailsOf(&h)}, nil
 }
 
 // tell tells the server a command, and gives the state that it says it has then.
-func (s *steered) tell(ctx context.Context, command rbkit.Command) (rbkit.HandshakeReply, error) {
-	s.control.switched.note(command)
-	if err := s.control.tell(ctx, command); err != nil {
-		return rbkit.HandshakeReply{}, s.failed(ctx, err)
+func (s *controlledServer) send(ctx context.Context, command rbkit.Command) (rbkit.HandshakeReply, error) {
+	s.control.switchedOn.noteCommand(command)
+	if err := s.control.send(ctx, command); err != nil {
+		return rbkit.HandshakeReply{}, s.errorFor(ctx, err)
 	}
-	h, err := s.greet(ctx)
+	h, err := s.askState(ctx)
 	if err != nil {
 		return h, err
 	}
-	if is, _ := isSo(command, &h); !is {
+	if is, _ := isInState(command, &h); !is {
 		return h, agentcontrol.Errorf(agentcontrol.Refused, "the server accepted %s, but its state has not changed", command)
 	}
 	return h, nil
 }
 
 // greet asks the server for its state, and remembers it.
-func (s *steered) greet(ctx context.Context) (rbkit.HandshakeReply, error) {
-	h, err := s.control.greet(ctx)
+func (s *controlledServer) askState(ctx context.Context) (rbkit.HandshakeReply, error) {
+	h, err := s.control.askState(ctx)
 	if err != nil {
-		return h, s.failed(ctx, err)
+		return h, s.errorFor(ctx, err)
 	}
-	s.says(&h)
-	s.control.switched.seen(h)
+	s.setState(&h)
+	s.control.switchedOn.noteState(h)
 	return h, nil
 }
 
 // failed is why a server could not be told, or asked.
-func (s *steered) failed(ctx context.Context, err error) error {
+func (s *controlledServer) errorFor(ctx context.Context, err error) error {
 	switch {
 	case s.serving.Err() != nil:
 		return agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the server: %w", err)
@@ -197,7 +197,7 @@ func (s *steered) failed(ctx context.Context, err error) error {
 
 // isSo reports whether the state of a server is what a command makes it, and whether the
 // command is about that state.
-func isSo(command rbkit.Command, h *rbkit.HandshakeReply) (is, switches bool) {
+func isInState(command rbkit.Command, h *rbkit.HandshakeReply) (is, switches bool) {
 	switch command {
 	case rbkit.StartMemoryProfile:
 		return h.ObjectTraceEnabled, true
@@ -213,7 +213,7 @@ func isSo(command rbkit.Command, h *rbkit.HandshakeReply) (is, switches bool) {
 }
 
 // details are the state of a server.
-func details(h *rbkit.HandshakeReply) []agentcontrol.Detail {
+func detailsOf(h *rbkit.HandshakeReply) []agentcontrol.Detail {
 	onOff := map[bool]string{true: "on", false: "off"}
 	return []agentcontrol.Detail{
 		{Name: "process", Value: text(h.ProcessName)},

@@ -15,7 +15,7 @@ type switches struct{ tracing, profiling bool }
 // switched remembers what the receiver may have switched on in a server, which is to be
 // switched off at the end: nothing of it is left in another life of the server, where it
 // may be on because somebody else wants it. It is for several goroutines.
-type switched struct {
+type switchedOn struct {
 	mu sync.Mutex
 	// before is what was switched on before the present connection was made, and now what
 	// since then.
@@ -23,7 +23,7 @@ type switched struct {
 }
 
 // note is told of an order that the server may obey.
-func (s *switched) note(command rbkit.Command) {
+func (s *switchedOn) noteCommand(command rbkit.Command) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch command {
@@ -35,7 +35,7 @@ func (s *switched) note(command rbkit.Command) {
 }
 
 // seen is told of the state of the server: whoever switches on what is off, it was not us.
-func (s *switched) seen(h rbkit.HandshakeReply) {
+func (s *switchedOn) noteState(h rbkit.HandshakeReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !h.ObjectTraceEnabled {
@@ -47,7 +47,7 @@ func (s *switched) seen(h rbkit.HandshakeReply) {
 }
 
 // connected is told that there is a connection, and whether to another life of the server.
-func (s *switched) connected(other bool) {
+func (s *switchedOn) connected(other bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if other {
@@ -60,14 +60,14 @@ func (s *switched) connected(other bool) {
 
 // connectedToOther is told that the present connection has been to another life of the
 // server from its begin on.
-func (s *switched) connectedToOther() {
+func (s *switchedOn) connectedToOther() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = switches{}
 }
 
 // on is what may be on because of us.
-func (s *switched) on() switches {
+func (s *switchedOn) all() switches {
 	s.connected(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func newWanted(config *Config) wanted {
 }
 
 // now is what is wanted now.
-func (w *wanted) now() (switches, Clock) {
+func (w *wanted) current() (switches, Clock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.switches, w.clock
@@ -95,7 +95,7 @@ func (w *wanted) now() (switches, Clock) {
 
 // say is told that somebody has the server told a command. It gives what takes that back,
 // if nothing comes of it.
-func (w *wanted) say(command rbkit.Command) (takeBack func()) {
+func (w *wanted) set(command rbkit.Command) (takeBack func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switches, clock := w.switches, w.clock

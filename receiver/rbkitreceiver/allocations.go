@@ -5,15 +5,16 @@ package rbkitreceiver
 
 import "github.com/callbraid/callbraid/internal/rbkit"
 
-// allocations counts what snapshots say was allocated, by class and file, from the first
-// snapshot on: each says what came since the last one.
+// allocations counts the objects that snapshots report as allocated, by class and file. A
+// snapshot reports the allocations since the previous one.
 type allocations struct {
 	classes, files *names
 	max            int
 	sites          map[site]allocated
 	// folded counts how often a pair had no room.
 	folded int64
-	// named is the file under way, as it was sent, and file its number.
+	// lastFile is the name of the last file as the server sent it, and lastFileNumber its
+	// number.
 	lastFile       []byte
 	lastFileNumber int32
 }

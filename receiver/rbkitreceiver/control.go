@@ -17,33 +17,34 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
-// control asks a server and gives it orders, one at a time, on a connection that is made
-// when it is needed. It is for several goroutines.
+// control sends commands to a server, one at a time, on a connection that it opens when it
+// needs it. It is for several goroutines.
 type control struct {
 	env    *environment
 	config *ServerConfig
 	logger *zap.Logger
-	// soon says that the state of the server should be corrected now.
+	// correction asks the session to correct the state of the server now.
 	correction chan struct{}
-	// silent is a burst of requests that got no answer, ignored one of orders that
-	// changed nothing.
+	// silent is a burst of requests without an answer, ignored one of commands that changed
+	// nothing.
 	silent, ignored logline.Burst
 	// dangerous limits warnings of settings that may end the program, and warnedOf is the process
 	// that the last one was about. The turn to steer guards it.
 	dangerous logline.Seldom
 	warnedOf  uint64
 
-	// switched is what may have been switched on, wanted what is to be.
+	// switchedOn is the state that the receiver may have switched on, wanted the state that
+	// it has to have.
 	switchedOn switchedOn
 	wanted     wanted
 
-	// steering is held while the state of the server is looked at and changed: by the
-	// receiver, or by somebody who steers it.
+	// stateLock is held while the state of the server is read and changed, by the receiver
+	// or by a command of an extension.
 	stateLock contextLock
-	// asking is held while something is asked, and guards the requester.
+	// requestLock is held during a request, and guards the requester.
 	requestLock contextLock
 	requester   *zmtp.Requester
-	// memory is that of the server, and buffer what the requester has of it.
+	// memory is the memory of the server, and buffer the part of the requester.
 	memory *servermemory.Memory
 	buffer *servermemory.Buffer
 }
@@ -52,13 +53,13 @@ func newControl(env *environment, config *ServerConfig, logger *zap.Logger) *con
 	return &control{env: env, config: config, logger: logger, correction: make(chan struct{}, 1), wanted: newWanted(env.config), stateLock: newContextLock(), requestLock: newContextLock(), memory: servermemory.New(nil, 0)}
 }
 
-// handshake asks the server for its state. That it doesn't answer is counted and said.
+// queryState asks the server for its state, and reports a server that doesn't answer.
 func (c *control) queryState(ctx context.Context) (h rbkit.HandshakeReply, ok bool) {
 	h, err := c.askState(ctx)
 	return h, c.reportAnswer(ctx, err)
 }
 
-// greet asks the server for its state.
+// askState asks the server for its state.
 func (c *control) askState(ctx context.Context) (rbkit.HandshakeReply, error) {
 	reply, err := c.ask(ctx, rbkit.Handshake)
 	if err != nil {
@@ -67,12 +68,13 @@ func (c *control) askState(ctx context.Context) (rbkit.HandshakeReply, error) {
 	return rbkit.DecodeHandshake(reply)
 }
 
-// order gives an order, and reports whether the server says that it has it.
+// sendAndReport sends a command and returns whether the server accepted it. It reports a
+// server that doesn't answer.
 func (c *control) sendAndReport(ctx context.Context, command rbkit.Command) bool {
 	return c.reportAnswer(ctx, c.send(ctx, command))
 }
 
-// tell gives an order, and waits until the server says that it has it.
+// send sends a command, and waits until the server accepts it.
 func (c *control) send(ctx context.Context, command rbkit.Command) error {
 	reply, err := c.ask(ctx, command)
 	if err != nil {
@@ -84,7 +86,7 @@ func (c *control) send(ctx context.Context, command rbkit.Command) error {
 	return nil
 }
 
-// answered counts and says what came of a request.
+// reportAnswer counts and logs the result of a request.
 func (c *control) reportAnswer(ctx context.Context, err error) bool {
 	if err == nil {
 		if c.silent.Over() {
@@ -101,7 +103,7 @@ func (c *control) reportAnswer(ctx context.Context, err error) bool {
 	return false
 }
 
-// ask sends a command and gives its reply, which is the caller's.
+// ask sends a command and returns a copy of the reply.
 func (c *control) ask(ctx context.Context, command rbkit.Command) ([]byte, error) {
 	if err := c.requestLock.lock(ctx); err != nil {
 		return nil, err
@@ -121,7 +123,7 @@ func (c *control) ask(ctx context.Context, command rbkit.Command) ([]byte, error
 	return append([]byte(nil), reply[0]...), nil
 }
 
-// connect makes a connection, if there is none. The lock is held.
+// connect opens a connection, if there is none. The lock is held.
 func (c *control) connect(ctx context.Context) error {
 	if c.requester != nil {
 		return nil
@@ -151,14 +153,14 @@ func (c *control) disconnect() {
 	}
 }
 
-// hangUp closes the connection: the server that answered may be gone.
+// close closes the connection, because the server that answered may have ended.
 func (c *control) close() {
 	_ = c.requestLock.lock(context.Background()) // it is given by the deadlines of what is asked
 	defer c.requestLock.unlock()
 	c.disconnect()
 }
 
-// correctSoon has the state of the server corrected by whoever attends it.
+// requestCorrection asks the session to correct the state of the server.
 func (c *control) requestCorrection() {
 	select {
 	case c.correction <- struct{}{}:
@@ -166,8 +168,8 @@ func (c *control) requestCorrection() {
 	}
 }
 
-// correct switches on what is wanted and is off, and has the server confirm it. said is told
-// each time what the server says of itself. ok is false where it doesn't answer.
+// correct switches on the wanted state, and has the server confirm it. It calls said with
+// each state of the server. ok is false if the server doesn't answer.
 func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply)) (ok bool) {
 	if c.stateLock.lock(ctx) != nil {
 		return false // it is left
@@ -205,8 +207,8 @@ func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply))
 
 func (c *control) isRight(h rbkit.HandshakeReply) bool { return len(c.missing(h)) == 0 }
 
-// missing are the commands that make the state what is wanted. What others switched on
-// stays on, by their clock: it takes effect at a start.
+// missing returns the commands that lead to the wanted state. Profiles that others switched
+// on stay on, with their clock: a clock takes effect when sampling starts.
 func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
 	wanted, clock := c.wanted.current()
 	if wanted.tracing && !h.ObjectTraceEnabled {
@@ -224,12 +226,12 @@ func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
 	return commands
 }
 
-// farewell is how long a shutdown tries to leave the server as it was found.
+// restoreTime is how long a shutdown tries to restore the server.
 const restoreTime = time.Second
 
 var errRestoreTime = errors.New("the time to restore the server at a shutdown is over")
 
-// leave switches off what the receiver switched on, and closes the connection.
+// restore switches off everything that the receiver switched on, and closes the connection.
 func (c *control) restore(ctx context.Context) {
 	_ = c.stateLock.lock(context.Background()) // whoever had it do something gives up
 	defer c.stateLock.unlock()
@@ -250,13 +252,13 @@ func (c *control) restore(ctx context.Context) {
 	}
 }
 
-// turn is a lock that nobody waits for longer than their context.
+// contextLock is a lock for which a goroutine waits no longer than its context.
 type contextLock chan struct{}
 
 func newContextLock() contextLock { return make(contextLock, 1) }
 
-// take waits for the lock. The error is why the context has ended; without one, give has to
-// be called.
+// lock waits for the lock. The error is the cause for which the context ended. Without an
+// error unlock has to follow.
 func (t contextLock) lock(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
@@ -268,7 +270,7 @@ func (t contextLock) lock(ctx context.Context) error {
 
 func (t contextLock) unlock() { <-t }
 
-// dangers are the settings that have an old server do what ends a program on a Ruby of today.
+// dangers returns the settings that make an old server crash a program on a current Ruby.
 func (c *control) dangers(h *rbkit.HandshakeReply) (settings []string) {
 	if !isOld(h.ServerVersion) {
 		return nil

@@ -8,28 +8,28 @@ import (
 	"errors"
 )
 
-// interruption is the end of the time of a shutdown, or of the memory that there is, in the
-// middle of a message.
+// interruption ends the work on a message early: the time of the shutdown is over, or
+// memory is short.
 type interruption struct {
 	ctx   context.Context
 	calls uint
-	// held counts what is in memory; nil: nobody does.
+	// held counts memory; nil: no memory is counted.
 	held func() error
-	// why is what came.
+	// reason is the error of the interruption.
 	reason error
 }
 
 // asksUntilLook is how often it may be asked for until it is looked for.
 const callsPerCheck = 1024
 
-// came reports whether it came. It is asked for before each thing that a message has, so
-// that it looks only now and then.
+// isDue reports whether to stop. It is called for each element of a message, and checks
+// only sometimes.
 func (i *interruption) isDue() bool {
 	i.calls++
 	return i.calls%callsPerCheck == 0 && i.check() != nil
 }
 
-// look finds out whether it came.
+// check finds out whether to stop.
 func (i *interruption) check() error {
 	if i.ctx.Err() != nil {
 		i.reason = errShutdown

@@ -10,17 +10,16 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-// process is one life of a server: it goes through all events of its messages, and tells
-// each thing that they are about. It knows no connections. Its server's lock is held
-// by whoever uses it.
+// process is one life of a server. It reads all events of its messages and knows no
+// connection. The lock of its server guards it.
 type process struct {
 	out    *outputs
 	origin *origin
-	// now is when the message under way came.
+	// now is the time at which the current message arrived.
 	now time.Time
 
 	messages, bytes, events, lost int64
-	// dialect is that of its messages; 0: none has come.
+	// dialect is the dialect of its messages; 0: no message has arrived.
 	dialect rbkit.Dialect
 	// last is the number of the last message, if counted.
 	last    uint64
@@ -29,7 +28,7 @@ type process struct {
 
 	classes *names
 	stats   stats
-	// toldStats says that statistics came since the server looked at them.
+	// statsReceived says that statistics arrived since the server looked at them.
 	statsReceived bool
 	cycles        cycles
 	objects       *objects
@@ -76,8 +75,8 @@ func newProcess(out *outputs, of *origin) *process {
 	return p
 }
 
-// introduce gives the process another origin: its server has said who it is only now. Parcels that
-// are open are handed on with the origin before.
+// setOrigin replaces the origin, once the server has identified itself. Open parcels are
+// delivered with the previous origin.
 func (p *process) setOrigin(of *origin) {
 	p.snapshots.deliver()
 	p.samples.deliver()
@@ -94,14 +93,14 @@ func (p *process) follows(dialect rbkit.Dialect, h rbkit.Header) bool {
 	return !p.counted || !h.Counted || h.Counter > p.last
 }
 
-// message is told of a message before its events are: when it came, and how long it is.
+// beginMessage counts a message of so many bytes before its events are read.
 func (p *process) beginMessage(bytes int, now time.Time) {
 	p.messages++
 	p.bytes += int64(bytes)
 	p.now = now
 }
 
-// handOnDue hands on what is old enough.
+// deliverDue delivers data that is old enough.
 func (p *process) deliverDue(now time.Time) {
 	p.now = now
 	p.snapshots.deliver()
@@ -110,7 +109,7 @@ func (p *process) deliverDue(now time.Time) {
 	p.records.deliver()
 }
 
-// finish hands on everything: nothing follows, or not what follows upon it.
+// deliver delivers all data. No more events follow, or some were missed.
 func (p *process) deliver() {
 	p.snapshots.deliver()
 	p.breakSequence()
@@ -119,9 +118,8 @@ func (p *process) deliver() {
 	p.records.deliver()
 }
 
-// read goes through the events of a message, and tells each to what it is about. An error
-// is why there are no more of them. over says that the process is another one from the
-// event on that the reader stands at.
+// readEvents reads the events of a message. over says that the reader is at an event of
+// another process.
 func (p *process) readEvents(r *rbkit.Reader) (over bool, err error) {
 	p.header(r.Header())
 	for r.Next() {
@@ -137,7 +135,7 @@ func (p *process) readEvents(r *rbkit.Reader) (over bool, err error) {
 	return false, p.endMessage(r.Header(), r.Err())
 }
 
-// readOn is read from the event on that the reader stands at.
+// readFrom reads the current event of the reader and the rest of its message.
 func (p *process) readFrom(r *rbkit.Reader) error {
 	p.header(r.Header())
 	p.event(r.Event())
@@ -150,10 +148,10 @@ func (p *process) readFrom(r *rbkit.Reader) error {
 	return p.endMessage(r.Header(), r.Err())
 }
 
-// readUpTo is told why there are no more events of a message. Behind what is wrong others
-// may have stood, but not where a message only ends too early: that is all that was sent.
-// Nor is anything known to be missing where a message has no number and others have: if it
-// was the server's, the number of the next one says so.
+// endMessage handles the error with which a message ended. More events may have followed a
+// malformed one, so the sequence breaks. A truncated message has no more events. A message
+// without a number, where others have numbers, breaks nothing: if the server sent it, the
+// next number shows it.
 func (p *process) endMessage(h rbkit.Header, err error) error {
 	var bad *rbkit.ProtocolError
 	switch {
@@ -165,17 +163,17 @@ func (p *process) endMessage(h rbkit.Header, err error) error {
 	return err
 }
 
-// missed is told that events did not come.
+// breakSequence drops open pairs because events were missed.
 func (p *process) breakSequence() {
 	p.cycles.dropOpen()
 	p.snapshots.last = 0
 }
 
-// mostLost is how many messages are lost in one gap at most: it takes a server years to send
-// more, so that numbers which say so are made up.
+// mostLost bounds the lost messages of one gap. A server needs years to send more, so such
+// numbers are wrong.
 const mostLost = 1 << 32
 
-// header counts messages that did not come.
+// header counts lost messages.
 func (p *process) header(h rbkit.Header) {
 	if !h.Counted {
 		return
@@ -218,7 +216,7 @@ func (p *process) event(e *rbkit.Event) {
 	}
 }
 
-// dumpedObject is told of an object of the last part of a dump.
+// dumpedObject handles an object of the last part of a dump.
 func (p *process) dumpedObject(e *rbkit.Event) {
 	if p.out.config.DumpReferences && p.out.logs != nil && !p.out.eventsOff[eventObject] {
 		p.records.append(e, p.now)
@@ -226,7 +224,7 @@ func (p *process) dumpedObject(e *rbkit.Event) {
 	p.dumps.object(&e.Object)
 }
 
-// allocated is told of what was allocated since the last snapshot.
+// allocated handles a snapshot of allocations.
 func (p *process) allocated(millis int64, s rbkit.Snapshot) {
 	p.snapshots.begin(millis, s.Size())
 	for id, frames := range s.AllStacks() {

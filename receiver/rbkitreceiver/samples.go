@@ -25,17 +25,18 @@ const (
 	maxProfileBytes = 4 * mib
 )
 
-// samples makes profiles of CPU samples. How much time a sample stands for is not known:
-// servers take fewer than they were asked to, so they are counted.
+// samples makes profiles of CPU samples. Servers sample less often than configured, so a
+// sample stands for an unknown time, and the profiles count samples.
 type samples struct {
 	out    *outputs
 	origin *origin
-	// clock says by what the server samples; empty: not known.
+	// clock is the clock of the samples; empty: unknown.
 	clock string
-	// setting is what the server said of it last, and on whether it sampled then.
+	// serverClock is the clock in the server's last reply, and sampling whether it sampled
+	// then.
 	serverClock string
 	sampling    bool
-	// count is how many samples have come.
+	// received is the number of samples that arrived.
 	received int64
 	// deep is how many were of stacks with too many frames.
 	deep int64
@@ -45,8 +46,8 @@ type samples struct {
 	dictionary *dictionary
 	profile    pprofile.Profile
 	byStack    map[sampleKey]pprofile.Sample
-	// told are samples by what servers say of their stacks, so that one that was seen is
-	// found at once, and toldBytes what these take, about.
+	// cached are samples by the bytes of their stacks, to find a known stack quickly.
+	// cachedBytes is their memory, about.
 	cached      map[string]pprofile.Sample
 	cachedBytes int
 	opened      time.Time
@@ -56,9 +57,9 @@ type samples struct {
 	locations   []int32
 }
 
-// state is told of what the server says of itself. A clock that is set takes effect when
-// sampling starts: by which one a server samples whose clock was changed while it was seen to
-// sample is not known, since somebody may have started it anew.
+// setState handles a reply of the server. A clock takes effect when sampling starts. If the
+// clock changed while the server sampled, the clock of its samples is unknown: another
+// client may have started sampling again.
 func (s *samples) setState(h *rbkit.HandshakeReply) {
 	clock := text(h.Clock)
 	if s.sampling && h.CPUProfiling {
@@ -71,7 +72,7 @@ func (s *samples) setState(h *rbkit.HandshakeReply) {
 	s.serverClock, s.sampling = clock, h.CPUProfiling
 }
 
-// by says by what the server samples from now on.
+// setClock sets the clock of all later samples.
 func (s *samples) setClock(clock string) {
 	if s.clock != clock {
 		s.deliver()
@@ -79,7 +80,7 @@ func (s *samples) setClock(clock string) {
 	}
 }
 
-// sampleKey is what samples are counted by.
+// sampleKey identifies samples that are counted together.
 type sampleKey struct {
 	stack  int32
 	thread uint64 // 0: not known
@@ -136,10 +137,10 @@ func (s *samples) sample(frames rbkit.Frames) pprofile.Sample {
 	return sample
 }
 
-// maxToldBytes is what the stacks that are found at once may take.
+// maxCachedBytes bounds the memory of cached stacks.
 const maxCachedBytes = 4 * mib
 
-// remember has the sample of a stack found at once, if there is room for it.
+// cacheSample caches the sample of a stack, if there is room.
 func (s *samples) cacheSample(told []byte, sample pprofile.Sample) {
 	if size := bytesOfString + len(told); s.cachedBytes+size <= maxCachedBytes {
 		s.cached[string(told)] = sample
@@ -159,14 +160,14 @@ func (s *samples) begin(millis int64, now time.Time) {
 	}
 }
 
-// handOnDue hands on a profile whose time has come.
+// deliverDue delivers a profile that is old enough.
 func (s *samples) deliverDue(now time.Time) {
 	if s.dictionary != nil && now.Sub(s.opened) >= s.out.config.ProfileInterval {
 		s.deliver()
 	}
 }
 
-// flush hands on what there is.
+// deliver delivers the open profile.
 func (s *samples) deliver() {
 	if s.dictionary == nil {
 		return

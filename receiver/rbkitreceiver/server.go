@@ -22,8 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
-// server is one that is configured. Its fields are those of the goroutine that follows it,
-// but for what is behind the lock.
+// server follows one configured server. Its goroutine owns the fields above the lock.
 type server struct {
 	env    *environment
 	config *ServerConfig
@@ -32,41 +31,41 @@ type server struct {
 	health *serverhealth.Part
 	// control is nil where nothing is asked of the server.
 	control *control
-	// memory is what the server holds, and buffer what the connection does on which it
-	// publishes; nil: there is none.
+	// memory is the memory of the server, and buffer the part of the connection that
+	// receives; nil: there is no connection.
 	memory *servermemory.Memory
 	buffer *servermemory.Buffer
-	// detach ends what goes on beside receiving; nil: there is no connection.
+	// endSession ends the other work of a connection; nil: there is no connection.
 	endSession  func()
 	connectedAt time.Time
-	// failing is a burst of connections that can't be made, bad one of messages that are
-	// not what they should be.
+	// failing is a burst of failed connections, bad one of malformed messages.
 	failing, bad logline.Burst
-	// connects, restarts, dialects and full are what a server can make happen very often.
+	// connects, restarts, dialects and full limit log lines of frequent events.
 	connects, restarts, dialects, full logline.Seldom
 
 	mu sync.Mutex
 	// peer is the other side of the last connection, and dialect that of the last message.
 	peer    net.Addr
 	dialect rbkit.Dialect
-	// process is the life that data came from last, nil: none yet; who is what is known of
-	// it, and met what was said of it when the last connection was made.
+	// process is the life that sent the last data, nil: none yet. identity is its identity,
+	// and connectedAs the identity at the begin of the last connection.
 	process               *process
 	identity, connectedAs identity
-	// said is what it said of itself last; nil: it was not asked, or didn't answer. heard is
-	// when a message or an answer came last.
+	// lastReply is the last reply; nil: the server was not asked, or didn't answer.
+	// lastHeard is the time of the last message or reply.
 	lastReply *rbkit.HandshakeReply
 	lastHeard time.Time
 	// first is when it was seen first, in Unix milliseconds: no two lives have the same.
 	first int64
-	// connected says that the process can be heard of, and untold that no collection of
-	// metrics has had it since it was. One that comes back before that has not ended.
+	// connected says that the process is reachable. uncollected says that no collection of
+	// metrics has had its state since then: a process that connects again before a
+	// collection hasn't ended.
 	connected, uncollected bool
-	// meeting says that it is not known whose messages are those that come.
+	// identification is open while the receiver doesn't know the sender of messages.
 	identification identification
 	// limited are the limits that were reached.
 	limited [len(limits)]bool
-	// unmeasuredLogged says that the log has the statistics without a metric.
+	// unmeasuredLogged says that the statistics without a metric were logged.
 	unmeasuredLogged bool
 }
 
@@ -84,8 +83,8 @@ func newServer(env *environment, config *ServerConfig) *server {
 	return s
 }
 
-// follow receives what the server publishes until the context ends, whatever happens to
-// connections. Then it leaves the server as it was found.
+// follow receives the messages of the server until the context ends, with as many
+// connections as that takes. Then it restores the server.
 func (s *server) follow(ctx context.Context) {
 	options := s.env.zmtpOptions(s.config)
 	options.Room = func(bytes int) error { return s.memory.HoldBuffer(s.buffer, bytes) }
@@ -115,8 +114,8 @@ func (s *server) follow(ctx context.Context) {
 	}
 }
 
-// connect is told that the server can be heard of. Messages are received from now on,
-// while it is asked who it is.
+// connect begins a connection. Messages arrive from now on, while the receiver asks for the
+// server's identity.
 func (s *server) connect(ctx context.Context, peer net.Addr) {
 	s.failing.Over()
 	s.connectedAt = s.env.Now()
@@ -128,7 +127,7 @@ func (s *server) connect(ctx context.Context, peer net.Addr) {
 	s.endSession = s.startSession(ctx)
 }
 
-// about is what a server says of itself, for the log.
+// fieldsOf returns the log fields of a server's reply.
 func fieldsOf(hello *rbkit.HandshakeReply) []zap.Field {
 	if hello == nil {
 		return nil
@@ -139,7 +138,7 @@ func fieldsOf(hello *rbkit.HandshakeReply) []zap.Field {
 	}
 }
 
-// begin begins a life of the server, and ends the one before. The lock is held.
+// beginLife begins a life of the server, and ends the previous one. The lock is held.
 func (s *server) beginLife(who identity) {
 	restarted := s.process != nil
 	if restarted {
@@ -153,7 +152,7 @@ func (s *server) beginLife(who identity) {
 	}
 }
 
-// renew begins a life of which nothing is known yet. The lock is held.
+// newLife makes the process of a life. The lock is held.
 func (s *server) newLife(who identity) {
 	now := s.env.Now()
 	s.first = max(s.first+1, now.UnixMilli())
@@ -166,8 +165,8 @@ func (s *server) newLife(who identity) {
 	}
 }
 
-// introduce gives the process its name, if its server has not said until now who it is. The lock is
-// held.
+// nameLife gives the process its name, if the server hadn't identified itself before. The
+// lock is held.
 func (s *server) nameLife(hello *rbkit.HandshakeReply) {
 	if s.identity.state != nil || s.identification.open {
 		return
@@ -179,7 +178,7 @@ func (s *server) nameLife(hello *rbkit.HandshakeReply) {
 	s.process.setOrigin(newOrigin(s.env.config, s.config, s.env.Host, s.identity.state, s.identity.local, s.process.origin.begun, s.first))
 }
 
-// end hands on all that there is of a process, and its last metrics. The lock is held.
+// endLife delivers all data of a process, and its last metrics. The lock is held.
 func (s *server) endLife() {
 	s.deliver()
 	if s.uncollected {
@@ -187,20 +186,20 @@ func (s *server) endLife() {
 	}
 }
 
-// finish hands on all that there is of a process but its metrics. The lock is held.
+// deliver delivers all data of a process except metrics. The lock is held.
 func (s *server) deliver() {
 	s.process.deliver()
 	s.report()
 }
 
-// last is what the process was like when it was heard of last. The lock is held.
+// lastState returns the last state of a process that has ended. The lock is held.
 func (s *server) lastState() processState {
 	last := s.process.state()
 	last.over = true
 	return last
 }
 
-// lost is told that the server can't be heard of.
+// connectionLost handles a connection that failed or ended.
 func (s *server) connectionLost(err error, pause time.Duration) {
 	s.env.telemetry.connectionFailed(socketPublish)
 	s.memory.Disconnected(s.buffer)
@@ -211,7 +210,7 @@ func (s *server) connectionLost(err error, pause time.Duration) {
 		zap.Duration("pause", pause))
 }
 
-// disconnect ends what a connection began, if there is one. The process may come back.
+// disconnect ends a connection, if there is one. The process may connect again.
 func (s *server) disconnect(why error) {
 	if s.endSession == nil {
 		return
@@ -227,7 +226,7 @@ func (s *server) disconnect(why error) {
 	s.env.recordGone(of, s.connectedAt, why)
 }
 
-// receive handles a message, or keeps it until it is known whose it is.
+// receive handles a message, or holds it until its sender is known.
 func (s *server) receive(m zmtp.Message) {
 	if len(m) != 1 {
 		s.reportBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
@@ -247,8 +246,8 @@ func (s *server) receive(m zmtp.Message) {
 	}
 }
 
-// handle handles a message that came at a time. ok is false where it is of another life of
-// the server than is known, which is asked who it is then. The lock is held.
+// handle handles a message that arrived at a time. ok is false if it belongs to an unknown
+// life of the server; the receiver then asks for the identity. The lock is held.
 func (s *server) handle(message []byte, at time.Time) (ok bool) {
 	var r rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
@@ -291,7 +290,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 	return true
 }
 
-// speaks is told of the dialect of a message. The lock is held.
+// noteDialect logs a change of the dialect. The lock is held.
 func (s *server) noteDialect(dialect rbkit.Dialect) {
 	if s.dialect != dialect {
 		s.dialect = dialect
@@ -299,7 +298,7 @@ func (s *server) noteDialect(dialect rbkit.Dialect) {
 	}
 }
 
-// read has the process go through the events of a message of so many bytes. The lock is
+// readEvents makes the process read the events of a message of so many bytes. The lock is
 // held.
 func (s *server) readEvents(r *rbkit.Reader, bytes int, at time.Time) error {
 	p := s.process
@@ -320,8 +319,8 @@ func (s *server) reportBad(what string, err error, fields ...zap.Field) {
 		append(fields, zap.Error(err))...)
 }
 
-// state is what a collection of metrics has to say of the process, if anything: what it is
-// like, or once more what it was like when it was lost.
+// state returns the state of the process for a collection of metrics: the current one, or
+// once more the last one.
 func (s *server) state() (processState, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -336,12 +335,12 @@ func (s *server) state() (processState, bool) {
 	}
 }
 
-// attendInterval is how often what is old enough is handed on where no messages come.
+// deliverInterval is how often old data is delivered while no messages arrive.
 const deliverInterval = time.Second
 
-// attend does what a connected server needs beside being received from, in goroutines of
-// its own: it asks who the server is, switches on what is wanted, gives orders at their
-// time, and hands on what is old. What it returns ends it, and waits for that.
+// startSession starts the goroutines of a connection beside the receiving one: they
+// identify the server, switch on the wanted profiles, send commands, and deliver old data.
+// The result ends them and waits for their end.
 func (s *server) startSession(ctx context.Context) (detach func()) {
 	ctx, end := context.WithCancel(ctx)
 	var attending sync.WaitGroup
@@ -363,7 +362,7 @@ func (s *server) startSession(ctx context.Context) (detach func()) {
 	}
 }
 
-// handOnOld hands on what is old enough until the context ends.
+// deliverOld delivers old data until the context ends.
 func (s *server) deliverOld(ctx context.Context) {
 	ticker := time.NewTicker(deliverInterval)
 	defer ticker.Stop()
@@ -380,7 +379,7 @@ func (s *server) deliverOld(ctx context.Context) {
 	}
 }
 
-// command gives the server orders until the context ends.
+// sendCommands sends commands to the server until the context ends.
 func (s *server) sendCommands(ctx context.Context) {
 	config := s.env.config
 	state, stopState := every(config.StateInterval)
@@ -429,8 +428,8 @@ func every(interval time.Duration) (ticks <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-// correct corrects the state of the server, and remembers by what clock it samples. ok is
-// false where the server doesn't answer.
+// correctState corrects the state of the server, and remembers its replies. ok is false if
+// the server doesn't answer.
 func (s *server) correctState(ctx context.Context) (ok bool) {
 	return s.control.correct(ctx, func(h *rbkit.HandshakeReply) {
 		said := *h
@@ -447,7 +446,8 @@ const (
 // bytesOfServer is the memory that a server takes without its process, about.
 const bytesOfServer = 64 << 10
 
-// release frees the server's memory whenever it has to, until the context ends.
+// freeOnDemand frees the server's memory whenever the memory budget demands it, until the
+// context ends.
 func (s *server) freeOnDemand(ctx context.Context) {
 	for {
 		select {
@@ -461,7 +461,7 @@ func (s *server) freeOnDemand(ctx context.Context) {
 	}
 }
 
-// free ends what is known of the server's process, and its connections.
+// freeMemory ends the life of the server's process, and its connections.
 func (s *server) freeMemory(why error) {
 	s.mu.Lock()
 	if s.process != nil {
@@ -481,8 +481,8 @@ func (s *server) freeMemory(why error) {
 		zap.Error(why), zap.Int("messages_dropped", dropped))
 }
 
-// held counts what the server takes in memory, beside the buffers of its connections. The lock
-// is held.
+// holdMemory counts the memory of the server, without the buffers of its connections. The
+// lock is held.
 func (s *server) holdMemory() error {
 	bytes := bytesOfServer + s.identification.size
 	if s.process != nil {
@@ -491,7 +491,7 @@ func (s *server) holdMemory() error {
 	return s.memory.Hold(bytes)
 }
 
-// meet asks the server who it is, as long as that is not known.
+// identify asks for the server's identity as long as it is unknown.
 func (s *server) identify(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -506,8 +506,8 @@ func (s *server) identify(ctx context.Context) {
 	}
 }
 
-// ask asks the server who it is, again while there is time: the socket that answers may be
-// there a moment after the one that publishes.
+// askIdentity asks for the server's identity, several times within the timeout: the socket
+// that answers may open a moment after the one that publishes.
 func (s *server) askIdentity(ctx context.Context, peer net.Addr) identity {
 	if s.control == nil {
 		return identity{}
@@ -529,8 +529,8 @@ func (s *server) askIdentity(ctx context.Context, peer net.Addr) identity {
 	}
 }
 
-// settle ends a meeting: it is known who the server is, or will not be. Messages that came
-// meanwhile are handled, up to one of yet another life. The lock is held.
+// identified ends the identification with an identity, which may be unknown. It handles the
+// held messages up to one of yet another life. The lock is held.
 func (s *server) identified(who identity) {
 	other := s.process == nil || s.identification.restarted || s.identity.isOther(who)
 	if other {
@@ -561,8 +561,8 @@ func (s *server) identified(who identity) {
 	}
 }
 
-// known says of the component's health whether it is known who the server is, where it can be
-// asked. The lock is held.
+// reportHealth reports whether the server answered, if it has an address for requests. The
+// lock is held.
 func (s *server) reportHealth() {
 	if s.control != nil && s.lastReply == nil {
 		s.health.Failed(errNoAnswer)
@@ -573,10 +573,9 @@ func (s *server) reportHealth() {
 
 var errNoAnswer = errors.New("the server publishes messages, but doesn't answer at the address of request")
 
-// readOn begins another life of the server at an event that says so, and has it go through
-// the rest of a message that came at a time. It has been there since the connection was
-// made, and said then who it is; its messages have numbers that the life before might have
-// had. The lock is held.
+// restartWithin begins another life of the server at an event within a message, and reads
+// the rest of the message. That life has existed since the begin of the connection, and
+// identified itself then. The lock is held.
 func (s *server) restartWithin(r *rbkit.Reader, at time.Time) error {
 	s.beginLife(s.connectedAs)
 	if s.control != nil {
@@ -586,7 +585,7 @@ func (s *server) restartWithin(r *rbkit.Reader, at time.Time) error {
 	return s.process.readFrom(r)
 }
 
-// says remembers what the server says of itself.
+// setState remembers a reply of the server.
 func (s *server) setState(h *rbkit.HandshakeReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -600,8 +599,8 @@ func (s *server) setState(h *rbkit.HandshakeReply) {
 	}
 }
 
-// tell tells the receiver's counters what is new of the process, and the log which limits
-// the server has reached, each once. The lock is held.
+// report adds the totals of the process to the receiver's own counters, and logs each limit
+// that the server reached, once. The lock is held.
 func (s *server) report() {
 	now := s.process.totals()
 	s.env.telemetry.countSince(&s.process.totalsCounted, &now)
@@ -623,7 +622,8 @@ func (s *server) report() {
 // maxLoggedKeys is how many keys of statistics a log line has.
 const maxLoggedKeys = 16
 
-// tellUnmeasured logs, once for a server, the statistics that no metric has. The lock is held.
+// logUnmeasured logs, once for a server, the statistics that have no metric. The lock is
+// held.
 func (s *server) logUnmeasured(of stats) {
 	if s.unmeasuredLogged || !s.env.measured || s.env.config.Metrics.RubyGcStat.Enabled {
 		return

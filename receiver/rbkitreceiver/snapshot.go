@@ -229,9 +229,9 @@ func (s *snapshot) place(stack *snapshotStack) int32 {
 // of functions, for each line anew.
 const longestPlace = 100
 
-// siteFunction stands for the method that the present line is in, which is not known. It is
-// called by its place, the end of the path and the line: those who show functions by their
-// names have nothing else to tell one place from another.
+// siteFunction returns a function that stands for the unknown method of the current line.
+// Its name is its place, the end of the path and the line: many viewers show nothing else
+// of a function.
 func (s *snapshot) siteFunction() int32 {
 	d := s.dictionary
 	name := noMethod
@@ -265,7 +265,7 @@ func increase(of pprofile.Profile, index int, times, each uint64) {
 	values.SetAt(0, plus(values.At(0), times, each))
 }
 
-// handOn hands on what there is.
+// deliver delivers the open snapshot.
 func (s *snapshots) deliver() {
 	open := s.open
 	s.open = nil

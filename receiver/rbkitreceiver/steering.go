@@ -17,10 +17,9 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
-// commands are what a server can be told. A dump and a collection hold the program up for as
-// long as it has objects: the collection is a whole one, of all that live, and the program
-// makes most of its own of the young ones alone. The memory profile and the dump of the released
-// gem end a program on a Ruby of today.
+// commands are the commands that the extensions offer. A dump and a collection of all
+// garbage stop the program, for a time that grows with its objects. The memory profile and
+// the dump of the released gem crash a program on a current Ruby.
 var commands = []agentcontrol.Command{
 	{Name: string(rbkit.Handshake), Summary: "Ask the server for its process and its state."},
 	{Name: string(rbkit.StartMemoryProfile), Disruptive: true, Summary: "Report each object that is created and destroyed. This slows the program down. The released gem crashes a program on Ruby 3.1."},
@@ -33,8 +32,7 @@ var commands = []agentcontrol.Command{
 	{Name: string(rbkit.StopCPUProfiling), Summary: "Stop sampling stacks."},
 }
 
-// steered is a server as the extension agent_control has it: one that is configured,
-// whatever process is there.
+// controlledServer is a configured server as extensions control it.
 type controlledServer struct {
 	*server
 	id string
@@ -45,7 +43,7 @@ type controlledServer struct {
 // ID is always the same of a server of a receiver.
 func (s *controlledServer) ID() string { return s.id }
 
-// Snapshot is what is known of the server and its process.
+// Snapshot returns the state of the server and its process.
 func (s *controlledServer) Snapshot() agentcontrol.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +73,7 @@ func (s *controlledServer) Snapshot() agentcontrol.Snapshot {
 	return now
 }
 
-// word is what the server is doing. The lock is held.
+// stateText returns the state of the server in words. The lock is held.
 func (s *controlledServer) stateText() string {
 	if !s.connected {
 		return "disconnected"
@@ -90,8 +88,8 @@ func (s *controlledServer) stateText() string {
 	return word
 }
 
-// Told hands on a log record of an order: of the process, or of what is configured of one that
-// was never reached.
+// Told delivers a log record of a command. Its origin is the process, or the configured
+// server if none was reached.
 func (s *controlledServer) Told(r agentcontrol.Record) {
 	s.mu.Lock()
 	p := s.process
@@ -109,8 +107,8 @@ func (s *controlledServer) Told(r agentcontrol.Record) {
 	})
 }
 
-// Do has the server do something. What was switched stays so when the server is restarted,
-// until the receiver is shut down.
+// Do sends a command. Its effect outlives a restart of the server, until the shutdown of
+// the receiver.
 func (s *controlledServer) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -130,9 +128,9 @@ func (s *controlledServer) Do(ctx context.Context, order agentcontrol.Order) (ag
 	return s.carryOut(ctx, rbkit.Command(order.Command))
 }
 
-// carryOut has the server do something, and asks it before and afterwards: what others
-// switched on is not ours, and the server says ok to whatever it is told, so only its state
-// tells.
+// carryOut sends a command and compares the states before and after it. The server accepts
+// every command, so only its state shows the result; and profiles that others switched on
+// are not the receiver's.
 func (s *controlledServer) carryOut(ctx context.Context, command rbkit.Command) (agentcontrol.Answer, error) {
 	c := s.control
 	h, err := s.askState(ctx)
@@ -154,7 +152,7 @@ func (s *controlledServer) carryOut(ctx context.Context, command rbkit.Command) 
 	return agentcontrol.Answer{Message: "the server has done it", Details: detailsOf(&h)}, nil
 }
 
-// tell tells the server a command, and gives the state that it says it has then.
+// send sends a command, and returns the state of the server after it.
 func (s *controlledServer) send(ctx context.Context, command rbkit.Command) (rbkit.HandshakeReply, error) {
 	s.control.switchedOn.noteCommand(command)
 	if err := s.control.send(ctx, command); err != nil {
@@ -170,7 +168,7 @@ func (s *controlledServer) send(ctx context.Context, command rbkit.Command) (rbk
 	return h, nil
 }
 
-// greet asks the server for its state, and remembers it.
+// askState asks the server for its state, and remembers it.
 func (s *controlledServer) askState(ctx context.Context) (rbkit.HandshakeReply, error) {
 	h, err := s.control.askState(ctx)
 	if err != nil {
@@ -181,7 +179,7 @@ func (s *controlledServer) askState(ctx context.Context) (rbkit.HandshakeReply, 
 	return h, nil
 }
 
-// failed is why a server could not be told, or asked.
+// errorFor returns the error of a command that got no answer.
 func (s *controlledServer) errorFor(ctx context.Context, err error) error {
 	switch {
 	case s.serving.Err() != nil:
@@ -195,8 +193,8 @@ func (s *controlledServer) errorFor(ctx context.Context, err error) error {
 	}
 }
 
-// isSo reports whether the state of a server is what a command makes it, and whether the
-// command is about that state.
+// isInState reports whether a server is in the state that a command leads to. switches says
+// whether the command changes the state at all.
 func isInState(command rbkit.Command, h *rbkit.HandshakeReply) (is, switches bool) {
 	switch command {
 	case rbkit.StartMemoryProfile:
@@ -212,7 +210,7 @@ func isInState(command rbkit.Command, h *rbkit.HandshakeReply) (is, switches boo
 	}
 }
 
-// details are the state of a server.
+// detailsOf returns the state of a server as details of an answer.
 func detailsOf(h *rbkit.HandshakeReply) []agentcontrol.Detail {
 	onOff := map[bool]string{true: "on", false: "off"}
 	return []agentcontrol.Detail{

@@ -24,9 +24,10 @@ const (
 	// returned is the share of the limit after whose release the memory goes back to the
 	// operating system: one part of so many.
 	returned = 8
-	// settleTime is how long the owner of a closed account has until it has dropped its last
-	// references: the memory goes back after that.
-	settleTime = time.Second
+	// settleTime is the pause between such a release and the first return of memory. In it the
+	// owner of a closed account drops its references. longestPause is the one before the last return.
+	settleTime   = time.Second
+	longestPause = 16 * settleTime
 )
 
 // Budget bounds what all accounts hold together. It is for many goroutines.
@@ -40,8 +41,9 @@ type Budget struct {
 
 	// peak is the most that was granted since memory went to the operating system last.
 	peak int64
-	// returning runs when it does.
+	// returning fires at the next return, pause after it was planned; 0: none is planned.
 	returning *time.Timer
+	pause     time.Duration
 	stopped   bool
 	// free gives the memory that is not in use to the operating system.
 	free func()

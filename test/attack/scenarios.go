@@ -64,6 +64,12 @@ service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
 	withHTTP = `
 receivers: {otlp: {protocols: {http: {endpoint: "localhost:4318", max_request_body_size: 2097152}}}}
 `
+	// Nobody orders agents to trace there. The file is for the test, which counts spans.
+	withTracingAndFile = `
+receivers: {bytefrog: {start: tracing}}
+exporters: {otlp_json_file/spans: {path: "${env:CALLBRAID_DATA}/spans.json", create_directory: true}}
+service: {pipelines: {traces: {exporters: [flame_graph, otlp_json_file/spans]}}}
+`
 	limitOf1GiB = `
 processors: {memory_limiter: {limit_mib: 1024, spike_limit_mib: 256}}
 `
@@ -104,8 +110,8 @@ func scenarios() []scenario {
 			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
 		},
 		{
-			name: "idle connections of flame_graph", configuration: "standalone.yaml", attackers: idle(flamesPort), starting: few,
-			length: func(f form) time.Duration { return f.seconds(15, 2) },
+			name: "idle connections of flame_graph", configuration: "standalone.yaml", attackers: idle(flamesPort), starting: twenty,
+			length: func(f form) time.Duration { return f.seconds(20, 2) },
 			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
 		},
 		{
@@ -172,11 +178,11 @@ func scenarios() []scenario {
 			pages:  map[int]string{flamesPort: "/"},
 		},
 	}
-	return append(all, more(names, idle)...)
+	return append(all, more(names, idle, twenty)...)
 }
 
 // more are attacks that the short form has something like.
-func more(names func(places, form) []Attacker, idle func(int) func(places, form) []Attacker) (all []scenario) {
+func more(names func(places, form) []Attacker, idle func(int) func(places, form) []Attacker, twenty func(form) int) (all []scenario) {
 	length := func(f form) time.Duration { return f.seconds(40, 4) }
 	for i, at := range []string{"early", "while all are", "at the end"} {
 		all = append(all, scenario{
@@ -193,20 +199,23 @@ func more(names func(places, form) []Attacker, idle func(int) func(places, form)
 		{"health_check", "standalone.yaml", healthPort},
 		{"agent_control", "control.yaml", controlPort},
 		{"lttng_jul", "jaeger-prometheus.yaml", lttngJULPort},
+		{"otlp", "gateway-pair.yaml", otlpPort},
 	} {
 		s := scenario{
 			name: "idle connections of " + of.name, onlyFull: true, configuration: of.configuration, attackers: idle(of.port),
-			starting: func(f form) int { return 5 },
-			length:   func(f form) time.Duration { return f.seconds(15, 2) },
+			starting: twenty,
+			length:   func(f form) time.Duration { return f.seconds(20, 2) },
 			pages:    map[int]string{of.port: "/"},
 		}
 		switch of.port {
 		case prometheusPort:
 			s.pages[of.port] = "/metrics"
 		case controlPort:
-			s.settings = []string{"receivers:\n  bytefrog: {start: tracing}\n"} // nobody orders it there
+			s.settings = []string{withTracingAndFile}
 		case lttngJULPort:
 			s.pages = map[int]string{prometheusPort: "/metrics"}
+		case otlpPort:
+			s.settings, s.requests, s.pages = []string{withBytefrog}, true, nil
 		}
 		all = append(all, s)
 	}

@@ -17,9 +17,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/lttnglive"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/lttng"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/lttng"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // LTTng's own daemons, with programs that are traced while the built distribution reads
@@ -47,15 +48,15 @@ func onlySpans(configuration string) string {
 }
 
 // awaitClosed waits until the collector has read sessions to their ends.
-func awaitClosed(t *testing.T, c *testbed.Collector, sessions int) {
+func awaitClosed(t *testing.T, c *kit.Collector, sessions int) {
 	t.Helper()
 	awaitSaid(t, c, "The session was closed", sessions)
 }
 
 // awaitSaid waits until the collector has logged a text so many times.
-func awaitSaid(t *testing.T, c *testbed.Collector, text string, times int) {
+func awaitSaid(t *testing.T, c *kit.Collector, text string, times int) {
 	t.Helper()
-	testbed.Eventually(t, fmt.Sprintf("%d times %q in the log", times, text), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("%d times %q in the log", times, text), func() (bool, string) {
 		n := strings.Count(c.Log(), text)
 		return n >= times, strconv.Itoa(n)
 	})
@@ -67,7 +68,7 @@ func orderOfEvents(a, b lttng.Event) int {
 }
 
 // logged are the events that became log records.
-func logged(t *testing.T, c *testbed.Collector) (events []lttng.Event) {
+func logged(t *testing.T, c *kit.Collector) (events []lttng.Event) {
 	t.Helper()
 	eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
 		process, _ := resource.Attributes().Get("process.pid")
@@ -83,7 +84,7 @@ func logged(t *testing.T, c *testbed.Collector) (events []lttng.Event) {
 
 // requireRecorded compares all that babeltrace2 reads of what the relay daemon has
 // written with the log records.
-func requireRecorded(t *testing.T, daemons *lttng.Daemons, c *testbed.Collector) {
+func requireRecorded(t *testing.T, daemons *lttng.Daemons, c *kit.Collector) {
 	t.Helper()
 	want, _ := lttng.Recorded(t, daemons.Relay.Output)
 	slices.SortFunc(want, orderOfEvents)
@@ -108,7 +109,7 @@ func runC(t *testing.T, daemons *lttng.Daemons, path string, args ...string) *lt
 func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "all"})
 	java := daemons.LaunchJava(t, daemons.BuildJava(t, callsInJava), "3", "20", "4")
@@ -166,7 +167,7 @@ func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
 func TestTheFastVariantOfTheTracerGivesTheSameSpans(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "fast"})
 	arguments := []string{"3", "10", "4", "0"}
@@ -212,7 +213,7 @@ func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.
 	const threads = 3
 	daemons := lttng.Start(t)
 	tap := newTap(t, daemons.Relay.Live)
-	c := testbed.Start(t, reader(tap.address))
+	c := kit.Start(t, reader(tap.address))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "own", PerProcess: true})
 	long := daemons.StartC(t, path, strconv.Itoa(threads), "20", "4", "0")
@@ -298,7 +299,7 @@ func TestNoSpanIsWrongWhereTheTracerDiscards(t *testing.T) {
 func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, testing.TB, string, ...string) *lttng.Program) {
 	t.Helper()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "overload", Buffer: 64 << 10})
 	var programs []*lttng.Program
@@ -340,7 +341,7 @@ func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, test
 func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	long := daemons.StartC(t, path, "3", "10", "4", "0")
@@ -385,7 +386,7 @@ func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
 func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	var programs []*lttng.Program
 	for range 3 {
@@ -405,7 +406,7 @@ func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
 func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	first := daemons.Create(t, lttng.Session{Name: "first"})
 	alone := runC(t, daemons, path, "2", "10", "4", "0")
@@ -432,7 +433,7 @@ func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
 func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	calls := 0
@@ -457,7 +458,7 @@ func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
 	t.Parallel()
 	const threads = 3
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "10", "4", "0")
 	p.Step(t)
@@ -466,7 +467,7 @@ func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
 	c.Freeze(t)
 	size := daemons.Relay.Size(t)
 	p.Step(t)
-	testbed.Eventually(t, "what is not read is with the relay daemon", func() (bool, string) {
+	testkit.Eventually(t, "what is not read is with the relay daemon", func() (bool, string) {
 		now := daemons.Relay.Size(t)
 		return now > size, strconv.FormatInt(now, 10)
 	})
@@ -515,7 +516,7 @@ func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
 			t.Parallel()
 			daemons := lttng.Start(t)
 			tap := newTap(t, daemons.Relay.Live)
-			c := testbed.Start(t, onlySpans(strings.Replace(reader(tap.address), "poll:", "request_timeout: 5m\n    poll:", 1)))
+			c := kit.Start(t, onlySpans(strings.Replace(reader(tap.address), "poll:", "request_timeout: 5m\n    poll:", 1)))
 			session := daemons.Create(t, test.session)
 			p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "5", "4", "1000")
 			p.Step(t)
@@ -526,7 +527,7 @@ func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
 				before := daemons.Relay.Written(t)
 				p.Step(t)
 				steps++
-				testbed.Eventually(t, "it is with the relay daemon", func() (bool, string) {
+				testkit.Eventually(t, "it is with the relay daemon", func() (bool, string) {
 					now := daemons.Relay.Written(t)
 					return now.After(before), now.String()
 				})
@@ -579,7 +580,7 @@ func requireNothingWrongAcrossStops(t *testing.T, events string) {
 	t.Helper()
 	const threads, stops = 3, 5
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, onlySpans(reader(daemons.Relay.Live)))
+	c := kit.Start(t, onlySpans(reader(daemons.Relay.Live)))
 	// LTTng discards what comes while both buffers wait to be read. On a busy machine they
 	// do so for long: what two steps record, 0.7 MB each, has room in one buffer, and
 	// buffers are given to the reader seldom, however little is in them.

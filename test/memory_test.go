@@ -8,8 +8,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/replay"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // Ten times the events take as much memory as once. What the collector holds is
@@ -28,8 +29,8 @@ func TestMemoryDoesNotGrowWithTheEvents(t *testing.T) {
 
 func peakMemory(t *testing.T, repeat int) uint64 {
 	t.Helper()
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, pipeline(endpoint, "", "", "nop: {}"), "GOGC=10")
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, pipeline(endpoint, "", "", "nop: {}"), "GOGC=10")
 	agent{endpoint: endpoint, capture: "maven", replay: replay.Options{Repeat: repeat}}.complete(t)
 	c.AwaitMetric(t, 1, runsEnded)
 	peak := c.PeakMemory(t)

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // chunk is how many call events are decoded at once: few enough to stay in the

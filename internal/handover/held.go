@@ -38,9 +38,9 @@ type Memory interface {
 
 // sendOrHold hands on a batch if the pipeline takes it in time and nothing is held, or
 // holds it.
-func (b *Batches) sendOrHold(p parcel) {
+func (b *Batches) sendOrHold(p parcel, call callUntil) {
 	b.waiting.Add(1)
-	ended := b.sendInTime(&p)
+	ended := b.sendInTime(&p, call)
 	// A batch that waits for memory is refused too: its agent learns of it before.
 	refused := !ended && !b.Holds()
 	if refused {
@@ -58,15 +58,13 @@ func (b *Batches) sendOrHold(p parcel) {
 
 // sendInTime hands on a batch, unless others are held, and reports whether that is over: the
 // batch was accepted, or dropped.
-func (b *Batches) sendInTime(p *parcel) bool {
+func (b *Batches) sendInTime(p *parcel, call callUntil) bool {
 	if b.Holds() {
 		return false
 	}
-	until := limits{atOnce: b.settings.Hold.AtOnce}
+	until := limits{atOnce: b.settings.Hold.AtOnce, call: call}
 	if after := b.settings.Hold.After; after > 0 {
-		timer := time.NewTimer(after)
-		defer timer.Stop()
-		until.time = timer.C
+		until.deadline = time.Now().Add(after)
 	}
 	return b.deliver(p, until)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -324,26 +325,32 @@ func limited(after time.Duration) (hold *Hold, m *memory, refused *atomic.Int64)
 	return hold, m, refused
 }
 
-func TestABatchThatIsRefusedForSoLongIsHeld(t *testing.T) {
-	b, next := newBed(t), &pipeline{refuse: errRefused}
-	hold, m, refused := limited(50 * time.Millisecond)
-	batches := b.batches(next, hold)
-	began := time.Now()
-	batches.Send(numbered(0, 1), pcommon.NewResource())
-	assert.GreaterOrEqual(t, time.Since(began), hold.After)
-	assert.True(t, batches.Holds())
-	assert.Greater(t, next.tried(), 1, "it was tried again while it was waited for")
-	assert.EqualValues(t, 1, refused.Load())
-	next.refuseWith(nil)
-	batches.Wait()
-	assert.Equal(t, numbers(1), next.flat())
-	assert.Zero(t, m.used.Load())
-}
-
 // waysToSend are those that Batches have.
 var waysToSend = map[string]func(b *Batches, loop func(send func(callevent.Packed, pcommon.Resource))){
 	"each by itself": func(b *Batches, loop func(func(callevent.Packed, pcommon.Resource))) { loop(b.Send) },
 	"from a loop":    (*Batches).SendFrom,
+}
+
+func TestABatchThatIsRefusedForSoLongIsHeld(t *testing.T) {
+	for way, sendFrom := range waysToSend {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, next := newBed(t), &pipeline{refuse: errRefused}
+				hold, m, refused := limited(50 * time.Millisecond)
+				batches := b.batches(next, hold)
+				began := time.Now()
+				sendFrom(batches, func(send func(callevent.Packed, pcommon.Resource)) { send(numbered(0, 1), pcommon.NewResource()) })
+				assert.Equal(t, hold.After, time.Since(began))
+				assert.True(t, batches.Holds())
+				assert.Greater(t, next.tried(), 1, "it was tried again while it was waited for")
+				assert.EqualValues(t, 1, refused.Load())
+				next.refuseWith(nil)
+				batches.Wait()
+				assert.Equal(t, numbers(1), next.flat())
+				assert.Zero(t, m.used.Load())
+			})
+		})
+	}
 }
 
 func TestABatchThatThePipelineDoesNotReturnFromIsHeldAndHandedOnOnce(t *testing.T) {

@@ -30,16 +30,16 @@ BENCH_AGAINST ?=
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector, which makes them many times slower, and so
 # with -short. What a test makes smaller or leaves out then, it does without the race detector too.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./extension/... ./cmd/... ./internal/bytefrogagent/... ./internal/bytefrogguard/... ./internal/symbols/... \
-	./internal/handover/... ./internal/logline/... ./internal/sharedreceiver/... ./internal/lttnglive/... ./internal/lttngrelay/... ./internal/lttngagent/... \
-	./internal/rbkitserver/... ./internal/greys/... ./internal/greysserver/... ./internal/zmtp/... ./internal/calltree/...
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... \
+	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
+	./internal/greys/... ./internal/call/calltree/... ./internal/receiverkit/... ./internal/componentkit/...
 
 # What of them has no goroutines: generated code, and the rules of pairing.
-NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest|pairing)$$
+NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest)$$
 
 # Decoders of what comes from outside: tested where int has 32 bits, too, in which a size of 32 bits may
 # have no room.
-NARROW_PACKAGES ?= ./internal/bytefrog ./internal/ctf ./internal/lttnglive ./internal/lttngagent ./internal/rbkit ./internal/zmtp ./internal/greys/console ./internal/greys/gp
+NARROW_PACKAGES ?= ./internal/bytefrog ./internal/lttng/ctf ./internal/lttng/lttnglive ./internal/lttng/lttngagent ./internal/rbkit ./internal/rbkit/zmtp ./internal/greys/console ./internal/greys/gp
 
 # Where the programs are built; `make package` has a folder for each platform.
 BIN ?= $(CURDIR)/bin
@@ -53,7 +53,7 @@ DIST := $(CURDIR)/dist
 # Of all programs and packages.
 VERSION := $(shell sed -n 's/^  version: //p' builder-config.yaml)
 # What our own programs are compiled with; ocb writes the collector's version.
-LDFLAGS := -s -w -X github.com/callbraid/callbraid/internal/program.version=$(VERSION)
+LDFLAGS := -s -w -X github.com/callbraid/callbraid/cmd/internal/program.version=$(VERSION)
 BACKENDS := $(CURDIR)/bin/backends
 DEMO_DATA := $(CURDIR)/callbraid-data/demo
 # Where tests leave what they saw in a browser.
@@ -69,18 +69,23 @@ export CGO_ENABLED := 0
 # `make lint` vets, with all that go vet knows.
 TEST := $(GO) test -vet=off
 # Tests wait for peers and for time, too: packages at once, and tests of one at once.
-AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# End-to-end tests at once. Those of real LTTng, of memory and of time run alone, before the others.
+E2E_AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 # The race detector needs a C compiler.
 HAVE_CC := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 RACE := $(if $(HAVE_CC),CGO_ENABLED=1 $(TEST) -race -short,$(TEST))
+
+# Go modules with code of the project: components, programs, tests, and tools. test/backends has no code.
+MODULES := . cmd test internal/tools
 
 # Programs of 386 run where those of amd64 do, on Linux.
 RUNS_386 := $(filter linux/amd64 linux/386,$(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH))
 
 # What binaries are made of: Go files and what those embed.
 SOURCES := $(shell find cmd exporter extension internal processor receiver \
-	\( -path internal/tools -o -path internal/backends -o -name testdata \) -prune -o \
+	\( -path internal/tools -o -path test/backends -o -name testdata \) -prune -o \
 	-type f ! -name '*_test.go' ! -name '*.md' -print 2>/dev/null)
 
 # Files of the project, new ones included, by pattern.
@@ -88,7 +93,7 @@ files = git ls-files --cached --others --exclude-standard --deduplicate -- $(1)
 
 # Packages that are tested with the race detector, and those of which -short leaves something out.
 race = $(GO) list $(RACE_PACKAGES) | grep -vE '$(NO_RACE_PACKAGES)'
-shortened = $(call files,'*_test.go' ':!test') | xargs grep -l 'testing[.]Short()' | xargs dirname | sort -u | sed 's|^|./|'
+shortened = $(call files,'*_test.go' ':!test' ':!cmd') | xargs grep -l 'testing[.]Short()' | xargs dirname | sort -u | sed 's|^|./|'
 
 # A recipe that says what runs, and how long it took, is $(call step,...); ...; $(took)
 step = set -e; echo "== $(1)"; began=$$(date +%s)
@@ -122,26 +127,33 @@ test: unit-test e2e-test ## Run all tests: units first, then the built distribut
 .PHONY: unit-test
 unit-test: ## Run the tests of the packages alone, with the race detector where goroutines meet
 	@$(call step,unit tests); race="$$($(race))"; \
-	$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(shortened)) \
-		$$($(GO) list ./... | grep -vxF "$$race" | grep -v '/test\(/\|$$\)'); $(took)
+	$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(shortened)) $$($(GO) list ./... | grep -vxF "$$race"); \
+	cd internal/tools && $(TEST) ./...; $(took)
 	@$(call step,unit tests where goroutines meet $(if $(HAVE_CC),with,WITHOUT) the race detector$(if $(HAVE_CC),,: install gcc to have it)); \
-	$(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(race)); $(took)
+	$(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(race)); \
+	(cd cmd && $(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m ./...); $(took)
 	@$(call step,unit tests of decoders where int has 32 bits$(if $(RUNS_386),,: left out since this machine runs no programs of 386)); \
 	$(if $(RUNS_386),GOARCH=386 $(TEST) -timeout 10m $(NARROW_PACKAGES)); $(took)
 
 .PHONY: e2e-test
 e2e-test: build gateway ## Run the end-to-end tests alone, against the built distributions (E2E_ONLY=Greys)
-	@$(call step,end-to-end tests); \
-	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel 1 -timeout 25m -run '$(E2E_ONLY)' ./test/...; $(took)
+	@$(call step,end-to-end tests); cd test; \
+	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel $(E2E_AT_ONCE) -timeout 25m -run '$(E2E_ONLY)' ./...; $(took)
+
+.PHONY: race
+race: ## Run the tests of packages where goroutines meet with the race detector at full size, as before a release (needs a C compiler)
+	@CGO_ENABLED=1 $(TEST) -race -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 60m $$($(race))
+	@cd cmd && CGO_ENABLED=1 $(TEST) -race -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 60m ./...
 
 .PHONY: bench
 bench: $(if $(BENCH_AGAINST),,build gateway) ## Measure what the project claims, as ratios, or the hot paths beside another checkout (BENCH_COUNT=5, BENCH_ONLY=LTTng, BENCH_AGAINST=folder)
-	@$(BINARIES) $(GO) run ./test/bench -count $(BENCH_COUNT) -only '$(BENCH_ONLY)' -page '$(BENCH_PAGE)' $(if $(BENCH_AGAINST),-against '$(BENCH_AGAINST)')
+	@$(GO) -C test build -o $(BIN)/bench ./bench
+	@$(BINARIES) $(BIN)/bench -count $(BENCH_COUNT) -only '$(BENCH_ONLY)' -page '$(BENCH_PAGE)' $(if $(BENCH_AGAINST),-against '$(BENCH_AGAINST)')
 
 .PHONY: bench-all
 bench-all: build gateway $(TOOLS)/benchstat ## Run all benchmarks and sum them up with benchstat (BENCH=., BENCH_COUNT=5)
-	@{ $(BINARIES) $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCH_COUNT) -timeout 60m ./... \
-		|| echo "FAIL: a benchmark failed"; } | tee bench-last.txt
+	@{ for module in . test; do (cd $$module && $(BINARIES) $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCH_COUNT) -timeout 60m ./...) \
+		|| echo "FAIL: a benchmark failed"; done; } | tee bench-last.txt
 	@$(TOOLS)/benchstat bench-last.txt | sed -e 's/ ± ∞ ¹//' -e '/^¹ need/d'
 	@! grep -q '^FAIL' bench-last.txt
 
@@ -164,7 +176,7 @@ generate: $(TOOLS)/mdatagen ## Generate what metadata.yaml files and go:generate
 		echo "mdatagen $$f"; \
 		(cd "$$(dirname "$$f")" && $(TOOLS)/mdatagen metadata.yaml && $(without_unused)); \
 	done
-	@PATH="$(TOOLS):$$PATH" $(GO) generate -skip mdatagen ./...
+	@set -e; for module in $(MODULES); do (cd $$module && PATH="$(TOOLS):$$PATH" $(GO) generate -skip mdatagen ./...); done
 
 .PHONY: lint
 lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go vet (for 64 and 32 bits) and staticcheck
@@ -174,10 +186,10 @@ lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go ve
 	@echo "licence headers"; \
 	bad="$$($(call files,'*.go') | xargs grep -L -E 'SPDX-License-Identifier: Apache-2.0|^// Code generated .* DO NOT EDIT')"; \
 	if [ -n "$$bad" ]; then printf 'Without "SPDX-License-Identifier: Apache-2.0":\n%s\n' "$$bad"; exit 1; fi
-	@echo "go mod tidy"; set -e; for module in . internal/tools internal/backends; do (cd $$module && $(GO) mod tidy -diff); done
-	@echo "go vet"; $(GO) vet ./... && cd internal/tools && $(GO) vet ./...
-	@echo "go vet, where int has 32 bits"; CGO_ENABLED=0 GOARCH=386 $(GO) vet ./...
-	@echo "staticcheck"; $(TOOLS)/staticcheck ./... && cd internal/tools && $(TOOLS)/staticcheck ./...
+	@echo "go mod tidy"; set -e; for module in $(MODULES) test/backends; do (cd $$module && $(GO) mod tidy -diff); done
+	@set -e; for module in $(MODULES); do echo "go vet in $$module"; (cd $$module && $(GO) vet ./...); done
+	@set -e; for module in . cmd test; do echo "go vet in $$module, where int has 32 bits"; (cd $$module && GOARCH=386 $(GO) vet ./...); done
+	@set -e; for module in $(MODULES); do echo "staticcheck in $$module"; (cd $$module && $(TOOLS)/staticcheck ./...); done
 
 # Of all files that are packed, and of the man pages, whenever and wherever they are made.
 package: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
@@ -195,15 +207,15 @@ package: build $(TOOLS)/release ## Pack dist/: deb, rpm and tar.gz with SBOM and
 
 .PHONY: package-test
 package-test: package ## Install the packages of linux/amd64 in a clean Debian and run them there (as root)
-	@$(call step,packages); CALLBRAID_DIST=$(DIST) $(BINARIES) $(TEST) -count=1 -timeout 20m ./test/install; $(took)
+	@$(call step,packages); cd test && CALLBRAID_DIST=$(DIST) $(BINARIES) $(TEST) -count=1 -timeout 20m ./install; $(took)
 
 .PHONY: soak
 soak: build ## Run all receivers under load and faults, and report what became of what was sent (SOAK=10m, SOAK_LOAD=1, SOAK_ATTACK=1; the disk is filled as root only)
-	@$(BINARIES) CALLBRAID_SOAK=$(SOAK) CALLBRAID_SOAK_LOAD=$(SOAK_LOAD) CALLBRAID_SOAK_ATTACK=$(SOAK_ATTACK) $(TEST) -count=1 -v -run TestSoak -timeout 0 ./test/soak
+	@cd test && $(BINARIES) CALLBRAID_SOAK=$(SOAK) CALLBRAID_SOAK_LOAD=$(SOAK_LOAD) CALLBRAID_SOAK_ATTACK=$(SOAK_ATTACK) $(TEST) -count=1 -v -run TestSoak -timeout 0 ./soak
 
 .PHONY: attack
 attack: build ## Play hostile peers against the shipped configurations, and report what they cost (ATTACK_ONLY=names)
-	@$(BINARIES) CALLBRAID_ATTACK=full CALLBRAID_ATTACK_ONLY='$(ATTACK_ONLY)' $(TEST) -count=1 -v -run TestAttack -timeout 0 ./test/attack
+	@cd test && $(BINARIES) CALLBRAID_ATTACK=full CALLBRAID_ATTACK_ONLY='$(ATTACK_ONLY)' $(TEST) -count=1 -v -run TestAttack -timeout 0 ./attack
 
 .PHONY: clean
 clean: ## Remove what make built and what the collector wrote
@@ -226,19 +238,19 @@ $(COLLECTOR) $(GATEWAY): $(SOURCES)
 	@cd $(dir $(filter %/.generated,$^)) && CGO_ENABLED=0 $(GO) build -mod=mod -trimpath -ldflags '-s -w' -o $@ .
 	@touch $@
 
-$(AGENTSIM): go.mod go.sum $(SOURCES)
+$(AGENTSIM): cmd/go.mod cmd/go.sum $(SOURCES)
 	@echo "Compiling bin/$(@F)"
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/agentsim
+	@$(GO) -C cmd build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./agentsim
 	@touch $@
 
-$(AGENTCTL): go.mod go.sum $(SOURCES)
+$(AGENTCTL): cmd/go.mod cmd/go.sum $(SOURCES)
 	@echo "Compiling bin/$(@F)"
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/agentctl
+	@$(GO) -C cmd build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./agentctl
 	@touch $@
 
-$(GUARD): go.mod go.sum $(SOURCES)
+$(GUARD): cmd/go.mod cmd/go.sum $(SOURCES)
 	@echo "Compiling bin/$(@F)"
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/bytefrog-guard
+	@$(GO) -C cmd build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./bytefrog-guard
 	@touch $@
 
 # Tools, each at the version of internal/tools/go.mod.
@@ -253,8 +265,8 @@ $(TOOLS)/%: internal/tools/go.mod internal/tools/go.sum
 	@cd internal/tools && CGO_ENABLED=0 $(GO) build -o $@ $(PACKAGE)
 	@touch $@
 
-# Jaeger, at the version of internal/backends/go.mod. Its module has no pages in it, only the APIs behind them.
-$(BACKENDS)/%: internal/backends/go.mod internal/backends/go.sum
+# Jaeger, at the version of test/backends/go.mod. Its module has no pages in it, only the APIs behind them.
+$(BACKENDS)/%: test/backends/go.mod test/backends/go.sum
 	@echo "Building bin/backends/$*"
-	@cd internal/backends && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ github.com/jaegertracing/jaeger/cmd/$*
+	@cd test/backends && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ github.com/jaegertracing/jaeger/cmd/$*
 	@touch $@

@@ -14,11 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/bytefrog/capture"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/replay"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // agent is how an agent plays a capture.
@@ -42,7 +43,7 @@ func (a agent) agent(t testing.TB) *bytefrogagent.Agent {
 	t.Helper()
 	options := bytefrogagent.Options{
 		Endpoint: a.endpoint, Dial: a.dial, DataConnections: a.connections, BufferSize: a.buffer,
-		ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience, Settle: a.settle,
+		ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience, Settle: a.settle,
 	}
 	return bytefrogagent.New(options, replay.New(recording(t, a.capture), a.replay))
 }
@@ -93,7 +94,7 @@ var defaultRules = reference.Rules{End: "ended", MaxSpansPerTrace: 20_000}
 // collector configures one collector that does everything: spans go into the
 // file spans.bin.
 func collector(endpoint, receiver, pairing string) string {
-	return pipeline(endpoint, receiver, pairing, "file: "+testbed.FileExporter("spans.bin"))
+	return pipeline(endpoint, receiver, pairing, "file: "+kit.FileExporter("spans.bin"))
 }
 
 // sevenConnections lets agents open more connections than the default.
@@ -140,7 +141,7 @@ const (
 )
 
 // stopAfter waits until that many runs have ended, and stops the collector.
-func stopAfter(t testing.TB, c *testbed.Collector, runs int) {
+func stopAfter(t testing.TB, c *kit.Collector, runs int) {
 	t.Helper()
 	c.AwaitMetric(t, float64(runs), runsEnded)
 	c.Stop(t)
@@ -151,7 +152,7 @@ func stopAfter(t testing.TB, c *testbed.Collector, runs int) {
 // goes on when it is told to, and the one that tells it waits for the break.
 type unhurried struct {
 	t         testing.TB
-	collector *testbed.Collector
+	collector *kit.Collector
 	endpoint  string
 
 	// said is how many breaks the agents have said.

@@ -13,22 +13,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // The simulator as users have it: a program.
 
 func agentsim(t *testing.T, arguments ...string) {
 	t.Helper()
-	output, err := exec.CommandContext(t.Context(), testbed.AgentSim(t), append([]string{"bytefrog"}, arguments...)...).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), kit.AgentSim(t), append([]string{"bytefrog"}, arguments...)...).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 }
 
 func TestTheSimulatorReplaysACapture(t *testing.T) {
 	t.Parallel()
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, collector(endpoint, "", ""))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, collector(endpoint, "", ""))
 	agentsim(t, "replay", "--endpoint", endpoint, "--speed", "20x", "--protocol", "2", capturePath("shop"))
 	stopAfter(t, c, 1)
 	checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), readStreams(t, c, "spans.bin").only(t))
@@ -38,8 +39,8 @@ func TestTheSimulatorReplaysACapture(t *testing.T) {
 func TestTheSimulatorPlaysLogAgents(t *testing.T) {
 	t.Parallel()
 	portFile := filepath.Join(t.TempDir(), "agent.port")
-	c := testbed.Start(t, switcher(testbed.Address(t), portFile, ""))
-	command := exec.CommandContext(t.Context(), testbed.AgentSim(t), "lttng-agent", "--port-file", portFile, "--agents", "3", "--loggers", "5")
+	c := kit.Start(t, switcher(testkit.Address(t), portFile, ""))
+	command := exec.CommandContext(t.Context(), kit.AgentSim(t), "lttng-agent", "--port-file", portFile, "--agents", "3", "--loggers", "5")
 	var output strings.Builder
 	command.Stdout = &output
 	require.NoError(t, command.Start())
@@ -56,8 +57,8 @@ func TestTheSimulatorPlaysLogAgents(t *testing.T) {
 // they do, the spans fit together, and each program has its own.
 func TestGeneratedCallsFitTogether(t *testing.T) {
 	t.Parallel()
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, collector(endpoint, sevenConnections, "max_spans_per_trace: 500, reorder: {max_wait: 2s}"))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, collector(endpoint, sevenConnections, "max_spans_per_trace: 500, reorder: {max_wait: 2s}"))
 	agentsim(t, "load", "--endpoint", endpoint, "--agents", "3", "--events", "50000", "--threads", "8", "--depth", "40",
 		"--exceptions", "0.05", "--markers", "0.01", "--suspends", "2", "--loss", "0.01", "--seed", "7")
 	stopAfter(t, c, 3)

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/callbraid/callbraid/test/testbed/browser"
+	"github.com/callbraid/callbraid/test/kit/browser"
 	"github.com/chromedp/chromedp"
 )
 

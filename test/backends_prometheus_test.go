@@ -19,15 +19,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/prometheus"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
 // numbers are what a Prometheus has of a collector.
 type numbers struct {
 	*prometheus.Server
-	collector *testbed.Collector
+	collector *kit.Collector
 }
 
 // notPlayed are the metrics that what is played need not have, and why.

@@ -16,12 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
-	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/jaeger"
-	"github.com/callbraid/callbraid/test/testbed/prometheus"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/replay"
+	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/jaeger"
+	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
 // Every tracer at once, through config/jaeger-prometheus.yaml as it is shipped, into a real
@@ -32,7 +33,7 @@ const sentSpans = "otelcol_exporter_sent_spans"
 
 // backends are a collector between all tracers and a Jaeger, and where a Prometheus finds it.
 type backends struct {
-	collector *testbed.Collector
+	collector *kit.Collector
 	jaeger    *jaeger.Server
 
 	// Where agents are, and where they and Prometheus find the collector.
@@ -46,10 +47,10 @@ type backends struct {
 func startBackends(t *testing.T, version jaeger.Version, flush string) *backends {
 	t.Helper()
 	b := &backends{
-		jaeger: jaeger.Start(t, version), bytefrog: testbed.Address(t), relay: testbed.Address(t),
-		metrics: testbed.Address(t), portFile: filepath.Join(t.TempDir(), "agent.port"), rbkit: newRbkitServer(t), greys: newGreysServer(t),
+		jaeger: jaeger.Start(t, version), bytefrog: testkit.Address(t), relay: testkit.Address(t),
+		metrics: testkit.Address(t), portFile: filepath.Join(t.TempDir(), "agent.port"), rbkit: newRbkitServer(t), greys: newGreysServer(t),
 	}
-	b.collector = testbed.Start(t, shipped(t, "jaeger-prometheus.yaml", map[string]string{
+	b.collector = kit.Start(t, shipped(t, "jaeger-prometheus.yaml", map[string]string{
 		"endpoint: localhost:13135": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}", "endpoint: localhost:8765": b.bytefrog, "endpoint: localhost:5344": b.relay,
 		"endpoint: localhost:5360": "localhost:0", "port_files: [/var/run/lttng/agent.port]": "[" + b.portFile + "]",
 		"publish: localhost:5555": b.rbkit.publish, "request: localhost:5556": b.rbkit.request,
@@ -111,7 +112,7 @@ func playLogAgent(t *testing.T, portFile string) {
 	t.Helper()
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	agent := simulated.New(simulated.Options{PortFile: portFile, PID: unusedPID, Loggers: []string{"com.example.shop", "org.example.till"}})
+	agent := logagent.New(logagent.Options{PortFile: portFile, PID: unusedPID, Loggers: []string{"com.example.shop", "org.example.till"}})
 	go func() { ended <- agent.Run(ctx) }()
 	t.Cleanup(func() {
 		end()

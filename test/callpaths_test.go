@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
 // What downloads and pages of call trees have to say of a capture, computed from its bytes

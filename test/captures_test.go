@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/replay"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // What is known of the captures (testdata/README.md).
@@ -36,8 +37,8 @@ func TestCapturesBecomeTheSpansOfTheReference(t *testing.T) {
 	for _, capture := range captures {
 		t.Run(capture.name, func(t *testing.T) {
 			t.Parallel()
-			endpoint := testbed.Address(t)
-			c := testbed.Start(t, collector(endpoint, "service_name: "+capture.name, ""))
+			endpoint := testkit.Address(t)
+			c := kit.Start(t, collector(endpoint, "service_name: "+capture.name, ""))
 			network := &unhurried{t: t, collector: c, endpoint: endpoint}
 			agent{endpoint: endpoint, capture: capture.name, dial: network.dial()}.complete(t)
 			c.AwaitMetric(t, 1, runsEnded)
@@ -112,8 +113,8 @@ func TestTheWayOfTheEventsDoesNotMatter(t *testing.T) {
 	for _, name := range []string{"shop", "suspend"} {
 		want := reference.Spans(openCapture(t, name), defaultRules)
 		t.Run(name+", one after the other", func(t *testing.T) {
-			endpoint := testbed.Address(t)
-			c := testbed.Start(t, collector(endpoint, sevenConnections, ""))
+			endpoint := testkit.Address(t)
+			c := kit.Start(t, collector(endpoint, sevenConnections, ""))
 			network := &unhurried{t: t, collector: c, endpoint: endpoint}
 			for _, a := range agents {
 				a.endpoint, a.capture, a.dial = endpoint, name, network.dial()
@@ -123,8 +124,8 @@ func TestTheWayOfTheEventsDoesNotMatter(t *testing.T) {
 			checkStreams(t, c, want, len(agents))
 		})
 		t.Run(name+", all at once", func(t *testing.T) {
-			endpoint := testbed.Address(t)
-			c := testbed.Start(t, collector(endpoint, sevenConnections, ""))
+			endpoint := testkit.Address(t)
+			c := kit.Start(t, collector(endpoint, sevenConnections, ""))
 			network := &unhurried{t: t, collector: c, endpoint: endpoint}
 			t.Run("agents", func(t *testing.T) {
 				for _, a := range slices.Concat(agents, agents) {
@@ -143,7 +144,7 @@ func TestTheWayOfTheEventsDoesNotMatter(t *testing.T) {
 
 // checkStreams checks that there are that many call streams, each the one
 // wanted, and that none has an ID of another.
-func checkStreams(t *testing.T, c *testbed.Collector, want *reference.Result, streams int) {
+func checkStreams(t *testing.T, c *kit.Collector, want *reference.Result, streams int) {
 	t.Helper()
 	got := readStreams(t, c, "spans.bin")
 	require.Len(t, got, streams, "call streams")

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
 // failures is a test that notes what it is told, to test what tests.

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
 // differences collects what is wrong, as much of it as a person reads.

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // Each configuration the project ships has to follow the rules of the way of
@@ -566,9 +566,9 @@ func TestNothingElseThatIsPackagedListensBeyondTheMachine(t *testing.T) {
 func TestTheDistributionAcceptsTheShippedConfigurations(t *testing.T) {
 	for name, path := range shippedConfigs(t) {
 		t.Run(name, func(t *testing.T) {
-			collector := testbed.Binary(t)
+			collector := kit.Binary(t)
 			if config, _ := readConfig(t, path); config.routes() {
-				collector = testbed.Gateway(t)
+				collector = kit.Gateway(t)
 			}
 			arguments := []string{"validate", "--config", path}
 			for _, gate := range gatesOf(t, path) {

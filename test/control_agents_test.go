@@ -17,14 +17,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogagent/load"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/load"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // steered is an agent that is played, and how to steer it.
 type steered struct {
-	collector *testbed.Collector
+	collector *kit.Collector
 	client    *api.Client
 	agent     *bytefrogagent.Agent
 	id        string
@@ -37,7 +38,7 @@ type steered struct {
 // is allowed; log records go to logs.json.
 func steerBytefrog(t testing.TB, extension, receiver string) *steered {
 	t.Helper()
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	c, client := startControlled(t, "allow_disruptive: true, command_timeout: 25s, "+extension, fmt.Sprintf(`
 receivers: {bytefrog: {endpoint: %q, service_name: shop, %s}}
 processors: {stack_pairing: {}}
@@ -52,7 +53,7 @@ service:
 	require.NoError(t, err)
 	s := &steered{
 		collector: c, client: client, results: make(chan bytefrogagent.Result, 1),
-		agent: bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience}, program),
+		agent: bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience}, program),
 	}
 	ctx, kill := context.WithCancel(t.Context())
 	s.kill = kill
@@ -165,8 +166,8 @@ func TestAnAgentThatDiesInTheMiddleOfACommand(t *testing.T) {
 
 // With an authenticator of the distribution nobody without its token sees or steers an agent.
 func TestNobodyWithoutTheTokenSteersAnAgent(t *testing.T) {
-	endpoint, control := testbed.Address(t), testbed.Address(t)
-	c := testbed.Start(t, fmt.Sprintf(`
+	endpoint, control := testkit.Address(t), testkit.Address(t)
+	c := kit.Start(t, fmt.Sprintf(`
 extensions:
   bearertokenauth: {token: secret}
   agent_control: {endpoint: %q, auth: {authenticator: bearertokenauth}}
@@ -207,7 +208,7 @@ func TestWithoutTheExtensionNoReceiverOpensAnything(t *testing.T) {
 	rbkit.play(t, "load", "--rate", "10")
 	const ours = "github.com/callbraid/callbraid/"
 	measure := func(extended bool) (listeners, goroutines, steering int) {
-		bytefrog, jul := testbed.Address(t), testbed.Address(t)
+		bytefrog, jul := testkit.Address(t), testkit.Address(t)
 		configuration := fmt.Sprintf(`
 receivers:
   bytefrog: {endpoint: %q}
@@ -220,15 +221,15 @@ service:
     traces: {receivers: [bytefrog], exporters: [nop]}
     logs: {receivers: [bytefrog, lttng_jul, rbkit], exporters: [nop]}
 `, bytefrog, jul, rbkit.publish, rbkit.request, map[bool]string{true: ", agent_control"}[extended])
-		var c *testbed.Collector
+		var c *kit.Collector
 		if extended {
 			c, _ = startControlled(t, "", configuration)
 		} else {
-			c = testbed.Start(t, configuration)
+			c = kit.Start(t, configuration)
 		}
 		program, err := load.New(load.Options{Rate: 1000, Events: 1 << 40})
 		require.NoError(t, err)
-		agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: bytefrog, ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience}, program)
+		agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: bytefrog, ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience}, program)
 		ctx, kill := context.WithCancel(t.Context())
 		defer kill()
 		go agent.Run(ctx)

@@ -14,17 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogagent/load"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/load"
 	protocol "github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkitserver"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // The collector is reloaded while people wait for agents: they are answered, and agents are
 // shown again, each once, and can be told.
 func TestAReloadAnswersWhoWaitsAndShowsAgentsAgain(t *testing.T) {
-	bytefrog, jul := testbed.Address(t), testbed.Address(t)
+	bytefrog, jul := testkit.Address(t), testkit.Address(t)
 	server := holdRbkit(t, protocol.TriggerGC)
 	c, client := startControlled(t, "allow_disruptive: true, command_timeout: 25s", fmt.Sprintf(`
 receivers:
@@ -52,7 +52,7 @@ service:
 		}()
 	}
 	await(t, server.begun)
-	testbed.Eventually(t, "somebody waits for the program", func() (bool, string) {
+	testkit.Eventually(t, "somebody waits for the program", func() (bool, string) {
 		waiting := c.GoroutinesOf(t, "steered).pause")
 		return waiting == 1, fmt.Sprint(waiting)
 	})
@@ -88,7 +88,7 @@ func byTracer(agents []api.Agent) map[string][]string {
 // awaitSteerable waits until a server is connected to.
 func awaitSteerable(t testing.TB, client *api.Client, id string) {
 	t.Helper()
-	testbed.Eventually(t, "the server is connected", func() (bool, string) {
+	testkit.Eventually(t, "the server is connected", func() (bool, string) {
 		a, err := client.Agent(t.Context(), id)
 		require.NoError(t, err)
 		return a.State != "disconnected", a.State
@@ -118,7 +118,7 @@ func playBytefrog(t testing.TB, endpoint string) *playedBytefrog {
 	ctx, kill := context.WithCancel(t.Context())
 	t.Cleanup(kill)
 	p := &playedBytefrog{kill: kill, agent: bytefrogagent.New(bytefrogagent.Options{
-		Endpoint: endpoint, ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience,
+		Endpoint: endpoint, ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience,
 	}, program)}
 	go p.agent.Run(ctx)
 	awaitEvents(t, p.agent, 1)

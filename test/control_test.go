@@ -22,12 +22,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogagent/load"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/load"
 	protocol "github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/browser"
-	"github.com/callbraid/callbraid/test/testbed/lttng"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/lttng"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/browser"
+	"github.com/callbraid/callbraid/test/kit/openapi"
 )
 
 // withControl adds the extension to a configuration.
@@ -38,12 +40,12 @@ extensions: {agent_control: {endpoint: %q, %s}}
 }
 
 // startControlled starts a collector with the extension, and gives a client of it.
-func startControlled(t testing.TB, settings, configuration string) (*testbed.Collector, *api.Client) {
+func startControlled(t testing.TB, settings, configuration string) (*kit.Collector, *api.Client) {
 	t.Helper()
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, withControl(endpoint, settings, configuration))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, withControl(endpoint, settings, configuration))
 	return c, &api.Client{Endpoint: "http://" + endpoint, HTTP: &http.Client{
-		Timeout: testbed.Patience, Transport: &http.Transport{DisableKeepAlives: true},
+		Timeout: testkit.Patience, Transport: openapi.NewTransport(t, api.Document, "/v1/", &http.Transport{DisableKeepAlives: true}),
 	}}
 }
 
@@ -62,7 +64,7 @@ service:
 // awaitAgents waits until so many agents are shown, and gives them.
 func awaitAgents(t testing.TB, client *api.Client, n int) (agents []api.Agent) {
 	t.Helper()
-	testbed.Eventually(t, fmt.Sprintf("%d agents are shown", n), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("%d agents are shown", n), func() (bool, string) {
 		list, err := client.Agents(t.Context())
 		require.NoError(t, err)
 		agents = list.Agents
@@ -82,12 +84,12 @@ func mustOrder(t testing.TB, client *api.Client, id, command string) api.Answer 
 // was seen of it is exported, and nothing else.
 func TestSuspendingUnderFullLoadMakesNoWrongSpan(t *testing.T) {
 	const suspensions = 10
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	c, client := startControlled(t, "command_timeout: 25s", controlledPipeline(endpoint,
-		"agent: {data_connections: 3, heartbeat_interval: 100ms}", "reorder: {max_wait: 30s}", "file: "+testbed.FileExporter("spans.bin")))
+		"agent: {data_connections: 3, heartbeat_interval: 100ms}", "reorder: {max_wait: 30s}", "file: "+kit.FileExporter("spans.bin")))
 	program, err := load.New(load.Options{Threads: 4, Exceptions: 0.05, Record: true})
 	require.NoError(t, err)
-	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience}, program)
+	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience}, program)
 	results := make(chan bytefrogagent.Result, 1)
 	go func() { results <- agent.Run(t.Context()) }()
 	id := awaitAgents(t, client, 1)[0].ID
@@ -148,15 +150,15 @@ func checkTruth(t testing.TB, truth load.Truth, e *exported) {
 
 // With start: suspended nothing is traced until somebody says so.
 func TestAnAgentThatStartsSuspendedTracesWhenItIsTold(t *testing.T) {
-	endpoint := testbed.Address(t)
-	c, client := startControlled(t, "", controlledPipeline(endpoint, "start: suspended", "", "file: "+testbed.FileExporter("spans.bin")))
+	endpoint := testkit.Address(t)
+	c, client := startControlled(t, "", controlledPipeline(endpoint, "start: suspended", "", "file: "+kit.FileExporter("spans.bin")))
 	program, err := load.New(load.Options{Record: true, Rate: 50_000})
 	require.NoError(t, err)
-	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience}, program)
+	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience}, program)
 	results := make(chan bytefrogagent.Result, 1)
 	go func() { results <- agent.Run(t.Context()) }()
 	id := awaitAgents(t, client, 1)[0].ID
-	testbed.Eventually(t, "it is suspended", func() (bool, string) {
+	testkit.Eventually(t, "it is suspended", func() (bool, string) {
 		shown, err := client.Agent(t.Context(), id)
 		require.NoError(t, err)
 		return shown.State == "suspended", shown.State
@@ -174,12 +176,12 @@ func TestAnAgentThatStartsSuspendedTracesWhenItIsTold(t *testing.T) {
 // What stops or pauses programs is done only where that is allowed; a program that somebody
 // paused goes on when the collector ends.
 func TestAProgramThatIsPausedGoesOnWhenTheCollectorEnds(t *testing.T) {
-	endpoint := testbed.Address(t)
-	start := func(settings string) (*testbed.Collector, *api.Client, <-chan bytefrogagent.Result, string) {
+	endpoint := testkit.Address(t)
+	start := func(settings string) (*kit.Collector, *api.Client, <-chan bytefrogagent.Result, string) {
 		c, client := startControlled(t, settings, controlledPipeline(endpoint, "", "", "nop: {}"))
 		program, err := load.New(load.Options{Rate: 10_000, Events: 1 << 40})
 		require.NoError(t, err)
-		agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience}, program)
+		agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience}, program)
 		results := make(chan bytefrogagent.Result, 1)
 		ctx, kill := context.WithTimeout(t.Context(), 5*time.Minute)
 		t.Cleanup(kill)
@@ -209,7 +211,7 @@ func TestAProgramThatIsPausedGoesOnWhenTheCollectorEnds(t *testing.T) {
 // agentctl runs the command line against the extension, and gives what it prints.
 func agentctl(t testing.TB, client *api.Client, arguments ...string) (output string, code int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), testbed.AgentCtl(t), append(arguments, "--endpoint", client.Endpoint)...)
+	command := exec.CommandContext(t.Context(), kit.AgentCtl(t), append(arguments, "--endpoint", client.Endpoint)...)
 	text, err := command.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
 		require.NoError(t, err)
@@ -232,7 +234,7 @@ service:
 type orderRecord struct{ command, result, by, service string }
 
 // ordersLogged are the log records of orders that a collector wrote.
-func ordersLogged(t *testing.T, c *testbed.Collector) (records []orderRecord) {
+func ordersLogged(t *testing.T, c *kit.Collector) (records []orderRecord) {
 	t.Helper()
 	unmarshaler := plog.JSONUnmarshaler{}
 	eachLine(t, filepath.Join(c.Dir, "logs.json"), func(line json.RawMessage) {
@@ -264,7 +266,7 @@ func TestAnRbkitServerIsToldItsNineCommands(t *testing.T) {
 	played := s.play(t, "load", "--rate", "10")
 	c, client := startControlled(t, "allow_disruptive: true", controlledReceiver("rbkit", fmt.Sprintf("service_name: shop, servers: [{publish: %q, request: %q}]", s.publish, s.request)))
 	var id string
-	testbed.Eventually(t, "the server is connected", func() (bool, string) {
+	testkit.Eventually(t, "the server is connected", func() (bool, string) {
 		a := awaitAgents(t, client, 1)[0]
 		id = a.ID
 		return a.State != "disconnected", a.State
@@ -298,7 +300,7 @@ func TestAnRbkitServerIsToldItsNineCommands(t *testing.T) {
 // A thousand programs are listed, and each can be told something.
 func TestAThousandAgentsAreShownAndTold(t *testing.T) {
 	const loggers = 5
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	c, client := startControlled(t, "", controlledReceiver("lttng_jul", fmt.Sprintf("endpoint: %q, port_files: [], list_interval: 1h", endpoint)))
 	agents := playAgents(t, endpoint, manyAgents, loggers)
 	shown := awaitAgents(t, client, manyAgents)
@@ -325,12 +327,12 @@ func TestAThousandAgentsAreShownAndTold(t *testing.T) {
 // site can't.
 func TestAnAgentIsSteeredInABrowser(t *testing.T) {
 	b := browser.Start(t)
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	const evil = `<img src=x onerror=document.title=1>`
 	c, client := startControlled(t, "", controlledPipeline(endpoint, fmt.Sprintf("service_name: %q, agent: {heartbeat_interval: 100ms}", evil), "", "nop: {}"))
 	program, err := load.New(load.Options{Rate: 10_000})
 	require.NoError(t, err)
-	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience}, program)
+	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience}, program)
 	results := make(chan bytefrogagent.Result, 1)
 	go func() { results <- agent.Run(t.Context()) }()
 	id := awaitAgents(t, client, 1)[0].ID
@@ -381,7 +383,7 @@ func TestRealLTTngAgentsAreTold(t *testing.T) {
 		t.Run(domain, func(t *testing.T) {
 			home := lttng.NewHome(t)
 			c, client := startControlled(t, "", controlledReceiver("lttng_jul",
-				fmt.Sprintf("endpoint: %q, port_files: [%q], list_interval: 1h", testbed.Address(t), home.SystemPortFile())))
+				fmt.Sprintf("endpoint: %q, port_files: [%q], list_interval: 1h", testkit.Address(t), home.SystemPortFile())))
 			p := launchLoggers(t, home, domain)
 			p.Ready(t)
 			const logger = "com.example.one"
@@ -436,7 +438,7 @@ service:
   pipelines: {logs: {receivers: [greys], exporters: [file/logs]}, metrics: {receivers: [greys], exporters: [file/metrics]}}
 `, server.endpoint, protocol))
 			id := awaitAgents(t, client, 1)[0].ID
-			testbed.Eventually(t, "it is connected", func() (bool, string) {
+			testkit.Eventually(t, "it is connected", func() (bool, string) {
 				shown, err := client.Agent(t.Context(), id)
 				require.NoError(t, err)
 				return shown.State == "connected", shown.State
@@ -449,7 +451,7 @@ service:
 			}
 			assert.Contains(t, do("monitor", "class=com.example.*", "method=*", "cycle=1"), "matching methods")
 			do("stack", "class=com.example.shop.Service2", "method=*", "limit=5")
-			testbed.Eventually(t, "calls to be counted", func() (bool, string) {
+			testkit.Eventually(t, "calls to be counted", func() (bool, string) {
 				got := countsOf(t, c)
 				return got.sum() > 0, fmt.Sprint(got)
 			})

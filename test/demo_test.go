@@ -16,8 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/browser"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/browser"
 )
 
 // What `make demo` does: agentsim's demo, with the distribution and its configuration, but
@@ -28,7 +29,7 @@ import (
 func demo(t *testing.T, capture, chromium string) (said string, picture []byte, err error) {
 	t.Helper()
 	dir := t.TempDir()
-	agents, pages, health, metrics, own := testbed.Address(t), testbed.Address(t), testbed.Address(t), testbed.Address(t), testbed.Address(t)
+	agents, pages, health, metrics, own := testkit.Address(t), testkit.Address(t), testkit.Address(t), testkit.Address(t), testkit.Address(t)
 	_, ownPort, err := net.SplitHostPort(own)
 	require.NoError(t, err)
 	configuration := filepath.Join(dir, "standalone.yaml")
@@ -36,7 +37,7 @@ func demo(t *testing.T, capture, chromium string) (said string, picture []byte, 
 		"endpoint: localhost:8765": agents, "endpoint: localhost:4040": pages, "endpoint: localhost:13133": health,
 		"endpoint: localhost:8889": metrics, "disable_stacktrace: true": "true\n    metrics: {readers: [{pull: {exporter: {prometheus: {host: localhost, port: " + ownPort + "}}}}]}",
 	})), 0o600))
-	command := exec.CommandContext(t.Context(), testbed.AgentSim(t), "demo", "--collector", testbed.Binary(t), "--config", configuration,
+	command := exec.CommandContext(t.Context(), kit.AgentSim(t), "demo", "--collector", kit.Binary(t), "--config", configuration,
 		"--capture", capturePath(capture), "--endpoint", agents, "--pages", "http://"+pages, "--health", "http://"+health,
 		"--metrics", "http://"+metrics+"/metrics", "--data", filepath.Join(dir, "data"), "--keep=false")
 	file := filepath.Join(dir, "demo.png")

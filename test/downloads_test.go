@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/reference"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
 // What is in downloads of call trees, as programs read them.

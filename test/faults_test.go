@@ -19,9 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // toBackend configures an exporter that has no queue and tries nothing again:
@@ -43,7 +44,7 @@ type backend struct {
 
 func newBackend(t testing.TB, answer func() int) *backend {
 	b := &backend{t: t, answer: answer, streams: streams{}}
-	b.endpoint, _ = testbed.ServeOTLP(t, b.take)
+	b.endpoint, _ = kit.ServeOTLP(t, b.take)
 	return b
 }
 
@@ -93,8 +94,8 @@ func await[T any](t testing.TB, results <-chan T) (result T) {
 	t.Helper()
 	select {
 	case result = <-results:
-	case <-time.After(testbed.Patience):
-		t.Fatalf("expected a %T within %v", result, testbed.Patience)
+	case <-time.After(testkit.Patience):
+		t.Fatalf("expected a %T within %v", result, testkit.Patience)
 	}
 	return result
 }
@@ -102,7 +103,7 @@ func await[T any](t testing.TB, results <-chan T) (result T) {
 // awaitEvents waits until the agent has sent that many events.
 func awaitEvents(t testing.TB, a *bytefrogagent.Agent, n uint64) {
 	t.Helper()
-	testbed.Eventually(t, fmt.Sprintf("%d events sent", n), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("%d events sent", n), func() (bool, string) {
 		sent := a.Stats().Events
 		return sent >= n, fmt.Sprint(sent)
 	})
@@ -113,7 +114,7 @@ func awaitStandstill(t testing.TB, a *bytefrogagent.Agent) {
 	t.Helper()
 	const looks = 50
 	last, same := uint64(0), 0
-	testbed.Eventually(t, "the agent stands still", func() (bool, string) {
+	testkit.Eventually(t, "the agent stands still", func() (bool, string) {
 		sent := a.Stats().Events
 		if same++; sent != last || sent == 0 {
 			last, same = sent, 0
@@ -140,8 +141,8 @@ func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			released := make(chan struct{})
 			b := newBackend(t, func() int { return test.answer(released) })
-			endpoint := testbed.Address(t)
-			c := testbed.Start(t, pipeline(endpoint, smallAgents+", retry: {max_interval: 200ms}", "", toBackend(b.endpoint)))
+			endpoint := testkit.Address(t)
+			c := kit.Start(t, pipeline(endpoint, smallAgents+", retry: {max_interval: 200ms}", "", toBackend(b.endpoint)))
 			a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
 			awaitStandstill(t, a)
 			b.answerWith(accept)
@@ -160,8 +161,8 @@ func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
 func TestAPipelineThatFailsForGoodDropsAndGoesOn(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, condemn)
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, pipeline(endpoint, "", "", toBackend(b.endpoint)))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, pipeline(endpoint, "", "", toBackend(b.endpoint)))
 	agent{endpoint: endpoint, capture: "shop"}.complete(t)
 	c.AwaitMetric(t, 1, runsEnded)
 	assert.EqualValues(t, 4_793, c.Metric(t, spansDropped, `reason="refused_for_good"`))
@@ -178,8 +179,8 @@ func TestAPipelineThatFailsForGoodDropsAndGoesOn(t *testing.T) {
 func TestOverloadCanSuspendTheAgent(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, refuse)
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, pipeline(endpoint, "on_overload: suspend, retry: {max_interval: 200ms}",
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, pipeline(endpoint, "on_overload: suspend, retry: {max_interval: 200ms}",
 		"", toBackend(b.endpoint)))
 	// The agent would have sent everything before it is told: it is held up. With more
 	// connections what is missing on one may keep the others from being refused.
@@ -188,7 +189,7 @@ func TestOverloadCanSuspendTheAgent(t *testing.T) {
 	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial, connections: 1}.start(t.Context(), t)
 	c.AwaitMetric(t, 1, suspends)
 	close(gate.open)
-	testbed.Eventually(t, "a data break that answers suspend", func() (bool, string) {
+	testkit.Eventually(t, "a data break that answers suspend", func() (bool, string) {
 		return a.Stats().Breaks > 0, fmt.Sprintf("%+v", a.Stats())
 	})
 	b.answerWith(accept)
@@ -305,8 +306,8 @@ func isNumbered(s *span) bool {
 // it is exported.
 func TestAKilledAgentCostsOnlyWhatItDidNotSend(t *testing.T) {
 	t.Parallel()
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, collector(endpoint, smallAgents, "reorder: {max_wait: 2s}"))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, collector(endpoint, smallAgents, "reorder: {max_wait: 2s}"))
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
 	const aQuarter = 4 << 20
@@ -319,7 +320,7 @@ func TestAKilledAgentCostsOnlyWhatItDidNotSend(t *testing.T) {
 	assert.NotEqual(t, bytefrogagent.Completed, await(t, results).Outcome)
 	c.AwaitMetric(t, 1, runsEnded, `cause="disconnected"`)
 	assert.Equal(t, c.Metric(t, eventsReceived), c.Metric(t, eventsTaken), "all events that came were paired")
-	testbed.Eventually(t, "no open call", func() (bool, string) {
+	testkit.Eventually(t, "no open call", func() (bool, string) {
 		open := c.Metric(t, openFrames)
 		return open == 0, fmt.Sprint(open)
 	})
@@ -346,9 +347,9 @@ func TestAKilledAgentCostsOnlyWhatItDidNotSend(t *testing.T) {
 func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 	for _, sent := range []uint64{1, 100_000, 400_000} {
 		t.Run(fmt.Sprintf("after %d events", sent), func(t *testing.T) {
-			endpoint := testbed.Address(t)
+			endpoint := testkit.Address(t)
 			configuration := collector(endpoint, "", "")
-			c := testbed.Start(t, configuration)
+			c := kit.Start(t, configuration)
 			a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
 			awaitEvents(t, a, sent)
 			c.Terminate(t)
@@ -357,7 +358,7 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 			got := readStreams(t, c, "spans.bin").only(t)
 			checkEqual(t, sentBy(t, result, got), got)
 
-			next := testbed.Start(t, configuration)
+			next := kit.Start(t, configuration)
 			agent{endpoint: endpoint, capture: "shop"}.complete(t)
 			stopAfter(t, next, 1)
 			checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), readStreams(t, next, "spans.bin").only(t))
@@ -367,8 +368,8 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 
 // So does one that is told to reload its configuration, and goes on.
 func TestReloadUnderLoadLosesNothing(t *testing.T) {
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, collector(endpoint, "", ""))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, collector(endpoint, "", ""))
 	a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
 	awaitEvents(t, a, 1)
 	c.Reload(t)
@@ -417,8 +418,8 @@ const busyMachine = time.Second
 func TestShutdownWhileThePipelineRefuses(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, refuse)
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, pipeline(endpoint, smallAgents+", shutdown_timeout: 2s", "shutdown_timeout: 1s", toBackend(b.endpoint)))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, pipeline(endpoint, smallAgents+", shutdown_timeout: 2s", "shutdown_timeout: 1s", toBackend(b.endpoint)))
 	a, results := agent{endpoint: endpoint, capture: "maven", settle: busyMachine}.start(t.Context(), t)
 	awaitStandstill(t, a)
 	c.Terminate(t)
@@ -432,8 +433,8 @@ func TestShutdownWhileThePipelineRefuses(t *testing.T) {
 // its run, and not its program.
 func TestAnAgentThatIsStoppedForLongLetsItsProgramLive(t *testing.T) {
 	t.Parallel()
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, collector(endpoint, "agent: {heartbeat_interval: 100ms, buffer_memory: 131072}, missed_heartbeats: 10", ""))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, collector(endpoint, "agent: {heartbeat_interval: 100ms, buffer_memory: 131072}, missed_heartbeats: 10", ""))
 	const aQuarter = 4 << 20
 	gate := newGate(endpoint, aQuarter)
 	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial, settle: busyMachine}.start(t.Context(), t)
@@ -445,7 +446,7 @@ func TestAnAgentThatIsStoppedForLongLetsItsProgramLive(t *testing.T) {
 	a.Thaw()
 	result := await(t, results)
 	require.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
-	testbed.Eventually(t, "nobody lingers", func() (bool, string) {
+	testkit.Eventually(t, "nobody lingers", func() (bool, string) {
 		n := c.Metric(t, lingering)
 		return n == 0, fmt.Sprint(n)
 	})
@@ -456,8 +457,8 @@ func TestAnAgentThatIsStoppedForLongLetsItsProgramLive(t *testing.T) {
 // An agent that is one too many runs its program untraced.
 func TestAnAgentThatIsOneTooManyLetsItsProgramLive(t *testing.T) {
 	t.Parallel()
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, collector(endpoint, "limits: {max_connections: 3}", ""))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, collector(endpoint, "limits: {max_connections: 3}", ""))
 	const aQuarter = 4 << 20
 	gate := newGate(endpoint, aQuarter)
 	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial}.start(t.Context(), t)
@@ -473,11 +474,11 @@ func TestAnAgentThatIsOneTooManyLetsItsProgramLive(t *testing.T) {
 
 func TestAPortInUseIsAClearError(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", testbed.Address(t))
+	listener, err := net.Listen("tcp", testkit.Address(t))
 	require.NoError(t, err)
 	defer listener.Close()
 	address := listener.Addr().String()
-	log := testbed.StartFails(t, pipeline(address, "", "", "nop: {}"))
+	log := kit.StartFails(t, pipeline(address, "", "", "nop: {}"))
 	assert.Contains(t, log, "address already in use")
 	assert.Contains(t, log, address)
 	assert.Contains(t, log, "bytefrog")
@@ -487,8 +488,8 @@ func TestAPortInUseIsAClearError(t *testing.T) {
 // nothing behind.
 func TestDroppedConnectionsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, collector(endpoint, "", ""))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, collector(endpoint, "", ""))
 	agent{endpoint: endpoint, capture: "shop"}.complete(t)
 	c.AwaitMetric(t, 1, runsEnded)
 	files, goroutines := c.OpenFiles(t), c.Goroutines(t)
@@ -518,11 +519,11 @@ func TestDroppedConnectionsLeaveNothingBehind(t *testing.T) {
 		}
 	}
 
-	testbed.Eventually(t, fmt.Sprintf("at most %d open files", files+5), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("at most %d open files", files+5), func() (bool, string) {
 		n := c.OpenFiles(t)
 		return n <= files+5, fmt.Sprint(n)
 	})
-	testbed.Eventually(t, fmt.Sprintf("at most %d goroutines", goroutines+5), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("at most %d goroutines", goroutines+5), func() (bool, string) {
 		n := c.Goroutines(t)
 		return n <= goroutines+5, fmt.Sprint(n)
 	})

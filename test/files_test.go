@@ -16,8 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // Files of spans, whatever happens to the disk and to the process that writes them.
@@ -61,9 +62,9 @@ func TestFilesHaveWholeLinesAfterKills(t *testing.T) {
 	path := filepath.Join(directory, "spans.json")
 	written, torn := 0.0, 0
 	for n := range kills {
-		endpoint := testbed.Address(t)
-		c := testbed.Start(t, toFiles(endpoint, path, 4))
-		load := exec.CommandContext(t.Context(), testbed.AgentSim(t), "bytefrog", "load", "--endpoint", endpoint, "--threads", "8", "--seed", fmt.Sprint(n))
+		endpoint := testkit.Address(t)
+		c := kit.Start(t, toFiles(endpoint, path, 4))
+		load := exec.CommandContext(t.Context(), kit.AgentSim(t), "bytefrog", "load", "--endpoint", endpoint, "--threads", "8", "--seed", fmt.Sprint(n))
 		require.NoError(t, load.Start())
 		c.AwaitMetric(t, float64(10+n), linesWritten)
 		written += c.Metric(t, linesWritten)
@@ -80,7 +81,7 @@ func TestFilesHaveWholeLinesAfterKills(t *testing.T) {
 			torn++
 		}
 	}
-	c := testbed.Start(t, toFiles(testbed.Address(t), path, 4))
+	c := kit.Start(t, toFiles(testkit.Address(t), path, 4))
 	c.Stop(t)
 	spans := map[string]bool{}
 	lines := eachTracesLine(t, directory, func(traces ptrace.Traces) {
@@ -107,8 +108,8 @@ func TestFilesHaveEachSpanOnceAfterAFullDisk(t *testing.T) {
 		output, err := exec.Command("umount", directory).CombinedOutput()
 		assert.NoError(t, err, "%s", output)
 	})
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, toFiles(endpoint, filepath.Join(directory, "spans.json"), 4))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, toFiles(endpoint, filepath.Join(directory, "spans.json"), 4))
 	a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
 	c.AwaitMetric(t, 3, linesRefused)
 	awaitStandstill(t, a)

@@ -20,9 +20,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/figures"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/browser"
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/browser"
 )
 
 // Metrics of the exporter of flame graphs.
@@ -38,8 +39,8 @@ const (
 func TestTheFlameGraphOfAMavenBuild(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
-	pages, endpoint := testbed.Address(t), testbed.Address(t)
-	c := testbed.Start(t, pipeline(endpoint, "service_name: maven", "", fmt.Sprintf("flame_graph: {endpoint: %q}", pages)))
+	pages, endpoint := testkit.Address(t), testkit.Address(t)
+	c := kit.Start(t, pipeline(endpoint, "service_name: maven", "", fmt.Sprintf("flame_graph: {endpoint: %q}", pages)))
 	agent{endpoint: endpoint, capture: "maven"}.complete(t)
 	c.AwaitMetric(t, mavenSpans, spansFolded)
 	site := "http://" + pages
@@ -96,7 +97,7 @@ func evaluate[T any](t testing.TB, b *browser.Browser, script string) T {
 // awaitScript waits until a script says true.
 func awaitScript(t testing.TB, b *browser.Browser, what, script string) {
 	t.Helper()
-	testbed.Eventually(t, what, func() (bool, string) { return evaluate[bool](t, b, script), "not so" })
+	testkit.Eventually(t, what, func() (bool, string) { return evaluate[bool](t, b, script), "not so" })
 }
 
 // follow clicks on the link with the text, and waits for the page.
@@ -209,7 +210,7 @@ func downloads(t *testing.T, b *browser.Browser, site string) {
 	b.DownloadTo(t, directory)
 	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
 	await := func(pattern string) (path string) {
-		testbed.Eventually(t, pattern+" is there", func() (bool, string) {
+		testkit.Eventually(t, pattern+" is there", func() (bool, string) {
 			found, err := filepath.Glob(filepath.Join(directory, pattern))
 			require.NoError(t, err)
 			path = strings.Join(found, " ")
@@ -254,7 +255,7 @@ func downloads(t *testing.T, b *browser.Browser, site string) {
 // assertValid fails unless a file is valid by a schema that the formats are tested with.
 func assertValid(t *testing.T, schema, path string) {
 	t.Helper()
-	compiled, err := jsonschema.NewCompiler().Compile(filepath.Join("../internal/treeformat/testdata", schema))
+	compiled, err := jsonschema.NewCompiler().Compile(filepath.Join("../internal/call/treeformat/testdata", schema))
 	require.NoError(t, err)
 	file, err := os.Open(path)
 	require.NoError(t, err)
@@ -262,6 +263,14 @@ func assertValid(t *testing.T, schema, path string) {
 	document, err := jsonschema.UnmarshalJSON(file)
 	require.NoError(t, err)
 	require.NoError(t, compiled.Validate(document), path)
+}
+
+// TestGoldenFilesOfTreeFormatsAreValid checks the files that the formats' unit tests compare with.
+func TestGoldenFilesOfTreeFormatsAreValid(t *testing.T) {
+	const golden = "../internal/call/treeformat/testdata/"
+	assertValid(t, "speedscope-file-format-schema.json", golden+"shop.speedscope.json")
+	assertValid(t, "speedscope-file-format-schema.json", golden+"allocations.speedscope.json")
+	assertValid(t, "chrome-trace-schema.json", golden+"checkout.trace.json")
 }
 
 // collectsAWindow has a window collected while another build runs.
@@ -301,15 +310,15 @@ var hostileNames = []string{
 func TestHostileNamesAreTextInABrowser(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
-	pages, otlp := testbed.Address(t), testbed.Address(t)
-	c := testbed.Start(t, fmt.Sprintf(`
+	pages, otlp := testkit.Address(t), testkit.Address(t)
+	c := kit.Start(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
 exporters: {flame_graph: {endpoint: %q}}
 service: {pipelines: {traces: {receivers: [otlp], exporters: [flame_graph]}}}
 `, otlp, pages))
 	site := "http://" + pages
 	for i, name := range hostileNames {
-		require.NoError(t, testbed.SendOTLP(otlp, named(name, byte(i+1))))
+		require.NoError(t, kit.SendOTLP(otlp, named(name, byte(i+1))))
 	}
 	c.AwaitMetric(t, float64(2*len(hostileNames)), spansFolded)
 	b.Do(t, chromedp.Navigate(site))

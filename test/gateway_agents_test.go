@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
 // Agents that wait for each other in the middle of what they do.
@@ -117,7 +117,7 @@ func startFleet(t testing.TB, n int, endpoints []string, run *reference.Run, sta
 	f := &fleet{}
 	for i := range n {
 		a := bytefrogagent.New(bytefrogagent.Options{
-			Endpoint: endpoints[i%len(endpoints)], DataConnections: 1, ConnectTimeout: testbed.Patience, StartTimeout: testbed.Patience,
+			Endpoint: endpoints[i%len(endpoints)], DataConnections: 1, ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience,
 		}, &ordered{run: run, stages: stages})
 		results := make(chan bytefrogagent.Result, 1)
 		go func() { results <- a.Run(t.Context()) }()
@@ -129,7 +129,7 @@ func startFleet(t testing.TB, n int, endpoints []string, run *reference.Run, sta
 // at waits until all agents are at a stage.
 func (f *fleet) at(t testing.TB, s *stage) {
 	t.Helper()
-	testbed.Eventually(t, "all agents are at the stage", func() (bool, string) {
+	testkit.Eventually(t, "all agents are at the stage", func() (bool, string) {
 		waiting := s.waiting.Load()
 		return waiting == int64(len(f.agents)), fmt.Sprint(waiting)
 	})

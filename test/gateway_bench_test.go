@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // What a deployment costs with the configurations as they are shipped, OTLP to the backend
@@ -26,11 +27,11 @@ const (
 
 // cost is the processor time of some collectors since it was begun.
 type cost struct {
-	of    []*testbed.Collector
+	of    []*kit.Collector
 	began time.Duration
 }
 
-func beginCost(b *testing.B, of ...*testbed.Collector) *cost {
+func beginCost(b *testing.B, of ...*kit.Collector) *cost {
 	c := &cost{of: of}
 	c.began = c.soFar(b)
 	return c
@@ -48,7 +49,7 @@ func (c *cost) per(b *testing.B, n int) float64 { return float64(c.soFar(b)) / f
 
 // playBuilds plays the beginning of a build in each stream, and waits until the backend has
 // all calls, which it had some of before.
-func playBuilds(b *testing.B, backend *testbed.Collector, before int, endpoints []string) (calls int) {
+func playBuilds(b *testing.B, backend *kit.Collector, before int, endpoints []string) (calls int) {
 	run := openCapture(b, "maven").Before(benchEvents)
 	startFleet(b, benchStreams, endpoints, run).complete(b)
 	for _, e := range run.Events {
@@ -67,13 +68,13 @@ func toNowhere(i int) string { return fmt.Sprintf("nop/%d:", i) }
 func BenchmarkOneCollector(b *testing.B) {
 	for b.Loop() {
 		tt := newTiersTo(b, 0, toNowhere)
-		agents := testbed.Address(b)
+		agents := testkit.Address(b)
 		settings := nobodyElse(b)
 		maps.Copy(settings, map[string]string{
 			"endpoint: localhost:13135": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}", "endpoint: localhost:8765": agents,
-			"endpoint: localhost:4317": tt.jaegers[0], "endpoint: localhost:8889": testbed.Address(b),
+			"endpoint: localhost:4317": tt.jaegers[0], "endpoint: localhost:8889": testkit.Address(b),
 		})
-		c := testbed.Start(b, shipped(b, "jaeger-prometheus.yaml", settings), "CALLBRAID_DATA="+b.TempDir())
+		c := kit.Start(b, shipped(b, "jaeger-prometheus.yaml", settings), "CALLBRAID_DATA="+b.TempDir())
 		calls := playBuilds(b, tt.backend, 0, []string{agents})
 		cost := beginCost(b, c)
 		playBuilds(b, tt.backend, calls, []string{agents})
@@ -115,7 +116,7 @@ func benchTiers(b *testing.B, n int, settings ...string) *tiers {
 	tt.bytefrog = settings
 	var addresses []string
 	for range n {
-		addresses = append(addresses, testbed.Address(b))
+		addresses = append(addresses, testkit.Address(b))
 		tt.pair(addresses[len(addresses)-1], "")
 	}
 	tt.resolver = static(addresses...)
@@ -129,9 +130,9 @@ func lookRarely(b *testing.B, met func() bool) {
 	b.Helper()
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
-	for deadline := time.Now().Add(testbed.Patience); !met(); <-look.C {
+	for deadline := time.Now().Add(testkit.Patience); !met(); <-look.C {
 		if time.Now().After(deadline) {
-			b.Fatalf("expected what is measured to end within %v", testbed.Patience)
+			b.Fatalf("expected what is measured to end within %v", testkit.Patience)
 		}
 	}
 }

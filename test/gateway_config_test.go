@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // receiveTier is as much of the first tier's configuration as its way to the second has.
@@ -145,9 +145,9 @@ func TestWhatThePageLaysOverTheTiersIsValid(t *testing.T) {
 	found := overlays(t, "scale.md")
 	require.Len(t, found, 4, "the tiers on several machines, a queue on disk, and Kafka")
 	for i, name := range []string{"gateway-pair.yaml", "gateway-receive.yaml", "gateway-pair.yaml", "gateway-receive.yaml"} {
-		collector := testbed.Binary(t)
+		collector := kit.Binary(t)
 		if name == "gateway-receive.yaml" {
-			collector = testbed.Gateway(t)
+			collector = kit.Gateway(t)
 		}
 		validateOverlay(t, collector, name, found[i])
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // What docs/scale.md lays over the tiers on several machines: batches go from one tier to the
@@ -34,7 +34,7 @@ func TestTiersOnSeveralMachinesLetNobodyElseIn(t *testing.T) {
 	a.issue("receive", "receive.example.com")
 	found := overlays(t, "scale.md")
 	tt := newTiers(t, 1)
-	address := testbed.Address(t)
+	address := testkit.Address(t)
 	tt.pairOverlay = strings.NewReplacer(where, a.directory, "0.0.0.0:4320", address).Replace(found[0])
 	tt.receiveOverlay = strings.ReplaceAll(found[1], where, a.directory)
 	tt.pairAt(address)
@@ -51,7 +51,7 @@ func TestTiersOnSeveralMachinesLetNobodyElseIn(t *testing.T) {
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil },
 		})
 		require.NoError(t, err) // by TLS 1.3 the server's answer to the certificate comes after that
-		require.NoError(t, stranger.SetDeadline(time.Now().Add(testbed.Patience)))
+		require.NoError(t, stranger.SetDeadline(time.Now().Add(testkit.Patience)))
 		_, err = stranger.Read(make([]byte, 1))
 		assert.ErrorContains(t, err, "remote error: tls: ", what)
 		assert.NoError(t, stranger.Close())

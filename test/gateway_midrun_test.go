@@ -11,8 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // stagesInMidRun is how many parts a run has that agents do together, which they never rest between
@@ -27,7 +28,7 @@ func TestWhatAKilledPairingCollectorTakesInMidRunIsBounded(t *testing.T) {
 	const agents, kill, lastBeforeAdded = 24, 40, 90
 	ips, port := loopbacks(t, 4)
 	tt := newTiers(t, 4)
-	tt.hosts = testbed.NewHosts(t, "pairing.test", ips[:3]...)
+	tt.hosts = kit.NewHosts(t, "pairing.test", ips[:3]...)
 	tt.resolver = dns("pairing.test", port)
 	tt.pairSettings["max_wait: 60s"] = "10s"
 	for _, ip := range ips[:3] {
@@ -133,7 +134,7 @@ func progress(run *reference.Run, before uint32) made {
 // agents have made so many.
 func (tt *tiers) awaitInMemory(agents int, each made, most int) {
 	tt.t.Helper()
-	testbed.Eventually(tt.t, fmt.Sprintf("%d calls at most are on their way", most), func() (bool, string) {
+	testkit.Eventually(tt.t, fmt.Sprintf("%d calls at most are on their way", most), func() (bool, string) {
 		waiting := float64(agents*(each.begun-each.open)) - sum(tt.t, tt.pairing, sentSpans)
 		return waiting <= float64(most), fmt.Sprint(waiting)
 	})
@@ -142,17 +143,17 @@ func (tt *tiers) awaitInMemory(agents int, each made, most int) {
 // allKnow reports whether the first tier knows just so many collectors of the second.
 func (tt *tiers) allKnow(pairing int) bool {
 	tt.t.Helper()
-	return !slices.ContainsFunc(tt.receiving, func(c *testbed.Collector) bool {
+	return !slices.ContainsFunc(tt.receiving, func(c *kit.Collector) bool {
 		return c.Metric(tt.t, "otelcol_loadbalancer_num_backends") != float64(pairing)
 	})
 }
 
 // awaitDrained waits until nothing is on its way to pairing collectors, or waits in them.
-func (tt *tiers) awaitDrained(pairing []*testbed.Collector) {
+func (tt *tiers) awaitDrained(pairing []*kit.Collector) {
 	tt.t.Helper()
 	for _, c := range tt.receiving {
 		c.AwaitMetric(tt.t, 1, runsEnded)
-		testbed.Eventually(tt.t, "the queue on disk is empty", func() (bool, string) {
+		testkit.Eventually(tt.t, "the queue on disk is empty", func() (bool, string) {
 			queued := c.Metric(tt.t, "otelcol_exporter_queue_size", `exporter="load_balancing"`)
 			return queued == 0, fmt.Sprint(queued)
 		})

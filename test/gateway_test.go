@@ -15,9 +15,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/prometheus"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
 // What the capture "shop" has.
@@ -32,7 +33,7 @@ func TestTiersMakeTheSpansThatOneCollectorMakes(t *testing.T) {
 	tt := newTiers(t, 3)
 	tt.bytefrog = []string{"service_name: shop", "collection_interval: 500ms"}
 	tt.pairSettings["metrics_flush_interval: 15s"] = "500ms"
-	tt.pairAt(testbed.Address(t), testbed.Address(t), testbed.Address(t))
+	tt.pairAt(testkit.Address(t), testkit.Address(t), testkit.Address(t))
 	for range 2 {
 		tt.receive(t.TempDir())
 	}
@@ -76,7 +77,7 @@ func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 	const agents = 36
 	ips, port := loopbacks(t, 4)
 	tt := newTiers(t, 4)
-	tt.hosts = testbed.NewHosts(t, "pairing.test", ips[:3]...)
+	tt.hosts = kit.NewHosts(t, "pairing.test", ips[:3]...)
 	tt.resolver = dns("pairing.test", port)
 	tt.bytefrog = []string{"keepalive_interval: 500ms"}
 	tt.pairSettings["max_wait: 60s"], tt.pairSettings["idle_timeout: 10m"] = "3s", "15s"
@@ -107,7 +108,7 @@ func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 	f.complete(t)
 	tt.awaitTaken(agents*shopEvents, others, lost.events)
 	for _, c := range others {
-		testbed.Eventually(t, "streams that moved away are idle", func() (bool, string) {
+		testkit.Eventually(t, "streams that moved away are idle", func() (bool, string) {
 			open := c.Metric(t, openFrames)
 			return open == 0, fmt.Sprint(open)
 		})
@@ -134,7 +135,7 @@ func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 type lost struct{ events, open float64 }
 
 // kill kills a collector of the second tier, when all it has finished is handed on.
-func (tt *tiers) kill(victim int) (_ int, others []*testbed.Collector, _ lost) {
+func (tt *tiers) kill(victim int) (_ int, others []*kit.Collector, _ lost) {
 	tt.t.Helper()
 	c := tt.pairing[victim]
 	awaitHandedOn(tt.t, c)
@@ -144,9 +145,9 @@ func (tt *tiers) kill(victim int) (_ int, others []*testbed.Collector, _ lost) {
 }
 
 // awaitHandedOn waits until the backend has what a collector has finished.
-func awaitHandedOn(t testing.TB, c *testbed.Collector) {
+func awaitHandedOn(t testing.TB, c *kit.Collector) {
 	t.Helper()
-	testbed.Eventually(t, "what is finished is handed on", func() (bool, string) {
+	testkit.Eventually(t, "what is finished is handed on", func() (bool, string) {
 		queued, waiting := c.Metric(t, "otelcol_exporter_queue_size"), c.Metric(t, "otelcol_processor_stack_pairing_waiting_events")
 		return queued == 0 && waiting == 0, fmt.Sprint(queued, waiting)
 	})
@@ -211,7 +212,7 @@ func TestAnOutageOfTheSecondTierLosesNothing(t *testing.T) {
 	if outage == 0 {
 		tt.receiveSettings = soonGivenUp
 	}
-	tt.pairAt(testbed.Address(t), testbed.Address(t), testbed.Address(t))
+	tt.pairAt(testkit.Address(t), testkit.Address(t), testkit.Address(t))
 	queues := t.TempDir()
 	tt.receive(queues)
 	tt.receive(t.TempDir())
@@ -243,7 +244,7 @@ func TestASecondTierThatComesLaterMissesNothing(t *testing.T) {
 	const agents = 20
 	tt := newTiers(t, 3)
 	tt.receiveSettings = soonGivenUp
-	addresses := []string{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
+	addresses := []string{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
 	tt.resolver = static(addresses...)
 	queues := t.TempDir()
 	tt.receive(queues)
@@ -292,7 +293,7 @@ func (tt *tiers) checkNothingLost(agents int) {
 func TestAKilledPairingCollectorKeepsWhatItFinished(t *testing.T) {
 	t.Parallel()
 	const agents = 3
-	jaeger, pairing := testbed.Address(t), testbed.Address(t)
+	jaeger, pairing := testkit.Address(t), testkit.Address(t)
 	tt := &tiers{t: t, jaegers: []string{jaeger, jaeger}, resolver: static(pairing)}
 	tt.pairSettings = map[string]string{
 		"endpoint: localhost:13134":                 "${env:HEALTH}\n  file_storage: {directory: \"${env:CALLBRAID_DATA}\"}",
@@ -304,7 +305,7 @@ func TestAKilledPairingCollectorKeepsWhatItFinished(t *testing.T) {
 	tt.receive(t.TempDir())
 	startFleet(t, agents, tt.agents, openCapture(t, "shop")).complete(t)
 	tt.awaitTaken(agents*shopEvents, tt.pairing, 0)
-	testbed.Eventually(t, "no open call", func() (bool, string) {
+	testkit.Eventually(t, "no open call", func() (bool, string) {
 		open := killed.Metric(t, openFrames)
 		return open == 0, fmt.Sprint(open)
 	})
@@ -324,11 +325,11 @@ func TestAKilledPairingCollectorKeepsWhatItFinished(t *testing.T) {
 
 // spanBackend is what stands for Jaeger: a collector that takes spans over OTLP and gRPC and
 // writes them to a file.
-func spanBackend(t *testing.T, endpoint string) *testbed.Collector {
+func spanBackend(t *testing.T, endpoint string) *kit.Collector {
 	t.Helper()
-	return testbed.Start(t, fmt.Sprintf(`
+	return kit.Start(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: %q}}}}
 exporters: {file: %s}
 service: {pipelines: {traces: {receivers: [otlp], exporters: [file]}}}
-`, endpoint, testbed.FileExporter("spans.bin")))
+`, endpoint, kit.FileExporter("spans.bin")))
 }

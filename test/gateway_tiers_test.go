@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // Two tiers of the shipped configurations, and what stands around them.
@@ -31,18 +32,18 @@ type tiers struct {
 	receiveOverlay, pairOverlay string
 	// resolver is what the first tier knows the second by, as the configuration has it.
 	resolver string
-	hosts    *testbed.Hosts
+	hosts    *kit.Hosts
 
-	receiving []*testbed.Collector
+	receiving []*kit.Collector
 	// agents, metrics: where agents connect to each of the first tier, and where it shows metrics.
 	agents, metrics []string
-	pairing         []*testbed.Collector
+	pairing         []*kit.Collector
 	// paired is where each of the second tier shows what span_metrics counts.
 	paired []string
 
 	// backend stands for Jaeger. Each of the second tier has an address and a file of its own
 	// there, so that who handed what on is known; the first tier has one, too.
-	backend *testbed.Collector
+	backend *kit.Collector
 	jaegers []string
 }
 
@@ -52,7 +53,7 @@ func spansFile(pairing int) string { return fmt.Sprintf("spans-%d.bin", pairing)
 // newTiers starts the backend, for so many pairing collectors.
 func newTiers(t testing.TB, pairing int) *tiers {
 	t.Helper()
-	return newTiersTo(t, pairing, func(i int) string { return fmt.Sprintf("file/%d: %s", i, testbed.FileExporter(spansFile(i))) })
+	return newTiersTo(t, pairing, func(i int) string { return fmt.Sprintf("file/%d: %s", i, kit.FileExporter(spansFile(i))) })
 }
 
 // newTiersTo is newTiers with an exporter of the backend's for each collector.
@@ -61,12 +62,12 @@ func newTiersTo(t testing.TB, pairing int, exporter func(i int) string) *tiers {
 	tt := &tiers{t: t, pairSettings: map[string]string{}}
 	var receivers, exporters, pipelines strings.Builder
 	for i := range pairing + 1 {
-		tt.jaegers = append(tt.jaegers, testbed.Address(t))
+		tt.jaegers = append(tt.jaegers, testkit.Address(t))
 		fmt.Fprintf(&receivers, "  otlp/%d: {protocols: {grpc: {endpoint: %q}}}\n", i, tt.jaegers[i])
 		fmt.Fprintf(&exporters, "  %s\n", exporter(i))
 		fmt.Fprintf(&pipelines, "    traces/%d: {receivers: [otlp/%d], exporters: [%s]}\n", i, i, exporterName(exporter(i)))
 	}
-	tt.backend = testbed.Start(t, fmt.Sprintf("receivers:\n%sexporters:\n%sservice:\n  pipelines:\n%s", &receivers, &exporters, &pipelines))
+	tt.backend = kit.Start(t, fmt.Sprintf("receivers:\n%sexporters:\n%sservice:\n  pipelines:\n%s", &receivers, &exporters, &pipelines))
 	return tt
 }
 
@@ -76,16 +77,16 @@ const slowBackend = "\n    timeout: 1m"
 
 // pair starts another collector of the second tier. Where its settings have a queue on disk,
 // it is in the directory.
-func (tt *tiers) pair(address, data string) *testbed.Collector {
+func (tt *tiers) pair(address, data string) *kit.Collector {
 	tt.t.Helper()
-	metrics := testbed.Address(tt.t)
+	metrics := testkit.Address(tt.t)
 	settings := map[string]string{
 		"endpoint: localhost:13134": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}",
 		"endpoint: localhost:4320": address, "endpoint: localhost:8890": metrics, "stack_pairing:": allAttributes,
 		"endpoint: localhost:4317": tt.jaegers[len(tt.pairing)] + slowBackend,
 	}
 	maps.Copy(settings, tt.pairSettings)
-	c := testbed.Start(tt.t, tt.laidOver(shipped(tt.t, "gateway-pair.yaml", settings), tt.pairOverlay), "CALLBRAID_DATA="+data)
+	c := kit.Start(tt.t, tt.laidOver(shipped(tt.t, "gateway-pair.yaml", settings), tt.pairOverlay), "CALLBRAID_DATA="+data)
 	tt.pairing, tt.paired = append(tt.pairing, c), append(tt.paired, metrics)
 	return c
 }
@@ -103,17 +104,17 @@ func (tt *tiers) pairAt(addresses ...string) {
 func nobodyElse(t testing.TB) map[string]string {
 	t.Helper()
 	return map[string]string{
-		"endpoint: localhost:5344": testbed.Address(t), "endpoint: localhost:5360": "localhost:0",
+		"endpoint: localhost:5344": testkit.Address(t), "endpoint: localhost:5360": "localhost:0",
 		"port_files: [/var/run/lttng/agent.port]": "[]",
-		"publish: localhost:5555":                 testbed.Address(t), "request: localhost:5556": testbed.Address(t),
-		"endpoint: localhost:3658": testbed.Address(t),
+		"publish: localhost:5555":                 testkit.Address(t), "request: localhost:5556": testkit.Address(t),
+		"endpoint: localhost:3658": testkit.Address(t),
 	}
 }
 
 // receive starts another collector of the first tier, which keeps its queue in a directory.
-func (tt *tiers) receive(data string) *testbed.Collector {
+func (tt *tiers) receive(data string) *kit.Collector {
 	tt.t.Helper()
-	agents, metrics := testbed.Address(tt.t), testbed.Address(tt.t)
+	agents, metrics := testkit.Address(tt.t), testkit.Address(tt.t)
 	tt.agents, tt.metrics = append(tt.agents, agents), append(tt.metrics, metrics)
 	settings := nobodyElse(tt.t)
 	maps.Copy(settings, map[string]string{
@@ -126,7 +127,7 @@ func (tt *tiers) receive(data string) *testbed.Collector {
 	const resolver = "static:\n        hostnames: [localhost:4320]"
 	require.Equal(tt.t, 1, strings.Count(configuration, resolver))
 	configuration = strings.Replace(configuration, resolver, tt.resolver, 1)
-	c := testbed.StartGateway(tt.t, tt.hosts, tt.laidOver(configuration, tt.receiveOverlay), "CALLBRAID_DATA="+data)
+	c := kit.StartGateway(tt.t, tt.hosts, tt.laidOver(configuration, tt.receiveOverlay), "CALLBRAID_DATA="+data)
 	tt.receiving = append(tt.receiving, c)
 	return c
 }
@@ -175,7 +176,7 @@ func dns(name, port string) string {
 func loopbacks(t testing.TB, n int) (ips []string, port string) {
 	t.Helper()
 	for range 100 {
-		_, port, err := net.SplitHostPort(testbed.Address(t))
+		_, port, err := net.SplitHostPort(testkit.Address(t))
 		require.NoError(t, err)
 		for i := range n {
 			ips = append(ips, "127.0.0."+strconv.Itoa(i+1))
@@ -213,7 +214,7 @@ func (tt *tiers) awaitGivenUp() {
 }
 
 // sum adds up a metric of some collectors.
-func sum(t testing.TB, collectors []*testbed.Collector, metric string, labels ...string) (all float64) {
+func sum(t testing.TB, collectors []*kit.Collector, metric string, labels ...string) (all float64) {
 	t.Helper()
 	for _, c := range collectors {
 		all += c.Metric(t, metric, labels...)
@@ -225,7 +226,7 @@ func sum(t testing.TB, collectors []*testbed.Collector, metric string, labels ..
 func (tt *tiers) awaitPairing(n int) {
 	tt.t.Helper()
 	for _, c := range tt.receiving {
-		testbed.Eventually(tt.t, fmt.Sprintf("%d pairing collectors are known", n), func() (bool, string) {
+		testkit.Eventually(tt.t, fmt.Sprintf("%d pairing collectors are known", n), func() (bool, string) {
 			known := c.Metric(tt.t, "otelcol_loadbalancer_num_backends")
 			return known == float64(n), fmt.Sprint(known)
 		})
@@ -237,9 +238,9 @@ const duplicateEvents = "otelcol_processor_stack_pairing_duplicate_events"
 
 // awaitTaken waits until collectors of the second tier have taken so many events, with what
 // others had taken.
-func (tt *tiers) awaitTaken(events int, pairing []*testbed.Collector, others float64) {
+func (tt *tiers) awaitTaken(events int, pairing []*kit.Collector, others float64) {
 	tt.t.Helper()
-	testbed.Eventually(tt.t, fmt.Sprintf("%d events are taken", events), func() (bool, string) {
+	testkit.Eventually(tt.t, fmt.Sprintf("%d events are taken", events), func() (bool, string) {
 		taken, twice := sum(tt.t, pairing, eventsTaken)+others, sum(tt.t, pairing, duplicateEvents)
 		return taken-twice == float64(events), fmt.Sprint(taken, twice)
 	})

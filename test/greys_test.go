@@ -21,8 +21,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/prometheus"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
 // Greys: servers that agentsim plays, in both protocols, through the built distribution.
@@ -34,7 +35,7 @@ var greysProtocols = []string{"gp", "console"}
 type greysServer struct{ endpoint, metrics string }
 
 func newGreysServer(t testing.TB) greysServer {
-	return greysServer{testbed.Address(t), testbed.Address(t)}
+	return greysServer{testkit.Address(t), testkit.Address(t)}
 }
 
 // client configures a collector that asks the server, with pipelines for all signals.
@@ -57,7 +58,7 @@ service:
     traces: {receivers: [greys], exporters: [file/spans]}
     logs: {receivers: [greys], exporters: [file/logs]}
     metrics: {receivers: [greys], exporters: [prometheus, file/metrics]}
-`, s.endpoint, receiver, testbed.FileExporter("spans.bin"), s.metrics)
+`, s.endpoint, receiver, kit.FileExporter("spans.bin"), s.metrics)
 }
 
 // greysLife is what happened in a life of a server, as agentsim writes it.
@@ -84,7 +85,7 @@ func (s greysServer) play(t *testing.T, arguments ...string) *playedGreys {
 	t.Helper()
 	p := &playedGreys{t: t, truth: filepath.Join(t.TempDir(), "truth.json")}
 	arguments = append([]string{"greys", "--listen", s.endpoint, "--truth", p.truth}, arguments...)
-	command := exec.Command(testbed.AgentSim(t), arguments...)
+	command := exec.Command(kit.AgentSim(t), arguments...)
 	output := &syncText{}
 	command.Stdout, command.Stderr = output, output
 	require.NoError(t, command.Start())
@@ -136,7 +137,7 @@ func (c greysCounts) add(process int64, name string, at int, n int64) {
 }
 
 // countsOf are those that the collector has written last. Sums that fall are an error.
-func countsOf(t *testing.T, c *testbed.Collector) greysCounts {
+func countsOf(t *testing.T, c *kit.Collector) greysCounts {
 	t.Helper()
 	counts := greysCounts{}
 	eachLine(t, filepath.Join(c.Dir, "metrics.json"), func(line json.RawMessage) {
@@ -203,7 +204,7 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 				tt = "com.example.*"
 			}
 			server := newGreysServer(t)
-			c := testbed.Start(t, server.client(`
+			c := kit.Start(t, server.client(`
     protocol: `+protocol+`
     monitors: [{class: "com.example.*", method: "*", cycle: 1s}]
     traces: [{class: "com.example.shop.Service11", method: "*", limit: -1}, {class: "com.example.shop.Service12", method: "*", limit: -1},
@@ -218,7 +219,7 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 			told := toldOf(lives)
 			require.GreaterOrEqual(t, len(lives), 2)
 			require.GreaterOrEqual(t, len(told), 2, "each life has told of calls")
-			testbed.Eventually(t, "all that was told to be read", func() (bool, string) {
+			testkit.Eventually(t, "all that was told to be read", func() (bool, string) {
 				n := c.Metric(t, "otelcol_receiver_greys_servers")
 				return n == 0, fmt.Sprint(n)
 			})
@@ -291,13 +292,13 @@ func TestGreysServersAreLeftAsTheyWere(t *testing.T) {
 			t.Parallel()
 			server := newGreysServer(t)
 			played := server.play(t, "--protocol", protocol, "--codes", "--end-delay", "20ms")
-			c := testbed.Start(t, server.client(`
+			c := kit.Start(t, server.client(`
     monitors: [{class: "com.example.*", method: "*", cycle: 1s}]
     stacks: [{class: "com.example.shop.Service1", method: "*", limit: 5}]
     classes: [{class: "com.example.*"}]
     methods: [{class: "com.example.shop.Service3", method: "*"}, {class: "com.nowhere.*", method: "*"}]`))
 			c.AwaitMetric(t, 4, "otelcol_receiver_greys_commands", `outcome="ended"`)
-			testbed.Eventually(t, "calls to be counted", func() (bool, string) {
+			testkit.Eventually(t, "calls to be counted", func() (bool, string) {
 				got := countsOf(t, c)
 				return got.sum() > 0, fmt.Sprint(got)
 			})
@@ -340,7 +341,7 @@ func TestPrometheusHasTheNumbersOfGreysServers(t *testing.T) {
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
 			server := newGreysServer(t)
-			c := testbed.Start(t, server.client("protocol: "+protocol+`
+			c := kit.Start(t, server.client("protocol: "+protocol+`
     monitors: [{class: "com.example.*", method: "*", cycle: 1s}]`))
 			p := prometheus.Start(t, server.metrics)
 			played := server.play(t, "--protocol", protocol, "--codes", "--rate", "500", "--classes", "3", "--methods", "2", "--failures", "0.2", "--end-delay", "20ms")
@@ -354,7 +355,7 @@ func TestPrometheusHasTheNumbersOfGreysServers(t *testing.T) {
 					want[name] = kind
 				}
 			}
-			testbed.Eventually(t, "all metrics to be known", func() (bool, string) {
+			testkit.Eventually(t, "all metrics to be known", func() (bool, string) {
 				got := map[string]string{}
 				for name, m := range p.Metadata(t) {
 					got[name] = m.Type

@@ -13,9 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogguard"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/guard"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // BenchmarkBehindAGuard measures for how long a program at full speed behind a guard waits for
@@ -26,12 +27,12 @@ func BenchmarkBehindAGuard(b *testing.B) {
 	const times = 5
 	for _, harm := range []struct {
 		name string
-		do   func(b *testing.B, c *testbed.Collector, configuration string, g *bytefrogguard.Guard) *testbed.Collector
+		do   func(b *testing.B, c *kit.Collector, configuration string, g *guard.Guard) *kit.Collector
 	}{{"stopped", stopCollector}, {"killed", killCollector}} {
 		b.Run(harm.name, func(b *testing.B) {
-			endpoint := testbed.Address(b)
+			endpoint := testkit.Address(b)
 			configuration := pipeline(endpoint, "", "", "nop: {}")
-			c := testbed.Start(b, configuration)
+			c := kit.Start(b, configuration)
 			g, address := startGuard(b, endpoint)
 			p := &tidal{}
 			a, results := startTidal(b, address, p)
@@ -39,11 +40,11 @@ func BenchmarkBehindAGuard(b *testing.B) {
 			var longest, late time.Duration
 			for range times {
 				passed := g.Counts().Passed.Load()
-				testbed.Eventually(b, "events", func() (bool, string) { return g.Counts().Passed.Load() > passed+1_000_000, "" })
+				testkit.Eventually(b, "events", func() (bool, string) { return g.Counts().Passed.Load() > passed+1_000_000, "" })
 				p.waited()
 				idler.late.Store(0)
 				c = harm.do(b, c, configuration, g)
-				testbed.Eventually(b, "the agent goes on", func() (bool, string) {
+				testkit.Eventually(b, "the agent goes on", func() (bool, string) {
 					s := g.State()
 					return s.Connected == 1 && s.Stalled == 0, fmt.Sprintf("%+v", s)
 				})
@@ -52,7 +53,7 @@ func BenchmarkBehindAGuard(b *testing.B) {
 			}
 			b.ReportMetric(float64(longest.Microseconds())/1000, "longest-wait-ms")
 			b.ReportMetric(float64(late.Microseconds())/1000, "idler-ms")
-			b.ReportMetric(float64((bytefrogguard.DefaultOptions().MaxWaitPerSecond+late).Microseconds())/1000, "allowed-ms")
+			b.ReportMetric(float64((guard.DefaultOptions().MaxWaitPerSecond+late).Microseconds())/1000, "allowed-ms")
 			b.ReportMetric(0, "ns/op")
 			a.Stop()
 			require.Equal(b, bytefrogagent.Untraced, await(b, results).Outcome)
@@ -86,18 +87,18 @@ func newIdler(b *testing.B) *idler {
 	return i
 }
 
-func stopCollector(b *testing.B, c *testbed.Collector, _ string, g *bytefrogguard.Guard) *testbed.Collector {
+func stopCollector(b *testing.B, c *kit.Collector, _ string, g *guard.Guard) *kit.Collector {
 	c.Freeze(b)
-	testbed.Eventually(b, "the agent is suspended", func() (bool, string) { return g.State().Stalled == 1, "" })
+	testkit.Eventually(b, "the agent is suspended", func() (bool, string) { return g.State().Stalled == 1, "" })
 	c.Thaw(b)
 	return c
 }
 
-func killCollector(b *testing.B, c *testbed.Collector, configuration string, g *bytefrogguard.Guard) *testbed.Collector {
+func killCollector(b *testing.B, c *kit.Collector, configuration string, g *guard.Guard) *kit.Collector {
 	losses := g.Counts().Losses.Load()
 	c.Kill()
-	testbed.Eventually(b, "the loss", func() (bool, string) { return g.Counts().Losses.Load() > losses, "" })
-	return testbed.Start(b, configuration)
+	testkit.Eventually(b, "the loss", func() (bool, string) { return g.Counts().Losses.Load() > losses, "" })
+	return kit.Start(b, configuration)
 }
 
 // BenchmarkTimeTraced measures the share of time in which programs of several call rates are
@@ -118,10 +119,10 @@ func BenchmarkTimeTraced(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				var sum paced
 				for b.Loop() {
-					endpoint := testbed.Address(b)
-					c := testbed.Start(b, pipeline(endpoint, "", "", "nop: {}"))
+					endpoint := testkit.Address(b)
+					c := kit.Start(b, pipeline(endpoint, "", "", "nop: {}"))
 					if waitPerSecond >= 0 {
-						_, endpoint = startGuard(b, endpoint, func(o *bytefrogguard.Options) { o.MaxWaitPerSecond = waitPerSecond })
+						_, endpoint = startGuard(b, endpoint, func(o *guard.Options) { o.MaxWaitPerSecond = waitPerSecond })
 					}
 					p := &paced{rate: rate, until: runTime}
 					a := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, Settle: time.Second}, p)

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/bytefrogguard"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/guard"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // A network that is cut says nothing: what is sent is not acknowledged. When it is mended in
@@ -20,19 +21,19 @@ import (
 func TestBehindAGuardTheNetworkCanBeCutForAWhile(t *testing.T) {
 	p := &tidal{}
 	s := newTides(t, p)
-	endpoint := testbed.Address(t)
-	far := testbed.NewFar(t, endpoint)
-	c := testbed.Start(t, pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint)))
+	endpoint := testkit.Address(t)
+	far := kit.NewFar(t, endpoint)
+	c := kit.Start(t, pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint)))
 	// The time in which it is mended has nothing to do with how fast the machine is.
-	g, address := startGuard(t, far.Address, func(o *bytefrogguard.Options) { o.Silence = testbed.Patience })
+	g, address := startGuard(t, far.Address, func(o *guard.Options) { o.Silence = testkit.Patience })
 	a, results := startTidal(t, address, p)
-	testbed.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
+	testkit.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
 	p.waited()
 	far.Cut(t)
-	testbed.Eventually(t, "the agent is suspended", func() (bool, string) { return g.State().Stalled == 1, fmt.Sprintf("%+v", g.State()) })
+	testkit.Eventually(t, "the agent is suspended", func() (bool, string) { return g.State().Stalled == 1, fmt.Sprintf("%+v", g.State()) })
 	t.Logf("waits for a buffer: %v at most until the agent was suspended", p.waited())
 	far.Heal(t)
-	testbed.Eventually(t, "the agent goes on", func() (bool, string) { return g.State().Stalled == 0, fmt.Sprintf("%+v", g.State()) })
+	testkit.Eventually(t, "the agent goes on", func() (bool, string) { return g.State().Stalled == 0, fmt.Sprintf("%+v", g.State()) })
 	result := stop(t, g, a, results)
 	c.AwaitMetric(t, 1, runsEnded)
 	c.Stop(t)
@@ -47,19 +48,19 @@ func TestBehindAGuardTheNetworkCanBeCutForAWhile(t *testing.T) {
 func TestBehindAGuardTheTraceGoesOnElsewhereWhenTheNetworkIsCut(t *testing.T) {
 	p := &tidal{}
 	s := newTides(t, p)
-	endpoint, elsewhere := testbed.Address(t), testbed.Address(t)
-	far := testbed.NewFar(t, endpoint)
-	c := testbed.Start(t, pipeline(endpoint, "", "", toBackend(s.endpoint)))
-	other := testbed.Start(t, pipeline(elsewhere, "", "", toBackend(s.endpoint)))
-	g, address := startGuard(t, far.Address, func(o *bytefrogguard.Options) {
+	endpoint, elsewhere := testkit.Address(t), testkit.Address(t)
+	far := kit.NewFar(t, endpoint)
+	c := kit.Start(t, pipeline(endpoint, "", "", toBackend(s.endpoint)))
+	other := kit.Start(t, pipeline(elsewhere, "", "", toBackend(s.endpoint)))
+	g, address := startGuard(t, far.Address, func(o *guard.Options) {
 		o.Collectors = append(o.Collectors, elsewhere)
 		o.Silence = 3 * time.Second
 	})
 	a, results := startTidal(t, address, p)
-	testbed.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
+	testkit.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
 	p.waited()
 	far.Cut(t)
-	testbed.Eventually(t, "spans elsewhere", func() (bool, string) { return s.whole() == 2, fmt.Sprintf("%+v", g.State()) })
+	testkit.Eventually(t, "spans elsewhere", func() (bool, string) { return s.whole() == 2, fmt.Sprintf("%+v", g.State()) })
 	t.Logf("waits for a buffer: %v at most since the network was cut", p.waited())
 	result := stop(t, g, a, results)
 	other.AwaitMetric(t, 1, runsEnded)

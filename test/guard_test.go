@@ -24,31 +24,32 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogguard"
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/guard"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // What becomes of a traced program, and of its spans, when it runs behind a guard and
 // collectors come and go.
 
 // startGuard runs a guard before a collector, and gives its address.
-func startGuard(t testing.TB, collector string, change ...func(o *bytefrogguard.Options)) (*bytefrogguard.Guard, string) {
+func startGuard(t testing.TB, collector string, change ...func(o *guard.Options)) (*guard.Guard, string) {
 	t.Helper()
-	o := bytefrogguard.DefaultOptions()
+	o := guard.DefaultOptions()
 	o.Collectors = []string{collector}
 	for _, c := range change {
 		c(&o)
 	}
-	g, err := bytefrogguard.New(o)
+	g, err := guard.New(o)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(listener) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), testbed.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 		defer cancel()
 		assert.NoError(t, g.Shutdown(ctx))
 		assert.NoError(t, <-served)
@@ -153,7 +154,7 @@ type tides struct {
 
 func newTides(t testing.TB, p *tidal) *tides {
 	s := &tides{t: t, program: p, runs: map[string]map[int]int{}, callers: map[pcommon.SpanID]string{}}
-	s.endpoint, _ = testbed.ServeOTLP(t, s.take)
+	s.endpoint, _ = kit.ServeOTLP(t, s.take)
 	return s
 }
 
@@ -221,7 +222,7 @@ func (s *tides) whole() int {
 }
 
 // check checks that nothing untrue was told, and says how it went.
-func (s *tides) check(g *bytefrogguard.Guard, result bytefrogagent.Result) {
+func (s *tides) check(g *guard.Guard, result bytefrogagent.Result) {
 	s.t.Helper()
 	require.Equal(s.t, bytefrogagent.Untraced, result.Outcome, result.Reason)
 	assert.Equal(s.t, "the program was ended early by its user", result.Reason)
@@ -235,11 +236,11 @@ func (s *tides) check(g *bytefrogguard.Guard, result bytefrogagent.Result) {
 }
 
 // stop ends the program, and waits until the guard has passed on all of it.
-func stop(t *testing.T, g *bytefrogguard.Guard, a *bytefrogagent.Agent, results <-chan bytefrogagent.Result) bytefrogagent.Result {
+func stop(t *testing.T, g *guard.Guard, a *bytefrogagent.Agent, results <-chan bytefrogagent.Result) bytefrogagent.Result {
 	t.Helper()
 	a.Stop()
 	result := await(t, results)
-	testbed.Eventually(t, "the agent's session ends", func() (bool, string) { return g.State().Agents == 0, fmt.Sprintf("%+v", g.State()) })
+	testkit.Eventually(t, "the agent's session ends", func() (bool, string) { return g.State().Agents == 0, fmt.Sprintf("%+v", g.State()) })
 	return result
 }
 
@@ -254,20 +255,20 @@ func startTidal(t testing.TB, address string, p *tidal) (*bytefrogagent.Agent, <
 // the trace goes on each time.
 func TestBehindAGuardACollectorCanBeKilled(t *testing.T) {
 	const kills = 20
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	p := &tidal{}
 	s := newTides(t, p)
 	// However busy the machine is, no number is given up.
 	configuration := pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint))
-	c := testbed.Start(t, configuration)
+	c := kit.Start(t, configuration)
 	g, address := startGuard(t, endpoint)
 	a, results := startTidal(t, address, p)
 	for i := range kills {
-		testbed.Eventually(t, "spans of another run", func() (bool, string) { return s.whole() > i, fmt.Sprint(s.whole()) })
+		testkit.Eventually(t, "spans of another run", func() (bool, string) { return s.whole() > i, fmt.Sprint(s.whole()) })
 		c.Kill()
-		c = testbed.Start(t, configuration)
+		c = kit.Start(t, configuration)
 	}
-	testbed.Eventually(t, "spans of the last run", func() (bool, string) { return s.whole() > kills, fmt.Sprint(s.whole()) })
+	testkit.Eventually(t, "spans of the last run", func() (bool, string) { return s.whole() > kills, fmt.Sprint(s.whole()) })
 	result := stop(t, g, a, results)
 	c.AwaitMetric(t, 1, runsEnded)
 	c.Stop(t)
@@ -281,22 +282,22 @@ func TestBehindAGuardACollectorCanBeKilled(t *testing.T) {
 // goes on too.
 func TestBehindAGuardACollectorCanBeStopped(t *testing.T) {
 	const stops = 3
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	p := &tidal{}
 	s := newTides(t, p)
 	// However busy the machine is, no number is given up.
-	c := testbed.Start(t, pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint)))
+	c := kit.Start(t, pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint)))
 	g, address := startGuard(t, endpoint)
 	a, results := startTidal(t, address, p)
-	testbed.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
+	testkit.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
 	for range stops {
 		before := p.waited()
 		c.Freeze(t)
 		// It may have been before: the collector is slower than the program.
-		testbed.Eventually(t, "the agent is suspended", func() (bool, string) { return g.State().Stalled == 1, fmt.Sprintf("%+v", g.State()) })
+		testkit.Eventually(t, "the agent is suspended", func() (bool, string) { return g.State().Stalled == 1, fmt.Sprintf("%+v", g.State()) })
 		t.Logf("waits for a buffer: %v at most before the collector was stopped, %v until the agent was suspended", before, p.waited())
 		c.Thaw(t)
-		testbed.Eventually(t, "the agent goes on", func() (bool, string) { return g.State().Stalled == 0, fmt.Sprintf("%+v", g.State()) })
+		testkit.Eventually(t, "the agent goes on", func() (bool, string) { return g.State().Stalled == 0, fmt.Sprintf("%+v", g.State()) })
 	}
 	result := stop(t, g, a, results)
 	c.AwaitMetric(t, 1, runsEnded)
@@ -359,19 +360,19 @@ func (s *tides) only() (whole int) {
 // A collector that is restarted in order has taken all till then, and gets all from then on.
 func TestBehindAGuardACollectorCanBeRestarted(t *testing.T) {
 	const restarts = 3
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	p := &tidal{}
 	s := newTides(t, p)
 	configuration := pipeline(endpoint, "", "", toBackend(s.endpoint))
-	c := testbed.Start(t, configuration)
+	c := kit.Start(t, configuration)
 	g, address := startGuard(t, endpoint)
 	a, results := startTidal(t, address, p)
 	for i := range restarts {
-		testbed.Eventually(t, "spans of another run", func() (bool, string) { return s.whole() > i, fmt.Sprint(s.whole()) })
+		testkit.Eventually(t, "spans of another run", func() (bool, string) { return s.whole() > i, fmt.Sprint(s.whole()) })
 		c.Stop(t)
-		c = testbed.Start(t, configuration)
+		c = kit.Start(t, configuration)
 	}
-	testbed.Eventually(t, "spans of the last run", func() (bool, string) { return s.whole() > restarts, fmt.Sprint(s.whole()) })
+	testkit.Eventually(t, "spans of the last run", func() (bool, string) { return s.whole() > restarts, fmt.Sprint(s.whole()) })
 	result := stop(t, g, a, results)
 	c.Stop(t)
 	s.check(g, result)
@@ -380,9 +381,9 @@ func TestBehindAGuardACollectorCanBeRestarted(t *testing.T) {
 
 // The guard as users have it: a program.
 func TestTheGuardPassesACaptureOnAndEndsInOrder(t *testing.T) {
-	endpoint, listen, metrics := testbed.Address(t), testbed.Address(t), testbed.Address(t)
-	c := testbed.Start(t, collector(endpoint, "", ""))
-	command := exec.CommandContext(t.Context(), testbed.Guard(t), "--listen", listen, "--collector", endpoint, "--metrics", metrics)
+	endpoint, listen, metrics := testkit.Address(t), testkit.Address(t), testkit.Address(t)
+	c := kit.Start(t, collector(endpoint, "", ""))
+	command := exec.CommandContext(t.Context(), kit.Guard(t), "--listen", listen, "--collector", endpoint, "--metrics", metrics)
 	var log bytes.Buffer
 	command.Stdout, command.Stderr = &log, &log
 	require.NoError(t, command.Start())

@@ -13,14 +13,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // TestHealthOfServersIsThatOfTheCollector: each receiver that is a client says in the health
 // check, and by a gauge, whether its servers are there.
 func TestHealthOfServersIsThatOfTheCollector(t *testing.T) {
-	s, health, absent := newGreysServer(t), testbed.Address(t), testbed.Address(t)
-	c := testbed.StartGated(t, "extension.healthcheck.useComponentStatus", fmt.Sprintf(`
+	s, health, absent := newGreysServer(t), testkit.Address(t), testkit.Address(t)
+	c := kit.StartGated(t, "extension.healthcheck.useComponentStatus", fmt.Sprintf(`
 extensions:
   health_check/status:
     http: {endpoint: %q, status: {enabled: true, path: /status}}
@@ -54,7 +55,7 @@ service:
 	}
 	await := func(what, pipeline, text string) {
 		t.Helper()
-		testbed.Eventually(t, what, func() (bool, string) {
+		testkit.Eventually(t, what, func() (bool, string) {
 			got := status(pipeline)
 			return strings.Contains(got, text), got
 		})
@@ -80,7 +81,7 @@ service:
 
 	played.stop()
 	await("its loss", "metrics", away)
-	testbed.Eventually(t, "the gauge", func() (bool, string) {
+	testkit.Eventually(t, "the gauge", func() (bool, string) {
 		up := gauge("greys", s.endpoint)
 		return up == 0, fmt.Sprint(up)
 	})

@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // Two instances of each component: the collector's own metrics tell them apart, with the
@@ -36,7 +37,7 @@ type doubled struct {
 func newDoubled(t testing.TB) (d doubled) {
 	directory := t.TempDir()
 	for i := range d.bytefrog {
-		d.bytefrog[i], d.lttng[i], d.agents[i] = testbed.Address(t), testbed.Address(t), testbed.Address(t)
+		d.bytefrog[i], d.lttng[i], d.agents[i] = testkit.Address(t), testkit.Address(t), testkit.Address(t)
 		d.portFiles[i] = filepath.Join(directory, fmt.Sprintf("agent%d.port", i))
 	}
 	for i := range d.rbkit {
@@ -84,11 +85,11 @@ service:
     traces/third: {receivers: [lttng_live, lttng_live/second], processors: [stack_pairing], exporters: [nop]}
     logs: {receivers: [bytefrog, bytefrog/second, lttng_live, lttng_live/second, lttng_jul, lttng_jul/second, rbkit, rbkit/second, greys, greys/second], exporters: [nop]}
     metrics: {receivers: [bytefrog, bytefrog/second, lttng_live, lttng_live/second, lttng_jul, lttng_jul/second, rbkit, rbkit/second, greys, greys/second], exporters: [nop]}
-`, testbed.Address(t), testbed.Address(t), d.bytefrog[0], d.bytefrog[1], d.lttng[0], reconnect, d.lttng[1], reconnect,
+`, testkit.Address(t), testkit.Address(t), d.bytefrog[0], d.bytefrog[1], d.lttng[0], reconnect, d.lttng[1], reconnect,
 		d.agents[0], d.portFiles[0], d.agents[1], d.portFiles[1],
 		rbkit(d.rbkit[0]), reconnect, rbkit(d.rbkit[1]), rbkit(d.rbkit[2]), reconnect,
 		greys(d.greys[0]), reconnect, greys(d.greys[1]), greys(d.greys[2]), reconnect,
-		testbed.Address(t), testbed.Address(t))
+		testkit.Address(t), testkit.Address(t))
 }
 
 // play has peers send to both of each, and different amounts.
@@ -100,7 +101,7 @@ func (d doubled) play(t *testing.T) {
 	relayDaemon(t, d.lttng[0], lttngCapture("tp1"))
 	relayDaemon(t, d.lttng[1], lttngCapture("cygok"))
 	for i, file := range d.portFiles {
-		command := exec.Command(testbed.AgentSim(t), "lttng-agent", "--port-file", file, "--agents", fmt.Sprint(1+i))
+		command := exec.Command(kit.AgentSim(t), "lttng-agent", "--port-file", file, "--agents", fmt.Sprint(1+i))
 		require.NoError(t, command.Start())
 		t.Cleanup(func() {
 			_ = command.Process.Signal(os.Interrupt) // it may have ended by itself
@@ -116,11 +117,11 @@ func TestTwoOfEachComponentHaveTheirOwnSeries(t *testing.T) {
 	const events, spans, called = 9_628, 4_793, 218 // of shop, and those of LTTng that are calls
 	for _, test := range []struct {
 		name, telemetry string
-		start           func(testing.TB, string) *testbed.Collector
+		start           func(testing.TB, string) *kit.Collector
 	}{
 		{
 			name:  "without scopes of components",
-			start: func(t testing.TB, configuration string) *testbed.Collector { return testbed.Start(t, configuration) },
+			start: func(t testing.TB, configuration string) *kit.Collector { return kit.Start(t, configuration) },
 		},
 		{
 			name: "with scopes of components that the page shows", start: startScoped,
@@ -152,7 +153,7 @@ func TestTwoOfEachComponentHaveTheirOwnSeries(t *testing.T) {
 				{"otelcol_extension_memory_budget_limit", "extension", "memory_budget", 64 << 20, 128 << 20},
 			} {
 				for id, number := range map[string]float64{want.id: want.first, want.id + "/second": want.second} {
-					testbed.Eventually(t, want.metric+" of "+id, func() (bool, string) {
+					testkit.Eventually(t, want.metric+" of "+id, func() (bool, string) {
 						got := c.Look(t).Sum(want.metric, fmt.Sprintf("%s=%q", want.kind, id))
 						return got == number, fmt.Sprintf("expected %v, got %v", number, got)
 					})
@@ -169,13 +170,13 @@ func TestTwoOfEachComponentHaveTheirOwnSeries(t *testing.T) {
 	}
 }
 
-func startScoped(t testing.TB, configuration string) *testbed.Collector {
-	return testbed.StartGated(t, "telemetry.newPipelineTelemetry", configuration)
+func startScoped(t testing.TB, configuration string) *kit.Collector {
+	return kit.StartGated(t, "telemetry.newPipelineTelemetry", configuration)
 }
 
 // checkOwnMetrics says that the page of the collector's own metrics is whole, and that the labels
 // of each series are the attributes that the component's metadata.yaml gives its metric.
-func checkOwnMetrics(t testing.TB, c *testbed.Collector) {
+func checkOwnMetrics(t testing.TB, c *kit.Collector) {
 	t.Helper()
 	response, err := http.Get(c.MetricsURL())
 	require.NoError(t, err)

@@ -17,8 +17,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/lttng"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/lttng"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // LTTng's own log agents, in Java and Python, with the built distribution in the place of
@@ -62,7 +63,7 @@ type switched struct {
 }
 
 // saidOfAgents are the log records that a collector has written so far.
-func saidOfAgents(t *testing.T, c *testbed.Collector) (all []switched) {
+func saidOfAgents(t *testing.T, c *kit.Collector) (all []switched) {
 	t.Helper()
 	eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
 		text := func(key string) string {
@@ -79,9 +80,9 @@ func saidOfAgents(t *testing.T, c *testbed.Collector) (all []switched) {
 }
 
 // awaitSwitched waits until so many log records are as wanted.
-func awaitSwitched(t *testing.T, c *testbed.Collector, what string, n int, wanted func(switched) bool) {
+func awaitSwitched(t *testing.T, c *kit.Collector, what string, n int, wanted func(switched) bool) {
 	t.Helper()
-	testbed.Eventually(t, fmt.Sprintf("%d log records that say: %s", n, what), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("%d log records that say: %s", n, what), func() (bool, string) {
 		all := saidOfAgents(t, c)
 		found := 0
 		for _, s := range all {
@@ -116,7 +117,7 @@ func traced(t *testing.T, p *lttng.Program, logger string) bool {
 // awaitTraced waits until records of a logger go to the tracer, or don't.
 func awaitTraced(t *testing.T, p *lttng.Program, logger string, want bool) {
 	t.Helper()
-	testbed.Eventually(t, fmt.Sprintf("records of %s go to the tracer: %t", logger, want), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("records of %s go to the tracer: %t", logger, want), func() (bool, string) {
 		got := traced(t, p, logger)
 		return got == want, strconv.FormatBool(got)
 	})
@@ -135,14 +136,13 @@ func launchLoggers(t *testing.T, home *lttng.Home, domain string) *lttng.Program
 // Whether the agent is Java's or Python's: its loggers are seen and switched, without any
 // daemon of LTTng; and it comes back to a collector that was away.
 func TestLTTngAgentsAreSwitched(t *testing.T) {
-	t.Parallel()
 	lttng.RequireAgents(t)
 	for _, domain := range []string{"jul", "log4j", "python"} {
 		t.Run(domain, func(t *testing.T) {
 			t.Parallel()
-			home, endpoint := lttng.NewHome(t), testbed.Address(t)
+			home, endpoint := lttng.NewHome(t), testkit.Address(t)
 			configuration := switcher(endpoint, home.SystemPortFile(), "")
-			c := testbed.Start(t, configuration)
+			c := kit.Start(t, configuration)
 			p := launchLoggers(t, home, domain)
 			p.Ready(t)
 			c.AwaitMetric(t, 1, agentsNow)
@@ -159,7 +159,7 @@ func TestLTTngAgentsAreSwitched(t *testing.T) {
 			assert.False(t, traced(t, p, "com.example.one"), "a collector that ends leaves the agent as it was")
 			checkSaid(t, c, domain, p.PID, "shutdown")
 
-			c = testbed.Start(t, configuration)
+			c = kit.Start(t, configuration)
 			awaitTraced(t, p, "com.example.one", true)
 			awaitSwitched(t, c, "com.example.one appeared", 1, appeared("com.example.one"))
 			c.Reload(t)
@@ -174,7 +174,7 @@ func TestLTTngAgentsAreSwitched(t *testing.T) {
 
 // checkSaid checks what a collector, which has stopped, wrote of one agent, with nothing
 // refused.
-func checkSaid(t *testing.T, c *testbed.Collector, domain string, pid int, cause string) {
+func checkSaid(t *testing.T, c *kit.Collector, domain string, pid int, cause string) {
 	t.Helper()
 	all := saidOfAgents(t, c)
 	require.NotEmpty(t, all)
@@ -199,24 +199,24 @@ func checkSaid(t *testing.T, c *testbed.Collector, domain string, pid int, cause
 	})
 }
 
-// A program's first handler waits until the agent is registered: 6 s in Java where nobody
-// lets it go on. The receiver does so at once. How long it takes then is a matter of how
-// busy the machine is, so the quickest of a few programs counts.
-func TestAProgramsFirstHandlerIsMadeAtOnce(t *testing.T) {
+// A program's first handler waits until the agent is registered: 6 s in Java if no daemon
+// confirms it. The receiver confirms it immediately, so the median of some programs is far below.
+func TestAProgramsFirstHandlerDoesNotWaitForItsTimeout(t *testing.T) {
 	lttng.RequireAgents(t)
-	const tries, most = 8, 500 * time.Millisecond
+	const programs, most = 3, 2 * time.Second
 	for _, domain := range []string{"jul", "log4j", "python"} {
-		home, endpoint := lttng.NewHome(t), testbed.Address(t)
-		c := testbed.Start(t, switcher(endpoint, home.SystemPortFile(), ""))
-		least := time.Hour
-		for try := 0; try < tries && least > most; try++ {
+		home, endpoint := lttng.NewHome(t), testkit.Address(t)
+		c := kit.Start(t, switcher(endpoint, home.SystemPortFile(), ""))
+		var waits []time.Duration
+		for range programs {
 			p := launchLoggers(t, home, domain)
 			p.Ready(t)
-			least = min(least, firstHandler(t, p))
+			waits = append(waits, firstHandler(t, p))
 			p.End(t)
 		}
-		t.Logf("%s: %v", domain, least)
-		assert.LessOrEqual(t, least, most, domain)
+		slices.Sort(waits)
+		t.Logf("%s: %v", domain, waits)
+		assert.LessOrEqual(t, waits[programs/2], most, domain)
 		c.Stop(t)
 	}
 }
@@ -225,13 +225,12 @@ func TestAProgramsFirstHandlerIsMadeAtOnce(t *testing.T) {
 // on come by lttng_live. The session daemon has the port file of the user, the collector
 // that of the system, and a program in Java or Python has an agent's client for each.
 func TestRecordsThatTheCollectorSwitchesOnComeByLTTngLive(t *testing.T) {
-	t.Parallel()
 	lttng.RequireAgents(t)
 	daemons := lttng.Start(t)
 	session := daemons.Create(t, lttng.Session{Name: "any", AnyAgentRecords: true})
 	theirs, err := os.ReadFile(daemons.PortFile())
 	require.NoError(t, err, "the session daemon's own")
-	c := testbed.Start(t, strings.Replace(switcher(testbed.Address(t), daemons.SystemPortFile(), ""), "receivers:", fmt.Sprintf(`
+	c := kit.Start(t, strings.Replace(switcher(testkit.Address(t), daemons.SystemPortFile(), ""), "receivers:", fmt.Sprintf(`
 receivers:
   lttng_live:
     endpoint: %q
@@ -266,18 +265,17 @@ receivers:
 // A port file that LTTng's session daemon has is left to it; when it ends, agents are told
 // the collector's port.
 func TestAPortFileOfTheSessionDaemonIsLeftToItUntilItEnds(t *testing.T) {
-	t.Parallel()
-	daemons, endpoint := lttng.Start(t), testbed.Address(t)
+	daemons, endpoint := lttng.Start(t), testkit.Address(t)
 	theirs, err := os.ReadFile(daemons.PortFile())
 	require.NoError(t, err)
-	c := testbed.Start(t, switcher(endpoint, daemons.PortFile(), ""))
+	c := kit.Start(t, switcher(endpoint, daemons.PortFile(), ""))
 	awaitSaid(t, c, "on which another daemon listens", 1)
 	now, err := os.ReadFile(daemons.PortFile())
 	require.NoError(t, err)
 	assert.Equal(t, theirs, now)
 	daemons.EndSessionDaemon(t)
 	_, port, _ := strings.Cut(endpoint, ":")
-	testbed.Eventually(t, "the collector's port is in the file", func() (bool, string) {
+	testkit.Eventually(t, "the collector's port is in the file", func() (bool, string) {
 		text, err := os.ReadFile(daemons.PortFile())
 		return err == nil && strings.TrimSpace(string(text)) == port, fmt.Sprintf("%q, %v", text, err)
 	})
@@ -286,16 +284,16 @@ func TestAPortFileOfTheSessionDaemonIsLeftToItUntilItEnds(t *testing.T) {
 }
 
 // awaitRecord waits until a record of a program has become a log record.
-func awaitRecord(t *testing.T, c *testbed.Collector, body string) {
+func awaitRecord(t *testing.T, c *kit.Collector, body string) {
 	t.Helper()
-	testbed.Eventually(t, fmt.Sprintf("a log record with %q", body), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("a log record with %q", body), func() (bool, string) {
 		bodies := recordBodies(t, c)
 		return slices.Contains(bodies, body), strings.Join(bodies, "; ")
 	})
 }
 
 // recordBodies are the texts of all log records that a collector has written so far.
-func recordBodies(t *testing.T, c *testbed.Collector) (bodies []string) {
+func recordBodies(t *testing.T, c *kit.Collector) (bodies []string) {
 	t.Helper()
 	eachLog(t, c, func(_ pcommon.Resource, r plog.LogRecord) { bodies = append(bodies, r.Body().AsString()) })
 	return bodies

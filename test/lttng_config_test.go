@@ -15,8 +15,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // config/lttng.yaml as it is shipped. With LTTng's own daemons and programs it runs by the
@@ -39,8 +40,8 @@ func TestTheConfigurationForLTTngSwitchesLoggers(t *testing.T) {
 	t.Parallel()
 	portFile := filepath.Join(t.TempDir(), "agent.port")
 	data := t.TempDir()
-	c := testbed.Start(t, shippedForLTTng(t, testbed.Address(t), testbed.Address(t), testbed.Address(t), portFile), "CALLBRAID_DATA="+data)
-	agent := simulated.New(simulated.Options{PortFile: portFile, PID: unusedPID, Loggers: []string{"com.example.shop"}})
+	c := kit.Start(t, shippedForLTTng(t, testkit.Address(t), testkit.Address(t), testkit.Address(t), portFile), "CALLBRAID_DATA="+data)
+	agent := logagent.New(logagent.Options{PortFile: portFile, PID: unusedPID, Loggers: []string{"com.example.shop"}})
 	ctx, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { assert.NoError(t, agent.Run(ctx)) })
@@ -57,7 +58,7 @@ func TestTheConfigurationForLTTngSwitchesLoggers(t *testing.T) {
 		return events
 	}
 	registered := []string{"Agent registered", "Logger com.example.shop appeared"}
-	testbed.Eventually(t, "the program's logger", func() (bool, string) {
+	testkit.Eventually(t, "the program's logger", func() (bool, string) {
 		events := said()
 		return len(events) >= len(registered), fmt.Sprint(events)
 	})

@@ -17,9 +17,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/lttnglive"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/lttng"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/lttng"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // LTTng's own daemons, with programs that are traced while the built distribution reads
@@ -47,15 +48,15 @@ func onlySpans(configuration string) string {
 }
 
 // awaitClosed waits until the collector has read sessions to their ends.
-func awaitClosed(t *testing.T, c *testbed.Collector, sessions int) {
+func awaitClosed(t *testing.T, c *kit.Collector, sessions int) {
 	t.Helper()
 	awaitSaid(t, c, "The session was closed", sessions)
 }
 
 // awaitSaid waits until the collector has logged a text so many times.
-func awaitSaid(t *testing.T, c *testbed.Collector, text string, times int) {
+func awaitSaid(t *testing.T, c *kit.Collector, text string, times int) {
 	t.Helper()
-	testbed.Eventually(t, fmt.Sprintf("%d times %q in the log", times, text), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("%d times %q in the log", times, text), func() (bool, string) {
 		n := strings.Count(c.Log(), text)
 		return n >= times, strconv.Itoa(n)
 	})
@@ -67,7 +68,7 @@ func orderOfEvents(a, b lttng.Event) int {
 }
 
 // logged are the events that became log records.
-func logged(t *testing.T, c *testbed.Collector) (events []lttng.Event) {
+func logged(t *testing.T, c *kit.Collector) (events []lttng.Event) {
 	t.Helper()
 	eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
 		process, _ := resource.Attributes().Get("process.pid")
@@ -83,7 +84,7 @@ func logged(t *testing.T, c *testbed.Collector) (events []lttng.Event) {
 
 // requireRecorded compares all that babeltrace2 reads of what the relay daemon has
 // written with the log records.
-func requireRecorded(t *testing.T, daemons *lttng.Daemons, c *testbed.Collector) {
+func requireRecorded(t *testing.T, daemons *lttng.Daemons, c *kit.Collector) {
 	t.Helper()
 	want, _ := lttng.Recorded(t, daemons.Relay.Output)
 	slices.SortFunc(want, orderOfEvents)
@@ -106,9 +107,8 @@ func runC(t *testing.T, daemons *lttng.Daemons, path string, args ...string) *lt
 }
 
 func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "all"})
 	java := daemons.LaunchJava(t, daemons.BuildJava(t, callsInJava), "3", "20", "4")
@@ -164,9 +164,8 @@ func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
 }
 
 func TestTheFastVariantOfTheTracerGivesTheSameSpans(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "fast"})
 	arguments := []string{"3", "10", "4", "0"}
@@ -208,11 +207,10 @@ func TestTheFastVariantOfTheTracerGivesTheSameSpans(t *testing.T) {
 // Relay daemons up to 2.13 don't give all to viewers when a process ends, however fast
 // they are.
 func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.T) {
-	t.Parallel()
 	const threads = 3
 	daemons := lttng.Start(t)
 	tap := newTap(t, daemons.Relay.Live)
-	c := testbed.Start(t, reader(tap.address))
+	c := kit.Start(t, reader(tap.address))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "own", PerProcess: true})
 	long := daemons.StartC(t, path, strconv.Itoa(threads), "20", "4", "0")
@@ -282,7 +280,6 @@ func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.
 }
 
 func TestNoSpanIsWrongWhereTheTracerDiscards(t *testing.T) {
-	t.Parallel()
 	for name, start := range map[string]func(*lttng.Daemons, testing.TB, string, ...string) *lttng.Program{
 		"tracer":       (*lttng.Daemons).StartC,
 		"fast variant": (*lttng.Daemons).StartFastC,
@@ -298,7 +295,7 @@ func TestNoSpanIsWrongWhereTheTracerDiscards(t *testing.T) {
 func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, testing.TB, string, ...string) *lttng.Program) {
 	t.Helper()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "overload", Buffer: 64 << 10})
 	var programs []*lttng.Program
@@ -338,9 +335,8 @@ func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, test
 }
 
 func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	long := daemons.StartC(t, path, "3", "10", "4", "0")
@@ -383,9 +379,8 @@ func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
 }
 
 func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	var programs []*lttng.Program
 	for range 3 {
@@ -403,9 +398,8 @@ func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
 }
 
 func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	first := daemons.Create(t, lttng.Session{Name: "first"})
 	alone := runC(t, daemons, path, "2", "10", "4", "0")
@@ -430,9 +424,8 @@ func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
 }
 
 func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	calls := 0
@@ -454,10 +447,9 @@ func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
 }
 
 func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
-	t.Parallel()
 	const threads = 3
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, reader(daemons.Relay.Live))
+	c := kit.Start(t, reader(daemons.Relay.Live))
 	session := daemons.Create(t, lttng.Session{Name: "shop"})
 	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "10", "4", "0")
 	p.Step(t)
@@ -466,7 +458,7 @@ func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
 	c.Freeze(t)
 	size := daemons.Relay.Size(t)
 	p.Step(t)
-	testbed.Eventually(t, "what is not read is with the relay daemon", func() (bool, string) {
+	testkit.Eventually(t, "what is not read is with the relay daemon", func() (bool, string) {
 		now := daemons.Relay.Size(t)
 		return now > size, strconv.FormatInt(now, 10)
 	})
@@ -499,7 +491,6 @@ func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
 // What the relay daemon has given up between a packet's index and the request for it is
 // missing, and no more.
 func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
-	t.Parallel()
 	const threads = 2
 	for name, test := range map[string]struct {
 		session lttng.Session
@@ -515,7 +506,7 @@ func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
 			t.Parallel()
 			daemons := lttng.Start(t)
 			tap := newTap(t, daemons.Relay.Live)
-			c := testbed.Start(t, onlySpans(strings.Replace(reader(tap.address), "poll:", "request_timeout: 5m\n    poll:", 1)))
+			c := kit.Start(t, onlySpans(strings.Replace(reader(tap.address), "poll:", "request_timeout: 5m\n    poll:", 1)))
 			session := daemons.Create(t, test.session)
 			p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "5", "4", "1000")
 			p.Step(t)
@@ -526,7 +517,7 @@ func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
 				before := daemons.Relay.Written(t)
 				p.Step(t)
 				steps++
-				testbed.Eventually(t, "it is with the relay daemon", func() (bool, string) {
+				testkit.Eventually(t, "it is with the relay daemon", func() (bool, string) {
 					now := daemons.Relay.Written(t)
 					return now.After(before), now.String()
 				})
@@ -564,14 +555,12 @@ func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
 }
 
 func TestASessionThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
-	t.Parallel()
 	requireNothingWrongAcrossStops(t, "")
 }
 
 // Buffers that have nothing when tracing is stopped say so: those of the channel for
 // Java always do.
 func TestASessionWithoutStateThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
-	t.Parallel()
 	requireNothingWrongAcrossStops(t, "lttng_ust_cyg_profile:*,lttng_ust_statedump:b*")
 }
 
@@ -579,7 +568,7 @@ func requireNothingWrongAcrossStops(t *testing.T, events string) {
 	t.Helper()
 	const threads, stops = 3, 5
 	daemons := lttng.Start(t)
-	c := testbed.Start(t, onlySpans(reader(daemons.Relay.Live)))
+	c := kit.Start(t, onlySpans(reader(daemons.Relay.Live)))
 	// LTTng discards what comes while both buffers wait to be read. On a busy machine they
 	// do so for long: what two steps record, 0.7 MB each, has room in one buffer, and
 	// buffers are given to the reader seldom, however little is in them.

@@ -15,8 +15,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/ctf/printed"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // levelsOfJava are the levels of java.util.logging, and the severities that OpenTelemetry's
@@ -30,10 +31,9 @@ var levelsOfJava = map[string]plog.SeverityNumber{
 func timeOfDay(t pcommon.Timestamp) string { return t.AsTime().Format("15:04:05.000000000") }
 
 func TestAJavaProgramGivesItsRecordsWithTheirLevelsAndItsCalls(t *testing.T) {
-	t.Parallel()
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	relayDaemon(t, endpoint, lttngCapture("jul1"))
-	c := testbed.Start(t, viewer(endpoint, ""))
+	c := kit.Start(t, viewer(endpoint, ""))
 	c.AwaitMetric(t, 282, lttngEvents)
 	c.Stop(t)
 

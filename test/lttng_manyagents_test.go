@@ -18,9 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
-	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // More agents than a machine has: simulated ones.
@@ -62,7 +63,7 @@ service:
 
 // playedAgents are simulated agents of one collector.
 type playedAgents struct {
-	all []*simulated.Agent
+	all []*logagent.Agent
 	// stop ends them all, in whose place their programs end.
 	stop func()
 }
@@ -76,9 +77,9 @@ func playAgents(t testing.TB, endpoint string, agents, loggers int) *playedAgent
 	var running sync.WaitGroup
 	p := &playedAgents{stop: func() { cancel(); running.Wait() }}
 	t.Cleanup(p.stop)
-	names := simulated.Names(loggers)
+	names := logagent.Names(loggers)
 	for range agents {
-		a := simulated.New(simulated.Options{
+		a := logagent.New(logagent.Options{
 			Address: endpoint, PID: uint32(os.Getpid()), Loggers: names,
 			HandlerTimeout: time.Hour, // only the collector lets programs go on, however busy the machine is
 		})
@@ -93,7 +94,7 @@ func playAgents(t testing.TB, endpoint string, agents, loggers int) *playedAgent
 }
 
 // stats are the figures of all agents.
-func (p *playedAgents) stats() (all simulated.Stats) {
+func (p *playedAgents) stats() (all logagent.Stats) {
 	for _, a := range p.all {
 		all.Add(a.Stats())
 	}
@@ -113,16 +114,16 @@ func (p *playedAgents) enabled() (n int) {
 }
 
 // awaitListed waits until the collector's metric of loggers is so much.
-func awaitListed(t testing.TB, c *testbed.Collector, loggers int64) {
+func awaitListed(t testing.TB, c *kit.Collector, loggers int64) {
 	t.Helper()
-	testbed.Eventually(t, fmt.Sprintf("%d loggers", loggers), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("%d loggers", loggers), func() (bool, string) {
 		got := lastPoint(t, c, "lttng.logger.count")
 		return got == loggers, fmt.Sprint(got)
 	})
 }
 
 // lastPoint is the sum of a metric's points in what a collector wrote last of it.
-func lastPoint(t testing.TB, c *testbed.Collector, name string) (sum int64) {
+func lastPoint(t testing.TB, c *kit.Collector, name string) (sum int64) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.Dir, "metrics.json"))
 	require.NoError(t, err)
@@ -153,9 +154,8 @@ func lastPoint(t testing.TB, c *testbed.Collector, name string) (sum int64) {
 // A thousand agents with 500 loggers each are registered, let go on, switched and listed,
 // over and over, in memory that doesn't grow; and left as they were.
 func TestAThousandAgentsAreListedAndLeftAsTheyWere(t *testing.T) {
-	t.Parallel()
-	endpoint := testbed.Address(t)
-	c := testbed.Start(t, manySwitcher(endpoint))
+	endpoint := testkit.Address(t)
+	c := kit.Start(t, manySwitcher(endpoint))
 	before := c.Goroutines(t)
 	p := playAgents(t, endpoint, manyAgents, manyLoggers)
 	awaitListed(t, c, manyAgents*manyLoggers)
@@ -174,7 +174,7 @@ func TestAThousandAgentsAreListedAndLeftAsTheyWere(t *testing.T) {
 	awaitListed(t, c, manyAgents*(manyLoggers+1))
 	peak := c.PeakMemory(t)
 	lists := p.stats().Commands[lttngagent.CommandList]
-	testbed.Eventually(t, "five more lists of each", func() (bool, string) {
+	testkit.Eventually(t, "five more lists of each", func() (bool, string) {
 		n := p.stats().Commands[lttngagent.CommandList]
 		return n >= lists+5*manyAgents, fmt.Sprint(n - lists)
 	})
@@ -199,8 +199,8 @@ func BenchmarkListAgents(b *testing.B) {
 	for _, agents := range []int{manyAgents, manyAgents / 10} {
 		b.Run(fmt.Sprint(agents), func(b *testing.B) {
 			for b.Loop() {
-				endpoint := testbed.Address(b)
-				c := testbed.Start(b, manySwitcher(endpoint))
+				endpoint := testkit.Address(b)
+				c := kit.Start(b, manySwitcher(endpoint))
 				begin, before := time.Now(), c.CPUSoFar(b)
 				p := playAgents(b, endpoint, agents, manyLoggers)
 				awaitListed(b, c, int64(agents*manyLoggers))

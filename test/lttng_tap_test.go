@@ -16,10 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/lttnglive"
-	"github.com/callbraid/callbraid/internal/lttnglive/capture"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // tap stands between viewers and a relay daemon, and keeps what they send each other.
@@ -48,7 +48,7 @@ type tappedConnection struct {
 // newTap listens for viewers of the relay daemon at the address, until the test ends.
 func newTap(t *testing.T, relay string) *tap {
 	t.Helper()
-	tp := &tap{address: testbed.Address(t), relay: relay}
+	tp := &tap{address: testkit.Address(t), relay: relay}
 	var err error
 	tp.listener, err = net.Listen("tcp", tp.address)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func (tp *tap) release() {
 // awaitHeld waits until a request is held back.
 func (tp *tap) awaitHeld(t *testing.T) {
 	t.Helper()
-	testbed.Eventually(t, "a request is held back", func() (bool, string) {
+	testkit.Eventually(t, "a request is held back", func() (bool, string) {
 		tp.mu.Lock()
 		defer tp.mu.Unlock()
 		return tp.waiting > 0, tp.held.String()

@@ -23,8 +23,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/ctf/printed"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // LTTng: captures of real sessions, played by agentsim as the relay daemon, through the
@@ -59,7 +60,7 @@ service:
   pipelines:
     traces: {receivers: [lttng_live], processors: [stack_pairing], exporters: [file/spans]}
     logs: {receivers: [lttng_live], exporters: [file/logs]}
-`, endpoint, receiver, testbed.FileExporter("spans.bin"))
+`, endpoint, receiver, kit.FileExporter("spans.bin"))
 }
 
 func lttngCapture(name string) string {
@@ -69,9 +70,9 @@ func lttngCapture(name string) string {
 // relayDaemon plays captures until the test ends.
 func relayDaemon(t *testing.T, endpoint string, arguments ...string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), testbed.AgentSim(t), append([]string{"lttng", "--listen", endpoint}, arguments...)...)
+	command := exec.CommandContext(t.Context(), kit.AgentSim(t), append([]string{"lttng", "--listen", endpoint}, arguments...)...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	command.WaitDelay = testbed.Patience
+	command.WaitDelay = testkit.Patience
 	output := &strings.Builder{}
 	command.Stdout, command.Stderr = output, output
 	require.NoError(t, command.Start())
@@ -84,14 +85,14 @@ func relayDaemon(t *testing.T, endpoint string, arguments ...string) {
 }
 
 // readLogs are the log records that a collector wrote.
-func readLogs(t *testing.T, c *testbed.Collector) (records []plog.LogRecord) {
+func readLogs(t *testing.T, c *kit.Collector) (records []plog.LogRecord) {
 	t.Helper()
 	eachLog(t, c, func(_ pcommon.Resource, r plog.LogRecord) { records = append(records, r) })
 	return records
 }
 
 // eachLog calls f with the log records that a collector wrote.
-func eachLog(t *testing.T, c *testbed.Collector, f func(pcommon.Resource, plog.LogRecord)) {
+func eachLog(t *testing.T, c *kit.Collector, f func(pcommon.Resource, plog.LogRecord)) {
 	t.Helper()
 	eachLogIn(t, filepath.Join(c.Dir, "logs.json"), func(resource pcommon.Resource, _ pcommon.InstrumentationScope, r plog.LogRecord) { f(resource, r) })
 }
@@ -113,7 +114,7 @@ func eachLogIn(t *testing.T, path string, f func(pcommon.Resource, pcommon.Instr
 }
 
 // readSpans are the spans that a collector wrote.
-func readSpans(t *testing.T, c *testbed.Collector) []ptrace.Span {
+func readSpans(t *testing.T, c *kit.Collector) []ptrace.Span {
 	t.Helper()
 	var spans []ptrace.Span
 	c.ReadTraces(t, "spans.bin", func(traces ptrace.Traces) {
@@ -167,9 +168,9 @@ func TestSessionsOfARelayDaemonAreRead(t *testing.T) {
 	for _, capture := range lttngCaptures {
 		t.Run(capture.name, func(t *testing.T) {
 			t.Parallel()
-			endpoint := testbed.Address(t)
+			endpoint := testkit.Address(t)
 			relayDaemon(t, endpoint, lttngCapture(capture.name))
-			c := testbed.Start(t, viewer(endpoint, ""))
+			c := kit.Start(t, viewer(endpoint, ""))
 			c.AwaitMetric(t, float64(capture.events), lttngEvents)
 			c.AwaitMetric(t, float64(capture.discarded), lttngDiscarded)
 			c.AwaitMetric(t, float64(capture.calls), lttngCalls)
@@ -218,9 +219,9 @@ func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(t, os.WriteFile(path, program(t, buildID, number(info.Field("memsz")), functions), 0o644))
 
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	relayDaemon(t, endpoint, lttngCapture("cygok"))
-	c := testbed.Start(t, strings.Replace(viewer(endpoint, ""), "${env:DIR}/root", root, 1))
+	c := kit.Start(t, strings.Replace(viewer(endpoint, ""), "${env:DIR}/root", root, 1))
 	c.AwaitMetric(t, 218, lttngCalls)
 	c.Stop(t)
 
@@ -248,9 +249,9 @@ func TestFaultsOfARelayDaemonLoseNothing(t *testing.T) {
 	for _, fault := range []string{"hangup:20", "stall:20", "announce:20"} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			endpoint := testbed.Address(t)
+			endpoint := testkit.Address(t)
 			relayDaemon(t, endpoint, "--fault", fault, "--fault-times", "3", lttngCapture("cyg1"))
-			c := testbed.Start(t, viewer(endpoint, "request_timeout: 300ms"))
+			c := kit.Start(t, viewer(endpoint, "request_timeout: 300ms"))
 			c.AwaitMetric(t, 7_886, lttngEvents)
 			c.AwaitMetric(t, 7_859, lttngCalls)
 			assert.GreaterOrEqual(t, c.Metric(t, lttngFailures), 3.0)
@@ -263,26 +264,26 @@ func TestFaultsOfARelayDaemonLoseNothing(t *testing.T) {
 
 func TestACollectorThatIsStartedAgainReadsOn(t *testing.T) {
 	t.Parallel()
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	relayDaemon(t, endpoint, "--speed", "4x", "--linger", "20s", lttngCapture("cyg1"))
 	storage := t.TempDir()
 	configuration := strings.Replace(viewer(endpoint, "storage: file_storage"), "service:\n", fmt.Sprintf(`extensions: {file_storage: {directory: %q}}
 service:
   extensions: [health_check, pprof, file_storage]
 `, storage), 1)
-	first := testbed.Start(t, configuration)
+	first := kit.Start(t, configuration)
 	first.AwaitMetric(t, 500, lttngEvents)
 	first.Stop(t)
 	records := len(readLogs(t, first))
-	second := testbed.Start(t, configuration)
-	testbed.Eventually(t, "all events", func() (bool, string) {
+	second := kit.Start(t, configuration)
+	testkit.Eventually(t, "all events", func() (bool, string) {
 		n := records + int(second.Metric(t, lttngEvents))
 		return n >= 7_886, strconv.Itoa(n)
 	})
 	second.Stop(t)
 	assert.Equal(t, 7_886, records+len(readLogs(t, second)))
 	seen := map[string]bool{}
-	for _, c := range []*testbed.Collector{first, second} {
+	for _, c := range []*kit.Collector{first, second} {
 		for _, span := range readSpans(t, c) {
 			id := span.SpanID().String()
 			assert.False(t, seen[id], "span %s is there twice", id)

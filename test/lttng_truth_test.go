@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/test/testbed/lttng"
+	"github.com/callbraid/callbraid/internal/testkit/lttng"
 )
 
 // What a program that was traced says itself of its calls is the truth that its spans

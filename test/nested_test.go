@@ -15,9 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/nested"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/nested"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 const (
@@ -43,27 +44,27 @@ service: {pipelines: {traces: {receivers: [otlp]}, metrics: {receivers: [otlp]},
 // otlpCollector is a collector with a shipped configuration that accepts OTLP. One of the
 // addresses is empty where it doesn't speak that way.
 type otlpCollector struct {
-	*testbed.Collector
+	*kit.Collector
 	grpc, http string
 }
 
 func startPair(t *testing.T) otlpCollector {
-	address := testbed.Address(t)
-	c := testbed.Start(t, shipped(t, "gateway-pair.yaml", map[string]string{
+	address := testkit.Address(t)
+	c := kit.Start(t, shipped(t, "gateway-pair.yaml", map[string]string{
 		"endpoint: localhost:13134": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}",
-		"endpoint: localhost:4320": address, "endpoint: localhost:8890": testbed.Address(t),
-		"endpoint: localhost:4317": testbed.Address(t), // nobody is there
+		"endpoint: localhost:4320": address, "endpoint: localhost:8890": testkit.Address(t),
+		"endpoint: localhost:4317": testkit.Address(t), // nobody is there
 	}))
 	return otlpCollector{Collector: c, grpc: address}
 }
 
 func startStandalone(t *testing.T) otlpCollector {
-	c := otlpCollector{grpc: testbed.Address(t), http: testbed.Address(t)}
+	c := otlpCollector{grpc: testkit.Address(t), http: testkit.Address(t)}
 	configuration := shipped(t, "standalone.yaml", map[string]string{
-		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8765": testbed.Address(t),
-		"endpoint: localhost:8889": testbed.Address(t), "endpoint: localhost:4040": testbed.Address(t),
+		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8765": testkit.Address(t),
+		"endpoint: localhost:8889": testkit.Address(t), "endpoint: localhost:4040": testkit.Address(t),
 	})
-	c.Collector = testbed.Start(t, added(t, configuration, fmt.Sprintf(withOTLP, c.grpc, c.http)), "CALLBRAID_DATA="+t.TempDir())
+	c.Collector = kit.Start(t, added(t, configuration, fmt.Sprintf(withOTLP, c.grpc, c.http)), "CALLBRAID_DATA="+t.TempDir())
 	return c
 }
 

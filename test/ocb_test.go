@@ -18,8 +18,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // somebodysManifest is a distribution that knows nothing of us.
@@ -67,16 +68,16 @@ func TestSomebodysCollectorIsBuiltAndRunsAsThePageSays(t *testing.T) {
 			t.Parallel()
 			program := buildDistribution(t, added(t, somebodysManifest, lines...))
 			var spans atomic.Int64
-			backend, _ := testbed.ServeOTLP(t, func(td ptrace.Traces) int {
+			backend, _ := kit.ServeOTLP(t, func(td ptrace.Traces) int {
 				spans.Add(int64(td.SpanCount()))
 				return http.StatusOK
 			})
-			endpoint := testbed.Address(t)
-			c := testbed.StartProgram(t, program, added(t, fmt.Sprintf(somebodysConfiguration, testbed.Address(t), backend),
+			endpoint := testkit.Address(t)
+			c := kit.StartProgram(t, program, added(t, fmt.Sprintf(somebodysConfiguration, testkit.Address(t), backend),
 				strings.Replace(configuration, "localhost:8765", endpoint, 1)))
 			agentsim(t, "replay", "--endpoint", endpoint, "--speed", "20x", capturePath("shop"))
 			want := int64(len(reference.Spans(openCapture(t, "shop"), defaultRules).Spans))
-			testbed.Eventually(t, "the spans of all calls", func() (bool, string) {
+			testkit.Eventually(t, "the spans of all calls", func() (bool, string) {
 				return spans.Load() == want, fmt.Sprintf("%d of %d", spans.Load(), want)
 			})
 			c.Stop(t)
@@ -89,7 +90,7 @@ func buildDistribution(t *testing.T, manifest string) string {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.yaml"), []byte(manifest), 0o644))
-	build := exec.CommandContext(t.Context(), testbed.Builder(t), "--config", "manifest.yaml")
+	build := exec.CommandContext(t.Context(), kit.Builder(t), "--config", "manifest.yaml")
 	build.Dir = dir
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := build.CombinedOutput()

@@ -6,9 +6,9 @@ package test
 import (
 	"testing"
 
-	"github.com/callbraid/callbraid/test/testbed/jaeger"
-	"github.com/callbraid/callbraid/test/testbed/lttng"
-	"github.com/callbraid/callbraid/test/testbed/page"
+	"github.com/callbraid/callbraid/internal/testkit/lttng"
+	"github.com/callbraid/callbraid/test/kit/jaeger"
+	"github.com/callbraid/callbraid/test/kit/page"
 )
 
 // What the pages of the tracers have a newcomer do gives what they say, from nothing to the

@@ -11,7 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // flatCum are what pprof says of a function, as it prints them: what ended in it, and what
@@ -50,8 +51,8 @@ func topOf(t *testing.T, address, sampleType string) map[string]flatCum {
 // built distribution, is what its capture has: for each function, to the nanosecond.
 func TestGoToolPprofSaysOfAMavenBuildWhatItsCaptureDoes(t *testing.T) {
 	t.Parallel()
-	pages, endpoint := testbed.Address(t), testbed.Address(t)
-	c := testbed.Start(t, pipeline(endpoint, "service_name: maven", "", fmt.Sprintf("flame_graph: {endpoint: %q}", pages)))
+	pages, endpoint := testkit.Address(t), testkit.Address(t)
+	c := kit.Start(t, pipeline(endpoint, "service_name: maven", "", fmt.Sprintf("flame_graph: {endpoint: %q}", pages)))
 	agent{endpoint: endpoint, capture: "maven"}.complete(t)
 	c.AwaitMetric(t, mavenSpans, spansFolded)
 

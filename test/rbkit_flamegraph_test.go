@@ -17,18 +17,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/rbkit/capture"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // config/rbkit-profiles.yaml as it is shipped, and servers that agentsim plays.
 
 // flameGraphsOfRbkit starts the shipped configuration for a server, with the feature gate
 // that its head names, and gives where the pages are.
-func flameGraphsOfRbkit(t *testing.T, server rbkitServer) (c *testbed.Collector, site string) {
+func flameGraphsOfRbkit(t *testing.T, server rbkitServer) (c *kit.Collector, site string) {
 	t.Helper()
 	const name = "rbkit-profiles.yaml"
-	pages := testbed.Address(t)
+	pages := testkit.Address(t)
 	configuration := shipped(t, name, map[string]string{
 		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:4040": pages, "endpoint: localhost:8889": server.metrics,
 		"publish: localhost:5555": server.publish, "request: localhost:5556": server.request,
@@ -36,7 +37,7 @@ func flameGraphsOfRbkit(t *testing.T, server rbkitServer) (c *testbed.Collector,
 	})
 	gates := gatesOf(t, shippedConfigs(t)[name])
 	require.Len(t, gates, 1)
-	return testbed.StartGated(t, gates[0], configuration), "http://" + pages
+	return kit.StartGated(t, gates[0], configuration), "http://" + pages
 }
 
 // fetch is what stands at an address.
@@ -138,7 +139,7 @@ func TestFlameGraphsShowTheFramesOfRubyPrograms(t *testing.T) {
 			server.play(t, "replay", rbkitCapture(name))
 			_, byType := eventsOf(played.Messages...)
 			var profile string
-			testbed.Eventually(t, "all samples are folded", func() (bool, string) {
+			testkit.Eventually(t, "all samples are folded", func() (bool, string) {
 				link := flameGraphOf.FindStringSubmatch(fetch(t, site))
 				if link == nil {
 					return false, "no link to them"

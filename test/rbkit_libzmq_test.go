@@ -21,10 +21,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	protocol "github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkit/capture"
-	"github.com/callbraid/callbraid/internal/rbkitserver"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/rbkit"
 )
 
 // Rbkit with libzmq, which real servers have: captures of real servers, published by it,
@@ -54,7 +55,7 @@ func (s rbkitServer) options(of *capture.Capture) rbkit.Options {
 }
 
 // awaitSubscriber waits until a collector hears what a server publishes.
-func awaitSubscriber(t *testing.T, c *testbed.Collector, played *rbkit.Server) {
+func awaitSubscriber(t *testing.T, c *kit.Collector, played *rbkit.Server) {
 	t.Helper()
 	before := c.Metric(t, rbkitMessages)
 	played.AwaitSubscriber(t, func() bool { return c.Metric(t, rbkitMessages) > before })
@@ -85,7 +86,7 @@ func TestRbkitMessagesOfLibzmqArriveWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, played := newRbkitServer(t), openRbkit(t, name)
-			c := testbed.Start(t, server.client("", ""))
+			c := kit.Start(t, server.client("", ""))
 			s := server.start(t, played)
 			awaitSubscriber(t, c, s)
 			for i, m := range played.Messages {
@@ -96,7 +97,7 @@ func TestRbkitMessagesOfLibzmqArriveWhole(t *testing.T) {
 			}
 			all, byType := eventsOf(played.Messages...)
 			sweeps := byType[types.sweep] - c.Metric(t, "otelcol_receiver_rbkit_gc_unpaired", `missing="start"`)
-			testbed.Eventually(t, "the exporter shows all events", func() (bool, string) {
+			testkit.Eventually(t, "the exporter shows all events", func() (bool, string) {
 				text := server.scraped(t)
 				got := map[string]float64{}
 				for name, want := range map[string]float64{
@@ -139,7 +140,7 @@ func (d rbkitDump) checkComplete(t *testing.T, parts int) {
 	assert.Equal(t, plog.SeverityNumberInfo, d.severity)
 }
 
-func dumpsOf(t *testing.T, c *testbed.Collector) (dumps []rbkitDump) {
+func dumpsOf(t *testing.T, c *kit.Collector) (dumps []rbkitDump) {
 	t.Helper()
 	eachLog(t, c, func(_ pcommon.Resource, r plog.LogRecord) {
 		if r.EventName() != "rbkit.dump" {
@@ -172,7 +173,7 @@ func TestARbkitDumpThatIsNotCompleteIsSaid(t *testing.T) {
 			server, played := newRbkitServer(t), openRbkit(t, name)
 			at := slices.IndexFunc(played.Messages, func(m capture.Message) bool { return m.Events[test.dump] > 0 })
 			whole := played.Messages[at].Data
-			c := testbed.Start(t, server.client("", ""))
+			c := kit.Start(t, server.client("", ""))
 			s := server.start(t, played)
 			awaitSubscriber(t, c, s)
 			s.Publish(whole)
@@ -243,7 +244,7 @@ func withoutPart(t *testing.T, message []byte, eventType uint64, part int) []byt
 func TestALibzmqServerThatIsRestartedIsSetUpAgain(t *testing.T) {
 	t.Parallel()
 	server, played := newRbkitServer(t), openRbkit(t, "released-30s")
-	c := testbed.Start(t, server.client("memory_profile: true\n    cpu_profile: true\n    clock: cpu", ""))
+	c := kit.Start(t, server.client("memory_profile: true\n    cpu_profile: true\n    clock: cpu", ""))
 	all, _ := eventsOf(played.Messages...)
 	var lives []*rbkit.Server
 	for life := range 3 {
@@ -279,7 +280,7 @@ func orders(s *rbkit.Server) []protocol.Command {
 // awaitConfirmed waits until all is switched on and the server was asked whether it is.
 func awaitConfirmed(t *testing.T, s *rbkit.Server) {
 	t.Helper()
-	testbed.Eventually(t, "what was switched on is confirmed", func() (bool, string) {
+	testkit.Eventually(t, "what was switched on is confirmed", func() (bool, string) {
 		commands := s.Commands()
 		last := slices.Index(commands, protocol.StartCPUProfiling)
 		return last >= 0 && slices.Contains(commands[last:], protocol.Handshake), fmt.Sprint(commands)
@@ -292,7 +293,7 @@ func awaitConfirmed(t *testing.T, s *rbkit.Server) {
 
 // checkLives checks that the metrics of each life have all its events, and begin with it:
 // what the process counts when it was started, what the receiver counts when it came.
-func checkLives(t *testing.T, c *testbed.Collector, lives []*rbkit.Server, events float64) {
+func checkLives(t *testing.T, c *kit.Collector, lives []*rbkit.Server, events float64) {
 	t.Helper()
 	type life struct {
 		started, begun pcommon.Timestamp
@@ -324,7 +325,7 @@ func checkLives(t *testing.T, c *testbed.Collector, lives []*rbkit.Server, event
 }
 
 // eachMetric calls f with the metrics that a collector wrote.
-func eachMetric(t *testing.T, c *testbed.Collector, f func(pcommon.Resource, pmetric.Metric)) {
+func eachMetric(t *testing.T, c *kit.Collector, f func(pcommon.Resource, pmetric.Metric)) {
 	t.Helper()
 	eachLine(t, filepath.Join(c.Dir, "metrics.json"), func(line json.RawMessage) {
 		metrics, err := new(pmetric.JSONUnmarshaler).UnmarshalMetrics(line)
@@ -345,7 +346,7 @@ func TestALibzmqServerIsFollowedThroughOutagesAndRestarts(t *testing.T) {
 	const restarts, fewMessages, manyTries = 5, 5, 20
 	server, played := newRbkitServer(t), openRbkit(t, "released-30s")
 	began := time.Now()
-	c := testbed.Start(t, server.client("", ""))
+	c := kit.Start(t, server.client("", ""))
 	few, _ := eventsOf(played.Messages[:fewMessages]...)
 	live := func(life int) {
 		s := server.start(t, played)
@@ -360,7 +361,7 @@ func TestALibzmqServerIsFollowedThroughOutagesAndRestarts(t *testing.T) {
 			c.AwaitMetric(t, float64(1+life)*few, rbkitEvents)
 			s.Kill()
 		}
-		testbed.Eventually(t, "the server is gone", func() (bool, string) { return c.Metric(t, rbkitServers) == 0, c.Log() })
+		testkit.Eventually(t, "the server is gone", func() (bool, string) { return c.Metric(t, rbkitServers) == 0, c.Log() })
 	}
 	live(0)
 	goroutines, files := c.Goroutines(t), c.OpenFiles(t)
@@ -373,7 +374,7 @@ func TestALibzmqServerIsFollowedThroughOutagesAndRestarts(t *testing.T) {
 	assert.EqualValues(t, restarts, c.Metric(t, rbkitRestarts))
 	assert.EqualValues(t, (1+restarts)*few, c.Metric(t, rbkitEvents))
 	assert.Zero(t, c.Metric(t, rbkitLost))
-	testbed.Eventually(t, "nothing is left of the connections", func() (bool, string) {
+	testkit.Eventually(t, "nothing is left of the connections", func() (bool, string) {
 		now, open := c.Goroutines(t), c.OpenFiles(t)
 		return now <= goroutines && open <= files, fmt.Sprintf("%d goroutines, %d files; at first %d, %d", now, open, goroutines, files)
 	})
@@ -395,7 +396,7 @@ func TestACollectorThatIsSlowLosesWhatLibzmqDoesNotKeep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, played := newRbkitServer(t), openRbkit(t, "released-30s")
-			c := testbed.Start(t, server.client("timeout: 1m", "")) // in which it is frozen
+			c := kit.Start(t, server.client("timeout: 1m", "")) // in which it is frozen
 			options := server.options(played)
 			options.QueueMessages = keeps
 			s := rbkit.Start(t, options)
@@ -410,7 +411,7 @@ func TestACollectorThatIsSlowLosesWhatLibzmqDoesNotKeep(t *testing.T) {
 			}
 			c.Thaw(t)
 			seen := 0.0
-			testbed.Eventually(t, "all messages have come or are lost", func() (bool, string) {
+			testkit.Eventually(t, "all messages have come or are lost", func() (bool, string) {
 				came, lost := c.Metric(t, rbkitMessages)-unnumbered, c.Metric(t, rbkitLost)
 				if came+lost == float64(sent) {
 					return true, ""
@@ -440,7 +441,7 @@ func TestAPipelineThatRefusesDoesNotHoldUpALibzmqServer(t *testing.T) {
 	t.Parallel()
 	var accepts atomic.Bool
 	var spans, refused atomic.Int64
-	endpoint, _ := testbed.ServeOTLP(t, func(traces ptrace.Traces) int {
+	endpoint, _ := kit.ServeOTLP(t, func(traces ptrace.Traces) int {
 		if !accepts.Load() {
 			refused.Add(1)
 			return refuse()
@@ -449,7 +450,7 @@ func TestAPipelineThatRefusesDoesNotHoldUpALibzmqServer(t *testing.T) {
 		return accept()
 	})
 	server, played := newRbkitServer(t), openRbkit(t, "released-30s")
-	c := testbed.Start(t, rbkitClient{servers: []rbkitServer{server}, exporters: toBackend(endpoint), spans: "otlp_http"}.config())
+	c := kit.Start(t, rbkitClient{servers: []rbkitServer{server}, exporters: toBackend(endpoint), spans: "otlp_http"}.config())
 	s := server.start(t, played)
 	awaitSubscriber(t, c, s)
 	for _, m := range played.Messages {
@@ -458,9 +459,9 @@ func TestAPipelineThatRefusesDoesNotHoldUpALibzmqServer(t *testing.T) {
 	all, _ := eventsOf(played.Messages...)
 	c.AwaitMetric(t, all, rbkitEvents)
 	assert.Zero(t, spans.Load())
-	testbed.Eventually(t, "spans are refused", func() (bool, string) { return refused.Load() > 1, "" })
+	testkit.Eventually(t, "spans are refused", func() (bool, string) { return refused.Load() > 1, "" })
 	accepts.Store(true)
-	testbed.Eventually(t, "all spans come", func() (bool, string) { return spans.Load() >= 15, fmt.Sprint(spans.Load()) })
+	testkit.Eventually(t, "all spans come", func() (bool, string) { return spans.Load() >= 15, fmt.Sprint(spans.Load()) })
 	assert.Zero(t, c.Metric(t, "otelcol_receiver_rbkit_spans_dropped"))
 	c.Stop(t)
 	assert.EqualValues(t, 15, spans.Load(), "each once")

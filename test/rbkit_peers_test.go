@@ -16,9 +16,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/logline"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/rbkit"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/rbkit"
 )
 
 // What the log says of a server that can't be followed, and of one that can't be asked.
@@ -41,11 +42,11 @@ func TestWrongPeersOfRbkitCostServersNothing(t *testing.T) {
 	swapped.publish, swapped.request = swapped.request, swapped.publish
 
 	began := time.Now()
-	c := testbed.Start(t, rbkitClient{
+	c := kit.Start(t, rbkitClient{
 		servers:  []rbkitServer{good, mute, alone, swapped, silent.rbkitServer, huge.rbkitServer, web.rbkitServer},
 		receiver: "timeout: 3s", // for each time that a silent peer is tried
 	}.config())
-	testbed.Eventually(t, "wrong peers are tried again", func() (bool, string) {
+	testkit.Eventually(t, "wrong peers are tried again", func() (bool, string) {
 		return min(silent.taken.Load(), huge.taken.Load(), web.taken.Load()) > 1, ""
 	})
 	for _, s := range servers {
@@ -56,7 +57,7 @@ func TestWrongPeersOfRbkitCostServersNothing(t *testing.T) {
 	}
 	all, _ := eventsOf(played.Messages...)
 	for _, s := range []rbkitServer{good, mute, alone} {
-		testbed.Eventually(t, "all events of "+s.publish+" are shown", func() (bool, string) {
+		testkit.Eventually(t, "all events of "+s.publish+" are shown", func() (bool, string) {
 			shown := sumOf(t, good.scraped(t), "rbkit_events_total", fmt.Sprintf("instance=%q", rbkitInstance(t, s.publish)))
 			return shown == all, fmt.Sprint(shown)
 		})
@@ -91,7 +92,7 @@ const perhaps = "perhaps"
 
 // checkSaidOf checks that a line of the log is about a server, with the error, and no other
 // of that kind but after the pause that such lines have.
-func checkSaidOf(t *testing.T, c *testbed.Collector, since time.Time, what string, of rbkitServer, said, problem string) {
+func checkSaidOf(t *testing.T, c *kit.Collector, since time.Time, what string, of rbkitServer, said, problem string) {
 	t.Helper()
 	var lines []string
 	for line := range strings.Lines(c.Log()) {
@@ -134,7 +135,7 @@ func wrongPeer(t *testing.T, do func(net.Conn)) peer {
 // listen takes connections until the end of the test.
 func listen(t *testing.T, do func(net.Conn)) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", testbed.Address(t))
+	listener, err := net.Listen("tcp", testkit.Address(t))
 	require.NoError(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() {

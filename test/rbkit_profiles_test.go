@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
-	"github.com/callbraid/callbraid/internal/rbkit/capture"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // profiled is what profiles have, by type: for each stack the sum of its samples' values.
@@ -130,14 +130,14 @@ func TestRbkitProfilesArriveByOTLP(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
 			got, want := profiled{}, profiled{}
-			endpoint, stop := testbed.ServeOTLPProfiles(t, func(p pprofile.Profiles) int {
+			endpoint, stop := kit.ServeOTLPProfiles(t, func(p pprofile.Profiles) int {
 				mu.Lock()
 				defer mu.Unlock()
 				got.read(p)
 				return http.StatusOK
 			})
 			server, played := newRbkitServer(t), openRbkit(t, name)
-			c := testbed.StartGated(t, "service.profilesSupport", rbkitClient{
+			c := kit.StartGated(t, "service.profilesSupport", rbkitClient{
 				servers: []rbkitServer{server}, exporters: toBackend(endpoint),
 				pipelines: "profiles: {receivers: [rbkit], exporters: [otlp_http]}",
 			}.config())

@@ -19,9 +19,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/rbkit/capture"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/prometheus"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
 // The numbers of captures as users of Prometheus see them. What they should be is from the
@@ -69,7 +69,7 @@ var rbkitMetrics = map[string]string{
 func TestPrometheusHasTheNumbersOfRbkitCaptures(t *testing.T) {
 	t.Parallel()
 	released, documented := newRbkitServer(t), newRbkitServer(t)
-	c := testbed.Start(t, rbkitClient{servers: []rbkitServer{released, documented}}.config())
+	c := kit.Start(t, rbkitClient{servers: []rbkitServer{released, documented}}.config())
 	p := prometheus.Start(t, released.metrics)
 	released.play(t, "replay", rbkitCapture("released-30s"))
 	documented.play(t, "replay", rbkitCapture("documented-30s"))

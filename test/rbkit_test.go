@@ -24,8 +24,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	protocol "github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkitserver"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // Rbkit: captures of real servers, played by agentsim, through the built distribution.
@@ -43,7 +44,7 @@ const (
 type rbkitServer struct{ publish, request, metrics string }
 
 func newRbkitServer(t testing.TB) rbkitServer {
-	return rbkitServer{testbed.Address(t), testbed.Address(t), testbed.Address(t)}
+	return rbkitServer{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
 }
 
 // client configures a collector that is a client of the server, with pipelines for all
@@ -91,7 +92,7 @@ service:
     logs: {receivers: [rbkit], exporters: [file/logs]}
     metrics: {receivers: [rbkit], exporters: [prometheus, file/metrics]}
     %s
-`, strings.Join(servers, ", "), c.receiver, testbed.FileExporter("spans.bin"), c.servers[0].metrics, c.exporters, c.spans, c.pipelines)
+`, strings.Join(servers, ", "), c.receiver, kit.FileExporter("spans.bin"), c.servers[0].metrics, c.exporters, c.spans, c.pipelines)
 }
 
 // playedRbkit is a server that agentsim plays.
@@ -122,7 +123,7 @@ func (s *syncText) String() string {
 func (s rbkitServer) play(t *testing.T, arguments ...string) playedRbkit {
 	t.Helper()
 	arguments = append([]string{"rbkit"}, append(arguments, "--publish", s.publish, "--request", s.request, "--linger", "1h", "--verbose")...)
-	command := exec.Command(testbed.AgentSim(t), arguments...)
+	command := exec.Command(kit.AgentSim(t), arguments...)
 	output := &syncText{}
 	command.Stdout, command.Stderr = output, output
 	require.NoError(t, command.Start())
@@ -180,11 +181,11 @@ func TestRbkitServersOfBothDialectsAreReceived(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := newRbkitServer(t)
-			c := testbed.Start(t, server.client("memory_profile: true", ""))
+			c := kit.Start(t, server.client("memory_profile: true", ""))
 			server.play(t, "replay", rbkitCapture(name))
 			c.AwaitMetric(t, float64(want.messages), rbkitMessages)
 			assert.Equal(t, float64(want.events), c.Metric(t, rbkitEvents))
-			testbed.Eventually(t, "the metrics to be shown", func() (bool, string) {
+			testkit.Eventually(t, "the metrics to be shown", func() (bool, string) {
 				text := server.scraped(t)
 				return sumOf(t, text, "ruby_object_created_total", "") == want.created &&
 					sumOf(t, text, "ruby_heap_live_objects", "") == want.live &&
@@ -204,9 +205,9 @@ func TestRbkitProfilesNeedTheFeatureGate(t *testing.T) {
 	t.Parallel()
 	const pipeline = "profiles: {receivers: [rbkit], exporters: [file/profiles]}"
 	server := newRbkitServer(t)
-	assert.Contains(t, testbed.StartFails(t, server.client("", pipeline)), "service.profilesSupport")
+	assert.Contains(t, kit.StartFails(t, server.client("", pipeline)), "service.profilesSupport")
 
-	c := testbed.StartGated(t, "service.profilesSupport", server.client("", pipeline))
+	c := kit.StartGated(t, "service.profilesSupport", server.client("", pipeline))
 	server.play(t, "replay", rbkitCapture("documented-30s"))
 	c.AwaitMetric(t, 24, rbkitMessages)
 	c.Stop(t)
@@ -225,7 +226,7 @@ func TestRbkitProfilesNeedTheFeatureGate(t *testing.T) {
 func TestRbkitServersAreToldWhatToSwitchOnAndLeftAsTheyWere(t *testing.T) {
 	t.Parallel()
 	server := newRbkitServer(t)
-	c := testbed.Start(t, server.client("memory_profile: true\n    cpu_profile: true\n    clock: cpu\n    objectspace_snapshot_interval: 100ms", ""))
+	c := kit.Start(t, server.client("memory_profile: true\n    cpu_profile: true\n    clock: cpu\n    objectspace_snapshot_interval: 100ms", ""))
 	played := server.play(t, "load", "--rate", "50", "--events", "100", "--dump-objects", "1500")
 	c.AwaitMetric(t, 2, "otelcol_receiver_rbkit_dumps", `objects="complete"`)
 	// A server that comes back has forgotten it all.
@@ -248,7 +249,7 @@ func TestRbkitServersAreToldWhatToSwitchOnAndLeftAsTheyWere(t *testing.T) {
 func TestRbkitGarbageCostsNothingElse(t *testing.T) {
 	t.Parallel()
 	server := newRbkitServer(t)
-	c := testbed.Start(t, server.client("timeout: 200ms", ""))
+	c := kit.Start(t, server.client("timeout: 200ms", ""))
 	server.play(t, "replay", "--garbage", "10", "--mute", rbkitCapture("released-30s"))
 	c.AwaitMetric(t, 13, rbkitBad)
 	c.AwaitMetric(t, 85_542, rbkitEvents)
@@ -258,7 +259,7 @@ func TestRbkitGarbageCostsNothingElse(t *testing.T) {
 }
 
 // readProfiles are the profiles that a collector wrote.
-func readProfiles(t *testing.T, c *testbed.Collector) (all []pprofile.Profiles) {
+func readProfiles(t *testing.T, c *kit.Collector) (all []pprofile.Profiles) {
 	t.Helper()
 	eachLine(t, filepath.Join(c.Dir, "profiles.json"), func(line json.RawMessage) {
 		profiles, err := new(pprofile.JSONUnmarshaler).UnmarshalProfiles(line)
@@ -317,14 +318,14 @@ func memoryOf(t testing.TB, add func(into *protocol.Collection, i uint64) error)
 
 	server := newRbkitServer(t)
 	s := server.serve(t)
-	c := testbed.Start(t, server.client("", ""))
+	c := kit.Start(t, server.client("", ""))
 	c.AwaitMetric(t, 1, rbkitServers)
-	testbed.Eventually(t, "it has subscribed", func() (bool, string) { return s.Subscribers() == 1, "" })
+	testkit.Eventually(t, "it has subscribed", func() (bool, string) { return s.Subscribers() == 1, "" })
 	c.ResetPeakMemory(t)
 	idle := c.PeakMemory(t)
 	s.Publish(message)
 	c.AwaitMetric(t, largeMessage, rbkitEvents)
-	testbed.Eventually(t, "the metrics are shown", func() (bool, string) {
+	testkit.Eventually(t, "the metrics are shown", func() (bool, string) {
 		shown := sumOf(t, server.scraped(t), "rbkit_events_total", "")
 		return shown == largeMessage, fmt.Sprint(shown)
 	})

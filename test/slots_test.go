@@ -20,11 +20,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/lttngagent"
-	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
-	"github.com/callbraid/callbraid/test/testbed"
-	"github.com/callbraid/callbraid/test/testbed/flood"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/flood"
 )
 
 // What honest peers get while 10,000 idle connections are opened again as fast as they are
@@ -59,13 +60,13 @@ func attack(t testing.TB, address string, o flood.Options) {
 
 // attacked is a collector of which each listener is attacked in turn.
 type attacked struct {
-	*testbed.Collector
+	*kit.Collector
 	bytefrog, jul, pages, control string
 }
 
 func startAttacked(t testing.TB) *attacked {
-	a := &attacked{bytefrog: testbed.Address(t), jul: testbed.Address(t), pages: testbed.Address(t), control: testbed.Address(t)}
-	a.Collector = testbed.Start(t, fmt.Sprintf(`
+	a := &attacked{bytefrog: testkit.Address(t), jul: testkit.Address(t), pages: testkit.Address(t), control: testkit.Address(t)}
+	a.Collector = kit.Start(t, fmt.Sprintf(`
 extensions:
   agent_control: {endpoint: %q}
 receivers:
@@ -106,7 +107,7 @@ const readers = 4
 // look gets a page as often as there are agents, each time on a connection of its own.
 func look(t testing.TB, address string) {
 	t.Helper()
-	client := &http.Client{Timeout: testbed.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	begin := time.Now()
 	var reading sync.WaitGroup
 	for range readers {
@@ -157,7 +158,7 @@ func TestAFloodOfIdleConnectionsKeepsNobodyOut(t *testing.T) {
 		defer running.Wait()
 		defer cancel()
 		for i := range startingAgents {
-			one := simulated.New(simulated.Options{Address: c.jul, Domain: lttngagent.JUL, PID: uint32(i + 1), Loggers: []string{"a"}})
+			one := logagent.New(logagent.Options{Address: c.jul, Domain: lttngagent.JUL, PID: uint32(i + 1), Loggers: []string{"a"}})
 			running.Go(func() { _ = one.Run(ctx) })
 		}
 		c.AwaitMetric(t, startingAgents, agentsNow)
@@ -174,8 +175,8 @@ func TestAFloodOfIdleConnectionsKeepsNobodyOut(t *testing.T) {
 		assert.NotZero(t, c.Metric(t, "otelcol_extension_agent_control_connections_closed"))
 	})
 	t.Run("of the guard", func(t *testing.T) {
-		listen, metrics := testbed.Address(t), testbed.Address(t)
-		guard := exec.CommandContext(t.Context(), testbed.Guard(t), "--listen", listen, "--collector", c.bytefrog, "--metrics", metrics)
+		listen, metrics := testkit.Address(t), testkit.Address(t)
+		guard := exec.CommandContext(t.Context(), kit.Guard(t), "--listen", listen, "--collector", c.bytefrog, "--metrics", metrics)
 		var log bytes.Buffer
 		guard.Stdout, guard.Stderr = &log, &log
 		require.NoError(t, guard.Start())
@@ -183,7 +184,7 @@ func TestAFloodOfIdleConnectionsKeepsNobodyOut(t *testing.T) {
 			require.NoError(t, guard.Process.Signal(syscall.SIGTERM))
 			assert.NoError(t, guard.Wait(), log.String())
 		}()
-		testbed.Eventually(t, "the guard listens", func() (bool, string) {
+		testkit.Eventually(t, "the guard listens", func() (bool, string) {
 			conn, err := net.Dial("tcp", listen)
 			if err != nil {
 				return false, err.Error()

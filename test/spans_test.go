@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // span is what the tests look at in an exported span of a call.
@@ -74,7 +74,7 @@ func (s streams) add(t testing.TB, traces ptrace.Traces) {
 }
 
 // readStreams reads what the file exporter of a stopped collector wrote.
-func readStreams(t testing.TB, c *testbed.Collector, file string) streams {
+func readStreams(t testing.TB, c *kit.Collector, file string) streams {
 	t.Helper()
 	s := streams{}
 	c.ReadTraces(t, file, func(traces ptrace.Traces) { s.add(t, traces) })

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/replay"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 const (
@@ -38,8 +39,8 @@ func BenchmarkReplayWithLazyCollection(b *testing.B) { benchmarkReplay(b, "GOGC=
 
 func benchmarkReplay(b *testing.B, environment ...string) {
 	for b.Loop() {
-		endpoint := testbed.Address(b)
-		c := testbed.Start(b, withOrdinaryTelemetry(pipeline(endpoint, "", "", "nop: {}")), environment...)
+		endpoint := testkit.Address(b)
+		c := kit.Start(b, withOrdinaryTelemetry(pipeline(endpoint, "", "", "nop: {}")), environment...)
 		ended := 0.0
 		play := func(builds int) {
 			agent{endpoint: endpoint, capture: "maven", replay: replay.Options{Repeat: builds}}.complete(b)

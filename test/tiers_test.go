@@ -15,9 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // Batches that reach a pairing collector over OTLP, as from another tier.
@@ -29,7 +30,7 @@ receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
 processors: {stack_pairing: {span_attributes: {sequence: true, function_text: true}, reorder: {max_wait: 60s}, idle_timeout: 10m}}
 exporters: {file: %s}
 service: {pipelines: {traces: {receivers: [otlp], processors: [stack_pairing], exporters: [file]}}}
-`, address, testbed.FileExporter("spans.bin"))
+`, address, kit.FileExporter("spans.bin"))
 }
 
 // batchesOf packs a run as receivers do: events dealt out to connections, each
@@ -142,11 +143,11 @@ func TestBatchesInAnyOrderBecomeTheSameSpans(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 
-			address := testbed.Address(t)
-			c := testbed.Start(t, pairingTier(address))
+			address := testkit.Address(t)
+			c := kit.Start(t, pairingTier(address))
 			batches := test.order(batchesOf(t, run, callevent.StreamID{1, 15: 9}, test.connections))
 			for _, b := range batches {
-				require.NoError(t, testbed.SendOTLP(address, b))
+				require.NoError(t, kit.SendOTLP(address, b))
 			}
 			c.Stop(t)
 			got := readStreams(t, c, "spans.bin").only(t)
@@ -165,12 +166,12 @@ func TestBatchesInAnyOrderBecomeTheSameSpans(t *testing.T) {
 // are delayed until all others have come; a second collector pairs: the same spans.
 func TestTwoTiersMakeTheSameSpans(t *testing.T) {
 	t.Parallel()
-	pairing := testbed.Address(t)
-	second := testbed.Start(t, pairingTier(pairing))
+	pairing := testkit.Address(t)
+	second := kit.Start(t, pairingTier(pairing))
 	forward := &forwarder{to: pairing}
-	endpoint, stop := testbed.ServeOTLP(t, forward.take)
-	agents := testbed.Address(t)
-	first := testbed.Start(t, fmt.Sprintf(`
+	endpoint, stop := kit.ServeOTLP(t, forward.take)
+	agents := testkit.Address(t)
+	first := kit.Start(t, fmt.Sprintf(`
 receivers: {bytefrog: {endpoint: %q}}
 exporters:
   otlp_http:
@@ -210,7 +211,7 @@ func (f *forwarder) take(traces ptrace.Traces) int {
 		f.delayed++
 	}
 	f.mu.Unlock()
-	if !hold && testbed.SendOTLP(f.to, traces) != nil {
+	if !hold && kit.SendOTLP(f.to, traces) != nil {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusOK
@@ -221,6 +222,6 @@ func (f *forwarder) rest(t *testing.T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, traces := range slices.Backward(f.held) {
-		require.NoError(t, testbed.SendOTLP(f.to, traces))
+		require.NoError(t, kit.SendOTLP(f.to, traces))
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/bytefrogagent/hqtest"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/hqtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/demo"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/replay"
 )
 
 func demoCommand() *cobra.Command {

@@ -19,9 +19,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
-	"github.com/callbraid/callbraid/internal/figures"
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
 	"github.com/callbraid/callbraid/internal/greys/gp"
-	"github.com/callbraid/callbraid/internal/greysserver"
+	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
 // greysFlags are those of the command that plays a Greys server.

@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/lttngrelay"
+	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
 )
 
 // liveCapture is a capture of the live protocol.

@@ -21,14 +21,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
-	"github.com/callbraid/callbraid/internal/figures"
-	"github.com/callbraid/callbraid/internal/lttngagent"
-	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
 )
 
 // lttngAgentFlags are those of the command that plays LTTng's log agents.
 type lttngAgentFlags struct {
-	options  simulated.Options
+	options  logagent.Options
 	domain   string
 	protocol string
 	agents   int
@@ -72,10 +72,10 @@ It goes on until --duration is over or it is interrupted; the programs then end.
 	flags.IntVar(&f.loggers, "loggers", 10, "loggers of each program")
 	flags.StringVar(&f.names, "names", "", "file with the names of each program's loggers, one in a line, in place of --loggers")
 	flags.Uint32Var(&f.pid, "pid", unusedPID, "process ID of the first program; each further one has the next (default: what no process has)")
-	flags.DurationVar(&f.options.Retry, "retry", simulated.DefaultRetry, "how long to wait before an agent connects again")
+	flags.DurationVar(&f.options.Retry, "retry", logagent.DefaultRetry, "how long to wait before an agent connects again")
 	flags.DurationVar(&f.options.HandlerTimeout, "handler-timeout", 0, "how long a program's first handler waits for the registration (0: as real ones)")
 	flags.DurationVar(&f.options.ReplyDelay, "reply-delay", 0, "how long an agent thinks before each reply")
-	flags.StringVar(&f.fault, "fault", "", "what goes wrong, KIND or KIND:N after N replies: "+strings.Join(simulated.FaultNames(), ", "))
+	flags.StringVar(&f.fault, "fault", "", "what goes wrong, KIND or KIND:N after N replies: "+strings.Join(logagent.FaultNames(), ", "))
 	flags.IntVar(&f.times, "fault-times", 1, "on how many connections of each agent it goes wrong (0: on all)")
 	flags.DurationVar(&f.duration, "duration", 0, "end after this time (0: no end)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what the agents are told")
@@ -103,7 +103,7 @@ func (f *lttngAgentFlags) complete() (err error) {
 	if o.Retry <= 0 {
 		return fmt.Errorf("--retry: expected more than 0, got %v", o.Retry)
 	}
-	o.Loggers = simulated.Names(f.loggers)
+	o.Loggers = logagent.Names(f.loggers)
 	if f.names != "" {
 		if o.Loggers, err = readNames(f.names); err != nil {
 			return fmt.Errorf("--names: %w", err)
@@ -132,12 +132,12 @@ func readNames(path string) ([]string, error) {
 }
 
 // parseAgentFault returns a fault of a kind and, behind a colon, a number of replies.
-func parseAgentFault(text string) (fault simulated.Fault, err error) {
+func parseAgentFault(text string) (fault logagent.Fault, err error) {
 	if text == "" {
 		return fault, nil
 	}
 	name, number, hasNumber := strings.Cut(text, ":")
-	if fault.Kind, err = simulated.ParseFaultKind(name); err != nil {
+	if fault.Kind, err = logagent.ParseFaultKind(name); err != nil {
 		return fault, err
 	}
 	if !hasNumber {
@@ -170,7 +170,7 @@ func (f *lttngAgentFlags) run(ctx context.Context, out io.Writer) error {
 	for i := range agents {
 		o := f.options
 		o.PID = f.pid + uint32(i)
-		agents[i] = simulated.New(o)
+		agents[i] = logagent.New(o)
 	}
 	fmt.Fprintf(out, "playing %s agents of %s with %s loggers each\n",
 		figures.Count(uint64(f.agents)), f.options.Domain, figures.Count(uint64(len(f.options.Loggers))))
@@ -183,7 +183,7 @@ func (f *lttngAgentFlags) run(ctx context.Context, out io.Writer) error {
 }
 
 // fleet is agents that are played together.
-type fleet []*simulated.Agent
+type fleet []*logagent.Agent
 
 // run plays them until ctx ends.
 func (f fleet) run(ctx context.Context) error {
@@ -196,8 +196,8 @@ func (f fleet) run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (f fleet) stats() simulated.Stats {
-	var all simulated.Stats
+func (f fleet) stats() logagent.Stats {
+	var all logagent.Stats
 	for _, a := range f {
 		all.Add(a.Stats())
 	}

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/callbraid/callbraid/internal/program"
+	"github.com/callbraid/callbraid/cmd/internal/program"
 )
 
 // Exit codes, beside 0: the program ran to its end, traced or not.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/figures"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
 // player runs agents and shows their progress and results.

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/zmtp"
+	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 )
 
 const rbkitPatience = time.Minute

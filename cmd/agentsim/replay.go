@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/callbraid/callbraid/internal/bytefrog/capture"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/replay"
 )
 
 func replayCommand() *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/callbraid/callbraid/internal/program"
+	"github.com/callbraid/callbraid/cmd/internal/program"
 )
 
 func main() {

@@ -11,19 +11,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/callbraid/callbraid/internal/bytefrogguard"
+	"github.com/callbraid/callbraid/internal/bytefrog/guard"
 )
 
 // metric is one metric: its value is looked up when it is asked for.
 type metric struct {
 	name, help string
 	kind       prometheus.ValueType
-	value      func(c *bytefrogguard.Counts, s bytefrogguard.State) float64
+	value      func(c *guard.Counts, s guard.State) float64
 }
 
 type (
-	counts = bytefrogguard.Counts
-	state  = bytefrogguard.State
+	counts = guard.Counts
+	state  = guard.State
 )
 
 // all metrics, but for those of the process.
@@ -59,12 +59,12 @@ const namespace = "bytefrog_guard"
 
 // observer tells a registry what a guard has counted.
 type observer struct {
-	guard        *bytefrogguard.Guard
+	guard        *guard.Guard
 	metrics      []metric
 	descriptions []*prometheus.Desc
 }
 
-func newObserver(guard *bytefrogguard.Guard) *observer {
+func newObserver(guard *guard.Guard) *observer {
 	o := &observer{guard: guard, metrics: all()}
 	for _, m := range o.metrics {
 		o.descriptions = append(o.descriptions, prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help, nil, nil))
@@ -88,7 +88,7 @@ func (o *observer) Collect(to chan<- prometheus.Metric) {
 }
 
 // metricsHandler serves the metrics of a guard, of its log, and of the process.
-func metricsHandler(guard *bytefrogguard.Guard, log *lines) http.Handler {
+func metricsHandler(guard *guard.Guard, log *lines) http.Handler {
 	registry := prometheus.NewRegistry()
 	dropped := prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Namespace: namespace, Name: "log_lines_dropped_total", Help: "Lines of the log that were dropped because it was not read, or could not be written.",

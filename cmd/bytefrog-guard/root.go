@@ -18,15 +18,15 @@ import (
 	"go.opentelemetry.io/collector/config/configtls"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/bytefrogguard"
-	"github.com/callbraid/callbraid/internal/openlistener"
-	"github.com/callbraid/callbraid/internal/setting"
-	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/bytefrog/guard"
+	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
+	"github.com/callbraid/callbraid/internal/componentkit/setting"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
 // settings are what the flags say.
 type settings struct {
-	options         bytefrogguard.Options
+	options         guard.Options
 	listen, metrics string
 	shutdownTimeout time.Duration
 	// metricsConnections is how many connections there are for metrics.
@@ -39,7 +39,7 @@ type settings struct {
 
 // rootCommand gives the command, which says in a log what happens.
 func rootCommand(log *lines) *cobra.Command {
-	s := &settings{log: log, options: bytefrogguard.DefaultOptions(), tls: configtls.NewDefaultClientConfig()}
+	s := &settings{log: log, options: guard.DefaultOptions(), tls: configtls.NewDefaultClientConfig()}
 	command := &cobra.Command{
 		Use:   "bytefrog-guard",
 		Short: "Let traced programs survive their collector",
@@ -143,7 +143,7 @@ func (s *settings) run(c *cobra.Command) error {
 	}
 	logger := s.log.logger(level)
 	s.options.Logger = logger
-	guard, err := bytefrogguard.New(s.options)
+	guard, err := guard.New(s.options)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (s *settings) run(c *cobra.Command) error {
 
 // serve serves until the first signal, and then ends in order until the second, or until
 // the time for that is over.
-func (s *settings) serve(guard *bytefrogguard.Guard, listener net.Listener, logger *zap.Logger) error {
+func (s *settings) serve(guard *guard.Guard, listener net.Listener, logger *zap.Logger) error {
 	first, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	served := make(chan error, 1)
@@ -196,7 +196,7 @@ func (s *settings) serve(guard *bytefrogguard.Guard, listener net.Listener, logg
 const metricsTimeout = 10 * time.Second
 
 // serveMetrics serves metrics until it is closed.
-func serveMetrics(address string, connections int, guard *bytefrogguard.Guard, logger *zap.Logger, log *lines) (*http.Server, error) {
+func serveMetrics(address string, connections int, guard *guard.Guard, logger *zap.Logger, log *lines) (*http.Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/config/configtls"
 
-	"github.com/callbraid/callbraid/internal/bytefrogguard"
+	"github.com/callbraid/callbraid/internal/bytefrog/guard"
 )
 
 func TestFlagsThatAreWrongAreNamed(t *testing.T) {
@@ -47,9 +47,9 @@ func TestFlagsThatAreWrongAreNamed(t *testing.T) {
 }
 
 func TestAllMetricsAreServed(t *testing.T) {
-	o := bytefrogguard.DefaultOptions()
+	o := guard.DefaultOptions()
 	o.Collectors = []string{"localhost:1"}
-	guard, err := bytefrogguard.New(o)
+	guard, err := guard.New(o)
 	require.NoError(t, err)
 	guard.Counts().Passed.Add(7)
 	log := newLines(io.Discard)
@@ -102,7 +102,7 @@ func TestTheGuardShowsItsCertificate(t *testing.T) {
 		return path
 	}
 	certificate := write("cert.pem", "CERTIFICATE", own.Certificate[0])
-	s := &settings{options: bytefrogguard.DefaultOptions(), tls: configtls.NewDefaultClientConfig()}
+	s := &settings{options: guard.DefaultOptions(), tls: configtls.NewDefaultClientConfig()}
 	command := &cobra.Command{}
 	s.add(command)
 	require.NoError(t, command.ParseFlags([]string{

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/openlistener"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // asGuard has the test's program be the guard, with these arguments.
@@ -43,7 +43,7 @@ type process struct {
 // runGuard runs one that listens on an address of this machine, with a log and more arguments,
 // and waits until agents may connect.
 func runGuard(t *testing.T, log *os.File, host string, arguments ...string) *process {
-	p := &process{t: t, address: testbed.Address(t)}
+	p := &process{t: t, address: testkit.Address(t)}
 	_, port, err := net.SplitHostPort(p.address)
 	require.NoError(t, err)
 	p.command = exec.Command(os.Args[0])

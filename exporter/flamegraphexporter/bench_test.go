@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
 // BenchmarkFoldTraces folds the spans of a captured Maven build, over and over: as

@@ -25,15 +25,15 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
-	"github.com/callbraid/callbraid/internal/bytefrog/capture"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogagent/replay"
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/internal/telemetrytest"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/replay"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
-	"github.com/callbraid/callbraid/test/reference"
-	"github.com/callbraid/callbraid/test/testbed"
 )
 
 const (
@@ -62,7 +62,7 @@ func (s *sink) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 // await waits until so many spans have come.
 func (s *sink) await(t testing.TB, want int) {
 	t.Helper()
-	testbed.EventuallyWithin(t, busyPatience, fmt.Sprintf("%d spans", want), func() (bool, string) {
+	testkit.EventuallyWithin(t, busyPatience, fmt.Sprintf("%d spans", want), func() (bool, string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.spans >= want, fmt.Sprint(s.spans)
@@ -106,7 +106,7 @@ func capturedTraces(t testing.TB, name string, maxSpansPerTrace, spans int) []pt
 	processor, err := pairing.CreateTraces(ctx, toProcessor,
 		configured(t, pairing, patientProcessor, "max_spans_per_trace", maxSpansPerTrace), end)
 	require.NoError(t, err)
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	toReceiver := receivertest.NewNopSettings(receiving.Type())
 	toReceiver.TelemetrySettings = telemetry.NewTelemetrySettings()
 	receiver, err := receiving.CreateTraces(ctx, toReceiver,

@@ -7,6 +7,6 @@
 // them as flame graphs.
 //
 // What a span or a sample says is read in traces.go and profiles.go; how it is folded is
-// internal/calltree's matter, which knows no collector. Both signals of a configuration
+// internal/call/calltree's matter, which knows no collector. Both signals of a configuration
 // fold into one store.
 package flamegraphexporter

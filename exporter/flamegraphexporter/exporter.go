@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/internal/ownmetrics"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 )
 
 // flameGraph is the exporter of a configuration, for both signals. It is shut

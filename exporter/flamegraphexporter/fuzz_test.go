@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/test/testbed/handovers"
-	"github.com/callbraid/callbraid/test/testbed/nested"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/testkit/handovers"
+	"github.com/callbraid/callbraid/internal/testkit/nested"
 )
 
 // FuzzTraces folds resources, scopes and spans that anybody may have written. Each span is

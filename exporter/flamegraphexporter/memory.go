@@ -10,7 +10,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
-	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
 // memory is what the exporter takes from the memory budget of the process: one account for

@@ -17,10 +17,10 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/callbraid/callbraid/internal/budget"
-	"github.com/callbraid/callbraid/internal/budget/budgettest"
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 func onAnyPort(c *Config) { c.NetAddr.Endpoint = "localhost:0" }
@@ -60,7 +60,7 @@ func TestTheMemoryBudgetHasTheLargestServiceFolded(t *testing.T) {
 	receiver := all.Group("bytefrog").Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
 	require.NoError(t, receiver.Take(8<<20), "the trees hold less than half, and there is room")
 	b.fold("hostile", 20_000, 60_000)
-	testbed.Eventually(t, "memory", func() (bool, string) { return all.Used() <= all.Limit(), fmt.Sprint(all.Used()) })
+	testkit.Eventually(t, "memory", func() (bool, string) { return all.Used() <= all.Limit(), fmt.Sprint(all.Used()) })
 	assert.Positive(t, b.store.Counters().Shed.Paths)
 	assert.EqualValues(t, 1, b.server.handler.Load().ShedWindows())
 	assert.Positive(t, b.sum(t, "shed"))
@@ -87,7 +87,7 @@ func TestTheTreesGiveWayWhenNothingComes(t *testing.T) {
 	for range 8 {
 		require.NoError(t, receiver.Take(1<<20))
 	}
-	testbed.Eventually(t, "memory", func() (bool, string) { return all.Used() <= all.Limit(), fmt.Sprint(all.Used()) })
+	testkit.Eventually(t, "memory", func() (bool, string) { return all.Used() <= all.Limit(), fmt.Sprint(all.Used()) })
 	assert.LessOrEqual(t, b.sum(t, "memory"), all.Limit()-8<<20)
 }
 
@@ -103,7 +103,7 @@ func TestAPageIsRefusedWhereTheMemoryBudgetHasNoRoom(t *testing.T) {
 		status, text := get(t, address+path)
 		require.Equal(t, http.StatusOK, status, "%s: %s", path, text)
 	}
-	testbed.Eventually(t, "given back", func() (bool, string) { return all.Used() < 4<<20, fmt.Sprint(all.Used()) })
+	testkit.Eventually(t, "given back", func() (bool, string) { return all.Used() < 4<<20, fmt.Sprint(all.Used()) })
 	receiver := all.Group("bytefrog").Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
 	defer receiver.Close()
 	require.NoError(t, receiver.Take(int(all.Limit()-all.Used())))

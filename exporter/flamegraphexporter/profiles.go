@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
-	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
 const (

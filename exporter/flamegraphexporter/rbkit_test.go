@@ -20,12 +20,12 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.opentelemetry.io/collector/receiver/xreceiver"
 
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/internal/rbkit/capture"
-	"github.com/callbraid/callbraid/internal/rbkitserver"
-	"github.com/callbraid/callbraid/internal/telemetrytest"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver"
-	"github.com/callbraid/callbraid/test/testbed"
 )
 
 // replayRbkit plays a captured server to its receiver, which hands on its profiles.
@@ -55,11 +55,11 @@ func replayRbkit(t *testing.T, name string, next xconsumer.Profiles) {
 	receiver, err := factory.(xreceiver.Factory).CreateProfiles(ctx, settings, config, next)
 	require.NoError(t, err)
 	require.NoError(t, receiver.Start(ctx, componenttest.NewNopHost()))
-	testbed.Eventually(t, "the receiver subscribes", func() (bool, string) {
+	testkit.Eventually(t, "the receiver subscribes", func() (bool, string) {
 		return server.Subscribers() > 0, fmt.Sprint(server.Subscribers(), " subscribers")
 	})
 	require.NoError(t, server.Replay(ctx, c, 0, nil))
-	testbed.Eventually(t, "all messages are received", func() (bool, string) {
+	testkit.Eventually(t, "all messages are received", func() (bool, string) {
 		received := telemetrytest.Sum(t, telemetry, "otelcol_receiver_rbkit_messages")
 		return received >= int64(len(c.Messages)), fmt.Sprintf("%d of %d messages", received, len(c.Messages))
 	})

@@ -35,7 +35,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/callbraid/callbraid/internal/openlistener"
+	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
 )
 
 // certified is somebody who has a certificate, which is its own authority.

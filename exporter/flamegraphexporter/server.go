@@ -19,8 +19,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/web"
-	"github.com/callbraid/callbraid/internal/openlistener"
-	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
 // stopTimeout is how long requests that are served have when the exporter is shut down.

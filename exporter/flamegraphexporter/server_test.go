@@ -25,7 +25,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
-	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
 // serving is an exporter that serves, until the end of the test, and the address of its

@@ -21,8 +21,8 @@ import (
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadatatest"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/web"
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // eventful is a flame graph in which everything that is counted happened, each thing another
@@ -77,7 +77,7 @@ func refuseWindows(t *testing.T, store *calltree.Store, number int) {
 		_, err := store.Collect(ctx, "four", calltree.Calls, time.Hour, atOnce)
 		done <- err
 	}()
-	testbed.Eventually(t, "a window", func() (bool, string) { return store.Usage().Windows == 1, "" })
+	testkit.Eventually(t, "a window", func() (bool, string) { return store.Usage().Windows == 1, "" })
 	for range number {
 		_, err := store.Collect(t.Context(), "four", calltree.Calls, time.Hour, atOnce)
 		require.ErrorIs(t, err, calltree.ErrBusy)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadatatest"
-	"github.com/callbraid/callbraid/internal/telemetrytest"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
 // sum is the value of a metric of the exporter.

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
 // Attributes that are read. Those that the semantic conventions name are theirs.

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/metadatatest"
-	"github.com/callbraid/callbraid/internal/telemetrytest"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
 const prefix = "otelcol_exporter_otlp_json_file_"

@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/linefile"
-	"github.com/callbraid/callbraid/internal/setting"
+	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
 // Config is the configuration of the exporter.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/linefile"
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/metadata"
-	"github.com/callbraid/callbraid/internal/logline"
-	"github.com/callbraid/callbraid/internal/ownmetrics"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
+	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 )
 
 // fileExporter is the exporter of a configuration, for all its signals.

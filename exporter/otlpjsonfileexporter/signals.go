@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/nesting"
+	"github.com/callbraid/callbraid/internal/componentkit/nesting"
 )
 
 // lineStarts are how lines begin, by signal; those without content are {}.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
@@ -40,24 +41,21 @@ func sumOf(m metricdata.Metrics, values ...string) (sum int64) {
 	return sum
 }
 
-func TestTheDocumentIsValidAndServed(t *testing.T) {
+func TestTheDocumentIsServedAndNamesEveryReason(t *testing.T) {
 	b := newBed(t)
-	assert.NoError(t, b.document.Validate(context.Background()))
 	assert.Equal(t, string(api.Document), b.get("/v1/openapi.yaml"))
-	assert.ElementsMatch(t, []string{"/v1/agents", "/v1/agents/{id}", "/v1/agents/{id}/commands", "/v1/openapi.yaml"}, b.document.Paths.InMatchingOrder())
-	reasons := b.document.Components.Schemas["Problem"].Value.Properties["reason"].Value.Enum
-	assert.Len(t, reasons, len(problems))
+	var document struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct{ Enum []agentcontrol.Reason }
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(api.Document, &document))
+	reasons := document.Components.Schemas["Problem"].Properties["reason"].Enum
+	assert.ElementsMatch(t, slices.Collect(maps.Keys(problems)), reasons)
 	// YAML 1.2, and so OpenAPI, has no merge keys: a strict reader sees a property of that name.
 	assert.NotContains(t, string(api.Document), "<<")
-	for reason := range problems {
-		assert.Contains(t, reasons, any(string(reason)))
-	}
-}
-
-func TestTheDocumentIsWhatAnswersAreCheckedBy(t *testing.T) {
-	b := newBed(t)
-	agent := b.document.Components.Schemas["Agent"].Value
-	assert.Error(t, agent.VisitJSON(map[string]any{"id": "x"}, openapi3.MultiErrors()))
 }
 
 func TestAgentsAreShownWhileTheyAreRegistered(t *testing.T) {

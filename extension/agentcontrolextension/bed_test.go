@@ -4,7 +4,6 @@
 package agentcontrolextension
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -14,10 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
-	"github.com/getkin/kin-openapi/routers/legacy"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
@@ -42,8 +37,6 @@ type bed struct {
 	extension *agentControl
 	telemetry *componenttest.Telemetry
 	said      *observer.ObservedLogs
-	document  *openapi3.T
-	router    routers.Router
 	client    *http.Client
 }
 
@@ -81,10 +74,6 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	x, err := newAgentControl(settings, config)
 	require.NoError(t, err)
 	b.extension = x
-	b.document, err = openapi3.NewLoader().LoadFromData(api.Document)
-	require.NoError(t, err)
-	b.router, err = legacy.NewRouter(b.document)
-	require.NoError(t, err)
 	return b
 }
 
@@ -101,7 +90,7 @@ func (b *bed) await(what string, condition func() bool) {
 	require.Eventually(b.t, condition, patience, time.Millisecond, "waited for %s", what)
 }
 
-// do sends a request, reads the answer, and checks that it is as the document says, if it is of
+// do sends a request, reads the answer, and checks its fields, if it is of
 // the API.
 func (b *bed) do(r *http.Request) (*http.Response, []byte) {
 	b.t.Helper()
@@ -114,34 +103,22 @@ func (b *bed) do(r *http.Request) (*http.Response, []byte) {
 	return response, body
 }
 
+// conforms checks that a response of the API has only fields that its Go types have. The end-to-end
+// tests check responses against the document.
 func (b *bed) conforms(r *http.Request, response *http.Response, body []byte) {
 	b.t.Helper()
-	if !strings.HasPrefix(r.URL.Path, "/v1/") {
-		return
+	path := r.URL.Path
+	switch {
+	case !strings.HasPrefix(path, "/v1/") || path == "/v1/openapi.yaml" && response.StatusCode == http.StatusOK:
+	case response.StatusCode >= http.StatusBadRequest:
+		decode[api.Problem](b.t, string(body))
+	case path == "/v1/agents":
+		decode[api.AgentList](b.t, string(body))
+	case strings.HasSuffix(path, "/commands"):
+		decode[api.Answer](b.t, string(body))
+	default:
+		decode[api.AgentDetail](b.t, string(body))
 	}
-	asked := r.Clone(context.Background())
-	asked.URL.Host, asked.URL.Scheme, asked.Host = "", "", ""
-	route, parameters, err := b.router.FindRoute(asked)
-	if err != nil { // it is none of the document's, so a problem is the only answer
-		var p api.Problem
-		assert.NoError(b.t, json.Unmarshal(body, &p))
-		assert.GreaterOrEqual(b.t, response.StatusCode, 400)
-		assert.NoError(b.t, b.document.Components.Schemas["Problem"].Value.VisitJSON(jsonOf(b.t, body)))
-		return
-	}
-	err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: asked, PathParams: parameters, Route: route},
-		Status:                 response.StatusCode, Header: response.Header,
-		Body:    io.NopCloser(bytes.NewReader(body)),
-		Options: &openapi3filter.Options{IncludeResponseStatus: true},
-	})
-	assert.NoError(b.t, err, "%s %s answers %d %s", r.Method, r.URL, response.StatusCode, body)
-}
-
-func jsonOf(t testing.TB, body []byte) (value any) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal(body, &value))
-	return value
 }
 
 func (b *bed) request(method, path, contentType, body string) *http.Request {

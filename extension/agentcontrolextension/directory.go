@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
 // directory knows the agents.

@@ -19,9 +19,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/openlistener"
-	"github.com/callbraid/callbraid/internal/ownmetrics"
-	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
+	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
 // stopTimeout is how long requests that are served have when the extension is shut down.

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
 // refusedLines is how many commands that an agent was not told are said in each

@@ -10,7 +10,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
-	"github.com/callbraid/callbraid/internal/sameorigin"
+	"github.com/callbraid/callbraid/internal/componentkit/sameorigin"
 )
 
 // Reasons of problems that are none of agents.

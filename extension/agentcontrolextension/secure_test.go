@@ -33,7 +33,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
-	"github.com/callbraid/callbraid/internal/openlistener"
+	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
 )
 
 // bearer is an authenticator that knows one token, which is alice's.

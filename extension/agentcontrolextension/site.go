@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/client"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/sameorigin"
+	"github.com/callbraid/callbraid/internal/componentkit/sameorigin"
 )
 
 // maxQuery bounds the queries of requests, in bytes.

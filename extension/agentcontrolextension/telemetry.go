@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/extension/agentcontrolextension/internal/metadata"
-	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
 // telemetry counts what the extension does, for its operator.

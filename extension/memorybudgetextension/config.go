@@ -9,8 +9,8 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
-	"github.com/callbraid/callbraid/internal/budget"
-	"github.com/callbraid/callbraid/internal/setting"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
 // Config is the configuration of the extension.

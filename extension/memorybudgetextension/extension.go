@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadata"
-	"github.com/callbraid/callbraid/internal/budget"
-	"github.com/callbraid/callbraid/internal/ownmetrics"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 )
 
 // memoryBudget is the extension.

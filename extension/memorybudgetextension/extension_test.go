@@ -22,7 +22,7 @@ import (
 
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadata"
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadatatest"
-	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
 // testAvailable is the memory of the process in these tests.

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
-	"github.com/callbraid/callbraid/internal/otlpsize"
+	"github.com/callbraid/callbraid/internal/componentkit/otlpsize"
 )
 
 // A gRPC server decodes a request before its interceptors run, in a codec that knows no

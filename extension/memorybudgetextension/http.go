@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/callbraid/callbraid/internal/otlpsize"
+	"github.com/callbraid/callbraid/internal/componentkit/otlpsize"
 )
 
 const (

@@ -18,9 +18,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadata"
-	"github.com/callbraid/callbraid/internal/budget"
-	"github.com/callbraid/callbraid/internal/logline"
-	"github.com/callbraid/callbraid/internal/otlpsize"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
+	"github.com/callbraid/callbraid/internal/componentkit/otlpsize"
 )
 
 const (

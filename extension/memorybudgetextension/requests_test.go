@@ -33,7 +33,7 @@ import (
 
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadata"
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadatatest"
-	"github.com/callbraid/callbraid/test/testbed/nested"
+	"github.com/callbraid/callbraid/internal/testkit/nested"
 )
 
 // receiver is an OTLP receiver as the Collector has it, behind the extension.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/bytefrog/capture"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
 )
 
 var captures = []string{"shop", "suspend", "startsuspended", "maven"}

@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/callbraid/callbraid/internal/javaser"
-	"github.com/callbraid/callbraid/internal/mutf8"
+	"github.com/callbraid/callbraid/internal/bytefrog/javaser"
+	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
 )
 
 // The protocol versions whose agents report calls.

@@ -6,7 +6,7 @@ package bytefrog
 import (
 	"testing"
 
-	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
 // BenchmarkDecodeEvents decodes the data connections of the captured Maven build,

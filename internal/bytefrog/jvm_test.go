@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/javaser/jvmtest"
+	"github.com/callbraid/callbraid/internal/bytefrog/javaser/jvmtest"
 )
 
 // jvmCases are configurations that a JVM must read as they are meant.

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/capturefile"
+	"github.com/callbraid/callbraid/internal/testkit/capturefile"
 )
 
 var captures = []string{"released-30s", "documented-30s", "samples"}

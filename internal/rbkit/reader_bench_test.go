@@ -8,7 +8,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
 // BenchmarkDecode reads every captured message that has events of one kind or another,

@@ -7,7 +7,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
 // memory is the processor's account in the memory budget of the process. It has what all

@@ -25,7 +25,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadatatest"
 )
 

@@ -17,9 +17,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
-	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
-	"github.com/callbraid/callbraid/test/reference"
 )
 
 // BenchmarkConsumeTraces pairs a captured Maven build of 887,366 events on one

@@ -15,9 +15,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/testkit/handovers"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
-	"github.com/callbraid/callbraid/test/testbed/handovers"
 )
 
 // FuzzConsume hands over a batch whose data anybody may have written, one that can

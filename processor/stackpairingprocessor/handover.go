@@ -15,10 +15,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/nesting"
-	"github.com/callbraid/callbraid/internal/pairingmark"
-	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/internal/call/pairingmark"
+	"github.com/callbraid/callbraid/internal/componentkit/nesting"
 )
 
 // maxSpansPerCall is how many spans the next component gets in one call.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/pairingmark"
+	"github.com/callbraid/callbraid/internal/call/pairingmark"
 )
 
 func TestReceiversSeeThatTheirBatchesReachTheProcessor(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // origin is what the spans of a stream have in common. It doesn't change: when

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // around is what may be around a batch.

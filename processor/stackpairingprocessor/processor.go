@@ -17,11 +17,11 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/callbraid/callbraid/internal/budget"
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ownmetrics"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
-	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
 )
 
 // pairer is the processor. Whoever hands over does the work, and owns a stream

@@ -13,8 +13,8 @@ import (
 
 	"go.opentelemetry.io/collector/client"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/pairing"
 )
 
 // shardCount is how many shards streams are spread over: more than most

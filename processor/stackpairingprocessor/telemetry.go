@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/pairing"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
-	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/pairing"
 )
 
 // telemetry counts what happens in the meter of the collector.

@@ -19,7 +19,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadatatest"
 )

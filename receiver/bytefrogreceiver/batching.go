@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // batcher packs the call events of one connection into batches of its own: the

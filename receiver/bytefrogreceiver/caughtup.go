@@ -6,7 +6,7 @@ package bytefrogreceiver
 import (
 	"time"
 
-	"github.com/callbraid/callbraid/internal/socket"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // The connections of a run are read by goroutines of their own, and each can be

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/socket"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 func TestNamesAreWaitedForWhileTheirConnectionIsHeldUp(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/logline"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
 func TestFailedClassesAreLoggedOnceForABurstWithTheFirstNames(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
 // connection is a connection that was accepted. It has a slot until it is closed,

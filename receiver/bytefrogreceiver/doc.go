@@ -10,7 +10,7 @@
 //
 // It knows what the messages of the protocol mean to each other. It knows
 // neither how they are laid out (internal/bytefrog) nor how a batch is
-// (internal/callevent), and keeps no call stacks.
+// (internal/call/callevent), and keeps no call stacks.
 //
 // # The way of the data
 //
@@ -23,9 +23,9 @@
 // for those that come later) and packs them; renames.go says from which number a thread
 // is called otherwise, and tidings.go tells it with the batches of all connections.
 // handover.go says how the batches, which traces.go makes spans of, are given to the
-// pipeline, which internal/handover does. logs.go and metrics.go are ways of their own.
+// pipeline, which internal/receiverkit/handover does. logs.go and metrics.go are ways of their own.
 // memory.go counts what runs and connections make the receiver hold, in the budget of the
-// process (internal/budget), and says when a run has to leave.
+// process (internal/componentkit/budget), and says when a run has to leave.
 //
 // What connections of a run have to know of each other: sequence.go and clock.go
 // make 32 bit numbers and times long ones, barriers.go has the breaks that batches

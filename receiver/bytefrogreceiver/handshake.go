@@ -13,9 +13,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/slots"
-	"github.com/callbraid/callbraid/internal/socket"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // Why a connection is refused.

@@ -3,7 +3,7 @@
 
 package bytefrogreceiver
 
-import "github.com/callbraid/callbraid/internal/callevent"
+import "github.com/callbraid/callbraid/internal/call/callevent"
 
 // identity says whether the IDs of an event could be made indexes of the batch's
 // tables.

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 

@@ -12,7 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // errRunMemory: there is no memory for a name, so the run has to leave.

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // numbered is a call event whose method, thread and exception are still IDs.

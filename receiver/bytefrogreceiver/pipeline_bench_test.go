@@ -19,11 +19,11 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
-	"github.com/callbraid/callbraid/internal/budget"
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/bytefrog/capture"
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )

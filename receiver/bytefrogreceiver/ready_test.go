@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // awaitDeaf waits until nobody can connect any more.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // An agent says what a thread is called when the thread comes to an event and has

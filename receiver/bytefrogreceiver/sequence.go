@@ -6,7 +6,7 @@ package bytefrogreceiver
 import (
 	"sync/atomic"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // numbering makes the 32 bit sequence numbers of a run 64 bit ones, and counts

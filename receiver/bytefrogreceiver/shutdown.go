@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
 // farewellTime is how much longer than shutdown_timeout a shutdown may take for what

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 )
 
 // restless is a program that calls one method until its tracing is over, in as many

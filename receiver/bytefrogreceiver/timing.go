@@ -6,7 +6,7 @@ package bytefrogreceiver
 import (
 	"time"
 
-	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
 // timing are the times of leaving, refusing and suspending that the agent's behaviour

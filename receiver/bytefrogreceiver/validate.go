@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/setting"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
 var _ confmap.Validator = (*Config)(nil)

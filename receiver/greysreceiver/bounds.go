@@ -13,8 +13,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/greys/console"
-	"github.com/callbraid/callbraid/internal/logline"
 )
 
 // saidBounds is what the log was told of bounds that a server has reached. It is for the

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/callbraid/callbraid/internal/greysserver"
+	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
 func TestBoundsThatAreReachedAreLogged(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configtls"
 
-	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )

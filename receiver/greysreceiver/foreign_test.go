@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/callbraid/callbraid/internal/greysserver"
+	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
 // With -Duser.language=ar the released server writes ٢٠٢٦-١١-٢٣, ١٢٫٥٠% and class-cnt:١.

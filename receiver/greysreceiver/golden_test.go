@@ -26,8 +26,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/capturefile"
 	"github.com/callbraid/callbraid/internal/greys/console"
+	"github.com/callbraid/callbraid/internal/testkit/capturefile"
 )
 
 // update writes the golden files anew: go test -run Golden -update. What they have is

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/callbraid/callbraid/internal/greysserver"
-	"github.com/callbraid/callbraid/internal/telemetrytest"
+	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
 // up is the gauge of a server; -1: there is none.

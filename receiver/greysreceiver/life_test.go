@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
-	"github.com/callbraid/callbraid/internal/greysserver"
-	"github.com/callbraid/callbraid/internal/logline"
-	"github.com/callbraid/callbraid/internal/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
 func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {

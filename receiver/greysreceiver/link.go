@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/gp"
-	"github.com/callbraid/callbraid/internal/servermemory"
+	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
 // asker asks a server, whichever protocol it speaks: it calls each for every answer, in

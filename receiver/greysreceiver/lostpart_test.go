@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/greys"
-	"github.com/callbraid/callbraid/internal/greysserver"
+	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
 var errReset = errors.New("connection reset by peer")

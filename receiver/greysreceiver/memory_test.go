@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 
-	"github.com/callbraid/callbraid/internal/budget"
-	"github.com/callbraid/callbraid/internal/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/greys"
-	"github.com/callbraid/callbraid/internal/servermemory"
+	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
 // lineFull is said where a server holds too much memory.

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
 
-	"github.com/callbraid/callbraid/internal/handover"
-	"github.com/callbraid/callbraid/internal/metricseries"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/greys"
-	"github.com/callbraid/callbraid/internal/servermemory"
+	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
 // process is one life of a server: what is known of it, and what is to be asked. It knows no

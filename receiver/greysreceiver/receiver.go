@@ -19,12 +19,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/budget"
-	"github.com/callbraid/callbraid/internal/eventswitch"
-	"github.com/callbraid/callbraid/internal/handover"
-	"github.com/callbraid/callbraid/internal/ownmetrics"
-	"github.com/callbraid/callbraid/internal/serverhealth"
-	"github.com/callbraid/callbraid/internal/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
+	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
 // greysReceiver asks servers: one for each component ID, however many signals have a

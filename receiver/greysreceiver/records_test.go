@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/greys"
-	"github.com/callbraid/callbraid/internal/greysserver"
+	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
 // recorded is a recorded call of a method, which the console says with the simple name of

@@ -15,12 +15,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
-	"github.com/callbraid/callbraid/internal/logline"
-	"github.com/callbraid/callbraid/internal/serverhealth"
-	"github.com/callbraid/callbraid/internal/servermemory"
+	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
 // server is one that is configured. Its fields are those of the goroutine that follows it,

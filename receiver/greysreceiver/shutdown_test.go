@@ -21,7 +21,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
-	"github.com/callbraid/callbraid/internal/greysserver"
+	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
 // hanging is a console that says who it is, and loses the first command that puts something

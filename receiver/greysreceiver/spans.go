@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/greys"
-	"github.com/callbraid/callbraid/internal/schema"
 )
 
 // Attributes of spans and log records, by the semantic conventions and of the receiver's own.

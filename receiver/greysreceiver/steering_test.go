@@ -19,8 +19,8 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
-	"github.com/callbraid/callbraid/internal/greysserver"
-	"github.com/callbraid/callbraid/internal/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
 // arguments are those of a command, by names.

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/greys"
-	"github.com/callbraid/callbraid/internal/logline"
 )
 
 // want is something that is asked of a server, whichever process of it is there: what is

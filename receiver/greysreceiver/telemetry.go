@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/callbraid/callbraid/internal/serverhealth"
+	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 

@@ -13,9 +13,9 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/callbraid/callbraid/internal/componentkit/setting"
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
-	"github.com/callbraid/callbraid/internal/setting"
 )
 
 var _ confmap.Validator = (*Config)(nil)

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
 const (

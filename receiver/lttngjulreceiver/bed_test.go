@@ -25,8 +25,8 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/callbraid/callbraid/internal/sharedreceiver"
-	"github.com/callbraid/callbraid/internal/telemetrytest"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 

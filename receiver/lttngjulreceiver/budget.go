@@ -8,7 +8,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/callbraid/callbraid/internal/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
 // inventories bound what all agents together make the receiver hold: the names of their

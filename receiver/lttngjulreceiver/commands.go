@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
 // result is what became of a command.

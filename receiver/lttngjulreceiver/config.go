@@ -8,8 +8,8 @@ import (
 
 	"go.opentelemetry.io/collector/config/confignet"
 
-	"github.com/callbraid/callbraid/internal/backoff"
-	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
@@ -149,7 +149,7 @@ func createDefaultConfig() *Config {
 	}
 }
 
-// dialect is the protocol as internal/lttngagent has it. The configuration is valid.
+// dialect is the protocol as internal/lttng/lttngagent has it. The configuration is valid.
 func (c *Config) dialect() lttngagent.Dialect {
 	if c.Protocol == ProtocolRFC {
 		return lttngagent.RFC

@@ -13,7 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
-	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
-	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
 // past is a deadline that has passed.

@@ -9,7 +9,7 @@
 // the loggers themselves go another way: through the tracer to LTTng's own daemons.
 //
 // It knows what is said in which order. It doesn't know how messages are laid out, nor
-// what an agent can be told: that is internal/lttngagent, whose page has what real agents
+// what an agent can be told: that is internal/lttng/lttngagent, whose page has what real agents
 // do.
 //
 // # What an agent can send

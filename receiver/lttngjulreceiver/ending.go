@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
 // cause is why an agent is no longer registered, or a connection never was one.

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
-	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
 )
 
 const (
@@ -127,7 +127,7 @@ func TestAnAgentWithMoreLoggersThanAllowedIsKeptAndNotListed(t *testing.T) {
 		loggers []string
 		want    string
 	}{
-		"too many names": {simulated.Names(11), "byte 8: expected at most 10 names in "},
+		"too many names": {logagent.Names(11), "byte 8: expected at most 10 names in "},
 		"too long names": {[]string{strings.Repeat("a", 2*mib), "b"}, "byte 4: expected at most 1024 bytes of names, got 2097155"},
 	}
 	for name, test := range large {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
 // life is an agent in one life of a process: no other process has had the same ID and the

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/schema"
+	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 

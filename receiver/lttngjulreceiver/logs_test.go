@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
 func TestNamesInTheQueueHaveMemoryOfTheirOwn(t *testing.T) {

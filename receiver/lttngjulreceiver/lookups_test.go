@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
-	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
 )
 
 // holdLookups has all look-ups of processes wait until the function that it gives is
@@ -79,9 +79,9 @@ func TestRecordsThatWaitForLookupsHaveTheTimeOfWhatTheyTell(t *testing.T) {
 func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
 	b.holdLookups()
-	options := make([]simulated.Options, 20)
+	options := make([]logagent.Options, 20)
 	for i := range options {
-		options[i] = simulated.Options{Address: b.address(), PID: uint32(os.Getpid()), Loggers: []string{"a"}}
+		options[i] = logagent.Options{Address: b.address(), PID: uint32(os.Getpid()), Loggers: []string{"a"}}
 	}
 	agents, _ := playAgents(t, options...)
 	b.await("all are let go on", func() bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/openlistener"
+	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
 )
 
 func TestAnEndpointThatOtherMachinesReachIsWarnedOfOnce(t *testing.T) {

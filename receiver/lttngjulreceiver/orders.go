@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
 // order is a command that an agent is to be told.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
-	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
 )
 
 // TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack: agents count what is enabled, and keep
@@ -23,13 +23,13 @@ func TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack(t *testing.T) {
 		t.Skip("whose an agent is, is found out on Linux only")
 	}
 	const times = 2
-	cases := map[string]simulated.Fault{
-		"it did not answer":                        {Kind: simulated.Mute},
-		"it answered by half":                      {Kind: simulated.Stall},
-		"it closed in the middle of a list":        {Kind: simulated.Die, After: 1},
-		"it sent what it was not asked for":        {Kind: simulated.Talk},
-		"it sent a list with a name too many":      {Kind: simulated.WrongCount},
-		"it sent a list of more than there can be": {Kind: simulated.HugeSize},
+	cases := map[string]logagent.Fault{
+		"it did not answer":                        {Kind: logagent.Mute},
+		"it answered by half":                      {Kind: logagent.Stall},
+		"it closed in the middle of a list":        {Kind: logagent.Die, After: 1},
+		"it sent what it was not asked for":        {Kind: logagent.Talk},
+		"it sent a list with a name too many":      {Kind: logagent.WrongCount},
+		"it sent a list of more than there can be": {Kind: logagent.HugeSize},
 	}
 	for name, fault := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack(t *testing.T) {
 				c.ListInterval = 20 * time.Millisecond
 			})
 			fault.Times = times
-			agents, _ := playAgents(t, simulated.Options{
+			agents, _ := playAgents(t, logagent.Options{
 				Address: b.address(), PID: uint32(os.Getpid()), Loggers: []string{"a"}, Retry: 5 * time.Millisecond, Fault: fault,
 			})
 			b.await("it is back", func() bool {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
 // plan is what agents are told when they register, by their domains: first what is

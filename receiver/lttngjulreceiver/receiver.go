@@ -18,15 +18,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/budget"
-	"github.com/callbraid/callbraid/internal/eventswitch"
-	"github.com/callbraid/callbraid/internal/handover"
-	"github.com/callbraid/callbraid/internal/logline"
-	"github.com/callbraid/callbraid/internal/openlistener"
-	"github.com/callbraid/callbraid/internal/ownmetrics"
-	"github.com/callbraid/callbraid/internal/serverhealth"
-	"github.com/callbraid/callbraid/internal/sharedreceiver"
-	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
+	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
+	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
+	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
 // julReceiver is what agents take for their session daemon: one for each component ID,

@@ -12,8 +12,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
-	"github.com/callbraid/callbraid/internal/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
 // serve is what the goroutine of a connection does: it finds out whose it is, and talks

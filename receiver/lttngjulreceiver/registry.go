@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
 // registry knows all connections, and the agents at the end of those that have

@@ -15,18 +15,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/lttngagent"
-	"github.com/callbraid/callbraid/internal/lttngagent/simulated"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
 )
 
 // playAgents plays agents until the test ends, or until the function that it gives is
 // called.
-func playAgents(t *testing.T, options ...simulated.Options) (agents []*simulated.Agent, end func()) {
+func playAgents(t *testing.T, options ...logagent.Options) (agents []*logagent.Agent, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, o := range options {
-		a := simulated.New(o)
+		a := logagent.New(o)
 		agents = append(agents, a)
 		// It fails where an agent in Python finds no daemon.
 		running.Go(func() { assert.NoError(t, a.Run(ctx)) })
@@ -46,7 +46,7 @@ func TestAnAgentComesBackAfterAReloadAndGetsTheWholeSet(t *testing.T) {
 		c.PortFiles = []string{file}
 	}
 	first := newBed(t, rules)
-	agents, _ := playAgents(t, simulated.Options{PortFile: file, PID: 1, Loggers: []string{"com.example.db"}, Retry: 5 * time.Millisecond})
+	agents, _ := playAgents(t, logagent.Options{PortFile: file, PID: 1, Loggers: []string{"com.example.db"}, Retry: 5 * time.Millisecond})
 	enabled := map[string]int{"com.example.*": 1, "org.other": 1}
 	contexts := map[string]int{"shop:user": 1}
 	first.awaitRecords(eventAppeared, 1)
@@ -67,7 +67,7 @@ func TestAnAgentComesBackAfterAReloadAndGetsTheWholeSet(t *testing.T) {
 
 func TestLoggersThatComeAndGoAreSaidAndCounted(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.ListInterval = 10 * time.Millisecond })
-	agents, _ := playAgents(t, simulated.Options{Address: b.address(), PID: 1, Loggers: []string{"a", "b"}})
+	agents, _ := playAgents(t, logagent.Options{Address: b.address(), PID: 1, Loggers: []string{"a", "b"}})
 	assert.Equal(t, []string{"a", "b"}, loggersOf(b.awaitRecords(eventAppeared, 2)))
 	agents[0].Attach("c", "")
 	assert.Equal(t, []string{"", "c"}, loggersOf(b.awaitRecords(eventAppeared, 4)[2:]))
@@ -85,9 +85,9 @@ func TestAgentsOfAllDomainsAreToldWhatIsForThem(t *testing.T) {
 		}
 		c.Contexts = []ContextRule{{Provider: "shop", Name: "user"}}
 	})
-	var options []simulated.Options
+	var options []logagent.Options
 	for i, d := range lttngagent.Domains() {
-		options = append(options, simulated.Options{Address: b.address(), Domain: d, PID: uint32(i + 1), Loggers: []string{"of " + d.String()}})
+		options = append(options, logagent.Options{Address: b.address(), Domain: d, PID: uint32(i + 1), Loggers: []string{"of " + d.String()}})
 	}
 	agents, _ := playAgents(t, options...)
 	b.awaitRecords(eventAppeared, len(agents))
@@ -116,7 +116,7 @@ func TestAnAgentOfTheRFCIsListedAndEnabledByName(t *testing.T) {
 		c.Protocol = ProtocolRFC
 		c.Enable = []EnableRule{{Domain: "jul", Logger: "com.example.db"}}
 	})
-	agents, _ := playAgents(t, simulated.Options{Address: b.address(), Dialect: lttngagent.RFC, Loggers: []string{"com.example.db"}})
+	agents, _ := playAgents(t, logagent.Options{Address: b.address(), Dialect: lttngagent.RFC, Loggers: []string{"com.example.db"}})
 	registered := b.awaitRecords(eventRegistered, 1)[0]
 	assert.Equal(t, "rfc", registered.attributes[attributeProtocol])
 	assert.NotContains(t, registered.resource, attributeProcessID)
@@ -134,7 +134,7 @@ func TestAnAgentOf2IsNotTalkedToAsOneOfTheRFC(t *testing.T) {
 		b := unstartedBed(t, func(c *Config) { c.Protocol = ProtocolRFC })
 		b.receiver.env.silence = patience
 		b.start()
-		agents, _ := playAgents(t, simulated.Options{Address: b.address(), Domain: domain, PID: 1, Loggers: []string{"a"}, Retry: time.Millisecond})
+		agents, _ := playAgents(t, logagent.Options{Address: b.address(), Domain: domain, PID: 1, Loggers: []string{"a"}, Retry: time.Millisecond})
 		b.await("it comes back", func() bool { return b.metric("refused") >= 3 })
 		assert.Equal(t, "byte 0: expected nothing before the next command, got something: an agent of 2.0 registers so: leave out `protocol: rfc`",
 			b.awaitSaid(lineRefused).ContextMap()["error"])
@@ -187,9 +187,9 @@ func TestManyAgentsAreAllListed(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Enable = []EnableRule{{Domain: "jul", Logger: "*", Level: "FINER"}}
 	})
-	var options []simulated.Options
+	var options []logagent.Options
 	for i := range agentCount {
-		options = append(options, simulated.Options{Address: b.address(), PID: uint32(i + 1), Loggers: simulated.Names(loggerCount)})
+		options = append(options, logagent.Options{Address: b.address(), PID: uint32(i + 1), Loggers: logagent.Names(loggerCount)})
 	}
 	agents, _ := playAgents(t, options...)
 	b.await("all loggers", func() bool { return len(b.logs.of(eventAppeared)) == agentCount*loggerCount })
@@ -211,20 +211,20 @@ func TestManyAgentsAreAllListed(t *testing.T) {
 }
 
 func TestEachFaultOfAnAgentCostsItsConnectionAndItComesBack(t *testing.T) {
-	for _, name := range simulated.FaultNames() {
+	for _, name := range logagent.FaultNames() {
 		t.Run(name, func(t *testing.T) {
-			kind, err := simulated.ParseFaultKind(name)
+			kind, err := logagent.ParseFaultKind(name)
 			require.NoError(t, err)
 			b := newBed(t, func(c *Config) {
 				c.CommandTimeout, c.Limits.RegistrationTimeout = 300*time.Millisecond, 300*time.Millisecond
 				c.ListInterval = 20 * time.Millisecond
 				c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}}
 			})
-			playAgents(t, simulated.Options{
+			playAgents(t, logagent.Options{
 				Address: b.address(), PID: 1, Loggers: []string{"a"}, Retry: 5 * time.Millisecond,
-				Fault: simulated.Fault{Kind: kind, Times: 1},
+				Fault: logagent.Fault{Kind: kind, Times: 1},
 			})
-			if kind == simulated.Refuse {
+			if kind == logagent.Refuse {
 				b.await("it is refused", func() bool { return len(b.logs.of(eventRefused)) > 0 })
 				return
 			}
@@ -241,9 +241,9 @@ func TestAPipelineThatRefusesLogsHoldsUpNoAgent(t *testing.T) {
 		c.ShutdownTimeout = time.Second
 	})
 	b.logs.refuse(true)
-	var options []simulated.Options
+	var options []logagent.Options
 	for i := range 20 {
-		options = append(options, simulated.Options{Address: b.address(), PID: uint32(i + 1), Loggers: simulated.Names(10)})
+		options = append(options, logagent.Options{Address: b.address(), PID: uint32(i + 1), Loggers: logagent.Names(10)})
 	}
 	agents, _ := playAgents(t, options...)
 	b.await("all are listed", func() bool { return b.point("lttng.logger.count", "jul") == 200 })

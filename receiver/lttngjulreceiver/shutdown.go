@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/handover"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
 // overtime is how much longer than shutdown_timeout a shutdown may take for what doesn't

@@ -13,7 +13,7 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 
-	"github.com/callbraid/callbraid/internal/setting"
+	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
 var _ confmap.Validator = (*Config)(nil)

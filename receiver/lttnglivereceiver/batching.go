@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // attributeText is where spans show a function as the tracer sent it: the name in the

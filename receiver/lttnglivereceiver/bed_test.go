@@ -27,13 +27,13 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/lttnglive"
-	"github.com/callbraid/callbraid/internal/lttnglive/capture"
-	"github.com/callbraid/callbraid/internal/pairingmark"
-	"github.com/callbraid/callbraid/internal/schema"
-	"github.com/callbraid/callbraid/internal/sharedreceiver"
-	"github.com/callbraid/callbraid/internal/telemetrytest"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/pairingmark"
+	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 

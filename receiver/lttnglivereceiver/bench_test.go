@@ -8,8 +8,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
 // BenchmarkLogRecords makes log records of the events of a packet: function entries

@@ -3,7 +3,7 @@
 
 package lttnglivereceiver
 
-import "github.com/callbraid/callbraid/internal/callevent"
+import "github.com/callbraid/callbraid/internal/call/callevent"
 
 // breaks are the breaks in the call events of one process, by their numbers, and at
 // last its end. Every batch carries those that concern its events.

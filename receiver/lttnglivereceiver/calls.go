@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
 const (

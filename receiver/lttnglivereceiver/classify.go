@@ -6,9 +6,9 @@ package lttnglivereceiver
 import (
 	"bytes"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
 // callSource is what a call event is made of.

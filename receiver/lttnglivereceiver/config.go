@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confignet"
 
-	"github.com/callbraid/callbraid/internal/backoff"
-	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 

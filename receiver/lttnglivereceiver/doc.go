@@ -9,8 +9,8 @@
 // metrics.
 //
 // It knows what events mean. It knows neither how requests are laid out
-// (internal/lttnglive), nor metadata and packets (internal/ctf), nor how a batch is
-// (internal/callevent), and keeps no call stacks.
+// (internal/lttng/lttnglive), nor metadata and packets (internal/lttng/ctf), nor how a batch is
+// (internal/call/callevent), and keeps no call stacks.
 //
 // # The way of the data
 //
@@ -77,6 +77,6 @@
 // # The rest
 //
 // handover.go says how batches and log records are given to the pipelines, metrics.go
-// which metrics are; internal/handover does it. All of a session is done by one
+// which metrics are; internal/receiverkit/handover does it. All of a session is done by one
 // goroutine; the pipeline for logs and that for metrics have one each.
 package lttnglivereceiver

@@ -6,8 +6,8 @@ package lttnglivereceiver
 import (
 	"slices"
 
-	"github.com/callbraid/callbraid/internal/ctf/merge"
-	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
 // Streams that were read before, and are not told on another connection. What they had is

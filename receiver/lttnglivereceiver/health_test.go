@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/lttnglive"
-	"github.com/callbraid/callbraid/internal/telemetrytest"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
 func healthBed(t *testing.T, address string) (*bed, *telemetrytest.Statuses) {

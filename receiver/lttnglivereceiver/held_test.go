@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
 // jumpingClock is the receiver's clock: it goes on as others do, and jumps as it is told.

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/logline"
-	"github.com/callbraid/callbraid/internal/lttnglive"
-	"github.com/callbraid/callbraid/internal/symbols"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
 func TestWhatARelayDaemonCanBringVeryOftenIsSaidSeldom(t *testing.T) {

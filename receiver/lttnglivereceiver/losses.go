@@ -4,8 +4,8 @@
 package lttnglivereceiver
 
 import (
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ctf/merge"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
 
 // lossBegins begins an interval in which events are missing, in all call streams:

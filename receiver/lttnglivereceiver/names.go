@@ -6,7 +6,7 @@ package lttnglivereceiver
 import (
 	"bytes"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // What is remembered of the functions and threads of a process, so that batches refer to each

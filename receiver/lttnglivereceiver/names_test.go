@@ -16,9 +16,9 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/serverhealth"
-	"github.com/callbraid/callbraid/internal/symbols"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
+	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 )
 
 // naming is a session with so many processes, which have names and nothing else.

@@ -4,9 +4,9 @@
 package lttnglivereceiver
 
 import (
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/ctf/metadata"
-	"github.com/callbraid/callbraid/internal/symbols"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
 // noticeKind is what an event of the tracer's own says of a process.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/callbraid/callbraid/internal/symbols"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
 // The objects that a process has loaded, as it tells them: what names come from, and what a

@@ -6,8 +6,8 @@ package lttnglivereceiver
 import (
 	"strings"
 
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
 // plan is what is to be done with the events of a class, worked out once: nothing is

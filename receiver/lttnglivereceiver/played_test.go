@@ -11,12 +11,12 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/ctf/merge"
-	"github.com/callbraid/callbraid/internal/lttnglive"
-	"github.com/callbraid/callbraid/internal/lttngrelay"
-	"github.com/callbraid/callbraid/internal/symbols"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 

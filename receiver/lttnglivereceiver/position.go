@@ -15,9 +15,9 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/budget"
-	"github.com/callbraid/callbraid/internal/ctf/merge"
-	"github.com/callbraid/callbraid/internal/symbols"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
 // traceRecord is how far a trace was handed on: with it, reading goes on where it

@@ -7,8 +7,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/symbols"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
 // process is a traced process, whose call events are one call stream. It is for the

@@ -8,7 +8,7 @@ import (
 	"cmp"
 	"iter"
 
-	"github.com/callbraid/callbraid/internal/callevent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // What holds for the processes of all traces of a session together: with buffers for each

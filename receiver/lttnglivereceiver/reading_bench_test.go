@@ -17,9 +17,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
-	"github.com/callbraid/callbraid/internal/cputime"
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/ctf/usttrace"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 

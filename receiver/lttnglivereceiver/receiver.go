@@ -16,12 +16,12 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/budget"
-	"github.com/callbraid/callbraid/internal/handover"
-	"github.com/callbraid/callbraid/internal/ownmetrics"
-	"github.com/callbraid/callbraid/internal/serverhealth"
-	"github.com/callbraid/callbraid/internal/sharedreceiver"
-	"github.com/callbraid/callbraid/internal/symbols"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
 // liveReceiver is a viewer of a relay daemon: one for each component ID, however many

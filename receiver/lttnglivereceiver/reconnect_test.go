@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
 // handClock is a clock that a test moves.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
 // members declares n numbers of a bit.

@@ -11,8 +11,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
 // render writes the value of a field as an attribute has it. It returns false, with any

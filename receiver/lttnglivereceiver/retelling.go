@@ -6,9 +6,9 @@ package lttnglivereceiver
 import (
 	"slices"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/symbols"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
 // retelling is a process that tells its state though it has done so before. Tracing was

@@ -6,7 +6,7 @@ package lttnglivereceiver
 import (
 	"slices"
 
-	"github.com/callbraid/callbraid/internal/ctf/merge"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
 
 // wants reports whether a stream is asked for what is next: others may wait for it, or

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
 // heldMost is the most that packets of a session take, those to be used again too, and

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"hash"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
 // source is a trace as a connection has it. Which trace it is, its metadata says.

@@ -4,8 +4,8 @@
 package lttnglivereceiver
 
 import (
-	"github.com/callbraid/callbraid/internal/ctf/merge"
-	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
 // stream is a stream of packets of a trace. It outlives connections: on each it has

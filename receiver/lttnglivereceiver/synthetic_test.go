@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
 // Traces that a test makes, of events that captures don't have. Texts and numbers of

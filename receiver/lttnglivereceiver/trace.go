@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/ctf/merge"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
 
 // trace is a CTF trace of a session: the streams of a user's processes, or of one

@@ -6,8 +6,8 @@ package lttnglivereceiver
 import (
 	"slices"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ctf/merge"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
 
 // How a trace ends: stream by stream, with the processes after the last; for now, with

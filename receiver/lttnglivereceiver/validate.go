@@ -13,9 +13,9 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 
-	"github.com/callbraid/callbraid/internal/callevent"
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/setting"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/componentkit/setting"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
 var _ confmap.Validator = (*Config)(nil)

@@ -6,8 +6,8 @@ package lttnglivereceiver
 import (
 	"strconv"
 
-	"github.com/callbraid/callbraid/internal/ctf"
-	"github.com/callbraid/callbraid/internal/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
 // number is a field of an event that is an integer, or none.

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/callbraid/callbraid/internal/logline"
-	"github.com/callbraid/callbraid/internal/lttnglive"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
 // shop is a session of that name, with two events in a trace of its own. It is closed

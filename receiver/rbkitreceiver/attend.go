@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 

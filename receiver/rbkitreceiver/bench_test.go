@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 
-	"github.com/callbraid/callbraid/internal/cputime"
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkitserver"
-	"github.com/callbraid/callbraid/internal/sharedreceiver"
-	"github.com/callbraid/callbraid/internal/zmtp"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
 // BenchmarkMessagesToPdata handles the captured messages, as one life of a server after

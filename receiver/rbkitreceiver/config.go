@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/collector/config/configopaque"
 
-	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 

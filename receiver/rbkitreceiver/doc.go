@@ -9,7 +9,7 @@
 // samples and snapshots of allocations as profiles.
 //
 // It knows what events mean. It knows neither how they are laid out (internal/rbkit), nor
-// how ZeroMQ transports them (internal/zmtp).
+// how ZeroMQ transports them (internal/rbkit/zmtp).
 //
 // # The way of the data
 //

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/xreceiver"
 
-	"github.com/callbraid/callbraid/internal/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 

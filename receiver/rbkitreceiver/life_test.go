@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
 // orders are the commands that came, but for handshakes.

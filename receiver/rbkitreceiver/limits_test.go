@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/zmtp"
+	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 )
 
 // Each of the limits that a server may reach is counted, and said once.

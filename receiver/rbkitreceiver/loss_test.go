@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkitserver"
-	"github.com/callbraid/callbraid/internal/zmtp"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 )
 
 // numbered is a message with what each of the functions writes, under a number.

@@ -19,9 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkit/capture"
-	"github.com/callbraid/callbraid/internal/schema"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 )
 
 func TestClassesAreBoundedAndWithoutAddresses(t *testing.T) {

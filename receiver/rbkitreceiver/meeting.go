@@ -10,7 +10,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 

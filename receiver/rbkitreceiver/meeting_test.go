@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
 // hesitant is a server that answers no handshake until it is told to.

@@ -13,9 +13,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
 
-	"github.com/callbraid/callbraid/internal/handover"
-	"github.com/callbraid/callbraid/internal/metricseries"
-	"github.com/callbraid/callbraid/internal/schema"
+	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/schema"
+	"github.com/callbraid/callbraid/internal/componentkit/schema"
 )
 
 // The spans of a garbage collection. They are phases and no pauses: Ruby marks in steps and sweeps

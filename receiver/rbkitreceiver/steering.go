@@ -13,7 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/zmtp"
+	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 

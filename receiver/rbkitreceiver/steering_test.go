@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
 // steerable is an option: servers are shown.

@@ -15,7 +15,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/zmtp"
+	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 )
 
 // mostWorkPerByte is how much work of a dictionary a byte of a message may cost, and

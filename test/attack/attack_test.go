@@ -13,13 +13,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // TestAttack attacks the built distribution. CALLBRAID_ATTACK=full has all of it;
 // CALLBRAID_ATTACK_ONLY is a regular expression of names.
 func TestAttack(t *testing.T) {
-	testbed.Binary(t)
+	kit.Binary(t)
 	f := form{full: os.Getenv("CALLBRAID_ATTACK") == "full"}
 	only, err := regexp.Compile(os.Getenv("CALLBRAID_ATTACK_ONLY"))
 	require.NoError(t, err, "CALLBRAID_ATTACK_ONLY is a regular expression")

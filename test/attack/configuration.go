@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // places are the addresses that stand for those of a shipped configuration, by its port.
@@ -25,7 +25,7 @@ type places struct {
 // at is the address in place of localhost:port.
 func (p places) at(port int) string {
 	if p.of[port] == "" {
-		p.of[port] = testbed.Address(p.t)
+		p.of[port] = testkit.Address(p.t)
 	}
 	return p.of[port]
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greysserver"
+	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
 // Greys are Greys servers: every other one of a program with classes without end, the rest

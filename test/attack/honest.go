@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogagent/load"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/load"
 )
 
 // honest are programs traced by Bytefrog that do nothing wrong.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/callbraid/callbraid/test/testbed/flood"
+	"github.com/callbraid/callbraid/test/kit/flood"
 )
 
 // Idle are connections that say nothing, from many addresses. Each that is closed is opened again

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 )
 
 // LogFlood are Bytefrog agents and connections that give a collector much to log: errors of

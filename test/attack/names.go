@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 )
 
 // Names are Bytefrog agents each of which names methods that are never called, and then stays.

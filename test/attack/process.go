@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // memory is what a process has in RAM. Only Linux tells it in files.
@@ -31,7 +31,7 @@ type memory struct {
 const tooMuch = 6 << 30
 
 // watch looks at a process ten times a second, until stop is called.
-func watch(c *testbed.Collector) *memory {
+func watch(c *kit.Collector) *memory {
 	m := &memory{pid: c.PID(), done: make(chan struct{}), halted: make(chan struct{})}
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", m.pid), []byte("5"), 0) // the peak begins now; without the right it has the start in it
 	m.look()

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkitserver"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
 // Rbkit are Rbkit servers whose programs create objects without end, each of a class of its

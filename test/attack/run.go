@@ -20,7 +20,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // run is one attack while it goes on.
@@ -29,7 +29,7 @@ type run struct {
 	form      form
 	row       *row
 	places    places
-	collector *testbed.Collector
+	collector *kit.Collector
 	memory    *memory
 	// look learns what the backend got.
 	look func() (calls, requests, again int64)
@@ -97,7 +97,7 @@ func (m *run) begin() {
 	if backend := p.of[jaegerPort]; backend != "" {
 		m.look = serveBackend(t, backend).sums
 	}
-	m.collector = testbed.Start(t, configuration, "CALLBRAID_DATA="+data)
+	m.collector = kit.Start(t, configuration, "CALLBRAID_DATA="+data)
 	p.of[healthPort] = m.collector.Health()
 	m.memory = watch(m.collector)
 	m.steady, m.starting, m.later = &honest{endpoint: p.at(bytefrogPort)}, &honest{endpoint: p.at(bytefrogPort)}, &honest{endpoint: p.at(bytefrogPort)}

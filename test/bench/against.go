@@ -57,7 +57,7 @@ func compare(other string, rounds int, within float64, only *regexp.Regexp) erro
 	}
 	began := time.Now()
 	paths := slices.DeleteFunc(slices.Clone(hotPaths), func(s suite) bool {
-		_, err := os.Stat(filepath.Join(other, s.pkg))
+		_, err := os.Stat(folder(other, s.pkg))
 		return err != nil || !only.MatchString(s.pkg+" "+s.pattern)
 	})
 	for _, s := range paths {

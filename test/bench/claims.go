@@ -61,8 +61,8 @@ func figure(what, unit string, of measured) claim { return claim{what: what, of:
 // Packages that are measured.
 const (
 	bytefrog     = "./internal/bytefrog"
-	callevent    = "./internal/callevent"
-	guard        = "./internal/bytefrogguard"
+	callevent    = "./internal/call/callevent"
+	guard        = "./internal/bytefrog/guard"
 	receiver     = "./receiver/bytefrogreceiver"
 	pairing      = "./processor/stackpairingprocessor"
 	distribution = "./test"
@@ -72,7 +72,7 @@ const (
 	greysBinary  = "./internal/greys/gp"
 	greysConsole = "./internal/greys/console"
 	greysToPdata = "./receiver/greysreceiver"
-	zmtp         = "./internal/zmtp"
+	zmtp         = "./internal/rbkit/zmtp"
 	flameGraph   = "./exporter/flamegraphexporter"
 	pages        = "./exporter/flamegraphexporter/internal/web"
 	jsonFile     = "./exporter/otlpjsonfileexporter"

@@ -27,12 +27,12 @@ type suite struct {
 
 var suites = []suite{
 	{pkg: "./internal/bytefrog", pattern: "^Benchmark(Decode|Sum)Events$", time: "0.3s"},
-	{pkg: "./internal/callevent", pattern: "^Benchmark(PackUnpack|FixedWidth)$", time: "0.3s"},
+	{pkg: "./internal/call/callevent", pattern: "^Benchmark(PackUnpack|FixedWidth)$", time: "0.3s"},
 	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|SumBytes|BytesToSpans|BuildSpans|BytesToNothing)$", time: "0.5s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay$", time: "1x", rounds: 3}, // it repeats by itself
 	{pkg: "./test", pattern: "^BenchmarkReplayWithLazyCollection$", time: "1x", rounds: 1},
 	{pkg: "./processor/stackpairingprocessor", pattern: "^Benchmark(ConsumeTraces|CopySpans|SmallHandOver|CopySmallHandOver|OtherSpans|DecodeOtherSpans)$", time: "0.5s"},
-	{pkg: "./internal/bytefrogguard", pattern: "^Benchmark(Pass|Walk|Latency)$", time: "0.5s"},
+	{pkg: "./internal/bytefrog/guard", pattern: "^Benchmark(Pass|Walk|Latency)$", time: "0.5s"},
 	{pkg: "./test", pattern: "^BenchmarkBehindAGuard$", time: "1x", rounds: 2},
 	{pkg: "./test", pattern: "^Benchmark(OneCollector|Tiers|SmallBatches|ShortStreams)$", time: "1x", rounds: 1},
 	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
@@ -43,7 +43,7 @@ var suites = []suite{
 	{pkg: "./internal/greys/gp", pattern: "^BenchmarkDecodeGP$", time: "0.2s"},
 	{pkg: "./internal/greys/console", pattern: "^BenchmarkDecodeConsole$", time: "0.2s"},
 	{pkg: "./receiver/greysreceiver", pattern: "^Benchmark(RowsToMetrics|TreesToSpans)$", time: "0.3s"},
-	{pkg: "./internal/zmtp", pattern: "^BenchmarkReceive$", time: "1x", rounds: 3},
+	{pkg: "./internal/rbkit/zmtp", pattern: "^BenchmarkReceive$", time: "1x", rounds: 3},
 	{pkg: "./exporter/flamegraphexporter", pattern: "^BenchmarkFoldTraces$", time: "0.5s"},
 	{pkg: "./exporter/flamegraphexporter", pattern: "^Benchmark(FoldMemory|PathMemory)$", time: "1x", rounds: 1},
 	{pkg: "./exporter/flamegraphexporter/internal/web", pattern: "^Benchmark(Pages|ReadProfile)$", time: "0.3s", rounds: 3},
@@ -57,6 +57,22 @@ func (s suite) measures(c claim) bool { return s.has(c.of) || s.has(c.over) }
 func (s suite) has(m measured) bool {
 	name, _, _ := strings.Cut(m.benchmark, "/")
 	return m.pkg == s.pkg && regexp.MustCompile(s.pattern).MatchString(name)
+}
+
+// formerly is where a package stands in checkouts from before it moved.
+var formerly = map[string]string{
+	callevent: "./internal/callevent",
+	guard:     "./internal/bytefrogguard",
+	zmtp:      "./internal/zmtp",
+}
+
+// folder is where a package stands in a checkout. It need not exist.
+func folder(checkout, pkg string) string {
+	now := filepath.Join(checkout, pkg)
+	if _, err := os.Stat(now); err != nil && formerly[pkg] != "" {
+		return filepath.Join(checkout, formerly[pkg])
+	}
+	return now
 }
 
 // programs are the compiled tests of a checkout, by package.
@@ -77,8 +93,8 @@ func (p *programs) compile(began time.Time, pkg string) error {
 	}
 	progress(began, "compiles the benchmarks of %s in %s", pkg, p.checkout)
 	program := filepath.Join(p.dir, strings.NewReplacer("/", "-", ".", "").Replace(pkg)+".test")
-	command := exec.Command("go", "test", "-c", "-o", program, pkg)
-	command.Dir = p.checkout
+	command := exec.Command("go", "test", "-c", "-o", program, ".")
+	command.Dir = folder(p.checkout, pkg)
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile tests of %s in %s: %w\n%s", pkg, p.checkout, err, output)
 	}
@@ -93,7 +109,7 @@ func (p *programs) run(s suite, into results) error {
 		arguments = append(arguments, "-test.cpu", strconv.Itoa(s.cores))
 	}
 	command := exec.Command(p.of[s.pkg], arguments...)
-	command.Dir = filepath.Join(p.checkout, s.pkg)
+	command.Dir = folder(p.checkout, s.pkg)
 	command.Stderr = os.Stderr
 	var output bytes.Buffer
 	command.Stdout = &output

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // callsOfLoad is how many calls `agentsim bytefrog load --events 1000` makes by its default
@@ -22,8 +22,8 @@ type endpoints struct{ health, bytefrog, prometheus, flameGraph, own string }
 func freeEndpoints(t *testing.T) endpoints {
 	t.Helper()
 	return endpoints{
-		health: testbed.Address(t), bytefrog: testbed.Address(t), prometheus: testbed.Address(t),
-		flameGraph: testbed.Address(t), own: testbed.Address(t),
+		health: testkit.Address(t), bytefrog: testkit.Address(t), prometheus: testkit.Address(t),
+		flameGraph: testkit.Address(t), own: testkit.Address(t),
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *system) configure(t *testing.T) endpoints {
 // awaitHealthy waits until a collector says of itself that it is well.
 func (e endpoints) awaitHealthy(t *testing.T, v *service) {
 	t.Helper()
-	testbed.Eventually(t, "the collector is healthy", func() (bool, string) {
+	testkit.Eventually(t, "the collector is healthy", func() (bool, string) {
 		response, err := http.Get("http://" + e.health)
 		if err != nil {
 			return false, err.Error() + "\n" + v.said(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // builder builds images from the folder that the packages' folder is in.
@@ -131,7 +132,7 @@ func (v *service) listeners(t *testing.T) (own, open []int) {
 func (i image) awaitHealthy(t *testing.T, s *system, v *service) {
 	t.Helper()
 	require.Equal(t, "CMD", i.Healthcheck.Test[0])
-	testbed.Eventually(t, "the container is healthy", func() (bool, string) {
+	testkit.Eventually(t, "the container is healthy", func() (bool, string) {
 		said, err := v.in(append([]string{"chroot", "--userspec=" + i.User, s.root}, i.Healthcheck.Test[1:]...)...)
 		return err == nil, said + v.said(t)
 	})
@@ -158,7 +159,7 @@ func TestTheImageRuns(t *testing.T) {
 		assert.ElementsMatch(t, append([]int{ownMetrics}, published...), own)
 		assert.Empty(t, open)
 		assert.NotContains(t, collector.said(t), "Other machines can connect")
-		said, err := collector.in(testbed.AgentSim(t), "bytefrog", "load", "--events", "1000")
+		said, err := collector.in(kit.AgentSim(t), "bytefrog", "load", "--events", "1000")
 		require.NoError(t, err, said)
 		collector.stop(t)
 		assert.Equal(t, callsOfLoad, strings.Count(s.read(t, "/var/lib/otelcol-callbraid/spans.json"), `"spanId"`))
@@ -174,7 +175,7 @@ func TestTheImageRuns(t *testing.T) {
 	})
 	t.Run("a container whose collector does not answer is not healthy", func(t *testing.T) {
 		collector := i.container(t, s, i.Cmd[0], "--set=extensions.health_check.endpoint=localhost:13134")
-		testbed.Eventually(t, "the collector listens", func() (bool, string) {
+		testkit.Eventually(t, "the collector listens", func() (bool, string) {
 			own, _ := collector.listeners(t)
 			return slices.Contains(own, 13134), collector.said(t)
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 func TestTheDebianPackagesRunInACleanSystem(t *testing.T) {
@@ -47,11 +47,11 @@ func TestTheDebianPackagesRunInACleanSystem(t *testing.T) {
 		e := s.configure(t)
 		collector := s.startUnit(t, s.unit(t, "otelcol-callbraid"))
 		e.awaitHealthy(t, collector)
-		listen := testbed.Address(t)
+		listen := testkit.Address(t)
 		of := s.unit(t, "bytefrog-guard")
-		of["Environment"] = []string{"COLLECTOR=" + e.bytefrog, "GUARD_OPTIONS=--listen=" + listen + " --metrics=" + testbed.Address(t)}
+		of["Environment"] = []string{"COLLECTOR=" + e.bytefrog, "GUARD_OPTIONS=--listen=" + listen + " --metrics=" + testkit.Address(t)}
 		guard := s.startUnit(t, of)
-		testbed.Eventually(t, "the guard listens", func() (bool, string) {
+		testkit.Eventually(t, "the guard listens", func() (bool, string) {
 			said := guard.said(t)
 			return strings.Contains(said, listen), said
 		})

@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // backend takes what the collectors send over OTLP/HTTP, and counts it. It can be told to
@@ -39,7 +39,7 @@ type backend struct {
 // serve has the backend answer until the end of the test, and gives its endpoint.
 func serve(t testing.TB) (b *backend, endpoint string) {
 	t.Helper()
-	b = &backend{address: testbed.Address(t), services: map[string]*delivered{}, records: map[string]int64{}, sums: sums{}}
+	b = &backend{address: testkit.Address(t), services: map[string]*delivered{}, records: map[string]int64{}, sums: sums{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v1/traces", b.answer(func(body []byte) error {
 		traces, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(body)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // places are where the collector listens, and servers that it reads from.
@@ -24,7 +24,7 @@ func newPlaces(t testing.TB) (p places) {
 		&p.living, &p.killed, &p.agents, &p.relay, &p.publish, &p.request, &p.greys, &p.flames, &p.prometheus,
 		&p.hostile.bytefrog, &p.hostile.relay, &p.hostile.publish, &p.hostile.greys, &p.hostile.otlpGRPC, &p.hostile.otlpHTTP,
 	} {
-		*place = testbed.Address(t)
+		*place = testkit.Address(t)
 	}
 	return p
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/bytefrogagent"
-	"github.com/callbraid/callbraid/internal/bytefrogagent/load"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/load"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // sent is what programs of one service did.
@@ -59,7 +59,7 @@ func (s *sent) play(ctx context.Context, t testing.TB, p programs, seed uint64) 
 		if p.killedAfter > 0 {
 			time.AfterFunc(time.Duration(random.Int64N(int64(p.killedAfter))), kill)
 		}
-		a := bytefrogagent.New(bytefrogagent.Options{Endpoint: p.endpoint, ConnectTimeout: testbed.Patience}, program)
+		a := bytefrogagent.New(bytefrogagent.Options{Endpoint: p.endpoint, ConnectTimeout: testkit.Patience}, program)
 		stop := context.AfterFunc(ctx, a.Stop)
 		result := a.Run(life)
 		stop()

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/callbraid/callbraid/test/testbed/flood"
+	"github.com/callbraid/callbraid/test/kit/flood"
 )
 
 // TestMain lets idle connections have a process of their own, which runs this program again.

@@ -14,8 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/bytefrogguard"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/internal/bytefrog/guard"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // mortal is a collector that is killed again and again, and started again. Its programs
@@ -23,8 +24,8 @@ import (
 type mortal struct {
 	t             testing.TB
 	configuration string
-	collector     *testbed.Collector
-	guard         *bytefrogguard.Guard
+	collector     *kit.Collector
+	guard         *guard.Guard
 	programs      programs
 	sent          sent
 	kills         int64
@@ -48,7 +49,7 @@ type toll struct {
 
 func newMortal(t testing.TB, backend string, load float64) *mortal {
 	t.Helper()
-	endpoint := testbed.Address(t)
+	endpoint := testkit.Address(t)
 	m := &mortal{t: t, configuration: fmt.Sprintf(`
 extensions:
   file_storage: {directory: %q}
@@ -66,18 +67,18 @@ service:
   pipelines:
     traces: {receivers: [bytefrog], processors: [stack_pairing], exporters: [otlp_http]}
 `, t.TempDir(), endpoint, backend)}
-	m.collector = testbed.Start(t, m.configuration)
-	o := bytefrogguard.DefaultOptions()
+	m.collector = kit.Start(t, m.configuration)
+	o := guard.DefaultOptions()
 	o.Collectors = []string{endpoint}
 	var err error
-	m.guard, err = bytefrogguard.New(o)
+	m.guard, err = guard.New(o)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- m.guard.Serve(listener) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), testbed.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 		defer cancel()
 		assert.NoError(t, m.guard.Shutdown(ctx))
 		assert.NoError(t, <-served)
@@ -122,13 +123,13 @@ func (m *mortal) kill() {
 	m.toll.unwatched += int64(after-passed) + int64(m.programs.rate)
 	m.toll.announced += announced(look).sum()
 	m.begun = after
-	m.collector = testbed.Start(m.t, m.configuration)
+	m.collector = kit.Start(m.t, m.configuration)
 }
 
 // settle waits until all that the last collector has is delivered, and stops it.
 func (m *mortal) settle(patience time.Duration) {
 	m.t.Helper()
-	testbed.EventuallyWithin(m.t, patience, "the collector that is killed has nothing more", func() (bool, string) {
+	testkit.EventuallyWithin(m.t, patience, "the collector that is killed has nothing more", func() (bool, string) {
 		look := m.collector.Look(m.t)
 		streams, queued := look.Sum("otelcol_processor_stack_pairing_streams"), look.Sum("otelcol_exporter_queue_size")
 		return streams+queued == 0, fmt.Sprintf("%v streams, %v bytes queued", streams, queued)

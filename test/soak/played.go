@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // played is what the agents and servers said that agentsim played, in all their lives.
@@ -99,7 +99,7 @@ func number(t testing.TB, expression string, said []byte) int64 {
 // end, and gives what each has said.
 func again(ctx context.Context, t testing.TB, ended func(said []byte), arguments ...string) {
 	for ctx.Err() == nil {
-		command := exec.Command(testbed.AgentSim(t), arguments...)
+		command := exec.Command(kit.AgentSim(t), arguments...)
 		var said bytes.Buffer
 		command.Stdout, command.Stderr = &said, &said
 		if err := command.Run(); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // Metrics that are looked at more than once.
@@ -33,7 +33,7 @@ const forged = "forged"
 const callsOfSession = 109
 
 // announced is what a collector has counted of events of calls that are in no span.
-func announced(look testbed.Look) counts {
+func announced(look kit.Look) counts {
 	of := func(name string) int64 { return int64(look.Sum("otelcol_" + name)) }
 	return counts{
 		{"dropped by receivers", of("receiver_bytefrog_events_dropped") + of("receiver_lttng_live_call_events_dropped")},

@@ -11,15 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/test/attack"
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // soak is one run, and what it counts.
 type soak struct {
 	t              testing.TB
 	all            sync.WaitGroup // everything that goes on
-	collector      *testbed.Collector
+	collector      *kit.Collector
 	backend        *backend
 	disk           *disk
 	living, killed sent
@@ -66,7 +67,7 @@ func (s *soak) settle() {
 	s.t.Helper()
 	// On a busy machine much waits when the load ends.
 	const patience = 10 * time.Minute
-	testbed.EventuallyWithin(s.t, patience, "nobody is connected, no call stream is open and nothing is queued", func() (bool, string) {
+	testkit.EventuallyWithin(s.t, patience, "nobody is connected, no call stream is open and nothing is queued", func() (bool, string) {
 		look := s.collector.Look(s.t)
 		streams, queued := look.Sum("otelcol_processor_stack_pairing_streams"), look.Sum("otelcol_exporter_queue_size")
 		held, servers := look.Sum("otelcol_processor_stack_pairing_held_spans"), look.Sum("otelcol_receiver_rbkit_servers")+look.Sum("otelcol_receiver_greys_servers")

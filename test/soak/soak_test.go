@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/test/testbed"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 func TestSoak(t *testing.T) {
@@ -25,7 +25,7 @@ func TestSoak(t *testing.T) {
 
 	p, d := newPlaces(t), newDisk(t)
 	b, endpoint := serve(t)
-	run := &soak{t: t, backend: b, disk: d, collector: testbed.Start(t, configuration(p, d.folder, endpoint)), mortal: newMortal(t, endpoint, load)}
+	run := &soak{t: t, backend: b, disk: d, collector: kit.Start(t, configuration(p, d.folder, endpoint)), mortal: newMortal(t, endpoint, load)}
 	if os.Getenv("CALLBRAID_SOAK_ATTACK") != "0" {
 		run.attackers = attackers(p)
 	}

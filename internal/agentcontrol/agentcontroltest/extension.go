@@ -21,7 +21,7 @@ import (
 	"github.com/callbraid/callbraid/extension/agentcontrolextension"
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
-	"github.com/callbraid/callbraid/internal/telemetrytest"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
 // extension is the real one, which is running.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/cputime"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
 // busy are what a busy server says to commands, some hundred kilobytes each: what makes one

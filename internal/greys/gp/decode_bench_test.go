@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/cputime"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
 // BenchmarkDecodeGP reads replies as a server writes them: a cycle of 500 methods, 500

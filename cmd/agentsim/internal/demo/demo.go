@@ -21,7 +21,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
-	"github.com/callbraid/callbraid/internal/figures"
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
 // dataVariable is what the configuration calls the directory of its output.

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/figures"
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
 // topMethods is how many methods are printed.

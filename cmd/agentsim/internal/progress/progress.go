@@ -14,7 +14,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"github.com/callbraid/callbraid/internal/figures"
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
 // How often a bar and lines are brought up to date.

@@ -7,9 +7,9 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/internal/sameorigin"
-	"github.com/callbraid/callbraid/internal/treeformat"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/call/treeformat"
+	"github.com/callbraid/callbraid/internal/componentkit/sameorigin"
 )
 
 // pprofFile is the download that go tool pprof reads.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/callbraid/callbraid/internal/treeformat"
+	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
 // Bounds of the expressions that queries have. Go's expressions take time in proportion to

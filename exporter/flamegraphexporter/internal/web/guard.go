@@ -6,7 +6,7 @@ package web
 import (
 	"net/http"
 
-	"github.com/callbraid/callbraid/internal/sameorigin"
+	"github.com/callbraid/callbraid/internal/componentkit/sameorigin"
 )
 
 // Bounds of requests, in bytes.

@@ -6,8 +6,8 @@ package web
 import (
 	"fmt"
 
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/internal/figures"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
 // notes says what of all that came since the start is not shown as it was, and by which

@@ -8,7 +8,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
 // overview is the page of all services.

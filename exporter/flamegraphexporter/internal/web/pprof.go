@@ -14,8 +14,8 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/pprofpages"
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/internal/treeformat"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
 // pageBounds are how large the tree of a page may be: pprof takes its time for each path,

@@ -23,7 +23,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
 // quotedPrefix is the JSON string that a text begins with, and its length in the text; 0:

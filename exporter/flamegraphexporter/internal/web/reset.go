@@ -6,7 +6,7 @@ package web
 import (
 	"net/http"
 
-	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
 // reset lets the trees of a service begin anew, or, where the form has no service, those

@@ -11,9 +11,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/internal/figures"
-	"github.com/callbraid/callbraid/internal/treeformat"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/call/treeformat"
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
 //go:embed pages

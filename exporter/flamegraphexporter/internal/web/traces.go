@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/internal/treeformat"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
 // traceSuffix is how the downloads of traces end.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/internal/figures"
-	"github.com/callbraid/callbraid/internal/treeformat"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/call/treeformat"
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
 // mostTraces is how many traces, and mostFunctions how many functions, a page lists.

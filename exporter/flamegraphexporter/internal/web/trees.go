@@ -7,7 +7,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
 // Trees are what is shown. A [calltree.Store] has them.

@@ -14,8 +14,8 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/calltree"
-	"github.com/callbraid/callbraid/internal/cputime"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
 // BenchmarkPages is how long pages, and downloads, take of a service with 100,000 paths,

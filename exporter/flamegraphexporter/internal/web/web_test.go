@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/calltree"
+	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

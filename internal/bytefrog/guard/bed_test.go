@@ -1,0 +1,618 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
+)
+
+// patience is how long a test waits for what has to come, on however busy a machine.
+const patience = time.Minute
+
+// bed is a guard, and the network between it and collectors.
+type bed struct {
+	t       testing.TB
+	guard   *Guard
+	address string
+	network *network
+}
+
+type option func(g *Guard)
+
+// newBed runs a guard before collectors that may not be there yet. It ends with the test.
+func newBed(t testing.TB, collectors []string, change ...option) *bed {
+	t.Helper()
+	b := &bed{t: t, network: newNetwork(t)}
+	o := DefaultOptions()
+	o.Collectors, o.Dial = collectors, b.network.dial
+	o.Retry = backoff.Config{InitialInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
+	o.MaxWaitPerSecond = time.Second // a busy machine is a slow collector
+	o.Logger = zap.NewNop()
+	if testing.Verbose() {
+		o.Logger = zaptest.NewLogger(t)
+	}
+	g, err := New(o)
+	require.NoError(t, err)
+	b.guard = g
+	for _, c := range change {
+		c(g)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	b.address = listener.Addr().String()
+	served := make(chan error, 1)
+	announced := &announcedListener{TCPListener: listener.(*net.TCPListener), accepting: make(chan struct{})}
+	go func() { served <- g.Serve(announced) }()
+	<-announced.accepting
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		b.network.healAll()
+		assert.NoError(t, g.Shutdown(ctx))
+		assert.NoError(t, <-served)
+	})
+	return b
+}
+
+func (b *bed) await(what string, condition func() bool) {
+	b.t.Helper()
+	require.Eventually(b.t, condition, patience, 5*time.Millisecond, "waited for %s", what)
+}
+
+// network is what guards reach collectors over.
+type network struct {
+	mu      sync.Mutex
+	open    map[*wire]struct{}
+	changed *sync.Cond
+	// stuck says that nothing is taken; stuckData that only on control connections
+	// something is.
+	stuck, stuckData bool
+	full             *fullPipe
+	// moved says where an address leads now.
+	moved map[string]string
+}
+
+func newNetwork(t testing.TB) *network {
+	n := &network{open: map[*wire]struct{}{}, moved: map[string]string{}, full: newFullPipe(t)}
+	n.changed = sync.NewCond(&n.mu)
+	return n
+}
+
+func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
+	n.mu.Lock()
+	if to, moved := n.moved[address]; moved {
+		address = to
+	}
+	n.mu.Unlock()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{Conn: conn, network: n}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open[w] = struct{}{}
+	return w, nil
+}
+
+// cut resets all connections, as the end of a collector's machine does.
+func (n *network) cut() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for w := range n.open {
+		_ = w.Conn.(*net.TCPConn).SetLinger(0)
+		_ = w.Conn.Close()
+	}
+}
+
+// move has an address lead to another.
+func (n *network) move(from, to string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.moved[from] = to
+}
+
+// stick has nothing taken of what is written, or heals that.
+func (n *network) stick(stuck bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stuck, n.stuckData = stuck, stuck
+	n.changed.Broadcast()
+}
+
+// stickData is stick for data connections alone, as of a collector that is stopped: what
+// little comes on its control connection the system takes.
+func (n *network) stickData() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stuckData = true
+}
+
+func (n *network) healAll() { n.stick(false) }
+
+// wire is one connection.
+type wire struct {
+	net.Conn
+	network *network
+	closed  bool
+	// control says that hello was said on it.
+	control bool
+}
+
+func (w *wire) Write(b []byte) (int, error) {
+	w.network.mu.Lock()
+	w.control = w.control || len(b) == 2 && b[0] == byte(bytefrog.TypeHello)
+	for w.network.isStuck(w) && !w.closed {
+		w.network.changed.Wait()
+	}
+	w.network.mu.Unlock()
+	return w.Conn.Write(b)
+}
+
+// SyscallConn has what is written without waiting come through the network too.
+func (w *wire) SyscallConn() (syscall.RawConn, error) {
+	raw, err := w.Conn.(*net.TCPConn).SyscallConn()
+	return &rawWire{RawConn: raw, wire: w}, err
+}
+
+type rawWire struct {
+	syscall.RawConn
+	wire *wire
+}
+
+// Write has what writes find no room where nothing is taken, and waits if that does.
+func (r *rawWire) Write(f func(fd uintptr) bool) error {
+	n := r.wire.network
+	n.mu.Lock()
+	for n.isStuck(r.wire) && !r.wire.closed {
+		if n.full.try(f) {
+			n.mu.Unlock()
+			return nil
+		}
+		n.changed.Wait()
+	}
+	n.mu.Unlock()
+	return r.RawConn.Write(f)
+}
+
+// fullPipe is a pipe that has no room.
+type fullPipe struct{ in, out *os.File }
+
+func newFullPipe(t testing.TB) *fullPipe {
+	out, in, err := os.Pipe()
+	require.NoError(t, err)
+	p := &fullPipe{in: in, out: out}
+	t.Cleanup(func() { _ = in.Close(); _ = out.Close() })
+	p.try(func(fd uintptr) bool {
+		for err == nil {
+			_, err = syscall.Write(int(fd), make([]byte, chunkBytes))
+		}
+		return true
+	})
+	require.ErrorIs(t, err, syscall.EAGAIN)
+	return p
+}
+
+// try has f write to the pipe, and gives what it gives.
+func (p *fullPipe) try(f func(fd uintptr) bool) (done bool) {
+	raw, err := p.in.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { done = f(fd) })
+	}
+	return done || err != nil
+}
+
+// isStuck reports whether nothing is taken of what is written. The caller holds the lock.
+func (n *network) isStuck(w *wire) bool { return n.stuck || n.stuckData && !w.control }
+
+func (w *wire) Close() error {
+	w.network.mu.Lock()
+	defer w.network.mu.Unlock()
+	w.closed = true
+	delete(w.network.open, w)
+	w.network.changed.Broadcast()
+	return w.Conn.Close()
+}
+
+// collector is a receiver with all that it hands on.
+type collector struct {
+	t        testing.TB
+	address  string
+	sink     *consumertest.TracesSink
+	logs     *consumertest.LogsSink
+	metrics  *consumertest.MetricsSink
+	receiver receiver.Traces
+	stopped  bool
+}
+
+// newCollector starts a collector at an address. It ends with the test.
+func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiver.Config)) *collector {
+	t.Helper()
+	c := &collector{
+		t: t, address: address,
+		sink: new(consumertest.TracesSink), logs: new(consumertest.LogsSink), metrics: new(consumertest.MetricsSink),
+	}
+	factory := bytefrogreceiver.NewFactory()
+	config := factory.CreateDefaultConfig().(*bytefrogreceiver.Config)
+	config.Endpoint = address
+	config.Agent.HeartbeatInterval = 50 * time.Millisecond
+	config.MissedHeartbeats = 10_000 // a busy machine is not to lose agents
+	config.NameWait = 4 * time.Second
+	config.ShutdownTimeout = patience // a busy machine is not to drop what has come
+	for _, f := range change {
+		f(config)
+	}
+	settings := receivertest.NewNopSettings(factory.Type())
+	r, err := factory.CreateTraces(context.Background(), settings, config, c.sink)
+	require.NoError(t, err)
+	_, err = factory.CreateLogs(context.Background(), settings, config, c.logs)
+	require.NoError(t, err)
+	_, err = factory.CreateMetrics(context.Background(), settings, config, c.metrics)
+	require.NoError(t, err)
+	require.NoError(t, r.Start(context.Background(), componenttest.NewNopHost()))
+	c.receiver = r
+	t.Cleanup(c.stop)
+	return c
+}
+
+// awaitEnds waits until so many runs have ended, and all that was sent has come. An end
+// comes in a batch without events.
+func (c *collector) awaitEnds(n int) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		ended := map[callevent.StreamID]bool{}
+		for _, traces := range c.sink.AllTraces() {
+			span := traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+			if events, _ := span.Attributes().Get(callevent.AttributeEvents); events.Int() > 0 {
+				continue
+			}
+			batch := unpack(c.t, span)
+			for _, barrier := range batch.Barriers {
+				ended[batch.Stream] = ended[batch.Stream] || barrier.Kind == callevent.BarrierEnd
+			}
+		}
+		count := 0
+		for _, e := range ended {
+			if e {
+				count++
+			}
+		}
+		return count >= n
+	}, patience, 20*time.Millisecond, "waited for the end of %d runs", n)
+}
+
+func unpack(t testing.TB, span ptrace.Span) callevent.Batch {
+	data, err := callevent.Data(span)
+	require.NoError(t, err)
+	var batch callevent.Batch
+	require.NoError(t, batch.Unpack(data))
+	return batch
+}
+
+func (c *collector) stop() {
+	if !c.stopped {
+		c.stopped = true
+		assert.NoError(c.t, c.receiver.Shutdown(context.Background()))
+	}
+}
+
+// event is a call event with its names.
+type event struct {
+	kind                        callevent.Kind
+	function, thread, exception string
+	lane                        uint64
+	line                        uint32
+}
+
+// run is what a collector was given of one run.
+type run struct {
+	events map[uint64]event
+	times  map[uint64]int64
+	// breaks have their number, and the cause.
+	breaks  map[callevent.Barrier]bool
+	renames []callevent.Rename
+	ended   bool
+}
+
+// runs are those that a collector was given, whole or not.
+func (c *collector) runs() map[callevent.StreamID]*run {
+	c.t.Helper()
+	runs := map[callevent.StreamID]*run{}
+	for _, traces := range c.sink.AllTraces() {
+		batch := unpack(c.t, traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0))
+		r := runs[batch.Stream]
+		if r == nil {
+			r = &run{events: map[uint64]event{}, times: map[uint64]int64{}, breaks: map[callevent.Barrier]bool{}}
+			runs[batch.Stream] = r
+		}
+		r.add(c.t, &batch)
+	}
+	for _, r := range runs {
+		r.nameThreads()
+	}
+	return runs
+}
+
+// nameThreads gives events the names that renames say their threads had.
+func (r *run) nameThreads() {
+	slices.SortFunc(r.renames, func(a, b callevent.Rename) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Order, b.Order))
+	})
+	r.renames = slices.Compact(r.renames)
+	better := map[uint32]bool{}
+	for _, rename := range r.renames {
+		better[rename.Order] = better[rename.Order] || !rename.Provisional
+	}
+	r.renames = slices.DeleteFunc(r.renames, func(rename callevent.Rename) bool { return rename.Provisional && better[rename.Order] })
+	for sequence, e := range r.events {
+		known := false
+		for _, rename := range r.renames {
+			if rename.Lane == e.lane && (rename.First && !known || sequence >= rename.Sequence || r.times[sequence] >= rename.Time) {
+				e.thread = rename.Name
+			}
+			known = known || rename.Lane == e.lane
+		}
+		r.events[sequence] = e
+	}
+}
+
+func (r *run) add(t testing.TB, batch *callevent.Batch) {
+	for _, b := range batch.Barriers {
+		if b.Kind == callevent.BarrierEnd {
+			r.ended = true
+			continue
+		}
+		r.breaks[b] = true
+	}
+	r.renames = append(r.renames, batch.Renames...)
+	events := make([]callevent.Event, batch.Len())
+	batch.Events(events, 0)
+	for _, e := range events {
+		seen := event{kind: e.Kind}
+		if e.Kind != callevent.KindSkip {
+			seen.function, seen.line = batch.Functions[e.Function].Qualified, e.Line
+			seen.lane, seen.thread = batch.Lanes[e.Lane].ID, batch.Lanes[e.Lane].Name
+			if e.Exception > 0 {
+				seen.exception = batch.Exceptions[e.Exception-1]
+			}
+		}
+		if _, twice := r.events[e.Sequence]; twice {
+			assert.Fail(t, "an event came twice", "%d", e.Sequence)
+		}
+		r.events[e.Sequence], r.times[e.Sequence] = seen, e.Time
+	}
+}
+
+// seen is how many events a collector was given of each run.
+func (c *collector) seen() map[pcommon.TraceID]int {
+	seen := map[pcommon.TraceID]int{}
+	for _, traces := range c.sink.AllTraces() {
+		span := traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+		if n, ok := span.Attributes().Get(callevent.AttributeEvents); ok {
+			seen[span.TraceID()] += int(n.Int())
+		}
+	}
+	return seen
+}
+
+// number is how many events a collector was given.
+func (c *collector) number() (n int) {
+	for _, events := range c.seen() {
+		n += events
+	}
+	return n
+}
+
+// only is the one run that a collector was given.
+func (c *collector) only() *run {
+	c.t.Helper()
+	runs := c.runs()
+	require.Len(c.t, runs, 1)
+	for _, r := range runs {
+		return r
+	}
+	return nil
+}
+
+// counting is a program whose every event says its number: by its method and line.
+type counting struct {
+	mu   sync.Mutex
+	next uint32
+	// breaks are the numbers before which it was not seen.
+	breaks []uint32
+	// until, when it is not 0, ends the program at that number; slow has it flush each
+	// buffer when it is half full, and wait a little.
+	until uint32
+	slow  bool
+	named bool
+	// longest is the longest wait for a buffer.
+	longest time.Duration
+}
+
+const methods = 997 // a prime: method and line together are unique for 32 million events
+
+// methodNames are the names of its methods.
+var methodNames = func() (names [methods]string) {
+	for i := range names {
+		names[i] = fmt.Sprintf("demo.M.m%d", i)
+	}
+	return names
+}()
+
+func (p *counting) event() bytefrog.Event {
+	n := p.next
+	return bytefrog.Event{Type: bytefrog.TypeMethodExit, Sequence: n, Method: n % methods, Line: uint16(n & 0x7fff)}
+}
+
+// check reports whether an event of a run that began at base is the program's.
+func (p *counting) check(base, number uint64, e event) error {
+	n := base + number
+	want := event{
+		kind: callevent.KindExit, function: methodNames[n%methods], thread: "main", line: uint32(n & 0x7fff),
+	}
+	if e != want {
+		return fmt.Errorf("number %d of the run from %d: expected %+v, got %+v", number, base, want, e)
+	}
+	return nil
+}
+
+func (p *counting) Run(t *bytefrogagent.Tracer) error {
+	for p.until == 0 || p.next < p.until {
+		err := p.fill(t)
+		for errors.Is(err, bytefrogagent.ErrSuspended) {
+			p.mu.Lock()
+			p.breaks = append(p.breaks, p.next)
+			p.mu.Unlock()
+			t.Break(p.next)
+			err = t.AwaitUnsuspend()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// said are its breaks.
+func (p *counting) said() []uint32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.breaks)
+}
+
+// fill sends a buffer of events.
+func (p *counting) fill(t *bytefrogagent.Tracer) error {
+	begin := time.Now()
+	buffer, err := t.Acquire()
+	p.mu.Lock()
+	p.longest = max(p.longest, time.Since(begin))
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if !p.named {
+		p.named = true
+		for m := range uint32(methods) {
+			buffer.Data = bytefrog.MapMethod{Method: m, Signature: fmt.Sprintf("demo/M.m%d;1;()V", m)}.AppendTo(buffer.Data)
+		}
+		buffer.Data = bytefrog.MapThreadName{Name: "main", Time: uint32(t.Elapsed().Milliseconds())}.AppendTo(buffer.Data)
+		t.Send(buffer)
+		return t.Proceed()
+	}
+	room := 2 * bytefrog.MaxEventSize
+	if p.slow {
+		room = buffer.Room() / 2
+		t.Sleep(time.Millisecond)
+	}
+	now := uint32(t.Elapsed().Milliseconds())
+	for buffer.Room() > room && (p.until == 0 || p.next < p.until) {
+		e := p.event()
+		e.Time = now
+		buffer.Data = bytefrog.AppendEvent(buffer.Data, e)
+		buffer.Events++
+		p.next++
+	}
+	t.Send(buffer)
+	return t.Proceed()
+}
+
+// start runs an agent of a program behind the guard.
+func (b *bed) start(ctx context.Context, p bytefrogagent.Program, change ...func(o *bytefrogagent.Options)) (*bytefrogagent.Agent, <-chan bytefrogagent.Result) {
+	o := bytefrogagent.Options{Endpoint: b.address, Settle: time.Second}
+	if testing.Verbose() {
+		o.Log = func(format string, args ...any) { b.t.Logf("agent: "+format, args...) }
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	a := bytefrogagent.New(o, p)
+	results := make(chan bytefrogagent.Result, 1)
+	go func() { results <- a.Run(ctx) }()
+	return a, results
+}
+
+// ended gives the result of an agent.
+func ended(t testing.TB, results <-chan bytefrogagent.Result) bytefrogagent.Result {
+	t.Helper()
+	select {
+	case r := <-results:
+		return r
+	case <-time.After(patience):
+		require.Fail(t, "the agent doesn't end")
+		return bytefrogagent.Result{}
+	}
+}
+
+// checkRuns checks that every event of every run is the program's, with the number that
+// it has in a run that began at one of the program's breaks or at its begin, and gives the
+// bases of the runs.
+func (p *counting) checkRuns(t testing.TB, runs map[callevent.StreamID]*run) []uint64 {
+	t.Helper()
+	p.mu.Lock()
+	bases := append([]uint32{0}, p.breaks...)
+	p.mu.Unlock()
+	var found []uint64
+	for _, r := range runs {
+		if len(r.events) == 0 {
+			continue
+		}
+		var wrong []string
+		fits := false
+		for _, base := range bases {
+			var err error
+			for number, e := range r.events {
+				if err = p.check(uint64(base), number, e); err != nil {
+					break
+				}
+			}
+			if fits = err == nil; fits {
+				found = append(found, uint64(base))
+				break
+			}
+			wrong = append(wrong, err.Error())
+		}
+		require.True(t, fits, "a run fits none of the program's breaks %v: %s", bases, strings.Join(wrong, "; "))
+	}
+	return found
+}
+
+// announcedListener closes accepting when somebody accepts from it.
+type announcedListener struct {
+	*net.TCPListener
+	once      sync.Once
+	accepting chan struct{}
+}
+
+func (l *announcedListener) Accept() (net.Conn, error) {
+	l.once.Do(func() { close(l.accepting) })
+	return l.TCPListener.Accept()
+}

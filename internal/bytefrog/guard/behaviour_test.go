@@ -1,0 +1,564 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/testkit"
+)
+
+// What agents and collectors see of each other through a guard, message by message.
+
+// hears fails the test unless the agent is told these next.
+func (a *byHand) hears(want ...bytefrog.MessageType) {
+	a.t.Helper()
+	for _, of := range want {
+		require.Equal(a.t, of, a.hear().Type())
+	}
+}
+
+// hearsNothing closes the agent's side of the control connection, and fails the test if it
+// was told something before the guard closed its own.
+func (a *byHand) hearsNothing() {
+	a.t.Helper()
+	require.NoError(a.t, a.control.(*net.TCPConn).CloseWrite())
+	m, _, err := a.in.next(fromCollector(1), time.Now().Add(patience))
+	assert.ErrorIs(a.t, err, io.EOF, "%v", m)
+}
+
+func write(t *testing.T, conn net.Conn, b []byte) {
+	t.Helper()
+	_, err := conn.Write(b)
+	require.NoError(t, err)
+}
+
+// shutdown ends the guard in the background.
+func (b *bed) shutdown() <-chan error {
+	done := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	b.t.Cleanup(cancel)
+	go func() { done <- b.guard.Shutdown(ctx) }()
+	return done
+}
+
+// One of the data connections ends before the others, as it does without a guard.
+func TestADataConnectionEndsAtTheCollectorWhenItEnds(t *testing.T) {
+	c := watch(t, starting(t, 2))
+	a := newBed(t, []string{c.address}).byHand(t)
+	first := a.data()
+	write(t, first, everything(0, 1))
+	c.awaitEvents(inEverything)
+	second := a.data()
+	write(t, second, everything(5, 1))
+	c.awaitEvents(2 * inEverything)
+	_ = first.Close()
+	c.await("data 0 ended", 1)
+	write(t, second, everything(10, 1))
+	c.awaitEvents(3 * inEverything)
+	_ = second.SetLinger(0)
+	_ = second.Close()
+	c.await("data 1 cut off", 1)
+	_ = a.control.Close()
+	c.await("control ended", 1)
+	assert.Equal(t, []string{"data 0 ended", "data 1 cut off", "control ended"}, c.seen())
+}
+
+// A collector that asks again is answered again, which an agent that is suspended doesn't.
+func TestEachSuspendOfACollectorIsAnswered(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	a := newBed(t, []string{c.address}).byHand(t)
+	a.data()
+	c.order(bytefrog.TypeSuspend)
+	a.hears(bytefrog.TypeSuspend)
+	a.say(bytefrog.DataBreak{Sequence: 7})
+	c.await("break 7", 1)
+	c.order(bytefrog.TypeSuspend)
+	c.await("break 7", 2)
+	c.order(bytefrog.TypeUnsuspend)
+	a.hears(bytefrog.TypeUnsuspend)
+}
+
+// The steps of an orderly leave, as both sides see them.
+func TestAnAgentIsLeftInOrder(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.farewell, g.timing.quiet, g.timing.drain = patience, patience, patience })
+	a := b.byHand(t)
+	data := a.data()
+	write(t, data, everything(0, 1))
+	c.awaitEvents(inEverything)
+	done := b.shutdown()
+	a.hears(bytefrog.TypeSuspend)
+	a.say(bytefrog.DataBreak{Sequence: 3 * inEverything})
+	write(t, data, everything(5, 1))
+	c.awaitEvents(2 * inEverything)
+	// It is not told that it is over before all has come that it has given a number.
+	assert.NotContains(t, c.seen(), "heartbeat X")
+	write(t, data, everything(10, 1))
+	a.hears(bytefrog.TypeError)
+	_ = data.Close()
+	_ = a.control.Close()
+	assert.NoError(t, <-done)
+	c.await("control ended", 1)
+	c.await("data 0 ended", 1)
+	c.awaitEvents(3 * inEverything)
+	// Which connection the collector sees end first is not the guard's to say.
+	of := slices.DeleteFunc(c.seen(), func(what string) bool { return what == "data 0 ended" })
+	assert.Equal(t, []string{"break 15", "heartbeat X", "control ended"}, of, "it has shut down")
+}
+
+// An agent that has no buffers yet is told nothing: it would hang at that.
+func TestAnAgentThatHasNoBuffersIsToldNothingWhenTheGuardEnds(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address})
+	a := b.byHand(t)
+	s := b.guard.sessions()[0]
+	done := b.shutdown()
+	b.await("what it opens to be refused", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.closed
+	})
+	a.hearsNothing()
+	assert.NoError(t, <-done)
+}
+
+// Data connections that an agent doesn't close are closed before its control connection is:
+// it can then say so, and its program runs on.
+func TestDataConnectionsAreClosedFirst(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) {
+		g.timing.farewell, g.timing.quiet, g.timing.parting, g.timing.control = 0, 0, 0, patience
+	})
+	a := b.byHand(t)
+	data := a.data()
+	s := b.guard.sessions()[0]
+	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- b.guard.Shutdown(ctx) }()
+	a.hears(bytefrog.TypeSuspend, bytefrog.TypeError)
+	cancel()
+	_, err := io.Copy(io.Discard, data)
+	require.NoError(t, err)
+	require.NoError(t, a.control.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
+	_, err = a.control.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, os.ErrDeadlineExceeded, "the control connection is open")
+	_ = a.control.Close()
+	assert.Error(t, <-done)
+}
+
+// Data connections that an agent left behind are closed.
+func TestDataConnectionsOutliveTheControlConnectionForAWhile(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.orphan = 50 * time.Millisecond })
+	a := b.byHand(t)
+	data := a.data()
+	_ = a.control.Close()
+	require.NoError(t, data.SetReadDeadline(time.Now().Add(patience)))
+	_, err := io.Copy(io.Discard, data)
+	assert.NoError(t, err)
+	c.await("control ended", 1)
+}
+
+// An agent whose tracing is over is not told to suspend when the collector is lost.
+func TestAnAgentThatEndsIsToldNothing(t *testing.T) {
+	for name, end := range map[string]func(a *byHand, data net.Conn){
+		"it shuts down": func(a *byHand, _ net.Conn) { a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown}) },
+		"it reports an error": func(a *byHand, _ net.Conn) {
+			a.say(bytefrog.ErrorMessage{Text: "no"})
+		},
+		"it reports an error on a data connection": func(a *byHand, data net.Conn) {
+			write(a.t, data, bytefrog.ErrorMessage{Text: "no"}.AppendTo(nil))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := watch(t, starting(t, 1))
+			b := newBed(t, []string{c.address})
+			a := b.byHand(t)
+			data := a.data()
+			s := b.guard.sessions()[0]
+			end(a, data)
+			b.await("that to be noticed", func() bool { return s.tracing.is(stateEnding) })
+			b.network.cut()
+			b.await("the loss", func() bool { return b.guard.counts.Losses.Load() == 1 })
+			_ = data.Close()
+			a.hearsNothing()
+			assert.Zero(t, b.guard.counts.Suspensions.Load())
+		})
+	}
+}
+
+// What an agent still sends that was told that it can't be read has to find somebody who
+// reads it.
+func TestWhatCannotBeReadIsReadOn(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	a := newBed(t, []string{c.address}).byHand(t)
+	data := a.data()
+	write(t, data, []byte{255})
+	a.hears(bytefrog.TypeError)
+	write(t, data, make([]byte, 16*mib))
+	_ = data.Close()
+	_ = a.control.Close()
+	c.await("control ended", 1)
+	assert.Contains(t, c.seen(), bytefrog.TypeError.String())
+}
+
+// Run IDs are small numbers: who guesses one from elsewhere is refused.
+func TestADataConnectionFromAnotherHostIsRefused(t *testing.T) {
+	c := watch(t, starting(t, 2))
+	b := newBed(t, []string{c.address})
+	a := b.byHand(t)
+	a.data()
+	stranger, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).Dial("tcp", b.address)
+	if err != nil {
+		t.Skip("this system has no address 127.0.0.2:", err)
+	}
+	defer stranger.Close()
+	write(t, stranger, bytefrog.DataHello{Run: a.configuration.RunID}.AppendTo(nil))
+	m, _, err := newInlet(stranger, controlBytes, controlBytes).next(fromCollector(1), time.Now().Add(patience))
+	require.NoError(t, err)
+	require.IsType(t, bytefrog.ErrorMessage{}, m)
+	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "from the host of the control connection")
+}
+
+// An agent that doesn't answer suspend goes on at the next collector all the same.
+func TestAnAgentThatNeverAnswersGetsANewRun(t *testing.T) {
+	first, second := watch(t, starting(t, 1)), watch(t, starting(t, 1))
+	b := newBed(t, []string{first.address}, func(g *Guard) { g.timing.answer = 50 * time.Millisecond })
+	a := b.byHand(t)
+	data := a.data()
+	write(t, data, everything(0, 1))
+	first.awaitEvents(inEverything)
+	b.network.move(first.address, second.address)
+	first.leave()
+	a.hears(bytefrog.TypeSuspend)
+	a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
+	a.hears(bytefrog.TypeUnsuspend)
+	write(t, data, everything(5, 1))
+	second.awaitEvents(inEverything)
+}
+
+// One that doesn't answer, and is to trace again, is told so after its time.
+func TestAnAgentThatNeverAnswersIsToldToGoOn(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.answer = 300 * time.Millisecond })
+	a := b.byHand(t)
+	a.data()
+	s := b.guard.sessions()[0]
+	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) }) // two that cancel each other are not told before
+	c.say <- []byte{byte(bytefrog.TypeSuspend), byte(bytefrog.TypeUnsuspend)}
+	a.hears(bytefrog.TypeSuspend, bytefrog.TypeUnsuspend)
+}
+
+// What the guard holds for an agent doesn't grow with the collectors that were lost.
+func TestMemoryIsFlatOverManyLosses(t *testing.T) {
+	const before, losses = 20, 200
+	c := watch(t, starting(t, 2))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Retry.MaxInterval = time.Millisecond })
+	a := b.byHand(t)
+	data := []net.Conn{a.data(), a.data()}
+	lose := func(i int) {
+		c.leave()
+		a.hears(bytefrog.TypeSuspend)
+		a.say(bytefrog.DataBreak{Sequence: uint32(i * inEverything)})
+		a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
+		a.hears(bytefrog.TypeUnsuspend)
+		write(t, data[i%2], everything(uint32(i*inEverything), 1))
+		c.awaitEvents((i + 1) * inEverything)
+	}
+	used := func() (bytes uint64, goroutines int) {
+		runtime.GC()
+		runtime.GC() // what a pool had is gone after the second
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc, runtime.NumGoroutine()
+	}
+	for i := range before {
+		lose(i)
+	}
+	bytesBefore, goroutinesBefore := used()
+	for i := range losses {
+		lose(before + i)
+	}
+	bytesAfter, goroutinesAfter := used()
+	assert.Less(t, bytesAfter, bytesBefore+256*kib)
+	assert.InDelta(t, goroutinesBefore, goroutinesAfter, 5)
+	assert.EqualValues(t, before+losses, b.guard.counts.Losses.Load())
+}
+
+// A new collector is told at once that the agent lives, and again as often as it was
+// promised, though the agent says so more rarely.
+func TestANewCollectorHearsThatTheAgentLives(t *testing.T) {
+	m, err := bytefrog.AgentConfiguration{
+		RunID: 1, HeartbeatInterval: 20 * time.Millisecond, BufferMemoryBudget: mib, QueueRetryCount: 1, DataConnections: 1,
+	}.Message(1)
+	require.NoError(t, err)
+	often := bytefrog.Command{Of: bytefrog.TypeStart}.AppendTo(m.AppendTo(nil))
+	first, second := watch(t, starting(t, 1)), watch(t, often)
+	b := newBed(t, []string{first.address})
+	a := b.byHand(t)
+	a.data()
+	a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
+	first.await("heartbeat S", 1) // so the guard knows it when the second one is there
+	b.network.move(first.address, second.address)
+	first.leave()
+	a.hears(bytefrog.TypeSuspend)
+	a.say(bytefrog.DataBreak{Sequence: 0})
+	a.hears(bytefrog.TypeUnsuspend)
+	second.await("heartbeat S", 3)
+	assert.Equal(t, []string{"heartbeat S", "break 0"}, second.seen()[:2])
+}
+
+func TestForWhomTheGuardSaysThatAnAgentLives(t *testing.T) {
+	const told = 10 * time.Second
+	begin := time.Now()
+	for name, c := range map[string]struct {
+		promised, told, after time.Duration
+		heard                 bool
+		want                  bool
+	}{
+		"an agent that speaks more rarely":       {promised: time.Second, told: told, after: time.Second, want: true},
+		"not before it is due":                   {promised: time.Second, told: told, after: time.Second - 1, want: false},
+		"nobody who was not heard for too long":  {promised: time.Second, told: told, after: missedBeats*told + 1, want: false},
+		"who was heard":                          {promised: time.Second, told: told, after: missedBeats*told + 1, heard: true, want: true},
+		"nobody who speaks as often itself":      {promised: told, told: told, after: 2 * told, want: false},
+		"who was asked to say nothing":           {promised: time.Second, told: 0, after: told, want: true},
+		"nobody to whom nothing was promised":    {promised: 0, told: told, after: told, want: false},
+		"nobody who speaks oftener than that is": {promised: told, told: time.Second, after: told, want: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &link{chunks: &chunks{}, wakeUp: func() {}, made: begin}
+			l.control = newOutlet(l)
+			l.configuration.HeartbeatInterval = c.promised
+			s := &session{guard: &Guard{options: DefaultOptions()}, link: l, heard: begin, beaten: begin}
+			s.configuration.HeartbeatInterval = c.told
+			now := begin.Add(c.after)
+			if c.heard {
+				s.heard = now
+			}
+			(&keeper{session: s}).beat(l, now)
+			assert.Equal(t, c.want, l.waiting.Load() > 0)
+		})
+	}
+}
+
+func TestWhichAgentIsWorthANewRun(t *testing.T) {
+	lost := time.Now()
+	for name, c := range map[string]struct {
+		interval time.Duration
+		heard    time.Time
+		state    tracingState
+		want     bool
+	}{
+		"one that was heard since":    {time.Second, lost.Add(1), stateSuspended, true},
+		"not one that may be dead":    {time.Second, lost.Add(-1), stateSuspended, false},
+		"one that is to say nothing":  {0, lost.Add(-1), stateSuspended, true},
+		"not before it has suspended": {time.Second, lost.Add(1), stateSuspending, false},
+		"not one that ends":           {time.Second, lost.Add(1), stateEnding, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &session{heard: c.heard}
+			s.configuration.HeartbeatInterval = c.interval
+			s.tracing.state, s.tracing.askedAt, s.tracing.patience = c.state, lost, time.Hour
+			assert.Equal(t, c.want, s.isReadyForCollector(lost))
+		})
+	}
+}
+
+// The collector that worked last is tried first.
+func TestTheCollectorThatWorkedIsTriedFirst(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	var tried []string
+	b := newBed(t, []string{testkit.Address(t), c.address}, func(g *Guard) {
+		inner := g.dial
+		g.dial = func(ctx context.Context, address string) (net.Conn, error) {
+			tried = append(tried, address)
+			return inner(ctx, address)
+		}
+	})
+	for range 2 {
+		_ = b.byHand(t).control.Close()
+		c.await("control ended", 1)
+		b.await("the agent to be gone", func() bool { return b.guard.State().Agents == 0 })
+	}
+	require.Len(t, tried, 3)
+	assert.Equal(t, []string{c.address, c.address}, tried[1:])
+}
+
+// Between two tries to reach a collector there is a pause.
+func TestThereIsAPauseBetweenTries(t *testing.T) {
+	const pause = 60 * time.Millisecond
+	var tried []time.Time
+	b := newBed(t, []string{testkit.Address(t)}, func(g *Guard) {
+		g.options.Retry = backoff.Config{InitialInterval: pause, MaxInterval: pause}
+		g.options.StartTimeout = 6 * pause
+		g.dial = func(context.Context, string) (net.Conn, error) {
+			tried = append(tried, time.Now())
+			return nil, errors.New("none")
+		}
+	})
+	_ = b.byHand(t).control.Close()
+	b.await("the agent to be gone", func() bool { return b.guard.counts.TurnedAway.Load() == 1 })
+	for i := 1; i < len(tried); i++ {
+		assert.GreaterOrEqual(t, tried[i].Sub(tried[i-1]), pause/2)
+	}
+}
+
+// A loss after long has the next pause be the first again, one that comes soon doesn't.
+func TestOnlyACollectorThatStayedMakesPausesShort(t *testing.T) {
+	const first = time.Millisecond
+	for _, stayed := range []time.Duration{time.Second, time.Hour} {
+		retry := backoff.New(backoff.Config{InitialInterval: first, MaxInterval: time.Hour})
+		for range 10 {
+			retry.Pause()
+		}
+		begin := time.Now()
+		k := &keeper{session: &session{guard: &Guard{timing: defaultTiming(), options: DefaultOptions()}}, retry: retry, attended: begin}
+		k.judge(&link{}, begin.Add(stayed))
+		assert.Equal(t, stayed == time.Hour, retry.Pause() <= 2*first, "a collector that stayed for %v", stayed)
+	}
+}
+
+// An agent that has no data connection is not told that nobody was reached for too long: it
+// would hang at that.
+func TestAnAgentThatHasNoBuffersIsNotGivenUp(t *testing.T) {
+	g := &Guard{timing: timing{tick: time.Millisecond}, options: Options{GiveUp: 1}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := &session{guard: g, joined: make(chan struct{}), awake: make(chan struct{})}
+	k := &keeper{session: s, ctx: ctx, absent: time.Now().Add(-time.Hour), retry: backoff.New(backoff.Config{})}
+	ended := make(chan *link, 1)
+	go func() { ended <- k.again() }()
+	for range 2 {
+		select {
+		case s.awake <- struct{}{}: // it waits
+		case <-ended:
+			require.Fail(t, "it was given up")
+		case <-time.After(patience):
+			require.Fail(t, "it doesn't wait")
+		}
+	}
+	cancel()
+	assert.Nil(t, <-ended)
+	assert.False(t, k.givenUp)
+}
+
+// Connections that have said nothing when the guard ends have to be quick.
+func TestWhoHasSaidNothingDoesntHoldTheEndUp(t *testing.T) {
+	b := newBed(t, []string{testkit.Address(t)}, func(g *Guard) {
+		g.options.HandshakeTimeout, g.timing.hello = time.Hour, 10*time.Millisecond
+	})
+	silent, err := net.Dial("tcp", b.address)
+	require.NoError(t, err)
+	defer silent.Close()
+	b.await("it to be accepted", func() bool { return b.guard.slots.Open() == 1 })
+	select {
+	case err := <-b.shutdown():
+		assert.NoError(t, err)
+	case <-time.After(patience):
+		_ = silent.Close()
+		require.Fail(t, "the guard doesn't end")
+	}
+}
+
+// A guard that ends doesn't wait for a collector that takes nothing, when its agents have gone.
+func TestACollectorThatTakesNothingDoesntHoldTheEndUp(t *testing.T) {
+	c := watch(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) {
+		g.options.Silence, g.timing.lastSilence, g.timing.tick = time.Hour, 50*time.Millisecond, 10*time.Millisecond
+	})
+	a := b.byHand(t)
+	data := a.data()
+	b.network.stick(true)
+	write(t, data, everything(0, 1))
+	b.await("something to wait", func() bool { return b.guard.State().Waiting > 0 })
+	done := make(chan error, 1)
+	go func() { done <- b.guard.Shutdown(context.Background()) }()
+	a.hears(bytefrog.TypeSuspend)
+	a.say(bytefrog.DataBreak{Sequence: inEverything})
+	a.hears(bytefrog.TypeError)
+	_ = data.Close()
+	_ = a.control.Close()
+	select {
+	case err := <-done:
+		assert.NoError(t, err)
+		assert.Positive(t, b.guard.counts.LostBytes.Load())
+	case <-time.After(patience):
+		b.network.healAll()
+		require.Fail(t, "the guard doesn't end")
+	}
+}
+
+// An agent is started when there is somewhere to pass to what it sends at once.
+func TestAnAgentIsStartedWhenItsLinkIsThere(t *testing.T) {
+	c := watch(t, nil)
+	b := newBed(t, []string{c.address})
+	control, err := net.Dial("tcp", b.address)
+	require.NoError(t, err)
+	defer control.Close()
+	write(t, control, bytefrog.Hello{Version: 1}.AppendTo(nil))
+	b.await("the agent", func() bool { return b.guard.State().Agents == 1 })
+	s := b.guard.sessions()[0]
+	s.passing.RLock() // the link can't be changed
+	c.say <- starting(t, 1)
+	in := newInlet(control, controlBytes, maxConfiguration)
+	m, _, err := in.next(fromCollector(1), time.Now().Add(patience))
+	require.NoError(t, err)
+	require.Equal(t, bytefrog.TypeConfiguration, m.Type())
+	m, _, err = in.next(fromCollector(1), time.Now().Add(200*time.Millisecond))
+	assert.ErrorIs(t, err, os.ErrDeadlineExceeded, "%v", m)
+	s.passing.RUnlock()
+	m, _, err = in.next(fromCollector(1), time.Now().Add(patience))
+	require.NoError(t, err)
+	assert.Equal(t, bytefrog.Command{Of: bytefrog.TypeStart}, m)
+}
+
+// All queues together may not take what the agent still has when it is suspended.
+func TestQueuesTakeAPartOfMemoryOnly(t *testing.T) {
+	const connections = 64
+	b := newBed(t, []string{watch(t, starting(t, connections)).address}, func(g *Guard) { g.options.Queue, g.options.Memory = 64*mib, 64*mib })
+	b.byHand(t)
+	l := b.guard.sessions()[0].current()
+	assert.LessOrEqual(t, connections*l.queue, int64(64*mib/8))
+	assert.LessOrEqual(t, connections*l.rise, int64(64*mib/8))
+}
+
+// A program that was stopped for longer than --give-up finds a collector that is there.
+func TestACollectorThatIsThereIsNotGivenUp(t *testing.T) {
+	first, second := watch(t, starting(t, 1)), watch(t, starting(t, 1))
+	b := newBed(t, []string{first.address}, func(g *Guard) { g.options.GiveUp, g.timing.steady = time.Millisecond, time.Microsecond })
+	a := b.byHand(t)
+	a.data()
+	s := b.guard.sessions()[0]
+	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.network.move(first.address, second.address)
+	lost := time.Now()
+	first.leave()
+	a.hears(bytefrog.TypeSuspend)
+	b.await("the time to be over", func() bool { return time.Since(lost) > 100*s.guard.options.GiveUp })
+	a.say(bytefrog.DataBreak{Sequence: 0})
+	a.hears(bytefrog.TypeUnsuspend)
+}
+
+// The time in which an agent says nothing is none in which there was no collector.
+func TestWaitingForTheAgentIsNoAbsence(t *testing.T) {
+	absent := time.Now()
+	k := &keeper{session: &session{guard: &Guard{timing: timing{tick: 10 * time.Millisecond}}}, absent: absent}
+	k.awaitAgent()
+	assert.GreaterOrEqual(t, k.absent.Sub(absent), k.session.guard.timing.tick)
+}

@@ -1,0 +1,384 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
+)
+
+// Guard stands between agents and collectors.
+type Guard struct {
+	options Options
+	logger  *zap.Logger
+	timing  timing
+	dial    func(ctx context.Context, address string) (net.Conn, error)
+	chunks  chunks
+	counts  Counts
+
+	// stopping ends when the guard is to end, ctx when its time for that is over.
+	stopping, ctx context.Context
+	stop, cancel  context.CancelFunc
+	serving       sync.WaitGroup
+	// slots has the connections that are of no agent which was taken.
+	slots *slots.Slots
+	// cutOff is how many agents were left with open connections, and without an answer.
+	cutOff atomic.Int32
+	// budget bounds what all agents hold together, whose accounts are in memory.
+	budget *budget.Budget
+	memory *budget.Group
+	// best is which collector was reached last.
+	best  atomic.Int32
+	lines lines
+
+	mu     sync.Mutex
+	agents map[*session]struct{}
+	// runs has nil where an ID is free; lastRun was given out last.
+	runs    [maxRunID + 1]*session
+	lastRun int
+}
+
+// New returns a guard. The error names the option that is out of its bounds.
+func New(o Options) (*Guard, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	g := &Guard{
+		options: o, logger: o.Logger, timing: defaultTiming(), dial: o.dialer(),
+		lines: newLines(), agents: map[*session]struct{}{},
+	}
+	if g.logger == nil {
+		g.logger = zap.NewNop()
+	}
+	g.slots = slots.New(slots.Options{
+		Max: o.MaxNewConnections, Setting: "--max-new-connections",
+		Closed: func(slots.Reason) { g.counts.Evicted.Add(1) }, Logger: g.logger,
+	})
+	g.limit(o.totalMemory())
+	g.stopping, g.stop = context.WithCancel(context.Background())
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	return g, nil
+}
+
+// limit bounds what all agents hold together, in bytes.
+func (g *Guard) limit(bytes int64) {
+	g.budget = budget.New(bytes)
+	g.memory = g.budget.Group("agents")
+}
+
+// acceptPause is how long to wait when a connection could not be accepted, as when the
+// process has too many open files. When the guard ends connections are still accepted until
+// none has come for the time lastCall, or lastCalls have: those that wait are of programs that
+// would end if they were closed.
+const (
+	acceptPause = 100 * time.Millisecond
+	lastCall    = 100 * time.Millisecond
+	lastCalls   = 1024
+)
+
+// Serve takes agents that connect to a listener, which it closes, until Shutdown. The
+// error is the listener's.
+func (g *Guard) Serve(listener net.Listener) error {
+	defer listener.Close()
+	defer context.AfterFunc(g.stopping, func() { endSoon(listener) })()
+	accepting := g.slots.Listen(listener)
+	if !g.begin() {
+		return nil
+	}
+	defer g.serving.Done()
+	for left := lastCalls; left > 0; {
+		if g.stopping.Err() != nil {
+			endSoon(listener)
+			left--
+		}
+		conn, err := accepting.Accept()
+		if err == nil {
+			slot := g.admit(conn)
+			g.serving.Add(1)
+			go g.serve(conn, slot)
+			continue
+		}
+		switch {
+		case g.stopping.Err() != nil && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed)):
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		}
+		g.warn(g.lines.accepting, g.logger, "A connection could not be accepted", zap.Error(err))
+		g.pause(g.ctx, acceptPause)
+	}
+	return nil
+}
+
+// begin counts Serve among what Shutdown waits for, with the connections that are accepted after
+// it was called. It reports false if Shutdown was called before.
+func (g *Guard) begin() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopping.Err() != nil {
+		return false
+	}
+	g.serving.Add(1)
+	return true
+}
+
+// endSoon has a listener end when nobody connects for a moment.
+func endSoon(listener net.Listener) {
+	l, ok := listener.(interface{ SetDeadline(t time.Time) error })
+	if !ok || l.SetDeadline(time.Now().Add(lastCall)) != nil {
+		_ = listener.Close()
+	}
+}
+
+// admit gives a new connection a slot. Where others without a handshake are in the way one
+// of them is closed, but none that may still be an agent's: then the new one waits. It also
+// waits where all others are refused or turned away, which have a time after which they are
+// closed. When the guard ends there is a slot for all.
+func (g *Guard) admit(conn net.Conn) *slots.Slot {
+	for {
+		slot, full := g.slots.Admit(conn)
+		if full == nil {
+			return slot
+		}
+		grace := time.NewTimer(slots.Grace)
+		select {
+		case <-g.slots.Freed():
+		case <-grace.C: // the oldest may lose its slot now
+		case <-g.stopping.Done():
+			grace.Stop()
+			return g.slots.AdmitAlways(conn)
+		}
+		grace.Stop()
+	}
+}
+
+// pause waits, at most until the context is over.
+func (g *Guard) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Shutdown leaves all agents in the order that lets their programs live, and passes on
+// what they had sent. It returns when all have closed their connections, and collectors have
+// taken all. When the context is over connections are cut; the error says that there were
+// agents among them whose programs can hang.
+func (g *Guard) Shutdown(ctx context.Context) error {
+	defer g.budget.Stop()
+	g.mu.Lock()
+	g.stop()
+	g.mu.Unlock()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		g.serving.Wait()
+	}()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+	}
+	g.cancel()
+	<-over
+	if n := g.cutOff.Load(); n > 0 {
+		return fmt.Errorf("%d agents didn't answer, and were cut off: %w", n, ctx.Err())
+	}
+	return nil
+}
+
+// serve finds out what a new connection is, and is its reader from then on. It releases the
+// slot when the connection is an agent's that was taken, and at the end.
+func (g *Guard) serve(conn net.Conn, slot *slots.Slot) {
+	defer g.serving.Done()
+	defer slot.Release()
+	defer conn.Close()
+	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
+	first, err := g.readFirst(in, slot)
+	if err != nil && slot.Taken() {
+		return // it was closed to make room, and counted
+	}
+	if err != nil {
+		g.counts.Refused.Add(1)
+		g.logger.Debug("A connection is closed that didn't begin as an agent's does", zap.Error(err))
+		return
+	}
+	switch m := first.(type) {
+	case bytefrog.Hello:
+		g.greet(in, m, slot)
+	case bytefrog.DataHello:
+		g.join(in, m, slot)
+	}
+}
+
+// readFirst reads the first message.
+func (g *Guard) readFirst(in *inlet, slot *slots.Slot) (bytefrog.Message, error) {
+	until := time.Now().Add(g.options.HandshakeTimeout)
+	hurried := make(chan struct{})
+	calm := context.AfterFunc(g.stopping, func() {
+		in.endBy(time.Now().Add(g.timing.hello))
+		close(hurried)
+	})
+	defer func() {
+		if !calm() {
+			<-hurried
+			in.endBy(time.Time{})
+		}
+	}()
+	m, _, err := in.next(func(b []byte) (bytefrog.Message, int, error) {
+		m, n, err := bytefrog.DecodeFirst(b, bytefrog.MaxString)
+		if err == nil && n == 0 && len(b) > 0 {
+			slot.Sent()
+		}
+		return m, n, err
+	}, until)
+	return m, err
+}
+
+// greet takes an agent that has said hello.
+func (g *Guard) greet(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
+	if !slot.Establish() {
+		return // it was closed to make room
+	}
+	s := newSession(g, m.Version, in)
+	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
+		g.refuse(in.conn, "this guard speaks protocol versions 1 and 2")
+		return
+	}
+	if !g.enter(s) {
+		s.turnAway("the guard has as many agents as it may (--max-agents)")
+		return
+	}
+	defer g.forget(s)
+	defer s.end()
+	s.account = g.memory.Open(budget.Settings{Shrink: func(int64) { s.wake() }})
+	slot.Release()
+	s.keep()
+}
+
+// join takes a data connection.
+func (g *Guard) join(in *inlet, m bytefrog.DataHello, slot *slots.Slot) {
+	s := g.lookup(m.Run)
+	err := errUnknownRun
+	if s != nil && hostOf(s.in.conn) != hostOf(in.conn) {
+		// Run IDs are small numbers, and who guesses one could end the run.
+		s, err = nil, errOtherHost
+	}
+	if s != nil && !slot.Establish() {
+		return // it was closed to make room
+	}
+	if s != nil {
+		err = s.serve(in.conn, in.buf[in.begin:in.end], slot.Release)
+	}
+	if err != nil {
+		g.warn(g.lines.refused, g.logger, "A data connection is refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
+		g.refuse(in.conn, err.Error())
+	}
+}
+
+var (
+	errUnknownRun = errors.New("the run is unknown")
+	errOtherHost  = errors.New("expected data connections from the host of the control connection")
+)
+
+func hostOf(conn net.Conn) string {
+	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+	if err != nil {
+		return conn.RemoteAddr().String()
+	}
+	return host
+}
+
+// refuseTimeout is how long a refused peer has to read why.
+const refuseTimeout = time.Second
+
+// refuse tells a peer why it is refused. What it still sends is read for a moment:
+// closing before would take the text from it.
+func (g *Guard) refuse(conn net.Conn, text string) {
+	g.counts.Refused.Add(1)
+	if writeMessage(conn, bytefrog.ErrorMessage{Text: text}) != nil {
+		return
+	}
+	half, ok := conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(refuseTimeout)) != nil {
+		return
+	}
+	discard(conn, chunkBytes)
+}
+
+// enter counts an agent, unless it is one too many. Those that are not heard are none too many.
+func (g *Guard) enter(s *session) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now, heard := time.Now(), 0
+	for other := range g.agents {
+		if !other.isForsaken(now) {
+			heard++
+		}
+	}
+	if heard >= g.options.MaxAgents || len(g.agents) >= maxRunID {
+		return false
+	}
+	g.agents[s] = struct{}{}
+	g.counts.Agents.Add(1)
+	return true
+}
+
+// forget gives the place and the run ID of an agent back.
+func (g *Guard) forget(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.agents, s)
+	if g.runs[s.run] == s {
+		g.runs[s.run] = nil
+	}
+}
+
+// register gives a session a run ID: the one that is wanted if no other agent has it, or
+// else the one that is free for the longest time.
+func (g *Guard) register(s *session, wanted uint8) uint8 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if wanted != 0 && g.runs[wanted] == nil {
+		g.runs[wanted] = s
+		return wanted
+	}
+	// There are fewer agents than IDs.
+	for g.runs[g.lastRun] != nil || g.lastRun == 0 {
+		g.lastRun = (g.lastRun + 1) % len(g.runs)
+	}
+	g.runs[g.lastRun] = s
+	return uint8(g.lastRun)
+}
+
+func (g *Guard) lookup(run uint8) *session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.runs[run]
+}
+
+// sessions are all agents that are there.
+func (g *Guard) sessions() []*session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []*session
+	for s := range g.agents {
+		all = append(all, s)
+	}
+	return all
+}

@@ -1,0 +1,417 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// link is the connections to a collector for one agent: one run there, from hello until
+// the link is lost or closed. Its goroutines: one writes and one reads each connection.
+type link struct {
+	address string
+	index   int // of the collector in the list
+	version uint8
+	dial    func(ctx context.Context) (net.Conn, error)
+	timeout time.Duration
+	chunks  *chunks
+
+	in *inlet // of the control connection
+	// configuration is what the collector told, and message as it came.
+	configuration bytefrog.AgentConfiguration
+	message       bytefrog.Message
+	// began is when start came: the run's clock begins then. early are the orders that came
+	// before it.
+	began time.Time
+	early []bytefrog.Command
+	translation
+
+	control *outlet
+	opening sync.Mutex // of data
+	data    []*outlet  // as many as configured; nil where none was opened
+	writing sync.WaitGroup
+	reading sync.WaitGroup
+
+	// waiting is how many bytes were put in and not written; unopened how many
+	// connections are still to be opened. wakeUp is told when either becomes zero, and
+	// when the link is lost.
+	waiting   atomic.Int64
+	unopened  atomic.Int32
+	lostBytes atomic.Int64
+	wakeUp    func()
+	// queue is how much may wait for a data connection before the agent's is not read,
+	// rise how much more is read where the collector takes nothing for too long, and flood
+	// at how much in all the agent has to be suspended.
+	queue, rise, flood int64
+	// held says that the agent is suspended until all that waits was taken.
+	held atomic.Bool
+	// progress is when the collector took data last, as time since made.
+	made     time.Time
+	progress atomic.Int64
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	untie  func() bool
+	losing sync.Once
+	// lost is closed when the link is lost, for the reason loss.
+	lost chan struct{}
+	loss loss
+}
+
+// loss is why a link was lost.
+type loss struct {
+	cause lossCause
+	err   error
+}
+
+func (l loss) Error() string { return l.err.Error() }
+
+// lossCause is a kind of loss, for the log.
+type lossCause string
+
+const (
+	lostConnection lossCause = "connection"   // closed, reset, or it could not be opened
+	lostSilence    lossCause = "silence"      // nothing was taken for too long
+	lostMemory     lossCause = "memory"       // more waits than may
+	lostTotal      lossCause = "total_memory" // all agents together hold more than may, this one the most
+	lostTold       lossCause = "told"         // the collector said error: it shuts down, or has given the run up
+	lostBadData    lossCause = "bad_data"     // what it said can't be read
+)
+
+func lossOf(cause lossCause, err error) loss {
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the collector closed a connection")
+	}
+	var bad *badData
+	if errors.As(err, &bad) {
+		cause = lostBadData
+	}
+	return loss{cause, err}
+}
+
+// refusal: a collector doesn't want the agent.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return "the collector refuses the agent: " + r.text }
+
+// stayAfter has the link outlive the context that it was made in, unless that is over. From
+// then on answers may take so long.
+func (l *link) stayAfter(timeout time.Duration) {
+	l.untie()
+	l.timeout = timeout
+}
+
+// refusalTime is how long a collector that has turned the agent away may take to say why.
+const refusalTime = 2 * time.Second
+
+// hello connects, says hello, and takes the configuration.
+func (l *link) hello() error {
+	conn, err := l.connect()
+	if err != nil {
+		return err
+	}
+	l.in = newInlet(conn, controlBytes, 2*maxConfiguration)
+	if err := l.configure(conn); err != nil {
+		_ = conn.Close()
+		return err
+	}
+	return nil
+}
+
+// connect opens a connection.
+func (l *link) connect() (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(l.ctx, l.timeout)
+	defer cancel()
+	conn, err := l.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// What is written at once is small, so that what the collector takes is seen soon.
+	if tcp, ok := netConn(conn).(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(writeBuffer)
+	}
+	return conn, nil
+}
+
+// writeBuffer is what the system is asked to hold of what is written to a collector. It
+// says that there is room when a good part of it is free, so with much of it a collector
+// that is slow would seem to take nothing for long.
+const writeBuffer = 128 * kib
+
+// netConn is the connection below: TLS's, or the socket.
+func netConn(conn net.Conn) net.Conn {
+	for {
+		above, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return conn
+		}
+		conn = above.NetConn()
+	}
+}
+
+func (l *link) configure(conn net.Conn) error {
+	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
+	defer stop()
+	if err := writeMessage(conn, bytefrog.Hello{Version: l.version}); err != nil {
+		return err
+	}
+	m, _, err := l.in.next(fromCollector(l.version), time.Now().Add(l.timeout))
+	if err != nil {
+		return fmt.Errorf("waiting for the configuration: %w", err)
+	}
+	switch m := m.(type) {
+	case bytefrog.ErrorMessage:
+		return &refusal{m.Text}
+	case bytefrog.Configuration, bytefrog.ConfigurationV2:
+		l.message = m
+		if l.configuration, err = bytefrog.ParseAgentConfiguration(m); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("expected configuration, got %v", m.Type())
+	}
+	if l.configuration.DataConnections == 0 {
+		return l.awaitRefusal()
+	}
+	if n := l.configuration.DataConnections; n < 0 || n > maxDataConnections {
+		return fmt.Errorf("expected a configuration with 1 to %d data connections, got %d", maxDataConnections, n)
+	}
+	l.data = make([]*outlet, l.configuration.DataConnections)
+	share := l.flood / 2 / int64(len(l.data))
+	l.queue, l.rise = min(l.queue, share), min(riseBytes, share)
+	return nil
+}
+
+// maxDataConnections bounds what a collector has the guard and an agent open.
+const maxDataConnections = 64
+
+// awaitRefusal reads why an agent was turned away, which a collector says after it has
+// started it to trace nothing.
+func (l *link) awaitRefusal() error {
+	until := time.Now().Add(refusalTime)
+	for {
+		m, _, err := l.in.next(fromCollector(l.version), until)
+		if err != nil {
+			return &refusal{"it has configured it to trace nothing"}
+		}
+		if said, ok := m.(bytefrog.ErrorMessage); ok {
+			return &refusal{said.Text}
+		}
+	}
+}
+
+// maxEarly bounds how many orders come in front of start, where two make sense.
+const maxEarly = 16
+
+// awaitStart waits for start. Other orders in front of it are kept until the link is one
+// that is obeyed.
+func (l *link) awaitStart() error {
+	stop := context.AfterFunc(l.ctx, func() { _ = l.in.conn.Close() })
+	defer stop()
+	until := time.Now().Add(l.timeout)
+	for len(l.early) <= maxEarly {
+		m, _, err := l.in.next(fromCollector(l.version), until)
+		if err != nil {
+			return fmt.Errorf("waiting for start: %w", err)
+		}
+		switch m := m.(type) {
+		case bytefrog.ErrorMessage:
+			return &refusal{m.Text}
+		case bytefrog.Command:
+			if m.Of == bytefrog.TypeStart {
+				l.began = time.Now()
+				return nil
+			}
+			l.early = append(l.early, m)
+		default:
+			return fmt.Errorf("expected start, got %v", m.Type())
+		}
+	}
+	return fmt.Errorf("expected start after at most %d other orders", maxEarly)
+}
+
+// begin starts what writes and reads the control connection, whose orders are given to
+// obey.
+func (l *link) begin(obey func(m bytefrog.Message) error) {
+	l.progressed()
+	l.unopened.Add(1)
+	l.control = newOutlet(l)
+	l.control.start(func() (net.Conn, error) { return l.in.conn, l.in.conn.SetWriteDeadline(time.Time{}) })
+	l.reading.Add(1)
+	go func() {
+		defer l.reading.Done()
+		l.lose(l.readControl(obey))
+	}()
+}
+
+// readControl reads what the collector orders, until the link is lost.
+func (l *link) readControl(obey func(m bytefrog.Message) error) loss {
+	for _, m := range l.early {
+		if err := obey(m); err != nil {
+			return lossOf(lostTold, err)
+		}
+	}
+	for {
+		m, _, err := l.in.next(fromCollector(l.version), time.Time{})
+		if err != nil {
+			return lossOf(lostConnection, err)
+		}
+		if err := obey(m); err != nil {
+			return lossOf(lostTold, err)
+		}
+	}
+}
+
+// openData opens data connection i, if it isn't yet. It doesn't wait.
+func (l *link) openData(i int) *outlet {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	if l.data[i] == nil {
+		l.unopened.Add(1)
+		l.data[i] = newOutlet(l)
+		l.data[i].start(l.joinRun)
+	}
+	return l.data[i]
+}
+
+// joinRun opens a data connection, which is read until it ends: nothing is to come.
+func (l *link) joinRun() (net.Conn, error) {
+	conn, err := l.connect()
+	if err != nil {
+		return nil, fmt.Errorf("opening a data connection: %w", err)
+	}
+	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
+	defer stop()
+	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
+	err = writeMessage(conn, bytefrog.DataHello{Run: l.configuration.RunID})
+	if err == nil {
+		err = l.awaitReply(in)
+	}
+	if err == nil {
+		err = conn.SetWriteDeadline(time.Time{})
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	l.reading.Add(1)
+	go func() {
+		defer l.reading.Done()
+		l.watch(in)
+	}()
+	return conn, nil
+}
+
+func (l *link) awaitReply(in *inlet) error {
+	m, _, err := in.next(fromCollector(l.version), time.Now().Add(l.timeout))
+	switch m := m.(type) {
+	case nil:
+		return fmt.Errorf("waiting for the reply to data hello: %w", err)
+	case bytefrog.DataHelloReply:
+		return nil
+	case bytefrog.ErrorMessage:
+		return &refusal{m.Text}
+	default:
+		return fmt.Errorf("expected data hello reply, got %v", m.Type())
+	}
+}
+
+// watch waits for the end of a data connection that we didn't make.
+func (l *link) watch(in *inlet) {
+	m, _, err := in.next(fromCollector(l.version), time.Time{})
+	switch said, isError := m.(bytefrog.ErrorMessage); {
+	case errors.Is(err, net.ErrClosed):
+	case isError:
+		l.lose(loss{lostTold, errors.New("the collector says: " + said.Text)})
+	case err != nil:
+		l.lose(lossOf(lostConnection, err))
+	default:
+		l.lose(loss{lostBadData, fmt.Errorf("expected nothing from the collector on a data connection, got %v", m.Type())})
+	}
+}
+
+// lose gives the link up: what waits is thrown away, and all connections are closed. Only
+// the first reason counts.
+func (l *link) lose(why loss) {
+	l.losing.Do(func() {
+		l.loss = why
+		close(l.lost)
+		l.cancel()
+		l.wakeUp()
+	})
+}
+
+// isLost reports whether the link was lost.
+func (l *link) isLost() bool { return isClosed(l.lost) }
+
+// discard ends everything of a link that is lost, or not wanted any more.
+func (l *link) discard() {
+	l.lose(loss{lostConnection, net.ErrClosed})
+	if l.in != nil {
+		_ = l.in.conn.Close()
+	}
+	for _, o := range l.outlets() {
+		o.abandon()
+	}
+	l.writing.Wait()
+	l.reading.Wait()
+}
+
+// outlets are all that there are.
+func (l *link) outlets() []*outlet {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	var all []*outlet
+	for _, o := range append([]*outlet{l.control}, l.data...) {
+		if o != nil {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// wakeAll has those look who wait for room.
+func (l *link) wakeAll() {
+	for _, o := range l.outlets() {
+		o.wake()
+	}
+}
+
+// drained reports whether all connections are open and nothing waits.
+func (l *link) drained() bool { return l.waiting.Load() == 0 && l.unopened.Load() == 0 }
+
+// news tells that something became zero.
+func (l *link) news() {
+	if l.drained() {
+		l.wakeUp()
+	}
+}
+
+// progressed says that the collector took data, or that nothing waited till now.
+func (l *link) progressed() { l.progress.Store(int64(time.Since(l.made))) }
+
+func (l *link) lastProgress() time.Time { return l.made.Add(time.Duration(l.progress.Load())) }
+
+// isSilent reports whether something waits of which nothing was taken for so long.
+func (l *link) isSilent(after time.Duration) bool {
+	return !l.drained() && time.Since(l.lastProgress()) >= after
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

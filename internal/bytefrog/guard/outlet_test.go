@@ -1,0 +1,89 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Where the collector takes nothing, more is read at once than one read brings: the agent's
+// system doesn't notice less. It is forgotten slower than the collector takes.
+func TestWhatIsReadWhereNothingIsTaken(t *testing.T) {
+	l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: 5 * chunkBytes}
+	o := newOutlet(l)
+	always := newAllowance(time.Second)
+	put := func() (chunksRead int) {
+		for o.awaitRoom(time.Millisecond, &always) {
+			c := l.chunks.take(chunkBytes)
+			c.end = chunkBytes
+			o.put(c)
+			chunksRead++
+		}
+		return chunksRead
+	}
+	assert.Equal(t, 2, put(), "the queue, and the read that finds it full")
+	o.rise()
+	assert.Equal(t, 6, put())
+	o.rise()
+	assert.Equal(t, 6, put())
+	o.took(8 * chunkBytes)
+	assert.Equal(t, 8/recession, put(), "half of what was taken")
+	o.took(10 * chunkBytes)
+	assert.Equal(t, 2, put(), "the queue alone, when all was taken")
+}
+
+// What an agent has waited is not there to be waited again.
+func TestWaitingIsTakenFromWhatIsAllowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: chunkBytes}
+		o := newOutlet(l)
+		for range 2 {
+			c := l.chunks.take(chunkBytes)
+			c.end = chunkBytes
+			o.put(c)
+		}
+		allowed := newAllowance(100 * time.Millisecond)
+		waits := func() time.Duration {
+			began := time.Now()
+			assert.False(t, o.awaitRoom(time.Hour, &allowed))
+			return time.Since(began)
+		}
+		assert.Equal(t, 100*time.Millisecond, waits())
+		assert.Less(t, waits(), 20*time.Millisecond, "what the wait itself has brought")
+		time.Sleep(500 * time.Millisecond)
+		assert.InDelta(t, 50*time.Millisecond, waits(), float64(10*time.Millisecond))
+	})
+}
+
+// What waits takes little more memory than it has bytes, in whatever pieces it came.
+func TestChunksThatWaitAreFull(t *testing.T) {
+	for _, size := range []int{1, chunkBytes/2 + 1, chunkBytes - 1, chunkBytes} {
+		l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now()}
+		o := newOutlet(l)
+		var want, got []byte
+		c := l.chunks.take(chunkBytes)
+		for i := range 100 {
+			c.end = size
+			for j := range c.bytes() {
+				c.buf[j] = byte(i + j)
+			}
+			want = append(want, c.bytes()...)
+			c = o.put(c)
+			assert.Zero(t, len(c.bytes()))
+		}
+		held := 0
+		for _, c := range o.queue {
+			got = append(got, c.bytes()...)
+			held += len(c.buf)
+		}
+		assert.EqualValues(t, len(want), l.waiting.Load())
+		assert.LessOrEqual(t, held, len(want)+3*chunkBytes, "pieces of %d bytes", size)
+		assert.True(t, bytes.Equal(want, got), "pieces of %d bytes", size)
+	}
+}

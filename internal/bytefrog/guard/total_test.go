@@ -1,0 +1,100 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+)
+
+// Where all agents together hold as much as they may, the one that holds most loses its
+// collector, and the others go on.
+func TestTheAgentThatHoldsMostGivesWay(t *testing.T) {
+	const total = 4 * mib
+	c := play(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Silence = time.Hour; g.limit(total) })
+	big, small := b.byHand(t), b.byHand(t)
+	toBig, toSmall := big.data(), small.data()
+	b.await("both to have a collector", func() bool { return b.guard.State().Connected == 2 })
+	b.network.stick(true)
+	sent := everything(0, 1)
+	send := func(to interface{ Write([]byte) (int, error) }, n int) {
+		_, err := to.Write(bytes.Repeat(sent, n/len(sent)))
+		require.NoError(t, err)
+	}
+	send(toSmall, total/4)
+	b.await("what the small one has to wait", func() bool { return b.guard.State().Waiting > total/4-2*len(sent) })
+	of := b.guard.lookup(small.configuration.RunID)
+	link := of.current()
+	// As much as fits beside that, and more.
+	send(toBig, total)
+	b.await("the loss", func() bool { return b.guard.counts.Losses.Load() > 0 })
+	b.await("what is lost to be counted", func() bool { return b.guard.counts.LostBytes.Load() > total/2 })
+	assert.EqualValues(t, 1, b.guard.counts.GaveWay.Load())
+	assert.False(t, link.isLost(), "the small one's collector is not given up")
+	assert.Same(t, link, of.current())
+	assert.Greater(t, link.waiting.Load(), int64(total/4-2*len(sent)))
+	assert.LessOrEqual(t, b.guard.budget.Used(), int64(total))
+	b.network.stick(false)
+	b.await("what waited to be taken", func() bool { return link.drained() })
+	assert.EqualValues(t, 1, b.guard.counts.Losses.Load())
+}
+
+// Names go, and no collector, where an agent holds more of those.
+func TestNamesAreForgottenWhereAllAgentsHoldTooMuch(t *testing.T) {
+	const total = mib
+	c := play(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.limit(total) })
+	big, small := b.byHand(t), b.byHand(t)
+	name := func(a *byHand, names int) (bytes int) {
+		data := a.data()
+		for m := range uint32(names) {
+			message := bytefrog.MapMethod{Method: m, Signature: fmt.Sprintf("demo/M.m%d;1;%s", m, strings.Repeat("x", kib))}.AppendTo(nil)
+			write(t, data, message)
+			bytes += len(message) + nameBytes
+		}
+		return bytes
+	}
+	held := name(small, total/4/kib)
+	of := b.guard.lookup(small.configuration.RunID)
+	b.await("the small one's names", func() bool { return of.names.size() == held })
+	name(big, 2*total/kib)
+	b.await("all to be passed", func() bool { return b.guard.State().Waiting == 0 && b.guard.counts.Bytes.Load() > 2*total })
+	b.await("names to be forgotten", func() bool { return b.guard.State().Names <= total })
+	assert.Positive(t, b.guard.counts.Forgotten.Load())
+	assert.Positive(t, b.guard.counts.GaveWay.Load())
+	assert.Equal(t, held, of.names.size(), "the small one's are all there")
+	assert.Zero(t, b.guard.counts.Losses.Load())
+}
+
+func TestByDefaultAllAgentsHaveAShareOfTheMemory(t *testing.T) {
+	o := DefaultOptions()
+	assert.LessOrEqual(t, o.totalMemory(), int64(maxTotal))
+	assert.Positive(t, o.totalMemory())
+	o.TotalMemory = 5 * mib
+	assert.EqualValues(t, 5*mib, o.totalMemory())
+}
+
+// A session that has ended has nobody prepared, and nothing in the memory of all agents.
+func TestNothingIsLeftOfASessionThatHasEnded(t *testing.T) {
+	c := play(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.prepared = patience })
+	a := b.byHand(t)
+	data := a.data()
+	s := b.guard.lookup(a.configuration.RunID)
+	b.await("it to have joined", func() bool { return isClosed(s.joined) })
+	_ = data.Close()
+	_ = a.control.Close()
+	<-s.over
+	assert.False(t, s.preparing.Stop(), "it was stopped")
+	assert.Zero(t, b.guard.budget.Used())
+}

@@ -1,0 +1,686 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogagent_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/hqtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// settle is short, so that tests that wait for it are fast, and long enough for a busy
+// machine to notice two losses within it.
+const settle = 150 * time.Millisecond
+
+// heartbeat is how often agents that are left say that they are alive, and how long they
+// need to close what they have: long, so that what an HQ does at once is not too late.
+const heartbeat = settle
+
+func configuration() bytefrog.AgentConfiguration {
+	return bytefrog.AgentConfiguration{
+		RunID:              200,
+		HeartbeatInterval:  10 * time.Millisecond,
+		Exclusions:         []string{""},
+		Inclusions:         []string{"^demo/"},
+		BufferMemoryBudget: 160 << 10,
+		QueueRetryCount:    10,
+		DataConnections:    2,
+	}
+}
+
+// busy is a program that enters and leaves one method: for ever, or events times.
+type busy struct {
+	events uint32
+	made   chan struct{} // closed when it has handed over its first buffer; may be nil
+	end    chan struct{} // it waits for this before it returns; may be nil
+}
+
+func (p *busy) Run(t *bytefrogagent.Tracer) error {
+	var number uint32
+	for first := true; p.events == 0 || number < p.events; first = false {
+		err := t.Proceed()
+		var b *bytefrogagent.Buffer
+		if err == nil {
+			b, err = t.Acquire()
+		}
+		for errors.Is(err, bytefrogagent.ErrSuspended) {
+			t.Break(number)
+			if err = t.AwaitUnsuspend(); err == nil {
+				b, err = t.Acquire()
+			}
+		}
+		if err != nil {
+			return err
+		}
+		for b.Room() >= bytefrog.MaxEventSize && (p.events == 0 || number < p.events) {
+			kind := bytefrog.TypeMethodEntry
+			if number%2 == 1 {
+				kind = bytefrog.TypeMethodExit
+			}
+			b.Data = bytefrog.AppendEvent(b.Data, bytefrog.Event{Type: kind, Time: uint32(t.Elapsed().Milliseconds()), Sequence: number})
+			b.Events++
+			number++
+		}
+		t.Send(b)
+		if first && p.made != nil {
+			close(p.made)
+		}
+	}
+	if p.end != nil {
+		<-p.end
+	}
+	return nil
+}
+
+// bed is an agent that runs against a scripted HQ.
+type bed struct {
+	t      *testing.T
+	hq     *hqtest.HQ
+	agent  *bytefrogagent.Agent
+	kill   context.CancelFunc
+	result chan bytefrogagent.Result
+}
+
+func play(t *testing.T, program bytefrogagent.Program, change func(o *bytefrogagent.Options)) *bed {
+	t.Helper()
+	hq := hqtest.New(t)
+	options := bytefrogagent.Options{
+		Endpoint:       hq.Endpoint(),
+		ConnectTimeout: 5 * time.Second,
+		StartTimeout:   5 * time.Second,
+		Settle:         settle,
+	}
+	if change != nil {
+		change(&options)
+	}
+	ctx, kill := context.WithCancel(context.Background())
+	t.Cleanup(kill)
+	b := &bed{t: t, hq: hq, agent: bytefrogagent.New(options, program), kill: kill, result: make(chan bytefrogagent.Result, 1)}
+	go func() { b.result <- b.agent.Run(ctx) }()
+	return b
+}
+
+// end waits for the agent's end.
+func (b *bed) end() bytefrogagent.Result {
+	b.t.Helper()
+	select {
+	case r := <-b.result:
+		return r
+	case <-time.After(20 * time.Second):
+		b.t.Fatal("the agent does not end")
+		return bytefrogagent.Result{}
+	}
+}
+
+// waitFull waits until every buffer is full and stays so for some heartbeats: there are
+// 20 in the configuration, and 2 of them are being written.
+func waitFull(hq *hqtest.HQ, heartbeats int) {
+	const full = 18
+	from := len(hq.ControlMessages())
+	hq.Wait("heartbeats with all buffers full", func(control []bytefrog.Message, _ [][]byte) bool {
+		if len(control)-from < heartbeats {
+			return false
+		}
+		for _, m := range control[len(control)-heartbeats:] {
+			beat, ok := m.(bytefrog.Heartbeat)
+			if !ok || beat.Mode != bytefrog.ModeTracing || beat.SendBuffers != full {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// What an HQ does when it leaves a program that is busy, and what becomes of it.
+func TestWhatBecomesOfAProgramWhenItsHQLeaves(t *testing.T) {
+	after := func(d time.Duration, f func()) { <-time.After(d); f() }
+	for name, test := range map[string]struct {
+		leave func(hq *hqtest.HQ)
+		want  bytefrogagent.Outcome
+	}{
+		"everything closed at once, data first": {
+			leave: func(hq *hqtest.HQ) { hq.CloseData(); hq.CloseControl() },
+			want:  bytefrogagent.Hung,
+		},
+		"everything closed at once, control first": {
+			leave: func(hq *hqtest.HQ) { hq.CloseControl(); hq.CloseData() },
+			want:  bytefrogagent.Hung,
+		},
+		"control closed, then data before all was read": {
+			leave: func(hq *hqtest.HQ) {
+				hq.StopReading(true)
+				waitFull(hq, 3)
+				hq.CloseControl()
+				after(2*settle, hq.CloseData)
+			},
+			want: bytefrogagent.Hung,
+		},
+		"one data connection closed, then at once control": {
+			leave: func(hq *hqtest.HQ) { hq.Data[1].Close(); hq.CloseControl() },
+			want:  bytefrogagent.Hung,
+		},
+		"data closed, control after a while": {
+			leave: func(hq *hqtest.HQ) { hq.CloseData(); after(4*settle, hq.CloseControl) },
+			want:  bytefrogagent.Untraced,
+		},
+		"one data connection closed, control after a while": {
+			leave: func(hq *hqtest.HQ) { hq.Data[0].Close(); after(4*settle, hq.CloseControl) },
+			want:  bytefrogagent.Untraced,
+		},
+		"only control closed, data read to the end": {
+			leave: func(hq *hqtest.HQ) { hq.CloseControl() },
+			want:  bytefrogagent.Untraced,
+		},
+		"suspend, then everything closed before all was read": {
+			leave: func(hq *hqtest.HQ) {
+				hq.StopReading(true)
+				waitFull(hq, 3)
+				hq.Order(bytefrog.TypeSuspend)
+				hq.WaitBreak(1)
+				hq.CloseData()
+				hq.CloseControl()
+			},
+			want: bytefrogagent.Hung,
+		},
+		"suspend, its break, all read, then control closed first": {
+			leave: func(hq *hqtest.HQ) {
+				hq.Order(bytefrog.TypeSuspend)
+				hq.WaitEvents(int(hq.WaitBreak(1).Sequence))
+				// The last buffer is the agent's again when it has seen that it was sent.
+				after(settle, hq.CloseControl)
+				hq.CloseData()
+			},
+			want: bytefrogagent.Untraced,
+		},
+		"suspend, unsuspend, then everything closed": {
+			leave: func(hq *hqtest.HQ) {
+				hq.Order(bytefrog.TypeSuspend)
+				hq.WaitBreak(1)
+				hq.Order(bytefrog.TypeUnsuspend)
+				hq.CloseControl()
+				hq.CloseData()
+			},
+			want: bytefrogagent.Hung,
+		},
+		"error, then everything closed at once": {
+			leave: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "away"}); hq.CloseData(); hq.CloseControl() },
+			want:  bytefrogagent.Hung,
+		},
+		"error, then everything closed after a while": {
+			leave: func(hq *hqtest.HQ) {
+				hq.StopReading(true)
+				waitFull(hq, 3)
+				hq.Send(bytefrog.ErrorMessage{Text: "away"})
+				after(4*settle, hq.CloseData)
+				hq.CloseControl()
+			},
+			want: bytefrogagent.Untraced,
+		},
+		"error, then everything read until the agent closes": {
+			leave: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "away"}); hq.WaitClosed() },
+			want:  bytefrogagent.Untraced,
+		},
+		"error, then nothing is read any more": {
+			leave: func(hq *hqtest.HQ) {
+				hq.StopReading(true)
+				waitFull(hq, 3)
+				hq.Send(bytefrog.ErrorMessage{Text: "away"})
+			},
+			want: bytefrogagent.Hung,
+		},
+		"an unknown control byte, then everything closed at once": {
+			leave: func(hq *hqtest.HQ) { hq.Control.Write([]byte{77}); hq.CloseControl(); hq.CloseData() },
+			want:  bytefrogagent.Hung,
+		},
+		"an unknown control byte, then everything read": {
+			leave: func(hq *hqtest.HQ) { hq.Control.Write([]byte{77}); hq.WaitClosed() },
+			want:  bytefrogagent.Untraced,
+		},
+		"stop, then everything closed": {
+			leave: func(hq *hqtest.HQ) { hq.Order(bytefrog.TypeStop); hq.CloseControl(); hq.CloseData() },
+			want:  bytefrogagent.Untraced,
+		},
+		"stop, then everything read": {
+			leave: func(hq *hqtest.HQ) { hq.Order(bytefrog.TypeStop); hq.WaitClosed() },
+			want:  bytefrogagent.Untraced,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program := &busy{made: make(chan struct{})}
+			b := play(t, program, func(o *bytefrogagent.Options) { o.StartTimeout = 10 * settle })
+			c := configuration()
+			c.HeartbeatInterval = heartbeat
+			b.hq.Begin(c)
+			<-program.made
+			b.hq.WaitBytes(50000)
+			test.leave(b.hq)
+			got := b.end()
+			assert.Equal(t, test.want, got.Outcome, got.Reason)
+			assert.NotEmpty(t, got.Reason)
+		})
+	}
+}
+
+func TestAHungProgramHangsForTheHangTimeout(t *testing.T) {
+	const hang = 300 * time.Millisecond
+	b := play(t, &busy{}, func(o *bytefrogagent.Options) { o.HangTimeout = hang })
+	b.hq.Begin(configuration())
+	b.hq.WaitBytes(1)
+	begin := time.Now()
+	b.hq.CloseControl()
+	b.hq.CloseData()
+	assert.Equal(t, bytefrogagent.Hung, b.end().Outcome)
+	assert.GreaterOrEqual(t, time.Since(begin), hang)
+}
+
+func TestTheEndOfARun(t *testing.T) {
+	program := &busy{events: 30000}
+	b := play(t, program, nil)
+	b.hq.Begin(configuration())
+	got := b.end()
+	b.hq.WaitClosed()
+
+	assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+	assert.NoError(t, got.Err)
+	assert.Equal(t, configuration(), got.Configuration)
+	assert.EqualValues(t, 30000, got.Stats.Events)
+	control := b.hq.ControlMessages()
+	assert.Equal(t, bytefrog.ModeInitializing, control[0].(bytefrog.Heartbeat).Mode)
+	assert.Equal(t, bytefrog.ModeShuttingDown, control[len(control)-1].(bytefrog.Heartbeat).Mode)
+	sum := 0
+	for _, data := range b.hq.DataBytes() {
+		sum += len(data)
+	}
+	assert.EqualValues(t, sum, got.Stats.Bytes)
+	assert.Equal(t, 15000*(bytefrog.MethodEntrySize+bytefrog.MethodExitSize), sum)
+}
+
+func TestAnHQThatLeavesWhenEverythingIsSentHarmsNobody(t *testing.T) {
+	program := &busy{events: 1000, end: make(chan struct{})}
+	b := play(t, program, nil)
+	b.hq.Begin(configuration())
+	require.Eventually(t, func() bool { return b.agent.Stats().Events == 1000 }, 10*time.Second, time.Millisecond)
+	close(program.end)
+	b.hq.Wait("mode X", func(control []bytefrog.Message, _ [][]byte) bool {
+		beat, ok := control[len(control)-1].(bytefrog.Heartbeat)
+		return ok && beat.Mode == bytefrog.ModeShuttingDown
+	})
+	b.hq.CloseControl()
+	b.hq.CloseData()
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+}
+
+func TestAProgramWaitsForAnHQThatDoesNotRead(t *testing.T) {
+	b := play(t, &busy{}, nil)
+	b.hq.Begin(configuration())
+	b.hq.WaitBytes(1)
+	b.hq.StopReading(true)
+	waitFull(b.hq, 10)
+	b.hq.StopReading(false)
+	b.hq.WaitBytes(10 << 20)
+	b.agent.Stop()
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
+	assert.Positive(t, got.Stats.Waited)
+}
+
+func TestAnHQThatDoesNotReadCanSuspendAndLeave(t *testing.T) {
+	b := play(t, &busy{}, nil)
+	b.hq.Begin(configuration())
+	b.hq.WaitBytes(1)
+	b.hq.StopReading(true)
+	waitFull(b.hq, 10)
+	b.hq.Order(bytefrog.TypeSuspend)
+	b.hq.WaitBreak(1)
+	b.hq.StopReading(false)
+	b.hq.WaitEvents(int(b.hq.WaitBreak(1).Sequence))
+	b.hq.Send(bytefrog.ErrorMessage{Text: "away"})
+	b.hq.WaitClosed()
+	assert.Equal(t, bytefrogagent.Untraced, b.end().Outcome)
+}
+
+// A process that is stopped reads what it was told and that its connections were closed
+// in one moment.
+func TestWhatBecomesOfAFrozenProgram(t *testing.T) {
+	for name, test := range map[string]struct {
+		leave func(hq *hqtest.HQ)
+		want  bytefrogagent.Outcome
+	}{
+		"told error, then closed in good time": {
+			leave: func(hq *hqtest.HQ) {
+				hq.Send(bytefrog.ErrorMessage{Text: "no heartbeat"})
+				hq.CloseData()
+				<-time.After(2 * settle)
+				hq.CloseControl()
+			},
+			want: bytefrogagent.Hung,
+		},
+		"told error and read on": {
+			leave: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "no heartbeat"}) },
+			want:  bytefrogagent.Untraced,
+		},
+		"left alone": {leave: func(*hqtest.HQ) {}, want: bytefrogagent.Completed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program := &busy{events: 100_000_000}
+			if test.want == bytefrogagent.Completed {
+				program.events = 1_000_000
+			}
+			b := play(t, program, nil)
+			b.hq.Begin(configuration())
+			b.hq.WaitBytes(50000)
+			b.agent.Freeze()
+			beats := b.agent.Stats().Heartbeats
+			test.leave(b.hq)
+			<-time.After(settle)
+			assert.LessOrEqual(t, b.agent.Stats().Heartbeats, beats+1, "one may have been on its way")
+			b.agent.Thaw()
+			got := b.end()
+			assert.Equal(t, test.want, got.Outcome, got.Reason)
+		})
+	}
+}
+
+// To an agent that is shutting down suspend is an error.
+func TestSuspendAtTheEndLosesWhatIsNotSent(t *testing.T) {
+	const events = 1_000_000 // More than sockets hold, and less than the agent has room for.
+	c := configuration()
+	c.BufferMemoryBudget = 64 << 20
+	b := play(t, &busy{events: events}, nil)
+	b.hq.StopReading(true)
+	b.hq.Begin(c)
+	b.hq.Wait("mode X", func(control []bytefrog.Message, _ [][]byte) bool {
+		beat, ok := control[len(control)-1].(bytefrog.Heartbeat)
+		return ok && beat.Mode == bytefrog.ModeShuttingDown
+	})
+	b.hq.Order(bytefrog.TypeSuspend)
+	b.hq.Wait("error", func(control []bytefrog.Message, _ [][]byte) bool {
+		return slices.ContainsFunc(control, func(m bytefrog.Message) bool { _, ok := m.(bytefrog.ErrorMessage); return ok })
+	})
+	b.hq.StopReading(false)
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
+	assert.Contains(t, got.Reason, "suspend where nothing was traced")
+}
+
+func TestAnAgentThatIsTurnedAwayRunsItsProgram(t *testing.T) {
+	nothing := bytefrog.AgentConfiguration{
+		HeartbeatInterval: 10 * time.Millisecond, Exclusions: []string{""}, Inclusions: []string{},
+		BufferMemoryBudget: 64 << 10, QueueRetryCount: 1,
+	}
+	b := play(t, &busy{}, func(o *bytefrogagent.Options) { o.DataConnections = 3 })
+	b.hq.Configure(b.hq.Accept().Version, nothing)
+	b.hq.Order(bytefrog.TypeStart)
+	b.hq.Wait("a class report", func(control []bytefrog.Message, _ [][]byte) bool {
+		return slices.ContainsFunc(control, func(m bytefrog.Message) bool { _, ok := m.(bytefrog.ClassReport); return ok })
+	})
+	b.hq.Send(bytefrog.ErrorMessage{Text: "too many"})
+	b.hq.WaitClosed()
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Refused, got.Outcome, got.Reason)
+	assert.Equal(t, "the HQ sent error: too many", got.Reason)
+	assert.Zero(t, got.Configuration.DataConnections)
+	assert.Zero(t, got.Stats.Bytes)
+}
+
+func TestOrdersAreObeyed(t *testing.T) {
+	b := play(t, &busy{}, nil)
+	b.hq.Begin(configuration())
+	mode := func(want bytefrog.Mode) {
+		t.Helper()
+		seen := len(b.hq.ControlMessages())
+		b.hq.Wait("mode "+want.String(), func(control []bytefrog.Message, _ [][]byte) bool {
+			for _, m := range control[seen:] {
+				if beat, ok := m.(bytefrog.Heartbeat); ok && beat.Mode == want {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	bytesNow := func() int {
+		sum := 0
+		for _, data := range b.hq.DataBytes() {
+			sum += len(data)
+		}
+		return sum
+	}
+	mode(bytefrog.ModeTracing)
+	b.hq.Order(bytefrog.TypePause)
+	mode(bytefrog.ModePaused)
+	b.hq.Order(bytefrog.TypeUnpause)
+	b.hq.WaitBytes(bytesNow() + 1<<20)
+	for n := 1; n <= 3; n++ {
+		b.hq.Order(bytefrog.TypeSuspend)
+		first := b.hq.WaitBreak(n)
+		mode(bytefrog.ModeSuspended)
+		// Everything before the break comes, and nothing from it on.
+		b.hq.WaitEvents(int(first.Sequence))
+		assert.Equal(t, int(first.Sequence), numbered(b.hq.DataBytes()))
+		b.hq.Order(bytefrog.TypeUnsuspend)
+		b.hq.WaitBytes(bytesNow() + 1<<20)
+	}
+	// Suspended twice between two looks of the program: both are answered.
+	b.hq.Send(bytefrog.Command{Of: bytefrog.TypeSuspend})
+	b.hq.WaitBreak(4)
+	b.hq.Send(bytefrog.Command{Of: bytefrog.TypeUnsuspend}, bytefrog.Command{Of: bytefrog.TypeSuspend})
+	b.hq.WaitBreak(5)
+	b.hq.Order(bytefrog.TypeStop)
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
+	assert.EqualValues(t, 5, got.Stats.Breaks)
+}
+
+// numbered counts events.
+func numbered(data [][]byte) int {
+	var events [64]bytefrog.Event
+	sum := 0
+	for _, b := range data {
+		for {
+			n, size := bytefrog.DecodeEvents(events[:], b)
+			if n == 0 {
+				break
+			}
+			sum += n
+			b = b[size:]
+		}
+	}
+	return sum
+}
+
+func TestSuspendBeforeStartIsForgotten(t *testing.T) {
+	b := play(t, &busy{events: 1000}, nil)
+	hello := b.hq.Accept()
+	b.hq.Configure(hello.Version, configuration())
+	b.hq.Order(bytefrog.TypeSuspend)
+	b.hq.Order(bytefrog.TypeStart)
+	b.hq.AcceptData(2)
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+	assert.EqualValues(t, 1000, got.Stats.Events)
+	assert.Zero(t, got.Stats.Breaks)
+}
+
+func TestVersion2ReadsItsConfiguration(t *testing.T) {
+	b := play(t, &busy{events: 10}, func(o *bytefrogagent.Options) { o.Version = 2; o.DataConnections = 3 })
+	hello := b.hq.Accept()
+	require.EqualValues(t, 2, hello.Version)
+	b.hq.Configure(2, configuration())
+	b.hq.Order(bytefrog.TypeStart)
+	b.hq.AcceptData(3)
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+	assert.EqualValues(t, 200, got.Configuration.RunID)
+	assert.Equal(t, []string{"^demo/"}, got.Configuration.Inclusions)
+}
+
+// How an HQ can treat an agent that is not yet started.
+func TestInFrontOfMain(t *testing.T) {
+	short := func(o *bytefrogagent.Options) { o.StartTimeout = 100 * time.Millisecond }
+	for name, test := range map[string]struct {
+		change func(o *bytefrogagent.Options)
+		treat  func(hq *hqtest.HQ)
+		want   bytefrogagent.Outcome
+	}{
+		"no configuration": {
+			change: short,
+			treat:  func(hq *hqtest.HQ) { hq.Accept() },
+			want:   bytefrogagent.Hung,
+		},
+		"no start": {
+			change: short,
+			treat:  func(hq *hqtest.HQ) { hq.Configure(hq.Accept().Version, configuration()) },
+			want:   bytefrogagent.Hung,
+		},
+		"closed between configuration and start": {
+			treat: func(hq *hqtest.HQ) { hq.Configure(hq.Accept().Version, configuration()); hq.CloseControl() },
+			want:  bytefrogagent.Died,
+		},
+		"no data hello reply": {
+			change: short,
+			treat: func(hq *hqtest.HQ) {
+				hq.Configure(hq.Accept().Version, configuration())
+				hq.Order(bytefrog.TypeStart)
+				hq.AcceptDataHello()
+			},
+			want: bytefrogagent.Hung,
+		},
+		"error instead of configuration": {
+			treat: func(hq *hqtest.HQ) { hq.Accept(); hq.Send(bytefrog.ErrorMessage{Text: "no"}) },
+			want:  bytefrogagent.Died,
+		},
+		"closed instead of configuration": {
+			treat: func(hq *hqtest.HQ) { hq.Accept(); hq.CloseControl() },
+			want:  bytefrogagent.Died,
+		},
+		"start instead of configuration": {
+			treat: func(hq *hqtest.HQ) { hq.Accept(); hq.Order(bytefrog.TypeStart) },
+			want:  bytefrogagent.Died,
+		},
+		"error instead of start": {
+			treat: func(hq *hqtest.HQ) {
+				hq.Configure(hq.Accept().Version, configuration())
+				hq.Send(bytefrog.ErrorMessage{Text: "no"})
+			},
+			want: bytefrogagent.Died,
+		},
+		"error instead of data hello reply": {
+			treat: func(hq *hqtest.HQ) {
+				hq.Configure(hq.Accept().Version, configuration())
+				hq.Order(bytefrog.TypeStart)
+				hq.AcceptDataHello()
+				hq.Reply(bytefrog.ErrorMessage{Text: "unknown run"})
+			},
+			want: bytefrogagent.Untraced,
+		},
+		"a configuration that cannot be read": {
+			treat: func(hq *hqtest.HQ) { hq.Accept(); hq.Send(bytefrog.Configuration{Data: []byte("no object")}) },
+			want:  bytefrogagent.Died,
+		},
+		"too little memory for ten buffers": {
+			treat: func(hq *hqtest.HQ) {
+				c := configuration()
+				c.BufferMemoryBudget = 1279
+				hq.Configure(hq.Accept().Version, c)
+			},
+			want: bytefrogagent.Died,
+		},
+		"less than no data connections": {
+			treat: func(hq *hqtest.HQ) {
+				c := configuration()
+				c.DataConnections = -1
+				hq.Configure(hq.Accept().Version, c)
+				hq.Order(bytefrog.TypeStart)
+			},
+			want: bytefrogagent.Died,
+		},
+		"stop instead of start": {
+			treat: func(hq *hqtest.HQ) {
+				hq.Configure(hq.Accept().Version, configuration())
+				hq.Order(bytefrog.TypeStop)
+			},
+			want: bytefrogagent.Hung,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := play(t, &busy{}, test.change)
+			test.treat(b.hq)
+			got := b.end()
+			assert.Equal(t, test.want, got.Outcome, got.Reason)
+		})
+	}
+}
+
+func TestRetryCount0FailsAtTheFirstEvent(t *testing.T) {
+	b := play(t, &busy{}, nil)
+	c := configuration()
+	c.QueueRetryCount = 0
+	b.hq.Begin(c)
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
+	assert.Zero(t, got.Stats.Events)
+}
+
+func TestWithoutAnHQTheProgramRunsUntraced(t *testing.T) {
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	endpoint := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	begin := time.Now()
+	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: 100 * time.Millisecond}, &busy{})
+	got := agent.Run(context.Background())
+	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
+	assert.Error(t, got.Err)
+	assert.GreaterOrEqual(t, time.Since(begin), 100*time.Millisecond)
+}
+
+func TestAKilledProgramIsCutOff(t *testing.T) {
+	for name, prepare := range map[string]func(hq *hqtest.HQ){
+		"before configuration": func(hq *hqtest.HQ) { hq.Accept() },
+		"before start":         func(hq *hqtest.HQ) { hq.Configure(hq.Accept().Version, configuration()) },
+		"in the middle":        func(hq *hqtest.HQ) { hq.Begin(configuration()); hq.WaitBytes(100000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := play(t, &busy{}, nil)
+			prepare(b.hq)
+			b.kill()
+			assert.Equal(t, bytefrogagent.Killed, b.end().Outcome)
+			b.hq.WaitClosed()
+			for _, m := range b.hq.ControlMessages() {
+				if beat, ok := m.(bytefrog.Heartbeat); ok {
+					assert.NotEqual(t, bytefrog.ModeShuttingDown, beat.Mode, "it says that it ends")
+				}
+			}
+		})
+	}
+}
+
+// broken is a program that cannot go on.
+type broken struct{}
+
+func (broken) Run(*bytefrogagent.Tracer) error { return errors.New("out of luck") }
+
+func TestAProgramThatFailsTellsTheHQ(t *testing.T) {
+	b := play(t, broken{}, nil)
+	b.hq.Begin(configuration())
+	got := b.end()
+	assert.Equal(t, bytefrogagent.Untraced, got.Outcome)
+	assert.ErrorContains(t, got.Err, "out of luck")
+	b.hq.WaitClosed()
+	assert.Contains(t, b.hq.ControlMessages(), bytefrog.Message(bytefrog.ErrorMessage{Text: "the program failed: out of luck"}))
+}

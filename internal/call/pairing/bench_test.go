@@ -1,0 +1,170 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+const (
+	benchEvents = 900_000
+	// benchBuffer is how many events a tracer puts into one of its buffers,
+	// benchBatch how many a receiver packs into a batch of 256 KiB.
+	benchBuffer = 400
+	benchBatch  = 12_000
+)
+
+// program makes the events of a program like a build tool: 300 functions on 10
+// lanes, up to 40 calls deep, one exception in 500 events, a clock of
+// milliseconds.
+func program() []happened {
+	r := rand.New(rand.NewPCG(1, 2))
+	functions := make([]*callevent.Function, 300)
+	for i := range functions {
+		class := fmt.Sprintf("org.codehaus.plexus.component.repository.Repository%d", i/10)
+		functions[i] = &callevent.Function{
+			Qualified: fmt.Sprintf("%s.method%d", class, i), Display: fmt.Sprintf("Repository%d.method%d", i/10, i),
+			Text: fmt.Sprintf("%s.method%d;1;(Ljava/lang/String;)V", class, i),
+		}
+	}
+	lanes := make([]callevent.Lane, 10)
+	stacks := make([][]*callevent.Function, len(lanes))
+	for i := range lanes {
+		lanes[i] = callevent.Lane{ID: uint64(i), Name: fmt.Sprintf("pool-1-thread-%d", i)}
+	}
+	events := make([]happened, benchEvents)
+	lane := 0
+	for i := range events {
+		if i%100 == 0 {
+			lane = r.IntN(len(lanes))
+		}
+		e := &events[i]
+		*e = happened{sequence: uint64(i), time: testEpoch + int64(i/64)*1_000_000, lane: lanes[lane]}
+		stack := stacks[lane]
+		switch depth := len(stack); {
+		case depth == 0 || depth < 40 && r.IntN(2) == 0:
+			e.kind, e.function = callevent.KindEnter, functions[r.IntN(len(functions))]
+			stacks[lane] = append(stack, e.function)
+		case r.IntN(250) == 0:
+			e.kind, e.function, e.exception = callevent.KindThrow, stack[depth-1], "java.lang.IllegalStateException"
+		default:
+			e.kind, e.function, e.line = callevent.KindExit, stack[depth-1], 100
+			stacks[lane] = stack[:depth-1]
+		}
+	}
+	return events
+}
+
+// batches packs and unpacks the events in batches.
+func batches(b *testing.B, events []happened) (unpacked []*callevent.Batch) {
+	for len(events) > 0 {
+		n := min(len(events), benchBatch)
+		packed, err := pack(delivery{events: events[:n], received: testEpoch + int64(time.Hour)}, 1_000_000)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, data := range packed {
+			batch := &callevent.Batch{}
+			if err := batch.Unpack(data); err != nil {
+				b.Fatal(err)
+			}
+			unpacked = append(unpacked, batch)
+		}
+		events = events[n:]
+	}
+	return unpacked
+}
+
+// connections spreads events over three connections, buffer by buffer, each
+// with batches of its own. The third comes 100,000 events later than the others.
+func connections(b *testing.B, events []happened) (order []*callevent.Batch) {
+	r := rand.New(rand.NewPCG(3, 4))
+	var sent [3][]happened
+	for ; len(events) > 0; events = events[min(len(events), benchBuffer):] {
+		i := r.IntN(len(sent))
+		sent[i] = append(sent[i], events[:min(len(events), benchBuffer)]...)
+	}
+	type due struct {
+		at    uint64
+		batch *callevent.Batch
+	}
+	var all []due
+	for i := range sent {
+		for _, batch := range batches(b, sent[i]) {
+			var first [1]callevent.Event
+			batch.Events(first[:], 0)
+			at := first[0].Sequence + benchBatch
+			if i == 2 {
+				at += 100_000
+			}
+			all = append(all, due{at, batch})
+		}
+	}
+	for len(all) > 0 {
+		next := 0
+		for i := range all {
+			if all[i].at < all[next].at {
+				next = i
+			}
+		}
+		order = append(order, all[next].batch)
+		all = append(all[:next], all[next+1:]...)
+	}
+	return order
+}
+
+func benchmarkPair(b *testing.B, order []*callevent.Batch, settings Settings) {
+	var out Output
+	// As in the processor, calls are taken over some thousands at a time.
+	out.MaxSpans, out.Full = 2048, out.Taken
+	events, spans, allocs := 0, uint64(0), uint64(0)
+	var before, after runtime.MemStats
+	for b.Loop() {
+		s := NewStream(&settings)
+		for i, batch := range order {
+			// A stream that has seen a fifth of its events is in its stride.
+			if i == len(order)/5 {
+				runtime.ReadMemStats(&before)
+			}
+			s.Take(batch, 0, &out)
+			events += batch.Len()
+			spans += out.Counters.Spans + out.Counters.LeftOut
+			out.Reset()
+		}
+		runtime.ReadMemStats(&after)
+		allocs = after.Mallocs - before.Mallocs
+		if s.Waiting() > 0 {
+			b.Fatalf("%d events wait", s.Waiting())
+		}
+	}
+	if spans < uint64(events)*2/5 {
+		b.Fatalf("%d calls of %d events", spans, events)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
+	b.ReportMetric(float64(allocs)/(benchEvents*4/5), "allocs/event")
+}
+
+// BenchmarkPair takes batches that come in order.
+func BenchmarkPair(b *testing.B) {
+	benchmarkPair(b, batches(b, program()), wide())
+}
+
+// BenchmarkPairReordered takes batches as three connections bring them: some
+// 100,000 events wait.
+func BenchmarkPairReordered(b *testing.B) {
+	benchmarkPair(b, connections(b, program()), wide())
+}
+
+// BenchmarkPairLeavingOut leaves all calls out because they are short.
+func BenchmarkPairLeavingOut(b *testing.B) {
+	settings := wide()
+	settings.MinDuration = int64(time.Hour)
+	benchmarkPair(b, batches(b, program()), settings)
+}

@@ -1,0 +1,329 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+// wrong counts again what the stream keeps count of, and says what is not as
+// it has to be between two calls; empty: nothing.
+func (s *Stream) wrong() string {
+	for _, check := range []func() string{s.wrongOrder, s.wrongStacks, s.wrongTraces, s.wrongNames} {
+		if wrong := check(); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+func (s *Stream) wrongOrder() string {
+	waiting, attributed := 0, 0
+	for number := s.window.low; s.window.count > 0 && number < s.window.high; number++ {
+		if s.window.has(number) {
+			waiting++
+			if s.window.at(number).attributes {
+				attributed++
+			}
+		}
+	}
+	occupied := 0
+	made := 0
+	for _, page := range s.window.pages {
+		made += len(page)
+		for _, slot := range page {
+			if slot.kind != 0 {
+				occupied++
+			}
+		}
+	}
+	switch {
+	case made != s.window.made:
+		return fmt.Sprintf("%d places, counted %d", made, s.window.made)
+	case s.out != nil:
+		return "the stream keeps an output"
+	case waiting != s.window.count || occupied != waiting:
+		return fmt.Sprintf("%d events wait in the window's range and %d in all of it, counted %d", waiting, occupied, s.window.count)
+	case attributed != len(s.attributes):
+		return fmt.Sprintf("%d waiting events have attributes, kept are those of %d", attributed, len(s.attributes))
+	case s.window.count > 0 && s.window.first() <= s.next:
+		return fmt.Sprintf("%d waits, but next is %d", s.window.first(), s.next)
+	case s.window.count > 0 && s.window.high-s.window.first() > uint64(s.settings.MaxEvents):
+		return fmt.Sprintf("the window covers %d numbers", s.window.high-s.window.first())
+	case s.ended && (s.window.count > 0 || s.open > 0 || len(s.barriers.pending) > 0):
+		return "the stream has ended and holds something"
+	case !slices.IsSortedFunc(s.barriers.pending, compareBarriers):
+		return "barriers are not sorted"
+	case len(s.barriers.pending) == 0 && s.barriers.stop != never,
+		len(s.barriers.pending) > 0 && s.barriers.stop != s.barriers.pending[0].From:
+		return fmt.Sprintf("stop is %d with barriers %v", s.barriers.stop, s.barriers.pending)
+	case s.barriers.stop <= s.next:
+		return fmt.Sprintf("a barrier before %d has not been obeyed, next is %d", s.barriers.stop, s.next)
+	case len(s.barriers.pending) > maxPending || len(s.barriers.heard) > maxHeard || len(s.passed) > maxRanges:
+		return "a list is longer than its bound"
+	}
+	last := uint64(0)
+	for _, p := range s.passed {
+		if p.from < last || p.from >= p.to || p.to > s.next {
+			return fmt.Sprintf("passed numbers %+v, next is %d", s.passed, s.next)
+		}
+		last = p.to
+	}
+	return ""
+}
+
+func (s *Stream) wrongStacks() string {
+	open, byFunction := 0, make([]int32, len(s.names.functions))
+	stackBytes := 0
+	kept := slices.Collect(maps.Values(s.attributes))
+	ownBytes := 0
+	for _, a := range kept {
+		ownBytes += len(a) * attributeBytes
+	}
+	for i := range s.lanes {
+		l := &s.lanes[i]
+		if s.laneIDs[l.id] != int32(i) {
+			return fmt.Sprintf("lane %d is not number %d", l.id, i)
+		}
+		stackBytes += l.bytes()
+		kept = append(kept, l.attributes)
+		counts := map[uint32]int32{}
+		for _, f := range l.frames {
+			counts[f.function]++
+		}
+		if l.counts != nil && !maps.Equal(counts, l.counts) {
+			return fmt.Sprintf("lane %d has frames of functions %v, counted %v", l.id, counts, l.counts)
+		}
+		throws, start, sequence := 0, int64(-1<<63), uint64(0)
+		for depth, f := range l.frames {
+			open++
+			byFunction[f.function]++
+			throws += int(f.throws)
+			if f.start < start || depth > 0 && f.sequence <= sequence || f.inner < f.start || f.inner > s.last+1 {
+				return fmt.Sprintf("lane %d, frame %d: %+v above %d %d", l.id, depth, f, start, sequence)
+			}
+			start, sequence = f.start, f.sequence
+		}
+		if throws != len(l.throws) {
+			return fmt.Sprintf("lane %d has %d throws, its frames %d", l.id, len(l.throws), throws)
+		}
+		if len(l.frames) > s.settings.MaxFrames {
+			return fmt.Sprintf("lane %d has %d frames", l.id, len(l.frames))
+		}
+	}
+	if len(s.laneIDs) != len(s.lanes) || len(s.lanes) > s.settings.MaxLanes {
+		return fmt.Sprintf("%d lanes with %d IDs", len(s.lanes), len(s.laneIDs))
+	}
+	ownBytes += sizeOfValues(kept)
+	if stackBytes != s.stackBytes || ownBytes != s.attributeBytes {
+		return fmt.Sprintf("stacks take %d bytes and attributes %d, counted %d and %d", stackBytes, ownBytes, s.stackBytes, s.attributeBytes)
+	}
+	if open != s.open {
+		return fmt.Sprintf("%d frames are open, counted %d", open, s.open)
+	}
+	for i, f := range s.names.functions {
+		if f.open != byFunction[i] {
+			return fmt.Sprintf("%d frames of %s are open, counted %d", byFunction[i], f.name.Qualified, f.open)
+		}
+	}
+	return ""
+}
+
+func (s *Stream) wrongTraces() string {
+	references := make([]int, len(s.traces.all))
+	for i := range s.lanes {
+		if c := s.lanes[i].continuation; c != noTrace {
+			references[c]++
+		}
+		for _, f := range s.lanes[i].frames {
+			if f.trace != noTrace {
+				references[f.trace]++
+			}
+		}
+	}
+	for i, t := range s.traces.all {
+		free := slices.Contains(s.traces.free, uint32(i))
+		if t.references != references[i] || free != (references[i] == 0) {
+			return fmt.Sprintf("trace of %d has %d references, counted %d, free: %t", t.root, references[i], t.references, free)
+		}
+		if limit := s.settings.MaxSpansPerTrace; limit > 0 && t.references > 0 && (t.frames > limit || t.frames < 0) {
+			return fmt.Sprintf("trace of %d has %d frames", t.root, t.frames)
+		}
+	}
+	return ""
+}
+
+func (s *Stream) wrongNames() string {
+	if wrong := s.names.wrongBytes(); wrong != "" {
+		return wrong
+	}
+	for id, h := range s.names.histories {
+		if h.lane != id || h.before != nil || len(h.renames) == 0 || len(h.renames) > maxRenames {
+			return fmt.Sprintf("lane %d has the history %+v", id, h)
+		}
+		if !slices.IsSortedFunc(h.renames, s.names.compareRenames) {
+			return fmt.Sprintf("the renames of lane %d are not sorted: %+v", id, h.renames)
+		}
+		provisional := 0
+		from := uint64(never)
+		for _, r := range slices.Backward(h.renames) {
+			from = min(from, r.sequence)
+			if r.from != from {
+				return fmt.Sprintf("lane %d: the rename %+v holds from %d", id, r, from)
+			}
+			if r.provisional {
+				provisional++
+			}
+			if r.provisional && h.isBetter(r.order) {
+				return fmt.Sprintf("lane %d: the rename %+v did not give way", id, r)
+			}
+		}
+		if provisional != h.provisional {
+			return fmt.Sprintf("lane %d has %d provisional renames, counted %d", id, provisional, h.provisional)
+		}
+	}
+	for i := range s.lanes {
+		want := lane{id: s.lanes[i].id, from: never}
+		want.follow(s.names.histories[want.id])
+		if l := &s.lanes[i]; l.history != want.history || l.from != want.from || l.name != want.name {
+			return fmt.Sprintf("lane %d is called %d from %d, expected %d from %d", l.id, l.name, l.from, want.name, want.from)
+		}
+	}
+	return ""
+}
+
+// wrongBytes counts again what names take, and looks at their numbers.
+func (n *names) wrongBytes() string {
+	lanes := len(n.laneNames)*nameOverhead + len(n.histories)*historyBytes + len(n.reuses)*reuseBytes
+	for i := range n.laneNames {
+		l := &n.laneNames[i]
+		lanes += len(l.name)
+		if id, ok := n.laneNameIDs[callevent.Lane{ID: l.id, Name: l.name}]; !ok || id != uint32(i) {
+			return fmt.Sprintf("the name %q of lane %d is %d, expected %d", l.name, l.id, id, i)
+		}
+	}
+	for _, h := range n.histories {
+		lanes += len(h.renames) * renameBytes
+	}
+	bytes := lanes
+	for _, f := range n.functions {
+		bytes += len(f.name.Qualified) + len(f.name.Display) + len(f.name.Text) + len(f.name.File) + functionOverhead
+	}
+	for _, e := range n.exceptions[min(1, len(n.exceptions)):] {
+		bytes += len(e) + nameOverhead
+	}
+	if lanes != n.laneBytes || bytes != n.bytes || n.sweptBytes > n.laneBytes || len(n.laneNameIDs) != len(n.laneNames) {
+		return fmt.Sprintf("names take %d bytes, and those of %d lanes %d; counted %d and %d, swept %d of %d",
+			bytes, len(n.laneNames), lanes, n.bytes, n.laneBytes, n.sweptBytes, len(n.laneNameIDs))
+	}
+	return ""
+}
+
+// wrongSpans says what no set of spans of an ended stream may be.
+// clockSet: the clock was set anew, so that bottom frames may overlap.
+func wrongSpans(settings *Settings, spans []finished, clockSet bool) string {
+	byNumber := map[uint64]finished{}
+	inTrace := map[uint64]int{}
+	for _, s := range spans {
+		if s.End <= s.Start {
+			return fmt.Sprintf("no length: %s", s)
+		}
+		if _, twice := byNumber[s.Sequence]; twice {
+			return fmt.Sprintf("twice: %s", s)
+		}
+		byNumber[s.Sequence] = s
+		inTrace[s.Trace]++
+		if limit := settings.MaxSpansPerTrace; limit > 0 && inTrace[s.Trace] > limit {
+			return fmt.Sprintf("trace %d has more than %d spans", s.Trace, limit)
+		}
+		for _, t := range s.Throws {
+			if t.Time < s.Start || t.Time > s.End {
+				return fmt.Sprintf("throw outside: %s", s)
+			}
+		}
+	}
+	siblings := map[[2]uint64][]finished{}
+	for _, s := range spans {
+		siblings[[2]uint64{s.Lane, s.Parent}] = append(siblings[[2]uint64{s.Lane, s.Parent}], s)
+		if s.Parent == NoParent {
+			if s.Link != LinkNone {
+				return fmt.Sprintf("a link without a parent: %s", s)
+			}
+			continue
+		}
+		parent, ok := byNumber[s.Parent]
+		if !ok {
+			if settings.DropTruncated {
+				continue
+			}
+			return fmt.Sprintf("no parent: %s", s)
+		}
+		switch {
+		case s.Start <= parent.Start || s.End > parent.End || s.Lane != parent.Lane:
+			return fmt.Sprintf("not inside its parent: %s in %s", s, parent)
+		case s.Link == LinkNone && s.Trace != parent.Trace:
+			return fmt.Sprintf("in another trace: %s and %s", s, parent)
+		case s.Link != LinkNone && (s.LinkTrace != parent.Trace || s.Trace == parent.Trace):
+			return fmt.Sprintf("linked to another trace: %s and %s", s, parent)
+		}
+	}
+	for key, group := range siblings {
+		if clockSet && key[1] == NoParent {
+			continue
+		}
+		slices.SortFunc(group, func(a, b finished) int { return cmp.Compare(a.Start, b.Start) })
+		for i := 1; i < len(group); i++ {
+			if group[i].Start < group[i-1].End {
+				return fmt.Sprintf("siblings overlap: %s and %s", group[i-1], group[i])
+			}
+		}
+	}
+	return ""
+}
+
+// wrongCounters says what doesn't add up when a stream has ended and entered
+// calls were opened.
+func wrongCounters(c Counters, spans []finished, paired, entered uint64) string {
+	if sum := paired + c.Late + c.Duplicates + c.InBreak; c.Events != sum {
+		return fmt.Sprintf("%d events, but %d were paired, late, duplicate or in a break", c.Events, sum)
+	}
+	var truncated, ended uint64
+	for _, n := range c.Truncated {
+		truncated += n
+	}
+	for _, s := range spans {
+		if s.Truncated == 0 {
+			ended++
+		}
+	}
+	if c.Spans != uint64(len(spans)) {
+		return fmt.Sprintf("%d spans, counted %d", len(spans), c.Spans)
+	}
+	if closed := c.Spans + c.LeftOut; closed > entered || closed+truncated < entered {
+		return fmt.Sprintf("%d calls entered, %d spans, %d left out, %d truncated", entered, c.Spans, c.LeftOut, truncated)
+	}
+	if n := c.Truncated[0] + c.Breaks[0]; n != 0 {
+		return fmt.Sprintf("%d truncations or breaks without a cause", n)
+	}
+	return ""
+}
+
+// sizeOfValues is what the values of attributes take, each counted once.
+func sizeOfValues(all [][]attribute) (bytes int) {
+	values := map[*sharedValue]bool{}
+	for _, attributes := range all {
+		for _, a := range attributes {
+			values[a.key], values[a.value] = true, true
+		}
+	}
+	for v := range values {
+		bytes += sharedBytes + len(v.value.Str())
+	}
+	return bytes
+}

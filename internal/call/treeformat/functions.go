@@ -1,0 +1,92 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package treeformat
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/callbraid/callbraid/internal/call/calltree"
+)
+
+// Function is what is known of all calls of a function, in whatever path.
+type Function struct {
+	// Name is printable, and says whether they are those that were truncated.
+	Name          string
+	Calls, Errors uint64
+	Self          int64
+	// Total counts calls of a function by itself once. Both stay at the largest number, and
+	// the smallest, where sums are beyond.
+	Total int64
+	// flat and cumulative are pprof's values: the function's own of the value that was
+	// asked for, and those of all stacks that it is on.
+	flat, cumulative int64
+}
+
+// Functions sums the snapshot up by functions: those with most self time first.
+func Functions(s calltree.Snapshot) []Function {
+	all := functionsBy(s.Nodes, Value{})
+	slices.SortFunc(all, func(a, b Function) int {
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// functionsBy sums up nodes by functions, in the order in which these are met.
+func functionsBy(nodes []calltree.Node, by Value) []Function {
+	var (
+		all     []Function
+		numbers = numbers{map[function]int{}, map[string]int{}}
+		value   = by.function()
+		w       = weights(nodes, value)
+		stack   []int // of the node at hand: numbers of functions
+		on      []int // by number: how often it is on the stack
+		depths  = depthsOf(nodes)
+	)
+	for i := range nodes {
+		n := &nodes[i]
+		number := numbers.of(n)
+		if number == len(all) {
+			all = append(all, Function{Name: nameOf(n)})
+			on = append(on, 0)
+		}
+		for above := int(depths[i]) - 1; len(stack) > above; stack = stack[:len(stack)-1] {
+			on[stack[len(stack)-1]]--
+		}
+		f := &all[number]
+		f.Calls += n.Calls
+		f.Errors += n.Errors
+		f.Self = addSigned(f.Self, n.Self)
+		f.flat = add(f.flat, max(value(n), 0))
+		if on[number] == 0 {
+			f.Total = addSigned(f.Total, n.Total)
+			f.cumulative = add(f.cumulative, w[i])
+		}
+		stack = append(stack, number)
+		on[number]++
+	}
+	return all
+}
+
+// numbers are those of functions, from 0 on. Different functions can have the same name
+// as it is shown: then they are one.
+type numbers struct {
+	byFunction map[function]int
+	byName     map[string]int
+}
+
+func (ns numbers) of(n *calltree.Node) int {
+	key := function{name: n.Function, truncated: n.Mark == calltree.Truncated, leftOut: isLeftOut(n)}
+	number, ok := ns.byFunction[key]
+	if ok {
+		return number
+	}
+	name := nameOf(n)
+	if number, ok = ns.byName[name]; !ok {
+		number = len(ns.byName)
+		ns.byName[name] = number
+	}
+	ns.byFunction[key] = number
+	return number
+}

@@ -1,0 +1,168 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package treeformat
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/callbraid/callbraid/internal/call/calltree"
+)
+
+// smaller is the name of the nodes that stand for the paths that a reduced tree leaves
+// out.
+const smaller = "(smaller paths)"
+
+// Bounds are how large a tree may be. Frames are those of all stacks, if each node's was
+// written down: a tree that is a single chain has half the square of its nodes.
+type Bounds struct {
+	Nodes, Frames int
+}
+
+// Reduce returns the snapshot with what is largest by the value, within the bounds (but
+// for one node below each that is kept). What is left out is added up in nodes named
+// "(smaller paths)", so that all sums stay the same. A snapshot that is within them is
+// returned as it is.
+func Reduce(s calltree.Snapshot, by Value, b Bounds) calltree.Snapshot {
+	depths := depthsOf(s.Nodes)
+	if len(s.Nodes) <= b.Nodes && sum(depths) <= b.Frames {
+		return s
+	}
+	keep := largest(weights(s.Nodes, by.function()), depths, b)
+	r := reduction{
+		kept: make([]int32, len(s.Nodes)),
+		rest: map[int32]int32{},
+		out:  make([]calltree.Node, 0, min(len(s.Nodes), 2*b.Nodes)),
+	}
+	for i := range s.Nodes {
+		if keep[i] {
+			r.keep(i, s.Nodes[i])
+		} else {
+			r.leaveOut(i, &s.Nodes[i])
+		}
+	}
+	s.Nodes = preOrder(r.out)
+	return s
+}
+
+// largest says of each node whether it is among the heaviest that are within the bounds.
+// No node is heavier than the one above it, so with a node those above it are, too.
+func largest(w []int64, depths []int32, b Bounds) []bool {
+	order := make([]int32, len(w))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(w[b], w[a]), cmp.Compare(a, b)) })
+	keep := make([]bool, len(w))
+	frames := 0
+	for _, i := range order[:min(len(order), b.Nodes)] {
+		if frames += int(depths[i]); frames > b.Frames {
+			break
+		}
+		keep[i] = true
+	}
+	return keep
+}
+
+func sum(depths []int32) (frames int) {
+	for _, d := range depths {
+		frames += int(d)
+	}
+	return frames
+}
+
+// reduction is a tree while it is reduced.
+type reduction struct {
+	// kept is for each node where it, or the node for what is left out that it is part
+	// of, stands in out; -1 - that for the latter.
+	kept []int32
+	rest map[int32]int32 // by parent in out: the node for what is left out below it
+	out  []calltree.Node
+}
+
+func (r *reduction) keep(i int, n calltree.Node) {
+	if n.Parent >= 0 {
+		n.Parent = r.kept[n.Parent]
+	}
+	r.kept[i] = int32(len(r.out))
+	r.out = append(r.out, n)
+}
+
+func (r *reduction) leaveOut(i int, n *calltree.Node) {
+	rest := r.restFor(n)
+	r.kept[i] = -1 - rest
+	addTo(&r.out[rest], n)
+}
+
+// addTo adds the values of a node to one that stands for several.
+func addTo(to, n *calltree.Node) {
+	to.Calls += n.Calls
+	to.Errors += n.Errors
+	to.Self = add(to.Self, max(n.Self, 0))
+	to.Total = to.Self
+}
+
+// restFor is the node that stands for what is left out where the node is.
+func (r *reduction) restFor(n *calltree.Node) int32 {
+	parent := int32(-1)
+	if n.Parent >= 0 {
+		if parent = r.kept[n.Parent]; parent < 0 {
+			return -1 - parent
+		}
+	}
+	rest, ok := r.rest[parent]
+	if !ok {
+		rest = int32(len(r.out))
+		r.rest[parent] = rest
+		r.out = append(r.out, calltree.Node{Parent: parent, Function: smaller, Mark: calltree.Folded})
+	}
+	return rest
+}
+
+// depthsOf is for each node how many frames its stack has.
+func depthsOf(nodes []calltree.Node) []int32 {
+	depths := make([]int32, len(nodes))
+	for i := range nodes {
+		depths[i] = 1
+		if parent := nodes[i].Parent; parent >= 0 {
+			depths[i] += depths[parent]
+		}
+	}
+	return depths
+}
+
+// preOrder puts nodes, whose parents stand before them, in pre-order.
+func preOrder(nodes []calltree.Node) []calltree.Node {
+	// Children of each as lists: first child and next sibling, in the order they have.
+	first := make([]int32, len(nodes)+1) // that of the top is the last one
+	next := make([]int32, len(nodes))
+	for i := range first {
+		first[i] = -1
+	}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		parent := nodes[i].Parent
+		if parent < 0 {
+			parent = int32(len(nodes))
+		}
+		next[i], first[parent] = first[parent], int32(i)
+	}
+	out := make([]calltree.Node, 0, len(nodes))
+	place := make([]int32, len(nodes))
+	for todo := []int32{first[len(nodes)]}; len(todo) > 0; {
+		i := todo[len(todo)-1]
+		if i < 0 {
+			todo = todo[:len(todo)-1]
+			continue
+		}
+		n := nodes[i]
+		if n.Parent >= 0 {
+			n.Parent = place[n.Parent]
+		}
+		place[i] = int32(len(out))
+		out = append(out, n)
+		todo[len(todo)-1] = next[i]
+		todo = append(todo, first[i])
+	}
+	return out
+}

@@ -1,0 +1,203 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package merge
+
+import (
+	"math"
+
+	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+)
+
+// head is what a stream gives out next.
+type head uint8
+
+const (
+	// headNone: nothing has come; the key is the promise.
+	headNone head = iota
+	headEvent
+	headLossBegin
+	headLossEnd
+	headEnd
+)
+
+// mark is the begin or the end of a loss, which stands behind so many events of the
+// packet.
+type mark struct {
+	after uint64
+	head  head
+	time  int64
+	loss  *Loss
+}
+
+// afterAll is behind all events of the packet.
+const afterAll = math.MaxUint64
+
+// step finds the stream's next head.
+func (s *Stream) step() {
+	for s.merger.err == nil {
+		switch {
+		case len(s.marks) > 0 && s.marks[0].after <= s.read:
+			s.takeMark()
+			return
+		case s.packet == nil:
+			if !s.next() {
+				return
+			}
+		case s.reader.Next():
+			s.read++
+			s.head, s.key = headEvent, s.merger.passed
+			if s.clock != nil {
+				s.key = s.clock.UnixNano(s.reader.Event.Clock)
+			}
+			return
+		case s.reader.Err() != nil:
+			s.merger.fail(s, s.reader.Err())
+		default:
+			s.finish()
+		}
+	}
+}
+
+// takeMark makes the first mark the head. It is never older than what was before it.
+func (s *Stream) takeMark() {
+	mark := s.marks[0]
+	s.marks = s.marks[:copy(s.marks, s.marks[1:])]
+	s.head, s.headLoss, s.key = mark.head, mark.loss, max(s.key, mark.time)
+	if s.late == nil {
+		s.key = max(s.key, s.merger.passed)
+	}
+	if mark.head == headLossEnd && mark.loss.To == unknownEnd {
+		mark.loss.To = s.key
+	}
+}
+
+// next takes the next input. It returns false, with the head set, if there is nothing
+// to go on with.
+func (s *Stream) next() bool {
+	if s.queue.empty() {
+		if !s.ended {
+			s.idle()
+			return false
+		}
+		if s.open != nil {
+			s.closeOpen(s.promise)
+			return true
+		}
+		s.head, s.key = headEnd, max(s.promise, s.merger.passed)
+		return false
+	}
+	in := *s.queue.front()
+	switch in.kind {
+	case inputPromise:
+		if !s.takePromise(in) {
+			s.merger.await(s)
+			s.idle()
+			return false
+		}
+	case inputLose:
+		if s.open == nil {
+			s.openLoss(in.cause)
+		}
+	case inputAgain:
+		if s.whole.any {
+			s.resume = &Position{Known: s.whole.numbered, Next: s.whole.sequence + 1}
+		}
+	case inputPacket:
+		s.begin(in)
+	}
+	s.queue.pop()
+	return true
+}
+
+// takePromise returns false if the class is not known yet. An ended stream's doesn't
+// matter any more.
+func (s *Stream) takePromise(in input) bool {
+	class := classOf(s.merger.trace, in.class)
+	if class == nil {
+		return s.ended
+	}
+	s.known, s.clock = true, class.Clock
+	s.addStopped()
+	if s.clock != nil {
+		s.promise = max(s.promise, s.time(in.cycles))
+	}
+	if s.open != nil {
+		s.closeOpen(s.promise)
+	}
+	return true
+}
+
+// openLoss begins a loss that the next packet or promise ends.
+func (s *Stream) openLoss(cause Cause) {
+	s.open = &Loss{Stream: s, Cause: cause, From: s.promise, To: unknownEnd}
+	s.marks = append(s.marks, mark{head: headLossBegin, time: s.promise, loss: s.open})
+}
+
+// closeOpen ends that loss.
+func (s *Stream) closeOpen(at int64) {
+	s.open.To = max(s.open.From, at)
+	s.marks = append(s.marks, mark{head: headLossEnd, time: at, loss: s.open})
+	s.open = nil
+}
+
+// begin begins the next packet, unless it was read before.
+func (s *Stream) begin(in input) {
+	skip, again, err := s.again(in.packet)
+	if err == nil && !again {
+		err = s.reader.Begin(in.packet)
+	}
+	if err == nil && !again && in.index != nil {
+		err = in.index.check(&s.reader.Packet)
+	}
+	switch {
+	case err != nil:
+		s.merger.fail(s, err)
+		return
+	case again:
+		s.giveBack(in.packet)
+		return
+	}
+	p := &s.reader.Packet
+	s.packet, s.read, s.known, s.clock = in.packet, 0, true, p.Class.Clock
+	before, begin := s.promise, s.promise
+	if s.timed(metadata.RoleClock) {
+		begin = s.time(p.Begin)
+	}
+	if s.open != nil {
+		s.closeOpen(begin)
+	}
+	s.addStopped()
+	s.addLosses(before, begin)
+	s.addStop(before, begin)
+	s.promise = max(s.promise, begin)
+	for s.read < skip && s.reader.Next() {
+		s.read++
+	}
+}
+
+// finish gives the packet back that was read.
+func (s *Stream) finish() {
+	p := &s.reader.Packet
+	if s.timed(metadata.RolePacketEnd) {
+		s.promise = max(s.promise, s.time(p.End))
+	}
+	if s.clock != nil && s.read > 0 {
+		s.promise = max(s.promise, s.time(s.reader.Event.Clock))
+	}
+	for i := range s.marks {
+		s.marks[i].after = 0
+	}
+	s.stopped = s.stopsTracing()
+	s.whole = whole{any: true, numbered: p.Has(metadata.RoleSequence), sequence: p.Sequence, discarded: s.reader.Past().Discarded, end: p.End}
+	s.reader.Finish()
+	s.giveBack(s.packet)
+	s.packet, s.read = nil, 0
+}
+
+// giveBack gives the bytes of a packet back to the caller.
+func (s *Stream) giveBack(packet []byte) {
+	m := s.merger
+	m.waiting -= len(packet)
+	m.out = append(m.out, output{kind: PacketEnd, stream: s, time: m.passed, packet: packet})
+}

@@ -1,0 +1,40 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package merge
+
+import (
+	"fmt"
+
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+)
+
+// Index is what is known of a packet besides its own header and context. Times are
+// values of the trace's clock.
+type Index struct {
+	StreamClass uint64
+	Begin, End  uint64
+	Discarded   uint64
+	Content     uint64 // bits
+}
+
+// check says where a packet contradicts its index.
+func (i *Index) check(p *ctf.Packet) error {
+	for _, field := range [...]struct {
+		role       metadata.Role
+		name       string
+		said, have uint64
+	}{
+		{metadata.RoleStreamClass, "stream class", i.StreamClass, p.Class.ID},
+		{metadata.RoleClock, "begin", i.Begin, p.Begin},
+		{metadata.RolePacketEnd, "end", i.End, p.End},
+		{metadata.RoleDiscarded, "number of discarded events", i.Discarded, p.Discarded},
+		{metadata.RoleContentSize, "content in bits", i.Content, p.Content},
+	} {
+		if p.Has(field.role) && field.said != field.have {
+			return fmt.Errorf("packet of %d bits: expected the %s that its index says, %d, got %d", p.Size, field.name, field.said, field.have)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tsdl
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+)
+
+// attribute is NAME = VALUE or NAME := TYPE.
+type attribute struct {
+	// name with dots, such as "packet.header".
+	name  string
+	where metadata.Position
+	kind  attributeKind
+	// text is a string, or words with dots.
+	text   string
+	number metadata.Number
+	typ    metadata.Type
+}
+
+// attributeKind is what an attribute's value is.
+type attributeKind uint8
+
+const (
+	attributeString attributeKind = iota
+	attributeWord
+	attributeNumber
+	attributeType
+)
+
+var attributeKinds = [...]string{"a string", "a word", "a number", "a type"}
+
+// attributes reads a block in braces and gives each attribute to set, which says
+// whether it knows it. Types that are declared between them belong to s; without s
+// there may be none.
+func (p *Parser) attributes(s *scope, what string, set func(attribute) bool) {
+	defer p.deeper()()
+	p.expect("{")
+	names := map[string]bool{}
+	for !p.accept("}") {
+		if s != nil && p.beginsType() {
+			p.typeDeclaration(s)
+			continue
+		}
+		a := p.attribute(s)
+		p.expect(";")
+		if names[a.name] {
+			p.fail(a.where, "one attribute "+a.name, "a second one")
+		}
+		names[a.name] = true
+		if !set(a) {
+			p.trace.Note(fmt.Sprintf("metadata, %s: %s has no attribute %q: passed over", a.where, what, a.name))
+		}
+	}
+}
+
+func (p *Parser) attribute(s *scope) attribute {
+	a := attribute{where: p.tok.where}
+	a.name = strings.Join(p.path("an attribute"), ".")
+	if s != nil && p.accept(":=") {
+		a.kind, a.typ = attributeType, p.typeSpecifier(s)
+		return a
+	}
+	p.expect("=")
+	switch p.tok.kind {
+	case quoted:
+		a.kind, a.text = attributeString, p.take().text
+	case word:
+		a.kind, a.text = attributeWord, strings.Join(p.path("a value"), ".")
+	default:
+		a.kind, a.number = attributeNumber, p.constant()
+	}
+	return a
+}
+
+// want fails unless the attribute's value is of one of the kinds.
+func (p *Parser) want(a attribute, kinds ...attributeKind) {
+	var names []string
+	for _, k := range kinds {
+		if a.kind == k {
+			return
+		}
+		names = append(names, attributeKinds[k])
+	}
+	p.fail(a.where, strings.Join(names, " or ")+" for "+a.name, "%s", attributeKinds[a.kind])
+}
+
+// stringOf returns the value of an attribute that is a string; words pass, too.
+func (p *Parser) stringOf(a attribute) string {
+	p.want(a, attributeString, attributeWord)
+	return a.text
+}
+
+func (p *Parser) unsignedOf(a attribute) uint64 {
+	p.want(a, attributeNumber)
+	n, ok := a.number.Uint64()
+	if !ok {
+		p.fail(a.where, "a number of 0 or more for "+a.name, "%s", a.number)
+	}
+	return n
+}
+
+func (p *Parser) signedOf(a attribute) int64 {
+	p.want(a, attributeNumber)
+	n, ok := a.number.Int64()
+	if !ok {
+		p.fail(a.where, "a number of 64 bits with sign for "+a.name, "%s", a.number)
+	}
+	return n
+}
+
+// booleanOf returns the value of an attribute that is true or false, 1 or 0.
+func (p *Parser) booleanOf(a attribute) bool {
+	p.want(a, attributeWord, attributeNumber)
+	if a.kind == attributeNumber {
+		return a.number.Magnitude != 0
+	}
+	switch a.text {
+	case "true", "TRUE":
+		return true
+	case "false", "FALSE":
+		return false
+	}
+	p.fail(a.where, "true or false for "+a.name, "%q", a.text)
+	return false
+}
+
+// structOf returns the value of an attribute that is a structure.
+func (p *Parser) structOf(a attribute) *metadata.Struct {
+	p.want(a, attributeType)
+	t, ok := a.typ.(*metadata.Struct)
+	if !ok {
+		p.fail(a.where, "a struct for "+a.name, "another type")
+	}
+	return t
+}
+
+// uuidOf returns the value of an attribute that is a UUID.
+func (p *Parser) uuidOf(a attribute) (uuid [16]byte) {
+	p.want(a, attributeString)
+	digits := strings.ReplaceAll(a.text, "-", "")
+	if n, err := hex.Decode(uuid[:], []byte(digits[:min(len(digits), 32)])); err != nil || n != 16 || len(digits) != 32 {
+		p.fail(a.where, "a UUID of 32 hexadecimal digits", "%q", a.text)
+	}
+	return uuid
+}
+
+// byteOrderOf returns the value of an attribute that is a byte order. That of a
+// trace can't be native.
+func (p *Parser) byteOrderOf(a attribute, native bool) metadata.ByteOrder {
+	p.want(a, attributeWord)
+	switch {
+	case a.text == "le":
+		return metadata.LittleEndian
+	case a.text == "be" || a.text == "network":
+		return metadata.BigEndian
+	case a.text == "native" && native:
+		return metadata.NativeOrder
+	}
+	p.fail(a.where, "a byte order", "%q", a.text)
+	return 0
+}

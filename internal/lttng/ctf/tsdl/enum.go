@@ -1,0 +1,86 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tsdl
+
+import "github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+
+// enumType reads: enum NAME : TYPE { LABEL = VALUE, LABEL = FROM ... TO, LABEL }.
+// Without a type it is int's.
+func (p *Parser) enumType(s *scope) metadata.Type {
+	at := p.take().where
+	name := p.optionalName()
+	var container metadata.Type
+	if p.accept(":") {
+		container = p.typeSpecifier(s)
+	}
+	if !p.is("{") {
+		return p.known(s, "enum", name, at)
+	}
+	if container == nil {
+		if container = s.lookup("int"); container == nil {
+			p.fail(at, "the type of an enumeration, or a type int", "none")
+		}
+	}
+	integer, ok := container.(*metadata.Integer)
+	if !ok {
+		p.fail(at, "an enumeration of an integer type", "another type")
+	}
+	t := *integer
+	t.Enum, t.Mappings = true, p.mappings()
+	if name != "" {
+		p.declare(s, "enum "+name, &t, at)
+	}
+	return &t
+}
+
+// mappings reads labels and their values, in braces. A label without value has
+// the number behind the one before, the first 0. Labels that come twice stand for
+// all their values.
+func (p *Parser) mappings() []metadata.Mapping {
+	p.expect("{")
+	var mappings []metadata.Mapping
+	index := map[string]int{}
+	next, more := metadata.Number{}, true
+	for !p.accept("}") {
+		if p.tok.kind != word && p.tok.kind != quoted {
+			p.failToken("a label")
+		}
+		label := p.take()
+		var r metadata.Range
+		switch {
+		case p.accept("="):
+			r = p.numberRange()
+		case !more:
+			p.fail(label.where, "a value for the label", "none, behind the largest of all")
+		default:
+			r = metadata.Range{Low: next, High: next}
+		}
+		next, more = r.High.Next()
+		i, known := index[label.text]
+		if !known {
+			i = len(mappings)
+			index[label.text] = i
+			mappings = append(mappings, metadata.Mapping{Label: label.text})
+		}
+		mappings[i].Ranges = append(mappings[i].Ranges, r)
+		if !p.is("}") {
+			p.expect(",")
+		}
+	}
+	return mappings
+}
+
+// numberRange reads: VALUE, or FROM ... TO.
+func (p *Parser) numberRange() metadata.Range {
+	at := p.tok.where
+	low := p.constant()
+	high := low
+	if p.accept("...") {
+		high = p.constant()
+	}
+	if low.Compare(high) > 0 {
+		p.fail(at, "a range from low to high", "%s ... %s", low, high)
+	}
+	return metadata.Range{Low: low, High: high}
+}

@@ -1,0 +1,159 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tsdl
+
+import (
+	"strings"
+
+	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+)
+
+// integerType reads: integer { size = N; … }.
+func (p *Parser) integerType() metadata.Type {
+	at := p.take().where
+	t := &metadata.Integer{Base: 10}
+	p.attributes(nil, "an integer", func(a attribute) bool {
+		switch a.name {
+		case "size":
+			t.Size = p.unsignedOf(a)
+			if t.Size == 0 || t.Size > 64 {
+				p.fail(a.where, "a size of 1 to 64 bits", "%d", t.Size)
+			}
+		case "align":
+			t.Align = p.unsignedOf(a)
+			p.checkAlignment(t.Align, a.where)
+		case "signed":
+			t.Signed = p.booleanOf(a)
+		case "byte_order":
+			t.Order = p.byteOrderOf(a, true)
+		case "base":
+			t.Base = p.baseOf(a)
+		case "encoding":
+			t.Encoding = p.encodingOf(a)
+		case "map":
+			t.Clock = p.clockOf(a)
+		default:
+			return false
+		}
+		return true
+	})
+	if t.Size == 0 {
+		p.fail(at, "an integer with a size", "none")
+	}
+	if t.Align == 0 {
+		t.Align = defaultAlignment(t.Size)
+	}
+	return t
+}
+
+// defaultAlignment is that of a field of whole bytes, or of bits.
+func defaultAlignment(size uint64) uint64 {
+	if size%8 == 0 {
+		return 8
+	}
+	return 1
+}
+
+// baseOf returns the value of base: a number or one of its names.
+func (p *Parser) baseOf(a attribute) uint8 {
+	p.want(a, attributeNumber, attributeWord)
+	if a.kind == attributeNumber {
+		switch a.number.Magnitude {
+		case 2, 8, 10, 16:
+			return uint8(a.number.Magnitude)
+		}
+		p.fail(a.where, "base 2, 8, 10 or 16", "%s", a.number)
+	}
+	switch a.text {
+	case "decimal", "dec", "d", "i", "u":
+		return 10
+	case "hexadecimal", "hex", "x", "X", "p":
+		return 16
+	case "octal", "oct", "o":
+		return 8
+	case "binary", "b":
+		return 2
+	}
+	p.fail(a.where, "a base", "%q", a.text)
+	return 0
+}
+
+// encodingOf returns the value of encoding.
+func (p *Parser) encodingOf(a attribute) metadata.Encoding {
+	switch p.stringOf(a) {
+	case "none":
+		return metadata.NoEncoding
+	case "UTF8", "utf8", "UTF-8", "utf-8":
+		return metadata.UTF8
+	case "ASCII", "ascii":
+		return metadata.ASCII
+	}
+	p.fail(a.where, "encoding none, UTF8 or ASCII", "%q", a.text)
+	return 0
+}
+
+// clockOf returns the name of the clock in: map = clock.NAME.value.
+func (p *Parser) clockOf(a attribute) string {
+	p.want(a, attributeWord)
+	name, begins := strings.CutPrefix(a.text, "clock.")
+	name, ends := strings.CutSuffix(name, ".value")
+	if !begins || !ends || name == "" {
+		p.fail(a.where, "clock.NAME.value", "%s", a.text)
+	}
+	return name
+}
+
+// floatType reads: floating_point { exp_dig = N; mant_dig = N; … }.
+func (p *Parser) floatType() metadata.Type {
+	at := p.take().where
+	t := &metadata.Float{}
+	var exponent, mantissa uint64
+	p.attributes(nil, "a floating point number", func(a attribute) bool {
+		switch a.name {
+		case "exp_dig":
+			exponent = p.unsignedOf(a)
+		case "mant_dig":
+			mantissa = p.unsignedOf(a)
+		case "align":
+			t.Align = p.unsignedOf(a)
+			p.checkAlignment(t.Align, a.where)
+		case "byte_order":
+			t.Order = p.byteOrderOf(a, true)
+		default:
+			return false
+		}
+		return true
+	})
+	switch {
+	case exponent == 8 && mantissa == 24:
+		t.Size = 32
+	case exponent == 11 && mantissa == 53:
+		t.Size = 64
+	default:
+		p.fail(at, "exp_dig and mant_dig 8 and 24, or 11 and 53", "%d and %d", exponent, mantissa)
+	}
+	if t.Align == 0 {
+		t.Align = defaultAlignment(t.Size)
+	}
+	return t
+}
+
+// stringType reads: string, or string { encoding = …; }.
+func (p *Parser) stringType() metadata.Type {
+	p.take()
+	t := &metadata.String{Encoding: metadata.UTF8}
+	if !p.is("{") {
+		return t
+	}
+	p.attributes(nil, "a string", func(a attribute) bool {
+		if a.name != "encoding" {
+			return false
+		}
+		if e := p.encodingOf(a); e != metadata.NoEncoding {
+			t.Encoding = e
+		}
+		return true
+	})
+	return t
+}

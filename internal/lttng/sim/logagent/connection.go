@@ -1,0 +1,185 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package logagent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+)
+
+// connection is one of an agent with its daemon.
+type connection struct {
+	agent *Agent
+	net.Conn
+	reader *bufio.Reader
+	fault  faults
+}
+
+func newConnection(a *Agent, conn net.Conn) *connection {
+	return &connection{agent: a, Conn: conn, reader: bufio.NewReader(conn), fault: faults{agent: a}}
+}
+
+func (c *connection) register() error {
+	o := c.agent.options
+	if o.Dialect == lttngagent.RFC {
+		return nil // nobody says who it is
+	}
+	return c.fault.registration(c.Conn, lttngagent.NewRegistration(o.Domain, o.PID).AppendTo(nil))
+}
+
+// obey reads a request and answers it. An error says that the connection is of no use
+// any more.
+func (c *connection) obey(ctx context.Context) error {
+	command, err := c.command()
+	var wrong *lttngagent.ProtocolError
+	var unsupported *lttngagent.UnsupportedError
+	switch {
+	case errors.As(err, &wrong), errors.As(err, &unsupported):
+		return c.fail(ctx, err)
+	case err != nil:
+		return err
+	}
+	c.agent.options.Log("agent %d is told: %s", c.agent.options.PID, describe(command))
+	return c.answer(ctx, command)
+}
+
+// command reads a command that the agent has.
+func (c *connection) command() (lttngagent.Command, error) {
+	q, err := c.read()
+	if err != nil {
+		return nil, err
+	}
+	o := c.agent.options
+	command, err := q.Command(o.Dialect)
+	if err != nil {
+		return nil, err
+	}
+	return command, lttngagent.Agent{Dialect: o.Dialect, Domain: o.Domain}.Supports(command)
+}
+
+// read reads a request. Python's agent takes what it reads at once for the whole.
+func (c *connection) read() (lttngagent.Request, error) {
+	dialect := c.agent.options.Dialect
+	if c.agent.options.Domain != lttngagent.Python {
+		return dialect.ReadRequest(c.reader)
+	}
+	const headerSize = 16
+	header, err := c.readAtOnce(headerSize)
+	if err != nil {
+		return lttngagent.Request{}, err
+	}
+	message := header
+	const readable = 1 << 20 // what no daemon sends more of
+	if size := binary.BigEndian.Uint64(header); size > 0 && size <= readable {
+		payload, err := c.readAtOnce(int(size))
+		if err != nil {
+			return lttngagent.Request{}, err
+		}
+		message = append(message, payload...)
+	}
+	return dialect.ReadRequest(bufio.NewReader(bytes.NewReader(message)))
+}
+
+func (c *connection) readAtOnce(n int) ([]byte, error) {
+	b := make([]byte, n)
+	got, err := c.Conn.Read(b)
+	if err == nil && got < n {
+		err = &lttngagent.ProtocolError{Expected: fmt.Sprintf("%d bytes at once", n), Got: strconv.Itoa(got)}
+	}
+	return b[:got], err
+}
+
+// fail does what real agents do on a request that they can't answer.
+func (c *connection) fail(ctx context.Context, why error) error {
+	c.agent.count(func(s *Stats) { s.Unanswered++ })
+	if c.agent.options.Domain == lttngagent.Python {
+		return fmt.Errorf("the agent, being Python's, closes: %w", why)
+	}
+	c.agent.options.Log("agent %d: its thread ends, and leaves the connection open and mute: %v", c.agent.options.PID, why)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// answer does what the command says, and says so.
+func (c *connection) answer(ctx context.Context, command lttngagent.Command) error {
+	if err := wait(ctx, c.agent.options.ReplyDelay); err != nil {
+		return err
+	}
+	if _, done := command.(lttngagent.RegistrationDone); done {
+		c.agent.release.Do(func() { close(c.agent.released) })
+		c.agent.answered(command, 0)
+		return nil
+	}
+	reply, listed := c.agent.appendReply(nil, command)
+	whole, err := c.fault.write(c.Conn, reply, listed)
+	if whole {
+		c.agent.answered(command, listed)
+	}
+	return err
+}
+
+// appendReply obeys a command and appends what the agent says, and how many names that
+// has.
+func (a *Agent) appendReply(b []byte, command lttngagent.Command) (reply []byte, listed int) {
+	switch c := command.(type) {
+	case lttngagent.List:
+		names := a.Loggers()
+		return lttngagent.ListReply{Code: lttngagent.Success, Loggers: names}.AppendTo(b, a.options.Dialect), len(names)
+	case lttngagent.Enable:
+		return a.switchLogger(c.Logger, counts.enable).AppendTo(b), 0
+	case lttngagent.Disable:
+		return a.switchLogger(c.Logger, counts.disable).AppendTo(b), 0
+	case lttngagent.EnableContext:
+		return a.switchContext(c.Context, counts.enable).AppendTo(b), 0
+	case lttngagent.DisableContext:
+		return a.switchContext(c.Context, counts.disable).AppendTo(b), 0
+	default:
+		return lttngagent.Invalid.AppendTo(b), 0
+	}
+}
+
+func (a *Agent) answered(command lttngagent.Command, listed int) {
+	a.count(func(s *Stats) {
+		s.Commands[command.Type()]++
+		s.Listed += listed
+	})
+}
+
+// wait waits for a time, or until ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// describe is a command in words.
+func describe(command lttngagent.Command) string {
+	switch c := command.(type) {
+	case lttngagent.Enable:
+		return fmt.Sprintf("%s %q, levels: %s %d, filter: %q", c.Type(), c.Logger, c.Levels.Type(), c.Levels.Level(), c.Filter)
+	case lttngagent.Disable:
+		return fmt.Sprintf("%s %q", c.Type(), c.Logger)
+	case lttngagent.EnableContext:
+		return fmt.Sprintf("%s %s", c.Type(), c.Context)
+	case lttngagent.DisableContext:
+		return fmt.Sprintf("%s %s", c.Type(), c.Context)
+	default:
+		return command.Type().String()
+	}
+}

@@ -1,0 +1,212 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngrelay_test
+
+import (
+	"archive/zip"
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// captureFile is the zip file of a capture.
+func captureFile(name string) string {
+	return filepath.Join("..", "..", "..", "..", "testdata", "lttng", "live", name+".zip")
+}
+
+// traceFolder is the CTF trace of a capture, unpacked.
+func traceFolder(t *testing.T, name string) string {
+	t.Helper()
+	archive, err := zip.OpenReader(captureFile(name))
+	require.NoError(t, err)
+	defer archive.Close()
+	root := filepath.Join(t.TempDir(), name)
+	for _, f := range archive.File {
+		inside, ok := strings.CutPrefix(f.Name, name+"/ctf/")
+		if !ok || f.FileInfo().IsDir() {
+			continue
+		}
+		path := filepath.Join(root, filepath.FromSlash(inside))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		from, err := f.Open()
+		require.NoError(t, err)
+		content, err := io.ReadAll(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+	}
+	return root
+}
+
+// open opens a source until the test ends.
+func open(t *testing.T, path string) *lttngrelay.Source {
+	t.Helper()
+	source, err := lttngrelay.Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, source.Close()) })
+	return source
+}
+
+// relay is a server that serves.
+type relay struct {
+	*lttngrelay.Server
+	t       *testing.T
+	address string
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+// serve serves a source until the test ends, or Serve does.
+func serve(t *testing.T, source *lttngrelay.Source, o lttngrelay.Options) *relay {
+	t.Helper()
+	server, err := lttngrelay.NewServer(source, o)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &relay{Server: server, t: t, address: listener.Addr().String(), stop: cancel, ended: make(chan error, 1)}
+	go func() { r.ended <- server.Serve(ctx, listener) }()
+	t.Cleanup(cancel)
+	return r
+}
+
+// wait returns when Serve has.
+func (r *relay) wait() {
+	r.t.Helper()
+	select {
+	case err := <-r.ended:
+		require.NoError(r.t, err)
+	case <-time.After(time.Minute):
+		r.t.Fatal("the server serves on for a minute")
+	}
+}
+
+// viewing is what a viewer was told.
+type viewing struct {
+	t        *testing.T
+	conn     net.Conn
+	session  lttnglive.Session
+	attached *lttnglive.Attachment
+	streams  []lttnglive.Stream // of packets, that haven't hung up
+	metadata map[uint64]uint64  // streams by trace
+	traces   map[uint64]*ctf.Trace
+	readers  map[uint64]*ctf.Reader
+	packets  map[string][]string // by channel
+	told     int                 // streams, of any kind
+	events   uint64
+	promises int
+	losses   []ctf.Loss
+}
+
+// view attaches the only session.
+func view(t *testing.T, address string, o lttnglive.ViewerOptions) *viewing {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	viewer, err := lttnglive.Connect(t.Context(), conn, o)
+	require.NoError(t, err)
+	sessions, err := viewer.Sessions(t.Context())
+	require.NoError(t, err)
+	require.Len(t, sessions, 1)
+	attached, streams, err := viewer.Attach(t.Context(), sessions[0].ID, lttnglive.SeekBeginning)
+	require.NoError(t, err)
+	v := &viewing{
+		t: t, conn: conn, session: sessions[0], attached: attached, metadata: map[uint64]uint64{}, traces: map[uint64]*ctf.Trace{},
+		readers: map[uint64]*ctf.Reader{}, packets: map[string][]string{},
+	}
+	v.add(streams)
+	return v
+}
+
+func (v *viewing) add(streams []lttnglive.Stream) {
+	for _, s := range streams {
+		v.told++
+		if s.Metadata {
+			v.metadata[s.TraceID] = s.ID
+			v.traces[s.TraceID] = ctf.NewTrace()
+			continue
+		}
+		v.streams = append(v.streams, s)
+	}
+}
+
+// read reads everything until the session is closed, or returns the first error.
+func (v *viewing) read() error {
+	for {
+		streams := v.streams
+		v.streams = nil
+		for _, s := range streams {
+			goes, err := v.next(s)
+			if err != nil {
+				return err
+			}
+			if goes {
+				v.streams = append(v.streams, s)
+			}
+		}
+		reply, err := v.attached.NewStreams(v.t.Context())
+		if err != nil || reply.Status == lttnglive.NewStreamsHangUp {
+			return err
+		}
+		v.add(reply.Streams)
+	}
+}
+
+// next reads what is next in a stream. It returns false when it has hung up.
+func (v *viewing) next(s lttnglive.Stream) (bool, error) {
+	index, err := v.attached.NextIndex(v.t.Context(), s.ID)
+	if err != nil || index.Status == lttnglive.IndexHangUp {
+		return false, err
+	}
+	if index.Flags.Has(lttnglive.FlagNewMetadata) {
+		reply, err := v.attached.Metadata(v.t.Context(), v.metadata[s.TraceID], nil)
+		if err != nil {
+			return false, err
+		}
+		if reply.Status == lttnglive.MetadataOK {
+			require.NoError(v.t, v.traces[s.TraceID].Append(reply.Data))
+		}
+	}
+	switch index.Status {
+	case lttnglive.IndexInactive:
+		v.promises++
+	case lttnglive.IndexOK:
+		reply, err := v.attached.Packet(v.t.Context(), s.ID, index.Offset, index.ContentLength(), nil)
+		if err != nil {
+			return false, err
+		}
+		v.decode(s, reply.Data)
+	}
+	return true, nil
+}
+
+func (v *viewing) decode(s lttnglive.Stream, packet []byte) {
+	v.packets[s.Channel] = append(v.packets[s.Channel], string(packet))
+	r := v.readers[s.ID]
+	if r == nil {
+		r = ctf.NewReader(v.traces[s.TraceID])
+		v.readers[s.ID] = r
+	}
+	require.NoError(v.t, r.Begin(packet))
+	v.losses = append(v.losses, r.Losses...)
+	for r.Next() {
+		v.events++
+	}
+	require.NoError(v.t, r.Err())
+}

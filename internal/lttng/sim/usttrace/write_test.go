@@ -1,0 +1,113 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package usttrace_test
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
+)
+
+// babeltrace2 runs babeltrace2 and returns what it prints. The test is skipped where
+// it is missing.
+func babeltrace2(t *testing.T, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("babeltrace2"); err != nil {
+		const requirePeers = "CALLBRAID_REQUIRE_PEERS"
+		const remedy = "install babeltrace2 (Debian: apt-get install babeltrace2)"
+		if os.Getenv(requirePeers) != "" {
+			t.Fatalf("expected babeltrace2 in PATH, since %s is set; %s", requirePeers, remedy)
+		}
+		t.Skipf("no babeltrace2 in PATH: %s", remedy)
+	}
+	cmd := exec.CommandContext(t.Context(), "babeltrace2", args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Run(), "%s", &stderr)
+	assert.Empty(t, stderr.String())
+	return stdout.String()
+}
+
+// The reference reader finds what was counted, without a warning, and in it calls that
+// are left by the thread that entered them, last first.
+func TestTheReferenceReaderFindsWhatWasCounted(t *testing.T) {
+	call := regexp.MustCompile(`func_(entry|exit): .*\{ vtid = (\d+), vpid = (\d+), procname = "worker-\d" \}, \{ addr = (0x[0-9A-F]+), call_site = 0x[0-9A-F]+ \}$`)
+	for _, contexts := range []bool{false, true} {
+		dir := t.TempDir()
+		counts, err := usttrace.Write(dir, usttrace.Options{Events: 20_000, Contexts: contexts, Seed: 1})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, counts.Events, 20_000)
+		lines := strings.Split(strings.TrimSuffix(babeltrace2(t, dir), "\n"), "\n")
+		require.Len(t, lines, counts.Events)
+		stacks, entries, exits, work := map[string][]string{}, 0, 0, 0
+		for _, line := range lines {
+			switch {
+			case strings.Contains(line, " "+usttrace.ProviderWork+":"):
+				work++
+			case strings.Contains(line, ":func_entry:"):
+				entries++
+			case strings.Contains(line, ":func_exit:"):
+				exits++
+			}
+			m := call.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			thread := m[3] + "/" + m[2]
+			if m[1] == "entry" {
+				stacks[thread] = append(stacks[thread], m[4])
+				continue
+			}
+			depth := len(stacks[thread])
+			require.NotZero(t, depth, line)
+			require.Equal(t, stacks[thread][depth-1], m[4], line)
+			stacks[thread] = stacks[thread][:depth-1]
+		}
+		assert.Equal(t, counts.Calls, entries)
+		assert.Equal(t, counts.Calls, exits)
+		assert.Equal(t, counts.Work, work)
+		assert.Greater(t, work, counts.Events/20)
+		for thread, stack := range stacks {
+			assert.Empty(t, stack, thread)
+		}
+		assert.Equal(t, contexts, len(stacks) > 1)
+	}
+}
+
+func TestTheSameOptionsWriteTheSameBytes(t *testing.T) {
+	written := func(seed uint64) map[string]string {
+		dir, files := t.TempDir(), map[string]string{}
+		_, err := usttrace.Write(dir, usttrace.Options{Events: 30_000, Contexts: true, Seed: seed})
+		require.NoError(t, err)
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, e := range entries {
+			b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			require.NoError(t, err)
+			files[e.Name()] = string(b)
+		}
+		return files
+	}
+	one := written(1)
+	assert.Len(t, one, 9)
+	assert.True(t, maps.Equal(one, written(1)))
+	assert.False(t, maps.Equal(one, written(2)))
+}
+
+func TestNoEventsAreNoTrace(t *testing.T) {
+	_, err := usttrace.Write(t.TempDir(), usttrace.Options{})
+	require.EqualError(t, err, "expected at least 1 event, got 0")
+	_, err = usttrace.Write(filepath.Join(t.TempDir(), "none"), usttrace.Options{Events: 1})
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

@@ -1,0 +1,181 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+)
+
+// Options are what a server is like. The zero value is a released one that nothing is
+// switched on in.
+type Options struct {
+	// Hello is what it says of itself; Time is set when it is said. Dialect is Released
+	// where it is not set.
+	Hello rbkit.HandshakeReply
+	// Publisher and Replier are how it speaks.
+	Publisher zmtp.PublisherOptions
+	Replier   zmtp.ServerOptions
+	// Mute says that it answers no request, as an old server on a new Ruby. Deaf says
+	// that it acknowledges commands and doesn't obey them.
+	Mute, Deaf bool
+	// Fatal are commands that it acknowledges, and that end it: so does the released gem on
+	// Ruby 3.1, whose program crashes.
+	Fatal []rbkit.Command
+	// Commanded is told of each command, before it is answered; nil: nobody is.
+	Commanded func(rbkit.Command)
+}
+
+// Server is a server. Its methods are for several goroutines.
+type Server struct {
+	options   Options
+	publisher *zmtp.Publisher
+	// crashed is closed when a command has ended it.
+	crashed chan struct{}
+	crash   func()
+
+	mu       sync.Mutex
+	hello    rbkit.HandshakeReply
+	commands []rbkit.Command
+	counter  uint64
+}
+
+// New makes a server that nobody can reach yet.
+func New(options Options) *Server {
+	if options.Hello.Dialect == 0 {
+		options.Hello.Dialect = rbkit.Released
+	}
+	if options.Commanded == nil {
+		options.Commanded = func(rbkit.Command) {}
+	}
+	s := &Server{options: options, publisher: zmtp.NewPublisher(options.Publisher), hello: options.Hello, crashed: make(chan struct{})}
+	s.crash = sync.OnceFunc(func() { close(s.crashed) })
+	return s
+}
+
+// Serve serves clients of the two listeners until ctx ends, or until a command has ended the
+// server; request may be nil. It closes them, and no goroutine is left.
+func (s *Server) Serve(ctx context.Context, publish, request net.Listener) error {
+	if request == nil {
+		return s.publisher.Serve(ctx, publish)
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-s.crashed:
+			end()
+		}
+	}()
+	answered := make(chan error, 1)
+	go func() {
+		defer end()
+		answered <- zmtp.NewReplier(s.options.Replier, s.Answer).Serve(ctx, request)
+	}()
+	err := s.publisher.Serve(ctx, publish)
+	end()
+	return errors.Join(err, <-answered)
+}
+
+// Publish sends a message to whoever has subscribed.
+func (s *Server) Publish(message []byte) { s.publisher.Send(message) }
+
+// PublishEvents sends a message of events, under the server's next number, made at a time,
+// and gives how many bytes it has.
+func (s *Server) PublishEvents(at time.Time, events *rbkit.Collection) (bytes int) {
+	s.mu.Lock()
+	counter := s.counter
+	s.counter++
+	s.mu.Unlock()
+	message := events.AppendTo(nil, rbkit.Time(at.UnixMilli()), counter)
+	s.Publish(message)
+	return len(message)
+}
+
+// Subscribers is how many clients have subscribed, each once.
+func (s *Server) Subscribers() int { return s.publisher.Subscriptions() }
+
+// Dropped is how many messages slow subscribers did not get.
+func (s *Server) Dropped() uint64 { return s.publisher.Dropped() }
+
+// Drain waits until what was published has left, or until ctx ends.
+func (s *Server) Drain(ctx context.Context) error { return s.publisher.Drain(ctx) }
+
+// Crashed reports whether a command has ended the server.
+func (s *Server) Crashed() bool {
+	select {
+	case <-s.crashed:
+		return true
+	default:
+		return false
+	}
+}
+
+// State is what the server would say of itself.
+func (s *Server) State() rbkit.HandshakeReply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hello
+}
+
+// Commands are those that came, in their order, handshakes among them.
+func (s *Server) Commands() []rbkit.Command {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]rbkit.Command(nil), s.commands...)
+}
+
+// maxCommands is how many commands are remembered.
+const maxCommands = 10_000
+
+// Answer answers a request; nil: not at all. Serve does so by itself.
+func (s *Server) Answer(request zmtp.Message) [][]byte {
+	command := rbkit.Command(request[0])
+	s.options.Commanded(command)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.commands) < maxCommands {
+		s.commands = append(s.commands, command)
+	}
+	if s.options.Mute {
+		return nil
+	}
+	if command == rbkit.Handshake {
+		s.hello.Time = rbkit.Time(time.Now().UnixMilli())
+		return [][]byte{rbkit.AppendHandshake(nil, s.hello)}
+	}
+	if slices.Contains(s.options.Fatal, command) {
+		s.crash()
+	}
+	if !s.options.Deaf {
+		s.obey(command)
+	}
+	return [][]byte{rbkit.OK()}
+}
+
+// obey does what a command says, as far as it shows in the state. The lock is held.
+func (s *Server) obey(command rbkit.Command) {
+	switch command {
+	case rbkit.StartMemoryProfile:
+		s.hello.ObjectTraceEnabled = true
+	case rbkit.StopMemoryProfile:
+		s.hello.ObjectTraceEnabled = false
+	case rbkit.UseWallTime:
+		s.hello.Clock = "wall"
+	case rbkit.UseCPUTime:
+		s.hello.Clock = "cpu"
+	case rbkit.StartCPUProfiling:
+		s.hello.CPUProfiling = true
+	case rbkit.StopCPUProfiling:
+		s.hello.CPUProfiling = false
+	}
+}

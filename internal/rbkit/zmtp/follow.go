@@ -1,0 +1,80 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zmtp
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+)
+
+// Following is a subscription that is kept up: where the connection ends, another is
+// dialled, after a pause.
+type Following struct {
+	// Dial dials the publisher. Its context ends after Options.Timeout.
+	Dial     func(context.Context) (net.Conn, error)
+	Options  Options
+	Prefixes [][]byte // to subscribe to
+	Backoff  backoff.Config
+
+	// Connected is told that the publisher has been subscribed to, Lost that the
+	// connection, or the try, has failed, and how long the pause before the next one is.
+	// What is published between the two is lost. Message gets every message, as with
+	// Subscriber.Receive.
+	Connected func(peer net.Addr)
+	Message   func(Message) error
+	Lost      func(err error, pause time.Duration)
+}
+
+// Run follows the publisher until ctx ends, whose cause it returns then, or until Message
+// returns an error, which is returned as it is. All functions are called by the goroutine
+// of Run, and none is left.
+func (f Following) Run(ctx context.Context) error {
+	pauses := backoff.New(f.Backoff)
+	for {
+		lasted, handled, err := f.once(ctx)
+		if handled != nil {
+			return handled
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		// A peer that takes every connection and ends it at once is one that fails.
+		if lasted > f.Backoff.MaxInterval {
+			pauses.Reset()
+		}
+		wait := pauses.Pause()
+		f.Lost(err, wait)
+		pause(ctx, wait)
+	}
+}
+
+// once follows one connection to its end, and says how long it lasted. handled is the
+// error of Message.
+func (f Following) once(ctx context.Context) (lasted time.Duration, handled, err error) {
+	s, err := f.subscribe(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer s.Close()
+	began := time.Now()
+	f.Connected(s.traffic.conn.RemoteAddr())
+	err = s.Receive(ctx, func(m Message) error {
+		handled = f.Message(m)
+		return handled
+	})
+	return time.Since(began), handled, err
+}
+
+func (f Following) subscribe(ctx context.Context) (*Subscriber, error) {
+	within, end := context.WithTimeoutCause(ctx, f.Options.withDefaults().Timeout, ErrTimeout)
+	defer end()
+	conn, err := f.Dial(within)
+	if err != nil {
+		return nil, err
+	}
+	return Subscribe(ctx, conn, f.Options, f.Prefixes...)
+}

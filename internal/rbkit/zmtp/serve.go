@@ -1,0 +1,96 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zmtp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+)
+
+// ServerOptions are how a server speaks with each of its clients. The zero value is the
+// defaults.
+type ServerOptions struct {
+	Options
+	// Connections is how many clients there may be; others are closed at once. Default
+	// 256.
+	Connections int
+	// Report is told why a connection ended, but for the end of Serve's context. It may be
+	// called by several goroutines at once, and is not waited for; nil: nobody is told.
+	Report func(error)
+}
+
+const defaultConnections = 256
+
+func (o ServerOptions) withDefaults() ServerOptions {
+	o.Options = o.Options.withDefaults()
+	if o.Connections <= 0 {
+		o.Connections = defaultConnections
+	}
+	if o.Report == nil {
+		o.Report = func(error) {}
+	}
+	return o
+}
+
+// acceptPauses are for errors such as too many open files, which may pass.
+var acceptPauses = backoff.Config{InitialInterval: 5 * time.Millisecond, MaxInterval: time.Second}
+
+// serve accepts connections and has each handled by a goroutine until ctx ends, which
+// closes them. It returns when all goroutines have: nil, or why nothing can be accepted.
+func (o ServerOptions) serve(ctx context.Context, l net.Listener, handle func(context.Context, net.Conn) error) error {
+	var handlers sync.WaitGroup
+	defer handlers.Wait()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	room := make(chan struct{}, o.Connections)
+	pauses := backoff.New(acceptPauses)
+	for {
+		conn, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				_ = conn.Close()
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		case err != nil:
+			o.Report(err)
+			pause(ctx, pauses.Pause())
+			continue
+		}
+		pauses.Reset()
+		select {
+		case room <- struct{}{}:
+		default:
+			o.Report(fmt.Errorf("ZMTP peer %s: expected at most %d connections, got one more", conn.RemoteAddr(), o.Connections))
+			_ = conn.Close()
+			continue
+		}
+		handlers.Go(func() {
+			defer func() { <-room }()
+			if err := handle(ctx, conn); err != nil && ctx.Err() == nil {
+				o.Report(err)
+			}
+		})
+	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,233 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttng
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/testkit"
+)
+
+// Program is a traced program that does a part of its work each time it is told to:
+// with a line on its standard input. It says "ready" before the first, and "done" after
+// each. It ends at the end of its input, and has then written its own record of what it
+// did to a file.
+type Program struct {
+	PID int
+	// Path is the program's file, and Truth the file of its own record.
+	Path, Truth string
+
+	process *process
+	input   io.WriteCloser
+	said    chan string
+}
+
+// BuildC compiles a C program so that its functions are traced, and gives its path.
+func (h *Home) BuildC(t testing.TB, source string) string {
+	t.Helper()
+	path := filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".c"))
+	run(t, exec.Command("gcc", "-O0", "-g", "-Wall", "-Werror", "-pthread", "-finstrument-functions", "-o", path, source))
+	return path
+}
+
+// StartC starts a C program that BuildC has compiled, and waits until it is ready. Its
+// arguments are the file for its record and those given.
+func (h *Home) StartC(t testing.TB, path string, arguments ...string) *Program {
+	t.Helper()
+	return h.startC(t, functionTracer, path, arguments)
+}
+
+// StartFastC is StartC with the tracer's variant that doesn't record which function is
+// left.
+func (h *Home) StartFastC(t testing.TB, path string, arguments ...string) *Program {
+	t.Helper()
+	return h.startC(t, fastTracer, path, arguments)
+}
+
+func (h *Home) startC(t testing.TB, tracer, path string, arguments []string) *Program {
+	t.Helper()
+	p := h.program(t, path)
+	p.start(t, h.cCommand(t, tracer, path, append([]string{p.Truth}, arguments...)...))
+	return p
+}
+
+// RunC runs a C program that BuildC has compiled and that ends by itself.
+func (h *Home) RunC(t testing.TB, path string, arguments ...string) {
+	t.Helper()
+	run(t, h.cCommand(t, functionTracer, path, arguments...))
+}
+
+func (h *Home) cCommand(t testing.TB, tracer, path string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	command := h.command(path, arguments...)
+	command.Env = append(command.Env, "LD_PRELOAD="+file(t, tracer))
+	return command
+}
+
+// BuildJava compiles a Java program, and gives the path of its class.
+func (h *Home) BuildJava(t testing.TB, source string) string {
+	t.Helper()
+	// A compiler that lives for a second gains nothing by compiling itself well.
+	run(t, exec.Command("javac", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-encoding", "UTF-8", "-cp", javaClasses(), "-d", h.Dir, source))
+	return filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".java"))
+}
+
+// javaClasses is a class path: what programs with agents need, and more.
+func javaClasses(more ...string) string {
+	return strings.Join(append([]string{javaCommon, javaAgent, javaLog4jAgent, javaLog4j}, more...), ":")
+}
+
+// LaunchJava starts a Java program that BuildJava has compiled, with arguments as
+// StartC. It takes seconds to become ready, which Ready waits for.
+func (h *Home) LaunchJava(t testing.TB, path string, arguments ...string) *Program {
+	t.Helper()
+	p := h.program(t, path)
+	p.launch(t, h.javaCommand(t, path, append([]string{p.Truth}, arguments...)...))
+	return p
+}
+
+// RunJava runs a Java program that BuildJava has compiled and that ends by itself.
+func (h *Home) RunJava(t testing.TB, path string, arguments ...string) {
+	t.Helper()
+	run(t, h.javaCommand(t, path, arguments...))
+}
+
+func (h *Home) javaCommand(t testing.TB, path string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	return h.command("java", h.javaArguments(t, path, arguments...)...)
+}
+
+func (h *Home) javaArguments(t testing.TB, path string, arguments ...string) []string {
+	t.Helper()
+	return append([]string{
+		"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", javaClasses(h.Dir),
+		"-Djava.library.path=" + filepath.Dir(file(t, javaLibrary)), filepath.Base(path),
+	}, arguments...)
+}
+
+func (h *Home) program(t testing.TB, path string) *Program {
+	t.Helper()
+	h.programs++
+	return &Program{Path: path, Truth: path + "." + strconv.Itoa(h.programs) + ".truth", said: make(chan string, 16)}
+}
+
+func run(t testing.TB, command *exec.Cmd) {
+	t.Helper()
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, said)
+	}
+}
+
+func (p *Program) start(t testing.TB, command *exec.Cmd) {
+	t.Helper()
+	p.launch(t, command)
+	p.Ready(t)
+}
+
+func (p *Program) launch(t testing.TB, command *exec.Cmd) {
+	t.Helper()
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stdout = writer
+	p.input = input
+	p.process = start(t, command, p.Truth+".log")
+	p.PID = command.Process.Pid
+	_ = writer.Close() // the program has its own
+	go func() {
+		defer close(p.said)
+		defer reader.Close()
+		for lines := bufio.NewScanner(reader); lines.Scan(); {
+			p.said <- lines.Text()
+		}
+	}()
+}
+
+// Ready waits until the program, which was launched, is ready.
+func (p *Program) Ready(t testing.TB) {
+	t.Helper()
+	p.await(t, "ready")
+}
+
+// Step has the program do its work once, and waits until it is done.
+func (p *Program) Step(t testing.TB) {
+	t.Helper()
+	p.Begin(t)
+	p.Done(t)
+}
+
+// Begin has the program do its work once, and doesn't wait.
+func (p *Program) Begin(t testing.TB) {
+	t.Helper()
+	p.tell(t, "go")
+}
+
+func (p *Program) tell(t testing.TB, line string) {
+	t.Helper()
+	if _, err := io.WriteString(p.input, line+"\n"); err != nil {
+		t.Fatalf("%s: %v\n%s", p.Path, err, p.process.said())
+	}
+}
+
+// Ask writes a line to the program, and gives the one that it says then.
+func (p *Program) Ask(t testing.TB, line string) string {
+	t.Helper()
+	p.tell(t, line)
+	return p.hear(t, "answer "+strconv.Quote(line))
+}
+
+// Done waits until the program has done what it was told to Begin.
+func (p *Program) Done(t testing.TB) {
+	t.Helper()
+	p.await(t, "done")
+}
+
+func (p *Program) await(t testing.TB, word string) {
+	t.Helper()
+	if said := p.hear(t, "say "+strconv.Quote(word)); said != word {
+		t.Fatalf("expected %s to say %q, got %q\n%s", p.Path, word, said, p.process.said())
+	}
+}
+
+// hear gives the next line that the program says, which is expected to do so.
+func (p *Program) hear(t testing.TB, expected string) string {
+	t.Helper()
+	select {
+	case said, ok := <-p.said:
+		if !ok {
+			t.Fatalf("expected %s to %s, it has ended\n%s", p.Path, expected, p.process.said())
+		}
+		return said
+	case <-time.After(2 * testkit.Patience):
+		t.Fatalf("expected %s to %s within %v\n%s", p.Path, expected, 2*testkit.Patience, p.process.said())
+		return ""
+	}
+}
+
+// End waits until the program has ended.
+func (p *Program) End(t testing.TB) {
+	t.Helper()
+	_ = p.input.Close() // an error says that it has ended
+	select {
+	case <-p.process.exited:
+	case <-time.After(testkit.Patience):
+		t.Fatalf("expected %s to end within %v\n%s", p.Path, testkit.Patience, p.process.said())
+	}
+	if p.process.exit != nil {
+		t.Fatalf("%s: %v\n%s", p.Path, p.process.exit, p.process.said())
+	}
+}

@@ -1,0 +1,308 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/testkit"
+)
+
+// Collector is one process of the distribution.
+type Collector struct {
+	// Dir is a directory of its own, which the configuration can name as
+	// ${env:DIR}.
+	Dir string
+
+	health, metrics, pprof string
+
+	command *exec.Cmd
+	log     *log
+	// exited is closed when the process has ended; exit says how.
+	exited chan struct{}
+	exit   error
+}
+
+// base is what every collector of the testbed has beside what a test configures.
+const base = `
+extensions:
+  health_check: {endpoint: %q}
+  pprof: {endpoint: %q}
+service:
+  extensions: [health_check, pprof]
+  telemetry:
+    metrics:
+      level: detailed
+      readers: [{pull: {exporter: {prometheus: {host: %q, port: %s, without_type_suffix: true, without_units: true}}}}]
+    logs: {level: info, encoding: console, disable_stacktrace: true}
+`
+
+// Binary is the built distribution. Where there is none, the test is skipped,
+// or fails if CALLBRAID_REQUIRE_PEERS is set.
+func Binary(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_COLLECTOR") }
+
+// Gateway is the built distribution for several collectors, as Binary is the ordinary one.
+func Gateway(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_GATEWAY") }
+
+// AgentSim is the simulator's binary, as Binary is the distribution's.
+func AgentSim(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTSIM") }
+
+// AgentCtl is the binary of the command line that steers agents, as Binary is the
+// distribution's.
+func AgentCtl(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_AGENTCTL") }
+
+// Guard is the guard's binary, as Binary is the distribution's.
+func Guard(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_GUARD") }
+
+// Builder is the OpenTelemetry Collector Builder, as Binary is the distribution.
+func Builder(t testing.TB) string { return fromEnvironment(t, "CALLBRAID_BUILDER") }
+
+func fromEnvironment(t testing.TB, variable string) string {
+	t.Helper()
+	path := os.Getenv(variable)
+	if path != "" {
+		return path
+	}
+	missing := variable + " does not name a built binary: run `make test`, which builds it"
+	if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return ""
+}
+
+// Start starts a collector and waits until it is ready. A configuration that has a
+// health_check of its own lets it listen on ${env:HEALTH}, and one that has a port of its
+// own for the collector's metrics lets it be ${env:METRICS_PORT}. At the end of the test
+// it is stopped, if the test hasn't done so, and if the test failed the last of
+// what it logged is shown. The environment, as NAME=value, comes on top of the
+// test's own.
+func Start(t testing.TB, configuration string, environment ...string) *Collector {
+	t.Helper()
+	return launch(t, Binary(t), configuration, environment, nil).awaitReady(t)
+}
+
+// StartProgram is Start for another distribution, which has to have the extensions
+// health_check and pprof, and the file and env providers.
+func StartProgram(t testing.TB, binary, configuration string) *Collector {
+	t.Helper()
+	return launch(t, binary, configuration, nil, nil).awaitReady(t)
+}
+
+// StartGateway is Start for the distribution for several collectors. Where hosts is not
+// nil, the collector resolves names by it.
+func StartGateway(t testing.TB, hosts *Hosts, configuration string, environment ...string) *Collector {
+	t.Helper()
+	binary := Gateway(t)
+	if hosts != nil {
+		binary = hosts.seenBy(t, binary)
+	}
+	return launch(t, binary, configuration, environment, nil).awaitReady(t)
+}
+
+// StartGated starts a collector as Start does, with a feature gate that is on.
+func StartGated(t testing.TB, gate, configuration string) *Collector {
+	t.Helper()
+	return launch(t, Binary(t), configuration, nil, []string{"--feature-gates", gate}).awaitReady(t)
+}
+
+// awaitReady waits until a collector that was started is ready, and gives it.
+func (c *Collector) awaitReady(t testing.TB) *Collector {
+	t.Helper()
+	testkit.Eventually(t, "the collector is ready", func() (bool, string) {
+		select {
+		case <-c.exited:
+			t.Fatalf("the collector ended at its start: %v\n%s", c.exit, c.log.tail())
+		default:
+		}
+		response, err := client.Get("http://" + c.health)
+		if err != nil {
+			return false, err.Error()
+		}
+		response.Body.Close() // nothing is read
+		return response.StatusCode == http.StatusOK, response.Status
+	})
+	return c
+}
+
+// client has no connections of its own that stay: they would be open files of
+// the collector.
+var client = &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// StartFails starts a collector that cannot start, and gives what it logged.
+func StartFails(t testing.TB, configuration string) string {
+	t.Helper()
+	c := launch(t, Binary(t), configuration, nil, nil)
+	select {
+	case <-c.exited:
+	case <-time.After(testkit.Patience):
+		t.Fatalf("expected the collector to end by itself within %v", testkit.Patience)
+	}
+	if c.exit == nil {
+		t.Fatal("expected the collector to fail at its start, got exit code 0")
+	}
+	return c.log.String()
+}
+
+func launch(t testing.TB, binary, configuration string, environment, arguments []string) *Collector {
+	t.Helper()
+	c := &Collector{
+		Dir: t.TempDir(), health: testkit.Address(t), metrics: testkit.Address(t), pprof: testkit.Address(t),
+		log: &log{}, exited: make(chan struct{}),
+	}
+	host, port, _ := strings.Cut(c.metrics, ":")
+	c.command = exec.Command(binary, append([]string{
+		"--config", c.write(t, "base.yaml", fmt.Sprintf(base, c.health, c.pprof, host, port)),
+		"--config", c.write(t, "test.yaml", configuration),
+	}, arguments...)...)
+	c.command.Env = append(append(os.Environ(), "DIR="+c.Dir, "HEALTH="+c.health, "METRICS_PORT="+port), environment...)
+	c.command.Stdout, c.command.Stderr = c.log, c.log
+	if err := c.command.Start(); err != nil {
+		t.Fatalf("start the collector: %v", err)
+	}
+	go func() {
+		c.exit = c.command.Wait()
+		close(c.exited)
+	}()
+	t.Cleanup(func() {
+		c.kill()
+		if t.Failed() {
+			t.Logf("The collector logged:\n%s", c.log.tail())
+		}
+	})
+	return c
+}
+
+// write writes a file of the collector's and gives its path.
+func (c *Collector) write(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(c.Dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Stop asks the collector to end, as systems do, and waits. It fails the test
+// if that takes longer than testkit.Patience or goes wrong.
+func (c *Collector) Stop(t testing.TB) {
+	t.Helper()
+	c.Terminate(t)
+	select {
+	case <-c.exited:
+	case <-time.After(testkit.Patience):
+		c.kill()
+		t.Fatalf("expected the collector to end within %v of SIGTERM", testkit.Patience)
+	}
+	if c.exit != nil {
+		t.Fatalf("expected the collector to end with exit code 0, got: %v", c.exit)
+	}
+}
+
+// Terminate asks the collector to end and doesn't wait.
+func (c *Collector) Terminate(t testing.TB) {
+	t.Helper()
+	c.signal(t, syscall.SIGTERM)
+}
+
+// Reload asks the collector to shut everything down and start it again with its
+// configuration as it is now, and doesn't wait.
+func (c *Collector) Reload(t testing.TB) {
+	t.Helper()
+	c.signal(t, syscall.SIGHUP)
+}
+
+// Freeze lets the collector do nothing until Thaw.
+func (c *Collector) Freeze(t testing.TB) {
+	t.Helper()
+	c.signal(t, syscall.SIGSTOP)
+}
+
+// Thaw lets the collector go on after Freeze.
+func (c *Collector) Thaw(t testing.TB) {
+	t.Helper()
+	c.signal(t, syscall.SIGCONT)
+}
+
+func (c *Collector) signal(t testing.TB, s os.Signal) {
+	t.Helper()
+	if err := c.command.Process.Signal(s); err != nil {
+		t.Fatalf("send %v to the collector: %v", s, err)
+	}
+}
+
+// kill ends the collector at once, unless it has ended.
+func (c *Collector) kill() {
+	_ = c.command.Process.Kill() // an error says that it has ended
+	<-c.exited
+}
+
+// Kill ends the collector at once, as a crash does.
+func (c *Collector) Kill() { c.kill() }
+
+// Health is the address of the collector's health_check.
+func (c *Collector) Health() string { return c.health }
+
+// MetricsURL is where the collector's own metrics are.
+func (c *Collector) MetricsURL() string { return "http://" + c.metrics + "/metrics" }
+
+// Exited is closed when the collector's process has ended, which Exit then explains.
+func (c *Collector) Exited() <-chan struct{} { return c.exited }
+
+// Exit is how the process ended: nil means exit code 0. It waits for that end.
+func (c *Collector) Exit() error {
+	<-c.exited
+	return c.exit
+}
+
+// Log is what the collector has logged so far.
+func (c *Collector) Log() string { return c.log.String() }
+
+// CPU is the time that the process used, when it has ended.
+func (c *Collector) CPU() time.Duration {
+	<-c.exited
+	return c.command.ProcessState.UserTime() + c.command.ProcessState.SystemTime()
+}
+
+// log keeps what a process writes.
+type log struct {
+	sync.Mutex
+	bytes.Buffer
+}
+
+func (l *log) Write(b []byte) (int, error) {
+	l.Lock()
+	defer l.Unlock()
+	return l.Buffer.Write(b)
+}
+
+func (l *log) String() string {
+	l.Lock()
+	defer l.Unlock()
+	return l.Buffer.String()
+}
+
+// repeated is what every line of a collector's log says of the collector.
+var repeated = regexp.MustCompile(`"resource": \{[^}]*\}(, )?`)
+
+// tail is as much of the end as a person reads.
+func (l *log) tail() string {
+	const most = 16 << 10
+	text := repeated.ReplaceAllString(l.String(), "")
+	if len(text) > most {
+		text = "…" + text[len(text)-most:]
+	}
+	return text
+}

@@ -1,0 +1,139 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Far is an address in a network of its own, a namespace at the other end of a wire, that
+// leads to one on loopback. The wire can be cut: what is sent then is lost, and nobody says so.
+type Far struct {
+	// Address is host:port.
+	Address string
+	name    string
+}
+
+// Names of the two ends of the wire, and their addresses: of those that are set apart for
+// measuring networks.
+const (
+	nearEnd, farEnd         = "callbraid-near", "callbraid-far"
+	nearAddress, farAddress = "198.18.77.1", "198.18.77.2"
+)
+
+// NewFar makes one that leads to an address. It ends with the test. There is one at a time.
+// Where there are no means for it the test is skipped, or fails if CALLBRAID_REQUIRE_PEERS is
+// set.
+func NewFar(t testing.TB, to string) *Far {
+	t.Helper()
+	if _, err := exec.LookPath("ip"); err != nil || os.Geteuid() != 0 {
+		const remedy = "expected to be root, and ip in PATH, to cut networks: apt-get install iproute2 (Debian)"
+		if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
+			t.Fatal(remedy)
+		}
+		t.Skip(remedy)
+	}
+	f := &Far{name: fmt.Sprintf("callbraid-%d", os.Getpid())}
+	f.ip(t, "netns add "+f.name)
+	t.Cleanup(func() { f.ip(t, "netns del "+f.name) })
+	f.ip(t, "link add "+nearEnd+" type veth peer name "+farEnd+" netns "+f.name)
+	// With the namespace it would go too, but some time later.
+	t.Cleanup(func() { f.ip(t, "link del "+nearEnd) })
+	f.ip(t, "addr add "+nearAddress+"/30 dev "+nearEnd)
+	f.ip(t, "link set "+nearEnd+" up")
+	f.ip(t, "-n "+f.name+" addr add "+farAddress+"/30 dev "+farEnd)
+	f.Heal(t)
+	listener := f.listen(t)
+	f.Address = listener.Addr().String()
+	lead(t, listener, to)
+	return f
+}
+
+// Cut cuts the wire.
+func (f *Far) Cut(t testing.TB) { f.ip(t, "-n "+f.name+" link set "+farEnd+" down") }
+
+// Heal mends it.
+func (f *Far) Heal(t testing.TB) { f.ip(t, "-n "+f.name+" link set "+farEnd+" up") }
+
+func (f *Far) ip(t testing.TB, arguments string) {
+	t.Helper()
+	if out, err := exec.Command("ip", strings.Fields(arguments)...).CombinedOutput(); err != nil {
+		t.Fatalf("ip %s: %v: %s", arguments, err, out)
+	}
+}
+
+// listen listens in the namespace. A socket stays where it was made.
+func (f *Far) listen(t testing.TB) (listener net.Listener) {
+	t.Helper()
+	failed := make(chan error)
+	go func() {
+		// The thread ends with the goroutine, because it is not unlocked: it never comes back
+		// out of the namespace.
+		runtime.LockOSThread()
+		space, err := os.Open(filepath.Join("/run/netns", f.name))
+		if err == nil {
+			defer space.Close()
+			err = unix.Setns(int(space.Fd()), unix.CLONE_NEWNET)
+		}
+		if err == nil {
+			listener, err = net.Listen("tcp", farAddress+":0")
+		}
+		failed <- err
+	}()
+	if err := <-failed; err != nil {
+		t.Fatalf("listen in the namespace: %v", err)
+	}
+	return listener
+}
+
+// lead has what connects to a listener be connected to an address, until the test ends.
+func lead(t testing.TB, listener net.Listener, to string) {
+	var open sync.Map
+	var copying sync.WaitGroup
+	copying.Go(func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = from.Close()
+				continue
+			}
+			open.Store(from, conn)
+			copying.Go(func() { pour(conn, from) })
+			copying.Go(func() { pour(from, conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		open.Range(func(from, conn any) bool {
+			_ = from.(net.Conn).Close()
+			_ = conn.(net.Conn).Close()
+			return true
+		})
+		copying.Wait()
+	})
+}
+
+// pour copies one way to the end, of which it tells.
+func pour(to, from net.Conn) {
+	if _, err := io.Copy(to, from); err != nil {
+		_ = to.Close()
+		return
+	}
+	_ = to.(*net.TCPConn).CloseWrite()
+}

@@ -1,0 +1,60 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Hosts is a file of names and addresses that only some collectors see as /etc/hosts, and
+// that changes while they run, as what a DNS server says does.
+type Hosts struct{ name, path string }
+
+// NewHosts makes a file of one name, which has these addresses. Where a process can't have
+// a file of its own, the test is skipped, or fails if CALLBRAID_REQUIRE_PEERS is set.
+func NewHosts(t testing.TB, name string, addresses ...string) *Hosts {
+	t.Helper()
+	h := &Hosts{name: name, path: filepath.Join(t.TempDir(), "hosts")}
+	h.Set(t, addresses...)
+	output, err := exec.Command(h.seenBy(t, "grep"), name, "/etc/hosts").CombinedOutput()
+	if err != nil && os.Getenv("CALLBRAID_REQUIRE_PEERS") == "" {
+		t.Skipf("expected a process to see a file as /etc/hosts, which takes Linux and unprivileged user namespaces; got: %v: %s", err, output)
+	}
+	if err != nil || len(addresses) > 0 && !strings.Contains(string(output), addresses[0]) {
+		t.Fatalf("expected a process to see %v as /etc/hosts, got: %v: %s", addresses, err, output)
+	}
+	return h
+}
+
+// Set changes the addresses that the name has. Who looks sees it after some seconds.
+func (h *Hosts) Set(t testing.TB, addresses ...string) {
+	t.Helper()
+	lines := "127.0.0.1 localhost\n"
+	for _, address := range addresses {
+		lines += address + " " + h.name + "\n"
+	}
+	// In place: who sees the file as /etc/hosts sees this file, whatever its name becomes.
+	if err := os.WriteFile(h.path, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seenBy is a program that runs the binary, which then is in its process, so that it sees
+// the file.
+func (h *Hosts) seenBy(t testing.TB, binary string) (program string) {
+	t.Helper()
+	program = filepath.Join(filepath.Dir(h.path), filepath.Base(binary)+".sh")
+	script := fmt.Sprintf(`#!/bin/sh
+exec unshare --map-root-user --mount sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' '%s' '%s' "$@"
+`, h.path, binary)
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}

@@ -1,0 +1,153 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
+)
+
+// machine is where a page is gone through: a shell of a user, in namespaces of its own.
+type machine struct {
+	// dir is the user's directory, and notes where commands and what they said are kept.
+	dir, notes string
+
+	shell  *exec.Cmd
+	typed  io.Writer
+	ended  *bufio.Scanner
+	errors bytes.Buffer // is read when the shell has ended
+}
+
+const (
+	// checkout is what a directory has of a checkout.
+	checkout = "config docs testdata"
+
+	// ownMachine becomes root of namespaces, makes what is the machine's own, and becomes an
+	// ordinary user, to whom /var/run/lttng belongs, in a shell.
+	ownMachine = `ip link set lo up && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm && mkdir /run/lttng &&
+		exec unshare --user --map-user=1000 --map-group=1000 -- bash --norc`
+
+	remedy = "apt-get install util-linux iproute2 bash curl jq procps (Debian), as root or where namespaces of users are allowed"
+)
+
+// commands are what a machine, and the commands of most pages, need.
+var commands = []string{"unshare", "mount", "ip", "bash", "curl", "jq", "pgrep"}
+
+// newMachine starts one. It ends with the test. Where there are no means for it the test is
+// skipped, or fails if CALLBRAID_REQUIRE_PEERS is set.
+func newMachine(t testing.TB, project string) *machine {
+	t.Helper()
+	for _, command := range commands {
+		if _, err := exec.LookPath(command); err != nil {
+			missing(t, command+" in PATH")
+		}
+	}
+	m := &machine{dir: filepath.Join(t.TempDir(), "callbraid"), notes: t.TempDir()}
+	m.lay(t, project)
+	m.shell = exec.Command("unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"bash", "-c", ownMachine)
+	m.shell.Dir = m.dir
+	m.shell.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "CALLBRAID_") || strings.HasPrefix(variable, "LTTNG_")
+	}), "HOME="+m.dir, "LC_ALL=C.UTF-8",
+		// A program waits until its session daemon has told it what to trace, also on a busy machine.
+		"LTTNG_UST_REGISTER_TIMEOUT="+strconv.FormatInt(testkit.Patience.Milliseconds(), 10))
+	m.shell.Stderr = &m.errors
+	typed, err := m.shell.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := m.shell.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.typed, m.ended = typed, bufio.NewScanner(answers)
+	if err := m.shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.end(t) })
+	if _, ok := m.do("true"); !ok {
+		missing(t, "a machine of the page's own ("+strings.TrimSpace(m.errors.String())+")")
+	}
+	return m
+}
+
+// lay makes of the user's directory what a checkout is after make build.
+func (m *machine) lay(t testing.TB, project string) {
+	t.Helper()
+	programs := map[string]string{
+		"otelcol-callbraid": kit.Binary(t), "agentsim": kit.AgentSim(t), "agentctl": kit.AgentCtl(t),
+		"bytefrog-guard": kit.Guard(t), "backends": os.Getenv("CALLBRAID_BACKENDS"),
+	}
+	links := map[string]string{}
+	for name, path := range programs {
+		if path != "" {
+			links[filepath.Join("bin", name)] = path
+		}
+	}
+	for _, name := range strings.Fields(checkout) {
+		links[name] = filepath.Join(project, name)
+	}
+	if err := os.MkdirAll(filepath.Join(m.dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range links {
+		to, err := filepath.Abs(to)
+		if err == nil {
+			err = os.Symlink(to, filepath.Join(m.dir, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// end ends the shell. All that it has started ends before it has, since it is the first process
+// of its namespace: nobody writes to the directory any more.
+func (m *machine) end(t testing.TB) {
+	t.Helper()
+	pid := strconv.Itoa(m.shell.Process.Pid)
+	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, child := range strings.Fields(string(children)) {
+		if first, err := strconv.Atoi(child); err == nil {
+			_ = syscall.Kill(first, syscall.SIGKILL) // it may have ended
+		}
+	}
+	_ = m.shell.Wait() // it says that it was killed
+}
+
+// do has the shell do a line, and gives its exit status; ok is false when the shell has ended.
+func (m *machine) do(line string) (status string, ok bool) {
+	if _, err := fmt.Fprintf(m.typed, "%s\necho $?\n", line); err != nil {
+		return "", false
+	}
+	if !m.ended.Scan() {
+		return "", false
+	}
+	return m.ended.Text(), true
+}
+
+func missing(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
+		t.Fatalf("expected %s, since CALLBRAID_REQUIRE_PEERS is set: %s", what, remedy)
+	}
+	t.Skipf("no %s: %s", what, remedy)
+}

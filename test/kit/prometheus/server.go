@@ -1,0 +1,88 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prometheus
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
+)
+
+// remedy is how Prometheus is had. Debian's package starts a service, which nothing here
+// needs: a binary in PATH is enough.
+const remedy = "have prometheus in PATH (Debian: apt-get download prometheus, and dpkg-deb -x what comes)"
+
+// requirePeers is the environment variable that turns a missing peer into a failure.
+const requirePeers = "CALLBRAID_REQUIRE_PEERS"
+
+// configuration scrapes so often that tests don't wait long, and not so often that a busy
+// machine is too slow: what a scrape didn't get is gone until the next. The labels job and
+// instance are those of the exporter, which has them from service.name and
+// service.instance.id.
+const configuration = `
+global: {scrape_interval: 1s, scrape_timeout: 1s}
+scrape_configs:
+  - job_name: collectors
+    honor_labels: true
+    static_configs: [{targets: %s}]
+`
+
+// Server is a Prometheus with storage of its own.
+type Server struct{ address string }
+
+// Start starts a Prometheus that scrapes /metrics at addresses, host:port. It ends with
+// the test, which is skipped where there is no Prometheus, or fails if
+// CALLBRAID_REQUIRE_PEERS is set.
+func Start(t testing.TB, targets ...string) *Server {
+	t.Helper()
+	binary, err := exec.LookPath("prometheus")
+	if err != nil {
+		missing(t)
+	}
+	list, err := json.Marshal(targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	file := filepath.Join(directory, "prometheus.yml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, configuration, list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{address: testkit.Address(t)}
+	arguments := append(pages(binary), "--config.file", file, "--storage.tsdb.path", filepath.Join(directory, "tsdb"),
+		"--web.listen-address", s.address, "--enable-feature", "exemplar-storage", "--log.level", "warn")
+	kit.RunPeer(t, "Prometheus", exec.Command(binary, arguments...), s.URL()+"/-/ready")
+	return s
+}
+
+// pages has Debian's Prometheus find its pages where its package is only unpacked.
+func pages(binary string) []string {
+	directory := filepath.Join(filepath.Dir(binary), "..", "share", "prometheus", "web")
+	if _, err := os.Stat(directory); err != nil {
+		return nil
+	}
+	return []string{"--web.local-assets", directory}
+}
+
+// URL is where its pages are.
+func (s *Server) URL() string { return "http://" + s.address }
+
+func missing(t testing.TB) {
+	t.Helper()
+	if os.Getenv(requirePeers) != "" {
+		t.Fatalf("expected prometheus in PATH, since %s is set; %s", requirePeers, remedy)
+	}
+	t.Skipf("no prometheus in PATH: %s", remedy)
+}
+
+// client has a bound for each request.
+var client = &http.Client{Timeout: 10 * time.Second}

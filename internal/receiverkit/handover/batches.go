@@ -87,7 +87,7 @@ type Batches struct {
 
 	mu   sync.Mutex
 	held []parcel
-	// freed is closed, and made anew, when something held was handed on.
+	// freed is closed, and replaced, when something held was handed on; nil: nothing is held.
 	freed    chan struct{}
 	draining sync.WaitGroup
 }

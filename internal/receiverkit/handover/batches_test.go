@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -68,6 +69,7 @@ func (m *memory) Take(bytes int) bool {
 		m.used.Add(-int64(bytes))
 		return false
 	}
+	runtime.Gosched() // another sender may find no memory before the batch is held
 	return true
 }
 
@@ -446,7 +448,7 @@ func TestABatchThatThePipelineAcceptsAfterItsTimeCountsAsAccepted(t *testing.T) 
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, next := newBed(t), &pipeline{hang: make(chan struct{}), refuse: tt.returns}
-			hold, m, _ := limited(time.Second)
+			hold, m, _ := limited(10 * time.Millisecond)
 			m.limit.Store(batchBytes)
 			batches := b.batches(next, hold)
 			sent := [...]<-chan struct{}{

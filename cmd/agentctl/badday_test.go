@@ -210,7 +210,7 @@ func TestWhoeverGivesUpIsToldThatTheAgentMayHaveBeenTold(t *testing.T) {
 	defer server.Close()
 	root := rootCommand()
 	root.SetArgs([]string{"do", id, "suspend", "--endpoint", server.URL})
-	assert.ErrorContains(t, root.ExecuteContext(ctx), "the agent may have been told")
+	assert.ErrorContains(t, root.ExecuteContext(ctx), "the command may have been sent")
 	server.Close()
 	client := &api.Client{Endpoint: server.URL, HTTP: http.DefaultClient}
 	_, err := client.Order(t.Context(), id, api.Order{Command: "suspend"})

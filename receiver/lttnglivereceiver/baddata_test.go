@@ -17,10 +17,13 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 // dropped is what is said when a session can't be read.
-const dropped = "The session is dropped for now: what came could not be read"
+const dropped = "The session is dropped for now: its data cannot be read"
 
 // spoiled has other bytes in one packet.
 type spoiled struct {
@@ -81,13 +84,13 @@ func TestAPacketThatCannotBeReadCostsItselfAndNoOtherSession(t *testing.T) {
 			said := b.awaitSaid(dropped)
 			assert.Equal(t, zapcore.ErrorLevel, said.Level)
 			assert.Equal(t, "vm/cyg1", said.ContextMap()["session"])
-			assert.Equal(t, badPacket, said.ContextMap()["what"])
+			assert.Equal(t, telemetry.BadPacket, said.ContextMap()["what"])
 			assert.Contains(t, said.ContextMap()["error"], c.error)
 			b.await("the rest", func() bool { return b.said.FilterMessage("The session was closed").Len() == 2 })
 			b.shutdown()
 			counts := map[string]int{}
 			for _, record := range b.records() {
-				counts[textOf(record.resource.Attributes(), attributeSession)]++
+				counts[textOf(record.resource.Attributes(), process.AttributeSession)]++
 			}
 			assert.Equal(t, 282, counts["jul1"])
 			assert.Greater(t, counts["cyg1"], 7000)
@@ -112,7 +115,7 @@ func TestMetadataThatCannotBeReadIsTriedAgain(t *testing.T) {
 	r := newRelay(t, recordings, lttnglive.RelayOptions{Again: true})
 	b := newBed(t, reading(r.address()))
 	said := b.awaitSaid(dropped)
-	assert.Equal(t, badMetadata, said.ContextMap()["what"])
+	assert.Equal(t, telemetry.BadMetadata, said.ContextMap()["what"])
 	assert.Regexp(t, `line \d+, column \d+`, said.ContextMap()["error"])
 	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
 	b.awaitRecords(282)
@@ -146,12 +149,12 @@ func TestMetadataOfASessionIsBoundedOverAllItsTraces(t *testing.T) {
 		recording.Streams[i].ID += 100_000
 	}
 	r := newRelay(t, append(captured(t, "jul1"), recording), lttnglive.RelayOptions{Again: true})
-	one := len(newSynthetic("crowd 00000000").metadata())
+	one := len(synthetic.New("crowd 00000000").Metadata())
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessionMetadataBytes = 64 * kib })
 	require.Greater(t, 90*one, 64*kib, "the metadata of all traces")
 	said := b.awaitSaid(dropped)
 	assert.Equal(t, "vm/crowd", said.ContextMap()["session"])
-	assert.Equal(t, badMetadata, said.ContextMap()["what"])
+	assert.Equal(t, telemetry.BadMetadata, said.ContextMap()["what"])
 	assert.Contains(t, said.ContextMap()["error"], "expected at most 65536 bytes of metadata of all 90 traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more")
 	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
 	b.awaitRecords(282)
@@ -165,16 +168,16 @@ func TestWhatIsMadeOfMetadataIsBoundedOverAllTraces(t *testing.T) {
 	for i := range 13 {
 		types += fmt.Sprintf("struct s%d { struct s%d a; struct s%d b; }; ", i+1, i, i)
 	}
-	var all []*synthetic
+	var all []*synthetic.Session
 	for i := range traces {
-		s := newSynthetic(fmt.Sprintf("large %08d", i))
-		s.environment = types + "struct rest { integer { size = 8; } a;" // what follows ends it
-		s.class("large", "a; struct s13 b")
-		s.stream()
+		s := synthetic.New(fmt.Sprintf("large %08d", i))
+		s.Environment = types + "struct rest { integer { size = 8; } a;" // what follows ends it
+		s.Class("large", "a; struct s13 b")
+		s.Stream()
 		all = append(all, s)
 	}
-	require.Less(t, traces*len(all[0].metadata()), 64*kib, "the metadata itself")
-	r := newRelay(t, []*lttnglive.Recording{inOneSession("large", all...)}, lttnglive.RelayOptions{Again: true})
+	require.Less(t, traces*len(all[0].Metadata()), 64*kib, "the metadata itself")
+	r := newRelay(t, []*lttnglive.Recording{synthetic.InOneSession("large", all...)}, lttnglive.RelayOptions{Again: true})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessionMetadataBytes = 16 * mib })
 	assert.Contains(t, b.awaitSaid(dropped).ContextMap()["error"], "expected at most 16777216 bytes of metadata of all 20 traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more")
 }
@@ -223,11 +226,11 @@ func TestARelayDaemonThatStallsInsideAReplyIsConnectedAgain(t *testing.T) {
 }
 
 func TestAStreamThatIsToldTwiceOnOneConnectionIsAgainstTheProtocol(t *testing.T) {
-	s := newSynthetic("twice", "vpid", "vtid")
-	s.class("shop:sold", "number")
-	s.stream().packet(10).event(10, "shop:sold", 7, 7, 1)
-	s.stream().packet(11).event(11, "shop:sold", 7, 7, 2)
-	recording := s.recording(1)
+	s := synthetic.New("twice", "vpid", "vtid")
+	s.Class("shop:sold", "number")
+	s.Stream().Packet(10).Event(10, "shop:sold", 7, 7, 1)
+	s.Stream().Packet(11).Event(11, "shop:sold", 7, 7, 2)
+	recording := s.Recording(1)
 	recording.Streams[2].Channel = recording.Streams[1].Channel
 	for name, at := range map[string]time.Duration{"at once": 0, "later": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -243,25 +246,8 @@ func TestAStreamThatIsToldTwiceOnOneConnectionIsAgainstTheProtocol(t *testing.T)
 				clock.move(at)
 			}
 			said := b.awaitSaid(dropped)
-			assert.Equal(t, badProtocol, said.ContextMap()["what"])
+			assert.Equal(t, telemetry.BadProtocol, said.ContextMap()["what"])
 			assert.Contains(t, said.ContextMap()["error"], "stream ust/uid/0/64-bit/channel0_0: expected one stream of that path and channel, got the IDs 100 and 101")
 		})
 	}
-}
-
-// A stream that has hung up may come again under another ID.
-func TestAStreamThatHungUpMayBeToldAgainOnTheSameConnection(t *testing.T) {
-	s := newSynthetic("again", "vpid", "vtid")
-	s.class("shop:sold", "number")
-	trace := begun(t, s, func(*Config) {})
-	a := &attachment{f: trace.follower}
-	src, told := &source{trace: trace}, lttnglive.Stream{ID: 1, Path: "ust", Channel: "c"}
-	require.NoError(t, a.open(src, told))
-	a.hangUp(a.streams[0])
-	told.ID = 2
-	require.NoError(t, a.open(src, told))
-	require.Len(t, a.streams, 1, "it is asked once in a round")
-	assert.EqualValues(t, 2, a.streams[0].id)
-	assert.True(t, a.wants(a.streams[0]))
-	assert.Error(t, a.open(src, told))
 }

@@ -98,7 +98,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"rule with two names": {rule(CallRule{Entry: "a:b", Exit: "a:c", Name: "n", NameField: "f"}), "call_rules[0]: set either name, or name_field"},
 		"event in two rules": {func(c *Config) {
 			c.CallRules = []CallRule{{Entry: "a:b", Exit: "a:c", Name: "n"}, {Entry: "a:c", Exit: "a:d", Name: "m"}}
-		}, "call_rules[1]: event a:c is in call_rules[0], too"},
+		}, "call_rules[1]: event a:c is also in call_rules[0]"},
 		"list interval":     {func(c *Config) { c.Poll.ListInterval = 0 }, "poll.list_interval is 0s: set it to 10ms to"},
 		"poll interval":     {func(c *Config) { c.Poll.MinInterval = 0 }, "poll.min_interval is 0s: set it to 100µs to"},
 		"longest interval":  {func(c *Config) { c.Poll.MaxInterval = time.Millisecond }, "poll.max_interval is 1ms: set it to 2ms to"},

@@ -7,78 +7,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
+	"github.com/callbraid/callbraid/internal/lttng/position"
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
-// liveReceiver is a viewer of a relay daemon: one for each component ID, however many
-// signals have a pipeline.
+// liveReceiver is a viewer of a relay daemon. There is one for each component ID, for all signals.
 type liveReceiver struct {
-	env      *environment
-	settings receiver.Settings
-
-	started bool
-
-	watcher *watcher
-	// cancelReading and cancel cancel env.reading and env.ctx.
-	cancelReading, cancel context.CancelFunc
-}
-
-// environment is what all sessions share.
-type environment struct {
+	settings  receiver.Settings
 	config    *Config
-	id        component.ID
-	build     component.BuildInfo
-	logger    *zap.Logger
-	telemetry *telemetry
+	telemetry *telemetry.Telemetry
 	observer  *receiverhelper.ObsReport
-	// traces and logs are nil where no pipeline takes them.
-	traces  consumer.Traces
-	logs    *logSink
-	metrics *metricsLoop
-	// files are the symbol tables of object files; nil without traces.
-	files     *symbols.Files
-	positions *positions
-	// health is the component's, of the relay daemon and of sessions.
-	health *serverhealth.Health
-	// memory has the accounts of sessions, and accounts are those of what they share.
-	memory   *budget.Group
+	next      sharedreceiver.Signals
+	// env is what all sessions share.
+	env *session.Environment
+	// accounts are the memory accounts of what sessions share.
 	accounts []*budget.Account
-	// stopping is closed when the shutdown begins. reading is cancelled some time
-	// after it, for requests that are not answered; ctx when the time of the shutdown
-	// is over.
-	stopping     chan struct{}
-	reading, ctx context.Context
-	lines        sharedLines
+	// stopping is closed when the shutdown begins. cancelReading and cancel end env.Reading and
+	// env.Context.
+	stopping              chan struct{}
+	cancelReading, cancel context.CancelFunc
 	// unpaired warns once that no stack_pairing follows; nil: expect_pairing is off.
 	unpaired func()
-	hooks
-}
 
-// hooks are what tests set.
-type hooks struct {
-	now  func() time.Time
-	dial func(ctx context.Context) (net.Conn, error)
-	// held is called when more or less packets of a session wait; nil: nobody listens.
-	held func(*buffers)
+	started bool
+	watcher *watcher
+	logs    *handover.Logs[logParcel]
+	metrics *handover.Metrics[session.State]
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, error) {
 	health := serverhealth.New()
-	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings), health)
+	counters, err := telemetry.New(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings), health)
 	if err != nil {
 		return nil, err
 	}
@@ -86,121 +60,139 @@ func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, err
 	if err != nil {
 		return nil, err
 	}
-	r := &liveReceiver{
-		settings: settings,
-		env: &environment{
-			config:    config,
-			id:        settings.ID,
-			build:     settings.BuildInfo,
-			logger:    settings.Logger,
-			telemetry: telemetry,
-			observer:  observer,
-			health:    health,
-			positions: newPositions(),
-			stopping:  make(chan struct{}),
-			hooks:     hooks{now: time.Now, dial: config.TCPAddrConfig.Dial},
-		},
-	}
+	r := &liveReceiver{settings: settings, config: config, telemetry: counters, observer: observer, stopping: make(chan struct{})}
 	if config.ExpectPairing {
-		r.env.unpaired = handover.WarnUnpaired(settings.Logger)
+		r.unpaired = handover.WarnUnpaired(settings.Logger)
 	}
-	r.env.memory = budget.Of(nil).Group(settings.ID.String()) // until it is started
-	r.env.lines.ordinary()
+	r.env = &session.Environment{
+		Settings: config.sessionSettings(), Process: config.processSettings(), Logger: settings.Logger, Telemetry: counters,
+		Health: health, Memory: budget.Of(nil).Group(settings.ID.String()), // until the receiver starts
+		DeliverLogs: func(logs plog.Logs, records, bytes int) { r.logs.Add(logParcel{logs, records, bytes}) },
+		NewBatches:  r.newBatches, Ended: func(s session.State) { r.metrics.Ended(s) },
+		Stopping: r.stopping, Now: time.Now, Dial: config.TCPAddrConfig.Dial,
+	}
+	r.env.Process.Telemetry = counters
+	r.env.Prepare()
 	return r, nil
 }
 
-// Start begins to look for sessions. That no relay daemon can be reached is no error:
-// it is tried again.
+// Start begins to look for sessions. It returns no error for a relay daemon that cannot be reached: the
+// receiver tries again.
 func (r *liveReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
 	env := r.env
-	env.memory = budget.Of(host).Group(r.settings.ID.String())
+	r.next = next
+	env.Memory = budget.Of(host).Group(r.settings.ID.String())
+	env.Process.Now = env.Now
+	env.Process.Calls.Now = env.Now
 	if next.Traces != nil {
-		settings := symbols.DefaultSettings()
-		settings.Paths = env.config.SymbolPaths
-		settings.Report = env.saidNoNames
-		tables := env.shared()
-		settings.Hold = tables.Set
-		files, err := symbols.NewFiles(settings)
-		if err != nil {
-			return fmt.Errorf("symbol_paths: %w", err)
+		if err := r.openFiles(); err != nil {
+			return err
 		}
-		env.files = files
 	}
-	env.positions.memory = env.shared()
-	if err := env.positions.open(ctx, host, env); err != nil {
-		env.closeShared()
-		return err
+	env.Positions = position.NewStore(env.Logger, r.openAccount())
+	if id := r.config.Storage; id != nil {
+		if err := env.Positions.Open(ctx, host, *id, r.settings.ID); err != nil {
+			r.closeAccounts()
+			return err
+		}
 	}
-	// The context of Start is over before the receiver is.
-	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	env.reading, r.cancelReading = context.WithCancel(env.ctx)
-	env.traces = next.Traces
+	// The context of Start ends before the receiver.
+	env.Context, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	env.Reading, r.cancelReading = context.WithCancel(env.Context)
 	if next.Logs != nil {
-		env.logs = newLogSink(env, next.Logs)
+		r.logs, env.Logs = r.newLogQueue(next.Logs), r.logSettings()
 	}
-	r.watcher = newWatcher(env)
-	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.watcher.active)
+	r.watcher = newWatcher(env, r.config, r.shrink)
+	r.metrics = r.newMetrics()
 	r.started = true
-	env.health.Start(host)
-	env.logger.Info("Looking for LTTng sessions", zap.String("endpoint", env.config.Endpoint), zap.Strings("sessions", env.config.Sessions))
+	env.Health.Start(host)
+	env.Logger.Info("Looking for LTTng sessions", zap.String("endpoint", r.config.Endpoint), zap.Strings("sessions", r.config.Sessions))
 	r.watcher.start()
 	return nil
 }
 
-const (
-	// answerTime is how long a request that is under way at the shutdown has to be
-	// answered, so that the session can be detached.
-	answerTime = time.Second
-	// overtime is how much longer than shutdown_timeout a shutdown may take for what
-	// doesn't depend on the pipeline.
-	overtime = 2 * time.Second
-)
+// openFiles opens the symbol tables of object files.
+func (r *liveReceiver) openFiles() error {
+	settings := symbols.DefaultSettings()
+	settings.Paths = r.config.SymbolPaths
+	settings.Report = r.logNoNames
+	settings.Hold = r.openAccount().Set
+	files, err := symbols.NewFiles(settings)
+	if err != nil {
+		r.closeAccounts()
+		return fmt.Errorf("symbol_paths: %w", err)
+	}
+	r.env.Process.Traces, r.env.Process.Files = true, files
+	return nil
+}
 
-// Shutdown detaches all sessions and hands on what is in memory, for at most
-// shutdown_timeout; then what is left is dropped and counted.
+// logNoNames logs why functions of an object are named by their offsets.
+func (r *liveReceiver) logNoNames(object string, err error) {
+	message := "Functions of an object have no names"
+	if errors.Is(err, symbols.ErrNoFile) {
+		message += ": no directory of symbol_paths has its file. Add the directory that has it under that path: / where the program runs, or a copy of that machine's root"
+	}
+	r.settings.Logger.Info(message, zap.String("object", object), zap.Error(err))
+}
+
+// openAccount opens a memory account of something that sessions share. Its size is set when it grows and
+// after each list of sessions, and then it shrinks if the budget needs memory.
+func (r *liveReceiver) openAccount() *budget.Account {
+	a := r.env.Memory.Open(budget.Settings{Shrink: func(int64) {}})
+	r.accounts = append(r.accounts, a)
+	return a
+}
+
+func (r *liveReceiver) closeAccounts() {
+	for _, a := range r.accounts {
+		a.Close()
+	}
+}
+
+// shrink returns memory of what sessions share, if the budget needs it.
+func (r *liveReceiver) shrink() {
+	if files := r.env.Process.Files; files != nil {
+		files.Fit()
+	}
+	r.env.Positions.Shrink()
+}
+
+// handoverSettings are the settings of the deliveries of all signals.
+func (r *liveReceiver) handoverSettings(logger *zap.Logger) handover.Settings {
+	return handover.Settings{
+		Context: r.env.Context, Observer: r.observer, Format: "lttng", Logger: logger,
+		Retry: r.config.Retry, Now: r.env.Now, Memory: r.env.Memory,
+	}
+}
+
+// overtime is how much longer than shutdown_timeout a shutdown may take for work that does not depend on
+// the pipeline.
+const overtime = 2 * time.Second
+
+// Shutdown detaches all sessions and delivers the data in memory, for at most shutdown_timeout. Then the
+// rest is dropped and counted.
 func (r *liveReceiver) Shutdown(ctx context.Context) error {
-	defer r.env.telemetry.shutdown()
-	defer r.env.closeShared()
-	r.env.health.Stop()
-	close(r.env.stopping)
+	defer r.telemetry.Shutdown()
+	defer r.closeAccounts()
+	r.env.Health.Stop()
+	close(r.stopping)
 	if !r.started {
 		return nil
 	}
-	late := time.AfterFunc(min(answerTime, r.env.config.ShutdownTimeout/2), r.cancelReading)
+	late := time.AfterFunc(r.env.AnswerTime(), r.cancelReading)
 	defer late.Stop()
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		r.watcher.wait()
-		r.env.metrics.Close()
-		if r.env.logs != nil {
-			r.env.logs.Close()
+		r.metrics.Close()
+		if r.logs != nil {
+			r.logs.Close()
 		}
 	}()
 	var err error
-	if !handover.Finish(ctx, over, r.env.config.ShutdownTimeout, overtime, r.cancel) {
+	if !handover.Finish(ctx, over, r.config.ShutdownTimeout, overtime, r.cancel) {
 		err = fmt.Errorf("the pipeline has not returned from a hand-over %v after shutdown_timeout", overtime)
 	}
-	return errors.Join(err, r.env.positions.close(ctx))
-}
-
-func (e *environment) isStopping() bool {
-	select {
-	case <-e.stopping:
-		return true
-	default:
-		return false
-	}
-}
-
-// pause waits, and reports whether the receiver is not to be shut down meanwhile.
-func (e *environment) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-e.stopping:
-		return false
-	}
+	return errors.Join(err, r.env.Positions.Close(ctx))
 }

@@ -9,11 +9,11 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confignet"
 
-	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/lttng/callstream"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
@@ -23,6 +23,7 @@ type Config struct {
 	// TCPAddrConfig has the endpoint of the relay daemon, host:port, and how long
 	// connecting to it may take.
 	confignet.TCPAddrConfig `mapstructure:",squash"`
+	receiverkit.Config      `mapstructure:",squash"`
 	// Sessions are patterns of host/name. Sessions that match one of them are read. * stands for any
 	// text, also with slashes, and ? for one character.
 	Sessions []string `mapstructure:"sessions"`
@@ -34,8 +35,6 @@ type Config struct {
 	// ServiceName is the resource attribute service.name. Empty: unknown_service: and the name of the
 	// process, if it is known.
 	ServiceName string `mapstructure:"service_name"`
-	// ResourceAttributes are added to the resource. They replace the receiver's own.
-	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
 
 	// SymbolPaths are directories that have object files under the paths that the tracer recorded.
 	// Empty: no file is read, and functions are named by object and offset.
@@ -65,13 +64,6 @@ type Config struct {
 	KeepaliveInterval time.Duration `mapstructure:"keepalive_interval"`
 	// Limits bound what a relay daemon can make the receiver hold.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// Retry has the pauses before refused data is delivered again.
-	Retry RetryConfig `mapstructure:"retry"`
-	// ShutdownTimeout is the maximum time in which a shutdown delivers the data in memory.
-	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
-
-	// CollectionInterval is the interval of metrics.
-	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 	// MetricsBuilderConfig says which metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 }
@@ -137,13 +129,12 @@ type LimitsConfig struct {
 	// MaxLogRecordBytes is the approximate maximum size of a log record. Values without room are left
 	// out or cut.
 	MaxLogRecordBytes int `mapstructure:"max_log_record_bytes"`
-	// MaxQueuedLogs and MaxQueuedLogBytes bound the log records that wait for the pipeline.
-	MaxQueuedLogs     int `mapstructure:"max_queued_logs"`
-	MaxQueuedLogBytes int `mapstructure:"max_queued_log_bytes"`
+	// LogLimits bound the log records that wait for the pipeline.
+	receiverkit.LogLimits `mapstructure:",squash"`
 }
 
 // RetryConfig is the back-off between tries.
-type RetryConfig = backoff.Config
+type RetryConfig = receiverkit.RetryConfig
 
 const (
 	defaultEndpoint = "localhost:5344"
@@ -167,6 +158,7 @@ const (
 
 func createDefaultConfig() *Config {
 	return &Config{
+		Config:         receiverkit.DefaultConfig(),
 		TCPAddrConfig:  confignet.TCPAddrConfig{Endpoint: defaultEndpoint, DialerConfig: confignet.DialerConfig{Timeout: 10 * time.Second}},
 		Sessions:       []string{"*"},
 		Seek:           SeekBeginning,
@@ -175,7 +167,7 @@ func createDefaultConfig() *Config {
 		NameWait:       time.Second,
 		Poll:           PollConfig{ListInterval: time.Second, MinInterval: 2 * time.Millisecond, MaxInterval: 50 * time.Millisecond},
 		RequestTimeout: 10 * time.Second,
-		Reconnect:      RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
+		Reconnect:      receiverkit.DefaultReconnect(),
 
 		ExpectPairing:     true,
 		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},
@@ -192,12 +184,8 @@ func createDefaultConfig() *Config {
 			MaxProcesses:            1024,
 			MaxWaitingEvents:        100_000,
 			MaxLogRecordBytes:       mib,
-			MaxQueuedLogs:           100_000,
-			MaxQueuedLogBytes:       64 * mib,
+			LogLimits:               receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
 		},
-		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
-		ShutdownTimeout:      5 * time.Second,
-		CollectionInterval:   10 * time.Second,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 	}
 }
@@ -215,14 +203,14 @@ func (c *Config) sessionSettings() session.Settings {
 	}
 }
 
-// processSettings returns the settings of processes.
-func (c *Config) processSettings() *process.Settings {
+// processSettings returns the settings of processes. now returns the time.
+func (c *Config) processSettings(now func() time.Time) *process.Settings {
 	return &process.Settings{
 		ServiceName: c.ServiceName, ResourceAttributes: c.ResourceAttributes, NameWait: c.NameWait, Rules: mapping.NewRules(c.CallRules),
 		Calls: callstream.Settings{
-			TextKey: process.AttributeText, MaxBytes: c.Batch.MaxBytes, MaxDelay: c.Batch.MaxDelay, KeepaliveInterval: c.KeepaliveInterval,
+			TextKey: process.AttributeText, MaxBytes: c.Batch.MaxBytes, MaxDelay: c.Batch.MaxDelay, KeepaliveInterval: c.KeepaliveInterval, Now: now,
 		},
-		Resumes: c.Storage != nil,
+		Resumes: c.Storage != nil, Now: now,
 		Limits: process.Limits{
 			Processes: c.Limits.MaxProcesses, NamesBytes: c.Limits.MaxNamesBytes, ObjectsBytes: c.Limits.MaxObjectsBytes,
 			WaitingEvents: c.Limits.MaxWaitingEvents,

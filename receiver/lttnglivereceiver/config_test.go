@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
+
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 func loadConfig(t *testing.T, name string) (*Config, error) {
@@ -63,7 +65,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Limits = LimitsConfig{
 		MaxSessions: 5, MaxStreams: 100, MaxPacketBytes: mib, MaxMetadataBytes: 2 * mib, MaxSessionMetadataBytes: 4 * mib,
 		MaxWaitingBytes: 16 * mib, MaxNamesBytes: 8 * mib, MaxObjectsBytes: 3 * mib,
-		MaxProcesses: 50, MaxWaitingEvents: 1000, MaxLogRecordBytes: 512 * kib, MaxQueuedLogs: 500, MaxQueuedLogBytes: 2 * mib,
+		MaxProcesses: 50, MaxWaitingEvents: 1000, MaxLogRecordBytes: 512 * kib, LogLimits: receiverkit.LogLimits{MaxQueuedLogs: 500, MaxQueuedLogBytes: 2 * mib},
 	}
 	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: 2 * time.Second}
 	want.ShutdownTimeout = 7 * time.Second

@@ -74,7 +74,7 @@ func TestTimeInWhichTheSessionIsNotReadDoesNotCountForMaxDelay(t *testing.T) {
 			var clock jumpingClock
 			slow := &slowPipeline{clock: &clock, takes: c.takes}
 			b := unstartedBed(t, reading(r.address()), func(_ *bed, c *Config) { c.MaxDelay, c.KeepaliveInterval = long/2, time.Hour })
-			b.receiver.env.Now, b.next.Traces = clock.now, slow
+			b.receiver.kit.Now, b.next.Traces = clock.now, slow
 			var down atomic.Bool
 			dial := b.receiver.env.Dial
 			b.receiver.env.Dial = func(ctx context.Context) (net.Conn, error) {

@@ -4,10 +4,10 @@
 package lttnglivereceiver
 
 import (
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
@@ -19,30 +19,26 @@ type logParcel struct {
 	bytes   int
 }
 
-// newLogQueue returns the delivery of the log records of all sessions. While the pipeline refuses them
-// and their queue is full, they are dropped, so that spans do not wait for them. While it accepts them,
-// and if there is no traces pipeline, a session waits for room: it reads a recording as fast as both
-// pipelines accept it, and the relay daemon keeps the rest.
-func (r *liveReceiver) newLogQueue(next consumer.Logs) *handover.Logs[logParcel] {
+// openLogs opens the queue of the log records of all sessions, if a pipeline takes them. While the
+// pipeline refuses them and their queue is full, they are dropped, so that spans do not wait for them.
+// While it accepts them, and if there is no traces pipeline, a session waits for room: it reads a
+// recording as fast as both pipelines accept it, and the relay daemon keeps the rest.
+func (r *liveReceiver) openLogs() {
+	if r.run.Next.Logs == nil {
+		return
+	}
 	overflow := handover.OverflowDropWhileRefused
-	if r.next.Traces == nil {
+	if r.run.Next.Traces == nil {
 		overflow = handover.OverflowWait
 	}
-	limits := &r.config.Limits
-	return handover.NewLogs(next, handover.QueueSettings[logParcel, plog.Logs]{
-		Settings: r.handoverSettings(r.settings.Logger),
-		MaxItems: limits.MaxQueuedLogs, MaxBytes: limits.MaxQueuedLogBytes,
+	r.logs = receiverkit.NewLogs(r.run, r.config.Limits.LogLimits, handover.QueueSettings[logParcel, plog.Logs]{
 		Overflow: overflow, MaxAtOnce: 1,
 		Size:    func(p *logParcel) (records, bytes int) { return p.records, p.bytes },
 		Make:    func(parcels []logParcel) plog.Logs { return parcels[0].logs },
 		Dropped: r.telemetry.LogRecordsDropped,
 	})
-}
-
-// logSettings say how sessions make log records.
-func (r *liveReceiver) logSettings() *process.LogSettings {
-	return &process.LogSettings{
+	r.env.Logs = &process.LogSettings{
 		MaxRecordBytes: r.config.Limits.MaxLogRecordBytes, MaxDelay: r.config.Batch.MaxDelay,
-		ScopeName: metadata.ScopeName, ScopeVersion: r.settings.BuildInfo.Version, Now: r.env.Now,
+		ScopeName: metadata.ScopeName, ScopeVersion: r.kit.Settings.BuildInfo.Version, Now: r.env.Now,
 	}
 }

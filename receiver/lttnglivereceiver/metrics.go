@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
@@ -21,14 +22,13 @@ const (
 	pointsOfSession = 8
 )
 
-// newMetrics returns the delivery of the metrics of the sessions.
-func (r *liveReceiver) newMetrics() *handover.Metrics[session.State] {
+// openMetrics starts the delivery of the metrics of the sessions.
+func (r *liveReceiver) openMetrics() {
 	var builder *metadata.MetricsBuilder
-	if r.next.Metrics != nil {
-		builder = metadata.NewMetricsBuilder(r.config.MetricsBuilderConfig, r.settings)
+	if r.run.Next.Metrics != nil {
+		builder = metadata.NewMetricsBuilder(r.config.MetricsBuilderConfig, r.kit.Settings)
 	}
-	return handover.NewMetrics(handover.MetricsSettings[session.State]{
-		Settings: r.handoverSettings(r.settings.Logger), Next: r.next.Metrics, Interval: r.config.CollectionInterval,
+	r.metrics = receiverkit.NewMetrics(r.run, handover.MetricsSettings[session.State]{
 		Living: func() []session.State {
 			var states []session.State
 			for _, s := range r.watcher.active() {

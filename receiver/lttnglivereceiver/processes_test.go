@@ -441,7 +441,7 @@ func TestCallsThatWaitForNamesAreBoundedOverAllTracesOfASession(t *testing.T) {
 	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: relayed.read})
 	b := unstartedBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxWaitingEvents = 10 })
 	begin := time.Now()
-	b.receiver.env.Now = func() time.Time { return begin } // no time passes in which to wait
+	b.receiver.kit.Now = func() time.Time { return begin } // no time passes in which to wait
 	require.NoError(t, b.component().Start(t.Context(), b.host))
 	t.Cleanup(b.shutdown)
 	b.await("the calls", func() bool { return b.metric("receiver_lttng_live_packets") == traces })

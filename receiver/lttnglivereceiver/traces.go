@@ -5,35 +5,26 @@ package lttnglivereceiver
 
 import (
 	"context"
-	"errors"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
 
 // newBatches returns the delivery of a session's batches. A session waits until the pipeline accepts a
 // batch, and is not read meanwhile. Its relay daemon keeps the recording, so nothing is lost, and the
 // traced programs do not notice. Batches that are not delivered when ctx ends are dropped.
 func (r *liveReceiver) newBatches(ctx context.Context, logger *zap.Logger) process.Batches {
-	settings := r.handoverSettings(logger)
-	settings.Context = ctx
+	settings := r.run.HandoverSettings()
+	settings.Context, settings.Logger = ctx, logger
 	return handover.NewBatches(handover.BatchesSettings{
-		Settings: settings, Next: r.next.Traces,
-		ScopeName: metadata.ScopeName, ScopeVersion: r.settings.BuildInfo.Version,
+		Settings: settings, Next: r.run.Next.Traces,
+		ScopeName: metadata.ScopeName, ScopeVersion: r.kit.Settings.BuildInfo.Version,
 		WhileRefused: "the session is not read until it accepts them",
 		TryLate:      true,
-		Accepted:     r.telemetry.BatchAccepted,
-		Dropped: func(events int, reason string) {
-			if errors.Is(context.Cause(ctx), session.ErrMemory) && reason == handover.DroppedShutdown {
-				reason = process.DroppedMemory
-			}
-			r.telemetry.BatchDropped(events, reason)
-		},
-		Retried:  r.telemetry.HandoverRetried,
+		Accepted:     r.telemetry.BatchAccepted, Dropped: r.telemetry.BatchDropped, Retried: r.telemetry.HandoverRetried,
 		Unpaired: r.unpaired,
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 var _ confmap.Validator = (*Config)(nil)
@@ -27,21 +28,18 @@ func (c *Config) Validate() error {
 		setting.DialAddress("endpoint", c.Endpoint, "a relay daemon", defaultEndpoint),
 		setting.Timeout("dialer.timeout", c.DialerConfig.Timeout),
 		c.validateSessions(),
-		setting.ResourceAttributes(c.ResourceAttributes),
+		c.Config.ValidateWithin(maxRetryInterval),
 		setting.Within("max_delay", c.MaxDelay, time.Millisecond, time.Hour),
 		c.validateSymbolPaths(),
 		setting.Within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
 		mapping.ValidateCallRules(c.CallRules),
 		c.Poll.validate(),
 		setting.Timeout("request_timeout", c.RequestTimeout),
-		c.Reconnect.ValidateAs("reconnect", time.Hour),
+		receiverkit.ValidateReconnect(c.Reconnect),
 		setting.Between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
 		setting.Within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
 		setting.Within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
 		c.Limits.validate(),
-		c.Retry.ValidateAs("retry", maxRetryInterval),
-		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
-		setting.CollectionInterval(c.CollectionInterval),
 	)
 }
 

@@ -24,9 +24,10 @@ type watcher struct {
 	config   *Config
 	patterns patterns
 	// listed is called after each list.
-	listed  func()
-	group   sync.WaitGroup
-	backoff *backoff.Backoff
+	listed func()
+	// startGoroutine starts a goroutine that the shutdown waits for.
+	startGoroutine func(func())
+	backoff        *backoff.Backoff
 	// health is the relay daemon's part of the component's status.
 	health *serverhealth.Part
 	// failing is logged while the relay daemon cannot be reached; notLive and tooMany for sessions that
@@ -72,23 +73,15 @@ type watchedSession struct {
 // so no event is read twice.
 func (s *watchedSession) isReplaceable() bool { return s.IsDone() && (!s.WasClosed() || s.stale) }
 
-func newWatcher(env *session.Environment, config *Config, listed func()) *watcher {
+func newWatcher(env *session.Environment, config *Config, listed func(), startGoroutine func(func())) *watcher {
 	return &watcher{
-		env: env, config: config, health: env.Health.Server(config.Endpoint), patterns: compilePatterns(config.Sessions), listed: listed,
+		env: env, config: config, health: env.Health.Server(config.Endpoint), patterns: compilePatterns(config.Sessions), listed: listed, startGoroutine: startGoroutine,
 		backoff: backoff.New(config.Reconnect), warned: map[sessionKey]bool{}, sessions: map[sessionKey]*watchedSession{},
 	}
 }
 
-func (w *watcher) start() {
-	w.group.Add(1)
-	go w.run()
-}
-
-// wait waits for the end of the watcher and of all sessions.
-func (w *watcher) wait() { w.group.Wait() }
-
+// run lists the sessions until the shutdown begins.
 func (w *watcher) run() {
-	defer w.group.Done()
 	defer w.disconnect()
 	for !w.env.IsStopping() {
 		pause := w.config.Poll.ListInterval
@@ -193,11 +186,7 @@ func (w *watcher) isReadable(key sessionKey, s lttnglive.Session, reading int) b
 func (w *watcher) read(key sessionKey, listed lttnglive.Session) {
 	s := session.New(w.env, listed)
 	w.sessions[key] = &watchedSession{runningSession: s}
-	w.group.Add(1)
-	go func() {
-		defer w.group.Done()
-		s.Run()
-	}()
+	w.startGoroutine(s.Run)
 }
 
 // forgetUnlisted forgets ended sessions that are no longer listed.

@@ -79,7 +79,7 @@ func (s *endingSession) WasClosed() bool { return s.closed }
 // daemon's restart.
 func TestASessionThatEndedAfterTheListConnectionDoesNotStandForALaterOne(t *testing.T) {
 	r := unstartedBed(t).receiver
-	w := newWatcher(r.env, r.config, func() {})
+	w := newWatcher(r.env, r.config, func() {}, func(func()) {})
 	ended := &endingSession{}
 	f := &watchedSession{runningSession: ended}
 	w.sessions[sessionKey{id: 1}] = f
@@ -97,8 +97,8 @@ func TestSessionsThatCannotBeReadAreSaidSeldom(t *testing.T) {
 	const lists, sessions = 5, 1000
 	b := unstartedBed(t)
 	now := time.Unix(1, 0)
-	b.receiver.env.Now = func() time.Time { return now }
-	w := newWatcher(b.receiver.env, b.receiver.config, func() {})
+	b.receiver.kit.Now = func() time.Time { return now }
+	w := newWatcher(b.receiver.env, b.receiver.config, func() {}, func(func()) {})
 	list := func(from int) (all []lttnglive.Session) {
 		for i := range sessions {
 			all = append(all, lttnglive.Session{ID: uint64(from + i), Host: "vm", Name: "shop"})
@@ -129,7 +129,7 @@ func TestSessionsThatComeAndGoAreSaidSeldom(t *testing.T) {
 	r := newRelay(t, recordings, lttnglive.RelayOptions{})
 	now := time.Unix(1, 0)
 	b := unstartedBed(t, reading(r.address()))
-	b.receiver.env.Now = func() time.Time { return now }
+	b.receiver.kit.Now = func() time.Time { return now }
 	require.NoError(t, b.component().Start(t.Context(), b.host))
 	t.Cleanup(b.shutdown)
 	for _, line := range []string{"The session is attached", "The session was closed"} {

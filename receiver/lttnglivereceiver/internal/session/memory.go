@@ -5,11 +5,12 @@ package session
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
 // memory is the account of a session in the memory budget of the collector. The session's goroutine
@@ -44,9 +45,6 @@ type memory struct {
 // maxUngrown is the growth of names and objects until the account is charged again, in bytes.
 const maxUngrown = 256 << 10
 
-// ErrMemory is the cause of the end of a delivery: the collector needed the memory of the session.
-var ErrMemory = errors.New("the time to deliver the rest of a session is over")
-
 // open opens the account.
 func (m *memory) open() {
 	asked := make(chan struct{})
@@ -57,7 +55,7 @@ func (m *memory) open() {
 	leave := sync.OnceFunc(func() {
 		late <- []*time.Timer{
 			time.AfterFunc(answer, endReading),
-			time.AfterFunc(timeout, func() { endDelivering(ErrMemory) }),
+			time.AfterFunc(timeout, func() { endDelivering(handover.Late(process.DroppedMemory)) }),
 		}
 		close(asked)
 	})

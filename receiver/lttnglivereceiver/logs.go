@@ -10,6 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 // logParcel is a batch of log records of one session on its way to the pipeline.
@@ -19,26 +20,27 @@ type logParcel struct {
 	bytes   int
 }
 
-// openLogs opens the queue of the log records of all sessions, if a pipeline takes them. While the
-// pipeline refuses them and their queue is full, they are dropped, so that spans do not wait for them.
+// openLogs opens the queue of the log records of all sessions; nil: no pipeline takes them. While the
+// pipeline refuses them and the queue is full, they are dropped, so that spans do not wait for them.
 // While it accepts them, and if there is no traces pipeline, a session waits for room: it reads a
 // recording as fast as both pipelines accept it, and the relay daemon keeps the rest.
-func (r *liveReceiver) openLogs() {
-	if r.run.Next.Logs == nil {
-		return
-	}
+func openLogs(run *receiverkit.Run, config *Config, counters *telemetry.Telemetry) *handover.Logs[logParcel] {
 	overflow := handover.OverflowDropWhileRefused
-	if r.run.Next.Traces == nil {
+	if run.Next.Traces == nil {
 		overflow = handover.OverflowWait
 	}
-	r.logs = receiverkit.NewLogs(r.run, r.config.Limits.LogLimits, handover.QueueSettings[logParcel, plog.Logs]{
+	return receiverkit.NewLogs(run, config.Limits.LogLimits, handover.QueueSettings[logParcel, plog.Logs]{
 		Overflow: overflow, MaxAtOnce: 1,
 		Size:    func(p *logParcel) (records, bytes int) { return p.records, p.bytes },
 		Make:    func(parcels []logParcel) plog.Logs { return parcels[0].logs },
-		Dropped: r.telemetry.LogRecordsDropped,
+		Dropped: counters.LogRecordsDropped,
 	})
-	r.env.Logs = &process.LogSettings{
-		MaxRecordBytes: r.config.Limits.MaxLogRecordBytes, MaxDelay: r.config.Batch.MaxDelay,
-		ScopeName: metadata.ScopeName, ScopeVersion: r.kit.Settings.BuildInfo.Version, Now: r.env.Now,
+}
+
+// logSettings say how sessions make log records.
+func logSettings(run *receiverkit.Run, config *Config) *process.LogSettings {
+	return &process.LogSettings{
+		MaxRecordBytes: config.Limits.MaxLogRecordBytes, MaxDelay: config.Batch.MaxDelay,
+		ScopeName: metadata.ScopeName, ScopeVersion: run.Settings.BuildInfo.Version, Now: run.Now,
 	}
 }

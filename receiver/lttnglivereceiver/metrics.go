@@ -13,6 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 const (
@@ -22,29 +23,24 @@ const (
 	pointsOfSession = 8
 )
 
-// openMetrics starts the delivery of the metrics of the sessions.
-func (r *liveReceiver) openMetrics() {
+// openMetrics starts the delivery of the metrics of sessions; living returns the states of those that
+// have not ended.
+func openMetrics(run *receiverkit.Run, config *Config, counters *telemetry.Telemetry, living func() []session.State) *handover.Metrics[session.State] {
 	var builder *metadata.MetricsBuilder
-	if r.run.Next.Metrics != nil {
-		builder = metadata.NewMetricsBuilder(r.config.MetricsBuilderConfig, r.kit.Settings)
+	if run.Next.Metrics != nil {
+		builder = metadata.NewMetricsBuilder(config.MetricsBuilderConfig, run.Settings)
 	}
-	r.metrics = receiverkit.NewMetrics(r.run, handover.MetricsSettings[session.State]{
-		Living: func() []session.State {
-			var states []session.State
-			for _, s := range r.watcher.active() {
-				states = append(states, s.State())
-			}
-			return states
-		},
+	return receiverkit.NewMetrics(run, handover.MetricsSettings[session.State]{
+		Living: living,
 		Metrics: func(states []session.State) pmetric.Metrics {
-			now := r.env.Now()
+			now := run.Now()
 			for i := range states {
 				recordSession(builder, &states[i], now)
 			}
 			return builder.Emit()
 		},
 		MaxEnded: maxEnded, Points: func(*session.State) int { return pointsOfSession }, What: "sessions",
-		Dropped: r.telemetry.MetricPointsDropped,
+		Dropped: counters.MetricPointsDropped,
 	})
 }
 

@@ -34,7 +34,6 @@ type liveReceiver struct {
 	unpaired func()
 
 	// The fields below exist from Start on. accounts are the memory accounts of what sessions share.
-	run      *receiverkit.Run
 	accounts []*budget.Account
 	watcher  *watcher
 	logs     *handover.Logs[logParcel]
@@ -59,7 +58,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 		Settings: config.sessionSettings(), Process: config.processSettings(now), Logger: kit.Logger, Telemetry: counters,
 		Health: kit.Health, Now: now, Dial: config.TCPAddrConfig.Dial,
 		DeliverLogs: func(logs plog.Logs, records, bytes int) { r.logs.Add(logParcel{logs, records, bytes}) },
-		NewBatches:  r.newBatches, Ended: func(s session.State) { r.metrics.Ended(s) },
+		Ended:       func(s session.State) { r.metrics.Ended(s) },
 	}
 	r.env.Process.Telemetry = counters
 	r.env.Prepare()
@@ -71,11 +70,12 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 // receiver tries again.
 func (r *liveReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 	env := r.env
-	r.run = run
 	env.Memory = run.Memory
 	env.Stopping, env.Reading, env.Context = run.Serving.Done(), run.Leaving, run.Delivering
-	if err := r.openFiles(); err != nil {
-		return err
+	if run.Next.Traces != nil {
+		if err := r.openFiles(); err != nil {
+			return err
+		}
 	}
 	env.Positions = position.NewStore(env.Logger, r.openAccount())
 	if id := r.config.Storage; id != nil {
@@ -83,19 +83,19 @@ func (r *liveReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 			return err
 		}
 	}
-	r.openLogs()
+	env.NewBatches = batches(run, r.telemetry, r.unpaired)
+	if r.logs = openLogs(run, r.config, r.telemetry); r.logs != nil {
+		env.Logs = logSettings(run, r.config)
+	}
 	r.watcher = newWatcher(env, r.config, r.shrink, run.Go)
-	r.openMetrics()
+	r.metrics = openMetrics(run, r.config, r.telemetry, r.watcher.states)
 	env.Logger.Info("Looking for LTTng sessions", zap.String("endpoint", r.config.Endpoint), zap.Strings("sessions", r.config.Sessions))
 	run.Go(r.watcher.run)
 	return nil
 }
 
-// openFiles opens the symbol tables of object files, if a pipeline takes traces.
+// openFiles opens the symbol tables of object files.
 func (r *liveReceiver) openFiles() error {
-	if r.run.Next.Traces == nil {
-		return nil
-	}
 	settings := symbols.DefaultSettings()
 	settings.Paths = r.config.SymbolPaths
 	settings.Report = r.logNoNames

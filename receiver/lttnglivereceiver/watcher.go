@@ -203,6 +203,15 @@ func (w *watcher) forgetUnlisted(listed map[sessionKey]bool) {
 	}
 }
 
+// states returns the states of the sessions that have not ended.
+func (w *watcher) states() []session.State {
+	var states []session.State
+	for _, s := range w.active() {
+		states = append(states, s.State())
+	}
+	return states
+}
+
 // active returns the sessions that have not ended.
 func (w *watcher) active() []*watchedSession {
 	w.mu.Lock()

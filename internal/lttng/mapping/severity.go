@@ -3,7 +3,11 @@
 
 package mapping
 
-import "go.opentelemetry.io/collector/pdata/plog"
+import (
+	"math"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+)
 
 // severity is the severity of a log record: OpenTelemetry's number, and the source's name of the
 // level; empty if the level has no name.
@@ -40,87 +44,70 @@ func tracepointSeverity(level int64) severity {
 	return severity{}
 }
 
-// julSeverity maps a level of java.util.logging as OpenTelemetry's instrumentation of
-// it does: by ranges, each named after its upper end.
-func julSeverity(level int64) severity {
-	s := severity{text: julNames[level]}
-	switch {
-	case level <= 300: // FINEST
-		s.number = plog.SeverityNumberTrace
-	case level <= JULFiner:
-		s.number = plog.SeverityNumberDebug
-	case level <= 500: // FINE
-		s.number = plog.SeverityNumberDebug2
-	case level <= 700: // CONFIG
-		s.number = plog.SeverityNumberDebug3
-	case level <= 800: // INFO
-		s.number = plog.SeverityNumberInfo
-	case level <= 900: // WARNING
-		s.number = plog.SeverityNumberWarn
-	default:
-		s.number = plog.SeverityNumberError
+// levelRange is a range of levels that have one severity: those up to most, above the range before.
+type levelRange struct {
+	most   int64
+	number plog.SeverityNumber
+}
+
+// numberOf returns the severity of a level. The last range has every level.
+func numberOf(level int64, ranges []levelRange) plog.SeverityNumber {
+	i := 0
+	for level > ranges[i].most {
+		i++
 	}
-	return s
+	return ranges[i].number
 }
 
 // JULFiner is the level FINER, which call records have.
 const JULFiner = 400
 
-var julNames = map[int64]string{
-	300: "FINEST", JULFiner: "FINER", 500: "FINE", 700: "CONFIG", 800: "INFO", 900: "WARNING", 1000: "SEVERE",
-}
+// julSeverity maps a level of java.util.logging as OpenTelemetry's instrumentation does: by ranges, each
+// named after its upper end.
+func julSeverity(level int64) severity { return severity{numberOf(level, julRanges), julNames[level]} }
+
+var (
+	julRanges = []levelRange{
+		{300, plog.SeverityNumberTrace}, {JULFiner, plog.SeverityNumberDebug}, {500, plog.SeverityNumberDebug2},
+		{700, plog.SeverityNumberDebug3}, {800, plog.SeverityNumberInfo}, {900, plog.SeverityNumberWarn},
+		{math.MaxInt64, plog.SeverityNumberError},
+	}
+	julNames = map[int64]string{
+		300: "FINEST", JULFiner: "FINER", 500: "FINE", 700: "CONFIG", 800: "INFO", 900: "WARNING", 1000: "SEVERE",
+	}
+)
 
 // log4jSeverity maps a level of Log4j 1.x in the same way.
 func log4jSeverity(level int64) severity {
-	s := severity{text: log4jNames[level]}
-	switch {
-	case level <= 5000:
-		s.number = plog.SeverityNumberTrace
-	case level <= 10000:
-		s.number = plog.SeverityNumberDebug
-	case level <= 20000:
-		s.number = plog.SeverityNumberInfo
-	case level <= 30000:
-		s.number = plog.SeverityNumberWarn
-	case level <= 40000:
-		s.number = plog.SeverityNumberError
-	default:
-		s.number = plog.SeverityNumberFatal
+	return severity{numberOf(level, log4jRanges), log4jNames[level]}
+}
+
+var (
+	log4jRanges = []levelRange{
+		{5000, plog.SeverityNumberTrace}, {10000, plog.SeverityNumberDebug}, {20000, plog.SeverityNumberInfo},
+		{30000, plog.SeverityNumberWarn}, {40000, plog.SeverityNumberError}, {math.MaxInt64, plog.SeverityNumberFatal},
 	}
-	return s
-}
+	log4jNames = map[int64]string{
+		5000: "TRACE", 10000: "DEBUG", 20000: "INFO", 30000: "WARN", 40000: "ERROR", 50000: "FATAL",
+	}
+)
 
-var log4jNames = map[int64]string{
-	5000: "TRACE", 10000: "DEBUG", 20000: "INFO", 30000: "WARN", 40000: "ERROR", 50000: "FATAL",
-}
-
-// log4j2Severity maps a level of Log4j 2, where smaller numbers are more severe. A
-// custom level counts as the next standard level that is more severe, as in Level.getStandardLevel; 0 is
-// OFF.
+// log4j2Severity maps a level of Log4j 2, where smaller numbers are more severe. A custom level counts
+// as the next standard level that is more severe, as in Level.getStandardLevel; 0 is OFF.
 func log4j2Severity(level int64) severity {
-	s := severity{text: log4j2Names[level]}
-	switch {
-	case level < 100:
-		s.number = plog.SeverityNumberUnspecified
-	case level < 200:
-		s.number = plog.SeverityNumberFatal
-	case level < 300:
-		s.number = plog.SeverityNumberError
-	case level < 400:
-		s.number = plog.SeverityNumberWarn
-	case level < 500:
-		s.number = plog.SeverityNumberInfo
-	case level < 600:
-		s.number = plog.SeverityNumberDebug
-	default:
-		s.number = plog.SeverityNumberTrace
-	}
-	return s
+	return severity{numberOf(level, log4j2Ranges), log4j2Names[level]}
 }
 
-var log4j2Names = map[int64]string{
-	100: "FATAL", 200: "ERROR", 300: "WARN", 400: "INFO", 500: "DEBUG", 600: "TRACE",
-}
+var (
+	log4j2Ranges = []levelRange{
+		{99, plog.SeverityNumberUnspecified}, {199, plog.SeverityNumberFatal}, {299, plog.SeverityNumberError},
+		{399, plog.SeverityNumberWarn}, {499, plog.SeverityNumberInfo}, {599, plog.SeverityNumberDebug},
+		{math.MaxInt64, plog.SeverityNumberTrace},
+	}
+	log4j2Names = map[int64]string{
+		100: "FATAL", 200: "ERROR", 300: "WARN", 400: "INFO", 500: "DEBUG", 600: "TRACE",
+	}
+)
 
 // pythonSeverity maps a level of Python's logging as OpenTelemetry's SDK does: four
 // numbers from each standard level on.

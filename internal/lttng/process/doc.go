@@ -12,7 +12,7 @@
 //	process.go     state dump: objects.go; function and lane: names.go; call event: package callstream
 //	logs.go        the log record, by package mapping
 //	group.go       bounds what all processes hold together
-//	shared.go      settings, totals and warnings of a group; origin.go: the resource of a process
+//	shared.go      totals and warnings of a group; settings.go; origin.go: the resource of a process
 //
 // The package knows no files, no sessions and no connections. It keeps no call stacks.
 package process

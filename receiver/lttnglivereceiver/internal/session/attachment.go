@@ -54,15 +54,6 @@ type attachment struct {
 	compared bool
 }
 
-// badData is an error in the data of a relay daemon.
-type badData struct {
-	what string
-	err  error
-}
-
-func (e *badData) Error() string { return e.what + ": " + e.err.Error() }
-func (e *badData) Unwrap() error { return e.err }
-
 // Reasons why a session is not read any more.
 var (
 	errStopping = errors.New("the receiver is shut down")

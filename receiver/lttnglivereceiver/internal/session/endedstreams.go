@@ -23,8 +23,8 @@ type endedStreams struct {
 
 // endedStream is a stream in the position of its trace.
 type endedStream struct {
-	trace *position.Trace
-	key   string
+	in  *position.Trace
+	key string
 }
 
 func newEndedStreams(most int) *endedStreams {
@@ -42,7 +42,7 @@ func (e *endedStreams) append(s endedStream) {
 	if e.order.Len() > e.most {
 		first := e.order.Front().Value.(endedStream)
 		e.remove(first)
-		delete(first.trace.Streams, first.key)
+		delete(first.in.Streams, first.key)
 	}
 }
 

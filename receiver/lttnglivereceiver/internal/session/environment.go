@@ -84,12 +84,12 @@ type Environment struct {
 	// nil: nobody needs them.
 	Held func(waiting, free int)
 
-	lines sharedLines
+	seldom seldomLines
 }
 
-// sharedLines are log lines of all sessions: a relay daemon may list other sessions each time. Some are
+// seldomLines count log lines of all sessions: a relay daemon may list other sessions each time. Some are
 // logged immediately, the others seldom; for debugging all are logged.
-type sharedLines struct{ attached, closed, gone, memory logline.Seldom }
+type seldomLines struct{ attached, closed, gone, detached logline.Seldom }
 
 // SessionsLogged is the number of sessions in 10 seconds whose begin and end are logged: more than a
 // person starts by hand.
@@ -97,7 +97,7 @@ const SessionsLogged = 20
 
 // Prepare prepares the environment for its first session.
 func (e *Environment) Prepare() {
-	for _, line := range []*logline.Seldom{&e.lines.attached, &e.lines.closed, &e.lines.gone} {
+	for _, line := range []*logline.Seldom{&e.seldom.attached, &e.seldom.closed, &e.seldom.gone} {
 		line.Most = SessionsLogged
 	}
 }

@@ -54,34 +54,34 @@ func (l *lines) warnPerProcess() {
 	l.warnOnce("per process", "The session has buffers for each process: relay daemons up to 2.13 discard data that was not read when a process ends. "+buffersForUsers)
 }
 
-func (l *lines) warnStreamCut(stream string) {
+func (l *lines) warnStreamCut(of string) {
 	l.warnOnce("cut", "A stream ended before the relay daemon sent its last packet: the last events of a process are missing. "+buffersForUsers,
-		zap.String("stream", stream))
+		zap.String("stream", of))
 }
 
-func (l *lines) logCleared(trace, stream string, packets uint64) {
+func (l *lines) logCleared(traceKey, of string, packets uint64) {
 	if since, say := l.cleared.Say(l.now()); say {
 		l.logger.Info("The session was cleared, or its files were overwritten: packets that were not read are gone",
-			zap.String("trace", trace), zap.String("stream", stream), zap.Uint64("packets", packets), zap.Int("since_last", since))
+			zap.String("trace", traceKey), zap.String("stream", of), zap.Uint64("packets", packets), zap.Int("since_last", since))
 	}
 }
 
-func (l *lines) warnLeftOut(stream string, p packetTimes) {
-	l.warnSeldom(&l.leftOut, "A packet is left out", zap.String("stream", stream), zap.Uint64("begin", p.begin), zap.Uint64("end", p.end))
+func (l *lines) warnLeftOut(of string, begin, end uint64) {
+	l.warnSeldom(&l.leftOut, "A packet is left out", zap.String("stream", of), zap.Uint64("begin", begin), zap.Uint64("end", end))
 }
 
-func (l *lines) warnUnreadable(stream string, err error) {
-	l.warnSeldom(&l.unreadable, "A stream cannot be read further", zap.String("stream", stream), zap.Error(err))
+func (l *lines) warnUnreadable(of string, err error) {
+	l.warnSeldom(&l.unreadable, "A stream cannot be read further", zap.String("stream", of), zap.Error(err))
 }
 
-func (l *lines) warnOvertaken(stream string, maxDelay time.Duration) {
+func (l *lines) warnOvertaken(of string, maxDelay time.Duration) {
 	l.warnSeldom(&l.overtaken, "A stream sends nothing: other streams no longer wait for it",
-		zap.String("stream", stream), zap.Duration("max_delay", maxDelay))
+		zap.String("stream", of), zap.Duration("max_delay", maxDelay))
 }
 
-func (l *lines) warnNoRoom(stream string, most int) {
+func (l *lines) warnNoRoom(of string, most int) {
 	l.warnSeldom(&l.noRoom, "The next packet of a stream has no room: other streams no longer wait for it. Raise limits.max_waiting_bytes to twice the size of one packet of each stream",
-		zap.String("stream", stream), zap.Int("max_waiting_bytes", most))
+		zap.String("stream", of), zap.Int("max_waiting_bytes", most))
 }
 
 func (l *lines) logLastEvents(err error) {

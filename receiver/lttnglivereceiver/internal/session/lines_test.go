@@ -26,7 +26,7 @@ func TestWhatARelayDaemonCanBringVeryOftenIsSaidSeldom(t *testing.T) {
 	s := New(env, lttnglive.Session{})
 	for line, say := range map[string]func(){
 		"A stream cannot be read further":                             func() { s.lines.warnUnreadable("s", errClosed) },
-		"A packet is left out":                                        func() { s.lines.warnLeftOut("s", packetTimes{}) },
+		"A packet is left out":                                        func() { s.lines.warnLeftOut("s", 0, 0) },
 		"A stream sends nothing: other streams no longer wait for it": func() { s.lines.warnOvertaken("s", time.Second) },
 		"The session was cleared, or its files were overwritten: packets that were not read are gone": func() { s.lines.logCleared("t", "s", 1) },
 		"The session is dropped for now: its data cannot be read":                                     func() { s.logFailure(&badData{telemetry.BadPacket, errClosed}, 0) },

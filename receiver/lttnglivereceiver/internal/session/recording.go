@@ -53,6 +53,15 @@ type recording struct {
 	began, stopped time.Time
 }
 
+// badData is an error in the data of a relay daemon.
+type badData struct {
+	what string
+	err  error
+}
+
+func (e *badData) Error() string { return e.what + ": " + e.err.Error() }
+func (e *badData) Unwrap() error { return e.err }
+
 // saveInterval is how often positions are stored. If the collector is killed, later events are read
 // again.
 const saveInterval = 5 * time.Second

@@ -119,11 +119,11 @@ func (s *Session) Run() {
 			return
 		case errors.Is(err, errClosed):
 			s.closed = true
-			s.env.LogSeldom(&s.env.lines.closed, s.lines.logger, zap.InfoLevel, "The session was closed")
+			s.env.LogSeldom(&s.env.seldom.closed, s.lines.logger, zap.InfoLevel, "The session was closed")
 			s.finish(callevent.CauseEnded)
 			return
 		case errors.Is(err, errGone):
-			s.env.LogSeldom(&s.env.lines.gone, s.lines.logger, zap.InfoLevel, "The session is gone from the relay daemon")
+			s.env.LogSeldom(&s.env.seldom.gone, s.lines.logger, zap.InfoLevel, "The session is gone from the relay daemon")
 			s.finish(callevent.CauseDisconnected)
 			return
 		}
@@ -230,7 +230,7 @@ func (s *Session) logAttached(viewer *lttnglive.Viewer) {
 	version := zap.Stringer("relay_version", viewer.RelayVersion())
 	switch again := "The session is attached again"; {
 	case !s.attached:
-		s.env.LogSeldom(&s.env.lines.attached, s.lines.logger, zap.InfoLevel, "The session is attached", version)
+		s.env.LogSeldom(&s.env.seldom.attached, s.lines.logger, zap.InfoLevel, "The session is attached", version)
 	case s.interrupted:
 		s.lines.logger.Info(again, version)
 	default:
@@ -262,7 +262,7 @@ func (s *Session) freeMemory(why error) {
 	r.group.DeliverAbandoned()
 	r.memory.close()
 	s.env.Telemetry.SessionDetached(process.DroppedMemory)
-	if since, say := s.env.lines.memory.Say(s.env.Now()); say {
+	if since, say := s.env.seldom.detached.Say(s.env.Now()); say {
 		s.lines.logger.Warn("The session is detached for now: it holds more of the memory budget than it may. Open calls are not paired",
 			zap.Error(why), zap.Int("since_last", since))
 	}

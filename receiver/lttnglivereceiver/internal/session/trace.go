@@ -344,7 +344,7 @@ func (t *trace) leaveOut(s *stream) {
 	if len(s.waiting) > 0 && t.badCount < maxBad {
 		t.badCount++
 		t.bad[s.key] = append(t.bad[s.key], s.waiting[0].packetTimes)
-		t.lines.warnLeftOut(s.key, s.waiting[0].packetTimes)
+		t.lines.warnLeftOut(s.key, s.waiting[0].begin, s.waiting[0].end)
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"context"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
@@ -34,13 +34,9 @@ func New(settings component.TelemetrySettings, health *serverhealth.Health) (*Te
 	}
 	t := &Telemetry{builder: builder}
 	for cause := range t.causes {
-		t.causes[cause] = withAttribute("cause", callevent.Cause(cause).String())
+		t.causes[cause] = receiverkit.With("cause", callevent.Cause(cause).String())
 	}
 	return t, nil
-}
-
-func withAttribute(key, value string) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value)))
 }
 
 // Kinds of bad data.
@@ -62,7 +58,7 @@ func (t *Telemetry) Sessions(change int64) {
 
 // SessionDetached counts a session that was detached.
 func (t *Telemetry) SessionDetached(reason string) {
-	t.builder.ReceiverLttngLiveSessionsDetached.Add(background, 1, withAttribute("reason", reason))
+	t.builder.ReceiverLttngLiveSessionsDetached.Add(background, 1, receiverkit.With("reason", reason))
 }
 
 // Streams counts streams that began and did not end.
@@ -85,43 +81,33 @@ func (t *Telemetry) ConnectionFailed() {
 
 // BadData counts data of a kind that could not be read.
 func (t *Telemetry) BadData(what string) {
-	t.builder.ReceiverLttngLiveBadData.Add(background, 1, withAttribute("what", what))
+	t.builder.ReceiverLttngLiveBadData.Add(background, 1, receiverkit.With("what", what))
 }
 
 // Received counts packets and bytes.
 func (t *Telemetry) Received(packets, bytes int64) {
-	if packets > 0 {
-		t.builder.ReceiverLttngLivePackets.Add(background, packets)
-	}
+	receiverkit.Count(t.builder.ReceiverLttngLivePackets, packets)
 	t.builder.ReceiverLttngLiveBytes.Add(background, bytes)
 }
 
 // EventsRead counts events.
 func (t *Telemetry) EventsRead(events int64) {
-	if events > 0 {
-		t.builder.ReceiverLttngLiveEvents.Add(background, events)
-	}
+	receiverkit.Count(t.builder.ReceiverLttngLiveEvents, events)
 }
 
 // EventsLate counts events that are older than an event before them.
 func (t *Telemetry) EventsLate(events int64) {
-	if events > 0 {
-		t.builder.ReceiverLttngLiveEventsLate.Add(background, events)
-	}
+	receiverkit.Count(t.builder.ReceiverLttngLiveEventsLate, events)
 }
 
 // EventsDiscarded counts events that the tracer discarded.
 func (t *Telemetry) EventsDiscarded(events int64) {
-	if events > 0 {
-		t.builder.ReceiverLttngLiveEventsDiscarded.Add(background, events)
-	}
+	receiverkit.Count(t.builder.ReceiverLttngLiveEventsDiscarded, events)
 }
 
 // PacketsLost counts packets that the relay daemon did not send.
 func (t *Telemetry) PacketsLost(packets int64) {
-	if packets > 0 {
-		t.builder.ReceiverLttngLivePacketsLost.Add(background, packets)
-	}
+	receiverkit.Count(t.builder.ReceiverLttngLivePacketsLost, packets)
 }
 
 // Cleared counts recordings that were cleared.
@@ -153,20 +139,18 @@ func (t *Telemetry) BatchAccepted() { t.builder.ReceiverLttngLiveBatches.Add(bac
 
 // BatchDropped counts a batch that was dropped, and its events.
 func (t *Telemetry) BatchDropped(events int, reason string) {
-	t.builder.ReceiverLttngLiveBatchesDropped.Add(background, 1, withAttribute("reason", reason))
+	t.builder.ReceiverLttngLiveBatchesDropped.Add(background, 1, receiverkit.With("reason", reason))
 	t.CallEventsDropped(int64(events), reason)
 }
 
 // CallEventsDropped counts call events that were dropped.
 func (t *Telemetry) CallEventsDropped(events int64, reason string) {
-	t.builder.ReceiverLttngLiveCallEventsDropped.Add(background, events, withAttribute("reason", reason))
+	t.builder.ReceiverLttngLiveCallEventsDropped.Add(background, events, receiverkit.With("reason", reason))
 }
 
 // CallValuesCut counts arguments and return values that were cut.
 func (t *Telemetry) CallValuesCut(n int64) {
-	if n > 0 {
-		t.builder.ReceiverLttngLiveCallValuesCut.Add(background, n)
-	}
+	receiverkit.Count(t.builder.ReceiverLttngLiveCallValuesCut, n)
 }
 
 // HandoverRetried counts a delivery that was tried again.
@@ -174,17 +158,15 @@ func (t *Telemetry) HandoverRetried() { t.builder.ReceiverLttngLiveHandoverRetri
 
 // LogRecordsDropped counts log records that were dropped.
 func (t *Telemetry) LogRecordsDropped(n int, reason string) {
-	t.builder.ReceiverLttngLiveLogRecordsDropped.Add(background, int64(n), withAttribute("reason", reason))
+	t.builder.ReceiverLttngLiveLogRecordsDropped.Add(background, int64(n), receiverkit.With("reason", reason))
 }
 
 // LogValuesLeftOut counts values that log records lack.
 func (t *Telemetry) LogValuesLeftOut(n int64) {
-	if n > 0 {
-		t.builder.ReceiverLttngLiveLogValuesLeftOut.Add(background, n)
-	}
+	receiverkit.Count(t.builder.ReceiverLttngLiveLogValuesLeftOut, n)
 }
 
 // MetricPointsDropped counts metric points that were dropped.
 func (t *Telemetry) MetricPointsDropped(n int, reason string) {
-	t.builder.ReceiverLttngLiveMetricPointsDropped.Add(background, int64(n), withAttribute("reason", reason))
+	t.builder.ReceiverLttngLiveMetricPointsDropped.Add(background, int64(n), receiverkit.With("reason", reason))
 }

@@ -120,7 +120,7 @@ func TestMetadataThatCannotBeReadIsTriedAgain(t *testing.T) {
 	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
 	b.awaitRecords(282)
 	b.shutdown()
-	assert.EqualValues(t, 1, said.ContextMap()["since_last"])
+	assert.EqualValues(t, 1, said.ContextMap()["times_since_last_line"])
 	assert.Equal(t, 1, b.said.FilterMessage(dropped).Len(), "it is said seldom")
 	assert.LessOrEqual(t, b.saidAloud("The session is attached again"), 1)
 }

@@ -141,7 +141,7 @@ func (w *watcher) logFailure(err error) {
 	w.health.Failed(err)
 	if since, say := w.failing.Say(w.env.Now()); say {
 		w.env.Logger.Warn("The sessions of the relay daemon cannot be listed: the receiver tries again",
-			zap.String("endpoint", w.config.Endpoint), zap.Error(err), zap.Int("since_last", since))
+			zap.String("endpoint", w.config.Endpoint), zap.Error(err), zap.Int("times_since_last_line", since))
 	}
 }
 

@@ -103,6 +103,6 @@ func (s *shared) warnNoKey(event, field string) {
 
 func (s *shared) logCannotPack(err error) {
 	if since, say := s.cannotPack.Say(s.Now()); say {
-		s.logger.Error("Call events of a process cannot be packed", zap.Error(err), zap.Int("since_last", since))
+		s.logger.Error("Call events of a process cannot be packed", zap.Error(err), zap.Int("times_since_last_line", since))
 	}
 }

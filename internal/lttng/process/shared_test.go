@@ -28,6 +28,6 @@ func TestCallsThatCannotBePackedAreLoggedSeldom(t *testing.T) {
 	s.logCannotPack(errors.New("no room"))
 	lines := logged.FilterMessage("Call events of a process cannot be packed").All()
 	require.Len(t, lines, 2)
-	assert.EqualValues(t, 1, lines[0].ContextMap()["since_last"])
-	assert.EqualValues(t, 9, lines[1].ContextMap()["since_last"])
+	assert.EqualValues(t, 1, lines[0].ContextMap()["times_since_last_line"])
+	assert.EqualValues(t, 9, lines[1].ContextMap()["times_since_last_line"])
 }

@@ -109,7 +109,7 @@ func (e *Environment) LogSeldom(line *logline.Seldom, logger *zap.Logger, level 
 		logger.Debug(message, fields...)
 		return
 	}
-	logger.Log(level, message, append(fields, zap.Int("since_last", since))...)
+	logger.Log(level, message, append(fields, zap.Int("times_since_last_line", since))...)
 }
 
 // IsStopping reports whether the shutdown has begun.

@@ -37,7 +37,7 @@ func (l *lines) endBursts() {
 
 func (l *lines) warnSeldom(line *logline.Seldom, message string, fields ...zap.Field) {
 	if since, say := line.Say(l.now()); say {
-		l.logger.Warn(message, append(fields, zap.Int("since_last", since))...)
+		l.logger.Warn(message, append(fields, zap.Int("times_since_last_line", since))...)
 	}
 }
 
@@ -62,7 +62,7 @@ func (l *lines) warnStreamCut(of string) {
 func (l *lines) logCleared(traceKey, of string, packets uint64) {
 	if since, say := l.cleared.Say(l.now()); say {
 		l.logger.Info("The session was cleared, or its files were overwritten: packets that were not read are gone",
-			zap.String("trace", traceKey), zap.String("stream", of), zap.Uint64("packets", packets), zap.Int("since_last", since))
+			zap.String("trace", traceKey), zap.String("stream", of), zap.Uint64("packets", packets), zap.Int("times_since_last_line", since))
 	}
 }
 

@@ -38,8 +38,8 @@ func TestWhatARelayDaemonCanBringVeryOftenIsSaidSeldom(t *testing.T) {
 		say()
 		said := logged.FilterMessage(line).All()
 		if assert.Len(t, said, 2, line) {
-			assert.EqualValues(t, 1, said[0].ContextMap()["since_last"], line)
-			assert.EqualValues(t, 9, said[1].ContextMap()["since_last"], line)
+			assert.EqualValues(t, 1, said[0].ContextMap()["times_since_last_line"], line)
+			assert.EqualValues(t, 9, said[1].ContextMap()["times_since_last_line"], line)
 		}
 	}
 }

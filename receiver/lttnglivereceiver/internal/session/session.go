@@ -167,19 +167,19 @@ func (s *Session) logFailure(err error, pause time.Duration) {
 		if since, say := s.lines.badData.Say(now); say {
 			s.interrupted = true
 			s.lines.logger.Error("The session is dropped for now: its data cannot be read",
-				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("since_last", since))
+				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("times_since_last_line", since))
 		}
 	case errors.As(err, &refused):
 		s.recording.health.Failed(err)
 		if since, say := s.lines.refused.Say(now); say {
 			s.interrupted = true
-			s.lines.logger.Warn("The session cannot be attached: the receiver tries again", zap.Error(err), zap.Int("since_last", since))
+			s.lines.logger.Warn("The session cannot be attached: the receiver tries again", zap.Error(err), zap.Int("times_since_last_line", since))
 		}
 	default:
 		s.env.Telemetry.ConnectionFailed()
 		if since, say := s.lines.disconnected.Say(now); say {
 			s.interrupted = true
-			s.lines.logger.Warn("The connection to the relay daemon failed: the receiver connects again", zap.Error(err), zap.Int("since_last", since))
+			s.lines.logger.Warn("The connection to the relay daemon failed: the receiver connects again", zap.Error(err), zap.Int("times_since_last_line", since))
 		}
 	}
 }
@@ -264,7 +264,7 @@ func (s *Session) freeMemory(why error) {
 	s.env.Telemetry.SessionDetached(process.DroppedMemory)
 	if since, say := s.env.seldom.detached.Say(s.env.Now()); say {
 		s.lines.logger.Warn("The session is detached for now: it holds more of the memory budget than it may. Open calls are not paired",
-			zap.Error(why), zap.Int("since_last", since))
+			zap.Error(why), zap.Int("times_since_last_line", since))
 	}
 	// Log records that were made are held until the pipeline has room: at most one batch.
 	r.group.FlushLogs()

@@ -104,7 +104,7 @@ func TestAPacketThatCannotBeReadCostsItselfAndNoOtherSession(t *testing.T) {
 	}
 }
 
-func TestMetadataThatCannotBeReadIsTriedAgain(t *testing.T) {
+func TestUnreadableMetadataIsReadAgainLater(t *testing.T) {
 	recordings := captured(t, "cygok", "jul1")
 	for i := range recordings[0].Streams {
 		s := &recordings[0].Streams[i]
@@ -127,7 +127,7 @@ func TestMetadataThatCannotBeReadIsTriedAgain(t *testing.T) {
 
 // A session that is dropped again and again, with packets between that are good, is said
 // seldom.
-func TestManyBadPacketsAreSaidSeldom(t *testing.T) {
+func TestManyBadPacketsAreLoggedSeldom(t *testing.T) {
 	recording := captured(t, "cyg1")[0]
 	for n := range 5 {
 		spoil(t, recording, 0, 3+2*n, 0)
@@ -166,9 +166,9 @@ func TestMetadataOfASessionIsBoundedOverAllItsTraces(t *testing.T) {
 	b.awaitRecords(282)
 }
 
-// TestWhatIsMadeOfMetadataIsBoundedOverAllTraces: a few hundred bytes can declare a hundred
+// TestTheMemoryOfMetadataIsBoundedOverAllTraces: a few hundred bytes can declare a hundred
 // thousand fields.
-func TestWhatIsMadeOfMetadataIsBoundedOverAllTraces(t *testing.T) {
+func TestTheMemoryOfMetadataIsBoundedOverAllTraces(t *testing.T) {
 	const traces = 20
 	types := "}; struct s0 { integer { size = 8; } a; }; "
 	for i := range 13 {
@@ -231,14 +231,14 @@ func TestARelayDaemonThatStallsInsideAReplyIsConnectedAgain(t *testing.T) {
 	assert.Empty(t, b.pipeline.only(t).twice)
 }
 
-func TestAStreamThatIsToldTwiceOnOneConnectionIsAgainstTheProtocol(t *testing.T) {
+func TestAStreamAnnouncedTwiceOnOneConnectionViolatesTheProtocol(t *testing.T) {
 	s := synthetic.New("twice", "vpid", "vtid")
 	s.Class("shop:sold", "number")
 	s.Stream().Packet(10).Event(10, "shop:sold", 7, 7, 1)
 	s.Stream().Packet(11).Event(11, "shop:sold", 7, 7, 2)
 	recording := s.Recording(1)
 	recording.Streams[2].Channel = recording.Streams[1].Channel
-	for name, at := range map[string]time.Duration{"at once": 0, "later": time.Hour} {
+	for name, at := range map[string]time.Duration{"together": 0, "later": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			recording.Streams[2].At, recording.End = at, 2*time.Hour
 			for i := range recording.Streams {

@@ -250,7 +250,7 @@ func (r *relay) stop() {
 	r.serving.Wait()
 }
 
-// pipeline takes batches, or refuses them as it is told.
+// pipeline accepts batches, or refuses them when a test says so.
 type pipeline struct {
 	mu      sync.Mutex
 	batches []ptrace.Traces
@@ -289,7 +289,7 @@ func (p *pipeline) tried() int {
 	return p.tries
 }
 
-// logPipeline takes log records, or refuses them as it is told.
+// logPipeline accepts log records, or refuses them when a test says so.
 type logPipeline struct {
 	consumertest.LogsSink
 	mu     sync.Mutex

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/process"
 )
 
-func TestMetricsSayWhatASessionIsLike(t *testing.T) {
+func TestMetricsShowTheStateOfASession(t *testing.T) {
 	var clock handClock
 	recordings := captured(t, "cyg1")
 	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read})

@@ -75,7 +75,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	assert.Equal(t, want, config)
 }
 
-func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
+func TestErrorsNameTheSettingAndItsRemedy(t *testing.T) {
 	rule := func(r CallRule) func(*Config) { return func(c *Config) { c.CallRules = []CallRule{r} } }
 	cases := map[string]struct {
 		change func(c *Config)
@@ -109,7 +109,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"batch size":        {func(c *Config) { c.Batch.MaxBytes = 1 }, "batch.max_bytes is 1: set it to 163840 to 1048576"},
 		"batch delay":       {func(c *Config) { c.Batch.MaxDelay = time.Hour }, "batch.max_delay is 1h0m0s: set it to 1ms to 1m0s"},
 		"keepalive":         {func(c *Config) { c.KeepaliveInterval = 0 }, "keepalive_interval is 0s"},
-		"sessions at once":  {func(c *Config) { c.Limits.MaxSessions = 0 }, "limits.max_sessions is 0: set it to 1 to"},
+		"sessions":          {func(c *Config) { c.Limits.MaxSessions = 0 }, "limits.max_sessions is 0: set it to 1 to"},
 		"streams":           {func(c *Config) { c.Limits.MaxStreams = 1 }, "limits.max_streams is 1: set it to 2 to"},
 		"packet":            {func(c *Config) { c.Limits.MaxPacketBytes = 1 }, "limits.max_packet_bytes is 1: set it to 65536 to"},
 		"metadata":          {func(c *Config) { c.Limits.MaxMetadataBytes = 1<<31 - 1 }, "limits.max_metadata_bytes is 2147483647"},

@@ -17,8 +17,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
 
-// A session may be told with other traces on every connection.
-func TestTracesThatAreNotToldAgainAreForgotten(t *testing.T) {
+// A session may have other traces on every connection.
+func TestTracesThatAreNotAnnouncedAgainAreForgotten(t *testing.T) {
 	sessionWith := func(i int) *lttnglive.Recording {
 		s := synthetic.New(fmt.Sprintf("trace %08d", i), "vpid", "vtid")
 		s.Class(mapping.EventCygEntry, "addr", "call_site")

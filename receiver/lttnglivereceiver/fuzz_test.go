@@ -141,7 +141,7 @@ func FuzzReceiver(f *testing.F) {
 }
 
 // Otherwise the fuzz test finds nothing, whatever is wrong.
-func TestWhatTheFuzzTestBeginsWithIsRead(t *testing.T) {
+func TestTheSeedsOfTheFuzzTestAreRead(t *testing.T) {
 	for i, s := range hostileSeeds(t) {
 		b := readHostile(t, s, nil, patience)
 		b.awaitSaid("The session was closed")

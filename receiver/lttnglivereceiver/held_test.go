@@ -19,7 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-// jumpingClock is the receiver's clock: it goes on as others do, and jumps as it is told.
+// jumpingClock is the receiver's clock. It runs like others, and jumps when a test says so.
 type jumpingClock struct{ jumped atomic.Int64 }
 
 func (c *jumpingClock) now() time.Time       { return time.Now().Add(time.Duration(c.jumped.Load())) }

@@ -115,7 +115,7 @@ func TestADetachedSessionFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 
 // Reading metadata takes many times its length for a moment, and cannot be stopped. So the budget
 // is asked before.
-func TestMetadataThatTheBudgetHasNoRoomForIsNotRead(t *testing.T) {
+func TestMetadataIsNotReadWithoutRoomInTheBudget(t *testing.T) {
 	recording := namer("hostile", 5, 10).Recording(1)
 	recording.End = lttnglive.Never
 	for i := range recording.Streams {

@@ -17,7 +17,7 @@ import (
 )
 
 // What has no room for its name is packed, and the calls that wait are, too.
-func TestNamesThatHaveNoRoomCostNoCallThatWaits(t *testing.T) {
+func TestNamesWithoutRoomLoseNoWaitingCall(t *testing.T) {
 	s := synthetic.New("many", "vpid", "vtid", "procname$")
 	s.Class("lttng_ust_statedump:start")
 	s.Class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
@@ -73,7 +73,7 @@ func hostileObjects(processes, objects int) *synthetic.Session {
 	return s
 }
 
-func TestObjectsThatHaveNoRoomAreCountedAndSaid(t *testing.T) {
+func TestObjectsWithoutRoomAreCountedAndLogged(t *testing.T) {
 	const processes, objects = 20, 40
 	b := served(t, []*synthetic.Session{hostileObjects(processes, objects)}, func(_ *bed, c *Config) { c.Limits.MaxObjectsBytes = mib })
 	const objectBytes = 500 // without its texts

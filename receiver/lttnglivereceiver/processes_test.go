@@ -104,7 +104,7 @@ func toldAgain(program string, base int) *synthetic.Session {
 
 // The kernel cuts names of threads behind 15 bytes, and the tracer's first word of a process
 // comes from a thread that has a suffix besides.
-func TestAServiceHasTheWholeNameThatTheProcessTells(t *testing.T) {
+func TestAServiceHasTheWholeNameOfItsProcess(t *testing.T) {
 	s := synthetic.New("long", "vpid", "vtid", "procname$")
 	s.Class("lttng_ust_statedump:start")
 	s.Class("lttng_ust_statedump:procname", "procname$")
@@ -118,7 +118,7 @@ func TestAServiceHasTheWholeNameThatTheProcessTells(t *testing.T) {
 	}
 }
 
-func TestAServiceOfJavaOrPythonIsNotCalledAsItsThreads(t *testing.T) {
+func TestAServiceOfJavaOrPythonIsNotNamedAfterItsThreads(t *testing.T) {
 	for event, service := range map[string]string{
 		"lttng_jul:event": "java", "lttng_log4j:event": "java", "lttng_log4j2:event": "java", "lttng_python:event": "python",
 		"shop:open": "pool-1-thread-1",
@@ -133,7 +133,7 @@ func TestAServiceOfJavaOrPythonIsNotCalledAsItsThreads(t *testing.T) {
 	}
 }
 
-func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
+func TestAProcessWithTheSameSecondStateDumpIsTheSame(t *testing.T) {
 	b := served(t, []*synthetic.Session{toldAgain("first", 0x1000)})
 	stream := b.pipeline.only(t)
 	assert.Equal(t, []string{"enter common+0x10 7", "exit common+0x10 7", "enter common+0x20 9", "exit common+0x20 9"}, stream.story(t))
@@ -146,8 +146,8 @@ func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
 	assert.Zero(t, b.said.FilterMessageSnippet("lttng_ust_statedump:*").Len())
 }
 
-// A library that is unloaded while tracing is stopped is told no more.
-func TestAnObjectThatAProcessDoesNotTellAgainIsGone(t *testing.T) {
+// The second state dump lacks a library that was unloaded while tracing was stopped.
+func TestAnObjectThatASecondStateDumpLacksIsUnloaded(t *testing.T) {
 	s := synthetic.New("unloaded", "vpid", "vtid", "procname$")
 	s.Class("lttng_ust_statedump:start")
 	s.Class("lttng_ust_statedump:procname", "procname$")
@@ -184,7 +184,7 @@ func TestCallsAreNotPairedAcrossTracingThatWasStopped(t *testing.T) {
 	assert.Equal(t, 1, b.said.FilterMessageSnippet("lttng_ust_statedump:*").Len())
 }
 
-func TestAProcessThatTellsAnotherStateIsAnother(t *testing.T) {
+func TestAProcessWithAnotherStateDumpIsAnother(t *testing.T) {
 	b := served(t, []*synthetic.Session{toldAgain("second", 0x5000)})
 	stories := map[string][]string{}
 	for _, span := range b.pipeline.spans(t) {
@@ -215,7 +215,7 @@ func TestPIDNamespacesAreDifferentProcesses(t *testing.T) {
 	assert.Len(t, b.pipeline.streams(t), 2)
 }
 
-func TestACallEventThatSaysOfNoProcessOrThreadIsCounted(t *testing.T) {
+func TestACallEventWithoutProcessOrThreadIsCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		contexts []string
 		values   []any
@@ -254,7 +254,7 @@ func TestATraceOfOneProcessHasItsIDInItsEnvironment(t *testing.T) {
 }
 
 // A relay daemon up to 2.13 gives up what was not asked for when a process ends.
-func TestAStreamOfAProcessThatEndedBeforeItsLastPacketIsSaid(t *testing.T) {
+func TestAStreamThatEndedBeforeItsLastPacketIsLogged(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		path    string
@@ -282,7 +282,7 @@ func TestAStreamOfAProcessThatEndedBeforeItsLastPacketIsSaid(t *testing.T) {
 	}
 }
 
-func TestTheFastVariantLeavesWhateverWasEnteredLast(t *testing.T) {
+func TestAnExitOfTheFastVariantLeavesTheLastEnteredFunction(t *testing.T) {
 	s := synthetic.New("fast", "vpid", "vtid")
 	s.Class(mapping.EventCygFastEntry, "addr")
 	s.Class(mapping.EventCygFastExit)
@@ -331,7 +331,7 @@ func TestRulesMakeCallsOfOtherEvents(t *testing.T) {
 	assert.Equal(t, map[string]int64{"pay": 7, "list": 8, "select": 6, "collect garbage": 5}, ends)
 }
 
-func TestARuleWhoseKeyIsNotThereIsNamed(t *testing.T) {
+func TestARuleWithoutItsKeyFieldIsLogged(t *testing.T) {
 	s := synthetic.New("keyless", "vpid", "vtid")
 	s.Class("shop:begin")
 	s.Class("shop:end")
@@ -374,7 +374,7 @@ func TestAddressesDoNotWaitForEver(t *testing.T) {
 	assert.Len(t, b.pipeline.only(t).story(t), 5)
 }
 
-func TestProcessesBeyondTheLimitEndTheOneThatWasSilentForLongest(t *testing.T) {
+func TestAProcessBeyondTheLimitEndsTheOneWithTheOldestEvent(t *testing.T) {
 	s := synthetic.New("many", "vpid", "vtid")
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
 	a := s.Stream().Packet(1)

@@ -95,7 +95,7 @@ func TestASessionThatIsReadToItsEndIsNotReadAgain(t *testing.T) {
 	assert.Len(t, b.records(), 282)
 }
 
-func TestARelayDaemonThatComesLateIsFound(t *testing.T) {
+func TestARelayDaemonThatStartsLaterIsFound(t *testing.T) {
 	r := newRelay(t, captured(t, "jul1"), lttnglive.RelayOptions{})
 	address := r.address()
 	r.stop()
@@ -150,7 +150,7 @@ func TestASessionThatIsReadFromNowOnLosesNothingOnAnotherConnection(t *testing.T
 
 // What a stream had that was closed in between is not known: calls that were open then
 // may have ended, and so may those that others tell of up to the new connection.
-func TestAStreamThatIsGoneOnAnotherConnectionIsABreak(t *testing.T) {
+func TestAStreamThatAnotherConnectionLacksIsABreak(t *testing.T) {
 	s := synthetic.New("gone", "vpid", "vtid")
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
 	s.Class(mapping.EventCygExit, "addr", "call_site")

@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-func TestNamesThatAreNoUTF8BecomeSome(t *testing.T) {
+func TestInvalidUTF8InNamesIsReplaced(t *testing.T) {
 	s := synthetic.New("names", "vtid")
 	s.Environment = "vpid = 7; procname = \"p\xff\";"
 	s.Class("app:h\xfft", "n")

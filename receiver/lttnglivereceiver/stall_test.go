@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-func TestAStreamThatSaysNothingHoldsUpTheOthersForMaxDelayAtMost(t *testing.T) {
+func TestASilentStreamDelaysOthersForMaxDelayAtMost(t *testing.T) {
 	s := synthetic.New("stalled", "vpid", "vtid")
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
 	s.Stream().Packet(1).Event(10, mapping.EventCygEntry, 7, 7, 16, 0).Event(20, mapping.EventCygEntry, 7, 7, 32, 0)

@@ -177,7 +177,7 @@ func TestATraceWithoutUUIDIsNotTakenForThatOfAnotherSession(t *testing.T) {
 	}
 }
 
-func TestAStorageThatIsNoneIsNamed(t *testing.T) {
+func TestAnErrorNamesAMissingOrWrongStorage(t *testing.T) {
 	id := component.MustNewID("memory")
 	for name, c := range map[string]struct {
 		extensions map[component.ID]component.Component

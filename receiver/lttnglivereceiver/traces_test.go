@@ -66,7 +66,7 @@ func TestProcessesThatHaveEndedAreForgottenAndNotReadTwice(t *testing.T) {
 		sessions = b.receiver.watcher.active()
 		return len(sessions) == 1
 	})
-	// The relay daemon tells of all of them again to whoever comes again.
+	// The relay daemon announces all of them again on another connection.
 	b.await("some records", func() bool { return b.logs.LogRecordCount() >= processes/2 })
 	r.hangUp()
 	b.awaitSaid("The session was closed")
@@ -179,7 +179,7 @@ func TestAStreamThatCannotBeReadFurtherIsABreak(t *testing.T) {
 	assert.True(t, seen.has(callevent.BarrierBreak, callevent.CauseDisconnected), "%v", seen.barriers)
 }
 
-func TestMetadataMayComeInPiecesBeforeItSaysWhichTraceItIs(t *testing.T) {
+func TestMetadataMayArriveInPieces(t *testing.T) {
 	s := synthetic.New("pieces")
 	s.Class("shop:sold", "number")
 	s.Stream().Packet(1).Event(2, "shop:sold", 1)

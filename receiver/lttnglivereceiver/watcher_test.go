@@ -93,7 +93,7 @@ func TestASessionThatEndedAfterTheListConnectionDoesNotStandForALaterOne(t *test
 const notLive = "A session is not read: it was not created with a live timer: lttng create --live"
 
 // A relay daemon may tell of other sessions in each list.
-func TestSessionsThatCannotBeReadAreSaidSeldom(t *testing.T) {
+func TestSessionsThatCannotBeReadAreLoggedSeldom(t *testing.T) {
 	const lists, sessions = 5, 1000
 	b := unstartedBed(t)
 	now := time.Unix(1, 0)
@@ -120,7 +120,7 @@ func TestSessionsThatCannotBeReadAreSaidSeldom(t *testing.T) {
 	assert.Empty(t, w.warned)
 }
 
-func TestSessionsThatComeAndGoAreSaidSeldom(t *testing.T) {
+func TestSessionsThatComeAndGoAreLoggedSeldom(t *testing.T) {
 	const sessions = session.SessionsLogged + 5
 	var recordings []*lttnglive.Recording
 	for i := range sessions {
@@ -138,7 +138,7 @@ func TestSessionsThatComeAndGoAreSaidSeldom(t *testing.T) {
 	}
 }
 
-func TestNoMoreSessionsAreReadAtOnceThanMaxSessions(t *testing.T) {
+func TestAtMostMaxSessionsAreReadTogether(t *testing.T) {
 	const most, sessions = 2, 5
 	var recordings []*lttnglive.Recording
 	for i := range sessions {

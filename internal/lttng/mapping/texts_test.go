@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestTextsThatComeAgainAreMadeOnce(t *testing.T) {
+func TestRepeatedTextsAreMadeOnce(t *testing.T) {
 	known := NewTexts()
 	text, class, name := []byte("worker-1"), []byte("com.example.Shop"), []byte("buy")
 	assert.Equal(t, "worker-1", known.text(text))
@@ -22,7 +22,7 @@ func TestTextsThatComeAgainAreMadeOnce(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, func() { known.method(class, name) }))
 }
 
-func TestTextsAreWhatTheyWereHoweverManyThereAre(t *testing.T) {
+func TestTextsAreUnchangedHoweverManyThereAre(t *testing.T) {
 	known := NewTexts()
 	for range 2 {
 		for i := range 5 * knownTexts {

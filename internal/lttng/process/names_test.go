@@ -60,7 +60,7 @@ func naming(tb testing.TB, processes int, change func(*Limits)) (*Group, []*Proc
 	return g, all
 }
 
-// remembered is how many bytes of names a process has.
+// remembered returns the size of the names of a process.
 func remembered(p *Process) (bytes int) {
 	for _, f := range p.names.functions {
 		bytes += nameBytes + len(f.Qualified) + len(f.Display)
@@ -131,8 +131,8 @@ func requireBoundedNames(t *testing.T, bound int) {
 	assert.Zero(t, f.shared.names)
 }
 
-// Calls that wait keep their names in memory: they are packed when names are forgotten.
-func TestCallsThatWaitDoSoNoLongerWhenNamesAreForgotten(t *testing.T) {
+// Calls that wait keep their names in memory, so they are packed when names are forgotten.
+func TestWaitingCallsArePackedWhenNamesAreForgotten(t *testing.T) {
 	f, processes := naming(t, 2, func(c *Limits) { c.NamesBytes = mib })
 	p, other := processes[0], processes[1]
 	require.NoError(t, p.open())
@@ -147,7 +147,7 @@ func TestCallsThatWaitDoSoNoLongerWhenNamesAreForgotten(t *testing.T) {
 	assert.Equal(t, 1, p.calls.Packed())
 }
 
-func TestNoMoreOfALongNameIsKeptThanABatchTakes(t *testing.T) {
+func TestLongNamesAreCutToTheMaximumOfABatch(t *testing.T) {
 	_, processes := naming(t, 1, func(*Limits) {})
 	p := processes[0]
 	var before, after runtime.MemStats
@@ -189,7 +189,7 @@ func TestTheNamesOfAMethod(t *testing.T) {
 	}
 }
 
-func TestWhatASessionHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
+func TestTheCountedSizeOfNamesIsTheirSizeInMemory(t *testing.T) {
 	for name, nameBytes := range map[string]int{"with short names": 30, "with long names": 4000} {
 		t.Run(name, func(t *testing.T) {
 			before := heap()

@@ -15,7 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
-// heap is how many bytes are in use.
+// heap returns the bytes in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -56,7 +56,7 @@ func TestTheObjectsOfAllProcessesOfASessionAreBoundedInBytes(t *testing.T) {
 	for i := range count {
 		for n, p := range processes {
 			path := fmt.Sprintf("/%d/%d/%s", n, i, strings.Repeat("x", symbols.MaxPathBytes))[:symbols.MaxPathBytes]
-			// Each is told twice, as for two channels.
+			// Each is recorded twice, as for two channels.
 			for range 2 {
 				if err := p.load(symbols.Mapping{Base: uint64(i+1) << 20, Size: 1 << 20, Path: strings.Clone(path), BuildID: make([]byte, 20)}); err != nil {
 					require.ErrorContains(t, err, "expected objects of all processes of at most 4194304 bytes (limits.max_objects_bytes), got more")
@@ -91,7 +91,7 @@ func TestTheObjectsOfAllProcessesOfASessionAreBoundedInBytes(t *testing.T) {
 	assert.Zero(t, f.shared.objects)
 }
 
-func TestAnObjectThatHasNoRoomIsNotMistakenForWhatLayThere(t *testing.T) {
+func TestAnObjectWithoutRoomUnloadsTheObjectsAtItsAddresses(t *testing.T) {
 	g, processes := naming(t, 1, func(c *Limits) { c.ObjectsBytes = 64 * kib })
 	p := processes[0]
 	require.NoError(t, p.load(symbols.Mapping{Base: 1 << 40, Size: 0x1000, Path: "/other"}))
@@ -112,8 +112,8 @@ func TestAnObjectThatHasNoRoomIsNotMistakenForWhatLayThere(t *testing.T) {
 	requireCounted(t, g, processes)
 }
 
-// A process that tells its state again has what it told before, too, until it is done.
-func TestObjectsThatAreToldAgainAreCountedWithThoseBefore(t *testing.T) {
+// During a repeated state dump a process has the objects of the dump before, too.
+func TestObjectsOfARepeatedStateDumpAreCountedWithThoseBefore(t *testing.T) {
 	for _, moved := range []uint64{0, 1 << 30} {
 		f, processes := naming(t, 1, func(*Limits) {})
 		p := processes[0]
@@ -141,7 +141,7 @@ func TestObjectsThatAreToldAgainAreCountedWithThoseBefore(t *testing.T) {
 	}
 }
 
-func TestMoreObjectsThanAProcessMayHaveAreCountedAndSaid(t *testing.T) {
+func TestMoreObjectsThanAProcessMayHaveAreCountedAndLogged(t *testing.T) {
 	f, processes := naming(t, 1, func(*Limits) {})
 	for i := range uint64(symbols.DefaultMaxObjects + 1) {
 		err := processes[0].load(symbols.Mapping{Base: i << 20, Size: 1, Path: "/x"})

@@ -46,7 +46,7 @@ func openPlayed(t testing.TB, dir string) *played {
 	return p
 }
 
-// feed is how far the streams were given to whoever reads them.
+// feed is how far the streams were read.
 type feed struct {
 	t       testing.TB
 	streams []lttnglive.RecordedStream

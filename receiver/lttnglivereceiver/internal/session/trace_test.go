@@ -78,7 +78,7 @@ func TestBadPacketsOfATraceAreBounded(t *testing.T) {
 }
 
 // A stream that has hung up may come again under another ID.
-func TestAStreamThatHungUpMayBeToldAgainOnTheSameConnection(t *testing.T) {
+func TestAStreamThatHungUpMayBeAnnouncedAgainOnTheSameConnection(t *testing.T) {
 	s := synthetic.New("again", "vpid", "vtid")
 	s.Class("shop:sold", "number")
 	r, trace := beginRecording(t, s, func(*Environment) {})

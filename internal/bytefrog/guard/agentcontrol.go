@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
 // readControl reads the agent's control connection to its end, which is the agent's.
@@ -41,7 +42,7 @@ func (s *session) heardBy() time.Time {
 // controlEnded is the end of the control connection. Where it ended for what can't be
 // read, the collector and the agent are told, as a collector would tell it.
 func (s *session) controlEnded(err error) {
-	s.tracing.end()
+	s.agent.End()
 	var bad *badData
 	if !errors.As(err, &bad) {
 		s.logger.Debug("The agent has closed its control connection", zap.Error(err))
@@ -52,7 +53,7 @@ func (s *session) controlEnded(err error) {
 
 // giveUpBadData says to both sides that the agent has sent what can't be read.
 func (s *session) giveUpBadData(connection string, err error) {
-	s.tracing.release()
+	s.agent.Release()
 	s.guard.counts.BadData.Add(1)
 	s.guard.warn(s.guard.lines.badData, s.logger, "What came on a "+connection+" connection can't be read", zap.Error(err))
 	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: what came on a " + connection + " connection could not be read: " + err.Error()}
@@ -71,16 +72,14 @@ func (s *session) pass(m bytefrog.Message, raw []byte) {
 		s.mu.Lock()
 		s.heartbeat = m
 		s.mu.Unlock()
-		if m.Mode == bytefrog.ModeShuttingDown {
-			s.tracing.end()
-		}
+		s.agent.Heartbeat(m.Mode)
 	case bytefrog.ErrorMessage:
-		if !s.tracing.is(stateEnding) { // or it only repeats what it was told
+		if s.agent.Status().State != hq.Ended { // or it repeats the guard's own error
 			s.guard.warn(s.guard.lines.failed, s.logger, "The agent reports an error", zap.String("text", m.Text))
 		}
-		s.tracing.end()
+		s.agent.End()
 	case bytefrog.ClassReport:
-		s.isPrepared()
+		s.agent.SetPrepared()
 	}
 	if _, ofClass := m.(bytefrog.ClassReport); !s.tell(raw) && ofClass {
 		s.guard.counts.ClassReports.Add(1)
@@ -91,7 +90,7 @@ func (s *session) pass(m bytefrog.Message, raw []byte) {
 func (s *session) dataBreak(m bytefrog.DataBreak) {
 	at := unwrap(s.next.Load(), m.Sequence)
 	s.tellBreak(at)
-	s.tracing.answer(at)
+	s.agent.DataBreak(at)
 }
 
 // tellBreak tells the collector that the data breaks before a number.
@@ -119,14 +118,14 @@ func (s *session) command(of bytefrog.MessageType) {
 	switch of {
 	case bytefrog.TypeSuspend:
 		// One that is suspended already doesn't answer again, so its answer is repeated.
-		if at, suspended := s.tracing.want(wantedByCollector); suspended {
-			s.tellBreak(at)
+		if before := s.agent.Suspend(hq.Operator); before.State == hq.Suspended {
+			s.tellBreak(before.BreakAt)
 		}
 	case bytefrog.TypeUnsuspend:
-		s.tracing.unwant(wantedByCollector)
+		s.agent.Resume(hq.Operator)
 	case bytefrog.TypePause, bytefrog.TypeUnpause:
-		s.tracing.pause(of == bytefrog.TypePause)
+		s.agent.Pause(of == bytefrog.TypePause)
 	case bytefrog.TypeStop:
-		s.tracing.orderStop()
+		s.agent.Stop()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
 // inflow is one data connection of an agent. It is for the goroutine that reads it.
@@ -54,8 +55,8 @@ func (s *session) serve(conn net.Conn, rest []byte, isTaken func()) error {
 	f.chunk.add(rest)
 	f.open()
 	// Before anything is waited for: the agent waits in front of its program's main.
-	err = writeMessage(conn, bytefrog.DataHelloReply{})
-	s.isReady()
+	err = hq.Write(conn, bytefrog.DataHelloReply{})
+	s.setJoined()
 	if err == nil {
 		err = f.read()
 	}
@@ -77,27 +78,17 @@ func (f *inflow) open() {
 	}
 }
 
-// isReady says that the first data connection has come. The agent takes orders soon: at its
-// first class report or event, or after a while (isPrepared).
-func (s *session) isReady() {
+// setJoined notes that the agent has opened a data connection. It obeys commands soon: from its
+// first class report or event on, or after some time.
+func (s *session) setJoined() {
 	s.mu.Lock()
 	first := !isClosed(s.joined)
 	if first {
 		close(s.joined)
-		s.preparing = time.AfterFunc(s.guard.timing.prepared, s.isPrepared)
 	}
 	s.mu.Unlock()
 	if first {
-		s.wake()
-	}
-}
-
-// isPrepared says that the agent takes orders now. A suspend that it reads before its buffers
-// listen to its mode holds no event back, and the next one ends its tracing. They do when it
-// has opened its data connections; its first class report or event comes after that.
-func (s *session) isPrepared() {
-	if !s.prepared.Swap(true) {
-		s.tracing.ready()
+		s.agent.Joined()
 		s.wake()
 	}
 }
@@ -158,12 +149,13 @@ func (f *inflow) passOn() (*outlet, error) {
 		w, err = walk(b, s.next.Load(), s.names)
 	}
 	s.advance(w.next, uint64(w.events))
-	if w.events > 0 && !s.prepared.Load() {
-		s.isPrepared()
+	if w.events > 0 && !s.agent.IsPrepared() {
+		s.agent.SetPrepared()
 	}
+	s.arrived.Notify()
 	s.guard.counts.Bytes.Add(uint64(w.taken))
 	if w.reported {
-		s.tracing.end()
+		s.agent.End()
 	}
 	rest := b[w.taken:]
 	f.offset += int64(w.taken)

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/testkit"
 )
@@ -147,7 +148,7 @@ func TestDataConnectionsAreClosedFirst(t *testing.T) {
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.guard.Shutdown(ctx) }()
@@ -193,7 +194,7 @@ func TestAnAgentThatEndsIsToldNothing(t *testing.T) {
 			data := a.data()
 			s := b.guard.sessions()[0]
 			end(a, data)
-			b.await("that to be noticed", func() bool { return s.tracing.is(stateEnding) })
+			b.await("that to be noticed", func() bool { return s.agent.Status().State == hq.Ended })
 			b.network.cut()
 			b.await("the loss", func() bool { return b.guard.counts.Losses.Load() == 1 })
 			_ = data.Close()
@@ -260,7 +261,7 @@ func TestAnAgentThatNeverAnswersIsToldToGoOn(t *testing.T) {
 	a := b.byHand(t)
 	a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) }) // two that cancel each other are not told before
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing }) // two that cancel each other are not told before
 	c.say <- []byte{byte(bytefrog.TypeSuspend), byte(bytefrog.TypeUnsuspend)}
 	a.hears(bytefrog.TypeSuspend, bytefrog.TypeUnsuspend)
 }
@@ -362,22 +363,37 @@ func TestWhichAgentIsWorthANewRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		interval time.Duration
 		heard    time.Time
-		state    tracingState
+		answer   time.Duration
+		then     func(a *hq.Agent)
 		want     bool
 	}{
-		"one that was heard since":    {time.Second, lost.Add(1), stateSuspended, true},
-		"not one that may be dead":    {time.Second, lost.Add(-1), stateSuspended, false},
-		"one that is to say nothing":  {0, lost.Add(-1), stateSuspended, true},
-		"not before it has suspended": {time.Second, lost.Add(1), stateSuspending, false},
-		"not one that ends":           {time.Second, lost.Add(1), stateEnding, false},
+		"one that was heard since":             {time.Second, lost.Add(1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, true},
+		"not one that may be dead":             {time.Second, lost.Add(-1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, false},
+		"one that is to say nothing":           {0, lost.Add(-1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, true},
+		"not before it has suspended":          {time.Second, lost.Add(1), time.Hour, func(*hq.Agent) {}, false},
+		"one that has not answered in time":    {time.Second, lost.Add(1), 1, awaitUnanswered, true},
+		"not one that ends":                    {time.Second, lost.Add(1), time.Hour, (*hq.Agent).End, false},
+		"not one that ends after it suspended": {time.Second, lost.Add(1), time.Hour, func(a *hq.Agent) { a.DataBreak(0); a.End() }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &session{heard: c.heard}
 			s.configuration.HeartbeatInterval = c.interval
-			s.tracing.state, s.tracing.askedAt, s.tracing.patience = c.state, lost, time.Hour
+			s.agent = hq.NewAgent(hq.Settings{Send: sendNothing, Answer: c.answer})
+			defer s.agent.End()
+			s.agent.SetPrepared()
+			s.agent.Suspend(hq.Absence)
+			c.then(s.agent)
 			assert.Equal(t, c.want, s.isReadyForCollector(lost))
 		})
 	}
+}
+
+// sendNothing is the way to an agent that obeys nothing.
+func sendNothing(hq.Command) error { return nil }
+
+// awaitUnanswered waits until the time in which an agent answers suspend is over.
+func awaitUnanswered(a *hq.Agent) {
+	a.Await(func(s hq.Status) bool { return s.State == hq.Unanswered }, nil, nil)
 }
 
 // The collector that worked last is tried first.
@@ -440,7 +456,7 @@ func TestAnAgentThatHasNoBuffersIsNotGivenUp(t *testing.T) {
 	g := &Guard{timing: timing{tick: time.Millisecond}, options: Options{GiveUp: 1}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := &session{guard: g, joined: make(chan struct{}), awake: make(chan struct{})}
+	s := &session{guard: g, agent: hq.NewAgent(hq.Settings{Send: sendNothing}), joined: make(chan struct{}), awake: make(chan struct{})}
 	k := &keeper{session: s, ctx: ctx, absent: time.Now().Add(-time.Hour), retry: backoff.New(backoff.Config{})}
 	ended := make(chan *link, 1)
 	go func() { ended <- k.again() }()
@@ -545,7 +561,7 @@ func TestACollectorThatIsThereIsNotGivenUp(t *testing.T) {
 	a := b.byHand(t)
 	a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
 	b.network.move(first.address, second.address)
 	lost := time.Now()
 	first.leave()

@@ -57,7 +57,7 @@ func (g *Guard) State() State {
 	var state State
 	for _, s := range g.sessions() {
 		state.Agents++
-		s.tracing.count()
+		s.untraced.count()
 		state.Names += s.names.size()
 		if l := s.current(); l != nil {
 			state.Connected++

@@ -21,7 +21,7 @@
 //
 // # States
 //
-// The agent's side (tracing.go, session.go) and the collector's (link.go, keeper.go) meet
+// The agent's side (package hq, session.go) and the collector's (link.go, keeper.go) meet
 // in session.link. Each field says what the guard does there; where it says what happens,
 // that leads to another field.
 //

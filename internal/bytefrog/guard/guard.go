@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
@@ -304,21 +305,10 @@ func hostOf(conn net.Conn) string {
 	return host
 }
 
-// refuseTimeout is how long a refused peer has to read why.
-const refuseTimeout = time.Second
-
-// refuse tells a peer why it is refused. What it still sends is read for a moment:
-// closing before would take the text from it.
+// refuse refuses a connection and sends the reason.
 func (g *Guard) refuse(conn net.Conn, text string) {
 	g.counts.Refused.Add(1)
-	if writeMessage(conn, bytefrog.ErrorMessage{Text: text}) != nil {
-		return
-	}
-	half, ok := conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(refuseTimeout)) != nil {
-		return
-	}
-	discard(conn, chunkBytes)
+	hq.Refuse(conn, text)
 }
 
 // enter counts an agent, unless it is one too many. Those that are not heard are none too many.

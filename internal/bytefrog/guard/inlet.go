@@ -161,17 +161,3 @@ func fromCollector(version uint8) decoder {
 		return bytefrog.DecodeCommand(b, version, maxConfiguration)
 	}
 }
-
-// writeTimeout is how long a peer has to take a message: agents read their control
-// connection all the time.
-const writeTimeout = time.Second
-
-func writeMessage(conn net.Conn, m bytefrog.Message) error {
-	if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
-	}
-	if _, err := conn.Write(m.AppendTo(nil)); err != nil {
-		return fmt.Errorf("sending %v: %w", m.Type(), err)
-	}
-	return nil
-}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
@@ -68,7 +69,7 @@ func (k *keeper) run(l *link) {
 		l = k.again()
 	}
 	if !isClosed(s.gone) {
-		s.takeLeave(k)
+		s.leave(k)
 		return
 	}
 	s.agentGone()
@@ -243,7 +244,7 @@ func (s *session) stall(l *link) {
 	}
 	l.wakeAll()
 	s.guard.counts.Stalls.Add(1)
-	s.tracing.want(wantedForStall)
+	s.agent.Suspend(hq.Overload)
 	s.guard.warn(s.guard.lines.stalled, s.logger, "The collector takes too little: the agent is suspended until all that waits was taken",
 		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()),
 		zap.Int64("most_waiting_bytes", l.flood), zap.Duration("max_wait", s.guard.options.MaxWait), zap.Duration("max_wait_per_second", s.guard.options.MaxWaitPerSecond))
@@ -262,7 +263,7 @@ func (k *keeper) mayGoOn(l *link) {
 	if since, say := s.guard.lines.goesOn.Say(time.Now()); say {
 		s.logger.Info("The collector has taken all: the agent may go on", zap.String("collector", l.address), zap.Int("since_last_line", since))
 	}
-	s.tracing.unwant(wantedForStall | wantedForAbsence)
+	s.agent.Resume(hq.Overload | hq.Absence)
 }
 
 // missedBeats is after how many of its heartbeats that didn't come an agent is not said to
@@ -291,7 +292,7 @@ func (k *keeper) beat(l *link, now time.Time) {
 func (k *keeper) lost(l *link) {
 	s := k.session
 	k.judge(l, time.Now())
-	s.tracing.want(wantedForAbsence)
+	s.agent.Suspend(hq.Absence)
 	s.install(nil)
 	s.guard.counts.Losses.Add(1)
 	s.logger.Warn("The collector is lost: the agent is suspended until there is one", zap.String("collector", l.address),
@@ -299,7 +300,7 @@ func (k *keeper) lost(l *link) {
 	l.discard()
 	s.guard.counts.LostBytes.Add(uint64(l.lostBytes.Load()))
 	s.weigh(nil)
-	s.tracing.lose()
+	s.agent.Withdraw(hq.Operator | hq.Overload)
 }
 
 // again finds a collector for an agent that runs. It gives nil when the agent has gone, is
@@ -343,7 +344,8 @@ func (k *keeper) awaitAgent() {
 // it lost the last, will trace, and what it had collected before stands before a number
 // that is known.
 func (s *session) isReadyForCollector(since time.Time) bool {
-	_, _, quiet := s.tracing.quiet()
+	state := s.agent.Status().State
+	quiet := state == hq.Suspended || state == hq.Unanswered
 	return quiet && (s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(since))
 }
 
@@ -353,11 +355,12 @@ func (s *session) isReadyForCollector(since time.Time) bool {
 // is told to trace again.
 func (k *keeper) goOn(l *link) {
 	s := k.session
-	at, broken, _ := s.tracing.quiet()
+	status := s.agent.Status()
+	at := status.BreakAt
 	l.begin(s.obey)
 	l.held.Store(true)
 	s.passing.Lock()
-	if !broken {
+	if !status.Broken {
 		at = s.next.Load()
 	}
 	l.translation = translation{since: at, ticks: uint64(max(0, l.began.Sub(s.startedAt).Milliseconds())), needed: true}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
@@ -60,7 +61,7 @@ func TestNamesOfALaterRunAreRememberedToo(t *testing.T) {
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
 	c.leave()
 	a.suspends(0)
 	assert.Zero(t, s.names.size())

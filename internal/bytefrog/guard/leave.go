@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
 // agentGone ends the session of an agent that has closed its control connection: what it
@@ -28,9 +29,7 @@ func (s *session) agentGone() {
 // awaitData waits for the end of the agent's data connections. An agent that closes the
 // control connection first still has them read, as long as something comes.
 func (s *session) awaitData() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
+	s.refuseFurtherData()
 	ended := s.dataEnded()
 	for received := uint64(1); ; {
 		select {
@@ -76,8 +75,9 @@ func (s *session) awaitReaders(ended <-chan struct{}) {
 func (s *session) dataEnded() <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
-		defer close(ended)
 		s.reading.Wait()
+		close(ended)
+		s.arrived.Notify()
 	}()
 	return ended
 }
@@ -143,34 +143,33 @@ func (s *session) silence() time.Duration {
 	return s.guard.options.Silence
 }
 
-// takeLeave leaves an agent whose program runs, because the guard ends or has no collector
-// for too long, in the steps that let the program live:
+// leave disconnects an agent whose program runs, because the guard ends or has no collector
+// for too long, in the steps of package hq:
 //
-//  1. An agent that has not opened a data connection is told nothing: it is refused what it
-//     opens, and that ends its tracing.
-//  2. It is told to suspend, and its answer is waited for.
-//  3. What it had sent is read and passed on.
-//  4. The collector is told that the agent shuts down, and its connections are closed.
-//  5. The agent is told error, and why. It closes its connections itself, and is read
-//     until it does.
-func (s *session) takeLeave(k *keeper) {
+//  1. An agent without a data connection gets no command, unless the guard has given up.
+//  2. The agent gets suspend, and the guard waits for the answer.
+//  3. The guard reads the rest, and passes it on.
+//  4. The collector learns that the agent shuts down, and its connections are closed
+//     meanwhile. The agent gets an error message with the reason.
+//  5. The guard reads the agent's connections until the agent closes them.
+func (s *session) leave(k *keeper) {
 	why := "bytefrog-guard is ending"
 	if k.givenUp {
 		why = "bytefrog-guard could reach no collector for too long (--give-up)"
 	}
-	s.logger.Info("The agent is left: its program runs on untraced", zap.String("why", why))
+	s.logger.Info("Disconnecting from the agent: its program runs on untraced", zap.String("why", why))
 	if !k.givenUp && s.refuseData() {
-		s.awaitGone(s.guard.ctx)
-		s.cut(false)
+		s.part(false)
 		if l := s.current(); l != nil {
 			s.install(nil)
 			s.finish(l)
 		}
 		return
 	}
-	answered := s.suspendForGood()
+	status := s.agent.SuspendForGood(s.gone, s.guard.timing.farewell)
+	answered := (status.State == hq.Suspended || status.State == hq.Ended) && !isClosed(s.gone)
 	s.readRest()
-	s.tracing.end()
+	s.agent.End()
 	l := s.current()
 	s.install(nil)
 	if l != nil {
@@ -183,7 +182,7 @@ func (s *session) takeLeave(k *keeper) {
 		defer func() { <-finished }()
 	}
 	if err := s.send(bytefrog.ErrorMessage{Text: why}); err != nil {
-		s.logger.Debug("The agent could not be told why it is left", zap.Error(err))
+		s.logger.Debug("Could not send the reason to the agent", zap.Error(err))
 	}
 	s.part(answered)
 }
@@ -196,129 +195,90 @@ func (s *session) refuseData() bool {
 	return s.closed
 }
 
-// suspendForGood is step 2.
-func (s *session) suspendForGood() (answered bool) {
-	s.tracing.leave()
-	until := time.Now().Add(s.guard.timing.farewell)
-	for time.Now().Before(until) && !isClosed(s.gone) {
-		if s.tracing.is(stateSuspended) || s.tracing.is(stateEnding) {
-			return true
-		}
-		select {
-		case <-s.awake:
-		case <-time.After(readTick):
-		}
-	}
-	return false
-}
-
-// readTick is how often readRest looks.
-const readTick = 2 * time.Millisecond
-
-// readRest is step 3: it waits until nothing comes any more. The wait is short when as
-// many numbers have come as the agent has said that it gave out.
+// readRest is step 3.
 func (s *session) readRest() {
 	t := s.guard.timing
-	began, since, received := time.Now(), time.Now(), s.received.Load()
-	ended := s.dataEnded()
-	for time.Since(began) < t.drain && s.guard.ctx.Err() == nil && !isClosed(ended) {
-		if now := s.received.Load(); now != received {
-			since, received = time.Now(), now
-		}
-		quiet := t.quiet
-		if at, broken, _ := s.tracing.quiet(); broken && received >= at {
-			quiet = t.complete
-		}
-		if time.Since(since) >= quiet {
-			return
-		}
-		time.Sleep(readTick)
-	}
+	in := &rest{session: s, ended: s.dataEnded()}
+	s.agent.AwaitRest(in, hq.RestTimes{Quiet: t.quiet, Complete: t.complete, Limit: t.drain}, s.guard.ctx.Done(), nil)
 }
 
-// part is step 5.
+// rest is the agent's data connections in step 3.
+type rest struct {
+	session *session
+	ended   <-chan struct{}
+}
+
+// Arrivals returns how many numbered messages have arrived.
+func (r *rest) Arrivals() hq.Arrivals {
+	return hq.Arrivals{Numbered: r.session.received.Load(), Ended: isClosed(r.ended)}
+}
+
+// NextArrival returns a channel that is closed when data arrives or a connection ends.
+func (r *rest) NextArrival() <-chan struct{} { return r.session.arrived.Next() }
+
+// part is step 5. Where the guard has to close connections itself, and the agent has not
+// answered, the agent counts as cut off.
 func (s *session) part(answered bool) {
-	until := s.guard.ctx
-	if answered {
-		// From when the guard ends, which for one that has given up may be much later.
-		var cancel context.CancelFunc
-		until, cancel = context.WithCancel(until)
-		defer cancel()
-		stop := context.AfterFunc(s.guard.stopping, func() {
-			s.guard.pause(until, max(s.configuration.HeartbeatInterval, time.Second)+s.guard.timing.parting)
-			cancel()
-		})
-		defer stop()
-	}
-	s.awaitGone(until)
-	s.cut(answered)
-}
-
-// awaitGone waits until the agent has closed all its connections.
-func (s *session) awaitGone(ctx context.Context) {
-	select {
-	case <-s.gone:
-	case <-ctx.Done():
-		return
-	}
-	select {
-	case <-s.dataEnded():
-	case <-ctx.Done():
-	}
-}
-
-// cut closes what the agent has not closed: the data connections first, because an agent
-// that finds those lost, and can say so, lets its program run. One that has answered does in
-// any case.
-func (s *session) cut(answered bool) {
-	// One that was never heard is no agent, as far as anybody knows.
-	if !answered && !isClosed(s.gone) && s.wasHeard() {
-		s.guard.cutOff.Add(1)
-	}
-	s.mu.Lock()
-	s.closed = true
-	open := len(s.data) > 0
-	s.mu.Unlock()
-	s.closeData()
-	s.reading.Wait()
-	if open {
-		select {
-		case <-s.gone:
-		case <-time.After(s.guard.timing.control):
-		}
-	}
+	g := s.guard
+	hq.Parting{
+		Stopping: g.stopping.Done(), Cut: g.ctx.Done(), Answered: answered, Control: g.timing.control,
+		Grace: func() time.Duration { return max(s.configuration.HeartbeatInterval, time.Second) + g.timing.parting },
+	}.Await(&parting{session: s, answered: answered, dataGone: s.dataEnded()})
+	s.refuseFurtherData()
 	_ = s.in.conn.Close()
 	<-s.gone
 }
 
-// turnAway refuses an agent that was not started. Told error, or closed, in front of start
-// it would end its program. So it is started, with a configuration by which it traces
-// nothing and opens no data connection, and told error when it runs.
+// parting is the agent's connections in step 5.
+type parting struct {
+	session  *session
+	answered bool
+	dataGone <-chan struct{}
+}
+
+func (p *parting) DataGone() <-chan struct{}    { return p.dataGone }
+func (p *parting) ControlGone() <-chan struct{} { return p.session.gone }
+
+// CloseData closes the data connections, and waits for their readers.
+func (p *parting) CloseData() {
+	s := p.session
+	// A peer that has sent nothing since it was started is no agent, as far as the guard knows.
+	if !p.answered && !isClosed(s.gone) && s.wasHeard() {
+		s.guard.cutOff.Add(1)
+	}
+	s.refuseFurtherData()
+	s.closeData()
+	s.reading.Wait()
+}
+
+func (p *parting) CloseControl() { _ = p.session.in.conn.Close() }
+
+// refuseFurtherData has the session accept no data connection from now on.
+func (s *session) refuseFurtherData() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+// turnAway refuses an agent that was not started.
 func (s *session) turnAway(why string) {
 	s.guard.counts.TurnedAway.Add(1)
 	s.guard.warn(s.guard.lines.turnedAway, s.logger, "An agent is turned away: its program runs on untraced", zap.String("why", why))
-	configuration, err := bytefrog.AgentConfiguration{
-		HeartbeatInterval:  100 * time.Millisecond,
-		Exclusions:         []string{""},
-		Inclusions:         []string{},
-		BufferMemoryBudget: 64 * kib,
-		QueueRetryCount:    1,
-	}.Message(s.version)
-	if err == nil {
-		err = s.send(configuration)
-	}
-	if err == nil {
-		err = s.send(bytefrog.Command{Of: bytefrog.TypeStart})
-	}
-	if err == nil {
-		s.awaitReady()
-		err = s.send(bytefrog.ErrorMessage{Text: "bytefrog-guard: " + why})
-	}
-	if err != nil {
-		s.logger.Debug("The agent could not be told why it is turned away", zap.Error(err))
+	if err := hq.TurnAway(unstarted{s}, s.version, "bytefrog-guard: "+why, s.guard.timing.ready); err != nil {
+		s.logger.Debug("Could not send the reason to an agent that is turned away", zap.Error(err))
 		return
 	}
 	s.guard.linger(s.in.conn)
+}
+
+// unstarted is the control connection of an agent that was not started.
+type unstarted struct{ session *session }
+
+func (u unstarted) Send(m bytefrog.Message) error { return u.session.send(m) }
+
+func (u unstarted) Next(until time.Time) (bytefrog.Message, error) {
+	m, _, err := u.session.in.next(fromAgent, until)
+	return m, err
 }
 
 // linger reads a connection of an agent that was told that it is over, and closes it itself:
@@ -327,21 +287,6 @@ func (g *Guard) linger(conn net.Conn) {
 	defer context.AfterFunc(g.ctx, func() { _ = conn.Close() })()
 	_ = conn.SetReadDeadline(time.Now().Add(g.timing.linger))
 	discard(conn, maxDiscarded)
-}
-
-// awaitReady waits for the first class report, which only an agent that takes error sends,
-// for the end of the connection, or until it must be ready.
-func (s *session) awaitReady() {
-	until := time.Now().Add(s.guard.timing.ready)
-	for {
-		m, _, err := s.in.next(fromAgent, until)
-		if err != nil {
-			return
-		}
-		if _, ok := m.(bytefrog.ClassReport); ok {
-			return
-		}
-	}
 }
 
 // maxDiscarded is how much of a connection that is no use any more is read: far more than

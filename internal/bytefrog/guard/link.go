@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
 // link is the connections to a collector for one agent: one run there, from hello until
@@ -162,7 +163,7 @@ func netConn(conn net.Conn) net.Conn {
 func (l *link) configure(conn net.Conn) error {
 	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
 	defer stop()
-	if err := writeMessage(conn, bytefrog.Hello{Version: l.version}); err != nil {
+	if err := hq.Write(conn, bytefrog.Hello{Version: l.version}); err != nil {
 		return err
 	}
 	m, _, err := l.in.next(fromCollector(l.version), time.Now().Add(l.timeout))
@@ -293,7 +294,7 @@ func (l *link) joinRun() (net.Conn, error) {
 	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
 	defer stop()
 	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
-	err = writeMessage(conn, bytefrog.DataHello{Run: l.configuration.RunID})
+	err = hq.Write(conn, bytefrog.DataHello{Run: l.configuration.RunID})
 	if err == nil {
 		err = l.awaitReply(in)
 	}

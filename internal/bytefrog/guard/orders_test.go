@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/testkit"
 )
@@ -181,7 +182,7 @@ func TestAProgramThatIsLeftIsNotPaused(t *testing.T) {
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
 	done := b.shutdown()
 	a.hears(bytefrog.TypeSuspend)
 	s.command(bytefrog.TypePause)

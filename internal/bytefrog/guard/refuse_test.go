@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
@@ -403,7 +404,7 @@ func TestWhoSentWhatCannotBeReadLosesItsPlace(t *testing.T) {
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
 	before := time.Now()
 	a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
 	b.await("it to be heard", func() bool { return s.lastHeard().After(before) })

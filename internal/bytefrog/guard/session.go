@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
@@ -31,9 +32,12 @@ type session struct {
 
 	in      *inlet // of the control connection
 	sending sync.Mutex
-	tracing tracing
+	agent   *hq.Agent
 	names   *names
 	numbering
+	// arrived is given when a data connection has brought something, or has ended.
+	arrived  hq.Signal
+	untraced untraced
 
 	// account has what waits for the collector, and the names, in the memory of all agents; nil
 	// until the guard has taken the agent.
@@ -60,18 +64,13 @@ type session struct {
 	heard     time.Time
 	beaten    time.Time // when the collector was told that it lives
 	closed    bool      // it takes no data connection any more
-	// preparing takes the agent for prepared when it has run out; nil until the first data
-	// connection has come.
-	preparing *time.Timer
 	// wasCut says that one of the data connections was cut off.
 	wasCut atomic.Bool
 
-	joined chan struct{} // closed with the first data connection
-	// prepared says that the agent takes orders.
-	prepared atomic.Bool
-	gone     chan struct{}  // closed when the control connection has ended
-	over     chan struct{}  // closed when the session has ended, whether or not it was started
-	reading  sync.WaitGroup // of data connections
+	joined  chan struct{}  // closed with the first data connection
+	gone    chan struct{}  // closed when the control connection has ended
+	over    chan struct{}  // closed when the session has ended, whether or not it was started
+	reading sync.WaitGroup // of data connections
 	// awake wakes the keeper.
 	awake chan struct{}
 }
@@ -87,8 +86,8 @@ func newSession(g *Guard, version uint8, in *inlet) *session {
 		heartbeat: bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing},
 	}
 	s.names = newNames(g.options.NamesMemory, s.elapsed, func() { g.counts.Forgotten.Add(1) })
-	s.tracing.tell, s.tracing.patience, s.tracing.news = s.order, g.timing.answer, s.wake
-	s.tracing.untraced = &g.counts.Untraced
+	s.agent = hq.NewAgent(hq.Settings{Send: s.sendCommand, Changed: s.tracingChanged, Answer: g.timing.answer, Prepared: g.timing.prepared})
+	s.untraced.total = &g.counts.Untraced
 	return s
 }
 
@@ -107,28 +106,31 @@ func (s *session) elapsed() uint64 { return uint64(time.Since(s.startedAt).Milli
 func (s *session) send(m bytefrog.Message) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	return writeMessage(s.in.conn, m)
+	return hq.Write(s.in.conn, m)
 }
 
-// order sends an order to the agent.
-func (s *session) order(of bytefrog.MessageType) {
-	s.logger.Debug("The agent is told", zap.Stringer("order", of))
-	if of == bytefrog.TypeSuspend {
+// sendCommand sends a command to the agent.
+func (s *session) sendCommand(c hq.Command) error {
+	s.logger.Debug("Sending a command to the agent", zap.Stringer("command", c.Of))
+	if c.Of == bytefrog.TypeSuspend {
 		s.guard.counts.Suspensions.Add(1)
 	}
-	if err := s.send(bytefrog.Command{Of: of}); err != nil {
-		s.logger.Debug("The agent could not be told", zap.Error(err))
+	err := s.send(bytefrog.Command{Of: c.Of})
+	if err != nil {
+		s.logger.Debug("Could not send a command to the agent", zap.Error(err))
 	}
+	return err
+}
+
+// tracingChanged counts untraced time, and wakes the keeper.
+func (s *session) tracingChanged(status hq.Status) {
+	s.untraced.set(status.Reasons&(hq.Overload|hq.Absence) != 0 && status.State != hq.Ended)
+	s.wake()
 }
 
 // end says that the agent has gone, or was turned away: nothing of the session runs after it.
 func (s *session) end() {
-	s.mu.Lock()
-	preparing := s.preparing
-	s.mu.Unlock()
-	if preparing != nil {
-		preparing.Stop()
-	}
+	s.agent.End()
 	if s.account != nil {
 		s.account.Close()
 	}

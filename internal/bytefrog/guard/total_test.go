@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
 // Where all agents together hold as much as they may, the one that holds most loses its
@@ -84,7 +85,7 @@ func TestByDefaultAllAgentsHaveAShareOfTheMemory(t *testing.T) {
 	assert.EqualValues(t, 5*mib, o.totalMemory())
 }
 
-// A session that has ended has nobody prepared, and nothing in the memory of all agents.
+// An agent that has ended gets no command, and holds nothing of the memory of all agents.
 func TestNothingIsLeftOfASessionThatHasEnded(t *testing.T) {
 	c := play(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.prepared = patience })
@@ -95,6 +96,6 @@ func TestNothingIsLeftOfASessionThatHasEnded(t *testing.T) {
 	_ = data.Close()
 	_ = a.control.Close()
 	<-s.over
-	assert.False(t, s.preparing.Stop(), "it was stopped")
+	assert.Equal(t, hq.Ended, s.agent.Status().State)
 	assert.Zero(t, b.guard.budget.Used())
 }

@@ -5,8 +5,6 @@ package bytefrogreceiver
 
 import (
 	"errors"
-	"fmt"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
@@ -36,10 +35,6 @@ type control struct {
 	heard      atomic.Int64
 }
 
-// writeTimeout is how long an agent has to take a message: it reads its control
-// connection all the time.
-const writeTimeout = time.Second
-
 func newControl(in *input) *control {
 	c := &control{in: in, ended: make(chan struct{})}
 	c.mode.Store(uint32(bytefrog.ModeInitializing))
@@ -50,18 +45,7 @@ func newControl(in *input) *control {
 func (c *control) send(m bytefrog.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return writeMessage(c.in.conn, m)
-}
-
-func writeMessage(conn net.Conn, m bytefrog.Message) error {
-	if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
-	}
-	_, err := conn.Write(m.AppendTo(nil))
-	if err != nil {
-		return fmt.Errorf("sending %v: %w", m.Type(), err)
-	}
-	return nil
+	return hq.Write(c.in.conn, m)
 }
 
 // lastMode is the mode of the last heartbeat.
@@ -180,7 +164,7 @@ func (r *run) handleControl(m bytefrog.Message) error {
 	case bytefrog.DataBreak:
 		return r.dataBreak(m)
 	case bytefrog.ClassReport:
-		r.agentPrepared()
+		r.agent.SetPrepared()
 		r.classReport(m)
 	case bytefrog.ErrorMessage:
 		r.agentError(m)
@@ -193,7 +177,7 @@ func (r *run) heartbeat(m bytefrog.Heartbeat) {
 	before := bytefrog.Mode(r.control.mode.Swap(uint32(m.Mode)))
 	r.control.heard.Store(int64(r.env.now().Sub(r.opened)))
 	r.control.heartbeats.Add(1)
-	r.signs.give()
+	r.agent.Heartbeat(m.Mode)
 	if before != m.Mode {
 		r.logger.Debug("The agent changed its mode", zap.Stringer("from", before), zap.Stringer("to", m.Mode))
 		r.logs.mode(before, m.Mode)
@@ -209,8 +193,7 @@ func (r *run) dataBreak(m bytefrog.DataBreak) error {
 		return notOfTheRun(1, m.Sequence, reference)
 	}
 	r.breakAt(callevent.Point(at, r.causeOfBreak()))
-	r.tracing.answer(at)
-	r.signs.give()
+	r.agent.DataBreak(at)
 	r.wake()
 	return nil
 }

@@ -30,9 +30,9 @@
 // What connections of a run have to know of each other: sequence.go and clock.go
 // make 32 bit numbers and times long ones, barriers.go has the breaks that batches
 // carry, pacing.go (in numbers), lead.go (in time) and caughtup.go see that no connection
-// gets too far ahead. tracing.go, by what suspension.go remembers, suspends an agent while the pipeline refuses, and keep.go says
-// that a run is alive. steering.go, where the extension agent_control is, has an agent do
-// what somebody wants, of which the agent gives signs (signs.go).
+// gets too far ahead. agent.go sends an agent the commands that internal/bytefrog/hq decides,
+// as while the pipeline refuses batches, and keep.go reports that a run is alive. steering.go
+// has an agent do what a person orders through the extension agent_control.
 //
 // Every end of a run (ending.go) goes through leave.go, in the steps of farewell.go;
 // what an agent has open then lingers (linger.go). One that is not wanted is turned

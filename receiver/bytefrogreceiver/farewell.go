@@ -9,21 +9,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
-// farewell is the leaving of the agent of a run. Its methods are the steps of
-// keeper.end, each done at most once and in that order.
+// farewell is the steps in which the receiver leaves the agent of a run. Its methods are the
+// steps of leave.go, each done at most once and in that order.
 type farewell struct {
 	run *run
 	// answered says that the agent answered suspend: it is alive.
 	answered bool
-}
-
-// beginFarewell sees to it that nobody else tells the agent to suspend or to trace
-// again: told so after error, it would be told by a run that is over.
-func (r *run) beginFarewell() *farewell {
-	r.tracing.end()
-	return &farewell{run: r}
 }
 
 // isReady is step 1. Between start and its first data connection an agent makes its
@@ -45,117 +39,88 @@ func (f *farewell) isReady() bool {
 		}
 	}
 	if r.data.refuseUnlessJoined() {
-		r.logger.Debug("The agent is told nothing: it has not opened a data connection")
+		r.logger.Debug("No command is sent to the agent: it has not opened a data connection")
 		return false
 	}
 	return true
 }
 
-// unpause lets the program go on, if somebody had it paused: it was running when it was
-// found.
-func (f *farewell) unpause() {
-	if err := f.run.unpauseForGood(); err != nil {
-		f.run.logger.Warn("The paused program could not be told to go on", zap.Error(err))
-	}
-}
-
-// suspend is step 2. An agent that is shutting down traces no more, and would take
-// suspend for an error, at which it throws away what it has still to send.
+// suspend is step 2. An agent that is shutting down traces no more. It would take suspend for an
+// error, and throw away what it has still to send.
 func (f *farewell) suspend() {
 	r := f.run
-	if r.isEnding() {
+	if r.agent.Status().State == hq.Ended || !r.awaitPrepared() {
 		return
 	}
-	if !r.awaitPrepared() {
-		return
-	}
-	answered, err := r.suspendForGood()
-	if err != nil {
-		r.logger.Debug("Could not send suspend to the agent", zap.Error(err))
-		return
-	}
-	timer := time.NewTimer(r.env.timing.farewell)
-	defer timer.Stop()
-	select {
-	case <-answered:
-		f.answered = true
-	case <-r.control.ended:
-	case <-timer.C:
+	f.answered = r.agent.SuspendForGood(r.control.ended, r.env.timing.farewell).Broken
+	if !f.answered {
 		r.logger.Debug("The agent did not answer suspend")
 	}
 }
 
-// awaitPrepared waits until the agent is prepared to be suspended, and reports false if its
-// control connection ends before.
+// awaitPrepared waits until the agent obeys commands, and reports false if its control
+// connection ends before.
 func (r *run) awaitPrepared() bool {
 	timer := time.NewTimer(r.env.timing.prepared)
 	defer timer.Stop()
 	select {
-	case <-r.tracing.prepared:
+	case <-r.agent.Prepared():
 	case <-timer.C:
-		r.agentPrepared()
+		r.agent.SetPrepared()
 	case <-r.control.ended:
 		return false
 	}
 	return true
 }
 
-// readTick is how often read looks.
-const readTick = 2 * time.Millisecond
-
-// read is step 3: it waits until the agent has closed its data connections, or all
-// that it sent has come, or nothing comes any more. While the pipeline refuses,
-// nothing is read, so the clock stands still. When the time for handing on is over
-// nothing waits for the pipeline (handover.send), so what comes is read and dropped:
-// an agent whose data connection is closed with something unread may hang.
+// read is step 3: it waits until the rest has arrived. While the pipeline refuses, nothing is
+// read, so that time does not count. When the time of the shutdown is over nothing waits for
+// the pipeline (handover.Send), so data that arrives is read and dropped: an agent whose data
+// connection is closed with something unread may hang.
 func (f *farewell) read() {
 	r := f.run
-	ticker := time.NewTicker(readTick)
-	defer ticker.Stop()
-	over, limit := r.ctx.Done(), r.env.timing.drain
-	now := r.env.now()
-	since, spent := now, time.Duration(0)
-	for !r.data.complete() && spent < limit {
-		select {
-		case <-ticker.C:
-		case <-r.stream.memory.full:
-			return
-		case <-over:
-			over, limit = nil, r.env.timing.discard
-			since, spent = r.env.now(), 0
-		}
-		before := now
-		now = r.env.now()
-		if over != nil && r.handover != nil && r.handover.Waiting() > 0 {
-			since = now
-			continue
-		}
-		spent += now.Sub(before)
-		if active := r.lastActive(); active.After(since) {
-			since = active
-		}
-		if !r.data.caughtUp() {
-			since = now
-		}
-		if now.Sub(since) >= r.quiet() {
-			return
-		}
+	full, times := r.stream.memory.full, r.restTimes()
+	if r.agent.AwaitRest(&rest{run: r, mayBeHeld: true}, times, r.ctx.Done(), full) || r.stream.memory.isFull() {
+		return
+	}
+	times.Limit = r.env.timing.discard
+	r.agent.AwaitRest(&rest{run: r}, times, nil, full)
+}
+
+// restTimes are the times of step 3. Only an agent that was sent suspend says how many numbers it
+// gave out.
+func (r *run) restTimes() hq.RestTimes {
+	t := &r.env.timing
+	times := hq.RestTimes{Quiet: t.quiet, Complete: t.complete, Limit: t.drain}
+	if r.ending.how != mannerSuspend {
+		times.Complete = times.Quiet
+	}
+	return times
+}
+
+// rest is the data connections of a run in step 3.
+type rest struct {
+	run *run
+	// mayBeHeld says that readers may wait for the pipeline.
+	mayBeHeld bool
+}
+
+// Arrivals returns what has arrived till now.
+func (a *rest) Arrivals() hq.Arrivals {
+	r := a.run
+	return hq.Arrivals{
+		Numbered: r.stream.received.Load(), Bytes: r.bytes.Load(), Ended: r.data.complete(),
+		Held: a.mayBeHeld && r.handover != nil && r.handover.Waiting() > 0, Behind: !r.data.caughtUp(),
 	}
 }
 
-// quiet is how long nothing has to come for all to have come. It is short when an
-// agent that was told to suspend has said how many numbers it gave out, and they came.
-func (r *run) quiet() time.Duration {
-	at, ok := r.tracing.brokenAt()
-	if ok && r.ending.how == mannerSuspend && r.stream.received.Load() >= at {
-		return r.env.timing.complete
-	}
-	return r.env.timing.quiet
-}
+// NextArrival returns a channel that is closed when data arrives or a connection ends.
+func (a *rest) NextArrival() <-chan struct{} { return a.run.data.changed.Next() }
 
 // tell is step 4. The agent closes its connections after its heartbeat interval, its
 // program runs on, and at its end nobody waits for what was not sent.
 func (f *farewell) tell() {
+	f.run.agent.Release()
 	if err := f.run.control.send(bytefrog.ErrorMessage{Text: f.run.ending.Error()}); err != nil {
 		f.run.logger.Debug("The agent could not be told why it is left", zap.Error(err))
 	}

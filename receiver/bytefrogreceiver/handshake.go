@@ -6,13 +6,13 @@ package bytefrogreceiver
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
@@ -319,28 +319,18 @@ func (r *run) join(in *input, slot *slots.Slot) error {
 		r.data.detach(d)
 		return err
 	}
+	r.agent.Joined()
 	in.resize(inputBytes)
-	if err := writeMessage(in.conn, bytefrog.DataHelloReply{}); err != nil {
+	if err := hq.Write(in.conn, bytefrog.DataHelloReply{}); err != nil {
 		d.lost = err
 	}
 	d.serve()
 	return nil
 }
 
-// refuseTimeout is how long a refused peer has to read why.
-const refuseTimeout = time.Second
-
-// refuse tells a peer why it is refused, and closes the connection. What the peer
-// still sends is read for a moment: closing before would take the text from it.
+// refuse sends a peer the reason why it is refused, and closes the connection.
 func (r *bytefrogReceiver) refuse(conn net.Conn, reason, text string) {
 	r.env.telemetry.refused(reason)
-	defer conn.Close()
-	if err := writeMessage(conn, bytefrog.ErrorMessage{Text: text}); err != nil {
-		return
-	}
-	half, ok := conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(refuseTimeout)) != nil {
-		return
-	}
-	_, _ = io.CopyN(io.Discard, conn, inputBytes)
+	hq.Refuse(conn, text)
+	_ = conn.Close()
 }

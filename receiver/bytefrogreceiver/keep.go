@@ -47,9 +47,8 @@ func (r *run) keep() {
 	k := &keeper{run: r, said: r.opened, rate: rateWatch{limit: r.env.config.WarnEventsPerSecond, at: r.opened}}
 	ticker := time.NewTicker(min(keepTick, r.env.config.KeepaliveInterval))
 	defer ticker.Stop()
-	var due, settled <-chan time.Time
+	var due <-chan time.Time
 	var announced time.Time
-	joined := r.data.joined
 	for {
 		select {
 		case <-r.leaving:
@@ -67,12 +66,6 @@ func (r *run) keep() {
 			k.announce()
 		case a := <-k.announcing:
 			k.announced(a)
-		case <-joined:
-			joined, settled = nil, time.After(r.env.timing.prepared)
-		case <-settled:
-			// It reports no class and makes no call: its program may do nothing.
-			settled = nil
-			r.agentPrepared()
 		case <-ticker.C:
 			now := r.env.now()
 			if k.failed || now.Sub(k.said) >= r.env.config.KeepaliveInterval {
@@ -84,7 +77,7 @@ func (r *run) keep() {
 				r.warnIfUntraced()
 			}
 		}
-		r.resume()
+		r.resumeAfterOverload()
 	}
 }
 

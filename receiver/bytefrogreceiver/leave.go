@@ -110,12 +110,12 @@ func (r *run) shed() {
 
 // takeLeave is steps 1 to 5.
 func (r *run) takeLeave() {
-	f := r.beginFarewell()
+	f := &farewell{run: r}
 	defer f.part()
 	if !f.isReady() {
+		r.agent.End()
 		return
 	}
-	f.unpause()
 	switch r.ending.how {
 	case mannerSuspend:
 		f.suspend()
@@ -124,6 +124,7 @@ func (r *run) takeLeave() {
 	case mannerError:
 		f.tell()
 	case mannerNone:
+		r.agent.Release()
 		f.read()
 	}
 }
@@ -162,6 +163,7 @@ func (k *keeper) finish() {
 		r.handover.Wait()
 	}
 	r.giveUp(nil)
+	r.agent.End()
 	r.stream.memory.close()
 	r.env.telemetry.runEnded(r.ending.cause)
 	r.env.telemetry.runs(-1)

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
 // lingering are the agents that were told that their tracing is over and have not
@@ -95,7 +97,7 @@ func (l *lingering) add(a lingerer) {
 	for _, d := range a.connections {
 		go l.discard(d)
 	}
-	go l.attend(&a)
+	go l.awaitParting(&a)
 }
 
 // discard reads a connection until it ends.
@@ -166,45 +168,43 @@ func (l *lingering) len() int {
 	return l.byAge.Len()
 }
 
-// attend sees to it that an agent's connections outlive the shutdown by no more than
-// they have to. Who has answered closes them soon; who has not may be stopped, and
-// has until the shutdown's time is over. Then the data connections are closed first:
-// an agent that finds those lost, and can say so, lets its program run.
-func (l *lingering) attend(a *lingerer) {
+// awaitParting waits for an agent to close its connections, and closes at a shutdown those that
+// it has not closed. Each agent has the time parting since it was sent error.
+func (l *lingering) awaitParting(a *lingerer) {
 	defer l.reading.Done()
 	if a.gone != nil {
 		defer a.gone()
 	}
-	if awaitEnd(a, l.stopping) {
-		return
-	}
-	if awaitEnd(a, time.After(time.Until(a.since.Add(l.timing.parting)))) {
-		return
-	}
-	if !a.answered && awaitEnd(a, l.ctx.Done()) {
-		return
-	}
 	last := len(a.connections) - 1
-	for _, d := range a.connections[:last] {
-		l.cut(d, cutAtShutdown)
+	hq.Parting{
+		Stopping: l.stopping, Over: l.ctx.Done(), Answered: a.answered, Control: l.timing.control,
+		Grace: func() time.Duration { return time.Until(a.since.Add(l.timing.parting)) },
+	}.Await(&parting{lingering: l, data: a.connections[:last], control: a.connections[last:]})
+}
+
+// parting is the connections of an agent that lingers.
+type parting struct {
+	lingering     *lingering
+	data, control []*discarder
+}
+
+// Gone returns what is closed when the agent has closed its connections.
+func (p *parting) Gone() (data []<-chan struct{}, control <-chan struct{}) {
+	for _, d := range p.data {
+		data = append(data, d.ended)
 	}
-	if !awaitEnd(a, time.After(l.timing.control)) {
-		l.cut(a.connections[last], cutAtShutdown)
+	return data, p.control[0].ended
+}
+
+// CloseData closes the data connections that the agent has not closed.
+func (p *parting) CloseData() {
+	for _, d := range p.data {
+		p.lingering.cut(d, cutAtShutdown)
 	}
 }
 
-// awaitEnd waits until all connections have ended, and reports false when something
-// else came first.
-func awaitEnd[T any](a *lingerer, first <-chan T) bool {
-	for _, d := range a.connections {
-		select {
-		case <-d.ended:
-		case <-first:
-			return false
-		}
-	}
-	return true
-}
+// CloseControl closes the control connection, unless the agent has closed it.
+func (p *parting) CloseControl() { p.lingering.cut(p.control[0], cutAtShutdown) }
 
 // wait waits until nobody lingers; none may be added any more.
 func (l *lingering) wait() { l.reading.Wait() }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
@@ -39,10 +40,10 @@ type run struct {
 	control  *control
 	data     dataConnections
 	pacing   pacing
-	tracing  tracing
-	owed     owedBreak
 	reuse    sync.Once
-	signs    signs
+
+	agent       *hq.Agent
+	suspensions suspensions
 
 	// started is closed when the agent was told to start.
 	started chan struct{}
@@ -97,9 +98,7 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	r.stream.clock.zero = now
 	r.pacing.limit = int64(env.config.Limits.MaxConnectionLead)
 	r.data.init(env.config.Agent.DataConnections)
-	r.tracing.prepared = make(chan struct{})
-	// The agent gets suspend when it is prepared.
-	r.tracing.ordered = env.config.Start == StartSuspended
+	r.agent = r.newAgent()
 	r.logs = runLogs{sink: env.logs, off: env.eventsOff, clock: &r.stream.clock, origin: &origin{run: id, resource: resource}, now: env.now}
 	if env.traces != nil {
 		r.handover = r.newHandover()
@@ -186,6 +185,7 @@ func (r *run) countData(events, bytes int) {
 	r.bytes.Add(uint64(bytes))
 	r.env.telemetry.received(int64(events), int64(bytes))
 	r.active.Store(int64(r.env.now().Sub(r.opened)))
+	r.data.changed.Notify()
 }
 
 // lastActive is when data came last.

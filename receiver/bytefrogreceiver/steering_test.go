@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
@@ -162,14 +163,10 @@ func TestUnsuspendWaitsForTheAnswerToSuspend(t *testing.T) {
 	s.expectTold(bytefrog.TypeSuspend)
 	going := s.order("unsuspend")
 	run := s.receiver.env.registry.lookup(1)
-	s.await("the order to be there", func() bool {
-		run.tracing.mu.Lock()
-		defer run.tracing.mu.Unlock()
-		return !run.tracing.ordered
-	})
+	s.await("the order to be there", func() bool { return run.agent.Status().Reasons&hq.Operator == 0 })
 	// Nothing is sent until the break is there.
 	s.expectNothing(going)
-	assert.True(t, run.tracing.isSuspended())
+	assert.True(t, run.agent.Status().State.IsSuspended())
 	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
 	s.expectTold(bytefrog.TypeUnsuspend)
 	s.beat(bytefrog.ModeTracing)
@@ -311,7 +308,7 @@ func TestWhatIsTakenBackMeanwhileIsSaid(t *testing.T) {
 		s.expectTold(bytefrog.TypeSuspend)
 		going := s.order("unsuspend")
 		run := s.receiver.env.registry.lookup(1)
-		s.await("the order to be there", func() bool { return !run.tracing.isOrdered() })
+		s.await("the order to be there", func() bool { return run.agent.Status().Reasons&hq.Operator == 0 })
 		again := s.order("suspend")
 		s.expectDone(going, "somebody else had tracing suspended meanwhile")
 		s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
@@ -340,7 +337,7 @@ func TestAnOrderThatNobodyWaitsForIsNotTold(t *testing.T) {
 		o := <-order(gone, s.theirs, "pause")
 		require.ErrorContains(t, o.err, "request cancelled before the command was sent")
 	}
-	assert.False(t, s.receiver.env.registry.lookup(1).tracing.isPaused())
+	assert.False(t, s.receiver.env.registry.lookup(1).agent.IsPauseWanted())
 }
 
 // An agent takes pause for an error while it is suspended, and suspend while it is paused.
@@ -397,11 +394,7 @@ func TestAPausedAgentIsSuspendedForOverloadWhenItsProgramGoesOn(t *testing.T) {
 	s.pipeline.refuseWith(errRefused)
 	s.data.write(calls(0, 5)) // what its buffers had
 	run := s.receiver.env.registry.lookup(1)
-	s.await("an overload", func() bool {
-		run.tracing.mu.Lock()
-		defer run.tracing.mu.Unlock()
-		return run.tracing.overloaded
-	})
+	s.await("an overload", func() bool { return run.agent.Status().Reasons&hq.Overload != 0 })
 	assert.Zero(t, s.metric("receiver_bytefrog_suspends"))
 	s.expectDone(s.order("pause"), "the program was paused already")
 	going := s.order("unpause")
@@ -421,11 +414,7 @@ func TestAnOverloadThatEndsWhileTheProgramIsPausedSuspendsNothing(t *testing.T) 
 	s.pipeline.refuseWith(errRefused)
 	s.data.write(calls(0, 5))
 	run := s.receiver.env.registry.lookup(1)
-	overloaded := func() bool {
-		run.tracing.mu.Lock()
-		defer run.tracing.mu.Unlock()
-		return run.tracing.overloaded
-	}
+	overloaded := func() bool { return run.agent.Status().Reasons&hq.Overload != 0 }
 	s.await("an overload", overloaded)
 	s.pipeline.refuseWith(nil)
 	s.await("the overload to be over", func() bool { return !overloaded() })
@@ -621,11 +610,7 @@ func TestOverloadAndOrdersAreSuspendedForTogether(t *testing.T) {
 	s.pipeline.refuseWith(nil)
 	s.await("what was held", func() bool { return s.pipeline.events() == 10 })
 	run := s.receiver.env.registry.lookup(1)
-	s.await("the overload to be over", func() bool {
-		run.tracing.mu.Lock()
-		defer run.tracing.mu.Unlock()
-		return !run.tracing.overloaded
-	})
+	s.await("the overload to be over", func() bool { return run.agent.Status().Reasons&hq.Overload == 0 })
 	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "somebody wants it so")
 	going := s.order("unsuspend")
 	s.expectTold(bytefrog.TypeUnsuspend)
@@ -676,7 +661,7 @@ func TestAnAgentThatBeginsSuspendedGetsOneSuspendAtItsFirstSign(t *testing.T) {
 			theirs := b.onlySteered()
 			b.await("the heartbeat", func() bool { return theirs.Snapshot().State == "tracing" })
 			run := b.receiver.env.registry.lookup(1)
-			assert.False(t, run.tracing.isSuspended(), "it is not prepared yet")
+			assert.False(t, run.agent.Status().State.IsSuspended(), "it is not prepared yet")
 			sign(a, p)
 			next := uint32(b.metric("receiver_bytefrog_events"))
 			a.control.expectCommand(bytefrog.TypeSuspend)
@@ -790,7 +775,7 @@ func TestWithoutTheExtensionNothingIsShownAndNothingAllocated(t *testing.T) {
 	a.join()
 	run := b.receiver.env.registry.lookup(1)
 	assert.Empty(t, b.receiver.env.agents)
-	assert.Zero(t, testing.AllocsPerRun(100, run.signs.give))
+	assert.Zero(t, testing.AllocsPerRun(100, func() { run.agent.Heartbeat(bytefrog.ModeTracing) }))
 	a.finish()
 	b.awaitRuns(0)
 }

@@ -236,8 +236,10 @@ type parting struct {
 	dataGone <-chan struct{}
 }
 
-func (p *parting) DataGone() <-chan struct{}    { return p.dataGone }
-func (p *parting) ControlGone() <-chan struct{} { return p.session.gone }
+// Gone returns what is closed when the agent has closed its connections.
+func (p *parting) Gone() (data []<-chan struct{}, control <-chan struct{}) {
+	return []<-chan struct{}{p.dataGone}, p.session.gone
+}
 
 // CloseData closes the data connections, and waits for their readers.
 func (p *parting) CloseData() {

@@ -3,7 +3,10 @@
 
 package hq
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A headquarters leaves an agent whose program runs in steps. Any other order can hang the
 // program for ever:
@@ -102,9 +105,9 @@ func (a *Agent) quiet(arrived Arrivals, times RestTimes) time.Duration {
 
 // Connections are those of an agent that was sent an error message, for step 5.
 type Connections interface {
-	// DataGone and ControlGone are closed when the agent has closed them.
-	DataGone() <-chan struct{}
-	ControlGone() <-chan struct{}
+	// Gone returns channels that are closed when the agent has closed its data connections and
+	// its control connection.
+	Gone() (data []<-chan struct{}, control <-chan struct{})
 	// CloseData closes the data connections and CloseControl the control connection, where the
 	// agent has not done so.
 	CloseData()
@@ -131,16 +134,17 @@ type Parting struct {
 
 // Await waits, and then closes in order what the agent has not closed.
 func (p Parting) Await(c Connections) {
-	if p.waitUntilGone(c) {
+	data, control := c.Gone()
+	if p.waitUntilGone(append(slices.Clone(data), control)) {
 		return
 	}
-	open := !isClosed(c.DataGone())
+	open := slices.ContainsFunc(data, func(gone <-chan struct{}) bool { return !isClosed(gone) })
 	c.CloseData()
 	if open {
 		timer := time.NewTimer(p.Control)
 		defer timer.Stop()
 		select {
-		case <-c.ControlGone():
+		case <-control:
 		case <-timer.C:
 		}
 	}
@@ -148,11 +152,11 @@ func (p Parting) Await(c Connections) {
 }
 
 // waitUntilGone waits as long as the agent may take, and reports whether it has closed all.
-func (p Parting) waitUntilGone(c Connections) bool {
+func (p Parting) waitUntilGone(connections []<-chan struct{}) bool {
 	stopping := p.Stopping
 	var grace <-chan time.Time
 	var over <-chan struct{}
-	for _, gone := range []<-chan struct{}{c.DataGone(), c.ControlGone()} {
+	for _, gone := range connections {
 		for !isClosed(gone) {
 			select {
 			case <-gone:

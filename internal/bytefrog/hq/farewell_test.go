@@ -154,8 +154,9 @@ type parted struct {
 	closed        []string
 }
 
-func (p *parted) DataGone() <-chan struct{}    { return p.data }
-func (p *parted) ControlGone() <-chan struct{} { return p.control }
+func (p *parted) Gone() (data []<-chan struct{}, control <-chan struct{}) {
+	return []<-chan struct{}{p.data}, p.control
+}
 
 func (p *parted) CloseData() {
 	p.closed = append(p.closed, "data")

@@ -33,7 +33,7 @@ func (s *session) readControl() {
 // or it is none. It takes the place of one. An agent that traces may be silent for as long as
 // somebody looks at its program with a debugger.
 func (s *session) heardBy() time.Time {
-	if isClosed(s.joined) {
+	if isClosed(s.data.joined) {
 		return time.Time{}
 	}
 	return time.Now().Add(s.guard.timing.linger)

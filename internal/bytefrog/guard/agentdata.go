@@ -40,7 +40,7 @@ func (s *session) serve(conn net.Conn, rest []byte, isTaken func()) error {
 	case <-s.over: // also where it could not be started
 		return errRunOver
 	}
-	i, err := s.attach(conn)
+	i, err := s.data.attach(conn)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,10 @@ func (s *session) serve(conn net.Conn, rest []byte, isTaken func()) error {
 	f.open()
 	// Before anything is waited for: the agent waits in front of its program's main.
 	err = hq.Write(conn, bytefrog.DataHelloReply{})
-	s.setJoined()
+	if i == 0 {
+		s.agent.Joined() // it obeys commands soon
+		s.wake()
+	}
 	if err == nil {
 		err = f.read()
 	}
@@ -75,21 +78,6 @@ func (f *inflow) open() {
 	defer f.session.passing.RUnlock()
 	if l := f.session.link; l != nil {
 		f.outletOf(l)
-	}
-}
-
-// setJoined notes that the agent has opened a data connection. It obeys commands soon: from its
-// first class report or event on, or after some time.
-func (s *session) setJoined() {
-	s.mu.Lock()
-	first := !isClosed(s.joined)
-	if first {
-		close(s.joined)
-	}
-	s.mu.Unlock()
-	if first {
-		s.agent.Joined()
-		s.wake()
 	}
 }
 
@@ -152,7 +140,7 @@ func (f *inflow) passOn() (*outlet, error) {
 	if w.events > 0 && !s.agent.IsPrepared() {
 		s.agent.SetPrepared()
 	}
-	s.arrived.Notify()
+	s.data.changed.Notify()
 	s.guard.counts.Bytes.Add(uint64(w.taken))
 	if w.reported {
 		s.agent.End()
@@ -226,7 +214,7 @@ func (f *inflow) outletOf(l *link) *outlet {
 // nothing more goes to.
 func (f *inflow) ended(err error) {
 	s := f.session
-	defer s.reading.Done()
+	defer s.data.reading.Done()
 	defer s.wake()
 	var bad *badData
 	cut := false
@@ -236,9 +224,9 @@ func (f *inflow) ended(err error) {
 		s.guard.linger(f.conn)
 	case f.chunk.end > 0 || !errors.Is(err, io.EOF):
 		cut = true
-		s.wasCut.Store(true)
+		s.data.wasCut.Store(true)
 	}
-	none := s.detach(f.conn)
+	none := s.data.detach(f.conn)
 	s.guard.chunks.put(f.chunk)
 	s.passing.RLock()
 	defer s.passing.RUnlock()
@@ -248,7 +236,7 @@ func (f *inflow) ended(err error) {
 		f.outletOf(l).end(cut) // each has its own
 	case none:
 		for _, o := range l.outlets()[1:] {
-			o.end(s.wasCut.Load())
+			o.end(s.data.wasCut.Load())
 		}
 	}
 }

@@ -130,9 +130,9 @@ func TestAnAgentThatHasNoBuffersIsToldNothingWhenTheGuardEnds(t *testing.T) {
 	s := b.guard.sessions()[0]
 	done := b.shutdown()
 	b.await("what it opens to be refused", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.closed
+		s.data.mu.Lock()
+		defer s.data.mu.Unlock()
+		return s.data.closed
 	})
 	a.hearsNothing()
 	assert.NoError(t, <-done)
@@ -346,7 +346,7 @@ func TestForWhomTheGuardSaysThatAnAgentLives(t *testing.T) {
 			l := &link{chunks: &chunks{}, wakeUp: func() {}, made: begin}
 			l.control = newOutlet(l)
 			l.configuration.HeartbeatInterval = c.promised
-			s := &session{guard: &Guard{options: DefaultOptions()}, link: l, heard: begin, beaten: begin}
+			s := &session{guard: &environment{options: DefaultOptions()}, link: l, heard: begin, beaten: begin}
 			s.configuration.HeartbeatInterval = c.told
 			now := begin.Add(c.after)
 			if c.heard {
@@ -444,7 +444,7 @@ func TestOnlyACollectorThatStayedMakesPausesShort(t *testing.T) {
 			retry.Pause()
 		}
 		begin := time.Now()
-		k := &keeper{session: &session{guard: &Guard{timing: defaultTiming(), options: DefaultOptions()}}, retry: retry, attended: begin}
+		k := &keeper{session: &session{guard: &environment{timing: defaultTiming(), options: DefaultOptions()}}, retry: retry, attended: begin}
 		k.judge(&link{}, begin.Add(stayed))
 		assert.Equal(t, stayed == time.Hour, retry.Pause() <= 2*first, "a collector that stayed for %v", stayed)
 	}
@@ -453,10 +453,10 @@ func TestOnlyACollectorThatStayedMakesPausesShort(t *testing.T) {
 // An agent that has no data connection is not told that nobody was reached for too long: it
 // would hang at that.
 func TestAnAgentThatHasNoBuffersIsNotGivenUp(t *testing.T) {
-	g := &Guard{timing: timing{tick: time.Millisecond}, options: Options{GiveUp: 1}}
+	g := &environment{timing: timing{tick: time.Millisecond}, options: Options{GiveUp: 1}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := &session{guard: g, agent: hq.NewAgent(hq.Settings{Send: sendNothing}), joined: make(chan struct{}), awake: make(chan struct{})}
+	s := &session{guard: g, agent: hq.NewAgent(hq.Settings{Send: sendNothing}), data: newDataConnections(), awake: make(chan struct{})}
 	k := &keeper{session: s, ctx: ctx, absent: time.Now().Add(-time.Hour), retry: backoff.New(backoff.Config{})}
 	ended := make(chan *link, 1)
 	go func() { ended <- k.again() }()
@@ -574,7 +574,7 @@ func TestACollectorThatIsThereIsNotGivenUp(t *testing.T) {
 // The time in which an agent says nothing is none in which there was no collector.
 func TestWaitingForTheAgentIsNoAbsence(t *testing.T) {
 	absent := time.Now()
-	k := &keeper{session: &session{guard: &Guard{timing: timing{tick: 10 * time.Millisecond}}}, absent: absent}
+	k := &keeper{session: &session{guard: &environment{timing: timing{tick: 10 * time.Millisecond}}}, absent: absent}
 	k.awaitAgent()
 	assert.GreaterOrEqual(t, k.absent.Sub(absent), k.session.guard.timing.tick)
 }

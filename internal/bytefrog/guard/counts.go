@@ -48,24 +48,3 @@ type State struct {
 	// names.
 	Waiting, Names int
 }
-
-// Counts are the guard's.
-func (g *Guard) Counts() *Counts { return &g.counts }
-
-// State is how things stand now.
-func (g *Guard) State() State {
-	var state State
-	for _, s := range g.sessions() {
-		state.Agents++
-		s.untraced.count()
-		state.Names += s.names.size()
-		if l := s.current(); l != nil {
-			state.Connected++
-			state.Waiting += int(l.waiting.Load())
-			if l.held.Load() {
-				state.Stalled++
-			}
-		}
-	}
-	return state
-}

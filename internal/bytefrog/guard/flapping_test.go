@@ -66,7 +66,7 @@ func TestWhatALossMeansForTheNextTry(t *testing.T) {
 		"after long":                       {stayed: steady, from: -1, absent: steady},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := &Guard{timing: timing{steady: steady}, options: Options{GiveUp: giveUp}}
+			g := &environment{timing: timing{steady: steady}, options: Options{GiveUp: giveUp}}
 			k := &keeper{session: &session{guard: g}, retry: backoff.New(backoff.Config{}), attended: begin, absent: begin, from: -1}
 			lost := begin.Add(c.stayed)
 			k.judge(&link{index: 2}, lost)

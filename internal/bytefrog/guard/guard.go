@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -23,27 +22,12 @@ import (
 
 // Guard stands between agents and collectors.
 type Guard struct {
-	options Options
-	logger  *zap.Logger
-	timing  timing
-	dial    func(ctx context.Context, address string) (net.Conn, error)
-	chunks  chunks
-	counts  Counts
+	environment
 
-	// stopping ends when the guard is to end, ctx when its time for that is over.
-	stopping, ctx context.Context
-	stop, cancel  context.CancelFunc
-	serving       sync.WaitGroup
-	// slots has the connections that are of no agent which was taken.
+	// stop ends stopping, and cancel ctx.
+	stop, cancel context.CancelFunc
+	// slots has the connections that are of no agent which was accepted.
 	slots *slots.Slots
-	// cutOff is how many agents were left with open connections, and without an answer.
-	cutOff atomic.Int32
-	// budget bounds what all agents hold together, whose accounts are in memory.
-	budget *budget.Budget
-	memory *budget.Group
-	// best is which collector was reached last.
-	best  atomic.Int32
-	lines lines
 
 	mu     sync.Mutex
 	agents map[*session]struct{}
@@ -57,12 +41,11 @@ func New(o Options) (*Guard, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	g := &Guard{
-		options: o, logger: o.Logger, timing: defaultTiming(), dial: o.dialer(),
-		lines: newLines(), agents: map[*session]struct{}{},
-	}
-	if g.logger == nil {
-		g.logger = zap.NewNop()
+	g := &Guard{agents: map[*session]struct{}{}}
+	e := &g.environment
+	e.options, e.logger, e.timing, e.dial, e.lines = o, o.Logger, defaultTiming(), o.dialer(), newLines()
+	if e.logger == nil {
+		e.logger = zap.NewNop()
 	}
 	g.slots = slots.New(slots.Options{
 		Max: o.MaxNewConnections, Setting: "--max-new-connections",
@@ -72,12 +55,6 @@ func New(o Options) (*Guard, error) {
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g, nil
-}
-
-// limit bounds what all agents hold together, in bytes.
-func (g *Guard) limit(bytes int64) {
-	g.budget = budget.New(bytes)
-	g.memory = g.budget.Group("agents")
 }
 
 // acceptPause is how long to wait when a connection could not be accepted, as when the
@@ -166,16 +143,6 @@ func (g *Guard) admit(conn net.Conn) *slots.Slot {
 	}
 }
 
-// pause waits, at most until the context is over.
-func (g *Guard) pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // Shutdown leaves all agents in the order that lets their programs live, and passes on
 // what they had sent. It returns when all have closed their connections, and collectors have
 // taken all. When the context is over connections are cut; the error says that there were
@@ -256,7 +223,8 @@ func (g *Guard) greet(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
 	if !slot.Establish() {
 		return // it was closed to make room
 	}
-	s := newSession(g, m.Version, in)
+	s := newSession(&g.environment, m.Version, in)
+	s.register = func(wanted uint8) uint8 { return g.register(s, wanted) }
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
 		g.refuse(in.conn, "this guard speaks protocol versions 1 and 2")
 		return
@@ -371,4 +339,25 @@ func (g *Guard) sessions() []*session {
 		all = append(all, s)
 	}
 	return all
+}
+
+// Counts are the guard's.
+func (g *Guard) Counts() *Counts { return &g.counts }
+
+// State is how things stand now.
+func (g *Guard) State() State {
+	var state State
+	for _, s := range g.sessions() {
+		state.Agents++
+		s.untraced.count()
+		state.Names += s.names.size()
+		if l := s.current(); l != nil {
+			state.Connected++
+			state.Waiting += int(l.waiting.Load())
+			if l.held.Load() {
+				state.Stalled++
+			}
+		}
+	}
+	return state
 }

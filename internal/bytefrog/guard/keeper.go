@@ -69,10 +69,10 @@ func (k *keeper) run(l *link) {
 		l = k.again()
 	}
 	if !isClosed(s.gone) {
-		s.leave(k)
+		(&farewell{s}).leave(k.givenUp)
 		return
 	}
-	s.agentGone()
+	(&farewell{s}).passRest()
 }
 
 // first finds a collector for a new agent, passes its configuration on, and start. The
@@ -90,7 +90,7 @@ func (k *keeper) first() (*link, error) {
 			why = err // and not that the time was over
 		}
 	}
-	s.run = s.guard.register(s, l.configuration.RunID)
+	s.run = s.register(l.configuration.RunID)
 	s.logger = s.logger.With(zap.Uint8("run", s.run))
 	if err := s.configure(l); err != nil {
 		l.discard()
@@ -120,13 +120,6 @@ func (k *keeper) found(l *link) {
 	s.guard.counts.Runs.Add(1)
 	k.failing.Over()
 	s.logger.Info("A run begins at a collector", zap.String("collector", l.address), zap.Uint8("collector_run", l.configuration.RunID))
-}
-
-// install makes a link the one that things are passed to.
-func (s *session) install(l *link) {
-	s.passing.Lock()
-	defer s.passing.Unlock()
-	s.link = l
 }
 
 // reach tries the collectors one after the other, and gives a link to the first that

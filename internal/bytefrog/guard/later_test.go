@@ -117,7 +117,7 @@ func TestClassReportsWithoutEndAreBounded(t *testing.T) {
 func TestNothingIsToldToACollectorThatIsLost(t *testing.T) {
 	l := &link{chunks: &chunks{}, wakeUp: func() {}, cancel: func() {}, lost: make(chan struct{})}
 	l.control = newOutlet(l)
-	s := &session{guard: &Guard{options: DefaultOptions()}, link: l}
+	s := &session{guard: &environment{options: DefaultOptions()}, link: l}
 	assert.True(t, s.tell([]byte{1}))
 	l.lose(loss{})
 	assert.False(t, s.tell([]byte{1}))

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -25,19 +24,20 @@ import (
 // its data connections (agentdata.go), and one keeps a link to a collector (keeper.go) and
 // leaves the agent at the end (leave.go).
 type session struct {
-	guard   *Guard
+	guard   *environment
 	run     uint8 // what the agent is told to be
 	version uint8
 	logger  *zap.Logger
+	// register gives the session a run ID: the one that is wanted, if it is free.
+	register func(wanted uint8) uint8
 
 	in      *inlet // of the control connection
 	sending sync.Mutex
 	agent   *hq.Agent
 	names   *names
 	numbering
-	// arrived is given when a data connection has brought something, or has ended.
-	arrived  hq.Signal
 	untraced untraced
+	data     dataConnections
 
 	// account has what waits for the collector, and the names, in the memory of all agents; nil
 	// until the guard has taken the agent.
@@ -56,31 +56,23 @@ type session struct {
 	link    *link
 
 	mu sync.Mutex
-	// data are the data connections; attached counts those that have come.
-	data     map[net.Conn]struct{}
-	attached int
-	// mode and sign are the last heartbeat's, and when the agent was heard last.
-	heartbeat bytefrog.Heartbeat
-	heard     time.Time
-	beaten    time.Time // when the collector was told that it lives
-	closed    bool      // it takes no data connection any more
-	// wasCut says that one of the data connections was cut off.
-	wasCut atomic.Bool
+	// heartbeat is the agent's last, heard when its last message arrived, and beaten when the
+	// collector was sent the last message on the control connection.
+	heartbeat     bytefrog.Heartbeat
+	heard, beaten time.Time
 
-	joined  chan struct{}  // closed with the first data connection
-	gone    chan struct{}  // closed when the control connection has ended
-	over    chan struct{}  // closed when the session has ended, whether or not it was started
-	reading sync.WaitGroup // of data connections
+	gone chan struct{} // closed when the control connection has ended
+	over chan struct{} // closed when the session has ended, whether or not it was started
 	// awake wakes the keeper.
 	awake chan struct{}
 }
 
-func newSession(g *Guard, version uint8, in *inlet) *session {
+func newSession(g *environment, version uint8, in *inlet) *session {
 	s := &session{
 		guard: g, version: version, in: in,
 		logger:  g.logger.With(zap.Stringer("agent", in.conn.RemoteAddr())),
-		data:    map[net.Conn]struct{}{},
-		started: make(chan struct{}), joined: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}),
+		data:    newDataConnections(),
+		started: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}),
 		awake:     make(chan struct{}, 1),
 		heard:     time.Now(),
 		heartbeat: bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing},
@@ -148,6 +140,7 @@ func (s *session) start() error {
 // agent has the run ID.
 func (s *session) configure(l *link) error {
 	s.configuration = l.configuration
+	s.data.expect(int(l.configuration.DataConnections))
 	message := l.message
 	if s.run != l.configuration.RunID {
 		s.configuration.RunID = s.run
@@ -158,39 +151,6 @@ func (s *session) configure(l *link) error {
 		message = own
 	}
 	return s.send(message)
-}
-
-// Why a data connection is refused.
-var (
-	errRunOver = errors.New("the run is over")
-	errRunFull = errors.New("the run has had all its data connections")
-)
-
-// attach takes a data connection in.
-func (s *session) attach(conn net.Conn) (i int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return 0, errRunOver
-	}
-	if s.attached >= int(s.configuration.DataConnections) {
-		return 0, errRunFull // also where one has ended: what it went to has, too
-	}
-	i = s.attached
-	s.attached++
-	s.data[conn] = struct{}{}
-	s.reading.Add(1)
-	return i, nil
-}
-
-// detach says that a data connection has ended, and closes it. It reports whether the
-// agent has none left.
-func (s *session) detach(conn net.Conn) (none bool) {
-	_ = conn.Close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.data, conn)
-	return len(s.data) == 0
 }
 
 // hear notes that the agent is alive.
@@ -209,7 +169,7 @@ func (s *session) lastHeard() time.Time {
 // wasHeard reports whether the agent has said something since it was started, or opened a data
 // connection. One that is to say nothing may be there all the same.
 func (s *session) wasHeard() bool {
-	return isClosed(s.joined) || s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(s.startedAt)
+	return isClosed(s.data.joined) || s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(s.startedAt)
 }
 
 // forsakenBeats is after how many of its heartbeats that didn't come an agent without a
@@ -231,6 +191,13 @@ func (s *session) current() *link {
 	s.passing.RLock()
 	defer s.passing.RUnlock()
 	return s.link
+}
+
+// install makes a link the one that things are passed to.
+func (s *session) install(l *link) {
+	s.passing.Lock()
+	defer s.passing.Unlock()
+	s.link = l
 }
 
 // tell sends bytes to the collector on the control connection, and reports false when there

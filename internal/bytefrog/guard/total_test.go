@@ -92,7 +92,7 @@ func TestNothingIsLeftOfASessionThatHasEnded(t *testing.T) {
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.lookup(a.configuration.RunID)
-	b.await("it to have joined", func() bool { return isClosed(s.joined) })
+	b.await("it to have joined", func() bool { return isClosed(s.data.joined) })
 	_ = data.Close()
 	_ = a.control.Close()
 	<-s.over

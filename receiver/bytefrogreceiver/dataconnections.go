@@ -4,11 +4,15 @@
 package bytefrogreceiver
 
 import (
+	"errors"
 	"net"
 	"sync"
 
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
+
+// errRunOver: the run that a data connection is for takes none any more.
+var errRunOver = errors.New("the run is over")
 
 // dataConnections are those of a run.
 type dataConnections struct {

@@ -20,9 +20,9 @@ import (
 
 // run is one run of one agent: from its hello until its ID is given back.
 //
-// Its goroutines: one reads the control connection (control.go), one for each data
-// connection reads it and packs (data.go), one keeps it (keep.go) and at the end
-// leaves the agent (leave.go).
+// Its goroutines: one reads the control connection (control.go), one for each data connection
+// reads it and packs (data.go), and one does the rest (life.go), at last the farewell
+// (farewell.go).
 type run struct {
 	env      *environment
 	id       runID
@@ -55,7 +55,7 @@ type run struct {
 	// deciding is held while the agent is configured and started, and while it is
 	// decided to leave it: one that is left before is turned away.
 	deciding sync.Mutex
-	// news wakes the keeper.
+	// news wakes live.
 	news chan struct{}
 	// ctx is cancelled by giveUp, with the reason, when what the run has to hand on yet
 	// is dropped: at the latest when the time of the shutdown is over.
@@ -148,16 +148,20 @@ func (r *run) isProven() bool { return r.control.heartbeats.Load() > 0 || isClos
 // isLeaving reports whether the end of the run was decided.
 func (r *run) isLeaving() bool { return isClosed(r.leaving) }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
+// leave decides that the run ends. Only the first decision counts; live carries it out. It returns
+// immediately, or as soon as the agent was sent start. An agent that is left before then is
+// turned away by the goroutine that would have started it.
+func (r *run) leave(e ending) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	if r.isLeaving() {
+		return
 	}
+	r.ending = e
+	close(r.leaving)
 }
 
-// wake wakes the keeper.
+// wake wakes live.
 func (r *run) wake() {
 	select {
 	case r.news <- struct{}{}:
@@ -178,6 +182,12 @@ func (r *run) breakAt(barrier callevent.Barrier) {
 	r.breaks[barrier.Cause].Add(1)
 	r.env.telemetry.brokeOff(barrier.Cause)
 	r.wake()
+}
+
+// agentError ends the run of an agent that has reported an error: it closes its connections.
+func (r *run) agentError(m bytefrog.ErrorMessage) {
+	r.logs.agentError(m)
+	r.leave(failedInAgent(m.Text))
 }
 
 // countData counts what came on a data connection.

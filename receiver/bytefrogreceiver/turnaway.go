@@ -22,7 +22,7 @@ func (r *bytefrogReceiver) turnAway(in *input, version uint8, why error) {
 	if err := hq.TurnAway(agent, version, why.Error(), r.env.timing.ready); err != nil {
 		r.env.logger.Debug("Could not send the reason to an agent that is turned away", zap.Error(err))
 	}
-	r.env.lingering.add(lingerer{control: in.takeAway(), answered: true})
+	r.env.lingering.begin(lingerer{control: in.takeAway(), answered: true})
 }
 
 // unstarted is the control connection of an agent that was not started.

@@ -57,7 +57,7 @@ func TestSilenceIsShortOnlyForAnAgentThatWasSentSuspend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &run{env: &environment{hooks: defaultHooks()}, ending: ending{how: c.how}}
-			times := r.restTimes()
+			times := (&farewell{run: r}).restTimes()
 			assert.Equal(t, c.short, times.Complete < times.Quiet)
 		})
 	}
@@ -353,7 +353,7 @@ func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
 	require.NoError(t, err)
 	run.leave(shutdown())
 	b.receiver.env.telemetry.runs(1)
-	go run.keep()
+	go run.live()
 	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
 	p.expectToBeTurnedAway("the receiver is shutting down")
 	p.close()
@@ -378,7 +378,7 @@ func TestAnAgentThatHasClosedItsConnectionIsNotSaidToRunUntraced(t *testing.T) {
 	})
 	require.NoError(t, err)
 	b.receiver.env.telemetry.runs(1)
-	go run.keep()
+	go run.live()
 	b.receiver.startAndRead(run)
 	b.awaitRuns(0)
 	assert.Empty(t, b.said.FilterLevelExact(zapcore.WarnLevel).All())
@@ -396,7 +396,7 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	})
 	require.NoError(t, err)
 	b.receiver.env.telemetry.runs(1)
-	go run.keep()
+	go run.live()
 	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
 	m, err := p.receive()
 	require.NoError(t, err)

@@ -123,7 +123,7 @@ func TestAnAgentIsLeftInOrder(t *testing.T) {
 }
 
 // An agent that has no buffers yet is told nothing: it would hang at that.
-func TestAnAgentThatHasNoBuffersIsToldNothingWhenTheGuardEnds(t *testing.T) {
+func TestAnAgentWithoutBuffersGetsNoCommandWhenTheGuardEnds(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address})
 	a := b.byHand(t)
@@ -177,7 +177,7 @@ func TestDataConnectionsOutliveTheControlConnectionForAWhile(t *testing.T) {
 }
 
 // An agent whose tracing is over is not told to suspend when the collector is lost.
-func TestAnAgentThatEndsIsToldNothing(t *testing.T) {
+func TestAnAgentThatEndsGetsNoCommand(t *testing.T) {
 	for name, end := range map[string]func(a *byHand, data net.Conn){
 		"it shuts down": func(a *byHand, _ net.Conn) { a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown}) },
 		"it reports an error": func(a *byHand, _ net.Conn) {
@@ -206,7 +206,7 @@ func TestAnAgentThatEndsIsToldNothing(t *testing.T) {
 
 // What an agent still sends that was told that it can't be read has to find somebody who
 // reads it.
-func TestWhatCannotBeReadIsReadOn(t *testing.T) {
+func TestAConnectionWithBadDataIsReadOn(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	a := newBed(t, []string{c.address}).byHand(t)
 	data := a.data()
@@ -255,7 +255,7 @@ func TestAnAgentThatNeverAnswersGetsANewRun(t *testing.T) {
 }
 
 // One that doesn't answer, and is to trace again, is told so after its time.
-func TestAnAgentThatNeverAnswersIsToldToGoOn(t *testing.T) {
+func TestAnAgentThatNeverAnswersGetsUnsuspend(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.answer = 300 * time.Millisecond })
 	a := b.byHand(t)
@@ -325,7 +325,7 @@ func TestANewCollectorHearsThatTheAgentLives(t *testing.T) {
 	assert.Equal(t, []string{"heartbeat S", "break 0"}, second.seen()[:2])
 }
 
-func TestForWhomTheGuardSaysThatAnAgentLives(t *testing.T) {
+func TestCollectorsThatGetRepeatedHeartbeats(t *testing.T) {
 	const told = 10 * time.Second
 	begin := time.Now()
 	for name, c := range map[string]struct {
@@ -346,13 +346,13 @@ func TestForWhomTheGuardSaysThatAnAgentLives(t *testing.T) {
 			l := &link{chunks: &chunks{}, wakeUp: func() {}, made: begin}
 			l.control = newOutlet(l)
 			l.configuration.HeartbeatInterval = c.promised
-			s := &session{guard: &environment{options: DefaultOptions()}, link: l, heard: begin, beaten: begin}
+			s := &session{env: &environment{options: DefaultOptions()}, link: l, heard: begin, beaten: begin}
 			s.configuration.HeartbeatInterval = c.told
 			now := begin.Add(c.after)
 			if c.heard {
 				s.heard = now
 			}
-			(&keeper{session: s}).beat(l, now)
+			(&keeper{session: s}).repeatHeartbeat(l, now)
 			assert.Equal(t, c.want, l.waiting.Load() > 0)
 		})
 	}
@@ -444,7 +444,7 @@ func TestOnlyACollectorThatStayedMakesPausesShort(t *testing.T) {
 			retry.Pause()
 		}
 		begin := time.Now()
-		k := &keeper{session: &session{guard: &environment{timing: defaultTiming(), options: DefaultOptions()}}, retry: retry, attended: begin}
+		k := &keeper{session: &session{env: &environment{timing: defaultTiming(), options: DefaultOptions()}}, retry: retry, linked: begin}
 		k.judge(&link{}, begin.Add(stayed))
 		assert.Equal(t, stayed == time.Hour, retry.Pause() <= 2*first, "a collector that stayed for %v", stayed)
 	}
@@ -456,10 +456,10 @@ func TestAnAgentThatHasNoBuffersIsNotGivenUp(t *testing.T) {
 	g := &environment{timing: timing{tick: time.Millisecond}, options: Options{GiveUp: 1}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := &session{guard: g, agent: hq.NewAgent(hq.Settings{Send: sendNothing}), data: newDataConnections(), awake: make(chan struct{})}
+	s := &session{env: g, agent: hq.NewAgent(hq.Settings{Send: sendNothing}), data: newDataConnections(), awake: make(chan struct{})}
 	k := &keeper{session: s, ctx: ctx, absent: time.Now().Add(-time.Hour), retry: backoff.New(backoff.Config{})}
 	ended := make(chan *link, 1)
-	go func() { ended <- k.again() }()
+	go func() { ended <- k.reconnect() }()
 	for range 2 {
 		select {
 		case s.awake <- struct{}{}: // it waits
@@ -475,7 +475,7 @@ func TestAnAgentThatHasNoBuffersIsNotGivenUp(t *testing.T) {
 }
 
 // Connections that have said nothing when the guard ends have to be quick.
-func TestWhoHasSaidNothingDoesntHoldTheEndUp(t *testing.T) {
+func TestSilentConnectionsDoNotDelayTheEnd(t *testing.T) {
 	b := newBed(t, []string{testkit.Address(t)}, func(g *Guard) {
 		g.options.HandshakeTimeout, g.timing.hello = time.Hour, 10*time.Millisecond
 	})
@@ -566,7 +566,7 @@ func TestACollectorThatIsThereIsNotGivenUp(t *testing.T) {
 	lost := time.Now()
 	first.leave()
 	a.hears(bytefrog.TypeSuspend)
-	b.await("the time to be over", func() bool { return time.Since(lost) > 100*s.guard.options.GiveUp })
+	b.await("the time to be over", func() bool { return time.Since(lost) > 100*s.env.options.GiveUp })
 	a.say(bytefrog.DataBreak{Sequence: 0})
 	a.hears(bytefrog.TypeUnsuspend)
 }
@@ -574,7 +574,7 @@ func TestACollectorThatIsThereIsNotGivenUp(t *testing.T) {
 // The time in which an agent says nothing is none in which there was no collector.
 func TestWaitingForTheAgentIsNoAbsence(t *testing.T) {
 	absent := time.Now()
-	k := &keeper{session: &session{guard: &environment{timing: timing{tick: 10 * time.Millisecond}}}, absent: absent}
+	k := &keeper{session: &session{env: &environment{timing: timing{tick: 10 * time.Millisecond}}}, absent: absent}
 	k.awaitAgent()
-	assert.GreaterOrEqual(t, k.absent.Sub(absent), k.session.guard.timing.tick)
+	assert.GreaterOrEqual(t, k.absent.Sub(absent), k.session.env.timing.tick)
 }

@@ -26,8 +26,8 @@ func (f *farewell) passRest() {
 	}
 }
 
-// awaitData waits for the end of the agent's data connections. An agent that closes the
-// control connection first still has them read, as long as something comes.
+// awaitData waits for the end of the agent's data connections. Where the agent closed its control
+// connection first, they are read as long as data arrives.
 func (f *farewell) awaitData() {
 	s := f.session
 	s.data.refuse()
@@ -36,8 +36,8 @@ func (f *farewell) awaitData() {
 		select {
 		case <-ended:
 			return
-		case <-s.guard.ctx.Done():
-		case <-time.After(s.guard.timing.orphan):
+		case <-s.env.ctx.Done():
+		case <-time.After(s.env.timing.orphan):
 			if now := s.received.Load() + 1; now != received {
 				received = now
 				continue
@@ -49,13 +49,13 @@ func (f *farewell) awaitData() {
 	}
 }
 
-// awaitReaders waits for who reads data connections that are closed: for the collector to take
-// what they have read, unless it takes nothing, or the guard's time is over.
+// awaitReaders waits for the readers of data connections that are closed: for the collector to
+// read their data, unless it reads nothing, or the guard's time is over.
 func (f *farewell) awaitReaders(ended <-chan struct{}) {
 	s := f.session
-	ticker := time.NewTicker(s.guard.timing.tick)
+	ticker := time.NewTicker(s.env.timing.tick)
 	defer ticker.Stop()
-	over := s.guard.ctx.Done()
+	over := s.env.ctx.Done()
 	for {
 		select {
 		case <-ended:
@@ -73,9 +73,9 @@ func (f *farewell) awaitReaders(ended <-chan struct{}) {
 	}
 }
 
-// finish has all written that waits for a collector, then closes its data connections,
-// then the control connection, as an agent does. It ends when the link is lost, or the
-// guard's time is over.
+// finish writes all data that waits for a collector. Then it closes the data connections, and at
+// last the control connection, as an agent does. It ends when the link is lost, or the guard's
+// time is over.
 func (f *farewell) finish(l *link) {
 	s := f.session
 	outlets := l.outlets()
@@ -92,15 +92,15 @@ func (f *farewell) finish(l *link) {
 	}
 	l.discard()
 	if lost := l.lostBytes.Load(); lost > 0 {
-		s.guard.counts.LostBytes.Add(uint64(lost))
-		s.logger.Warn("The collector has not taken all that the agent had sent", zap.String("collector", l.address), zap.Int64("lost_bytes", lost))
+		s.env.counts.LostBytes.Add(uint64(lost))
+		s.logger.Warn("The collector did not read the rest of the agent's data", zap.String("collector", l.address), zap.Int64("lost_bytes", lost))
 	}
 }
 
 // awaitOutlet waits until a connection was closed, and reports false when the link is lost.
 func (f *farewell) awaitOutlet(l *link, o *outlet) bool {
 	s := f.session
-	ticker := time.NewTicker(s.guard.timing.tick)
+	ticker := time.NewTicker(s.env.timing.tick)
 	defer ticker.Stop()
 	for {
 		select {
@@ -108,7 +108,7 @@ func (f *farewell) awaitOutlet(l *link, o *outlet) bool {
 			return true
 		case <-l.lost:
 			return false
-		case <-s.guard.ctx.Done():
+		case <-s.env.ctx.Done():
 			return false
 		case <-ticker.C:
 			if l.isSilent(f.silence()) {
@@ -118,14 +118,14 @@ func (f *farewell) awaitOutlet(l *link, o *outlet) bool {
 	}
 }
 
-// silence is how long a collector may take nothing of what waits when its agent has gone or
-// is being left.
+// silence is how long a collector may read nothing, though data waits, when its agent is gone or
+// the guard disconnects from it.
 func (f *farewell) silence() time.Duration {
 	s := f.session
-	if s.guard.stopping.Err() != nil {
-		return min(s.guard.options.Silence, s.guard.timing.lastSilence)
+	if s.env.stopping.Err() != nil {
+		return min(s.env.options.Silence, s.env.timing.lastSilence)
 	}
-	return s.guard.options.Silence
+	return s.env.options.Silence
 }
 
 // leave disconnects from an agent whose program runs, because the guard ends or has no collector
@@ -152,7 +152,7 @@ func (f *farewell) leave(givenUp bool) {
 		}
 		return
 	}
-	status := s.agent.SuspendForGood(s.gone, s.guard.timing.farewell)
+	status := s.agent.SuspendForGood(s.gone, s.env.timing.farewell)
 	answered := (status.State == hq.Suspended || status.State == hq.Ended) && !isClosed(s.gone)
 	f.readRest()
 	s.agent.End()
@@ -176,9 +176,9 @@ func (f *farewell) leave(givenUp bool) {
 // readRest is step 3.
 func (f *farewell) readRest() {
 	s := f.session
-	t := s.guard.timing
+	t := s.env.timing
 	in := &rest{session: s, ended: s.data.ended()}
-	s.agent.AwaitRest(in, hq.RestTimes{Quiet: t.quiet, Complete: t.complete, Limit: t.drain}, s.guard.ctx.Done(), nil)
+	s.agent.AwaitRest(in, hq.RestTimes{Quiet: t.quiet, Complete: t.complete, Limit: t.drain}, s.env.ctx.Done(), nil)
 }
 
 // rest is the agent's data connections in step 3.
@@ -199,7 +199,7 @@ func (r *rest) NextArrival() <-chan struct{} { return r.session.data.changed.Nex
 // answered, the agent counts as cut off.
 func (f *farewell) part(answered bool) {
 	s := f.session
-	g := s.guard
+	g := s.env
 	hq.Parting{
 		Stopping: g.stopping.Done(), Cut: g.ctx.Done(), Answered: answered, Control: g.timing.control,
 		Grace: func() time.Duration { return max(s.configuration.HeartbeatInterval, time.Second) + g.timing.parting },
@@ -226,7 +226,7 @@ func (p *parting) CloseData() {
 	s := p.session
 	// A peer that has sent nothing since it was started is no agent, as far as the guard knows.
 	if !p.answered && !isClosed(s.gone) && s.wasHeard() {
-		s.guard.cutOff.Add(1)
+		s.env.cutOff.Add(1)
 	}
 	s.data.refuse()
 	s.data.close()

@@ -52,7 +52,7 @@ func TestCollectorsThatDontAnswerDontHideTheNext(t *testing.T) {
 	assert.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
 }
 
-func TestWhatALossMeansForTheNextTry(t *testing.T) {
+func TestALossDecidesWhenAndWhereTheNextTryIs(t *testing.T) {
 	const steady, giveUp = time.Minute, 10 * time.Second
 	begin := time.Now()
 	for name, c := range map[string]struct {
@@ -67,7 +67,7 @@ func TestWhatALossMeansForTheNextTry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := &environment{timing: timing{steady: steady}, options: Options{GiveUp: giveUp}}
-			k := &keeper{session: &session{guard: g}, retry: backoff.New(backoff.Config{}), attended: begin, absent: begin, from: -1}
+			k := &keeper{session: &session{env: g}, retry: backoff.New(backoff.Config{}), linked: begin, absent: begin, from: -1}
 			lost := begin.Add(c.stayed)
 			k.judge(&link{index: 2}, lost)
 			assert.Equal(t, c.tooSoon, k.tooSoon)

@@ -114,12 +114,12 @@ func TestClassReportsWithoutEndAreBounded(t *testing.T) {
 }
 
 // Nothing is added to what waits for a collector that was given up because too much does.
-func TestNothingIsToldToACollectorThatIsLost(t *testing.T) {
+func TestNothingIsSentToALostCollector(t *testing.T) {
 	l := &link{chunks: &chunks{}, wakeUp: func() {}, cancel: func() {}, lost: make(chan struct{})}
 	l.control = newOutlet(l)
-	s := &session{guard: &environment{options: DefaultOptions()}, link: l}
-	assert.True(t, s.tell([]byte{1}))
+	s := &session{env: &environment{options: DefaultOptions()}, link: l}
+	assert.True(t, s.sendToCollector([]byte{1}))
 	l.lose(loss{})
-	assert.False(t, s.tell([]byte{1}))
+	assert.False(t, s.sendToCollector([]byte{1}))
 	assert.EqualValues(t, 1, l.waiting.Load())
 }

@@ -46,7 +46,7 @@ func TestTheAgentThatHoldsMostGivesWay(t *testing.T) {
 	assert.Greater(t, link.waiting.Load(), int64(total/4-2*len(sent)))
 	assert.LessOrEqual(t, b.guard.budget.Used(), int64(total))
 	b.network.stick(false)
-	b.await("what waited to be taken", func() bool { return link.drained() })
+	b.await("what waited to be taken", func() bool { return link.isDrained() })
 	assert.EqualValues(t, 1, b.guard.counts.Losses.Load())
 }
 

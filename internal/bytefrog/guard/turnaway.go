@@ -14,13 +14,13 @@ import (
 
 // turnAway refuses an agent that was not started.
 func (s *session) turnAway(why string) {
-	s.guard.counts.TurnedAway.Add(1)
-	s.guard.warn(s.guard.lines.turnedAway, s.logger, "An agent is turned away: its program runs on untraced", zap.String("why", why))
-	if err := hq.TurnAway(unstarted{s}, s.version, "bytefrog-guard: "+why, s.guard.timing.ready); err != nil {
+	s.env.counts.TurnedAway.Add(1)
+	s.env.warn(s.env.lines.turnedAway, s.logger, "An agent is turned away: its program runs on untraced", zap.String("why", why))
+	if err := hq.TurnAway(unstarted{s}, s.version, "bytefrog-guard: "+why, s.env.timing.ready); err != nil {
 		s.logger.Debug("Could not send the reason to an agent that is turned away", zap.Error(err))
 		return
 	}
-	s.guard.linger(s.in.conn)
+	s.env.linger(s.in.conn)
 }
 
 // unstarted is the control connection of an agent that was not started.

@@ -212,7 +212,7 @@ func TestConnectionsLingerThoughThePipelineHoldsTheRunUp(t *testing.T) {
 }
 
 // It would take it for an error.
-func TestAnAgentThatWasToldErrorIsNotToldToSuspend(t *testing.T) {
+func TestAnAgentThatWasSentErrorGetsNoSuspend(t *testing.T) {
 	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(_ *bed, c *Config) {
 		c.ShutdownTimeout = 50 * time.Millisecond
 	})
@@ -237,7 +237,7 @@ func TestAnAgentThatWasToldErrorIsNotToldToSuspend(t *testing.T) {
 	a.control.expectEnd()
 }
 
-func TestTheRunEndsIsSaidWithWhatItWas(t *testing.T) {
+func TestTheEndOfARunIsLoggedWithItsSums(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1))
 	a := connect(b, 1)
 	p := a.join()
@@ -343,7 +343,7 @@ func TestAPortInUseIsAClearError(t *testing.T) {
 	second.shutdown()
 }
 
-func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
+func TestAnAgentThatIsLeftBeforeItIsStartedGetsTheReason(t *testing.T) {
 	b := newBed(t, quickly)
 	conn, server := net.Pipe()
 	p := &peer{t: t, conn: conn, version: 1}
@@ -362,7 +362,7 @@ func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
 }
 
 // A guard does so whose collector was stopped for too long, and its program is traced then.
-func TestAnAgentThatHasClosedItsConnectionIsNotSaidToRunUntraced(t *testing.T) {
+func TestAnAgentThatHasClosedItsConnectionIsNotTurnedAway(t *testing.T) {
 	b := newBed(t, quickly)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -449,7 +449,7 @@ func TestARunBeyondItsMemoryIsGivenUp(t *testing.T) {
 }
 
 // It would take suspend for an error, and throw away what it has not sent.
-func TestAnAgentThatIsShuttingDownIsNotToldToSuspend(t *testing.T) {
+func TestAnAgentThatIsShuttingDownGetsNoSuspend(t *testing.T) {
 	b := newBed(t, patiently, withDataConnections(1))
 	a := connect(b, 1)
 	p := a.join()

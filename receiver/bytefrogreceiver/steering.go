@@ -23,12 +23,9 @@ const (
 	commandStop      = "stop"
 )
 
-// commands are what an agent can be told. Stop ends tracing and lets the program run on
-// where it was measured; by the protocol's document it ends the program.
-//
-// The agent takes each of the others in one mode only, and ends its tracing where it reads
-// one in another: suspend and pause while it traces, unsuspend while it is suspended, unpause
-// while it is paused. So none is sent that doesn't fit (order).
+// commands are the agent's. Stop ends tracing and lets the program run on where it was measured; by
+// the protocol's document it ends the program. The state machine of package hq sends no command
+// that doesn't fit the agent's mode.
 var commands = []agentcontrol.Command{
 	{Name: commandSuspend, Summary: "Stop tracing until unsuspend. The program runs on, also where it was paused; the data has a break."},
 	{Name: commandUnsuspend, Summary: "Go on tracing after suspend."},
@@ -37,13 +34,13 @@ var commands = []agentcontrol.Command{
 	{Name: commandStop, Disruptive: true, Summary: "End tracing for good. Java's agent lets its program run on; by the protocol's document the program ends."},
 }
 
-// steered is a run as the extension agent_control has it.
+// steered is the agent of a run as the extension agent_control sees it.
 type steered struct {
 	*run
 	id string
 }
 
-// newSteered gives the agent of a run that was started to whoever steers it.
+// newSteered returns the agent of a run that was started.
 func newSteered(r *run, receiver string) *steered {
 	return &steered{run: r, id: agentcontrol.NewID(receiver, r.streamID.String())}
 }
@@ -51,7 +48,7 @@ func newSteered(r *run, receiver string) *steered {
 // ID is that of the run.
 func (s *steered) ID() string { return s.id }
 
-// Snapshot is what is known of the agent.
+// Snapshot returns the agent's state.
 func (s *steered) Snapshot() agentcontrol.Snapshot {
 	state := s.run.state()
 	var breaks uint64
@@ -60,7 +57,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	}
 	return agentcontrol.Snapshot{
 		Tracer: metadata.Type.String(), Receiver: s.env.receiver, Service: agentcontrol.TextOf(state.resource.Attributes(), attributeServiceName), Address: state.peer,
-		State: s.word(), Since: state.opened, LastSeen: s.lastHeard(), Commands: commands,
+		State: s.mode(), Since: state.opened, LastSeen: s.lastHeard(), Commands: commands,
 		Counters: []agentcontrol.Counter{
 			{Name: "events", Unit: "{event}", Value: int64(state.events)},
 			{Name: "bytes", Unit: "By", Value: int64(state.bytes)},
@@ -71,8 +68,8 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	}
 }
 
-// word is the state of the agent. That it is suspended is known before its next heartbeat.
-func (s *steered) word() string {
+// mode returns the agent's mode. The receiver knows that it is suspended before its next heartbeat.
+func (s *steered) mode() string {
 	mode := s.control.lastMode()
 	// The last heartbeat may be older than the agent's answer to suspend.
 	if s.agent.Status().Broken && (mode == bytefrog.ModeTracing || mode == bytefrog.ModeInitializing || mode == bytefrog.ModePaused) {
@@ -81,7 +78,7 @@ func (s *steered) word() string {
 	return modeAttribute(mode).String()
 }
 
-// lastHeard is when anything came last.
+// lastHeard is when a heartbeat or data arrived last.
 func (s *steered) lastHeard() time.Time {
 	heard := s.opened.Add(time.Duration(s.control.heard.Load()))
 	if active := s.lastActive(); active.After(heard) {
@@ -90,7 +87,7 @@ func (s *steered) lastHeard() time.Time {
 	return heard
 }
 
-// Told hands on a log record of an order.
+// Told sends a log record of an order to the pipeline.
 func (s *steered) Told(r agentcontrol.Record) {
 	if s.logs.sink == nil {
 		return
@@ -102,7 +99,7 @@ func (s *steered) Told(r agentcontrol.Record) {
 	s.logs.add(agentcontrol.EventName, r.Severity(), r.Body(), attributes...)
 }
 
-// Do has the agent do something.
+// Do carries an order out.
 func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {
 	if err := s.awaitReady(ctx); err != nil {
 		return agentcontrol.Answer{}, err
@@ -112,7 +109,7 @@ func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontro
 		return agentcontrol.Answer{}, err
 	}
 	return agentcontrol.Answer{Message: message, Details: []agentcontrol.Detail{
-		{Name: "state", Value: s.word()},
+		{Name: "state", Value: s.mode()},
 		{Name: "events", Value: strconv.FormatUint(s.stream.received.Load(), 10)},
 	}}, nil
 }
@@ -132,7 +129,7 @@ func (s *steered) carryOut(ctx context.Context, command string) (message string,
 	}
 }
 
-// awaitReady waits until the agent is prepared for commands: between start and its first data
+// awaitReady waits until the agent is prepared for commands. Between start and its first data
 // connection it makes its buffers, and a command that it reads then hangs its program.
 func (s *steered) awaitReady(ctx context.Context) error {
 	select {
@@ -141,28 +138,28 @@ func (s *steered) awaitReady(ctx context.Context) error {
 		return s.errLeft()
 	case <-ctx.Done():
 	}
-	// Of several that can be, any is chosen.
+	// Several can be ready.
 	switch {
 	case ctx.Err() == nil:
 		return nil
 	case s.agent.IsPrepared():
 		return agentcontrol.Errorf(agentcontrol.NoAnswer, "request cancelled before the command was sent: %w", context.Cause(ctx))
 	default:
-		return agentcontrol.Errorf(agentcontrol.NotNow, "the agent has shown no class and no event yet, and takes no command before; the command was not sent: %w", context.Cause(ctx))
+		return agentcontrol.Errorf(agentcontrol.NotNow, "the agent obeys commands only after its first class report or event; the command was not sent: %w", context.Cause(ctx))
 	}
 }
 
 func (s *steered) errLeft() error {
 	<-s.leaving
-	return agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or is being left: %w", s.ending)
+	return agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or the receiver is disconnecting from it: %w", s.ending)
 }
 
-// await waits until what is said of the agent is so.
+// await waits until the agent has confirmed a command. The text says what the agent does then.
 func (s *steered) await(ctx context.Context, what string, isSo func() bool) error {
 	for {
 		next := s.agent.Next()
 		if isSo() {
-			if s.isLeaving() { // it may be so by how the agent is left
+			if s.isLeaving() { // the farewell may have caused it
 				return s.errLeft()
 			}
 			return nil
@@ -172,7 +169,7 @@ func (s *steered) await(ctx context.Context, what string, isSo func() bool) erro
 		case <-s.leaving:
 			return s.errLeft()
 		case <-ctx.Done():
-			return agentcontrol.Errorf(agentcontrol.NoAnswer, "the agent was told; that it %s has not been heard of it yet: %w", what, context.Cause(ctx))
+			return agentcontrol.Errorf(agentcontrol.NoAnswer, "command sent, but the agent has not confirmed that it %s: %w", what, context.Cause(ctx))
 		}
 	}
 }
@@ -307,9 +304,9 @@ func (s *steered) pause(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// unpause is sent to an agent that was sent pause, or that says that its program is paused. Any
-// other takes it for an error, at which it ends tracing for good. One that the pipeline is too
-// slow for is suspended then.
+// unpause is sent to an agent that was sent pause, or whose heartbeat says that its program is
+// paused. Any other agent takes it for an error, at which it ends tracing for good. An agent that
+// waits for the end of an overload is suspended then.
 func (s *steered) unpause(ctx context.Context) (string, error) {
 	var heartbeats uint64
 	running := false
@@ -348,7 +345,7 @@ func (s *steered) stop(ctx context.Context) (string, error) {
 	}
 	err := s.await(ctx, "ends its run", func() bool { return s.control.lastMode() == bytefrog.ModeShuttingDown })
 	if agentcontrol.ReasonOf(err) == agentcontrol.Lost && err != nil {
-		err = nil // it has gone, which was wanted
+		err = nil // it has gone, as ordered
 	}
 	return "tracing is over", err
 }

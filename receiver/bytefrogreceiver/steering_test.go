@@ -251,7 +251,7 @@ func TestTheProgramIsPausedAndGoesOn(t *testing.T) {
 }
 
 // Somebody else takes it back before the agent has said that it is so.
-func TestWhatIsTakenBackMeanwhileIsSaid(t *testing.T) {
+func TestACommandThatAnotherOneCancelsReportsThat(t *testing.T) {
 	t.Run("suspend", func(t *testing.T) {
 		s := steer(t)
 		suspending := s.order("suspend")
@@ -329,7 +329,7 @@ func TestAProgramThatIsNotPausedGetsNoUnpause(t *testing.T) {
 }
 
 // Whoever has given up before the agent was told has not paused it.
-func TestAnOrderThatNobodyWaitsForIsNotTold(t *testing.T) {
+func TestACancelledRequestSendsNoCommand(t *testing.T) {
 	s := steer(t)
 	gone, giveUp := context.WithCancel(context.Background())
 	giveUp()
@@ -503,7 +503,7 @@ func TestAStoppedAgentEndsItsRun(t *testing.T) {
 	assert.Equal(t, callevent.End(10, callevent.CauseEnded), s.pipeline.only(t).end(t))
 }
 
-func TestAnAgentThatIsStoppedIsNotToldToSuspendAtAShutdown(t *testing.T) {
+func TestAnAgentThatIsStoppedGetsNoSuspendAtAShutdown(t *testing.T) {
 	s := steer(t)
 	stopping := s.order("stop")
 	s.expectTold(bytefrog.TypeStop)
@@ -570,7 +570,7 @@ func TestAnOrderThatWaitsEndsWithTheReceiver(t *testing.T) {
 	<-ended
 }
 
-func TestAnAgentIsToldNothingBeforeItHasItsBuffers(t *testing.T) {
+func TestAnAgentGetsNoCommandBeforeItHasItsBuffers(t *testing.T) {
 	b := newBed(t, patiently, steerable)
 	a := connect(b, 1)
 	theirs := b.onlySteered()
@@ -586,7 +586,7 @@ func TestAnAgentIsToldNothingBeforeItHasItsBuffers(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-func TestAnAgentThatIsShuttingDownIsToldNothing(t *testing.T) {
+func TestAnAgentThatIsShuttingDownGetsNoCommand(t *testing.T) {
 	s := steer(t)
 	s.beat(bytefrog.ModeShuttingDown)
 	s.await("the last heartbeat", func() bool { return s.theirs.Snapshot().State == "shutting_down" })
@@ -632,7 +632,7 @@ func connectSuspended(b *bed) *agent {
 	return a
 }
 
-func TestThatNobodyCanHaveAgentsTraceIsSaid(t *testing.T) {
+func TestStartSuspendedWithoutAgentControlIsWarnedOf(t *testing.T) {
 	const line = "nobody can tell them to trace"
 	b := newBed(t, patiently, suspendedAtStart)
 	assert.Equal(t, 1, b.said.FilterMessageSnippet(line).Len())

@@ -92,13 +92,17 @@ func (a *Agent) awaitAnswer() {
 	if a.answering != nil {
 		a.answering.Stop()
 	}
-	a.answering = time.AfterFunc(a.settings.Answer, func() {
-		a.on(func(m *Machine) []Command {
-			if suspend != a.suspends {
-				return nil // of a suspend before this one
-			}
-			return m.Overdue()
-		})
+	a.answering = time.AfterFunc(a.settings.Answer, func() { a.overdue(suspend) })
+}
+
+// overdue says that the time to answer the suspend-th suspend is over. A timer of an earlier suspend
+// changes nothing.
+func (a *Agent) overdue(suspend uint64) {
+	a.on(func(m *Machine) []Command {
+		if suspend != a.suspends {
+			return nil
+		}
+		return m.Overdue()
 	})
 }
 

@@ -71,6 +71,19 @@ func TestAnAgentThatDoesNotAnswerInTimeIsSentUnsuspendAllTheSame(t *testing.T) {
 	assert.Equal(t, Tracing, r.last.State)
 }
 
+func TestTheTimeOfAnEarlierSuspendChangesNothing(t *testing.T) {
+	a, _ := newTestAgent(t, Settings{Answer: never})
+	a.SetPrepared()
+	a.Suspend(Operator)
+	a.DataBreak(1)
+	a.Resume(Operator)
+	a.Suspend(Operator)
+	a.overdue(1)
+	assert.Equal(t, Suspending, a.Status().State)
+	a.overdue(2)
+	assert.Equal(t, Unanswered, a.Status().State)
+}
+
 func TestAnAgentWithoutASignCountsAsPreparedAfterItsTime(t *testing.T) {
 	a, r := newTestAgent(t, Settings{Answer: never, Prepared: time.Nanosecond})
 	a.Suspend(Operator)

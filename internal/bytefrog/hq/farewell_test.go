@@ -52,6 +52,8 @@ type arriving struct {
 	// looked, if it is set, is called with how often AwaitRest has looked.
 	looked func(times int)
 	looks  int
+	// last is what AwaitRest saw last.
+	last Arrivals
 }
 
 func (a *arriving) Arrivals() Arrivals {
@@ -60,6 +62,7 @@ func (a *arriving) Arrivals() Arrivals {
 	if a.looks++; a.looked != nil {
 		a.looked(a.looks)
 	}
+	a.last = a.arrived
 	return a.arrived
 }
 
@@ -87,6 +90,7 @@ func TestTheRestOfAnAgentHasArrived(t *testing.T) {
 		"not soon without an answer":      {RestTimes{Quiet: 1, Complete: never, Limit: never}, Arrivals{Numbered: 300}, false, nil},
 		"when the limit is reached":       {RestTimes{Quiet: never, Complete: never, Limit: 1}, Arrivals{}, true, nil},
 		"after those who were held":       {RestTimes{Quiet: never, Complete: never, Limit: 1}, Arrivals{Held: true}, true, &Arrivals{}},
+		"not while readers are held":      {RestTimes{Quiet: 1, Complete: 1, Limit: never}, Arrivals{Held: true}, true, &Arrivals{}},
 		"after those who were behind":     {RestTimes{Quiet: 1, Complete: 1, Limit: never}, Arrivals{Behind: true}, true, &Arrivals{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,6 +115,7 @@ func TestTheRestOfAnAgentHasArrived(t *testing.T) {
 				})
 			}
 			assert.True(t, a.AwaitRest(in, c.times, nil, nil))
+			assert.False(t, in.last.Held || in.last.Behind, "it waited for them")
 			changing.Wait()
 		})
 	}

@@ -25,6 +25,7 @@ var machineEvents = map[string]func(m *Machine) []Command{
 	"overload":         func(m *Machine) []Command { return m.Suspend(Overload) },
 	"overload is over": func(m *Machine) []Command { return m.Resume(Overload) },
 	"leave":            func(m *Machine) []Command { return m.Suspend(Leaving) },
+	"stay":             func(m *Machine) []Command { return m.Resume(Leaving) },
 	"pause":            func(m *Machine) []Command { return m.Pause(true) },
 	"unpause":          func(m *Machine) []Command { return m.Pause(false) },
 	"stop":             (*Machine).Stop,
@@ -79,7 +80,7 @@ func TestWhichCommandsAnAgentGets(t *testing.T) {
 		{"an agent that ends gets no command", "prepared, end, suspend, resume, pause", "", Ended},
 		{"an agent that shuts down gets no command", "prepared, shuts down, suspend, pause", "", Ended},
 		{"a paused program goes on when its agent is left", "prepared, pause, leave, pause, answer, pause", "pause unpause suspend", Suspended},
-		{"leaving is for good", "prepared, leave, answer, resume, withdraw", "suspend", Suspended},
+		{"leaving is for good", "prepared, leave, answer, resume, withdraw, stay", "suspend", Suspended},
 		{"a paused program goes on before error", "prepared, pause, release, pause, suspend", "pause unpause", Ended},
 		{"nothing before error where the program runs", "prepared, release", "", Ended},
 		{"the wishes of a lost collector are void", "prepared, pause, suspend, answer, withdraw", "pause unpause suspend unsuspend", Tracing},
@@ -113,6 +114,7 @@ func TestAReasonThatYieldsWaitsForTheEndOfAPause(t *testing.T) {
 		{"it is sent with unpause", "prepared, pause, overload, unpause", "pause unpause suspend"},
 		{"it is over before unpause", "prepared, pause, overload, overload is over, unpause", "pause unpause"},
 		{"another reason does not wait", "prepared, pause, overload, suspend", "pause unpause suspend"},
+		{"a pause waits", "prepared, overload, answer, pause", "suspend"},
 		{"a pause waits for the end of the suspension", "prepared, overload, answer, pause, overload is over", "suspend unsuspend pause"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

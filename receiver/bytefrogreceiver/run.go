@@ -20,9 +20,9 @@ import (
 
 // run is one run of one agent: from its hello until its ID is given back.
 //
-// Its goroutines: one reads the control connection (control.go), one for each data connection
-// reads it and packs (data.go), and one does the rest (life.go), at last the farewell
-// (farewell.go).
+// Its goroutines: one reads the control connection (controlreader.go). One for each data connection
+// gives its batches to the pipeline, while a coroutine reads it and packs (data.go). One does the
+// rest (life.go), at last the farewell (farewell.go).
 type run struct {
 	env      *environment
 	id       runID

@@ -106,6 +106,7 @@ func (f *inflow) pass() error {
 		return badAt(f.conn, f.offset, err)
 	}
 	if outlet == nil {
+		s.free(nil, s.setHeld(nil)) // the keeper may be connecting for long
 		return nil
 	}
 	l := outlet.link

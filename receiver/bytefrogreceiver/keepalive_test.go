@@ -28,11 +28,11 @@ func TestARunThatTracesTooMuchIsWarnedOfOnceAMinute(t *testing.T) {
 	core, said := observer.New(zapcore.WarnLevel)
 	run.logger = zap.New(core)
 	now := run.opened
-	k := &keeper{run: run, rate: rateWatch{limit: config.WarnEventsPerSecond, at: now}}
+	rate := rateWatch{limit: config.WarnEventsPerSecond, at: now}
 	second := func(events uint64) {
 		now = now.Add(time.Second)
 		run.stream.advance(0, events)
-		k.watchRate(now)
+		rate.check(now, run.stream.received.Load(), run.logger)
 	}
 	second(999)
 	assert.Zero(t, said.Len())
@@ -44,7 +44,7 @@ func TestARunThatTracesTooMuchIsWarnedOfOnceAMinute(t *testing.T) {
 	second(5000)
 	assert.Equal(t, 2, said.Len())
 	assert.Equal(t, 5000.0, said.All()[0].ContextMap()["events_per_second"])
-	k.rate.limit = 0
+	rate.limit = 0
 	now = now.Add(time.Hour)
 	second(1 << 40)
 	assert.Equal(t, 2, said.Len(), "0 is no limit")

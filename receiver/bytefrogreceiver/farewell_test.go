@@ -47,35 +47,18 @@ func TestAShutdownReadsAllThenSaysErrorThenWaitsForTheAgent(t *testing.T) {
 	assert.Equal(t, []callevent.Barrier{callevent.Point(300, callevent.CauseShutdown)}, s.breaks(), "the break that leaving asks for")
 }
 
-func TestSilenceIsShortWhereTheNumbersSayThatAllHasCome(t *testing.T) {
+func TestSilenceIsShortOnlyForAnAgentThatWasSentSuspend(t *testing.T) {
 	for name, c := range map[string]struct {
-		how      manner
-		asked    bool
-		answer   uint64 // 0: none
-		received uint64
-		short    bool
+		how   manner
+		short bool
 	}{
-		"all have come":                 {mannerSuspend, true, 300, 300, true},
-		"more have come":                {mannerSuspend, true, 300, 301, true},
-		"one is missing":                {mannerSuspend, true, 300, 299, false},
-		"the agent has not answered":    {mannerSuspend, true, 0, 300, false},
-		"the agent was not asked":       {mannerSuspend, false, 300, 300, false},
-		"the agent ends the run itself": {mannerNone, true, 300, 300, false},
+		"the receiver leaves it":        {mannerSuspend, true},
+		"the agent ends the run itself": {mannerNone, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &run{env: &environment{hooks: defaultHooks()}, stream: &stream{}, ending: ending{how: c.how}}
-			if c.asked {
-				r.tracing.ask(time.Now())
-			}
-			if c.answer > 0 {
-				r.tracing.answer(c.answer)
-			}
-			r.stream.received.Store(c.received)
-			want := r.env.timing.quiet
-			if c.short {
-				want = r.env.timing.complete
-			}
-			assert.Equal(t, want, r.quiet())
+			r := &run{env: &environment{hooks: defaultHooks()}, ending: ending{how: c.how}}
+			times := (&farewell{run: r}).restTimes()
+			assert.Equal(t, c.short, times.Complete < times.Quiet)
 		})
 	}
 }
@@ -229,7 +212,7 @@ func TestConnectionsLingerThoughThePipelineHoldsTheRunUp(t *testing.T) {
 }
 
 // It would take it for an error.
-func TestAnAgentThatWasToldErrorIsNotToldToSuspend(t *testing.T) {
+func TestAnAgentThatWasSentErrorGetsNoSuspend(t *testing.T) {
 	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(_ *bed, c *Config) {
 		c.ShutdownTimeout = 50 * time.Millisecond
 	})
@@ -254,7 +237,7 @@ func TestAnAgentThatWasToldErrorIsNotToldToSuspend(t *testing.T) {
 	a.control.expectEnd()
 }
 
-func TestTheRunEndsIsSaidWithWhatItWas(t *testing.T) {
+func TestTheEndOfARunIsLoggedWithItsSums(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1))
 	a := connect(b, 1)
 	p := a.join()
@@ -360,7 +343,7 @@ func TestAPortInUseIsAClearError(t *testing.T) {
 	second.shutdown()
 }
 
-func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
+func TestAnAgentThatIsLeftBeforeItIsStartedGetsTheReason(t *testing.T) {
 	b := newBed(t, quickly)
 	conn, server := net.Pipe()
 	p := &peer{t: t, conn: conn, version: 1}
@@ -370,7 +353,7 @@ func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
 	require.NoError(t, err)
 	run.leave(shutdown())
 	b.receiver.env.telemetry.runs(1)
-	go run.keep()
+	go run.live()
 	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
 	p.expectToBeTurnedAway("the receiver is shutting down")
 	p.close()
@@ -379,7 +362,7 @@ func TestAnAgentThatIsLeftBeforeItIsStartedIsToldSo(t *testing.T) {
 }
 
 // A guard does so whose collector was stopped for too long, and its program is traced then.
-func TestAnAgentThatHasClosedItsConnectionIsNotSaidToRunUntraced(t *testing.T) {
+func TestAnAgentThatHasClosedItsConnectionIsNotTurnedAway(t *testing.T) {
 	b := newBed(t, quickly)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -395,7 +378,7 @@ func TestAnAgentThatHasClosedItsConnectionIsNotSaidToRunUntraced(t *testing.T) {
 	})
 	require.NoError(t, err)
 	b.receiver.env.telemetry.runs(1)
-	go run.keep()
+	go run.live()
 	b.receiver.startAndRead(run)
 	b.awaitRuns(0)
 	assert.Empty(t, b.said.FilterLevelExact(zapcore.WarnLevel).All())
@@ -413,7 +396,7 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	})
 	require.NoError(t, err)
 	b.receiver.env.telemetry.runs(1)
-	go run.keep()
+	go run.live()
 	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
 	m, err := p.receive()
 	require.NoError(t, err)
@@ -466,7 +449,7 @@ func TestARunBeyondItsMemoryIsGivenUp(t *testing.T) {
 }
 
 // It would take suspend for an error, and throw away what it has not sent.
-func TestAnAgentThatIsShuttingDownIsNotToldToSuspend(t *testing.T) {
+func TestAnAgentThatIsShuttingDownGetsNoSuspend(t *testing.T) {
 	b := newBed(t, patiently, withDataConnections(1))
 	a := connect(b, 1)
 	p := a.join()

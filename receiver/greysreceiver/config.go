@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/config/configtls"
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
@@ -88,15 +89,15 @@ type ServerConfig struct {
 }
 
 // Protocol is what a server speaks.
-type Protocol string
+type Protocol = greys.Protocol
 
 const (
-	// ProtocolAuto asks for the version by GP first, and goes by what comes.
-	ProtocolAuto Protocol = "auto"
+	// ProtocolAuto asks for the version by GP first. The reply decides.
+	ProtocolAuto = greys.ProtocolAuto
 	// ProtocolGP is the binary protocol of the document.
-	ProtocolGP Protocol = "gp"
+	ProtocolGP = greys.ProtocolGP
 	// ProtocolConsole is the text console of the released servers.
-	ProtocolConsole Protocol = "console"
+	ProtocolConsole = greys.ProtocolConsole
 )
 
 // TargetConfig names methods of classes.

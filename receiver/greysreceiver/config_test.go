@@ -77,11 +77,15 @@ func TestWhatIsSetBecomesCommands(t *testing.T) {
 	require.NoError(t, err)
 	config := createDefaultConfig()
 	require.NoError(t, conf.Unmarshal(config))
-	wants, err := newWants(config)
+	wants, err := config.tasks()
 	require.NoError(t, err)
 	var asked []greys.Command
 	for _, w := range wants {
-		asked = append(asked, w.command(newTask(&environment{config: config}, w).left()))
+		left := w.Limit
+		if w.Every > 0 {
+			left = 0
+		}
+		asked = append(asked, w.Command(left))
 	}
 	target := func(class, method string, regexp bool) greys.Target {
 		return greys.Target{Class: patternOf(t, class), Method: patternOf(t, method), Regexp: regexp}
@@ -96,9 +100,9 @@ func TestWhatIsSetBecomesCommands(t *testing.T) {
 		greys.MethodsCommand{Target: target("com.example.*", "*", false)},
 	}, asked)
 	config.Monitors[0].Cycle = 0
-	wants, err = newWants(config)
+	wants, err = config.tasks()
 	require.NoError(t, err)
-	assert.Equal(t, defaultCycle, wants[0].command(0).(greys.MonitorCommand).Cycle)
+	assert.Equal(t, defaultCycle, wants[0].Command(0).(greys.MonitorCommand).Cycle)
 }
 
 func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
@@ -61,10 +62,10 @@ func playObedient(t testing.TB, host component.Host, protocol Protocol) agentcon
 	})
 	b.host = host
 	o := &obedient{scripted: script(t, b, protocol), died: make(chan struct{})}
-	b.receiver.env.connect = func(context.Context, *server, Protocol) (*link, error) {
+	b.receiver.env.connect = func(context.Context, *server, Protocol) (*link.Link, error) {
 		l, err := o.link()
 		if err == nil {
-			l.asker = o
+			l.Asker = o
 		}
 		return l, err
 	}

@@ -15,7 +15,7 @@ import (
 
 const formatGreys = "greys"
 
-// handoverSettings is what hand-overs of all signals have in common.
+// handoverSettings are the common settings of all signals.
 func (e *environment) handoverSettings() handover.Settings {
 	return handover.Settings{
 		Context: e.ctx, Observer: e.observer, Format: formatGreys, Logger: e.logger,
@@ -23,11 +23,10 @@ func (e *environment) handoverSettings() handover.Settings {
 	}
 }
 
-// A server that is not read tries to send over and over, in the traced program. So nobody
-// waits for a pipeline: what its queue has no room for is dropped and counted, each signal
-// for itself.
+// A server whose replies are not read tries to send again and again, inside the traced program. So
+// no reply waits for a pipeline: the queue of a signal drops and counts data beyond its limits.
 
-// parcelsAtOnce is how many call trees, recorded calls, or log records are handed on at once.
+// parcelsAtOnce is how many call trees, recorded calls, or log records a batch has at most.
 const parcelsAtOnce = 256
 
 func newSpans(e *environment, next consumer.Traces) *handover.Spans[spanParcel] {
@@ -37,7 +36,7 @@ func newSpans(e *environment, next consumer.Traces) *handover.Spans[spanParcel] 
 		MaxAtOnce: parcelsAtOnce,
 		Size:      func(p *spanParcel) (spans, bytes int) { return len(p.spans), p.bytes() },
 		Make:      e.traces,
-		Dropped:   e.telemetry.spansDropped,
+		Dropped:   e.counters.SpansDropped,
 	})
 }
 
@@ -48,7 +47,7 @@ func newLogSink(e *environment, next consumer.Logs) *handover.Logs[logParcel] {
 		MaxAtOnce: parcelsAtOnce,
 		Size:      func(p *logParcel) (records, bytes int) { return 1, p.bytes },
 		Make:      e.logRecords,
-		Dropped:   e.telemetry.logRecordsDropped,
+		Dropped:   e.counters.LogRecordsDropped,
 	})
 }
 

@@ -97,22 +97,6 @@ func TestWhatIsLeftOutOfAnInventoryIsNotGone(t *testing.T) {
 	require.Len(t, b.records(eventUnmatched), 1)
 }
 
-func TestWhatTwoListsHaveIsSaidOnceAndGoneWithTheFirst(t *testing.T) {
-	n := newInventory(10)
-	see := func(of int, number int64, name, content string) change {
-		return n.see(&run{task: &task{want: &want{number: of}}, number: number}, name, name, content)
-	}
-	assert.Equal(t, changeFound, see(1, 1, "demo.Shop", "x"))
-	assert.Equal(t, changeNone, see(2, 2, "demo.Shop", "y"), "it is said otherwise by another")
-	assert.Equal(t, changeFound, see(2, 2, "demo.Pay", "x"))
-	assert.Empty(t, n.gone(&run{task: &task{want: &want{number: 2}}, number: 2}))
-	assert.Equal(t, changeNone, see(1, 3, "demo.Shop", "x"))
-	assert.Equal(t, changeNone, see(1, 3, "demo.Shop", "y"), "two that can't be told apart")
-	assert.Empty(t, n.gone(&run{task: &task{want: &want{number: 1}}, number: 3}))
-	assert.Equal(t, []string{"demo.Pay"}, n.gone(&run{task: &task{want: &want{number: 2}}, number: 4}))
-	assert.Equal(t, []string{"demo.Shop"}, n.gone(&run{task: &task{want: &want{number: 1}}, number: 5}))
-}
-
 func TestInventoriesAreAskedForOneAfterTheOther(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Classes = []ClassesConfig{{Class: "a.*"}, {Class: "b.*"}} })
 	s := script(t, b, ProtocolConsole)

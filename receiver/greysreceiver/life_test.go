@@ -21,6 +21,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
 func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
@@ -254,9 +256,9 @@ func TestALinkCountsAreTold(t *testing.T) {
 	b.start()
 	s.next()
 	s.set(func() {
-		s.stats = linkStats{
-			bad: 3, lastBad: errors.New("monitor demo.* *: byte 7: what it is"), missing: 5,
-			repeated: 11, unasked: 12, late: 13, lost: 14, unanswered: 15,
+		s.stats = link.Stats{
+			Bad: 3, LastBad: errors.New("monitor demo.* *: byte 7: what it is"), Missing: 5,
+			Repeated: 11, Unasked: 12, Late: 13, Lost: 14, Unanswered: 15,
 		}
 	})
 	close(s.lost)
@@ -444,6 +446,9 @@ func TestAVersionThatIsNotUnderstoodStaysUnknown(t *testing.T) {
 	assert.Empty(t, b.awaitSaid("Connected to the server").ContextMap()["version"])
 }
 
+// manyLeft is how many commands may go on at a server for nobody.
+const manyLeft = gp.DefaultMaxRequests / 2
+
 // What is left at a server that can't be told to end it goes with the connection, before
 // there is no room for more.
 func TestByGPManyCommandsThatAreLeftEndTheConnection(t *testing.T) {
@@ -453,13 +458,13 @@ func TestByGPManyCommandsThatAreLeftEndTheConnection(t *testing.T) {
 	})
 	s := script(t, b, ProtocolGP)
 	b.start()
-	for range maxLeft {
+	for range manyLeft {
 		s.next().answer(&greys.Affected{})
 	}
 	b.awaitSaid("The server cannot be reached, or was lost")
 	s.next()
 	s.set(func() { assert.Equal(t, 2, s.links) })
-	assert.Less(t, maxLeft+len(b.receiver.env.config.Monitors), gp.DefaultMaxRequests)
+	assert.Less(t, manyLeft+len(b.receiver.env.config.Monitors), gp.DefaultMaxRequests)
 }
 
 // A container's program always has process ID 1.
@@ -518,7 +523,7 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 	spoke := make(chan Protocol, 1000)
 	refused := fmt.Errorf("connection refused: %w", errUnsent)
 	var down atomic.Bool
-	b.receiver.env.connect = func(_ context.Context, _ *server, protocol Protocol) (*link, error) {
+	b.receiver.env.connect = func(_ context.Context, _ *server, protocol Protocol) (*link.Link, error) {
 		select {
 		case spoke <- protocol:
 		default:
@@ -546,45 +551,6 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 	down.Store(false)
 	s.next()
 	b.await("the other one to be said", func() bool { return len(b.records(eventRestarted)) == 1 })
-}
-
-// What comes after a run was ended is neither counted nor said.
-func TestAnswersAfterTheEndOfARunAreNotTaken(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	of := newServer(b.receiver.env, &b.receiver.env.config.Servers[0], nil)
-	p := newProcess(b.receiver.env, newOrigin(b.receiver.env, of.config, identity{}, receivedAt), of.wants)
-	p.tasks[0].state = taskDue
-	r := &run{task: p.tasks[0], process: p, number: 1}
-	r.ctx, r.end = context.WithCancelCause(context.Background())
-	r.each(table(row(1, "demo.A", "a", 1, 0, 0)))
-	r.end(errEnough)
-	r.each(table(row(2, "demo.A", "a", 1, 0, 0)))
-	assert.EqualValues(t, 1, p.replies)
-	assert.EqualValues(t, 1, p.calls.methods[methodName{"demo.A", "a"}].calls)
-}
-
-// Pauses are those of commands that are lost soon, again and again.
-func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
-		c.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Hour}
-	})
-	a := script(t, b, ProtocolConsole).alone(b)
-	pause := func(ran time.Duration) time.Duration {
-		task := a.process.tasks[0]
-		r := &run{task: task, attending: a, process: a.process, link: a.link, ended: errors.New("the connection broke")}
-		r.ctx, r.end = context.WithCancelCause(context.Background())
-		task.due = receivedAt.Add(-ran)
-		a.running++
-		a.take(r)
-		return task.due.Sub(receivedAt)
-	}
-	for range 20 {
-		pause(time.Minute)
-	}
-	assert.GreaterOrEqual(t, pause(time.Hour), 30*time.Minute)
-	assert.Less(t, pause(time.Hour+1), 2*time.Second)
-	a.halt()
 }
 
 // What has given all its answers is over, however it ends: without what is left of its limit
@@ -635,95 +601,21 @@ func TestAServerThatWasThereForLongIsConnectedToAgainSoon(t *testing.T) {
 	assert.Equal(t, map[string]float64{"": 1}, values(b.collect(), "greys.reconnects"))
 }
 
-// alone is what attends a scripted server, of which nothing has been asked; its clock stands.
-func (s *scripted) alone(b *bed) *attending {
-	s.t.Helper()
-	env := b.receiver.env
-	env.now = func() time.Time { return receivedAt }
-	link, err := s.link()
-	require.NoError(s.t, err)
-	server := newServer(env, &env.config.Servers[0], nil)
-	server.process = newProcess(env, newOrigin(env, &env.config.Servers[0], identity{}, receivedAt), server.wants)
-	for _, t := range server.process.tasks {
-		t.state = taskDue
-	}
-	server.who = identity{protocol: s.protocol, pid: s.pid}
-	a := newAttending(server, link)
-	a.begin(s.t.Context(), 0)
-	return a
-}
-
-// Nothing is asked of a server that lost a command before it has said who it is.
-func TestAfterALossNothingIsAskedBeforeTheServerHasSaidWhoItIs(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
-		c.Reconnect = RetryConfig{InitialInterval: time.Minute, MaxInterval: time.Hour}
-	})
-	s := script(t, b, ProtocolConsole)
-	a := s.alone(b)
-	task := a.process.tasks[0]
-	a.checked = receivedAt
-	a.lost(&run{task: task, ended: errors.New("the connection broke")}, outcomeLost, receivedAt)
-	task.due = receivedAt // its pause was shorter than that of the check
-	a.process.owe(task.classes)
-	step := func() {
-		t.Helper()
-		_, err := a.step(t.Context())
-		require.NoError(t, err)
-	}
-	step()
-	assert.Zero(t, a.running)
-	assert.Nil(t, a.round, "there may be nothing of ours in it")
-	a.check = receivedAt
-	step()
-	a.haveReset(<-a.roundEnded)
-	step()
-	assert.Equal(t, 1, a.running)
-	a.halt()
-	assert.Equal(t, []string{"Sessions", "Reset demo.*", "Monitor demo.* * 1s"}, s.said[:3])
-}
-
-// Pauses are those of tries that fail one after the other.
-func TestAServerThatSaidWhoItIsIsAskedAgainSoonWhenItDoesNot(t *testing.T) {
+// Pauses are those of restarts that follow each other soon.
+func TestAProcessThatWasThereForLongIsAskedSoonAfterARestart(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 		c.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Hour}
 	})
-	s := script(t, b, ProtocolConsole)
-	a := s.alone(b)
-	unclear := errors.New("expected a number as the session's JAVA_PID")
-	var fails error
-	s.refuse = func(greys.Command) error { return fails }
+	b.receiver.env.now = func() time.Time { return receivedAt }
+	s := newServer(b.receiver.env, &b.receiver.env.config.Servers[0], nil)
+	s.output = s.newOutput(session.Identity{})
 	for range 20 {
-		for _, fails = range []error{unclear, unclear, nil} {
-			require.NoError(t, a.checkProcess(t.Context()), "it is lost after three")
-		}
+		s.restartPause()
 	}
-	fails = unclear
-	require.NoError(t, a.checkProcess(t.Context()))
-	assert.Less(t, a.check.Sub(receivedAt), 2*time.Second)
-	// So it is with resets.
-	for range 20 {
-		for _, fails = range []error{unclear, nil} {
-			a.process.owe(classes{})
-			a.resetAt = receivedAt
-			a.clean(receivedAt)
-			a.haveReset(<-a.roundEnded)
-		}
-	}
-	a.process.owe(classes{})
-	fails, a.resetAt = unclear, receivedAt
-	a.clean(receivedAt)
-	a.haveReset(<-a.roundEnded)
-	assert.Less(t, a.resetAt.Sub(receivedAt), 2*time.Second)
-	// And with restarts, of a process that was there for long.
-	for range 20 {
-		a.server.restartPause()
-	}
-	assert.GreaterOrEqual(t, a.server.restartPause(), 30*time.Minute)
-	a.process.origin.begun = receivedAt.Add(-time.Hour - 1)
-	assert.Less(t, a.server.restartPause(), 2*time.Second)
-	a.halt()
+	assert.GreaterOrEqual(t, s.restartPause(), 30*time.Minute)
+	s.output.origin.begun = receivedAt.Add(-time.Hour - 1)
+	assert.Less(t, s.restartPause(), 2*time.Second)
 }
 
 // Sessions of a server have higher and higher numbers: one that is lower than the last is of

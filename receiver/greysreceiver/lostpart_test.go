@@ -85,13 +85,17 @@ func TestATraceOfAPatternThatIsLostIsAskedForTheRestOfItsLimit(t *testing.T) {
 	b.await("the spans", func() bool { return len(b.spans()) == 3 })
 }
 
+// manyLayers is how often commands may instrument classes, beyond once for each task, until all are
+// ended for a reset.
+const manyLayers = 16
+
 // TestACommandThatIsLostAgainAndAgainIsTakenOut: each time it leaves code in its class.
 func TestACommandThatIsLostAgainAndAgainIsTakenOut(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	tax := s.monitorsOf("tax")["tax"]
-	for range maxLayers {
+	for range manyLayers {
 		tax.end <- errReset
 		tax = s.expect("Monitor com.example.Shop tax 1s")
 		tax.answer(&greys.Affected{Classes: 1, Methods: 1})
@@ -135,8 +139,8 @@ func TestWhatAServerTellsLastIsCounted(t *testing.T) {
 	of["tax"].end <- errReset
 	b.awaitSaid("The server cannot be reached, or was lost")
 	var tax int64
-	for _, m := range b.receiver.servers[0].last().methods {
-		tax += m.calls
+	for _, m := range b.receiver.servers[0].output.state(true).Methods {
+		tax += m.Calls
 	}
 	assert.EqualValues(t, 5, tax)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
 // lineFull is said where a server holds too much memory.
@@ -25,7 +26,7 @@ const lineFull = "The server is disconnected for now: it holds too much memory. 
 
 // long is a row of a method with a long name.
 func long(i int) *greys.Statistics {
-	return table(row(1, fmt.Sprint("demo.C", i, strings.Repeat("x", maxTextBytes-20)), "m", 1, 0, 0))
+	return table(row(1, fmt.Sprint("demo.C", i, strings.Repeat("x", text.MaxShort-20)), "m", 1, 0, 0))
 }
 
 // counting gives a receiver that counts any number of methods of one server, and a memory
@@ -67,7 +68,7 @@ func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndAskedAnew(t *testing.T
 	a := s.next()
 	a.answer(affectedOne)
 	methods := b.fill(a)
-	assert.Greater(t, methods, 4*mib/(maxTextBytes+bytesOfMethod)/2)
+	assert.Greater(t, methods, 4*mib/(text.MaxShort+350)/2)
 	assert.Contains(t, b.awaitSaid(lineFull).ContextMap()["error"], "limits.max_server_memory is reached (4194304 bytes)")
 	s.next().answer(affectedOne, table(row(1, "demo.Shop", "checkout", 5, 0, 0)))
 	assert.Less(t, of.Used(), int64(mib))

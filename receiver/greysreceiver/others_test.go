@@ -12,25 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNumbersOfSessionsSayHowManyAreOfOthers(t *testing.T) {
-	var theCount sessionCount
-	for _, tt := range []struct {
-		name                   string
-		session, before, after int64
-		others                 int64
-	}{
-		{"the first number is where it begins", 41, 1, 2, 0},
-		{"the next connection has the next number", 42, 2, 3, 0},
-		{"one of our commands connects meanwhile, before it", 44, 3, 5, 0},
-		{"one of our commands connects meanwhile, after it", 45, 5, 7, 0},
-		{"that one is counted by the next", 47, 7, 8, 0},
-		{"two others", 50, 8, 9, 2},
-		{"none since", 51, 9, 10, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.others, theCount.saw(tt.session, tt.before, tt.after)) })
-	}
-}
-
 func TestCommandsThatAnotherClientHasSilencedAreAskedAgain(t *testing.T) {
 	server := withLambdas(t)
 	b := following(t, func(c *Config) {

@@ -128,20 +128,6 @@ func TestTimesOfOverloadsAreLeftOut(t *testing.T) {
 	b.awaitSaid("A command matches several methods of one name")
 }
 
-func TestWhatIsGenerated(t *testing.T) {
-	for class, generated := range map[string]bool{
-		"com.example.Shop": false, "com.example.Shop$Inner": false,
-		"com.example.Shop$$Lambda$14/0x0000000800c03000": true, "com.example.Shop$$EnhancerBySpringCGLIB$$1f": true, "com.example.$Proxy12": true,
-	} {
-		assert.Equal(t, generated, isGenerated(class), class)
-	}
-	for method, ordinary := range map[string]bool{
-		"checkout": true, "get$price": true, "<init>": false, "<clinit>": false, "lambda$tax$0": false, "access$000": false, "$values": false,
-	} {
-		assert.Equal(t, ordinary, isOrdinary(method), method)
-	}
-}
-
 // sum is that of all values.
 func sum(values map[string]float64) (sum float64) {
 	for _, v := range values {

@@ -25,6 +25,10 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
 // greysReceiver asks servers: one for each component ID, however many signals have a
@@ -50,11 +54,11 @@ type environment struct {
 	// eventsOff are the log records that are switched off, by their event names.
 	eventsOff map[string]bool
 	// id is the receiver's.
-	id        string
-	build     component.BuildInfo
-	logger    *zap.Logger
-	telemetry *telemetry
-	observer  *receiverhelper.ObsReport
+	id       string
+	build    component.BuildInfo
+	logger   *zap.Logger
+	counters *counters.Counters
+	observer *receiverhelper.ObsReport
 	// zone is that of servers, which say times without one.
 	zone *time.Location
 	// spans and logs are nil where no pipeline takes them.
@@ -79,17 +83,19 @@ type hooks struct {
 	// host is the name of this machine; empty: it has none.
 	host string
 	now  func() time.Time
-	// connect makes a link to a server, which spoke a protocol when it was reached last; empty:
-	// that is not known.
-	connect func(ctx context.Context, s *server, spoke Protocol) (*link, error)
-	// repeatAfter and silentAfter are when failures that last are said again, and servers that
-	// do not answer.
+	// connect makes a link to a server. spoke is the protocol of the last link; empty: unknown.
+	connect func(ctx context.Context, s *server, spoke Protocol) (*link.Link, error)
+	// repeatAfter is when lasting failures are logged again, silentAfter when silent servers are.
 	repeatAfter, silentAfter time.Duration
+}
+
+func dial(ctx context.Context, s *server, spoke Protocol) (*link.Link, error) {
+	return s.dialer.Connect(ctx, spoke)
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, error) {
 	health := serverhealth.New()
-	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings), health)
+	own, err := counters.New(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings), health)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +117,11 @@ func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, er
 			id:        settings.ID.String(),
 			build:     settings.BuildInfo,
 			logger:    settings.Logger,
-			telemetry: telemetry,
+			counters:  own,
 			observer:  observer,
 			health:    health,
 			zone:      zone,
-			hooks:     hooks{host: host, now: time.Now, connect: connect, repeatAfter: usualRepeatAfter, silentAfter: usualSilentAfter},
+			hooks:     hooks{host: host, now: time.Now, connect: dial, repeatAfter: usualRepeatAfter, silentAfter: usualSilentAfter},
 		},
 	}, nil
 }
@@ -174,21 +180,20 @@ func (r *greysReceiver) open(next sharedreceiver.Signals, secure []*tls.Config) 
 	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.living)
 }
 
-// wants reports whether a pipeline takes what an asking gives: for nobody a program is left
-// alone.
-func (e *environment) wants(kind askKind) bool {
+// forwards reports whether a pipeline takes the results of a kind of task. Without one the program
+// is left alone.
+func (e *environment) forwards(kind task.Kind) bool {
 	switch kind {
-	case askMonitor:
+	case task.Monitor:
 		return e.measured
-	case askTrace, askRecords, askRecordList:
+	case task.Trace, task.Records, task.RecordList:
 		return e.spans != nil
 	default:
 		return e.logs != nil
 	}
 }
 
-// living are the states of the processes that are connected, or were since they were asked
-// for last.
+// living returns the states of all processes that are connected, or were since the last call.
 func (r *greysReceiver) living() (states []processState) {
 	for _, s := range r.servers {
 		if state, ok := s.state(); ok {
@@ -205,7 +210,7 @@ const overtime = 2 * time.Second
 // Shutdown leaves servers as they were found, and hands on what is in memory, for at most
 // shutdown_timeout; then what is left is dropped and counted.
 func (r *greysReceiver) Shutdown(ctx context.Context) error {
-	defer r.env.telemetry.shutdown()
+	defer r.env.counters.Shutdown()
 	if !r.started {
 		return nil
 	}
@@ -214,7 +219,7 @@ func (r *greysReceiver) Shutdown(ctx context.Context) error {
 	for _, end := range r.unsteer {
 		end()
 	}
-	half := time.AfterFunc(r.env.config.ShutdownTimeout/2, func() { r.leave(errFarewell) })
+	half := time.AfterFunc(r.env.config.ShutdownTimeout/2, func() { r.leave(session.ErrShutdownTime) })
 	defer half.Stop()
 	over := make(chan struct{})
 	go func() {

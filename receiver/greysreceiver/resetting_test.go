@@ -4,7 +4,6 @@
 package greysreceiver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/greys"
@@ -41,76 +39,13 @@ func TestWhoeverWaitsIsAnsweredWhileAResetIsNot(t *testing.T) {
 				expectReason(t, starting, agentcontrol.Lost, "ended meanwhile")
 				// It is asked again when its time is over.
 				s.set(func() { s.silent = nil })
-				time.Sleep(controlTimeout(s.receiver.env.config))
+				time.Sleep(s.receiver.servers[0].asked.ControlTimeout())
 				s.awaitSaid("What commands have put into classes could not be taken out")
 				s.await("the reset", func() bool { return s.point("resets{outcome=done}") == 1 })
 				assert.EqualValues(t, 1, s.point("resets{outcome=failed}"))
 			})
 		})
 	}
-}
-
-// Many that are not answered have the time of one, all together.
-func TestResetsThatAreNotAnsweredHaveOneTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-		s := script(t, b, ProtocolGP)
-		s.silent = isReset
-		a := s.alone(b)
-		const many = 3 * resetsAtOnce
-		for i := range many {
-			pattern, err := greys.NewPattern(fmt.Sprintf("demo.Shop%d", i))
-			require.NoError(t, err)
-			a.process.owe(classes{pattern: pattern})
-		}
-		began := time.Now()
-		a.clean(receivedAt)
-		a.haveReset(<-a.roundEnded)
-		assert.Equal(t, controlTimeout(b.receiver.env.config), time.Since(began))
-		assert.Len(t, a.process.owed, many, "they are tried again")
-		assert.True(t, a.resetAt.After(receivedAt))
-		a.halt()
-	})
-}
-
-// Commands that were ended for a reset which is never answered are asked again.
-func TestCommandsDontWaitForResetsThatAreNeverAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-		s := script(t, b, ProtocolConsole)
-		s.silent = isReset
-		a := s.alone(b)
-		pattern, err := greys.NewPattern("demo.Shop")
-		require.NoError(t, err)
-		a.process.owe(classes{pattern: pattern})
-		a.process.layers = len(a.process.tasks) + maxLayers + 1
-		a.clean(receivedAt)
-		assert.True(t, a.cleaning)
-		a.haveReset(<-a.roundEnded)
-		assert.False(t, a.cleaning)
-		assert.Zero(t, a.process.layers, "so that they are not ended again at once")
-		assert.Len(t, a.process.owed, 1, "it is tried again")
-		a.halt()
-	})
-}
-
-func TestResetsThatNobodyWaitsForAreNotKept(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	a := script(t, b, ProtocolGP).alone(b)
-	defer a.halt()
-	wanted := agentcontrol.Order{Command: orderReset}
-	ctx, giveUp := context.WithCancel(t.Context())
-	for range 100 {
-		o, err := newOrder(ctx, wanted)
-		require.NoError(t, err)
-		a.resetNow(o)
-	}
-	assert.Len(t, a.resetting, 100)
-	giveUp()
-	o, err := newOrder(t.Context(), wanted)
-	require.NoError(t, err)
-	a.resetNow(o)
-	assert.Equal(t, []*order{o}, a.resetting)
 }
 
 // Each who wants a reset is told of the classes that were named.
@@ -172,7 +107,7 @@ func TestAResetThatComesWhileOneIsAskedIsAskedAfterIt(t *testing.T) {
 		synctest.Wait()
 		assert.False(t, s.was("Reset demo.B"))
 		s.set(func() { s.silent = func(greys.Command) bool { return false } })
-		time.Sleep(controlTimeout(s.receiver.env.config)) // the first one has its time
+		time.Sleep(s.receiver.servers[0].asked.ControlTimeout()) // the first one has its time
 		expectReason(t, first, agentcontrol.NoAnswer, "has not said that it is done")
 		mustDone(t, second)
 		s.expect("Monitor demo.Shop * 1s")

@@ -22,6 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
 // hanging is a console that says who it is, and loses the first command that puts something
@@ -91,7 +92,7 @@ func TestAServerThatHangsAtAShutdownTakesNothingOfOthers(t *testing.T) {
 			assert.Zero(t, b.point("metric_points_dropped{reason=refused}"))
 			assert.Zero(t, good.life().Enhanced)
 			if at == "reset" {
-				assert.Equal(t, errFarewell.Error(), b.awaitSaid("stays there").ContextMap()["error"])
+				assert.Equal(t, session.ErrShutdownTime.Error(), b.awaitSaid("stays there").ContextMap()["error"])
 			}
 		})
 	}
@@ -119,10 +120,10 @@ func TestConnectionsEndWithTheTimeForServers(t *testing.T) {
 		c.Servers[0].Endpoint = listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 	}).start()
-	conn, err := b.receiver.servers[0].dial(t.Context())
+	conn, err := b.receiver.servers[0].dialer.Dial(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
-	b.receiver.leave(errFarewell)
+	b.receiver.leave(session.ErrShutdownTime)
 	_, err = conn.Read(make([]byte, 1))
 	require.ErrorIs(t, err, net.ErrClosed)
 	require.ErrorIs(t, conn.Close(), net.ErrClosed)

@@ -4,11 +4,9 @@
 package greysreceiver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,7 +73,7 @@ func TestByGPANoAfterTheSilenceIsSaid(t *testing.T) {
 				c.no(silentStack(t, s))
 				s.await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
 				s.expectNothing()
-				assert.Len(t, s.bed.receiver.servers[0].wants, 1)
+				assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
 				s.shutdown()
 				assert.Zero(t, s.bed.said.FilterMessageSnippet(": it is asked again").Len()+s.bed.said.FilterMessageSnippet(": it is tried again").Len())
 				records := s.records(eventRefused)
@@ -163,49 +161,6 @@ func TestByGPAStartThatWasEndedUndoesNoLaterOne(t *testing.T) {
 	s.expect("Records").end <- nil
 	assert.Equal(t, "it is started", mustDone(t, second).Message)
 	assert.Contains(t, s.mustDo("list", nil).Items[0], "0 calls told")
-}
-
-// locked is a context, and what ends it, that are asked and told while a lock is held.
-type locked struct {
-	context.Context
-	t  *testing.T
-	mu *sync.Mutex
-}
-
-func (l locked) expectLock(what string) {
-	l.t.Helper()
-	if l.mu.TryLock() {
-		l.mu.Unlock()
-		assert.Fail(l.t, what)
-	}
-}
-
-func (l locked) Err() error {
-	l.expectLock("somebody may end the run before its answer is handled")
-	return l.Context.Err()
-}
-
-// What comes of a monitor when it is ended does not take back its methods, which are left to
-// others then.
-func TestAMonitorThatIsEndedTakesNothingBack(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	a := script(t, b, ProtocolConsole).alone(b)
-	task := a.process.tasks[0]
-	ctx, end := context.WithCancelCause(t.Context())
-	of := locked{ctx, t, &a.process.mu}
-	r := &run{task: task, attending: a, process: a.process, link: a.link, ctx: of, end: func(why error) {
-		of.expectLock("a row may be counted when the methods are left to others")
-		end(why)
-	}}
-	task.run, task.state = r, taskRunning
-	r.each(table(row(1, "demo.Shop", "checkout", 2, 0, ms(1))))
-	method := a.process.calls.methods[methodName{"demo.Shop", "checkout"}]
-	assert.Equal(t, task.number, method.monitor)
-	a.endTask(&order{task: task.number, outcome: make(chan outcomeOfOrder, 1)})
-	r.each(table(row(2, "demo.Shop", "checkout", 3, 0, ms(1))))
-	assert.Equal(t, noMonitor, method.monitor)
-	assert.EqualValues(t, 2, method.calls)
-	a.halt()
 }
 
 // What is over by its limit is asked of the next process again, beside what was started since.

@@ -151,7 +151,7 @@ func TestWhatSomebodyStartsRunsUntilItsLimit(t *testing.T) {
 		trace.end <- nil
 		s.await("the spans", func() bool { return len(s.spans()) == 2 })
 		s.await("it to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
-		assert.Len(t, s.bed.receiver.servers[0].wants, 1, "it is forgotten")
+		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len(), "it is forgotten")
 		// It can be started anew, as another one.
 		starting = s.order("trace", arguments{"class": "demo.Pay", "method": "charge", "limit": "2"})
 		s.expect("Trace demo.Pay charge 2").answer(affectedOne)
@@ -235,7 +235,7 @@ func TestWhatTheServerDoesNotBeginIsNotAskedAgain(t *testing.T) {
 			{func(a *asked) { a.end <- greys.ErrUnsupported }, agentcontrol.Refused, "does not support"},
 			{func(a *asked) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, agentcontrol.Refused, "no such class"},
 			{func(a *asked) { a.end <- errors.New("the connection broke") }, agentcontrol.Lost, "the connection broke"},
-			{func(a *asked) { a.end <- nil }, agentcontrol.Lost, errEarly.Error()},
+			{func(a *asked) { a.end <- nil }, agentcontrol.Lost, "the server ended the command, before its limit"},
 		} {
 			starting := s.order("stack", on("demo.Pay", "*"))
 			c.end(s.expect("Stack demo.Pay * 100"))
@@ -243,7 +243,7 @@ func TestWhatTheServerDoesNotBeginIsNotAskedAgain(t *testing.T) {
 			s.await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
 		}
 		s.expectNothing()
-		assert.Len(t, s.bed.receiver.servers[0].wants, 1)
+		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
 	})
 }
 
@@ -397,7 +397,7 @@ func TestAServerThatIsLostInTheMiddleOfAnOrder(t *testing.T) {
 		expectReason(t, starting, agentcontrol.Lost, "")
 		assert.Equal(t, "unreached", s.theirs.Snapshot().State)
 		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server cannot be reached, or was lost, and is tried again")
-		assert.Len(t, s.bed.receiver.servers[0].wants, 1)
+		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
 	})
 }
 

@@ -19,7 +19,7 @@ import (
 func idleConversation(t *testing.T) (*conversation, net.Conn) {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	c := newConversation(ours, newInventories(mib))
+	c := newConversation(ours, newInventories(mib, nil))
 	t.Cleanup(func() {
 		c.close()
 		_ = theirs.Close()

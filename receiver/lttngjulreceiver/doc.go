@@ -42,7 +42,7 @@
 // agent told something, and steering.go how those who do with the extension agent_control;
 // inventory.go, pace.go and budget.go are about its loggers.
 // ending.go is why an agent has gone, parting.go what it is told before its connection is
-// closed, and leftovers.go remembers what it was not told. registry.go knows all agents.
+// closed, and leftovers.go remembers what the command was not sent. registry.go knows all agents.
 //
 // events.go is what is said of an agent, in log lines and log records. resource.go says
 // whose the records (logs.go) are, by what lookups.go finds out with process_linux.go and

@@ -90,3 +90,12 @@ func (e ending) reads() bool { return e.cause == causeBadData || e.cause == caus
 func (e ending) forgets(domain lttngagent.Domain) bool {
 	return errors.Is(e.err, errLeft) && domain != lttngagent.Python
 }
+
+// endingTexts say how agents go.
+var endingTexts = map[cause]string{
+	causeClosed:   "it closed the connection",
+	causeSilent:   "it did not answer in time",
+	causeBadData:  "it sent what cannot be read",
+	causeMemory:   "the names of its loggers have no room",
+	causeShutdown: "the receiver left it",
+}

@@ -83,7 +83,7 @@ func TestListsAreOftenAfterChangesAndThenSeldom(t *testing.T) {
 }
 
 func TestTheBudgetIsTakenAndGivenBack(t *testing.T) {
-	b := newInventories(100)
+	b := newInventories(100, nil)
 	left := 0
 	one, other := b.open(func() { left++ }), b.open(func() { t.Error("the smaller agent is closed") })
 	require.NoError(t, one.take(60))

@@ -48,7 +48,7 @@ func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
 	require.Equal(t, lttngagent.List{}, a.next())
 	a.list("com.example.db")
 	b.awaitRecords(eventAppeared, 1)
-	for _, r := range b.logs.all() {
+	for _, r := range b.records("") {
 		assert.NotEqual(t, eventRegistered, r.event)
 	}
 }

@@ -19,16 +19,6 @@ const (
 	maxSightings = 64
 )
 
-// process is what is known of the process that an agent is in. Empty: it isn't.
-type process struct {
-	// name is that of the executable file.
-	name string
-	// arguments are the command line, its name included, where it is wanted.
-	arguments []string
-	// started is when it was, in a unit of the system's own.
-	started uint64
-}
-
 // sighting is what was seen of a process at a time: enough to say of each connection that
 // was there then whether it is the process's.
 type sighting struct {
@@ -121,12 +111,4 @@ func (l *lookups) remember(pid uint32, s *sighting) {
 		l.order = append(l.order, pid)
 	}
 	l.seen[pid] = s
-}
-
-// lookUp finds out in which process the agent is, once, unless it is given up before.
-func (a *agent) lookUp(givenUp <-chan struct{}) process {
-	if !a.lookedUp && a.pid != 0 {
-		a.process, a.lookedUp = a.env.lookups.processOf(a.conversation, a.pid, givenUp)
-	}
-	return a.process
 }

@@ -5,6 +5,7 @@ package lttngjulreceiver
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -85,3 +86,6 @@ func (o *orders) next() (next order, over bool) {
 	}
 	return order{}, o.over
 }
+
+// errNotTold: the agent is left, or has gone, before it was its turn.
+var errNotTold = errors.New("the command was not sent")

@@ -35,3 +35,8 @@ func (p *pace) listed(now time.Time, changed bool) {
 
 // changed says that the agent was told something that may change its loggers.
 func (p *pace) changed() { p.pause, p.due = 0, time.Time{} }
+
+// silence is how long an agent of the RFC has said nothing when it is asked for the first
+// time. One of 2.0 registers as soon as it has connected, and has a second for that: what
+// it would be asked in the words of the RFC would end its thread.
+const silence = time.Second

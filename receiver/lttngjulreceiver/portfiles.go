@@ -63,7 +63,7 @@ func (p *portFiles) claim(path string, port int) error {
 	if err != nil {
 		return err
 	}
-	f := &watchedFile{portFile: file, health: p.env.health.Part("port file " + file.path)}
+	f := &watchedFile{portFile: file, health: p.env.Health.Part("port file " + file.path)}
 	_, err = f.claim()
 	var strange *strangeError
 	if errors.As(err, &strange) {
@@ -80,10 +80,8 @@ func (p *portFiles) claim(path string, port int) error {
 // complain says that a file is not the receiver's, once for each time that it is so.
 func (p *portFiles) complain(f *watchedFile, err error) {
 	f.health.Failed(err)
-	if since, say := f.trouble.Say(p.env.now()); say {
-		p.env.logger.Error("A port file is not this receiver's: agents that read it don't come here until it is, which is tried again",
-			zap.Error(err), zap.Duration("every", p.env.checkPortFiles), zap.Int("since_last_line", since))
-	}
+	p.env.LogSeldom(&f.trouble, p.env.Logger.Error, "This receiver doesn't own a port file: agents that read it connect elsewhere. Retrying",
+		zap.Error(err), zap.Duration("every", p.env.checkPortFiles))
 }
 
 // watch looks after the files until the receiver stops.
@@ -98,7 +96,7 @@ func (p *portFiles) run() {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-p.env.stopping:
+		case <-p.env.Serving.Done():
 			return
 		case <-ticker.C:
 		}
@@ -124,10 +122,8 @@ func (p *portFiles) check(f *watchedFile) {
 	if !written {
 		return
 	}
-	if since, say := f.restored.Say(p.env.now()); say {
-		p.env.logger.Info("A port file was gone, another daemon's, or could not be written, and is written now",
-			zap.String("file", f.path), zap.Int("since_last_line", since))
-	}
+	p.env.LogSeldom(&f.restored, p.env.Logger.Info, "A port file is written again",
+		zap.String("file", f.path))
 }
 
 // release removes the files that are the receiver's. The receiver has stopped.
@@ -135,7 +131,7 @@ func (p *portFiles) release() {
 	p.watching.Wait()
 	for _, f := range p.files {
 		if err := f.release(); err != nil {
-			p.env.logger.Error("A port file cannot be removed", zap.String("file", f.path), zap.Error(err))
+			p.env.Logger.Error("A port file cannot be removed", zap.String("file", f.path), zap.Error(err))
 		}
 	}
 }

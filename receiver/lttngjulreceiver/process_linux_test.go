@@ -39,7 +39,7 @@ func accepted(t *testing.T, network, host string) net.Conn {
 // processOf is what a first look tells of a process that is said to be at the other end of
 // a connection.
 func processOf(conn net.Conn, pid uint32) process {
-	p, _ := newLookups(true).processOf(newConversation(conn, newInventories(0)), pid, nil)
+	p, _ := newLookups(true).processOf(newConversation(conn, newInventories(0, nil)), pid, nil)
 	return p
 }
 
@@ -80,11 +80,11 @@ func TestAProcessIsLookedAtOnceForAllConnectionsThatAreThere(t *testing.T) {
 		require.NotEmpty(t, p.name)
 		return l.seen[pid]
 	}
-	first := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0))
-	second := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0))
+	first := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0, nil))
+	second := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0, nil))
 	sighting := look(first)
 	assert.Same(t, sighting, look(second))
-	third := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0))
+	third := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0, nil))
 	assert.NotSame(t, sighting, look(third), "its socket may be newer")
 	assert.Len(t, l.order, 1)
 

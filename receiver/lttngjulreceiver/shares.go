@@ -8,15 +8,6 @@ import "sync"
 // droppedShare is why records of loggers are dropped that have no room beside others.
 const droppedShare = "logger_share"
 
-// amount is how much of the queue of log records something has.
-type amount struct{ records, bytes int }
-
-// holds reports whether there is room for more in addition to what is used. What is larger
-// than all the room fits where nothing is used, as it does in the queue.
-func (most amount) holds(used, more amount) bool {
-	return used == amount{} || used.records+more.records <= most.records && used.bytes+more.bytes <= most.bytes
-}
-
 // shares bound what of the queue of log records waits there for the loggers: an agent can
 // have tens of thousands, and others with every list. One agent can have an eighth of the
 // queue with them, and all together three quarters: so the others' have room, and it is
@@ -65,10 +56,4 @@ func (s *shares) give(entry *logEntry) {
 	defer s.mu.Unlock()
 	entry.waiting.add(less, -1)
 	s.used.add(less, -1)
-}
-
-// add adds so many times an amount.
-func (a *amount) add(more amount, times int) {
-	a.records += times * more.records
-	a.bytes += times * more.bytes
 }

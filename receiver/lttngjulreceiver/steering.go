@@ -6,7 +6,6 @@ package lttngjulreceiver
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
@@ -28,44 +27,22 @@ const (
 // steering are the commands that agents can be told. What is enabled is disabled when the
 // receiver is shut down.
 var steering = []agentcontrol.Command{
-	{Name: orderList, Summary: "The names of its loggers."},
-	{Name: orderEnable, Summary: "Have records of a logger recorded by LTTng, until disable or the end of the collector.", Parameters: []agentcontrol.Parameter{
+	{Name: orderList, Summary: "List the names of the loggers."},
+	{Name: orderEnable, Summary: "LTTng records the records of a logger until disable, or until the collector ends.", Parameters: []agentcontrol.Parameter{
 		{Name: argumentLogger, Summary: "Its name, or * for all.", Kind: agentcontrol.Text, Required: true},
-		{Name: argumentLevel, Summary: "A level of the logger's kind, by name or number: this and more severe.", Kind: agentcontrol.Text},
+		{Name: argumentLevel, Summary: "A level of the logging library, by name or number: this level and more severe ones.", Kind: agentcontrol.Text},
 		{Name: argumentLevelType, Summary: "range: the level and more severe; single: the level alone.", Kind: agentcontrol.Text, OneOf: []string{"range", "single", "all"}},
-		{Name: argumentFilter, Summary: "Which records, in LTTng's words.", Kind: agentcontrol.Text, MaxBytes: 4096},
+		{Name: argumentFilter, Summary: "A filter expression of LTTng.", Kind: agentcontrol.Text, MaxBytes: 4096},
 	}},
-	{Name: orderDisable, Summary: "Have records of a logger recorded no more. Agents count: what was enabled twice is disabled twice.", Parameters: []agentcontrol.Parameter{
-		{Name: argumentLogger, Summary: "Its name as it was enabled.", Kind: agentcontrol.Text, Required: true},
+	{Name: orderDisable, Summary: "Stop recording the records of a logger. Agents count: a logger that was enabled twice has to be disabled twice.", Parameters: []agentcontrol.Parameter{
+		{Name: argumentLogger, Summary: "The name with which it was enabled.", Kind: agentcontrol.Text, Required: true},
 	}},
 }
-
-// errNotTold: the agent is left, or has gone, before it was its turn.
-var errNotTold = errors.New("it was not told")
 
 // steered is an agent as the extension agent_control has it.
 type steered struct {
 	*agent
 	id string
-}
-
-// show shows the agent to whoever steers it, which is done once: when nobody waits for it
-// any more.
-func (a *agent) show() {
-	if len(a.env.agents) == 0 || a.origin == nil {
-		return
-	}
-	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
-	id := agentcontrol.NewID(a.env.id, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
-	a.unshow = a.env.agents.Register(&steered{agent: a, id: id})
-}
-
-// hide ends what show began, and answers all orders that will not be carried out.
-func (a *agent) hide() {
-	a.orders.end()
-	if a.unshow != nil {
-		a.unshow()
-	}
 }
 
 // ID is that of the registration.
@@ -75,7 +52,7 @@ func (s *steered) ID() string { return s.id }
 func (s *steered) Snapshot() agentcontrol.Snapshot {
 	attributes := s.origin.resource.Attributes()
 	return agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: agentcontrol.TextOf(attributes, attributeServiceName),
+		Tracer: metadata.Type.String(), Receiver: s.env.ID, Service: agentcontrol.TextOf(attributes, attributeServiceName),
 		Address: s.conversation.conn.RemoteAddr().String(),
 		Process: agentcontrol.Process{PID: uint64(s.pid), Name: agentcontrol.TextOf(attributes, attributeExecutableName)},
 		State:   "registered (" + s.who.Domain.String() + ")",
@@ -89,7 +66,7 @@ func (s *steered) Told(r agentcontrol.Record) {
 	if s.env.logs == nil {
 		return
 	}
-	entry := logEntry{origin: s.origin, event: agentcontrol.EventName, severity: r.Severity(), time: s.env.now(), body: r.Body()}
+	entry := logEntry{origin: s.origin, event: agentcontrol.EventName, severity: r.Severity(), time: s.env.Now(), body: r.Body()}
 	for _, a := range r.Attributes() {
 		entry.attributes = append(entry.attributes, text(a.Key, a.Value))
 	}
@@ -104,7 +81,7 @@ func (s *steered) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.An
 	}
 	answered := make(chan answer, 1)
 	if !s.give(order{command: command, by: ctx, answered: answered}) {
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or is being left: %w", errNotTold)
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent has disconnected, or the receiver is disconnecting from it: %w", errNotTold)
 	}
 	select {
 	case a := <-answered:
@@ -161,18 +138,9 @@ func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error)
 	return agentcontrol.Answer{Message: "the agent has done it"}, nil
 }
 
-// carryOutOrder tells the agent what it is ordered, and says what came of it.
-func (a *agent) carryOutOrder(o order) error {
-	a.last = answer{}
-	err := a.carryOut(o.command)
-	done := a.last
-	if err != nil && done.err == nil {
-		done.result, done.err = resultNoAnswer, err
-	}
-	if _, isList := o.command.(lttngagent.List); isList && done.result == resultSuccess && o.answered != nil {
-		// The inventory puts others in their place.
-		done.loggers = slices.Clone(a.inventory.names)
-	}
-	o.done(done)
-	return err
+// announce shows an agent in the extensions until withdraw is called.
+func announce(a *agent) (withdraw func()) {
+	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
+	id := agentcontrol.NewID(a.env.ID, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
+	return a.env.Agents.Register(&steered{agent: a, id: id})
 }

@@ -3,11 +3,7 @@
 
 package rbkitreceiver
 
-import (
-	"math"
-
-	"github.com/callbraid/callbraid/internal/rbkit"
-)
+import "github.com/callbraid/callbraid/internal/rbkit"
 
 // allocations counts what snapshots say was allocated, by class and file, from the first
 // snapshot on: each says what came since the last one.
@@ -58,18 +54,8 @@ func sameText(a, b []byte) bool {
 	return len(a) == len(b) && (a == nil) == (b == nil) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// sum is n and more, or the largest number where that is more.
-func sum(n int64, more uint64) int64 {
-	if more > uint64(math.MaxInt64-n) {
-		return math.MaxInt64
-	}
-	return n + int64(more)
-}
+// bytesOfSite is the memory of a site, about.
+const bytesOfSite = 64
 
-// plus is n and so many times each, or the largest number where that is more.
-func plus(n int64, times, each uint64) int64 {
-	if each > 0 && times > uint64(math.MaxInt64-n)/each {
-		return math.MaxInt64
-	}
-	return n + int64(times*each)
-}
+// held returns how many bytes the files and sites take, about.
+func (a *allocations) held() int { return a.files.held() + bytesOfSite*len(a.sites) }

@@ -25,7 +25,7 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 			c := openCapture(b, name)
 			nop := consumertest.NewNop()
 			bed, s := alone(b, func(b *bed, _ *Config) {
-				b.next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop, Profiles: nop}
+				b.Next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop, Profiles: nop}
 			})
 			env, hello := bed.receiver.env, rbkitserver.Hello(c)
 			bytes, events := 0, 0
@@ -40,9 +40,9 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 				for _, m := range c.Messages {
 					s.receive(zmtp.Message{m.Data})
 				}
-				env.metrics.metrics([]processState{s.process.state()}, env.now())
+				env.metrics.metrics([]processState{s.process.state()}, env.Now())
 			})
-			env.close()
+			env.Finish()
 		})
 	}
 }
@@ -96,7 +96,7 @@ func BenchmarkMetricsOfSites(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(points), "ns/point")
 			s.end()
-			bed.receiver.env.close()
+			bed.receiver.env.Finish()
 		})
 	}
 }
@@ -109,7 +109,7 @@ func BenchmarkLargestMessage(b *testing.B) {
 		require.NoError(b, c.Created(1, 20*id, []byte("String")))
 	}
 	message := c.AppendTo(nil, 1, 0)
-	_, s := alone(b, func(b *bed, _ *Config) { b.next = sharedreceiver.Signals{Metrics: b.metrics} })
+	_, s := alone(b, func(b *bed, _ *Config) { b.Next = sharedreceiver.Signals{Metrics: b.Metrics} })
 	cputime.Bytes(b, len(message), events, func() {
 		s.begin(identity{})
 		s.receive(zmtp.Message{message})

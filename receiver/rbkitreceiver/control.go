@@ -96,10 +96,8 @@ func (c *control) answered(ctx context.Context, err error) bool {
 		return false // nobody waits for it any more
 	}
 	c.env.telemetry.connectionFailed(socketRequest)
-	if since, say := c.silent.Say(c.env.now()); say {
-		c.logger.Warn("The server doesn't answer requests: what it publishes is received all the same, and nothing is switched on or off",
-			zap.String("request", c.config.Request), zap.Error(err), zap.Int("requests_since_last_line", since))
-	}
+	c.env.LogSeldom(&c.silent, c.logger.Warn, "The server doesn't answer requests: its messages are received, but the receiver can't change its state",
+		zap.String("request", c.config.Request), zap.Error(err))
 	return false
 }
 
@@ -198,9 +196,9 @@ func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply))
 	said(&h)
 	if c.isRight(h) {
 		c.ignored.Over()
-	} else if since, say := c.ignored.Say(c.env.now()); say {
-		c.logger.Warn("The server has not switched on what it was told to",
-			zap.Bool("memory_profile", h.ObjectTraceEnabled), zap.Bool("cpu_profile", h.CPUProfiling), zap.Int("times_since_last_line", since))
+	} else {
+		c.env.LogSeldom(&c.ignored, c.logger.Warn, "The server accepted commands, but its state has not changed",
+			zap.Bool("memory_profile", h.ObjectTraceEnabled), zap.Bool("cpu_profile", h.CPUProfiling))
 	}
 	return true
 }
@@ -229,7 +227,7 @@ func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
 // farewell is how long a shutdown tries to leave the server as it was found.
 const farewell = time.Second
 
-var errFarewell = errors.New("the time for it at a shutdown is over")
+var errFarewell = errors.New("the time to restore the server at a shutdown is over")
 
 // leave switches off what the receiver switched on, and closes the connection.
 func (c *control) leave(ctx context.Context) {
@@ -247,7 +245,53 @@ func (c *control) leave(ctx context.Context) {
 		left = c.order(ctx, rbkit.StopCPUProfiling) && left
 	}
 	if !left {
-		c.logger.Warn("The server could not be told to switch off what was switched on",
+		c.logger.Warn("The receiver could not switch off profiles that it switched on in the server",
 			zap.Bool("memory_profile", on.tracing), zap.Bool("cpu_profile", on.profiling))
 	}
+}
+
+// turn is a lock that nobody waits for longer than their context.
+type turn chan struct{}
+
+func newTurn() turn { return make(turn, 1) }
+
+// take waits for the lock. The error is why the context has ended; without one, give has to
+// be called.
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t turn) give() { <-t }
+
+// dangers are the settings that have an old server do what ends a program on a Ruby of today.
+func (c *control) dangers(h *rbkit.HandshakeReply) (settings []string) {
+	if !isOld(h.ServerVersion) {
+		return nil
+	}
+	if wanted, _ := c.wanted.now(); wanted.tracing && !h.ObjectTraceEnabled {
+		settings = append(settings, "memory_profile")
+	}
+	if c.env.config.ObjectSpaceSnapshotInterval > 0 {
+		settings = append(settings, "objectspace_snapshot_interval")
+	}
+	return settings
+}
+
+// warnOfDangers logs, before commands are sent, that settings may end the program: once for each
+// process, and seldom where processes follow each other closely. The turn to steer is held.
+func (c *control) warnOfDangers(h *rbkit.HandshakeReply) {
+	settings := c.dangers(h)
+	if len(settings) == 0 || c.warnedOf == h.PID {
+		return
+	}
+	c.warnedOf = h.PID
+	c.env.LogSeldom(&c.dangerous, c.logger.Warn, "Settings may crash the program: on Ruby 3.1 an old Rbkit server causes a segmentation fault. "+
+		"Remove the settings, unless this gem is known to work with this Ruby",
+		zap.Strings("settings", settings), zap.String("process", text(h.ProcessName)), zap.Uint64("pid", h.PID),
+		zap.String("version", text(h.ServerVersion)))
 }

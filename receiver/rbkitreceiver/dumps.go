@@ -193,3 +193,22 @@ func (r *references) nowhere() (dangling, objects int64, known bool) {
 	}
 	return dangling, objects, r.seen != nil
 }
+
+// bytesOfReference is the memory of a reference that waits, about.
+const bytesOfReference = 16
+
+// held returns how many bytes the dumps take, about.
+func (d *dumps) held() int {
+	bytes := d.live.held()
+	if d.open == nil {
+		return bytes
+	}
+	bytes += d.open.live.held()
+	if r := &d.open.references; r.seen != nil {
+		bytes += 8*len(r.seen.slots) + bytesOfReference*cap(r.waiting)
+	}
+	return bytes
+}
+
+// held returns how many bytes the counts take, about.
+func (l *liveCounts) held() int { return l.objects.held() + l.bytes.held() }

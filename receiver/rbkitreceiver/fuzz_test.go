@@ -44,8 +44,8 @@ func FuzzReceive(f *testing.F) {
 		require.LessOrEqual(t, len(state.classes), 3+int(firstName))
 		require.LessOrEqual(t, len(state.sites), 4+1)
 		require.LessOrEqual(t, state.tracked, 10)
-		_ = env.metrics.metrics([]processState{state}, env.now())
-		for _, p := range b.profiles.AllProfiles() {
+		_ = env.metrics.metrics([]processState{state}, env.Now())
+		for _, p := range b.Profiles.AllProfiles() {
 			checkValid(t, p)
 		}
 	})

@@ -3,7 +3,10 @@
 
 package rbkitreceiver
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // interruption is the end of the time of a shutdown, or of the memory that there is, in the
 // middle of a message.
@@ -35,3 +38,5 @@ func (i *interruption) look() error {
 	}
 	return i.why
 }
+
+var errShutdown = errors.New("the collector is shut down")

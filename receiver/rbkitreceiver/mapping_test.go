@@ -4,7 +4,6 @@
 package rbkitreceiver
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -112,7 +111,8 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 }
 
 func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
-	e := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }).receiver.env
+	e := unstartedBed(t, ofOneServer).open()
+	defer e.Finish()
 	of := newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 0)
 	const last = math.MaxInt64 / 1_000_000
 	var parcels []cycleParcel
@@ -120,7 +120,7 @@ func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 		require.EqualValues(t, i+1, c.number)
 		parcels = append(parcels, cycleParcel{cycle: c, origin: of})
 	}
-	traces := e.traces(parcels)
+	traces := tracesOf(e.Kit, parcels)
 	require.Equal(t, 1, traces.ResourceSpans().Len())
 	assert.Equal(t, schema.URL, traces.ResourceSpans().At(0).SchemaUrl())
 	assert.Equal(t, schema.URL, traces.ResourceSpans().At(0).ScopeSpans().At(0).SchemaUrl())
@@ -312,9 +312,9 @@ func TestEveryObjectOfADumpIsARecordOnRequest(t *testing.T) {
 }
 
 func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
-	b := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
-	env := b.receiver.env
-	records := objectRecords{env: env, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
+	env := unstartedBed(t, ofOneServer).open()
+	defer env.Finish()
+	records := objectRecords{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
 	records.add(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
 	records.add(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
 	keys := func(i int) []string {
@@ -377,7 +377,7 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 	got := mapCapture(t, &capture.Capture{Messages: []capture.Message{{Data: c.AppendTo(nil, 1, 0)}}},
 		func(b *bed, c *Config) { with, c.Limits.MaxFrames = b, 1 })
 	assert.EqualValues(t, 2, got.state.samples)
-	assert.EqualValues(t, 1, with.counter("samples_dropped"))
+	assert.EqualValues(t, 1, with.Counter("samples_dropped"))
 	values := map[string][]int64{}
 	for _, p := range got.profiles {
 		checkValid(t, p)
@@ -422,11 +422,9 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 }
 
 func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
-	b := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
-	env := b.receiver.env
-	env.ctx = context.Background()
-	env.profiles = newProfileSink(env, b.profiles)
-	s := samples{env: env, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
+	b := unstartedBed(t, ofOneServer)
+	env := b.open()
+	s := samples{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
 	most := 0
 	// Few frames, so that the tables stay small, in long stacks.
 	const stacks, depth, times = 120, 4000, 3
@@ -444,9 +442,9 @@ func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
 	s.flush()
 	assert.LessOrEqual(t, most, maxToldBytes)
 	assert.Greater(t, most, maxToldBytes/2)
-	env.profiles.Close()
+	env.Finish()
 	total := int64(0)
-	for _, p := range b.profiles.AllProfiles() {
+	for _, p := range b.Profiles.AllProfiles() {
 		checkValid(t, p)
 		for _, sample := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
 			total += sample.Values().At(0)

@@ -8,12 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/receiver"
 
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
@@ -62,7 +61,7 @@ func (s *processState) points() int {
 // metricsLoop hands on metrics of the servers.
 type metricsLoop struct {
 	*handover.Metrics[processState]
-	env     *environment
+	out     *outputs
 	builder *metadata.MetricsBuilder
 	series  allSeries
 }
@@ -94,17 +93,16 @@ func newAllSeries(of *metadata.MetricsConfig) allSeries {
 // maxOver bounds the processes that have ended since the last collection.
 const maxOver = 64
 
-func newMetricsLoop(e *environment, settings receiver.Settings, next consumer.Metrics, living func() []processState) *metricsLoop {
+func newMetricsLoop(o *outputs, telemetry *telemetry, living func() []processState) *metricsLoop {
 	m := &metricsLoop{
-		env: e, builder: metadata.NewMetricsBuilder(e.config.MetricsBuilderConfig, settings),
-		series: newAllSeries(&e.config.Metrics),
+		out: o, builder: metadata.NewMetricsBuilder(o.config.MetricsBuilderConfig, o.Settings),
+		series: newAllSeries(&o.config.Metrics),
 	}
-	m.Metrics = handover.NewMetrics(handover.MetricsSettings[processState]{
-		Settings: e.handoverSettings(), Next: next, Interval: e.config.CollectionInterval,
+	m.Metrics = receiverkit.NewMetrics(o.Run, handover.MetricsSettings[processState]{
 		Living:   living,
-		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, e.now()) },
+		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, o.Now()) },
 		MaxEnded: maxOver, Points: (*processState).points, What: "servers",
-		Dropped: e.telemetry.metricPointsDropped,
+		Dropped: receiverkit.CountBy(telemetry.builder.ReceiverRbkitMetricPointsDropped),
 	})
 	return m
 }
@@ -212,8 +210,8 @@ func (m *metricsLoop) appendHistograms(s *processState, observed pmetric.Resourc
 		wanted            bool
 		name, description string
 	}{
-		{&s.marking, m.env.config.Histograms.MarkDuration.Enabled, metricMarkDuration, "Time from the start of a garbage collection to the end of its mark phase. No pause: the program may run between steps of marking."},
-		{&s.whole, m.env.config.Histograms.CycleDuration.Enabled, metricCycleDuration, "Time from the start of a garbage collection to the end of its sweep phase. No pause: the program runs most of it."},
+		{&s.marking, m.out.config.Histograms.MarkDuration.Enabled, metricMarkDuration, "Time from the start of a garbage collection to the end of its mark phase. No pause: the program may run between steps of marking."},
+		{&s.whole, m.out.config.Histograms.CycleDuration.Enabled, metricCycleDuration, "Time from the start of a garbage collection to the end of its sweep phase. No pause: the program runs most of it."},
 	} {
 		if h.of.count == 0 || !h.wanted {
 			continue
@@ -231,5 +229,5 @@ func (m *metricsLoop) appendScope(s *processState, to pmetric.ResourceMetricsSli
 	made := to.AppendEmpty()
 	made.SetSchemaUrl(schema.URL)
 	s.origin.resource.CopyTo(made.Resource())
-	m.env.setScope(made.ScopeMetrics().AppendEmpty().Scope())
+	m.out.SetScope(made.ScopeMetrics().AppendEmpty().Scope())
 }

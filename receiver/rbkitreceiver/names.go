@@ -4,10 +4,8 @@
 package rbkitreceiver
 
 import (
-	"bytes"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // names are texts that counts are kept by, of which there may be only so many: beyond that
@@ -22,6 +20,9 @@ type names struct {
 	// bytes is what they take in memory, about.
 	bytes int
 }
+
+// bytesOfName is the memory of a name beside its text, about.
+const bytesOfName = 96
 
 // The numbers that stand for no name of a server.
 const (
@@ -97,36 +98,5 @@ func (n *names) add(name []byte) int32 {
 	return number
 }
 
-// addressPrefix is what stands before the address of an object in the name of an anonymous
-// class, such as #<Class:0x00007f01999002a8>.
-var addressPrefix = []byte(":0x")
-
-// withoutAddresses is the name of a class without the addresses in it: each anonymous
-// class has another one.
-func withoutAddresses(name []byte) []byte {
-	at := bytes.Index(name, addressPrefix)
-	if at < 0 {
-		return name
-	}
-	plain := make([]byte, 0, len(name))
-	for ; at >= 0; at = bytes.Index(name, addressPrefix) {
-		plain, name = append(plain, name[:at]...), name[at+len(addressPrefix):]
-		name = bytes.TrimLeft(name, "0123456789abcdef")
-	}
-	return append(plain, name...)
-}
-
-// maxTextBytes is how long a text may be that is kept: longer ones are cut.
-const maxTextBytes = 1024
-
-// validText is a text as it may stand in attributes: UTF-8, and not too long.
-func validText(b []byte) string {
-	if len(b) > maxTextBytes {
-		cut := maxTextBytes
-		for cut > maxTextBytes-utf8.UTFMax && !utf8.RuneStart(b[cut]) {
-			cut--
-		}
-		b = b[:cut]
-	}
-	return strings.ToValidUTF8(string(b), "\uFFFD")
-}
+// held returns how many bytes the names take, about.
+func (n *names) held() int { return n.bytes }

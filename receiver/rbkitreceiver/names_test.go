@@ -66,7 +66,7 @@ func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
 		tracked int
 	}{
 		"metrics":    {option: func(*bed, *Config) {}, tracked: 1},
-		"no metrics": {option: func(b *bed, _ *Config) { b.next.Metrics = nil }},
+		"no metrics": {option: func(b *bed, _ *Config) { b.Next.Metrics = nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, c.option)
@@ -96,8 +96,8 @@ func TestAttributesOfProfilesHaveTheTypeOfTheirKey(t *testing.T) {
 		}}})
 	})})
 	b.finish(s)
-	require.Len(t, b.profiles.AllProfiles(), 1)
-	d := b.profiles.AllProfiles()[0].Dictionary()
+	require.Len(t, b.Profiles.AllProfiles(), 1)
+	d := b.Profiles.AllProfiles()[0].Dictionary()
 	var classes []string
 	for _, a := range d.AttributeTable().All() {
 		if d.StringTable().At(int(a.KeyStrindex())) == attributeClass {
@@ -120,7 +120,7 @@ func TestFunctionsAreWithoutAddresses(t *testing.T) {
 	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample("#<Object:0x00007f01998f62d0>.zab"), sample("#<Object:0x00007f01998f6000>.zab"))})
 	b.finish(s)
 	assert.Equal(t, "== samples in count, period of \"\"; from 1000000 for 0 ns; 1 samples, total 2\n#<Object>.zab@a.rb:3 {thread.id=8} 2\n",
-		fold(b.profiles.AllProfiles()))
+		fold(b.Profiles.AllProfiles()))
 }
 
 func TestADumpOfVeryFewObjectsSettlesNothing(t *testing.T) {

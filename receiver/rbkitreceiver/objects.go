@@ -120,3 +120,18 @@ func (t *tracked) dumpEnds(objects uint64) {
 }
 
 func (t *tracked) len() int { return len(t.young) + len(t.old) }
+
+// held is how many bytes the objects take, about. Generations keep the space that they had.
+func (t *tracked) held() int {
+	t.most[0], t.most[1] = max(t.most[0], len(t.young)), max(t.most[1], len(t.old))
+	return bytesOfTracked * (t.most[0] + t.most[1])
+}
+
+// bytesOfTracked is the memory of an object that is remembered, about.
+const bytesOfTracked = 36
+
+// held returns how many bytes the counts take, about.
+func (c counts) held() int { return 8 * cap(c) }
+
+// held returns how many bytes the objects and their counts take, about.
+func (o *objects) held() int { return o.tracked.held() + o.created.held() + o.destroyed.held() }

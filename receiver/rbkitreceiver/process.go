@@ -4,6 +4,7 @@
 package rbkitreceiver
 
 import (
+	"errors"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
@@ -13,7 +14,7 @@ import (
 // each thing that they are about. It knows no connections. Its server's lock is held
 // by whoever uses it.
 type process struct {
-	env    *environment
+	out    *outputs
 	origin *origin
 	// now is when the message under way came.
 	now time.Time
@@ -41,35 +42,35 @@ type process struct {
 	// classesArePart says that its part of max_metric_points allows fewer classes than
 	// max_classes, and sitesArePart the same of sites.
 	classesArePart, sitesArePart bool
-	// said is what of the counts above the receiver's own counters were told.
-	said said
+	// totalsCounted are the totals that the receiver's own counters have.
+	totalsCounted totals
 }
 
-func newProcess(env *environment, of *origin) *process {
-	limits := env.config.limitsOfServer()
+func newProcess(out *outputs, of *origin) *process {
+	limits := out.config.limitsOfServer()
 	classes := newNames(limits.MaxClasses)
 	p := &process{
-		env: env, origin: of, classes: classes,
+		out: out, origin: of, classes: classes,
 		stats:       stats{},
 		objects:     newObjects(classes, limits.MaxTrackedObjects),
-		records:     objectRecords{env: env, origin: of},
+		records:     objectRecords{out: out, origin: of},
 		allocations: newAllocations(classes, &limits),
-		samples:     samples{env: env, origin: of},
-		snapshots:   snapshots{env: env, origin: of},
+		samples:     samples{out: out, origin: of},
+		snapshots:   snapshots{out: out, origin: of},
 
-		interruption: interruption{ctx: env.ctx},
+		interruption: interruption{ctx: out.Delivering},
 
-		classesArePart: limits.MaxClasses < env.config.Limits.MaxClasses,
-		sitesArePart:   limits.MaxSites < env.config.Limits.MaxSites,
+		classesArePart: limits.MaxClasses < out.config.Limits.MaxClasses,
+		sitesArePart:   limits.MaxSites < out.config.Limits.MaxSites,
 	}
 	p.dumps = dumps{classes: classes, tracked: &p.objects.tracked, maxObjects: limits.MaxDumpObjects}
-	if env.spans != nil {
-		p.cycles.finished = func(c *cycle) { env.spans.Add(cycleParcel{cycle: *c, origin: p.origin}) }
+	if out.spans != nil {
+		p.cycles.finished = func(c *cycle) { out.spans.Add(cycleParcel{cycle: *c, origin: p.origin}) }
 	}
-	if env.logs != nil {
+	if out.logs != nil {
 		p.dumps.finished = func(d *dump) {
 			p.records.flush()
-			env.saidDump(p, d)
+			out.recordDump(p.origin, d, p.classes)
 		}
 	}
 	return p
@@ -116,4 +117,147 @@ func (p *process) finish() {
 	p.samples.flush()
 	p.dumps.finish()
 	p.records.flush()
+}
+
+// read goes through the events of a message, and tells each to what it is about. An error
+// is why there are no more of them. over says that the process is another one from the
+// event on that the reader stands at.
+func (p *process) read(r *rbkit.Reader) (over bool, err error) {
+	p.header(r.Header())
+	for r.Next() {
+		if p.interruption.came() {
+			return false, p.interruption.why
+		}
+		e := r.Event()
+		if e.Kind == rbkit.GCStats && p.stats.fell(e.Stats) {
+			return true, nil
+		}
+		p.event(e)
+	}
+	return false, p.readUpTo(r.Header(), r.Err())
+}
+
+// readOn is read from the event on that the reader stands at.
+func (p *process) readOn(r *rbkit.Reader) error {
+	p.header(r.Header())
+	p.event(r.Event())
+	for r.Next() {
+		if p.interruption.came() {
+			return p.interruption.why
+		}
+		p.event(r.Event())
+	}
+	return p.readUpTo(r.Header(), r.Err())
+}
+
+// readUpTo is told why there are no more events of a message. Behind what is wrong others
+// may have stood, but not where a message only ends too early: that is all that was sent.
+// Nor is anything known to be missing where a message has no number and others have: if it
+// was the server's, the number of the next one says so.
+func (p *process) readUpTo(h rbkit.Header, err error) error {
+	var bad *rbkit.ProtocolError
+	switch {
+	case !errors.As(err, &bad) || bad.Problem == rbkit.Truncated:
+	case p.counted && !h.Counted:
+	default:
+		p.missed()
+	}
+	return err
+}
+
+// missed is told that events did not come.
+func (p *process) missed() {
+	p.cycles.breakOff()
+	p.snapshots.last = 0
+}
+
+// mostLost is how many messages are lost in one gap at most: it takes a server years to send
+// more, so that numbers which say so are made up.
+const mostLost = 1 << 32
+
+// header counts messages that did not come.
+func (p *process) header(h rbkit.Header) {
+	if !h.Counted {
+		return
+	}
+	if p.counted && h.Counter > p.last+1 {
+		p.lost = sum(p.lost, min(h.Counter-p.last-1, mostLost))
+		p.missed()
+	}
+	p.last, p.counted = h.Counter, true
+}
+
+func (p *process) event(e *rbkit.Event) {
+	if e.Kind == rbkit.DumpedObject {
+		p.dumpedObject(e)
+		return
+	}
+	p.events++
+	switch e.Kind {
+	case rbkit.ObjectCreated:
+		if p.out.measured {
+			p.objects.create(e.Object.ID, e.Object.Class)
+		}
+	case rbkit.ObjectDestroyed:
+		if p.out.measured {
+			p.objects.destroy(e.Object.ID)
+		}
+	case rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep:
+		p.cycles.event(int64(e.Time), e.Kind)
+	case rbkit.GCStats:
+		p.stats.set(e.Stats)
+		p.toldStats = true
+	case rbkit.ObjectSpaceDump:
+		p.dumps.part(int64(e.Time), e.Part, p.now)
+	case rbkit.CPUSample:
+		p.samples.add(int64(e.Time), e.Frames, p.now)
+	case rbkit.AllocationSnapshot:
+		p.allocated(int64(e.Time), e.Snapshot)
+	default:
+		p.unknown++
+	}
+}
+
+// dumpedObject is told of an object of the last part of a dump.
+func (p *process) dumpedObject(e *rbkit.Event) {
+	if p.out.config.DumpReferences && p.out.logs != nil && !p.out.eventsOff[eventObject] {
+		p.records.add(e, p.now)
+	}
+	p.dumps.object(&e.Object)
+}
+
+// allocated is told of what was allocated since the last snapshot.
+func (p *process) allocated(millis int64, s rbkit.Snapshot) {
+	p.snapshots.begin(millis, s.Size())
+	for id, frames := range s.AllStacks() {
+		p.snapshots.stack(id, frames)
+	}
+	p.allocations.begin()
+	for a := range s.AllAllocations() {
+		if p.interruption.came() {
+			return
+		}
+		if p.out.measured {
+			p.allocations.add(&a)
+		}
+		p.snapshots.allocation(&a, &p.interruption)
+	}
+}
+
+// held returns how many bytes the process takes, about.
+func (p *process) held() int {
+	return p.classes.held() + p.objects.held() + p.dumps.held() + p.allocations.held() +
+		p.samples.held() + p.snapshots.held() + p.records.bytes
+}
+
+// totals returns what the process counted of itself.
+func (p *process) totals() totals {
+	return totals{
+		messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, unknown: p.unknown,
+		folded:    p.classes.folded + p.allocations.files.folded + p.allocations.folded,
+		forgotten: p.objects.tracked.forgotten,
+		noStart:   p.cycles.noStart, noEnd: p.cycles.noEnd, stepsBack: p.cycles.stepsBack,
+		complete: p.dumps.complete, incomplete: p.dumps.incomplete, uncounted: p.dumps.uncounted, unchecked: p.dumps.unchecked,
+		samplesDropped: p.samples.deep + p.snapshots.dropped, stacksDropped: p.snapshots.deep + p.snapshots.crowded,
+	}
 }

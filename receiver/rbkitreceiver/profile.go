@@ -4,13 +4,15 @@
 package rbkitreceiver
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // Attributes of profiles.
@@ -245,21 +247,23 @@ func (d *dictionary) set(of pprofile.ValueType, kind, unit string) {
 	of.SetUnitStrindex(d.string(unit))
 }
 
+// newProfiles makes empty profiles of a process, with a dictionary.
+func newProfiles(kit *receiverkit.Kit, resource pcommon.Resource) (profileParcel, pprofile.ProfilesSlice, *dictionary) {
+	p := profileParcel{profiles: pprofile.NewProfiles()}
+	return p, kit.AppendProfiles(p.profiles, resource), newDictionary(p.profiles.Dictionary())
+}
+
+// profileID is a hash of the life of the server, which is another one whenever the receiver
+// has come to it anew, and of the number of the profile.
+func (o *origin) profileID(kind string, number uint64) (id pprofile.ProfileID) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", o.seed, kind, number))
+	copy(id[:], sum[:])
+	return id
+}
+
 // profileParcel is profiles of one process on their way to the pipeline.
 type profileParcel struct {
 	profiles pprofile.Profiles
 	samples  int
 	bytes    int
-}
-
-// newProfiles makes empty profiles of a process, with a dictionary.
-func (e *environment) newProfiles(resource pcommon.Resource) (profileParcel, pprofile.ProfilesSlice, *dictionary) {
-	p := profileParcel{profiles: pprofile.NewProfiles()}
-	of := p.profiles.ResourceProfiles().AppendEmpty()
-	resource.CopyTo(of.Resource())
-	scope := of.ScopeProfiles().AppendEmpty()
-	e.setScope(scope.Scope())
-	of.SetSchemaUrl(schema.URL)
-	scope.SetSchemaUrl(schema.URL)
-	return p, scope.Profiles(), newDictionary(p.profiles.Dictionary())
 }

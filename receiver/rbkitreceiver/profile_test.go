@@ -228,7 +228,7 @@ func TestWhatBreaksARuleForProfilesIsFound(t *testing.T) {
 		s.begin(identity{})
 		s.receive(zmtp.Message{snapshot})
 		b.finish(s)
-		p := b.profiles.AllProfiles()[0]
+		p := b.Profiles.AllProfiles()[0]
 		require.Empty(t, brokenRules(p))
 		do(p, p.Dictionary())
 		found := brokenRules(p)

@@ -28,7 +28,7 @@ const (
 // samples makes profiles of CPU samples. How much time a sample stands for is not known:
 // servers take fewer than they were asked to, so they are counted.
 type samples struct {
-	env    *environment
+	out    *outputs
 	origin *origin
 	// clock says by what the server samples; empty: not known.
 	clock string
@@ -88,10 +88,10 @@ type sampleKey struct {
 // add counts a stack.
 func (s *samples) add(millis int64, frames rbkit.Frames, now time.Time) {
 	s.count++
-	if s.env.profiles == nil || frames.Len() == 0 {
+	if s.out.profiles == nil || frames.Len() == 0 {
 		return
 	}
-	if frames.Len() > s.env.config.Limits.MaxFrames {
+	if frames.Len() > s.out.config.Limits.MaxFrames {
 		s.deep++
 		return
 	}
@@ -106,7 +106,7 @@ func (s *samples) add(millis int64, frames rbkit.Frames, now time.Time) {
 	}
 	sample.Values().SetAt(0, sample.Values().At(0)+1)
 	s.parcel.samples++
-	if len(s.byStack) >= s.env.config.Limits.MaxProfileStacks || s.parcel.bytes+s.dictionary.bytes >= maxProfileBytes {
+	if len(s.byStack) >= s.out.config.Limits.MaxProfileStacks || s.parcel.bytes+s.dictionary.bytes >= maxProfileBytes {
 		s.flush()
 	}
 }
@@ -149,7 +149,7 @@ func (s *samples) remember(told []byte, sample pprofile.Sample) {
 
 func (s *samples) begin(millis int64, now time.Time) {
 	var profiles pprofile.ProfilesSlice
-	s.parcel, profiles, s.dictionary = s.env.newProfiles(s.origin.resource)
+	s.parcel, profiles, s.dictionary = newProfiles(s.out.Kit, s.origin.resource)
 	s.profile = profiles.AppendEmpty()
 	s.byStack, s.told, s.toldBytes = map[sampleKey]pprofile.Sample{}, map[string]pprofile.Sample{}, 0
 	s.opened, s.first, s.last = now, millis, millis
@@ -161,7 +161,7 @@ func (s *samples) begin(millis int64, now time.Time) {
 
 // handOnDue hands on a profile whose time has come.
 func (s *samples) handOnDue(now time.Time) {
-	if s.dictionary != nil && now.Sub(s.opened) >= s.env.config.ProfileInterval {
+	if s.dictionary != nil && now.Sub(s.opened) >= s.out.config.ProfileInterval {
 		s.flush()
 	}
 }
@@ -176,6 +176,17 @@ func (s *samples) flush() {
 	s.profile.SetDurationNano(uint64(s.last-s.first) * uint64(time.Millisecond))
 	s.profile.SetProfileID(s.origin.profileID(typeSamples, s.number))
 	s.parcel.bytes += s.dictionary.bytes
-	s.env.profiles.Add(s.parcel)
+	s.out.profiles.Add(s.parcel)
 	s.parcel, s.dictionary, s.byStack, s.told = profileParcel{}, nil, nil, nil
+}
+
+// bytesOfStackSeen is the memory of a stack that has a sample, about.
+const bytesOfStackSeen = 80
+
+// held returns how many bytes the open profile takes, about.
+func (s *samples) held() int {
+	if s.dictionary == nil {
+		return 0
+	}
+	return s.parcel.bytes + s.dictionary.bytes + s.toldBytes + bytesOfStackSeen*len(s.byStack)
 }

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/rbkit"
@@ -72,27 +73,15 @@ type server struct {
 func newServer(env *environment, config *ServerConfig) *server {
 	s := &server{
 		env: env, config: config,
-		logger: env.logger.With(zap.String("server", config.Publish)),
-		health: env.health.Server(config.Publish),
-		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory),
+		logger: env.Logger.With(zap.String("server", config.Publish)),
+		health: env.Health.Server(config.Publish),
+		memory: servermemory.New(env.Memory, env.config.Limits.MaxServerMemory),
 	}
 	if config.Request != "" {
 		s.control = newControl(env, config, s.logger)
 		s.control.memory = s.memory
 	}
 	return s
-}
-
-// zmtpOptions say how the server is spoken with.
-func (e *environment) zmtpOptions(server *ServerConfig) zmtp.Options {
-	o := zmtp.Options{
-		Timeout: e.config.Timeout, Heartbeat: e.config.Heartbeat,
-		Limits: zmtp.Limits{Message: e.config.Limits.MaxMessageBytes},
-	}
-	if server.Username != "" {
-		o.Security = zmtp.Plain{Username: server.Username, Password: string(server.Password)}
-	}
-	return o
 }
 
 // follow receives what the server publishes until the context ends, whatever happens to
@@ -122,30 +111,21 @@ func (s *server) follow(ctx context.Context) {
 	_ = following.Run(ctx) // its end is that of the context
 	s.disconnect(errShutdown)
 	if s.control != nil {
-		s.control.leave(s.env.ctx)
+		s.control.leave(s.env.Delivering)
 	}
 }
-
-var errShutdown = errors.New("the collector is shut down")
 
 // connect is told that the server can be heard of. Messages are received from now on,
 // while it is asked who it is.
 func (s *server) connect(ctx context.Context, peer net.Addr) {
 	s.failing.Over()
-	s.connectedAt = s.env.now()
+	s.connectedAt = s.env.Now()
 	s.mu.Lock()
 	s.peer = peer
 	s.meeting.begin(false)
 	s.mu.Unlock()
 	s.env.telemetry.servers(1)
 	s.detach = s.attend(ctx)
-}
-
-// seldom logs a line if it is its turn.
-func (s *server) seldom(line *logline.Seldom, log func(string, ...zap.Field), message string, fields ...zap.Field) {
-	if since, say := line.Say(s.env.now()); say {
-		log(message, append(fields, zap.Int("times_since_last_line", since))...)
-	}
 }
 
 // about is what a server says of itself, for the log.
@@ -168,17 +148,17 @@ func (s *server) begin(who identity) {
 	}
 	s.renew(who)
 	if restarted {
-		s.seldom(&s.restarts, s.logger.Warn, "The server was restarted", about(who.hello)...)
-		s.env.saidRestarted(s.process.origin)
+		s.env.LogSeldom(&s.restarts, s.logger.Warn, "The server was restarted", about(who.hello)...)
+		s.env.recordRestarted(s.process.origin)
 	}
 }
 
 // renew begins a life of which nothing is known yet. The lock is held.
 func (s *server) renew(who identity) {
-	now := s.env.now()
+	now := s.env.Now()
 	s.first = max(s.first+1, now.UnixMilli())
 	s.who, s.said = who, who.hello
-	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, s.env.host, who.hello, who.local, now, s.first))
+	s.process = newProcess(s.env.outputs, newOrigin(s.env.config, s.config, s.env.Host, who.hello, who.local, now, s.first))
 	s.process.interruption.held = s.held
 	if who.hello != nil {
 		s.heard = now
@@ -196,7 +176,7 @@ func (s *server) introduce(hello *rbkit.HandshakeReply) {
 	if s.met.hello == nil {
 		s.met = s.who
 	}
-	s.process.introduce(newOrigin(s.env.config, s.config, s.env.host, s.who.hello, s.who.local, s.process.origin.begun, s.first))
+	s.process.introduce(newOrigin(s.env.config, s.config, s.env.Host, s.who.hello, s.who.local, s.process.origin.begun, s.first))
 }
 
 // end hands on all that there is of a process, and its last metrics. The lock is held.
@@ -227,10 +207,8 @@ func (s *server) lost(err error, pause time.Duration) {
 	s.buffer = nil
 	s.disconnect(err)
 	s.health.Failed(err)
-	if since, say := s.failing.Say(s.env.now()); say {
-		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(err),
-			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
-	}
+	s.env.LogSeldom(&s.failing, s.logger.Warn, "The connection to the server failed: retrying", zap.Error(err),
+		zap.Duration("pause", pause))
 }
 
 // disconnect ends what a connection began, if there is one. The process may come back.
@@ -246,7 +224,7 @@ func (s *server) disconnect(why error) {
 	of := s.process.origin
 	s.mu.Unlock()
 	s.env.telemetry.servers(-1)
-	s.env.saidGone(of, s.connectedAt, why)
+	s.env.recordGone(of, s.connectedAt, why)
 }
 
 // receive handles a message, or keeps it until it is known whose it is.
@@ -255,7 +233,7 @@ func (s *server) receive(m zmtp.Message) {
 		s.saidBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
 		return
 	}
-	now := s.env.now()
+	now := s.env.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = now
@@ -295,7 +273,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 		err = wrong
 	}
 	if errors.Is(err, errShutdown) {
-		s.logger.Warn("The time of the shutdown is over: the rest of a message is dropped", zap.Int("bytes", len(message)))
+		s.logger.Warn("shutdown_timeout is over: the rest of a message is dropped", zap.Int("bytes", len(message)))
 		return true
 	}
 	if errors.As(err, new(*budget.Error)) {
@@ -317,7 +295,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 func (s *server) speaks(dialect rbkit.Dialect) {
 	if s.dialect != dialect {
 		s.dialect = dialect
-		s.seldom(&s.dialects, s.logger.Info, "The messages of the server show its dialect", zap.Stringer("dialect", dialect))
+		s.env.LogSeldom(&s.dialects, s.logger.Info, "Detected the dialect of the server", zap.Stringer("dialect", dialect))
 	}
 }
 
@@ -338,10 +316,8 @@ func (s *server) read(r *rbkit.Reader, bytes int, at time.Time) error {
 
 func (s *server) saidBad(what string, err error, fields ...zap.Field) {
 	s.env.telemetry.badMessage(what)
-	if since, say := s.bad.Say(s.env.now()); say {
-		s.logger.Warn("A message of the server is not what it should be: its events before that count",
-			append(fields, zap.Error(err), zap.Int("messages_since_last_line", since))...)
-	}
+	s.env.LogSeldom(&s.bad, s.logger.Warn, "A message of the server is malformed: only the events before the error count",
+		append(fields, zap.Error(err))...)
 }
 
 // state is what a collection of metrics has to say of the process, if anything: what it is
@@ -358,4 +334,305 @@ func (s *server) state() (processState, bool) {
 	default:
 		return processState{}, false
 	}
+}
+
+// attendInterval is how often what is old enough is handed on where no messages come.
+const attendInterval = time.Second
+
+// attend does what a connected server needs beside being received from, in goroutines of
+// its own: it asks who the server is, switches on what is wanted, gives orders at their
+// time, and hands on what is old. What it returns ends it, and waits for that.
+func (s *server) attend(ctx context.Context) (detach func()) {
+	ctx, end := context.WithCancel(ctx)
+	var attending sync.WaitGroup
+	attending.Go(func() {
+		s.meet(ctx)
+		attending.Go(func() { s.handOnOld(ctx) })
+		if s.control != nil {
+			s.command(ctx)
+		}
+		// Whose messages came last is known at the end in any case.
+		s.meet(ctx)
+	})
+	return func() {
+		end()
+		attending.Wait()
+		if s.control != nil {
+			s.control.hangUp()
+		}
+	}
+}
+
+// handOnOld hands on what is old enough until the context ends.
+func (s *server) handOnOld(ctx context.Context) {
+	ticker := time.NewTicker(attendInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			s.mu.Lock()
+			s.process.handOnDue(s.env.Now())
+			s.tell()
+			s.mu.Unlock()
+		}
+	}
+}
+
+// command gives the server orders until the context ends.
+func (s *server) command(ctx context.Context) {
+	config := s.env.config
+	state, stopState := every(config.StateInterval)
+	defer stopState()
+	collect, stopCollect := every(config.TriggerGCInterval)
+	defer stopCollect()
+	dump, stopDump := every(config.ObjectSpaceSnapshotInterval)
+	defer stopDump()
+	// again is when a state that could not be corrected is tried again; nil: it was.
+	var again <-chan time.Time
+	pauses := backoff.New(config.Reconnect)
+	correct := func() {
+		again = nil
+		if s.correct(ctx) {
+			pauses.Reset()
+		} else {
+			again = time.After(pauses.Pause())
+		}
+	}
+	s.control.correctSoon()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-state:
+			correct()
+		case <-again:
+			correct()
+		case <-s.control.soon:
+			s.meet(ctx)
+			correct()
+		case <-collect:
+			s.control.order(ctx, rbkit.TriggerGC)
+		case <-dump:
+			s.control.order(ctx, rbkit.ObjectSpaceSnapshot)
+		}
+	}
+}
+
+// every ticks at an interval; 0: never.
+func every(interval time.Duration) (ticks <-chan time.Time, stop func()) {
+	if interval == 0 {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(interval)
+	return ticker.C, ticker.Stop
+}
+
+// correct corrects the state of the server, and remembers by what clock it samples. ok is
+// false where the server doesn't answer.
+func (s *server) correct(ctx context.Context) (ok bool) {
+	return s.control.correct(ctx, func(h *rbkit.HandshakeReply) {
+		said := *h
+		s.says(&said)
+	})
+}
+
+// Why a server is disconnected.
+const (
+	reasonBudget = "memory_budget"
+	reasonServer = "max_server_memory"
+)
+
+// bytesOfServer is the memory that a server takes without its process, about.
+const bytesOfServer = 64 << 10
+
+// release frees the server's memory whenever it has to, until the context ends.
+func (s *server) release(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case shortage := <-s.memory.Over():
+			if s.memory.IsCurrent(shortage) {
+				s.free(shortage.Why)
+			}
+		}
+	}
+}
+
+// free ends what is known of the server's process, and its connections.
+func (s *server) free(why error) {
+	s.mu.Lock()
+	if s.process != nil {
+		s.end()
+		s.renew(s.who)
+	}
+	dropped := len(s.meeting.kept)
+	s.meeting.kept, s.meeting.size = nil, 0
+	s.memory.Renew()
+	s.mu.Unlock()
+	reason := reasonBudget
+	if short := (*budget.Error)(nil); errors.As(why, &short) && short.Setting == servermemory.Setting {
+		reason = reasonServer
+	}
+	s.env.telemetry.disconnected(reason)
+	s.env.LogSeldom(&s.full, s.logger.Warn, "The server is disconnected for a while: its data needs too much memory. Its counters start again at zero",
+		zap.Error(why), zap.Int("messages_dropped", dropped))
+}
+
+// held counts what the server takes in memory, beside the buffers of its connections. The lock
+// is held.
+func (s *server) held() error {
+	bytes := bytesOfServer + s.meeting.size
+	if s.process != nil {
+		bytes += s.process.held()
+	}
+	return s.memory.Hold(bytes)
+}
+
+// meet asks the server who it is, as long as that is not known.
+func (s *server) meet(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.meeting.goesOn {
+		number, peer := s.meeting.number, s.peer
+		s.mu.Unlock()
+		who := s.ask(ctx, peer)
+		s.mu.Lock()
+		if s.meeting.goesOn && s.meeting.number == number {
+			s.settle(who)
+		}
+	}
+}
+
+// ask asks the server who it is, again while there is time: the socket that answers may be
+// there a moment after the one that publishes.
+func (s *server) ask(ctx context.Context, peer net.Addr) identity {
+	if s.control == nil {
+		return identity{}
+	}
+	until, pauses := s.env.Now().Add(s.env.config.Timeout), backoff.New(s.env.config.Reconnect)
+	for {
+		if hello, ok := s.control.handshake(ctx); ok {
+			return identity{hello: &hello, local: findLocal(peer, &hello)}
+		}
+		pause := pauses.Pause()
+		if s.env.Now().Add(pause).After(until) {
+			return identity{}
+		}
+		select {
+		case <-ctx.Done():
+			return identity{}
+		case <-time.After(pause):
+		}
+	}
+}
+
+// settle ends a meeting: it is known who the server is, or will not be. Messages that came
+// meanwhile are handled, up to one of yet another life. The lock is held.
+func (s *server) settle(who identity) {
+	other := s.process == nil || s.meeting.anew || s.who.isOther(who)
+	if other {
+		s.begin(who)
+	} else if who.hello != nil {
+		s.who = who
+		s.process.samples.state(who.hello)
+	}
+	s.met = who
+	if who.hello != nil {
+		s.said = who.hello
+	}
+	if s.control != nil {
+		s.control.switched.connected(other)
+	}
+	s.known()
+	if !s.connected {
+		s.connected, s.untold = true, true
+		s.env.LogSeldom(&s.connects, s.logger.Info, "Connected to the server", about(who.hello)...)
+		s.env.recordConnected(s.process.origin)
+	}
+	kept := s.meeting.end()
+	for i, m := range kept {
+		if !s.handle(m.data, m.at) {
+			s.meeting.keepAll(kept[i:])
+			return
+		}
+	}
+}
+
+// known says of the component's health whether it is known who the server is, where it can be
+// asked. The lock is held.
+func (s *server) known() {
+	if s.control != nil && s.said == nil {
+		s.health.Failed(errUnknown)
+		return
+	}
+	s.health.Up()
+}
+
+var errUnknown = errors.New("the server publishes messages, but doesn't answer at the address of request")
+
+// readOn begins another life of the server at an event that says so, and has it go through
+// the rest of a message that came at a time. It has been there since the connection was
+// made, and said then who it is; its messages have numbers that the life before might have
+// had. The lock is held.
+func (s *server) readOn(r *rbkit.Reader, at time.Time) error {
+	s.begin(s.met)
+	if s.control != nil {
+		s.control.switched.connectedToOther()
+	}
+	s.process.now = at
+	return s.process.readOn(r)
+}
+
+// says remembers what the server says of itself.
+func (s *server) says(h *rbkit.HandshakeReply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said, s.heard = h, s.env.Now()
+	if s.process != nil {
+		s.introduce(h)
+		if s.connected {
+			s.health.Up()
+		}
+		s.process.samples.state(h)
+	}
+}
+
+// tell tells the receiver's counters what is new of the process, and the log which limits
+// the server has reached, each once. The lock is held.
+func (s *server) tell() {
+	now := s.process.totals()
+	s.env.telemetry.countSince(&s.process.totalsCounted, &now)
+	s.process.totalsCounted = now
+	for i := range limits {
+		if s.limited[i] || limits[i].reached(s.process) == 0 {
+			continue
+		}
+		s.limited[i] = true
+		s.logger.Warn("The server has reached a limit",
+			zap.String("setting", "limits."+limits[i].setting), zap.String("then", limits[i].then))
+	}
+	if s.process.toldStats {
+		s.process.toldStats = false
+		s.tellUnmeasured(s.process.stats)
+	}
+}
+
+// maxLoggedKeys is how many keys of statistics a log line has.
+const maxLoggedKeys = 16
+
+// tellUnmeasured logs, once for a server, the statistics that no metric has. The lock is held.
+func (s *server) tellUnmeasured(of stats) {
+	if s.unmeasuredLogged || !s.env.measured || s.env.config.Metrics.RubyGcStat.Enabled {
+		return
+	}
+	keys := of.unmeasured()
+	if len(keys) == 0 {
+		return
+	}
+	s.unmeasuredLogged = true
+	s.logger.Info("The server sends statistics that have no metric. To receive them under their keys, set metrics.ruby.gc.stat.enabled to true",
+		zap.Int("count", len(keys)), zap.Strings("keys", keys[:min(len(keys), maxLoggedKeys)]))
 }

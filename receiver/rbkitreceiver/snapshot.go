@@ -4,7 +4,6 @@
 package rbkitreceiver
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
@@ -18,7 +17,7 @@ import (
 // snapshots makes profiles of snapshots of allocations: how many objects were allocated
 // where, and how many bytes. Those of one message are one.
 type snapshots struct {
-	env    *environment
+	out    *outputs
 	origin *origin
 	// last is the time of the last snapshot, in Unix milliseconds; 0: there was none.
 	last   int64
@@ -90,11 +89,11 @@ type snapshotStack struct {
 
 // begin begins an event of so many bytes.
 func (s *snapshots) begin(millis int64, bytes int) {
-	if s.env.profiles == nil {
+	if s.out.profiles == nil {
 		return
 	}
 	if s.open == nil {
-		s.open = s.env.newSnapshot(s.origin.resource, s.last)
+		s.open = s.out.newSnapshot(s.origin.resource, s.last)
 	}
 	open := s.open
 	open.millis, s.last = millis, millis
@@ -106,10 +105,10 @@ func (s *snapshots) begin(millis int64, bytes int) {
 	}
 }
 
-func (e *environment) newSnapshot(resource pcommon.Resource, since int64) *snapshot {
+func (o *outputs) newSnapshot(resource pcommon.Resource, since int64) *snapshot {
 	s := &snapshot{since: since, stacks: map[uint64]snapshotStack{}, placed: map[stackPlace]int32{}, samples: map[siteSample]int{}}
 	var profiles pprofile.ProfilesSlice
-	s.parcel, profiles, s.dictionary = e.newProfiles(resource)
+	s.parcel, profiles, s.dictionary = newProfiles(o.Kit, resource)
 	s.objects, s.spaces = profiles.AppendEmpty(), profiles.AppendEmpty()
 	s.dictionary.set(s.objects.SampleType(), typeObjects, unitCount)
 	s.dictionary.set(s.spaces.SampleType(), typeSpace, unitBytes)
@@ -117,7 +116,7 @@ func (e *environment) newSnapshot(resource pcommon.Resource, since int64) *snaps
 }
 
 func (s *snapshots) stack(id uint64, frames rbkit.Frames) {
-	limits := &s.env.config.Limits
+	limits := &s.out.config.Limits
 	if s.open == nil || frames.Len() == 0 {
 		return
 	}
@@ -152,7 +151,7 @@ func (s *snapshot) hasRoom(n int, limits *LimitsConfig) bool {
 // allocation is told of objects that were allocated in a line. Those of which the stack
 // is known are counted there, the others in the line alone.
 func (s *snapshots) allocation(a *rbkit.Allocation, interruption *interruption) {
-	if s.open == nil || !s.open.site(a, &s.env.config.Limits) {
+	if s.open == nil || !s.open.site(a, &s.out.config.Limits) {
 		return
 	}
 	rest := a.Count
@@ -163,12 +162,12 @@ func (s *snapshots) allocation(a *rbkit.Allocation, interruption *interruption) 
 		s.open.dictionary.work++
 		count = min(count, rest)
 		if stack, ok := s.open.stacks[id]; ok && count > 0 {
-			s.open.add(a, count, &stack, &s.env.config.Limits)
+			s.open.add(a, count, &stack, &s.out.config.Limits)
 			rest -= count
 		}
 	}
 	if rest > 0 {
-		s.open.add(a, rest, &snapshotStack{}, &s.env.config.Limits)
+		s.open.add(a, rest, &snapshotStack{}, &s.out.config.Limits)
 	}
 }
 
@@ -289,13 +288,17 @@ func (s *snapshots) handOn() {
 		p.SetProfileID(s.origin.profileID([]string{typeObjects, typeSpace}[i], s.number))
 	}
 	open.parcel.bytes += open.dictionary.bytes
-	s.env.profiles.Add(open.parcel)
+	s.out.profiles.Add(open.parcel)
 }
 
-// profileID is a hash of the life of the server, which is another one whenever the receiver
-// has come to it anew, and of the number of the profile.
-func (o *origin) profileID(kind string, number uint64) (id pprofile.ProfileID) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", o.seed, kind, number))
-	copy(id[:], sum[:])
-	return id
+// bytesOfPlace is the memory of a place or a sample of a snapshot, about.
+const bytesOfPlace = 48
+
+// held returns how many bytes the open snapshot takes, about.
+func (s *snapshots) held() int {
+	o := s.open
+	if o == nil {
+		return 0
+	}
+	return o.parcel.bytes + o.dictionary.bytes + bytesOfStackSeen*len(o.stacks) + bytesOfPlace*(len(o.placed)+len(o.samples))
 }

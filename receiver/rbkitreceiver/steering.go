@@ -22,15 +22,15 @@ import (
 // makes most of its own of the young ones alone. The memory profile and the dump of the released
 // gem end a program on a Ruby of today.
 var commands = []agentcontrol.Command{
-	{Name: string(rbkit.Handshake), Summary: "Ask who the server is and what is on."},
-	{Name: string(rbkit.StartMemoryProfile), Disruptive: true, Summary: "Tell of each object that is created and destroyed. It slows the program down. With the released gem it ends a program on Ruby 3.1."},
-	{Name: string(rbkit.StopMemoryProfile), Summary: "Tell of objects no more."},
-	{Name: string(rbkit.TriggerGC), Disruptive: true, Summary: "Collect garbage now, all of it. The program stands still meanwhile."},
-	{Name: string(rbkit.ObjectSpaceSnapshot), Disruptive: true, Summary: "Dump all objects now. The program stands still meanwhile. With the released gem it ends a program on Ruby 3.1."},
-	{Name: string(rbkit.UseCPUTime), Summary: "Sample by processor time, from the next start of CPU profiling on."},
-	{Name: string(rbkit.UseWallTime), Summary: "Sample by wall time, from the next start of CPU profiling on."},
-	{Name: string(rbkit.StartCPUProfiling), Summary: "Begin to sample stacks."},
-	{Name: string(rbkit.StopCPUProfiling), Summary: "Sample no more."},
+	{Name: string(rbkit.Handshake), Summary: "Ask the server for its process and its state."},
+	{Name: string(rbkit.StartMemoryProfile), Disruptive: true, Summary: "Report each object that is created and destroyed. This slows the program down. The released gem crashes a program on Ruby 3.1."},
+	{Name: string(rbkit.StopMemoryProfile), Summary: "Stop reporting objects."},
+	{Name: string(rbkit.TriggerGC), Disruptive: true, Summary: "Collect all garbage now. The program stops meanwhile."},
+	{Name: string(rbkit.ObjectSpaceSnapshot), Disruptive: true, Summary: "Dump all objects now. The program stops meanwhile. The released gem crashes a program on Ruby 3.1."},
+	{Name: string(rbkit.UseCPUTime), Summary: "Sample by processor time after the next start of CPU profiling."},
+	{Name: string(rbkit.UseWallTime), Summary: "Sample by wall time after the next start of CPU profiling."},
+	{Name: string(rbkit.StartCPUProfiling), Summary: "Start sampling stacks."},
+	{Name: string(rbkit.StopCPUProfiling), Summary: "Stop sampling stacks."},
 }
 
 // steered is a server as the extension agent_control has it: one that is configured,
@@ -38,28 +38,19 @@ var commands = []agentcontrol.Command{
 type steered struct {
 	*server
 	id string
-	// following ends with the receiver's shutdown.
-	following context.Context
+	// serving ends when the shutdown begins.
+	serving context.Context
 }
 
 // ID is always the same of a server of a receiver.
 func (s *steered) ID() string { return s.id }
-
-// steer shows the servers, until the receiver is shut down.
-func (r *rbkitReceiver) steer(following context.Context, agents agentcontrol.Directories) {
-	receiver := r.settings.ID.String()
-	for i, s := range r.servers {
-		id := agentcontrol.NewID(receiver, strconv.Itoa(i), s.config.Publish)
-		r.unsteer = append(r.unsteer, agents.Register(&steered{server: s, id: id, following: following}))
-	}
-}
 
 // Snapshot is what is known of the server and its process.
 func (s *steered) Snapshot() agentcontrol.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: s.config.ServiceName, Address: s.config.Publish,
+		Tracer: metadata.Type.String(), Receiver: s.env.ID, Service: s.config.ServiceName, Address: s.config.Publish,
 		State: s.word(), LastSeen: s.heard,
 	}
 	if now.Service == "" {
@@ -109,9 +100,9 @@ func (s *steered) Told(r agentcontrol.Record) {
 	if p != nil {
 		of = p.origin
 	} else {
-		of = newOrigin(s.env.config, s.config, "", nil, nil, s.env.now(), 0)
+		of = newOrigin(s.env.config, s.config, "", nil, nil, s.env.Now(), 0)
 	}
-	s.env.say(of, agentcontrol.EventName, r.Body(), r.Severity(), 0, func(m pcommon.Map) {
+	s.env.log(of, agentcontrol.EventName, r.Body(), r.Severity(), 0, func(m pcommon.Map) {
 		for _, a := range r.Attributes() {
 			m.PutStr(a.Key, a.Value)
 		}
@@ -123,18 +114,18 @@ func (s *steered) Told(r agentcontrol.Record) {
 func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	defer context.AfterFunc(s.following, func() { end(errShutdown) })()
+	defer context.AfterFunc(s.serving, func() { end(errShutdown) })()
 	c := s.control
 	if err := c.steering.take(ctx); err != nil {
 		reason := agentcontrol.NoAnswer
-		if s.following.Err() != nil {
+		if s.serving.Err() != nil {
 			reason = agentcontrol.Lost
 		}
-		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "others had the server all the time; it was not told: %w", err)
+		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "other commands kept the server busy, so the command was not sent: %w", err)
 	}
 	defer c.steering.give()
-	if s.following.Err() != nil {
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", errShutdown)
+	if s.serving.Err() != nil {
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the server: %w", errShutdown)
 	}
 	return s.carryOut(ctx, rbkit.Command(order.Command))
 }
@@ -174,7 +165,7 @@ func (s *steered) tell(ctx context.Context, command rbkit.Command) (rbkit.Handsh
 		return h, err
 	}
 	if is, _ := isSo(command, &h); !is {
-		return h, agentcontrol.Errorf(agentcontrol.Refused, "the server said ok to %s, and its state is what it was", command)
+		return h, agentcontrol.Errorf(agentcontrol.Refused, "the server accepted %s, but its state has not changed", command)
 	}
 	return h, nil
 }
@@ -190,25 +181,11 @@ func (s *steered) greet(ctx context.Context) (rbkit.HandshakeReply, error) {
 	return h, nil
 }
 
-// says remembers what the server says of itself.
-func (s *server) says(h *rbkit.HandshakeReply) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.said, s.heard = h, s.env.now()
-	if s.process != nil {
-		s.introduce(h)
-		if s.connected {
-			s.health.Up()
-		}
-		s.process.samples.state(h)
-	}
-}
-
 // failed is why a server could not be told, or asked.
 func (s *steered) failed(ctx context.Context, err error) error {
 	switch {
-	case s.following.Err() != nil:
-		return agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", err)
+	case s.serving.Err() != nil:
+		return agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the server: %w", err)
 	case ctx.Err() != nil:
 		return agentcontrol.Errorf(agentcontrol.NoAnswer, "the server has not answered: %w", context.Cause(ctx))
 	case errors.Is(err, zmtp.ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded):

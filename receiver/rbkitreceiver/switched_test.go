@@ -48,13 +48,13 @@ func TestWhatWasSwitchedOnInAnotherLifeIsNotSwitchedOff(t *testing.T) {
 func TestWhatOthersSwitchedOnAfterARestartStaysOn(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), profiling)
-	b.await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
+	b.Await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
 	again := released
 	again.PID++
 	again.ObjectTraceEnabled = true // somebody else was faster
 	server.restart(rbkitserver.Options{Hello: again})
-	b.await("the state", func() bool { return server.State().CPUProfiling })
-	b.shutdown()
+	b.Await("the state", func() bool { return server.State().CPUProfiling })
+	b.Shutdown()
 	assert.Equal(t, []rbkit.Command{rbkit.UseWallTime, rbkit.StartCPUProfiling, rbkit.StopCPUProfiling}, server.orders())
 	assert.True(t, server.State().ObjectTraceEnabled)
 }

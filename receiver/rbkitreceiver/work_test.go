@@ -4,7 +4,6 @@
 package rbkitreceiver
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -28,7 +27,7 @@ const (
 // work is how much the dictionaries of profiles have to do for a message.
 func work(t testing.TB, message []byte, options ...option) (done int, wrong error) {
 	b, s := alone(t, options...)
-	defer b.receiver.env.close()
+	defer b.receiver.env.Finish()
 	s.begin(identity{})
 	var r rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
@@ -185,9 +184,9 @@ func allocatedBy(t *testing.T, message []byte) (objects map[int]int64, samples m
 	s.begin(identity{})
 	s.receive(zmtp.Message{message})
 	s.end()
-	b.receiver.env.close()
-	require.Len(t, b.profiles.AllProfiles(), 1, "what is in one message is one")
-	p := b.profiles.AllProfiles()[0]
+	b.receiver.env.Finish()
+	require.Len(t, b.Profiles.AllProfiles(), 1, "what is in one message is one")
+	p := b.Profiles.AllProfiles()[0]
 	checkValid(t, p)
 	objects, samples = map[int]int64{}, map[int]int{}
 	for _, sample := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
@@ -239,28 +238,24 @@ func TestAMessageIsNotReadOnWhenTheTimeOfTheShutdownIsOver(t *testing.T) {
 		"very many events":                  events.message(),
 	} {
 		b, s := alone(t)
-		over, end := context.WithCancel(context.Background())
-		b.receiver.env.ctx = over
 		s.begin(identity{})
-		end()
+		b.receiver.env.Expire()
 		var r rbkit.Reader
 		require.NoError(t, r.Open(rbkit.Documented, message))
 		_, _ = s.process.read(&r)
 		assert.LessOrEqual(t, s.process.snapshots.open.dictionary.work, 30*asksUntilLook, name)
 		assert.LessOrEqual(t, s.process.events, int64(asksUntilLook), name)
 		s.end()
-		b.receiver.env.close()
+		b.receiver.env.Finish()
 	}
 	b, s := alone(t)
-	over, end := context.WithCancel(context.Background())
-	b.receiver.env.ctx = over
 	s.begin(identity{})
-	end()
+	b.receiver.env.Expire()
 	s.receive(zmtp.Message{events.message()})
-	assert.Equal(t, 1, b.said.FilterMessageSnippet("the rest of a message is dropped").Len())
-	assert.Zero(t, b.counter("bad_messages"), "it is as it should be")
+	assert.Equal(t, 1, b.Log.FilterMessageSnippet("the rest of a message is dropped").Len())
+	assert.Zero(t, b.Counter("bad_messages"), "it is as it should be")
 	s.end()
-	b.receiver.env.close()
+	b.receiver.env.Finish()
 }
 
 func FuzzWork(f *testing.F) {

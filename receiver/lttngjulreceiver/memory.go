@@ -17,21 +17,23 @@ import (
 type inventories struct {
 	limit int
 
-	mu sync.Mutex
-	// accounts has those of agents; nil: the receiver was not started.
+	// accounts has an account for each agent; nil: none, as in tests.
 	accounts *budget.Group
-	used     int
-	purses   map[*purse]bool
+
+	mu     sync.Mutex
+	used   int
+	purses map[*purse]bool
 }
 
 // memoryError: there is no room for what an agent sends.
 type memoryError struct{ err error }
 
 func (e *memoryError) Error() string { return e.err.Error() }
+
 func (e *memoryError) Unwrap() error { return e.err }
 
-func newInventories(limit int) *inventories {
-	return &inventories{limit: limit, purses: map[*purse]bool{}}
+func newInventories(limit int, accounts *budget.Group) *inventories {
+	return &inventories{limit: limit, accounts: accounts, purses: map[*purse]bool{}}
 }
 
 // open gives an agent a purse. leave is called, by any goroutine, when the agent has to be

@@ -39,7 +39,7 @@ func TestAnAgentThatComesBackAfterItWasClosedIsDisabledAsOftenAsItWasEnabled(t *
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		b.shutdown()
+		b.Shutdown()
 	}()
 	for range 3 {
 		a.expect(
@@ -66,7 +66,7 @@ func TestAnAgentThatClosesByItselfIsDisabledOnce(t *testing.T) {
 	b.awaitRecords(eventGone, 1)
 	a = b.register(lttngagent.JUL)
 	a.expect(toldFirst...)
-	go b.shutdown()
+	go b.Shutdown()
 	a.expect(lttngagent.Disable{Logger: pattern(t, "*")})
 	a.awaitClosed()
 }

@@ -78,16 +78,3 @@ func (l *leftovers) take(of life) []lttngagent.Command {
 	}
 	return undo
 }
-
-// life says whose the agent is. It has to be found out while the connection is open, and
-// before the time of a shutdown is over.
-func (a *agent) life() life {
-	return life{domain: a.who.Domain, pid: a.pid, started: a.lookUp(a.env.ctx.Done()).started}
-}
-
-// takeLeftovers has the agent told what it was not told before.
-func (a *agent) takeLeftovers() {
-	if a.env.leftovers.has(a.who.Domain, a.pid) {
-		a.undo = append(a.env.leftovers.take(a.life()), a.undo...)
-	}
-}

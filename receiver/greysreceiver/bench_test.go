@@ -4,7 +4,6 @@
 package greysreceiver
 
 import (
-	"crypto/tls"
 	"fmt"
 	"testing"
 	"time"
@@ -25,11 +24,11 @@ import (
 func connected(b *testing.B) (s *server, end func()) {
 	nop := consumertest.NewNop()
 	bed := newBed(b, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	bed.receiver.env.ctx = b.Context()
-	bed.receiver.open(sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop}, make([]*tls.Config, 1))
+	bed.Next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop}
+	run := bed.open()
 	s = bed.receiver.servers[0]
 	s.beginProcess(session.Identity{PID: 4711, Version: "1.7.6.6", Protocol: ProtocolConsole})
-	return s, bed.receiver.env.close
+	return s, run.Finish
 }
 
 // BenchmarkRowsToMetrics counts the rows of a monitor's cycle, and makes all metrics of them,
@@ -51,10 +50,10 @@ func BenchmarkRowsToMetrics(b *testing.B) {
 			cputime.Events(b, methods, func() {
 				s.output.process.Received()
 				s.output.process.Rows(monitors[0], cycle.Methods, false)
-				points = s.env.metrics.metrics([]processState{s.output.state(false)}, s.env.now()).DataPointCount()
+				points = s.env.metrics.metrics([]processState{s.output.state(false)}, s.env.Now()).DataPointCount()
 			})
 			require.Greater(b, points, 7*methods, "seven of each method")
-			copied = s.env.metrics.metrics([]processState{s.output.state(false)}, s.env.now())
+			copied = s.env.metrics.metrics([]processState{s.output.state(false)}, s.env.Now())
 		})
 		b.Run(fmt.Sprint(methods, "_copied"), func(b *testing.B) { cputime.CopyMetrics(b, methods, copied) })
 	}
@@ -81,7 +80,7 @@ func BenchmarkTreesToSpans(b *testing.B) {
 			for i := range parcels {
 				parcels[i], _ = treeSpans(s.output.origin, tree, receivedAt, s.env.config.Limits.MaxTreeNodes)
 			}
-			made = s.env.traces(parcels)
+			made = s.env.spans.batch(parcels)
 		})
 		require.Equal(b, spans, made.SpanCount())
 	})

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 func TestAllSettingsAreRead(t *testing.T) {
@@ -48,7 +49,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
 		MaxMetricPoints: 10_000, MaxServerMemory: 4194305, MaxReplyBytes: 65536, MaxCommands: 10, MaxPatternCommands: 12, MaxMethods: 11, MaxInventory: 12, MaxTreeNodes: 13, MaxDetails: 14,
-		MaxQueuedLogs: 15, MaxQueuedLogBytes: mib, MaxQueuedSpans: 16, MaxQueuedSpanBytes: mib + 1,
+		LogLimits: receiverkit.LogLimits{MaxQueuedLogs: 15, MaxQueuedLogBytes: mib}, SpanLimits: receiverkit.SpanLimits{MaxQueuedSpans: 16, MaxQueuedSpanBytes: mib + 1},
 	}
 	want.Retry = RetryConfig{InitialInterval: 2 * time.Millisecond, MaxInterval: 3 * time.Millisecond}
 	want.ShutdownTimeout, want.CollectionInterval = 9*time.Second, 30*time.Second

@@ -33,14 +33,14 @@ func TestServersOfAllLocalesAreUnderstood(t *testing.T) {
 				c.Records = []CallsConfig{some("com.example.*", "*", 3)}
 			}, p).start()
 			id := p.life().ProcessID
-			b.await("the program to rest", func() bool { return p.life().Rests && p.told()[id][0] > 0 })
-			b.await("its counts", func() bool { return b.sums()[id] == p.told()[id] })
-			b.await("recorded calls", func() bool { return len(b.spans()) == 3 })
-			for _, s := range b.spans() {
+			b.Await("the program to rest", func() bool { return p.life().Rests && p.told()[id][0] > 0 })
+			b.Await("its counts", func() bool { return b.sums()[id] == p.told()[id] })
+			b.Await("recorded calls", func() bool { return len(b.Spans()) == 3 })
+			for _, s := range b.Spans() {
 				assert.WithinDuration(t, time.Now(), s.EndTimestamp().AsTime(), patience, "the time of the row")
 			}
 			assert.Zero(t, b.point("replies_malformed"))
-			assert.Zero(t, b.said.FilterMessageSnippet("not understood").Len())
+			assert.Zero(t, b.Log.FilterMessageSnippet("not understood").Len())
 		})
 	}
 }
@@ -116,7 +116,7 @@ func TestASilentServerIsSaidToBeOneBeforeItsTimeIsOver(t *testing.T) {
 		b.receiver.env.silentAfter = 50 * time.Millisecond
 		b.start()
 		assert.Equal(t, zapcore.WarnLevel, b.awaitSaid("The server has not said who it is").Level)
-		assert.Zero(t, b.said.FilterMessageSnippet("cannot be reached").Len(), "it is waited for")
+		assert.Zero(t, b.Log.FilterMessageSnippet("cannot be reached").Len(), "it is waited for")
 	})
 }
 
@@ -130,7 +130,7 @@ func TestAServerThatIsGivenUpIsSaidAgain(t *testing.T) {
 	b.receiver.env.repeatAfter = 20 * time.Millisecond
 	b.start()
 	b.awaitSaid("is not asked any more")
-	b.await("it to be said again, and again", func() bool { return b.said.FilterMessageSnippet("still not asked").Len() >= 2 })
+	b.Await("it to be said again, and again", func() bool { return b.Log.FilterMessageSnippet("still not asked").Len() >= 2 })
 }
 
 // The probe has the version: each connection asks for it once, and no send_id comes twice.
@@ -142,7 +142,7 @@ func TestByGPTheVersionIsAskedOnce(t *testing.T) {
 		}
 	}})
 	b := following(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("com.example.*", "*")} }, p).start()
-	b.await("calls", func() bool { return b.sums()[p.life().ProcessID][0] > 0 })
+	b.Await("calls", func() bool { return b.sums()[p.life().ProcessID][0] > 0 })
 	assert.Equal(t, "1.7.6.6", b.awaitSaid("Connected to the server").ContextMap()["version"])
 	assert.EqualValues(t, 1, asked.Load())
 }

@@ -12,8 +12,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
@@ -70,21 +73,35 @@ type logParcel struct {
 	bytes  int
 }
 
-// logRecords makes the batch for the pipeline.
-func (e *environment) logRecords(parcels []logParcel) plog.Logs {
+// logOutput is the queue of log records.
+type logOutput struct {
+	queue *handover.Logs[logParcel]
+	kit   *receiverkit.Kit
+	// off are the events that are switched off.
+	off map[string]bool
+}
+
+// newLogOutput opens the queue. Without a pipeline records are dropped.
+func newLogOutput(run *receiverkit.Run, config *Config, own *counters.Counters) *logOutput {
+	l := &logOutput{kit: run.Kit, off: eventswitch.Off(config.Events)}
+	l.queue = receiverkit.NewLogs(run, config.Limits.LogLimits, handover.QueueSettings[logParcel, plog.Logs]{
+		MaxAtOnce: parcelsAtOnce,
+		Size:      func(p *logParcel) (records, bytes int) { return 1, p.bytes },
+		Make:      l.batch,
+		Dropped:   own.LogRecordsDropped,
+	})
+	return l
+}
+
+// batch makes the batch for the pipeline.
+func (l *logOutput) batch(parcels []logParcel) plog.Logs {
 	logs := plog.NewLogs()
 	records := map[*origin]plog.LogRecordSlice{}
 	for i := range parcels {
 		p := &parcels[i]
 		to, ok := records[p.origin]
 		if !ok {
-			resource := logs.ResourceLogs().AppendEmpty()
-			p.origin.resource.CopyTo(resource.Resource())
-			scope := resource.ScopeLogs().AppendEmpty()
-			e.setScope(scope.Scope())
-			resource.SetSchemaUrl(schema.URL)
-			scope.SetSchemaUrl(schema.URL)
-			to = scope.LogRecords()
+			to = l.kit.AppendLogs(logs, p.origin.resource)
 			records[p.origin] = to
 		}
 		p.record.MoveTo(to.AppendEmpty())
@@ -92,18 +109,13 @@ func (e *environment) logRecords(parcels []logParcel) plog.Logs {
 	return logs
 }
 
-// record forwards a log record, if a pipeline takes it.
-func (o *output) record(name, body string, severity plog.SeverityNumber, fill func(pcommon.Map)) {
-	o.env.forwardLog(o.origin, name, body, severity, fill)
-}
-
-// forwardLog forwards a log record of a process, if a pipeline takes it.
-func (e *environment) forwardLog(of *origin, name, body string, severity plog.SeverityNumber, fill func(pcommon.Map)) {
-	if e.logs == nil || e.eventsOff[name] {
+// forward forwards a log record of a process, if a pipeline takes it.
+func (l *logOutput) forward(of *origin, name, body string, severity plog.SeverityNumber, fill func(pcommon.Map)) {
+	if l.queue == nil || l.off[name] {
 		return
 	}
 	r := plog.NewLogRecord()
-	now := pcommon.NewTimestampFromTime(e.now())
+	now := pcommon.NewTimestampFromTime(l.kit.Now())
 	r.SetTimestamp(now)
 	r.SetObservedTimestamp(now)
 	r.SetEventName(name)
@@ -111,7 +123,7 @@ func (e *environment) forwardLog(of *origin, name, body string, severity plog.Se
 	r.SetSeverityText(severity.String())
 	r.Body().SetStr(text.Short(body))
 	fill(r.Attributes())
-	e.logs.Add(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(body) + bytesOfValues(r.Attributes())})
+	l.queue.Add(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(body) + bytesOfValues(r.Attributes())})
 }
 
 // bytesOfValues is the memory of attributes, estimated.
@@ -133,22 +145,22 @@ func bytesOfValues(m pcommon.Map) int {
 
 func noAttributes(pcommon.Map) {}
 
-func (o *output) connected() {
-	o.record(eventConnected, "The server is connected", plog.SeverityNumberInfo, noAttributes)
+func (l *logOutput) connected(of *origin) {
+	l.forward(of, eventConnected, "The server is connected", plog.SeverityNumberInfo, noAttributes)
 }
 
-func (o *output) restarted() {
-	o.record(eventRestarted, "The server was restarted", plog.SeverityNumberWarn, noAttributes)
+func (l *logOutput) restarted(of *origin) {
+	l.forward(of, eventRestarted, "The server was restarted", plog.SeverityNumberWarn, noAttributes)
 }
 
-// gone forwards that the server is not asked any more. A shutdown of the collector is no warning.
-func (o *output) gone(since time.Time, why error) {
+// serverGone forwards that the server is not asked any more. A shutdown of the collector is no warning.
+func (l *logOutput) serverGone(of *origin, since time.Time, why error) {
 	body, severity := "The server is gone", plog.SeverityNumberWarn
 	if errors.Is(why, session.ErrShutdown) {
 		body, severity = "The server is no longer asked", plog.SeverityNumberInfo
 	}
-	o.record(eventServerGone, body, severity, func(m pcommon.Map) {
-		m.PutDouble(attributeLifetime, o.env.now().Sub(since).Seconds())
+	l.forward(of, eventServerGone, body, severity, func(m pcommon.Map) {
+		m.PutDouble(attributeLifetime, l.kit.Now().Sub(since).Seconds())
 		m.PutStr(attributeError, text.Short(why.Error()))
 	})
 }
@@ -162,10 +174,10 @@ var problems = [...]struct{ event, text string }{
 	session.Refused:     {eventRefused, "The server has refused %v: %s"},
 }
 
-// Problem forwards a problem of a task.
-func (o *output) Problem(p session.Problem, t *task.Task, why error) {
-	of := problems[p]
-	o.record(of.event, fmt.Sprintf(of.text, t.Kind, t.Pattern), plog.SeverityNumberWarn, func(m pcommon.Map) {
+// problem forwards a problem of a task.
+func (l *logOutput) problem(of *origin, p session.Problem, t *task.Task, why error) {
+	record := problems[p]
+	l.forward(of, record.event, fmt.Sprintf(record.text, t.Kind, t.Pattern), plog.SeverityNumberWarn, func(m pcommon.Map) {
 		putTask(m, t)
 		if why != nil {
 			m.PutStr(attributeError, text.Short(why.Error()))
@@ -176,25 +188,24 @@ func (o *output) Problem(p session.Problem, t *task.Task, why error) {
 // putTask puts the command and the pattern of a task.
 func putTask(m pcommon.Map, t *task.Task) {
 	m.PutStr(attributeCommand, t.Kind.String())
-	putNew(m, attributePattern, t.Pattern)
+	receiverkit.PutNew(m, attributePattern, t.Pattern)
 }
 
 // maxFrames bounds the frames of a stack in a log record.
 const maxFrames = 1000
 
-// saidStack says from where a method was called, as Java writes stacks.
-// Stack forwards a stack.
-func (o *output) Stack(t *task.Task, stack *greys.CallStack) {
+// stack forwards a stack, as Java writes stacks.
+func (l *logOutput) stack(of *origin, t *task.Task, stack *greys.CallStack) {
 	if len(stack.Frames) == 0 {
 		return
 	}
 	top := &stack.Frames[0]
 	name := top.Class + "." + top.Method
-	o.record(eventStack, name, plog.SeverityNumberInfo, func(m pcommon.Map) {
+	l.forward(of, eventStack, name, plog.SeverityNumberInfo, func(m pcommon.Map) {
 		putTask(m, t)
 		putThread(m, &stack.Thread)
 		m.PutStr(attributeFunction, text.Short(name))
-		putNew(m, attributeFile, text.Short(top.File))
+		receiverkit.PutNew(m, attributeFile, text.Short(top.File))
 		if top.Line > 0 {
 			m.PutInt(attributeLine, int64(top.Line))
 		}
@@ -241,18 +252,18 @@ func putTexts(m pcommon.Map, key string, texts []string) {
 	}
 }
 
-// Class forwards a class that is new, or has changed.
-func (o *output) Class(t *task.Task, c *greys.Class, change process.Change) {
-	o.record(eventClass, c.Name, plog.SeverityNumberInfo, func(m pcommon.Map) {
+// class forwards a class that is new, or has changed.
+func (l *logOutput) class(of *origin, t *task.Task, c *greys.Class, change process.Change) {
+	l.forward(of, eventClass, c.Name, plog.SeverityNumberInfo, func(m pcommon.Map) {
 		putTask(m, t)
 		m.PutStr(attributeChange, change.String())
 		m.PutStr(attributeClass, text.Short(c.Name))
-		putNew(m, attributeCodeSource, text.Short(c.CodeSource))
+		receiverkit.PutNew(m, attributeCodeSource, text.Short(c.CodeSource))
 		putTexts(m, attributeKinds, c.Kinds)
-		putNew(m, attributeModifier, text.Short(c.Modifier))
+		receiverkit.PutNew(m, attributeModifier, text.Short(c.Modifier))
 		putTexts(m, attributeAnnotations, c.Annotations)
 		putTexts(m, attributeInterfaces, c.Interfaces)
-		putNew(m, attributeSuper, text.Short(c.Super))
+		receiverkit.PutNew(m, attributeSuper, text.Short(c.Super))
 		putTexts(m, attributeLoaders, c.Loaders)
 		fields := make([]string, 0, min(len(c.Fields), maxValues))
 		for i := range c.Fields[:cap(fields)] {
@@ -263,26 +274,26 @@ func (o *output) Class(t *task.Task, c *greys.Class, change process.Change) {
 	})
 }
 
-// Method forwards a method that is new, or has changed.
-func (o *output) Method(t *task.Task, method *greys.Method, change process.Change) {
+// method forwards a method that is new, or has changed.
+func (l *logOutput) method(of *origin, t *task.Task, method *greys.Method, change process.Change) {
 	name := method.Class + "." + method.Name
-	o.record(eventMethod, name+"("+strings.Join(method.Parameters, ", ")+")", plog.SeverityNumberInfo, func(m pcommon.Map) {
+	l.forward(of, eventMethod, name+"("+strings.Join(method.Parameters, ", ")+")", plog.SeverityNumberInfo, func(m pcommon.Map) {
 		putTask(m, t)
 		m.PutStr(attributeChange, change.String())
 		m.PutStr(attributeFunction, text.Short(name))
-		putNew(m, attributeModifier, text.Short(method.Modifier))
+		receiverkit.PutNew(m, attributeModifier, text.Short(method.Modifier))
 		putTexts(m, attributeAnnotations, method.Annotations)
 		putTexts(m, attributeParameters, method.Parameters)
-		putNew(m, attributeReturn, text.Short(method.Return))
+		receiverkit.PutNew(m, attributeReturn, text.Short(method.Return))
 		putTexts(m, attributeExceptions, method.Exceptions)
 	})
 }
 
-// Gone forwards that a class or a method is no longer there.
-func (o *output) Gone(t *task.Task, name string) {
+// gone forwards that a class or a method is no longer there.
+func (l *logOutput) gone(of *origin, t *task.Task, name string) {
 	event := eventClassGone
 	if t.Kind == task.Methods {
 		event = eventMethodGone
 	}
-	o.record(event, name, plog.SeverityNumberInfo, func(m pcommon.Map) { putTask(m, t) })
+	l.forward(of, event, name, plog.SeverityNumberInfo, func(m pcommon.Map) { putTask(m, t) })
 }

@@ -40,16 +40,16 @@ func counting(t *testing.T, limit int64, set func(*Config)) (*bed, *scripted, *b
 		set(c)
 	})
 	s := script(t, b, ProtocolConsole)
-	b.host = budgettest.Host(componenttest.NewNopHost(), of)
+	b.Host = budgettest.Host(componenttest.NewNopHost(), of)
 	b.start()
 	return b, s, of
 }
 
 // fill answers until the server is disconnected.
 func (b *bed) fill(a *asked) (methods int) {
-	b.t.Helper()
-	for ; b.said.FilterMessageSnippet(lineFull).Len() == 0; methods++ {
-		require.Less(b.t, methods, 50_000)
+	b.T.Helper()
+	for ; b.Log.FilterMessageSnippet(lineFull).Len() == 0; methods++ {
+		require.Less(b.T, methods, 50_000)
 		select {
 		case a.answers <- long(methods):
 		case <-a.over:
@@ -78,7 +78,7 @@ func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndAskedAnew(t *testing.T
 
 func TestTheServerThatHoldsMostMemoryIsDisconnectedWhileAnotherOneGoesOn(t *testing.T) {
 	b, s, of := counting(t, 6*mib, func(*Config) {})
-	other := of.Group(b.receiver.env.id).Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the smaller server is asked") }})
+	other := of.Group(b.receiver.env.ID).Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the smaller server is asked") }})
 	require.NoError(t, other.Take(2*mib))
 	a := s.next()
 	a.answer(affectedOne)

@@ -6,13 +6,13 @@ package greysreceiver
 import (
 	"time"
 
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/receiver"
 
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
@@ -35,18 +35,13 @@ var commands = [...]metadata.AttributeGreysCommand{
 	task.Records: metadata.AttributeGreysCommandTt,
 }
 
-// state is a process at this moment.
-func (o *output) state(over bool) processState {
-	return processState{State: o.process.State(), origin: o.origin, over: over}
-}
-
 // points is how many data points a state makes, estimated.
 func (s *processState) points() int { return 5 + 2*len(s.Matched) + 7*len(s.Methods) }
 
 // metricsLoop forwards metrics of the servers, at an interval.
 type metricsLoop struct {
 	*handover.Metrics[processState]
-	env     *environment
+	now     func() time.Time
 	builder *metadata.MetricsBuilder
 	series  allSeries
 }
@@ -73,9 +68,9 @@ func newAllSeries(of *metadata.MetricsConfig) allSeries {
 			metadata.JavaMethodDurationMaxMetricAttributeKeyCodeFunctionName, metadata.JavaMethodDurationMaxMetricAttributeKeyJavaClass),
 		ratio: metricseries.NewSettings("java.method.failure_ratio", of.JavaMethodFailureRatio.AggregationStrategy, of.JavaMethodFailureRatio.EnabledAttributes,
 			metadata.JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName, metadata.JavaMethodFailureRatioMetricAttributeKeyJavaClass),
-		matchedClasses: metricseries.NewSettings("greys.Matched.classes", of.GreysMatchedClasses.AggregationStrategy, of.GreysMatchedClasses.EnabledAttributes,
+		matchedClasses: metricseries.NewSettings("greys.matched.classes", of.GreysMatchedClasses.AggregationStrategy, of.GreysMatchedClasses.EnabledAttributes,
 			metadata.GreysMatchedClassesMetricAttributeKeyGreysCommand, metadata.GreysMatchedClassesMetricAttributeKeyGreysPattern),
-		matchedMethods: metricseries.NewSettings("greys.Matched.methods", of.GreysMatchedMethods.AggregationStrategy, of.GreysMatchedMethods.EnabledAttributes,
+		matchedMethods: metricseries.NewSettings("greys.matched.methods", of.GreysMatchedMethods.AggregationStrategy, of.GreysMatchedMethods.EnabledAttributes,
 			metadata.GreysMatchedMethodsMetricAttributeKeyGreysCommand, metadata.GreysMatchedMethodsMetricAttributeKeyGreysPattern),
 	}
 }
@@ -83,17 +78,17 @@ func newAllSeries(of *metadata.MetricsConfig) allSeries {
 // maxOver bounds the processes that have ended since the last collection.
 const maxOver = 64
 
-func newMetricsLoop(e *environment, settings receiver.Settings, next consumer.Metrics, living func() []processState) *metricsLoop {
+// newMetricsLoop starts the loop. living returns the states to report.
+func newMetricsLoop(run *receiverkit.Run, config *Config, own *counters.Counters, living func() []processState) *metricsLoop {
 	m := &metricsLoop{
-		env: e, builder: metadata.NewMetricsBuilder(e.config.MetricsBuilderConfig, settings),
-		series: newAllSeries(&e.config.Metrics),
+		now: run.Now, builder: metadata.NewMetricsBuilder(config.MetricsBuilderConfig, run.Settings),
+		series: newAllSeries(&config.Metrics),
 	}
-	m.Metrics = handover.NewMetrics(handover.MetricsSettings[processState]{
-		Settings: e.handoverSettings(), Next: next, Interval: e.config.CollectionInterval,
+	m.Metrics = receiverkit.NewMetrics(run, handover.MetricsSettings[processState]{
 		Living:   living,
-		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, e.now()) },
+		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, m.now()) },
 		MaxEnded: maxOver, Points: (*processState).points, What: "servers",
-		Dropped: e.counters.MetricPointsDropped,
+		Dropped: own.MetricPointsDropped,
 	})
 	return m
 }

@@ -18,7 +18,7 @@ func TestCommandsThatAnotherClientHasSilencedAreAskedAgain(t *testing.T) {
 		watchAll(c)
 		c.StateInterval = 10 * time.Millisecond
 	}, server).start()
-	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	conn, err := net.Dial("tcp", server.endpoint)
 	require.NoError(t, err)
 	defer conn.Close()
@@ -26,7 +26,7 @@ func TestCommandsThatAnotherClientHasSilencedAreAskedAgain(t *testing.T) {
 	require.NoError(t, err)
 	b.awaitSaid("Another client has connected to the server")
 	before := sum(values(b.collect(), "java.method.calls"))
-	b.await("more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+100 })
+	b.Await("more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+100 })
 	assert.EqualValues(t, 1, b.point("foreign_resets"))
 	assert.EqualValues(t, 1, b.point("foreign_sessions"))
 }
@@ -37,14 +37,14 @@ func TestAnotherClientThatOnlyLooksDisturbsNothing(t *testing.T) {
 		watchAll(c)
 		c.StateInterval = 10 * time.Millisecond
 	}, server).start()
-	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	conn, err := net.Dial("tcp", server.endpoint)
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.Write([]byte("version\n"))
 	require.NoError(t, err)
-	b.await("the other session", func() bool { return b.point("foreign_sessions") == 1 })
+	b.Await("the other session", func() bool { return b.point("foreign_sessions") == 1 })
 	before := sum(values(b.collect(), "java.method.calls"))
-	b.await("many more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+3000 })
+	b.Await("many more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+3000 })
 	assert.Zero(t, b.point("foreign_resets"))
 }

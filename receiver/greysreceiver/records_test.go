@@ -50,8 +50,8 @@ func TestRecordedCallsBecomeSpansWithWhatIsKnownOfThem(t *testing.T) {
 	}
 	b.start()
 	s.expect("Record demo.Shop checkout 0").answer(affectedOne, recorded(1001, 32, true), recorded(1002, 32, false), recorded(1003, 33, true))
-	b.await("the spans", func() bool { return len(b.spans()) == 3 })
-	spans := b.spans()
+	b.Await("the spans", func() bool { return len(b.Spans()) == 3 })
+	spans := b.Spans()
 	assert.Equal(t, "Shop.checkout", spans[0].Name())
 	assert.Equal(t, map[string]any{
 		"code.function.name": "demo.Shop.checkout", "thread.name": "main", "thread.id": int64(1), "error.type": "java.lang.IllegalStateException",
@@ -91,7 +91,7 @@ func TestRecordedCallsThatNobodyCanAskForAreHandedOnAsTheyAre(t *testing.T) {
 			s := script(t, b, ProtocolConsole)
 			b.start()
 			s.next().answer(affectedOne, recorded(1, 1, false), recorded(2, 2, true), recorded(3, 3, false))
-			b.await("the spans", func() bool { return len(b.spans()) == 3 })
+			b.Await("the spans", func() bool { return len(b.Spans()) == 3 })
 			assert.EqualValues(t, 3, b.point("records_simple"))
 			asked := 0
 			for _, text := range s.heard() {
@@ -121,9 +121,9 @@ func TestRecordedCallsThatHaveNoRoomToWaitAreHandedOnAtOnce(t *testing.T) {
 	a.answer(affectedOne, recorded(1, 1, false))
 	<-asked
 	a.answer(recorded(2, 1, false), recorded(3, 1, false), recorded(4, 1, false))
-	b.await("two spans", func() bool { return len(b.spans()) == 2 })
+	b.Await("two spans", func() bool { return len(b.Spans()) == 2 })
 	close(goOn)
-	b.await("all spans", func() bool { return len(b.spans()) == 4 })
+	b.Await("all spans", func() bool { return len(b.Spans()) == 4 })
 	assert.EqualValues(t, 2, b.point("records_simple"))
 }
 
@@ -146,17 +146,17 @@ func TestByGPRecordedCallsAreListedAndOnlyNewOnesTaken(t *testing.T) {
 	}
 	list(record(1001, 1, "demo.Shop"), record(1002, 1, "demo.Other"), record(1003, 2, "demo.Pay"))
 	list(record(1001, 1, "demo.Shop"), record(1002, 1, "demo.Other"), record(1003, 2, "demo.Pay"), record(1004, 2, "demo.Shop"))
-	b.await("three spans", func() bool { return len(b.spans()) == 3 })
+	b.Await("three spans", func() bool { return len(b.Spans()) == 3 })
 	assert.EqualValues(t, 3, b.point("records_repeated"))
 	assert.EqualValues(t, 1, b.point("replies_ignored{reason=unwanted}"), "that of demo.Other")
 	// The server was restarted: it counts anew, which the first list tells.
 	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))
 	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))
 	s.expect("Records")
-	b.shutdown()
-	assert.Len(t, b.spans(), 4, "one is above the limit")
+	b.Shutdown()
+	assert.Len(t, b.Spans(), 4, "one is above the limit")
 	ids := map[string]bool{}
-	for _, span := range b.spans() {
+	for _, span := range b.Spans() {
 		ids[span.TraceID().String()] = true
 		assert.NotContains(t, span.Attributes().AsRaw(), "greys.tt.class.is_simple")
 	}
@@ -167,7 +167,7 @@ func TestByGPRecordedCallsAreListedAndOnlyNewOnesTaken(t *testing.T) {
 func TestTheSameRecordedCallHasTheSameIDs(t *testing.T) {
 	seed := func(pid int64) *origin {
 		b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("a", "b", 0)} })
-		return newOrigin(b.receiver.env, &b.receiver.env.config.Servers[0], session.Identity{PID: pid}, time.Now())
+		return newOrigin(b.receiver.env.config, &b.receiver.env.config.Servers[0], "", session.Identity{PID: pid}, time.Now())
 	}
 	span := func(of *origin, r *greys.Record, detail *greys.RecordDetail) string {
 		p := callSpan(of, &session.Call{Record: *r, Received: time.Now(), Detail: detail})
@@ -213,7 +213,7 @@ func TestWhatTheTextOfAnExceptionSays(t *testing.T) {
 // A zone that is not the program's is said, since spans are off by hours.
 func TestRecordedCallsOfAnotherPlaceAreSaid(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)} })
-	b.receiver.env.now = func() time.Time { return receivedAt }
+	b.receiver.env.Now = func() time.Time { return receivedAt }
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	at := func(ahead time.Duration) *greys.Record {
@@ -224,7 +224,7 @@ func TestRecordedCallsOfAnotherPlaceAreSaid(t *testing.T) {
 	a := s.next()
 	a.answer(affectedOne, at(0), at(10*time.Minute-1), at(1-10*time.Minute), &greys.Record{Index: 1, Method: "checkout", Class: "Shop"})
 	said := func() []observer.LoggedEntry {
-		return b.said.FilterMessageSnippet("set timezone to that of the program").All()
+		return b.Log.FilterMessageSnippet("set timezone to that of the program").All()
 	}
 	assert.Empty(t, said())
 	a.answer(at(-2*time.Hour), at(-2*time.Hour))
@@ -243,7 +243,7 @@ func TestARecordedCallThatIsTracedTooIsMarkedAndHasTheSameName(t *testing.T) {
 		c.Records = []CallsConfig{some("com.example.shop.*", "*", -1)}
 	}, p).start()
 	marked := func(class string) (all, traced int) {
-		for _, s := range b.spans() {
+		for _, s := range b.Spans() {
 			_, isRecord := s.Attributes().Get(attributeRecordIndex)
 			name, _ := s.Attributes().Get(attributeFunction)
 			if !isRecord || !strings.HasPrefix(name.Str(), "com.example.shop."+class+".") {
@@ -256,11 +256,11 @@ func TestARecordedCallThatIsTracedTooIsMarkedAndHasTheSameName(t *testing.T) {
 		}
 		return all, traced
 	}
-	b.await("recorded calls that are traced", func() bool { _, traced := marked("Service1"); return traced > 20 })
-	b.await("recorded calls of the other class", func() bool { all, _ := marked("Service0"); return all > 20 })
+	b.Await("recorded calls that are traced", func() bool { _, traced := marked("Service1"); return traced > 20 })
+	b.Await("recorded calls of the other class", func() bool { all, _ := marked("Service0"); return all > 20 })
 	_, traced := marked("Service0")
 	assert.Zero(t, traced, "nobody traces them")
-	for _, s := range b.spans() {
+	for _, s := range b.Spans() {
 		_, isSimple := s.Attributes().Get(attributeRecordSimple)
 		assert.False(t, isSimple, "the command names the class")
 		if _, isRecord := s.Attributes().Get(attributeRecordIndex); !isRecord {

@@ -26,8 +26,8 @@ func TestTimesOfMethodsThatCallThemselvesAreLeftOut(t *testing.T) {
 		Classes: 3, Methods: 4, Recursion: true, Rate: 400, Seed: 7,
 	}})
 	b := following(t, checkAll, server).start()
-	b.await("times of all others", func() bool { return len(values(b.collect(), "java.method.time")) == 9 })
-	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	b.Await("times of all others", func() bool { return len(values(b.collect(), "java.method.time")) == 9 })
+	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	for name, seconds := range values(b.collect(), "java.method.time") {
 		assert.NotContains(t, name, "operation0")
 		dot := strings.LastIndexByte(name, '.')
@@ -40,7 +40,7 @@ func TestTimesOfMethodsThatCallThemselvesAreLeftOut(t *testing.T) {
 		assert.NotContains(t, name, "operation0")
 	}
 	b.awaitSaid("A method calls itself")
-	assert.Equal(t, 3, b.said.FilterMessageSnippet("A method calls itself").Len(), "each once")
+	assert.Equal(t, 3, b.Log.FilterMessageSnippet("A method calls itself").Len(), "each once")
 	assert.Positive(t, b.point("times_left_out{reply=row}"))
 }
 
@@ -127,6 +127,6 @@ func TestRecordedCallsOfAMethodThatCallsItselfAreLeftOut(t *testing.T) {
 	}
 	a.end <- nil
 	b.awaitSaid("A method calls itself")
-	b.await("two to be left out", func() bool { return b.point("times_left_out{reply=record}") == 2 })
-	b.await("the first", func() bool { return len(b.spans()) == 1 })
+	b.Await("two to be left out", func() bool { return b.point("times_left_out{reply=record}") == 2 })
+	b.Await("the first", func() bool { return len(b.Spans()) == 1 })
 }

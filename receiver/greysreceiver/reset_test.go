@@ -58,9 +58,9 @@ func TestByGPAResetIsAskedForWhereNoRunningCommandCanMeetIt(t *testing.T) {
 		all[class].answer(affectedOne, stack)
 		all[class].end <- nil
 	}
-	b.await("the resets", func() bool { return b.point("resets{outcome=done}") == 1 && b.point("commands{outcome=ended}") == 2 })
+	b.Await("the resets", func() bool { return b.point("resets{outcome=done}") == 1 && b.point("commands{outcome=ended}") == 2 })
 	assert.Equal(t, []string{"Reset demo.Pay"}, resets(s.heard()), "demo.ShopFront is one that the monitor may count")
-	b.shutdown()
+	b.Shutdown()
 	heard := s.heard()
 	assert.Equal(t, "ended Monitor demo.Shop* * 1s", heard[0])
 	assert.Equal(t, []string{"Reset demo.*Front", "Reset demo.Shop*"}, resets(heard))
@@ -86,7 +86,7 @@ func TestOnTheConsoleAResetIsAskedForWhereNoCommandRuns(t *testing.T) {
 	heard := s.heard()
 	assert.Len(t, resets(heard), 1, "one is for all")
 	assert.Equal(t, "Monitor demo.Shop * 1s", heard[len(heard)-1])
-	b.shutdown()
+	b.Shutdown()
 	assert.Equal(t, []string{"Reset demo.Shop"}, resets(s.heard()))
 }
 
@@ -104,9 +104,9 @@ func TestAResetThatFailsIsTriedAgain(t *testing.T) {
 	a := s.next()
 	a.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
 	a.end <- nil
-	b.await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
+	b.Await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
 	assert.EqualValues(t, 2, b.point("resets{outcome=failed}"))
-	b.shutdown()
+	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=done}"), "it is not owed any more")
 	assert.False(t, b.receiver.servers[0].work.HasLeftovers(), "nothing lies in classes any more")
 }
@@ -125,7 +125,7 @@ func TestAServerThatCannotResetIsNotAskedForEver(t *testing.T) {
 	a.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
 	a.end <- nil
 	b.awaitSaid("could not be taken out")
-	b.shutdown()
+	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
 }
 
@@ -138,7 +138,7 @@ func TestWhatWasNotSentOrMatchedNothingIsNotReset(t *testing.T) {
 	s.next().end <- errUnsent
 	s.next().end <- greys.ErrUnsupported
 	b.awaitSaid("does not support")
-	b.shutdown()
+	b.Shutdown()
 	assert.Empty(t, resets(s.heard()))
 }
 
@@ -221,10 +221,10 @@ func TestAShutdownInAPauseAsksForTheResets(t *testing.T) {
 			a.answer(affectedOne)
 			s.unreachable(b, a)
 			s.set(func() { s.gone = nil })
-			b.shutdown()
+			b.Shutdown()
 			assert.Len(t, resets(s.heard()), 1)
 			assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
-			assert.Zero(t, b.said.FilterMessageSnippet("stays there").Len())
+			assert.Zero(t, b.Log.FilterMessageSnippet("stays there").Len())
 		})
 	}
 }
@@ -239,7 +239,7 @@ func TestAShutdownInAPauseSaysWhatStays(t *testing.T) {
 	a := s.next()
 	a.answer(affectedOne)
 	s.unreachable(b, a)
-	b.shutdown()
+	b.Shutdown()
 	line := b.awaitSaid("stays there").ContextMap()
 	assert.Equal(t, []any{"demo.Shop"}, line["patterns"])
 	assert.Contains(t, line["error"], "connection refused")
@@ -258,7 +258,7 @@ func TestAShutdownInAPauseLeavesAnotherProcessAlone(t *testing.T) {
 	a.answer(affectedOne)
 	s.unreachable(b, a)
 	s.set(func() { s.gone, s.pid = nil, s.pid+1 })
-	b.shutdown()
+	b.Shutdown()
 	assert.Empty(t, resets(s.heard()))
 }
 
@@ -280,7 +280,7 @@ func TestAServerThatIsGivenUpIsLeftAsItWasFound(t *testing.T) {
 		}
 	})
 	b.awaitSaid("is not asked any more")
-	b.await("the reset", func() bool { return s.was("Reset demo.Shop") })
+	b.Await("the reset", func() bool { return s.was("Reset demo.Shop") })
 }
 
 // On the console it is the same line for all patterns, and one failure stays with all.
@@ -298,7 +298,7 @@ func TestOnTheConsoleOneResetIsForAllPatterns(t *testing.T) {
 	s.set(func() {
 		s.refuse = func(greys.Command) error { return errors.New("the connection broke") }
 	})
-	b.shutdown()
+	b.Shutdown()
 	assert.Len(t, resets(s.heard()), 1)
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
 	assert.ElementsMatch(t, []any{"demo.A", "demo.B", "demo.C"}, b.awaitSaid("stays there").ContextMap()["patterns"])
@@ -315,11 +315,11 @@ func TestAShutdownWhileAServerIsMetAgainAsksForTheResets(t *testing.T) {
 		s.silent = func(c greys.Command) bool { return c == greys.Command(greys.VersionCommand{}) }
 		close(s.lost)
 	})
-	b.await("the question", func() bool { return s.was("Version") })
-	b.shutdown()
+	b.Await("the question", func() bool { return s.was("Version") })
+	b.Shutdown()
 	// One may have been asked for on the link when it was lost.
 	assert.NotEmpty(t, resets(s.heard()))
-	assert.Zero(t, b.said.FilterMessageSnippet("stays there").Len())
+	assert.Zero(t, b.Log.FilterMessageSnippet("stays there").Len())
 }
 
 func TestWhatCouldNotBeTakenOutOfAServerThatIsGivenUpIsTriedAgainAtTheEnd(t *testing.T) {
@@ -343,7 +343,7 @@ func TestWhatCouldNotBeTakenOutOfAServerThatIsGivenUpIsTriedAgainAtTheEnd(t *tes
 	})
 	b.awaitSaid("stays there")
 	s.set(func() { s.refuse = nil })
-	b.shutdown()
+	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
 	assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
 }
@@ -357,6 +357,6 @@ func TestAServerInWhichNothingIsOwedIsNotConnectedToAtTheEnd(t *testing.T) {
 	b.start()
 	s.unreachable(b, s.next())
 	s.set(func() { s.gone = nil })
-	b.shutdown()
+	b.Shutdown()
 	s.set(func() { assert.Equal(t, 1, s.links) })
 }

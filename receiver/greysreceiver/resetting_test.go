@@ -41,7 +41,7 @@ func TestWhoeverWaitsIsAnsweredWhileAResetIsNot(t *testing.T) {
 				s.set(func() { s.silent = nil })
 				time.Sleep(s.receiver.servers[0].asked.ControlTimeout())
 				s.awaitSaid("What commands have put into classes could not be taken out")
-				s.await("the reset", func() bool { return s.point("resets{outcome=done}") == 1 })
+				s.Await("the reset", func() bool { return s.point("resets{outcome=done}") == 1 })
 				assert.EqualValues(t, 1, s.point("resets{outcome=failed}"))
 			})
 		})
@@ -89,7 +89,7 @@ func TestAServerThatIsLostBeforeTheResetIsNotReset(t *testing.T) {
 		expectReason(t, resetting, agentcontrol.Lost, "it was not told")
 		s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
 		s.expectNothing()
-		s.shutdown()
+		s.Shutdown()
 		assert.NotContains(t, resets(s.heard()), "Reset other.*")
 	})
 }

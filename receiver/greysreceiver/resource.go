@@ -11,7 +11,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
@@ -38,13 +38,6 @@ type origin struct {
 	begun time.Time
 }
 
-// output forwards the results of a process: traces.go and logs.go have its methods.
-type output struct {
-	env     *environment
-	origin  *origin
-	process *process.Process
-}
-
 // instanceID is the address of a server. A loopback address gets the name of this machine, since
 // servers on other machines have the same address.
 func instanceID(endpoint, host string) string {
@@ -59,29 +52,20 @@ func instanceID(endpoint, host string) string {
 	return endpoint
 }
 
-// newOrigin makes the resource of a process.
-func newOrigin(e *environment, server *ServerConfig, who session.Identity, begun time.Time) *origin {
-	o := &origin{resource: pcommon.NewResource(), begun: begun}
+// newOrigin makes the resource of a process. host is the name of this machine.
+func newOrigin(config *Config, server *ServerConfig, host string, who session.Identity, begun time.Time) *origin {
+	instance := instanceID(server.Endpoint, host)
+	o := &origin{resource: config.Resource(), begun: begun, seed: sha256.Sum256(fmt.Appendf(nil, "greys %s %d", instance, who.PID))}
 	attributes := o.resource.Attributes()
-	// Validate has tried it.
-	_ = attributes.FromRaw(e.config.ResourceAttributes)
-	putNew(attributes, attributeServiceName, server.ServiceName)
-	putNew(attributes, attributeServiceName, e.config.ServiceName)
-	putNew(attributes, attributeServiceName, unknownService)
-	putNew(attributes, attributeServiceInstanceID, instanceID(server.Endpoint, e.host))
+	receiverkit.PutNew(attributes, attributeServiceName, server.ServiceName)
+	receiverkit.PutNew(attributes, attributeServiceName, config.ServiceName)
+	receiverkit.PutNew(attributes, attributeServiceName, unknownService)
+	receiverkit.PutNew(attributes, attributeServiceInstanceID, instance)
 	if _, set := attributes.Get(attributeProcessID); !set && who.PID != 0 {
 		attributes.PutInt(attributeProcessID, who.PID)
 	}
-	putNew(attributes, attributeHostName, who.Host)
-	putNew(attributes, attributeServerVersion, text.Short(who.Version))
-	putNew(attributes, attributeServerProtocol, string(who.Protocol))
-	o.seed = sha256.Sum256(fmt.Appendf(nil, "greys %s %d", instanceID(server.Endpoint, e.host), who.PID))
+	receiverkit.PutNew(attributes, attributeHostName, who.Host)
+	receiverkit.PutNew(attributes, attributeServerVersion, text.Short(who.Version))
+	receiverkit.PutNew(attributes, attributeServerProtocol, string(who.Protocol))
 	return o
-}
-
-// putNew puts a text under a key that is not set, unless the text is empty.
-func putNew(attributes pcommon.Map, key, value string) {
-	if _, set := attributes.Get(key); !set && value != "" {
-		attributes.PutStr(key, value)
-	}
 }

@@ -61,7 +61,7 @@ type asked struct {
 // script is an option of a bed: its server is a scripted one.
 func script(t testing.TB, b *bed, protocol Protocol) *scripted {
 	s := &scripted{t: t, protocol: protocol, pid: 4711, version: "1.7.6.6", asked: make(chan *asked, 100)}
-	b.receiver.env.connect = func(context.Context, *server, Protocol) (*link.Link, error) { return s.link() }
+	b.receiver.env.connect = func(context.Context, *link.Dialer, Protocol) (*link.Link, error) { return s.link() }
 	return s
 }
 

@@ -94,14 +94,14 @@ func newServer(env *environment, config *ServerConfig, secure *tls.Config) *serv
 		panic(err) // Validate has tried it
 	}
 	s := &server{
-		env: env, config: config, logger: env.logger.With(zap.String("server", config.Endpoint)),
-		health: env.health.Server(config.Endpoint), tasks: session.NewTasks(tasks),
-		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory), full: make(chan servermemory.Shortage, 1),
+		env: env, config: config, logger: env.Logger.With(zap.String("server", config.Endpoint)),
+		health: env.Health.Server(config.Endpoint), tasks: session.NewTasks(tasks),
+		memory: servermemory.New(env.run.Memory, env.config.Limits.MaxServerMemory), full: make(chan servermemory.Shortage, 1),
 		restarting: backoff.New(env.config.Reconnect), failures: failures{repeatAfter: env.repeatAfter},
 	}
 	c := env.config
 	s.dialer = &link.Dialer{Settings: link.Settings{
-		Endpoint: config.Endpoint, TLS: secure, Protocol: c.Protocol, Timeout: c.Timeout, Context: env.asking, Memory: s.memory,
+		Endpoint: config.Endpoint, TLS: secure, Protocol: c.Protocol, Timeout: c.Timeout, Context: env.run.Leaving, Memory: s.memory,
 		GP: gp.Config{
 			Version: uint16(c.GP.Version), Codes: c.GP.codes(), MaxFrame: c.GP.MaxFrameBytes,
 			Heartbeat: c.GP.Heartbeat, MaxUnanswered: c.GP.MaxUnanswered, ProbeTimeout: c.GP.ProbeTimeout, Provoke: c.Protocol == ProtocolGP,
@@ -119,8 +119,8 @@ func newServer(env *environment, config *ServerConfig, secure *tls.Config) *serv
 		Timeout: c.Timeout, AnswerTimeout: c.AnswerTimeout, Reconnect: c.Reconnect,
 		MaxCommands: c.Limits.MaxCommands, MaxPatternCommands: c.Limits.MaxPatternCommands, MaxDetails: c.Limits.MaxDetails,
 		Timezone: c.Timezone, IsForwarded: env.forwards, OwnSessions: s.dialer.Sessions,
-		Shutdown: env.ctx, LastAsking: env.asking,
-		Counters: env.counters, Logger: s.logger, Now: env.now,
+		Shutdown: env.run.Delivering, LastAsking: env.run.Leaving,
+		Counters: env.counters, Logger: s.logger, Now: env.Now,
 	}
 	return s
 }
@@ -136,24 +136,24 @@ func (s *server) follow(ctx context.Context) {
 	defer watcher.Wait()
 	defer endWatch()
 	for {
-		began := s.env.now()
+		began := s.env.Now()
 		s.enter(phaseProbing)
 		err := s.serve(ctx)
 		s.freeIfFull()
 		if version := (*gp.VersionError)(nil); errors.As(err, &version) && ctx.Err() == nil {
 			s.giveUp(ctx, err)
-			s.restoreClasses(s.env.asking)
+			s.restoreClasses(s.env.run.Leaving)
 			return
 		}
 		s.enter(phaseUnreached)
 		if errors.Is(err, session.ErrShutdown) {
 			return
 		}
-		if s.env.now().Sub(began) > s.env.config.Reconnect.MaxInterval {
+		if s.env.Now().Sub(began) > s.env.config.Reconnect.MaxInterval {
 			pauses.Reset()
 		}
 		if ctx.Err() != nil || !s.rest(ctx, pauses.Pause(), err) {
-			s.restoreClasses(s.env.asking)
+			s.restoreClasses(s.env.run.Leaving)
 			return
 		}
 	}
@@ -170,7 +170,7 @@ func (s *server) enter(p phase) {
 func (s *server) serve(ctx context.Context) error {
 	waiting := time.AfterFunc(s.env.silentAfter, s.reportSilence)
 	defer waiting.Stop()
-	l, err := s.env.connect(ctx, s, s.spoke)
+	l, err := s.env.connect(ctx, s.dialer, s.spoke)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (s *server) connected(who session.Identity) {
 		s.beginProcess(who)
 	}
 	s.unreported, s.phase = true, phaseConnected
-	s.connectedAt = s.env.now()
+	s.connectedAt = s.env.Now()
 	s.mu.Unlock()
 	s.work.Identified(who)
 	if same {
@@ -227,10 +227,10 @@ func (s *server) connected(who session.Identity) {
 	}
 	s.health.Up()
 	s.env.counters.ServersConnected(1)
-	if since, say := s.connects.Say(s.env.now()); say {
+	if since, say := s.connects.Say(s.env.Now()); say {
 		s.logger.Info("Connected to the server", append(identityFields(who), zap.Int("times_since_last_line", since))...)
 	}
-	s.output.connected()
+	s.env.logs.connected(s.output.origin)
 }
 
 // identityFields are those of a log line.
@@ -247,7 +247,7 @@ func (s *server) beginProcess(who session.Identity) {
 		s.env.metrics.Ended(s.output.state(true))
 	}
 	if s.dialer.IsLocal(who.PID) {
-		who.Host = s.env.host
+		who.Host = s.env.Host
 	}
 	s.pid, s.output = who.PID, s.newOutput(who)
 	s.work = session.NewWork(&s.asked, s.tasks, s.output.process, s.output, who)
@@ -255,10 +255,10 @@ func (s *server) beginProcess(who session.Identity) {
 		return
 	}
 	s.env.counters.Restarted()
-	if since, say := s.restarts.Say(s.env.now()); say {
+	if since, say := s.restarts.Say(s.env.Now()); say {
 		s.logger.Warn("The server was restarted", append(identityFields(who), zap.Int("times_since_last_line", since))...)
 	}
-	s.output.restarted()
+	s.env.logs.restarted(s.output.origin)
 }
 
 // newOutput makes the output of a process of which nothing is known.
@@ -268,15 +268,15 @@ func (s *server) newOutput(who session.Identity) *output {
 	p := process.New(process.Settings{
 		MaxMethods: methods, MethodsSetting: setting, MaxInventory: c.Limits.MaxInventory, MaxTreeNodes: c.Limits.MaxTreeNodes,
 		RecursionCheck: c.RecursionCheck, MaxCommands: c.Limits.MaxCommands * c.Limits.MaxPatternCommands,
-		Memory: s.memory, Counters: s.env.counters, Logger: s.logger, Now: s.env.now,
+		Memory: s.memory, Counters: s.env.counters, Logger: s.logger, Now: s.env.Now,
 	})
-	return &output{env: s.env, origin: newOrigin(s.env, s.config, who, p.Begun), process: p}
+	return &output{env: s.env, origin: newOrigin(c, s.config, s.env.Host, who, p.Begun), process: p}
 }
 
 // restartPause is the pause before another process is asked that was found instead of the last one:
 // a server may claim that at each question.
 func (s *server) restartPause() time.Duration {
-	if s.env.now().Sub(s.output.origin.begun) > s.env.config.Reconnect.MaxInterval {
+	if s.env.Now().Sub(s.output.origin.begun) > s.env.config.Reconnect.MaxInterval {
 		s.restarting.Reset()
 	}
 	return s.restarting.Pause()
@@ -286,7 +286,7 @@ func (s *server) restartPause() time.Duration {
 func (s *server) disconnected(why error) {
 	s.enter(phaseUnreached)
 	s.env.counters.ServersConnected(-1)
-	s.output.gone(s.connectedAt, why)
+	s.env.logs.serverGone(s.output.origin, s.connectedAt, why)
 }
 
 // state is what a collection of metrics reports of the process, if anything: its present, or once
@@ -335,7 +335,7 @@ func (s *server) restoreClasses(ctx context.Context) {
 	if s.work == nil || !s.work.HasLeftovers() {
 		return
 	}
-	l, err := s.env.connect(ctx, s, s.work.Who().Protocol)
+	l, err := s.env.connect(ctx, s.dialer, s.work.Who().Protocol)
 	if err != nil {
 		s.work.FailRestore(session.Because(ctx, err))
 		return
@@ -351,7 +351,7 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 	if !isSilence(why) {
 		s.unanswered.Over()
 	}
-	if since, say := s.failures.say(why, s.env.now()); say {
+	if since, say := s.failures.say(why, s.env.Now()); say {
 		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(why),
 			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
 	}
@@ -387,7 +387,7 @@ func (s *server) reportSilence() {
 		return // it has identified itself, or failed, just now
 	}
 	s.health.Failed(errUnanswered)
-	if since, say := s.unanswered.Say(s.env.now()); say {
+	if since, say := s.unanswered.Say(s.env.Now()); say {
 		s.logger.Warn("The server has not said who it is: its process hangs, or something else listens at the port. It is waited for",
 			zap.Duration("after", s.env.silentAfter), zap.Int("times_since_last_line", since))
 	}
@@ -498,7 +498,7 @@ func (s *server) free(short servermemory.Shortage) {
 		reason = counters.ReasonServer
 	}
 	s.env.counters.Disconnected(reason)
-	if since, say := s.disconnects.Say(s.env.now()); say {
+	if since, say := s.disconnects.Say(s.env.Now()); say {
 		s.logger.Warn("The server is disconnected for now: it holds too much memory. What was counted of it begins anew",
 			zap.Error(short.Why), zap.Int("times_since_last_line", since))
 	}

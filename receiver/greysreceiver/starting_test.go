@@ -50,7 +50,7 @@ func TestByGPSilenceIsAYes(t *testing.T) {
 					require.Equal(t, "Monitor demo.Shop * 1s", describe(again.command))
 				}
 				assert.Contains(t, s.mustDo("list", nil).Items[1], "2 stack demo.Pay *, 100 calls: running")
-				assert.Empty(t, s.records(eventRefused))
+				assert.Empty(t, s.Records(eventRefused))
 			})
 		})
 	}
@@ -71,15 +71,15 @@ func TestByGPANoAfterTheSilenceIsSaid(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, _ := newSteering(t, ProtocolGP)
 				c.no(silentStack(t, s))
-				s.await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+				s.Await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
 				s.expectNothing()
 				assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
-				s.shutdown()
-				assert.Zero(t, s.bed.said.FilterMessageSnippet(": it is asked again").Len()+s.bed.said.FilterMessageSnippet(": it is tried again").Len())
-				records := s.records(eventRefused)
+				s.Shutdown()
+				assert.Zero(t, s.bed.Log.FilterMessageSnippet(": it is asked again").Len()+s.bed.Log.FilterMessageSnippet(": it is tried again").Len())
+				records := s.Records(eventRefused)
 				require.Len(t, records, c.want)
 				if c.want == 0 {
-					assert.Len(t, s.records(eventUnsupported), 1)
+					assert.Len(t, s.Records(eventUnsupported), 1)
 					return
 				}
 				assert.Contains(t, s.awaitSaid("has not begun after all").ContextMap()["error"], c.why)
@@ -114,7 +114,7 @@ func TestWhatIsBeingEndedIsNotStartedMeanwhile(t *testing.T) {
 	slow := make(chan struct{})
 	s.set(func() { s.slow = slow })
 	ending := s.order("end", arguments{"task": "1"})
-	s.await("the end", func() bool { return s.was("ended Monitor demo.Shop * 1s") })
+	s.Await("the end", func() bool { return s.was("ended Monitor demo.Shop * 1s") })
 	expectReason(t, s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"}), agentcontrol.NotNow, "task 1 is just being ended")
 	close(slow)
 	<-monitor.over
@@ -131,7 +131,7 @@ func TestByGPRecordedCallsThatAreEndedBeforeTheirListAreNotStarted(t *testing.T)
 	first := s.order("tt", on("demo.First", "*"))
 	list := s.expect("Records")
 	second := s.order("tt", on("demo.Second", "*")) // waits for the next list
-	s.await("it", func() bool { return len(s.mustDo("list", nil).Items) == 3 })
+	s.Await("it", func() bool { return len(s.mustDo("list", nil).Items) == 3 })
 	mustDone(t, s.order("end", arguments{"task": "4"}))
 	expectReason(t, second, agentcontrol.Lost, "somebody else has had it ended meanwhile")
 	mustDone(t, s.order("end", arguments{"task": "2"}))
@@ -156,7 +156,7 @@ func TestByGPAStartThatWasEndedUndoesNoLaterOne(t *testing.T) {
 	s.mustDo("end", arguments{"task": "1"})
 	expectReason(t, first, agentcontrol.Lost, "ended meanwhile")
 	second := s.order("tt", on("demo.Pay", "*"))
-	s.await("the start", func() bool { return strings.Contains(s.mustDo("list", nil).Items[0], "0 calls told") })
+	s.Await("the start", func() bool { return strings.Contains(s.mustDo("list", nil).Items[0], "0 calls told") })
 	list.end <- greys.ErrRefused
 	s.expect("Records").end <- nil
 	assert.Equal(t, "it is started", mustDone(t, second).Message)
@@ -206,7 +206,7 @@ func TestByGPRecordedCallsThatAreConfiguredAreOverByTheirLimit(t *testing.T) {
 	list.answer(&greys.Record{Index: 2, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	assert.Equal(t, arguments{"task": "1"}, numberOf(t, mustDone(t, starting)))
-	s.await("the spans", func() bool { return len(s.spans()) == 2 })
+	s.Await("the spans", func() bool { return len(s.Spans()) == 2 })
 	s.expect("Records")
 	assert.Equal(t, []string{"1 tt demo.Pay *, 2 calls, configured: taken from the server's list, 1 calls told"}, s.mustDo("list", nil).Items)
 }
@@ -221,7 +221,7 @@ func TestByGPWhatIsOverBeforeItsListHasBegun(t *testing.T) {
 	s.theirs = s.only()
 	list := s.expect("Records")
 	starting := s.order("tt", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
-	s.await("it", func() bool { return len(s.mustDo("list", nil).Items) == 2 })
+	s.Await("it", func() bool { return len(s.mustDo("list", nil).Items) == 2 })
 	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	assert.Equal(t, "it is started", mustDone(t, starting).Message)

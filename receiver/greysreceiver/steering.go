@@ -113,26 +113,12 @@ type steered struct {
 // ID is always the same of a server of a receiver.
 func (s *steered) ID() string { return s.id }
 
-// steer shows the servers, until the receiver is shut down.
-func (r *greysReceiver) steer(following context.Context, agents agentcontrol.Directories) {
-	if len(agents) == 0 {
-		return
-	}
-	commands := r.env.commands()
-	for _, s := range r.servers {
-		s.orders = make(chan *session.Order)
-		r.unsteer = append(r.unsteer, agents.Register(&steered{
-			server: s, id: agentcontrol.NewID(r.env.id, s.config.Endpoint), commands: commands, following: following,
-		}))
-	}
-}
-
 // Snapshot is the present state of the server and its process.
 func (s *steered) Snapshot() agentcontrol.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.id, Address: s.config.Endpoint,
+		Tracer: metadata.Type.String(), Receiver: s.env.ID, Address: s.config.Endpoint,
 		Service: agentcontrol.TextOf(s.origin().resource.Attributes(), attributeServiceName),
 		State:   s.phase.String(), Commands: s.commands,
 	}
@@ -159,7 +145,7 @@ func (s *steered) origin() *origin {
 	if s.output != nil {
 		return s.output.origin
 	}
-	return newOrigin(s.env, s.config, session.Identity{}, s.env.now())
+	return newOrigin(s.env.config, s.config, s.env.Host, session.Identity{}, s.env.Now())
 }
 
 // Told forwards a log record of an order.
@@ -167,7 +153,7 @@ func (s *steered) Told(r agentcontrol.Record) {
 	s.mu.Lock()
 	of := s.origin()
 	s.mu.Unlock()
-	s.env.forwardLog(of, agentcontrol.EventName, r.Body(), r.Severity(), func(m pcommon.Map) {
+	s.env.logs.forward(of, agentcontrol.EventName, r.Body(), r.Severity(), func(m pcommon.Map) {
 		for _, a := range r.Attributes() {
 			m.PutStr(a.Key, a.Value)
 		}

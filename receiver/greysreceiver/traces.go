@@ -13,8 +13,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
@@ -41,18 +43,6 @@ const (
 
 	eventException = "exception"
 )
-
-// Tree forwards a call tree.
-func (o *output) Tree(tree *greys.Tree) {
-	parcel, dropped := treeSpans(o.origin, tree, o.env.now(), o.env.config.Limits.MaxTreeNodes)
-	if dropped > 0 {
-		o.process.NodesDropped(dropped)
-	}
-	o.env.spans.Add(parcel)
-}
-
-// Call forwards a recorded call.
-func (o *output) Call(call *session.Call) { o.env.spans.Add(callSpan(o.origin, call)) }
 
 // spanParcel is a trace in the queue: a call tree, or a recorded call.
 type spanParcel struct {
@@ -100,21 +90,39 @@ func (p *spanParcel) bytes() int {
 	return n
 }
 
-// traces makes the batch for the pipeline.
-func (e *environment) traces(parcels []spanParcel) ptrace.Traces {
+// spanOutput is the queue of spans.
+type spanOutput struct {
+	*handover.Spans[spanParcel]
+	kit *receiverkit.Kit
+}
+
+// newSpanOutput opens the queue. Without a pipeline it is nil.
+func newSpanOutput(run *receiverkit.Run, limits *LimitsConfig, own *counters.Counters) *spanOutput {
+	if run.Next.Traces == nil {
+		return nil
+	}
+	o := &spanOutput{kit: run.Kit}
+	o.Spans = receiverkit.NewSpans(run, limits.SpanLimits, handover.QueueSettings[spanParcel, ptrace.Traces]{
+		MaxAtOnce: parcelsAtOnce,
+		Size:      func(p *spanParcel) (spans, bytes int) { return len(p.spans), p.bytes() },
+		Make:      o.batch,
+		Dropped:   own.SpansDropped,
+	})
+	return o
+}
+
+// parcelsAtOnce is how many call trees, recorded calls, or log records a batch has at most.
+const parcelsAtOnce = 256
+
+// batch makes the batch for the pipeline.
+func (o *spanOutput) batch(parcels []spanParcel) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	spans := map[*origin]ptrace.SpanSlice{}
 	for i := range parcels {
 		p := &parcels[i]
 		to, ok := spans[p.origin]
 		if !ok {
-			resource := traces.ResourceSpans().AppendEmpty()
-			p.origin.resource.CopyTo(resource.Resource())
-			scope := resource.ScopeSpans().AppendEmpty()
-			e.setScope(scope.Scope())
-			resource.SetSchemaUrl(schema.URL)
-			scope.SetSchemaUrl(schema.URL)
-			to = scope.Spans()
+			to = o.kit.AppendSpans(traces, p.origin.resource)
 			spans[p.origin] = to
 		}
 		for j := range p.spans {
@@ -159,7 +167,7 @@ func putRecord(m pcommon.Map, record *greys.Record) {
 	if record.Process != 0 {
 		m.PutInt(attributeRecordProcess, record.Process)
 	}
-	putNew(m, attributeRecordObject, text.Short(record.Object))
+	receiverkit.PutNew(m, attributeRecordObject, text.Short(record.Object))
 	if record.IsSimple {
 		m.PutBool(attributeRecordSimple, true)
 	}
@@ -172,7 +180,7 @@ func (x *exception) to(made ptrace.Span) {
 	}
 	made.Status().SetCode(ptrace.StatusCodeError)
 	made.Status().SetMessage(text.Short(x.message))
-	putNew(made.Attributes(), attributeErrorType, text.Short(x.kind))
+	receiverkit.PutNew(made.Attributes(), attributeErrorType, text.Short(x.kind))
 	if x.kind == "" && x.message == "" {
 		return // an exception has a type or a message
 	}
@@ -180,9 +188,9 @@ func (x *exception) to(made ptrace.Span) {
 	event.SetName(eventException)
 	event.SetTimestamp(made.EndTimestamp())
 	m := event.Attributes()
-	putNew(m, attributeExceptionType, text.Short(x.kind))
-	putNew(m, attributeExceptionMessage, text.Short(x.message))
-	putNew(m, attributeExceptionStack, text.Long(x.stack))
+	receiverkit.PutNew(m, attributeExceptionType, text.Short(x.kind))
+	receiverkit.PutNew(m, attributeExceptionMessage, text.Short(x.message))
+	receiverkit.PutNew(m, attributeExceptionStack, text.Long(x.stack))
 }
 
 // callSpan makes a span of a recorded call, with what its detail adds. The span ends when the call

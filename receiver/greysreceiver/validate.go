@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 var _ confmap.Validator = (*Config)(nil)
@@ -34,14 +35,11 @@ func (c *Config) Validate() error {
 		setting.Between("recursion_check", c.RecursionCheck, 0, 1000),
 		c.GP.validate(),
 		zone,
-		setting.ResourceAttributes(c.ResourceAttributes),
 		setting.Timeout("timeout", c.Timeout),
 		setting.Timeout("answer_timeout", c.AnswerTimeout),
-		c.Reconnect.ValidateAs("reconnect", time.Hour),
+		receiverkit.ValidateReconnect(c.Reconnect),
 		c.Limits.validate(),
-		c.Retry.ValidateAs("retry", time.Minute),
-		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
-		setting.CollectionInterval(c.CollectionInterval),
+		c.ValidateCommon(),
 	)
 }
 
@@ -147,9 +145,7 @@ func (c *LimitsConfig) validate() error {
 		setting.Between("limits.max_inventory", c.MaxInventory, 1, 10_000_000),
 		setting.Between("limits.max_tree_nodes", c.MaxTreeNodes, 1, 1_000_000),
 		setting.Between("limits.max_details", c.MaxDetails, 1, 1_000_000),
-		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
-		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, mib, math.MaxInt),
-		setting.Between("limits.max_queued_spans", c.MaxQueuedSpans, 1, 10_000_000),
-		setting.Between("limits.max_queued_span_bytes", c.MaxQueuedSpanBytes, mib, math.MaxInt),
+		c.LogLimits.ValidateQueue(10_000_000),
+		c.SpanLimits.ValidateQueue(10_000_000),
 	)
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
@@ -103,8 +104,6 @@ const (
 var (
 	// ErrShutdown says that the collector is shut down.
 	ErrShutdown = errors.New("the collector is shut down")
-	// ErrShutdownTime says that the time for asking servers during the shutdown is over.
-	ErrShutdownTime = errors.New("the time for it at a shutdown is over")
 	// ErrSlow says that a short command got no reply in time.
 	ErrSlow = errors.New("the server did not answer in time")
 )
@@ -118,7 +117,7 @@ func (s *Settings) control(ctx context.Context, l *link.Link, command greys.Comm
 	defer end()
 	err := l.Run(ctx, command, each)
 	if err != nil && s.Shutdown != nil && s.Shutdown.Err() != nil {
-		return ErrShutdownTime // on a busy machine the connections are closed first
+		return receiverkit.ErrPeerTime // on a busy machine the connections are closed first
 	}
 	return Because(ctx, err)
 }
@@ -126,7 +125,7 @@ func (s *Settings) control(ctx context.Context, l *link.Link, command greys.Comm
 // Because returns the cause of an error where a time was over.
 func Because(ctx context.Context, err error) error {
 	why := context.Cause(ctx)
-	if err != nil && (errors.Is(why, ErrSlow) || errors.Is(why, ErrShutdownTime)) {
+	if err != nil && (errors.Is(why, ErrSlow) || errors.Is(why, receiverkit.ErrPeerTime)) {
 		return why
 	}
 	return err

@@ -26,7 +26,7 @@ func TestBoundsThatAreReachedAreLogged(t *testing.T) {
 	assert.Equal(t, "limits.max_methods: 3 methods for this server", b.awaitSaid("the others are counted together, as other").ContextMap()["setting"])
 	assert.EqualValues(t, 4, b.awaitSaid("More classes and methods are listed than the receiver may remember").ContextMap()["limits.max_inventory"])
 	assert.EqualValues(t, 1, b.awaitSaid("A call tree has more calls than its limit").ContextMap()["limits.max_tree_nodes"])
-	assert.EqualValues(t, 2, b.awaitSaid("A list has more than its limit").ContextMap()["limit"])
+	assert.EqualValues(t, 2, b.awaitSaid("A list has more entries than its limit").ContextMap()["limit"])
 }
 
 func TestAFailureThatLastsIsSaidAgain(t *testing.T) {

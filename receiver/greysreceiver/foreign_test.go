@@ -40,7 +40,7 @@ func TestServersOfAllLocalesAreUnderstood(t *testing.T) {
 				assert.WithinDuration(t, time.Now(), s.EndTimestamp().AsTime(), patience, "the time of the row")
 			}
 			assert.Zero(t, b.point("replies_malformed"))
-			assert.Zero(t, b.Log.FilterMessageSnippet("not understood").Len())
+			assert.Zero(t, b.Log.FilterMessageSnippet("could not be decoded").Len())
 		})
 	}
 }
@@ -85,7 +85,7 @@ func TestAnotherServiceAtThePortIsNamed(t *testing.T) {
 	}{
 		"an HTTP server":             {http, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "an HTTP server answers, not Greys"},
 		"a Redis server":             {redis, []Protocol{ProtocolAuto, ProtocolConsole}, "-ERR unknown command"},
-		"a server that says nothing": {silent, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "the server accepts connections and answers nothing"},
+		"a server that says nothing": {silent, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "the server accepts connections and sends nothing"},
 	} {
 		for _, protocol := range tt.protocols {
 			t.Run(name+", protocol "+string(protocol), func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestAServerThatIsGivenUpIsSaidAgain(t *testing.T) {
 	}, p)
 	b.receiver.env.repeatAfter = 20 * time.Millisecond
 	b.start()
-	b.awaitSaid("is not asked any more")
-	b.Await("it to be said again, and again", func() bool { return b.Log.FilterMessageSnippet("still not asked").Len() >= 2 })
+	b.awaitSaid("and the receiver gives up")
+	b.Await("it to be said again, and again", func() bool { return b.Log.FilterMessageSnippet("still does not ask the server").Len() >= 2 })
 }
 
 // The probe has the version: each connection asks for it once, and no send_id comes twice.

@@ -200,7 +200,7 @@ func TestAServerOfAnotherVersionOfTheProtocolIsGivenUp(t *testing.T) {
 	s := script(t, b, ProtocolGP)
 	s.refuse = func(greys.Command) error { return &gp.VersionError{Ours: 1} }
 	b.start()
-	b.awaitSaid("is not asked any more")
+	b.awaitSaid("and the receiver gives up")
 	require.Equal(t, phaseGivenUp, b.phase())
 	assert.Equal(t, 1, s.links)
 	b.Shutdown()
@@ -274,7 +274,7 @@ func TestALinkCountsAreTold(t *testing.T) {
 	} {
 		assert.GreaterOrEqual(t, points[name], at, name)
 	}
-	line := b.awaitSaid("An answer was not understood")
+	line := b.awaitSaid("A reply could not be decoded")
 	assert.Equal(t, "monitor demo.* *: byte 7: what it is", line.ContextMap()["error"])
 	assert.EqualValues(t, 3, line.ContextMap()["bad_replies_of_connection"])
 }
@@ -289,13 +289,13 @@ func TestAnAnswerThatIsNotUnderstoodHasALine(t *testing.T) {
 		c.Protocol = ProtocolGP
 		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 	}, server).start()
-	line := b.awaitSaid("An answer was not understood")
+	line := b.awaitSaid("A reply could not be decoded")
 	assert.Regexp(t, `^\w+( com\.example\.\* \*)?: (the data, read as YAML: )?byte \d+: expected .+, got `, line.ContextMap()["error"])
 	assert.Equal(t, server.endpoint, line.ContextMap()["server"])
 	bad := b.point("bad_replies")
 	b.Await("more of them", func() bool { return b.point("bad_replies") > bad+10 })
 	since := time.Since(line.Time)
-	assert.LessOrEqual(t, b.Log.FilterMessageSnippet("An answer was not understood").Len(), 2+int(since/logline.Pause))
+	assert.LessOrEqual(t, b.Log.FilterMessageSnippet("A reply could not be decoded").Len(), 2+int(since/logline.Pause))
 }
 
 func TestWhatNoPipelineTakesIsNotAsked(t *testing.T) {

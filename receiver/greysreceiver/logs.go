@@ -145,11 +145,11 @@ func bytesOfValues(m pcommon.Map) int {
 
 func noAttributes(pcommon.Map) {}
 
-func (l *logOutput) connected(of *origin) {
+func (l *logOutput) serverConnected(of *origin) {
 	l.forward(of, eventConnected, "The server is connected", plog.SeverityNumberInfo, noAttributes)
 }
 
-func (l *logOutput) restarted(of *origin) {
+func (l *logOutput) serverRestarted(of *origin) {
 	l.forward(of, eventRestarted, "The server was restarted", plog.SeverityNumberWarn, noAttributes)
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 // lineFull is said where a server holds too much memory.
-const lineFull = "The server is disconnected for now: it holds too much memory. What was counted of it begins anew"
+const lineFull = "Server disconnected for a while: its data takes too much memory. Its sums begin at zero"
 
 // long is a row of a method with a long name.
 func long(i int) *greys.Statistics {

@@ -77,7 +77,7 @@ func (r *greysReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 	return nil
 }
 
-var errNothing = errors.New("monitors, traces, stacks, tt, classes and methods are empty: set one of them to what is to be asked for, or configure the extension agent_control, by which somebody can")
+var errNothing = errors.New("monitors, traces, stacks, tt, classes and methods are empty: set one of them, or configure the extension agent_control, so that operators can start tasks")
 
 // open opens the outputs, and makes the servers.
 func (r *greysReceiver) open(run *receiverkit.Run, secure []*tls.Config) {

@@ -124,7 +124,7 @@ func TestAServerThatCannotResetIsNotAskedForEver(t *testing.T) {
 	a := s.next()
 	a.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
 	a.end <- nil
-	b.awaitSaid("could not be taken out")
+	b.awaitSaid("A reset failed")
 	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
 }
@@ -224,7 +224,7 @@ func TestAShutdownInAPauseAsksForTheResets(t *testing.T) {
 			b.Shutdown()
 			assert.Len(t, resets(s.heard()), 1)
 			assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
-			assert.Zero(t, b.Log.FilterMessageSnippet("stays there").Len())
+			assert.Zero(t, b.Log.FilterMessageSnippet("No reset was possible").Len())
 		})
 	}
 }
@@ -240,7 +240,7 @@ func TestAShutdownInAPauseSaysWhatStays(t *testing.T) {
 	a.answer(affectedOne)
 	s.unreachable(b, a)
 	b.Shutdown()
-	line := b.awaitSaid("stays there").ContextMap()
+	line := b.awaitSaid("No reset was possible").ContextMap()
 	assert.Equal(t, []any{"demo.Shop"}, line["patterns"])
 	assert.Contains(t, line["error"], "connection refused")
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
@@ -279,7 +279,7 @@ func TestAServerThatIsGivenUpIsLeftAsItWasFound(t *testing.T) {
 			return nil
 		}
 	})
-	b.awaitSaid("is not asked any more")
+	b.awaitSaid("and the receiver gives up")
 	b.Await("the reset", func() bool { return s.was("Reset demo.Shop") })
 }
 
@@ -301,7 +301,7 @@ func TestOnTheConsoleOneResetIsForAllPatterns(t *testing.T) {
 	b.Shutdown()
 	assert.Len(t, resets(s.heard()), 1)
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
-	assert.ElementsMatch(t, []any{"demo.A", "demo.B", "demo.C"}, b.awaitSaid("stays there").ContextMap()["patterns"])
+	assert.ElementsMatch(t, []any{"demo.A", "demo.B", "demo.C"}, b.awaitSaid("No reset was possible").ContextMap()["patterns"])
 }
 
 // The end can come while a server is met again, of whose link was lost what ran.
@@ -319,7 +319,7 @@ func TestAShutdownWhileAServerIsMetAgainAsksForTheResets(t *testing.T) {
 	b.Shutdown()
 	// One may have been asked for on the link when it was lost.
 	assert.NotEmpty(t, resets(s.heard()))
-	assert.Zero(t, b.Log.FilterMessageSnippet("stays there").Len())
+	assert.Zero(t, b.Log.FilterMessageSnippet("No reset was possible").Len())
 }
 
 func TestWhatCouldNotBeTakenOutOfAServerThatIsGivenUpIsTriedAgainAtTheEnd(t *testing.T) {
@@ -341,7 +341,7 @@ func TestWhatCouldNotBeTakenOutOfAServerThatIsGivenUpIsTriedAgainAtTheEnd(t *tes
 			return nil
 		}
 	})
-	b.awaitSaid("stays there")
+	b.awaitSaid("No reset was possible")
 	s.set(func() { s.refuse = nil })
 	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))

@@ -28,19 +28,19 @@ func TestWhoeverWaitsIsAnsweredWhileAResetIsNot(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, monitor := newSteering(t, protocol)
 				s.set(func() { s.silent = isReset })
-				assert.Equal(t, "it has ended; what it has put into classes is being taken out", s.mustDo("end", arguments{"task": "1"}).Message)
+				assert.Equal(t, "ended; a reset restores its classes now", s.mustDo("end", arguments{"task": "1"}).Message)
 				<-monitor.over
 				starting := s.order("stack", on("demo.Pay", "*"))
 				s.expectNothing()
 				assert.Equal(t, []string{
-					"1 monitor demo.Shop *, cycles of 1s, configured: ended", "2 stack demo.Pay *, 100 calls: to be asked again",
+					"1 monitor demo.Shop *, cycles of 1s, configured: ended", "2 stack demo.Pay *, 100 calls: waiting",
 				}, s.mustDo("list", nil).Items)
 				s.mustDo("end", arguments{"task": "2"})
-				expectReason(t, starting, agentcontrol.Lost, "ended meanwhile")
+				expectReason(t, starting, agentcontrol.Lost, "another operator has ended the task")
 				// It is asked again when its time is over.
 				s.set(func() { s.silent = nil })
 				time.Sleep(s.receiver.servers[0].asked.ControlTimeout())
-				s.awaitSaid("What commands have put into classes could not be taken out")
+				s.awaitSaid("A reset failed, and is tried again: classes keep code of commands")
 				s.Await("the reset", func() bool { return s.point("resets{outcome=done}") == 1 })
 				assert.EqualValues(t, 1, s.point("resets{outcome=failed}"))
 			})
@@ -66,7 +66,7 @@ func TestResetsThatWaitTogetherHaveResultsOfTheirOwn(t *testing.T) {
 		synctest.Wait()
 		close(slow)
 		<-monitor.over
-		assert.Equal(t, "what commands have put into classes is taken out", mustDone(t, one).Message)
+		assert.Equal(t, "the classes are restored", mustDone(t, one).Message)
 		expectReason(t, other, agentcontrol.Refused, "it is in use")
 		s.expect("Monitor demo.Shop * 1s")
 		assert.Equal(t, []string{"Reset demo.A", "Reset demo.B", "Reset demo.Shop"}, resets(s.heard()), "each once")
@@ -86,7 +86,7 @@ func TestAServerThatIsLostBeforeTheResetIsNotReset(t *testing.T) {
 		s.set(func() { close(s.lost) })
 		close(slow)
 		<-monitor.over
-		expectReason(t, resetting, agentcontrol.Lost, "it was not told")
+		expectReason(t, resetting, agentcontrol.Lost, "before the command was sent")
 		s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
 		s.expectNothing()
 		s.Shutdown()
@@ -108,7 +108,7 @@ func TestAResetThatComesWhileOneIsAskedIsAskedAfterIt(t *testing.T) {
 		assert.False(t, s.was("Reset demo.B"))
 		s.set(func() { s.silent = func(greys.Command) bool { return false } })
 		time.Sleep(s.receiver.servers[0].asked.ControlTimeout()) // the first one has its time
-		expectReason(t, first, agentcontrol.NoAnswer, "has not said that it is done")
+		expectReason(t, first, agentcontrol.NoAnswer, "has not confirmed the reset")
 		mustDone(t, second)
 		s.expect("Monitor demo.Shop * 1s")
 		assert.True(t, s.was("Reset demo.B"))
@@ -134,7 +134,7 @@ func TestWhoEndsIsToldThatWhatWasPutIntoClassesStays(t *testing.T) {
 				})
 				answer := s.mustDo("end", arguments{"task": "1"})
 				<-monitor.over
-				assert.Contains(t, answer.Message, "it has ended; what it has put into classes could not be taken out")
+				assert.Contains(t, answer.Message, "ended; the reset of its classes failed")
 				assert.Contains(t, answer.Message, "it is in use")
 			})
 		})
@@ -153,7 +153,7 @@ func TestAProcessThatIsFoundBeforeAResetIsAsked(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		close(slow)
 		<-monitor.over
-		expectReason(t, resetting, agentcontrol.Lost, "was restarted; it was not told")
+		expectReason(t, resetting, agentcontrol.Lost, "restarted before the command was sent")
 		s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
 		assert.Empty(t, resets(s.heard()), "nothing of ours is in it")
 	})

@@ -230,7 +230,7 @@ func (s *server) connected(who session.Identity) {
 	if since, say := s.connects.Say(s.env.Now()); say {
 		s.logger.Info("Connected to the server", append(identityFields(who), zap.Int("times_since_last_line", since))...)
 	}
-	s.env.logs.connected(s.output.origin)
+	s.env.logs.serverConnected(s.output.origin)
 }
 
 // identityFields are those of a log line.
@@ -258,7 +258,7 @@ func (s *server) beginProcess(who session.Identity) {
 	if since, say := s.restarts.Say(s.env.Now()); say {
 		s.logger.Warn("The server was restarted", append(identityFields(who), zap.Int("times_since_last_line", since))...)
 	}
-	s.env.logs.restarted(s.output.origin)
+	s.env.logs.serverRestarted(s.output.origin)
 }
 
 // newOutput makes the output of a process of which nothing is known.
@@ -311,14 +311,14 @@ func (s *server) giveUp(ctx context.Context, err error) {
 	s.enter(phaseGivenUp)
 	s.env.counters.ConnectionFailed()
 	s.health.GivenUp(err)
-	s.logger.Error("The server does not know the version of the protocol, and is not asked any more: set gp.version, and restart the collector", zap.Error(err))
+	s.logger.Error("The server does not know the version of the protocol, and the receiver gives up: set gp.version, and restart the collector", zap.Error(err))
 	s.restoreClasses(ctx)
 	repeat := time.NewTicker(s.env.repeatAfter)
 	defer repeat.Stop()
 	for {
 		select {
 		case <-repeat.C:
-			s.logger.Error("The server is still not asked: set gp.version, and restart the collector", zap.Error(err))
+			s.logger.Error("The receiver still does not ask the server: set gp.version, and restart the collector", zap.Error(err))
 		case o := <-s.orders:
 			o.Fail(agentcontrol.Errorf(agentcontrol.Lost, "the server is not asked any more: %w", err))
 		case short := <-s.full:
@@ -352,7 +352,7 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 		s.unanswered.Over()
 	}
 	if since, say := s.failures.say(why, s.env.Now()); say {
-		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(why),
+		s.logger.Warn("The server cannot be reached, or was lost: the receiver tries again", zap.Error(why),
 			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
 	}
 	timer := time.NewTimer(pause)
@@ -360,7 +360,7 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 	for {
 		select {
 		case o := <-s.orders:
-			o.Fail(agentcontrol.Errorf(agentcontrol.Lost, "the server cannot be reached, or was lost, and is tried again: %w", why))
+			o.Fail(agentcontrol.Errorf(agentcontrol.Lost, "the server cannot be reached, or was lost, and the receiver tries again: %w", why))
 		case <-ctx.Done():
 			return false
 		case short := <-s.full:
@@ -388,7 +388,7 @@ func (s *server) reportSilence() {
 	}
 	s.health.Failed(errUnanswered)
 	if since, say := s.unanswered.Say(s.env.Now()); say {
-		s.logger.Warn("The server has not said who it is: its process hangs, or something else listens at the port. It is waited for",
+		s.logger.Warn("The server has not said who it is: its process hangs, or something else listens at the port. The receiver waits",
 			zap.Duration("after", s.env.silentAfter), zap.Int("times_since_last_line", since))
 	}
 }
@@ -499,7 +499,7 @@ func (s *server) free(short servermemory.Shortage) {
 	}
 	s.env.counters.Disconnected(reason)
 	if since, say := s.disconnects.Say(s.env.Now()); say {
-		s.logger.Warn("The server is disconnected for now: it holds too much memory. What was counted of it begins anew",
+		s.logger.Warn("Server disconnected for a while: its data takes too much memory. Its sums begin at zero",
 			zap.Error(short.Why), zap.Int("times_since_last_line", since))
 	}
 }

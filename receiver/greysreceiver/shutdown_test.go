@@ -92,7 +92,7 @@ func TestAServerThatHangsAtAShutdownTakesNothingOfOthers(t *testing.T) {
 			assert.Zero(t, b.point("metric_points_dropped{reason=refused}"))
 			assert.Zero(t, good.life().Enhanced)
 			if at == "reset" {
-				assert.Equal(t, receiverkit.ErrPeerTime.Error(), b.awaitSaid("stays there").ContextMap()["error"])
+				assert.Equal(t, receiverkit.ErrPeerTime.Error(), b.awaitSaid("No reset was possible").ContextMap()["error"])
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func silentStack(t *testing.T, s *steering) *asked {
 	starting := s.order("stack", on("demo.Pay", "*"))
 	stack := s.expect("Stack demo.Pay * 100")
 	answer := mustDone(t, starting)
-	assert.Equal(t, "the server was asked, and has said nothing yet", answer.Message)
+	assert.Equal(t, "command sent; no reply yet", answer.Message)
 	assert.Equal(t, arguments{"task": "2"}, numberOf(t, answer))
 	return stack
 }
@@ -75,14 +75,14 @@ func TestByGPANoAfterTheSilenceIsSaid(t *testing.T) {
 				s.expectNothing()
 				assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
 				s.Shutdown()
-				assert.Zero(t, s.bed.Log.FilterMessageSnippet(": it is asked again").Len()+s.bed.Log.FilterMessageSnippet(": it is tried again").Len())
+				assert.Zero(t, s.bed.Log.FilterMessageSnippet(": the receiver asks again").Len()+s.bed.Log.FilterMessageSnippet(": the receiver tries again").Len())
 				records := s.Records(eventRefused)
 				require.Len(t, records, c.want)
 				if c.want == 0 {
 					assert.Len(t, s.Records(eventUnsupported), 1)
 					return
 				}
-				assert.Contains(t, s.awaitSaid("has not begun after all").ContextMap()["error"], c.why)
+				assert.Contains(t, s.awaitSaid("Command did not start").ContextMap()["error"], c.why)
 				why, _ := records[0].Attributes().Get(attributeError)
 				assert.Contains(t, why.Str(), c.why)
 				of, _ := records[0].Attributes().Get(attributePattern)
@@ -102,7 +102,7 @@ func TestByGPANoAfterTheSilenceLeavesWhatIsConfiguredAsItWas(t *testing.T) {
 		again := s.expect("Monitor demo.Shop * 5s")
 		mustDone(t, starting)
 		again.end <- greys.ErrRefused
-		s.awaitSaid("has not begun after all")
+		s.awaitSaid("Command did not start")
 		assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
 		s.expectNothing()
 	})
@@ -115,13 +115,13 @@ func TestWhatIsBeingEndedIsNotStartedMeanwhile(t *testing.T) {
 	s.set(func() { s.slow = slow })
 	ending := s.order("end", arguments{"task": "1"})
 	s.Await("the end", func() bool { return s.was("ended Monitor demo.Shop * 1s") })
-	expectReason(t, s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"}), agentcontrol.NotNow, "task 1 is just being ended")
+	expectReason(t, s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"}), agentcontrol.NotNow, "task 1 is ending")
 	close(slow)
 	<-monitor.over
 	mustDone(t, ending)
 	starting := s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"})
 	s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
-	assert.Equal(t, "it is started", mustDone(t, starting).Message)
+	assert.Equal(t, "started", mustDone(t, starting).Message)
 }
 
 // By GP who starts tt waits for the end of a list of what is recorded. Who ends it meanwhile
@@ -133,9 +133,9 @@ func TestByGPRecordedCallsThatAreEndedBeforeTheirListAreNotStarted(t *testing.T)
 	second := s.order("tt", on("demo.Second", "*")) // waits for the next list
 	s.Await("it", func() bool { return len(s.mustDo("list", nil).Items) == 3 })
 	mustDone(t, s.order("end", arguments{"task": "4"}))
-	expectReason(t, second, agentcontrol.Lost, "somebody else has had it ended meanwhile")
+	expectReason(t, second, agentcontrol.Lost, "another operator has ended the task")
 	mustDone(t, s.order("end", arguments{"task": "2"}))
-	expectReason(t, first, agentcontrol.Lost, "somebody else has had it ended meanwhile")
+	expectReason(t, first, agentcontrol.Lost, "another operator has ended the task")
 	list.end <- nil
 	assert.Len(t, s.mustDo("list", nil).Items, 1)
 	s.expectNothing()
@@ -154,13 +154,13 @@ func TestByGPAStartThatWasEndedUndoesNoLaterOne(t *testing.T) {
 	first := s.order("tt", on("demo.Pay", "*"))
 	list := s.expect("Records")
 	s.mustDo("end", arguments{"task": "1"})
-	expectReason(t, first, agentcontrol.Lost, "ended meanwhile")
+	expectReason(t, first, agentcontrol.Lost, "another operator has ended the task")
 	second := s.order("tt", on("demo.Pay", "*"))
-	s.Await("the start", func() bool { return strings.Contains(s.mustDo("list", nil).Items[0], "0 calls told") })
+	s.Await("the start", func() bool { return strings.Contains(s.mustDo("list", nil).Items[0], "0 calls received") })
 	list.end <- greys.ErrRefused
 	s.expect("Records").end <- nil
-	assert.Equal(t, "it is started", mustDone(t, second).Message)
-	assert.Contains(t, s.mustDo("list", nil).Items[0], "0 calls told")
+	assert.Equal(t, "started", mustDone(t, second).Message)
+	assert.Contains(t, s.mustDo("list", nil).Items[0], "0 calls received")
 }
 
 // What is over by its limit is asked of the next process again, beside what was started since.
@@ -175,7 +175,7 @@ func TestWhatIsOverByItsLimitCountsAmongTheCommands(t *testing.T) {
 	stack.end <- nil
 	s.awaitSaid("A command has reached its limit")
 	expectReason(t, s.order("trace", on("demo.Pay", "*")), agentcontrol.NotNow,
-		"2 commands are asked for (limits.max_commands), with those whose limit is reached: end one first")
+		"there are 2 commands (limits.max_commands), with those that have reached their limit: end one first")
 	// It can be started itself, and ended.
 	starting := s.order("stack", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
 	s.expect("Stack demo.Pay * 1").answer(affectedOne)
@@ -208,7 +208,7 @@ func TestByGPRecordedCallsThatAreConfiguredAreOverByTheirLimit(t *testing.T) {
 	assert.Equal(t, arguments{"task": "1"}, numberOf(t, mustDone(t, starting)))
 	s.Await("the spans", func() bool { return len(s.Spans()) == 2 })
 	s.expect("Records")
-	assert.Equal(t, []string{"1 tt demo.Pay *, 2 calls, configured: taken from the server's list, 1 calls told"}, s.mustDo("list", nil).Items)
+	assert.Equal(t, []string{"1 tt demo.Pay *, 2 calls, configured: read from the server's list, 1 calls received"}, s.mustDo("list", nil).Items)
 }
 
 // Who starts tt while a list is read that has as many calls as the limit is told that it began.
@@ -224,6 +224,6 @@ func TestByGPWhatIsOverBeforeItsListHasBegun(t *testing.T) {
 	s.Await("it", func() bool { return len(s.mustDo("list", nil).Items) == 2 })
 	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
-	assert.Equal(t, "it is started", mustDone(t, starting).Message)
+	assert.Equal(t, "started", mustDone(t, starting).Message)
 	assert.Len(t, s.mustDo("list", nil).Items, 1)
 }

@@ -80,21 +80,21 @@ func (e *environment) commands() (all []agentcontrol.Command) {
 			all = append(all, agentcontrol.Command{Name: kind.String(), Summary: summary, Parameters: append(target[:3:3], more)})
 		}
 	}
-	limit := agentcontrol.Parameter{Name: argumentLimit, Summary: "After how many it ends, 100 if it is not said; -1: no limit.", Kind: agentcontrol.Integer, Least: unlimited, Most: math.MaxInt32}
-	add(task.Monitor, "Count the calls of methods, until end or the end of the collector.", agentcontrol.Parameter{
-		Name: argumentCycle, Summary: "How many seconds are counted together, 10 if it is not said.", Kind: agentcontrol.Integer, Least: 1, Most: int64(maxCycle / time.Second),
+	limit := agentcontrol.Parameter{Name: argumentLimit, Summary: "The number of calls after which it ends; default 100, -1: no limit.", Kind: agentcontrol.Integer, Least: unlimited, Most: math.MaxInt32}
+	add(task.Monitor, "Count the calls of methods, until the task or the collector ends.", agentcontrol.Parameter{
+		Name: argumentCycle, Summary: "The length of a cycle in seconds; default 10.", Kind: agentcontrol.Integer, Least: 1, Most: int64(maxCycle / time.Second),
 	})
-	add(task.Trace, "Tell of calls of methods with what they call. GP has none.", limit)
-	add(task.Stack, "Tell from where methods are called.", limit)
+	add(task.Trace, "Report calls of methods with the calls inside them. GP has no such command.", limit)
+	add(task.Stack, "Report the callers of methods.", limit)
 	limit.DisruptiveIf = manyRecords
-	add(task.Records, "Have calls recorded, with parameters and results in the program's memory. By GP: take those that are recorded, by whomever, and were in no list before.", limit)
+	add(task.Records, "Record calls, with parameters and results in the program's memory. By GP: report calls that any client has recorded, unless an earlier list had them.", limit)
 	return append(all,
-		agentcontrol.Command{Name: orderList, Summary: "What was started, or is configured, and how it goes."},
-		agentcontrol.Command{Name: orderEnd, Summary: "End what was started, or is configured, until it is started again.", Parameters: []agentcontrol.Parameter{
+		agentcontrol.Command{Name: orderList, Summary: "List the tasks that were started, or are configured, with their state."},
+		agentcontrol.Command{Name: orderEnd, Summary: "End a task. A configured one rests until it is started again.", Parameters: []agentcontrol.Parameter{
 			{Name: argumentTask, Summary: "Its number in the list.", Kind: agentcontrol.Integer, Required: true, Least: 1, Most: math.MaxInt32},
 		}},
-		agentcontrol.Command{Name: orderReset, Summary: "Take out of classes what commands have put there, whoever asked for them. Commands of the receiver are ended for it, and asked again.", Parameters: []agentcontrol.Parameter{
-			{Name: argumentClass, Summary: "Of which classes by GP, all if it is not said. A console resets all.", Kind: agentcontrol.Text, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: manyWildcards},
+		agentcontrol.Command{Name: orderReset, Summary: "Restore classes: remove the code of all commands of all clients. The receiver ends its commands for it, and asks for them again.", Parameters: []agentcontrol.Parameter{
+			{Name: argumentClass, Summary: "Names of classes by GP; default: all. A console restores all classes.", Kind: agentcontrol.Text, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: manyWildcards},
 			{Name: argumentRegexp, Summary: "It is one of Java's regular expressions.", Kind: agentcontrol.Boolean, DisruptiveIf: expressions},
 		}},
 	)
@@ -206,14 +206,14 @@ func (s *steered) Do(ctx context.Context, wanted agentcontrol.Order) (agentcontr
 	case s.following.Err() != nil:
 		return agentcontrol.Answer{}, errLeaving
 	case ctx.Err() != nil:
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "nobody waits for the server any more; it was not told: %w", context.Cause(ctx))
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "request cancelled before the command was sent: %w", context.Cause(ctx))
 	}
 	select {
 	case s.orders <- o:
 	case <-s.following.Done():
 		return agentcontrol.Answer{}, errLeaving
 	case <-ctx.Done():
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the server is being connected to, or asked for something else; it was not told: %w", context.Cause(ctx))
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the receiver is connecting to the server, or waits for a reply: the command was not sent: %w", context.Cause(ctx))
 	}
 	select {
 	case result := <-o.Result():
@@ -225,8 +225,8 @@ func (s *steered) Do(ctx context.Context, wanted agentcontrol.Order) (agentcontr
 	case <-s.following.Done():
 		return agentcontrol.Answer{}, errLeaving
 	case <-ctx.Done():
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the server was told, or will be; it has not said what came of it: %w", context.Cause(ctx))
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "no result yet: the command was sent to the server, or will be: %w", context.Cause(ctx))
 	}
 }
 
-var errLeaving = agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", session.ErrShutdown)
+var errLeaving = agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the server: %w", session.ErrShutdown)

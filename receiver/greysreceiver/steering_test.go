@@ -139,13 +139,13 @@ func TestWhatSomebodyStartsRunsUntilItsLimit(t *testing.T) {
 		assert.Empty(t, starting, "the server has said nothing")
 		trace.answer(affectedOne)
 		answer := mustDone(t, starting)
-		assert.Equal(t, agentcontrol.Answer{Message: "it is started", Details: []agentcontrol.Detail{
+		assert.Equal(t, agentcontrol.Answer{Message: "started", Details: []agentcontrol.Detail{
 			{Name: "task", Value: "2"}, {Name: "matching classes", Value: "1"}, {Name: "matching methods", Value: "2"},
 		}}, answer)
 		trace.answer(callTree())
 		assert.Equal(t, []string{
 			"1 monitor demo.Shop *, cycles of 1s, configured: running, matches 1 classes and 2 methods",
-			"2 trace demo.Pay charge, 2 calls: running, 1 calls told, matches 1 classes and 2 methods",
+			"2 trace demo.Pay charge, 2 calls: running, 1 calls received, matches 1 classes and 2 methods",
 		}, s.mustDo("list", nil).Items)
 		trace.answer(callTree())
 		trace.end <- nil
@@ -205,7 +205,7 @@ func TestWhatIsNoPatternIsNotSent(t *testing.T) {
 	}
 	expectReason(t, s.order("reset", arguments{"class": "a b"}), agentcontrol.BadArgument, "arguments.class")
 	expectReason(t, s.order("end", nil), agentcontrol.BadArgument, "task")
-	expectReason(t, s.order("end", arguments{"task": "7"}), agentcontrol.BadArgument, "no task has the number 7")
+	expectReason(t, s.order("end", arguments{"task": "7"}), agentcontrol.BadArgument, "task 7 does not exist")
 	expectReason(t, s.order("watch", nil), agentcontrol.UnknownCommand, "monitor or trace or stack or tt or list or end or reset")
 	s.expectNothing()
 }
@@ -213,13 +213,13 @@ func TestWhatIsNoPatternIsNotSent(t *testing.T) {
 func TestWhatIsAskedForAlreadyIsNotStartedTwice(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole, func(c *Config) { c.Limits.MaxCommands = 2 })
 	answer := s.mustDo("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"})
-	assert.Equal(t, "that is asked for already", answer.Message)
+	assert.Equal(t, "this task exists already", answer.Message)
 	assert.Equal(t, arguments{"task": "1"}, numberOf(t, answer))
 	expectReason(t, s.order("monitor", on("demo.Shop", "*")), agentcontrol.NotNow, "task 1 has the same patterns, and another cycle or limit")
 	starting := s.order("stack", on("demo.Shop", "*"))
 	s.expect("Stack demo.Shop * 100").answer(affectedOne)
 	mustDone(t, starting)
-	expectReason(t, s.order("trace", on("demo.Shop", "*")), agentcontrol.NotNow, "2 commands are asked for (limits.max_commands)")
+	expectReason(t, s.order("trace", on("demo.Shop", "*")), agentcontrol.NotNow, "there are 2 commands (limits.max_commands)")
 	s.expectNothing()
 }
 
@@ -235,7 +235,7 @@ func TestWhatTheServerDoesNotBeginIsNotAskedAgain(t *testing.T) {
 			{func(a *asked) { a.end <- greys.ErrUnsupported }, agentcontrol.Refused, "does not support"},
 			{func(a *asked) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, agentcontrol.Refused, "no such class"},
 			{func(a *asked) { a.end <- errors.New("the connection broke") }, agentcontrol.Lost, "the connection broke"},
-			{func(a *asked) { a.end <- nil }, agentcontrol.Lost, "the server ended the command, before its limit"},
+			{func(a *asked) { a.end <- nil }, agentcontrol.Lost, "the server ended the command before its limit"},
 		} {
 			starting := s.order("stack", on("demo.Pay", "*"))
 			c.end(s.expect("Stack demo.Pay * 100"))
@@ -259,16 +259,16 @@ func TestWhatSomebodyEndsIsEndedAndReset(t *testing.T) {
 		<-stack.over
 		heard := s.heard()
 		if protocol == ProtocolConsole {
-			assert.Equal(t, "it has ended; what it has put into classes is taken out when no other command needs it, or by reset", answer.Message)
+			assert.Equal(t, "ended; a reset restores its classes when no other command needs them, or with the command reset", answer.Message)
 			assert.Equal(t, []string{"ended Stack other.Pay * 100"}, heard)
 		} else {
-			assert.Equal(t, "it has ended", answer.Message)
+			assert.Equal(t, "ended", answer.Message)
 			assert.Equal(t, []string{"ended Stack other.Pay * 100", "Reset other.Pay"}, heard)
 		}
 		assert.Len(t, s.mustDo("list", nil).Items, 1)
 		s.expectNothing()
 		// The last one leaves nothing in classes, on the console either.
-		assert.Equal(t, "it has ended", s.mustDo("end", arguments{"task": "1"}).Message)
+		assert.Equal(t, "ended", s.mustDo("end", arguments{"task": "1"}).Message)
 		<-monitor.over
 		assert.Len(t, resets(s.heard()), 1)
 		assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
@@ -339,7 +339,7 @@ func TestASteeredResetTakesOutEverythingAndCommandsGoOn(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		s, monitor := newSteering(t, protocol)
 		s.heard()
-		assert.Equal(t, "what commands have put into classes is taken out", s.mustDo("reset", nil).Message)
+		assert.Equal(t, "the classes are restored", s.mustDo("reset", nil).Message)
 		<-monitor.over
 		again := s.expect("Monitor demo.Shop * 1s")
 		heard := s.heard()
@@ -396,7 +396,7 @@ func TestAServerThatIsLostInTheMiddleOfAnOrder(t *testing.T) {
 		}
 		expectReason(t, starting, agentcontrol.Lost, "")
 		assert.Equal(t, "unreached", s.theirs.Snapshot().State)
-		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server cannot be reached, or was lost, and is tried again")
+		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server cannot be reached, or was lost, and the receiver tries again")
 		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
 	})
 }
@@ -416,7 +416,7 @@ func TestAServerThatSaysNothingInTimeIsGivenUp(t *testing.T) {
 	starting := beginOrder(ctx, s.theirs, "stack", on("demo.Pay", "*"))
 	stack := s.expect("Stack demo.Pay * 100")
 	giveUp()
-	expectReason(t, starting, agentcontrol.NoAnswer, "it has not said what came of it")
+	expectReason(t, starting, agentcontrol.NoAnswer, "no result yet")
 	// It goes on with what it answers.
 	stack.answer(affectedOne)
 	assert.Contains(t, s.mustDo("list", nil).Items[1], "2 stack demo.Pay *, 100 calls: running")
@@ -426,14 +426,14 @@ func TestTwoOrdersAtOnce(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole)
 	one, two := s.order("stack", on("demo.Pay", "*")), s.order("stack", on("demo.Pay", "*"))
 	s.expect("Stack demo.Pay * 100").answer(affectedOne)
-	assert.ElementsMatch(t, []string{"it is started", "that is asked for already"}, []string{mustDone(t, one).Message, mustDone(t, two).Message})
+	assert.ElementsMatch(t, []string{"started", "this task exists already"}, []string{mustDone(t, one).Message, mustDone(t, two).Message})
 	s.expectNothing()
 	// One ends what the other waits for.
 	starting := s.order("trace", on("demo.Pay", "*"))
 	trace := s.expect("Trace demo.Pay * 100")
 	s.mustDo("end", arguments{"task": "3"})
 	<-trace.over
-	expectReason(t, starting, agentcontrol.Lost, "somebody else has had it ended meanwhile")
+	expectReason(t, starting, agentcontrol.Lost, "another operator has ended the task")
 	// One resets what the other waits for: it is asked again.
 	starting = s.order("trace", on("demo.Pay", "*"))
 	trace = s.expect("Trace demo.Pay * 100")
@@ -455,8 +455,8 @@ func TestAShutdownEndsOrders(t *testing.T) {
 		s.expect("Trace demo.Pay * 100")
 		s.heard()
 		s.Shutdown()
-		expectReason(t, waiting, agentcontrol.Lost, "the server is being left")
-		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server is being left")
+		expectReason(t, waiting, agentcontrol.Lost, "the receiver is disconnecting from the server")
+		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the receiver is disconnecting from the server")
 		assert.Empty(t, s.Host.(*agentcontroltest.Directory).Agents())
 		heard := s.heard()
 		assert.Subset(t, heard, []string{"ended Stack demo.Pay * 100", "ended Trace demo.Pay * 100", "ended Monitor demo.Shop * 1s"})
@@ -491,7 +491,7 @@ func TestByGPRecordedCallsAreTakenFromTheList(t *testing.T) {
 	list.end <- nil
 	assert.Equal(t, arguments{"task": "2"}, numberOf(t, mustDone(t, starting)))
 	list = s.expect("Records")
-	assert.Contains(t, s.mustDo("list", nil).Items[1], "taken from the server's list, 0 calls told")
+	assert.Contains(t, s.mustDo("list", nil).Items[1], "read from the server's list, 0 calls received")
 	list.answer(&greys.Record{Index: 2, Class: "demo.Pay", Method: "charge"}, &greys.Record{Index: 3, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	s.Await("the span", func() bool { return len(s.Spans()) == 1 })
@@ -513,7 +513,7 @@ func TestByGPRecordedCallsThatSomebodyEndedAreNotTaken(t *testing.T) {
 	s.start()
 	s.theirs = s.only()
 	list := s.expect("Records")
-	assert.Equal(t, "it has ended", s.mustDo("end", arguments{"task": "1"}).Message)
+	assert.Equal(t, "ended", s.mustDo("end", arguments{"task": "1"}).Message)
 	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	s.expectNothing()

@@ -156,9 +156,9 @@ func (d *Dialer) Connect(ctx context.Context, spoke greys.Protocol) (*Link, erro
 }
 
 // ErrSilent says that a server accepts connections and sends nothing.
-var ErrSilent = errors.New("the server accepts connections and answers nothing: the process hangs, or listens for something else")
+var ErrSilent = errors.New("the server accepts connections and sends nothing: its process hangs, or another service listens at the port")
 
-var errNeither = errors.New("what answers speaks neither GP nor the Greys text console")
+var errNeither = errors.New("the peer speaks neither GP nor the Greys text console")
 
 // Dial connects. The Context closes the connection, so that nothing waits for it any longer.
 func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {

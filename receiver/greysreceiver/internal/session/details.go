@@ -8,23 +8,12 @@ import (
 	"errors"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
-
-// Call is a recorded call.
-type Call struct {
-	greys.Record
-	Received time.Time
-	// Traced: a command has a call tree of the same call.
-	Traced bool
-	// Detail is nil where it is unknown.
-	Detail *greys.RecordDetail
-}
 
 // isOf reports whether a detail is that of the call: the server may have forgotten the call, and
 // have given its index to another.
@@ -51,7 +40,7 @@ func newDetails(ctx context.Context, s *Settings, l *link.Link, p *process.Proce
 	d := &details{settings: s, link: l, process: p, events: events, queue: make(chan Call, s.MaxDetails)}
 	d.asking.Go(func() {
 		for call := range d.queue {
-			if !d.ask(ctx, &call) {
+			if !d.askFor(ctx, &call) {
 				d.forwardWithout(&call)
 			}
 		}
@@ -83,8 +72,8 @@ func (d *details) add(of *greys.Record, traced bool) {
 	d.forwardWithout(&call)
 }
 
-// ask asks for the detail of a call, and forwards it. ok is false where there is none.
-func (d *details) ask(ctx context.Context, call *Call) (ok bool) {
+// askFor asks for the detail of a call, and forwards it. ok is false where there is none.
+func (d *details) askFor(ctx context.Context, call *Call) (ok bool) {
 	if ctx.Err() != nil || d.unsupported {
 		return false
 	}

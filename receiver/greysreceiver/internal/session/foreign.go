@@ -45,9 +45,9 @@ func (f *foreignSessions) suspect(now time.Time) {
 	}
 }
 
-// silence ends the suspicion where commands report calls, or have been silent for long enough. It
+// endSuspicion ends the suspicion where commands report calls, or have been silent for long enough. It
 // reports whether they have.
-func (f *foreignSessions) silence(now time.Time, reporting bool, enough time.Duration) (silenced bool) {
+func (f *foreignSessions) endSuspicion(now time.Time, reporting bool, enough time.Duration) (silenced bool) {
 	silenced = !reporting && now.Sub(f.since) > enough
 	if reporting || silenced {
 		f.since = time.Time{}

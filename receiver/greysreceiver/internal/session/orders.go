@@ -30,7 +30,7 @@ func (w *Work) carryOut(o *Order, protocol greys.Protocol) {
 	case End:
 		w.endTask(o)
 	case Reset:
-		w.resets.order(o)
+		w.resets.enterOrder(o)
 		w.endForReset()
 	default:
 		w.startTask(o, protocol)
@@ -44,17 +44,17 @@ func (w *Work) startTask(o *Order, protocol greys.Protocol) {
 	switch {
 	case there == nil || there.isOver():
 	case there.Ended:
-		o.Fail(agentcontrol.Errorf(agentcontrol.NotNow, "task %d is just being ended: start it when it has", there.Number))
+		o.Fail(agentcontrol.Errorf(agentcontrol.NotNow, "task %d is ending: start it afterwards", there.Number))
 		return
 	case there.Limit == t.Limit && there.Cycle == t.Cycle:
-		o.succeed("that is asked for already", taskDetail(there.Number))
+		o.succeed("this task exists already", taskDetail(there.Number))
 		return
 	default:
 		o.Fail(agentcontrol.Errorf(agentcontrol.NotNow, "task %d has the same patterns, and another cycle or limit: end it first", there.Number))
 		return
 	}
 	if w.commandsBeside(there) >= w.MaxCommands {
-		o.Fail(agentcontrol.Errorf(agentcontrol.NotNow, "%d commands are asked for (limits.max_commands), with those whose limit is reached: end one first", w.MaxCommands))
+		o.Fail(agentcontrol.Errorf(agentcontrol.NotNow, "there are %d commands (limits.max_commands), with those that have reached their limit: end one first", w.MaxCommands))
 		return
 	}
 	s := w.newStart(o, there)
@@ -87,18 +87,18 @@ func (w *Work) commandsBeside(one *job) (n int) {
 }
 
 // newStart makes a job of an order: of one that is over, or a new one.
-func (w *Work) newStart(o *Order, over *job) *start {
+func (w *Work) newStart(o *Order, over *job) *startOrder {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if over == nil {
 		t := o.Task
 		t.Started = true
 		j := w.addTask(&t)
-		return &start{order: o, job: j, undo: func() { w.forget(j) }}
+		return &startOrder{order: o, job: j, undo: func() { w.forget(j) }}
 	}
 	limit, cycle, ended := over.Limit, over.Cycle, over.Ended
 	over.restart(&o.Task)
-	return &start{order: o, job: over, undo: func() {
+	return &startOrder{order: o, job: over, undo: func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		over.Limit, over.Cycle, over.Ended = limit, cycle, ended
@@ -140,7 +140,7 @@ func (w *Work) settle(r *run, how outcome) {
 func (w *Work) failStarts(r *run, how outcome) {
 	why := r.startError(how)
 	if r.presumed && how != outcomeUnsupported { // which is reported
-		w.Logger.Warn("What was started has not begun after all: it is not asked any more", append(r.job.LogFields(), zap.Error(why))...)
+		w.Logger.Warn("Command did not start: the receiver gives it up", append(r.job.LogFields(), zap.Error(why))...)
 		w.events.Problem(Refused, r.job.Task, why)
 	}
 	for _, s := range r.starts {
@@ -153,7 +153,7 @@ func (w *Work) finishRecordJobs() {
 	for _, j := range slices.Clone(w.jobs) {
 		w.mu.Lock()
 		full := j.Kind == task.Records && j.state == jobDue && j.hasForwardedAll()
-		var waited []*start
+		var waited []*startOrder
 		if full {
 			j.finish()
 			waited = w.withdraw(j)
@@ -173,8 +173,8 @@ func (w *Work) finishRecordJobs() {
 	}
 }
 
-// end is an order to end a job.
-type end struct {
+// endOrder is an order to end a job.
+type endOrder struct {
 	order *Order
 	job   *job
 	// run is the one that has to end; nil: none.
@@ -187,10 +187,10 @@ type end struct {
 func (w *Work) endTask(o *Order) {
 	j := w.find(func(j *job) bool { return j.Number == o.Number && j.Kind.Instruments() })
 	if j == nil {
-		o.Fail(agentcontrol.Errorf(agentcontrol.BadArgument, "no task has the number %d that can be ended: see list", o.Number))
+		o.Fail(agentcontrol.Errorf(agentcontrol.BadArgument, "task %d does not exist, or cannot be ended: see list", o.Number))
 		return
 	}
-	w.ends = append(w.ends, &end{order: o, job: j, run: j.run})
+	w.ends = append(w.ends, &endOrder{order: o, job: j, run: j.run})
 	for _, s := range w.endJob(j) {
 		s.order.Fail(agentcontrol.Errorf(agentcontrol.Lost, "%w", errEnded))
 	}
@@ -205,7 +205,7 @@ func (w *Work) endTask(o *Order) {
 
 // endJob marks a job as ended, and returns the orders that waited for it to begin. A row of its
 // run is counted before other monitors may count its methods, or not at all.
-func (w *Work) endJob(j *job) (waited []*start) {
+func (w *Work) endJob(j *job) (waited []*startOrder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j.Ended = true
@@ -218,8 +218,8 @@ func (w *Work) endJob(j *job) (waited []*start) {
 }
 
 // withdraw removes and returns the orders that wait for a job to begin. The lock is held.
-func (w *Work) withdraw(j *job) (waited []*start) {
-	ofJob := func(s *start) bool {
+func (w *Work) withdraw(j *job) (waited []*startOrder) {
+	ofJob := func(s *startOrder) bool {
 		if s.job == j {
 			waited = append(waited, s)
 		}
@@ -237,7 +237,7 @@ func (w *Work) withdraw(j *job) (waited []*start) {
 // finishEnds answers orders to end a job that has ended. A reset that is asked for now may end
 // first, if that does not take long.
 func (w *Work) finishEnds(now time.Time) {
-	w.ends = slices.DeleteFunc(w.ends, func(e *end) bool {
+	w.ends = slices.DeleteFunc(w.ends, func(e *endOrder) bool {
 		if e.run != nil && e.job.run == e.run {
 			return false
 		}
@@ -249,11 +249,11 @@ func (w *Work) finishEnds(now time.Time) {
 		case asked && now.Before(e.over.Add(silence)):
 			return false
 		case asked:
-			e.order.succeed("it has ended; what it has put into classes is being taken out")
+			e.order.succeed("ended; a reset restores its classes now")
 		case slices.Contains(w.resets.owed, e.job.Classes()):
-			e.order.succeed("it has ended; what it has put into classes is taken out when no other command needs it, or by reset")
+			e.order.succeed("ended; a reset restores its classes when no other command needs them, or with the command reset")
 		default:
-			e.order.succeed("it has ended")
+			e.order.succeed("ended")
 		}
 		return true
 	})
@@ -261,19 +261,19 @@ func (w *Work) finishEnds(now time.Time) {
 
 // reportFailedReset answers orders to end a job whose reset has failed.
 func (w *Work) reportFailedReset(of []greys.Classes, failed []error) {
-	w.ends = slices.DeleteFunc(w.ends, func(e *end) bool {
+	w.ends = slices.DeleteFunc(w.ends, func(e *endOrder) bool {
 		i := slices.Index(of, e.job.Classes())
 		if e.over.IsZero() || i < 0 || failed[i] == nil {
 			return false
 		}
-		e.order.succeed(fmt.Sprintf("it has ended; what it has put into classes could not be taken out: %v", failed[i]))
+		e.order.succeed(fmt.Sprintf("ended; the reset of its classes failed: %v", failed[i]))
 		return true
 	})
 }
 
 // failOrders fails all orders that wait: the link is lost, or closes.
 func (w *Work) failOrders() {
-	lost := agentcontrol.Errorf(agentcontrol.Lost, "the server is lost, or was restarted; it was not told")
+	lost := agentcontrol.Errorf(agentcontrol.Lost, "the server was lost or restarted before the command was sent")
 	for _, j := range slices.Clone(w.jobs) {
 		for _, s := range j.starts {
 			s.fail(lost)
@@ -334,12 +334,12 @@ func (w *Work) describeState(j *job, protocol greys.Protocol) string {
 	case j.isRunning() && j.Kind == task.Monitor:
 		return "running"
 	case j.isRunning():
-		return fmt.Sprintf("running, %d calls told", j.run.total())
+		return fmt.Sprintf("running, %d calls received", j.run.total())
 	case j.isOver():
 		return "over"
 	case !j.Kind.AskedBy(protocol):
-		return fmt.Sprintf("taken from the server's list, %d calls told", j.forwarded)
+		return fmt.Sprintf("read from the server's list, %d calls received", j.forwarded)
 	default:
-		return "to be asked again"
+		return "waiting"
 	}
 }

@@ -40,15 +40,15 @@ var (
 	errUnmatched = errors.New("the pattern matches nothing yet")
 	errEnough    = errors.New("the limit is reached")
 	errCleaning  = errors.New("a reset removes the code of lost commands")
-	errEnded     = errors.New("somebody else has had it ended meanwhile")
+	errEnded     = errors.New("another operator has ended the task")
 	// errPart says that a part has ended as it should not, errPoisoned that the server has refused
 	// one, and may have left code in classes.
 	errPart     = errors.New("a command of the pattern has ended")
-	errPoisoned = errors.New("a refused command is undone by a reset, and the others are asked again")
+	errPoisoned = errors.New("a reset undoes a refused command, and the others are asked again")
 )
 
 // errEarly is the error of a run that ended before its limit without an error.
-var errEarly = errors.New("the server ended the command, before its limit")
+var errEarly = errors.New("the server ended the command before its limit")
 
 // outcomeOf returns the outcome of a command that gave an error.
 func outcomeOf(err error) outcome {

@@ -204,8 +204,8 @@ func (l *listing) method(m *greys.Method) {
 	l.known[[2]string{strings.Clone(m.Class), strings.Clone(m.Name)}] = true
 }
 
-// methods returns the methods in order, and their number.
-func (l *listing) methods() (list methodList, n int) {
+// inOrder returns the methods in order, and their number.
+func (l *listing) inOrder() (list methodList, n int) {
 	all := make([][2]string, 0, len(l.known))
 	for name := range l.known {
 		all = append(all, name)

@@ -122,7 +122,7 @@ func (r *partsRun) listMethods() (methodList, int, error) {
 			found.method(m)
 		}
 	})
-	list, methods := found.methods()
+	list, methods := found.inOrder()
 	return list, methods, err
 }
 
@@ -136,7 +136,7 @@ func (r *partsRun) askAll(parts []*part, begun func()) error {
 		if !ok {
 			break
 		}
-		running.Go(func() { r.partEnded(p, len(parts), r.askUntilEnd(p, leave)) })
+		running.Go(func() { r.enterEnd(p, len(parts), r.askUntilEnd(p, leave)) })
 	}
 	begun()
 	running.Wait()
@@ -208,8 +208,8 @@ func (r *partsRun) askPart(p *part, leave func()) error {
 	return err
 }
 
-// partEnded enters the end of a part: one of so many.
-func (r *partsRun) partEnded(p *part, parts int, err error) {
+// enterEnd enters the end of a part: one of so many.
+func (r *partsRun) enterEnd(p *part, parts int, err error) {
 	r.ending.Lock()
 	defer r.ending.Unlock()
 	limited := r.job.Limit > 0
@@ -276,7 +276,7 @@ func (r *partsRun) refusePart(p *part, why error) {
 	r.job.refusedParts[p.name], p.timed = true, false
 	w.mu.Unlock()
 	w.Counters.MethodsLeftOut(1, counters.LeftOutRefused)
-	w.Logger.Warn("The server could not put its code into a method: it is left out, and a reset undoes what is left of it. The program's standard output has the reason; a pattern that doesn't match the method spares the reset",
+	w.Logger.Warn("The server could not put its code into a method: the receiver leaves the method out, and a reset removes the rest of the code. The program's standard output has the reason; a pattern that does not match the method spares the reset",
 		append(r.job.LogFields(), zap.String("method", p.name), zap.Error(why))...)
 }
 

@@ -19,9 +19,9 @@ import (
 // The times of a method are false where it calls itself (process/recursion.go). While a monitor runs,
 // the receiver asks for stacks of its methods until it knows which of them do.
 
-// ask asks for all parts of the pattern, and for stacks of the methods of a monitor, until the parts
+// askInParts asks for all parts of the pattern, and for stacks of the methods of a monitor, until the parts
 // have ended.
-func (r *partsRun) ask() error {
+func (r *partsRun) askInParts() error {
 	parts, err := r.makeParts()
 	if err != nil || len(parts) == 0 {
 		return err

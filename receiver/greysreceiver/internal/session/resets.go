@@ -95,16 +95,16 @@ func (r *resets) needsCleaning(jobs int) bool {
 	return !r.cleaning && (r.poisoned.Load() || r.layers > jobs+maxLayers)
 }
 
-// order enters an order for a reset. Cancelled ones are dropped.
-func (r *resets) order(o *Order) {
+// enterOrder enters an order for a reset. Cancelled ones are dropped.
+func (r *resets) enterOrder(o *Order) {
 	r.orders = append(slices.DeleteFunc(r.orders, (*Order).isCancelled), o)
 	r.due = time.Time{}
 	r.cleaning = true
 }
 
-// begin starts the resets that can be asked for while commands run that may have instrumented busy
+// startRound starts the resets that can be asked for while commands run that may have instrumented busy
 // classes. It returns nil where none can. resetsAll: a reset is for all classes.
-func (r *resets) begin(busy []greys.Classes, resetsAll bool) *round {
+func (r *resets) startRound(busy []greys.Classes, resetsAll bool) *round {
 	next := &round{afterCleaning: r.cleaning}
 	switch {
 	case len(busy) == 0:
@@ -131,19 +131,19 @@ func (n *round) add(c greys.Classes) {
 	}
 }
 
-// ended enters the results of the current resets, each an error or nil, and returns the round.
-func (r *resets) ended(failed []error, over bool) *round {
+// endRound enters the results of the current resets, each an error or nil, and returns the round.
+func (r *resets) endRound(failed []error, over bool) *round {
 	done := r.round
 	r.round = nil
 	r.pay(done.of, failed)
 	for _, o := range done.orders {
 		switch err := failed[slices.Index(done.of, o.Classes)]; {
 		case err == nil:
-			o.succeed("what commands have put into classes is taken out")
+			o.succeed("the classes are restored")
 		case isReply(err):
 			o.Fail(agentcontrol.Errorf(agentcontrol.Refused, "%w", err))
 		default:
-			o.Fail(agentcontrol.Errorf(agentcontrol.NoAnswer, "the server has not said that it is done: %w", err))
+			o.Fail(agentcontrol.Errorf(agentcontrol.NoAnswer, "the server has not confirmed the reset: %w", err))
 		}
 	}
 	err := errors.Join(failed...)
@@ -168,7 +168,7 @@ func (r *resets) retry(why error, over bool) {
 		r.due = now.Add(r.pauses.Pause())
 	}
 	if since, say := r.failing.Say(now); say && !over {
-		r.settings.Logger.Warn("What commands have put into classes could not be taken out",
+		r.settings.Logger.Warn("A reset failed, and is tried again: classes keep code of commands",
 			zap.Error(why), zap.Int("times_since_last_line", since))
 	}
 }
@@ -216,8 +216,8 @@ func (s *Settings) askReset(ctx context.Context, l *link.Link, of greys.Classes)
 	return err
 }
 
-// last asks once for all resets that are owed, when no command runs any more.
-func (r *resets) last(ctx context.Context, l *link.Link) {
+// askLast asks once for all resets that are owed, when no command runs any more.
+func (r *resets) askLast(ctx context.Context, l *link.Link) {
 	of := slices.Clone(r.owed)
 	if len(of) == 0 {
 		return
@@ -228,8 +228,8 @@ func (r *resets) last(ctx context.Context, l *link.Link) {
 	}
 }
 
-// fail counts and logs at the end that no reset could be asked for.
-func (r *resets) fail(why error) {
+// logFailure counts and logs at the end that no reset could be asked for.
+func (r *resets) logFailure(why error) {
 	r.settings.Counters.Reset(why)
 	r.logLeftovers(r.owed, why)
 }
@@ -239,5 +239,5 @@ func (r *resets) logLeftovers(of []greys.Classes, why error) {
 	for _, c := range of {
 		patterns = append(patterns, c.Pattern.String())
 	}
-	r.settings.Logger.Warn("What commands have put into classes stays there", zap.Strings("patterns", patterns), zap.Error(why))
+	r.settings.Logger.Warn("No reset was possible: classes keep code of commands", zap.Strings("patterns", patterns), zap.Error(why))
 }

@@ -87,7 +87,7 @@ func (s *Session) Run(ctx context.Context, pause time.Duration) error {
 				return s.abandon()
 			}
 			s.halt()
-			s.resets.last(s.LastAsking, s.link)
+			s.resets.askLast(s.LastAsking, s.link)
 			return ErrShutdown
 		case <-s.link.Lost:
 			return s.abandon()
@@ -235,7 +235,7 @@ func (s *Session) countLink() {
 		return // the command ends, which is logged
 	}
 	if times, say := s.garbled.Say(s.Now()); say {
-		s.Logger.Warn("An answer was not understood, and is left out", zap.Error(since.LastBad),
+		s.Logger.Warn("A reply could not be decoded, and is dropped", zap.Error(since.LastBad),
 			zap.Uint64("bad_replies_of_connection", total.Bad), zap.Int("times_since_last_line", times))
 	}
 }
@@ -284,7 +284,7 @@ func (s *Session) askSilencedAgain(now time.Time) {
 		return
 	}
 	s.Counters.ForeignReset()
-	s.Logger.Warn("Another client has connected to the server, and since then no command tells of a call: its reset may have taken their code out of classes. They are asked again; share a server with nobody",
+	s.Logger.Warn("Another client has connected to the server, and since then no command reports calls: a reset may have removed their code. The receiver asks again; do not share a server",
 		zap.Int("commands", len(silenced)))
 	for _, r := range silenced {
 		r.end(errForeignReset)
@@ -301,7 +301,7 @@ func (s *Session) startResets(now time.Time) {
 		r.cleaning = true
 		s.endForReset()
 	}
-	next := r.begin(s.busyClasses(), s.link.ResetsAll)
+	next := r.startRound(s.busyClasses(), s.link.ResetsAll)
 	if next == nil {
 		return
 	}
@@ -314,7 +314,7 @@ func (s *Session) startResets(now time.Time) {
 
 // resetsEnded enters the results of the current resets.
 func (s *Session) resetsEnded(failed []error) {
-	done := s.resets.ended(failed, s.ctx.Err() != nil)
+	done := s.resets.endRound(failed, s.ctx.Err() != nil)
 	s.reportFailedReset(done.of, failed)
 }
 
@@ -324,7 +324,7 @@ func (s *Session) start(j *job) {
 	r := &run{job: j, work: s.Work, link: s.link, details: s.details, number: s.runs, began: s.Now()}
 	r.ctx, r.end = context.WithCancelCause(s.ctx)
 	s.mu.Lock()
-	j.begin(r)
+	j.started(r)
 	s.mu.Unlock()
 	if s.link.Protocol == greys.ProtocolGP {
 		r.presumeBegun()
@@ -332,7 +332,7 @@ func (s *Session) start(j *job) {
 	s.countRun(r, 1)
 	go func() {
 		if r.isInParts() {
-			r.err = (&partsRun{run: r, lost: s.lost}).ask()
+			r.err = (&partsRun{run: r, lost: s.lost}).askInParts()
 		} else {
 			r.err = r.ask()
 		}
@@ -359,7 +359,7 @@ func (s *Session) runEnded(r *run) {
 	s.countRun(r, -1)
 	s.mu.Lock()
 	r.over = true
-	j.end(now)
+	j.stopped(now)
 	s.mu.Unlock()
 	if !j.isList() {
 		j.replies += r.replies
@@ -391,16 +391,16 @@ func (s *Session) schedule(r *run, how outcome, now time.Time) {
 		s.finished(r, now)
 	case outcomeUnsupported:
 		j.finish()
-		s.Logger.Warn("The server does not support a command, which is not asked any more", append(j.LogFields(), zap.Error(r.err))...)
+		s.Logger.Warn("The server does not support a command: the receiver does not ask again", append(j.LogFields(), zap.Error(r.err))...)
 		s.events.Problem(Unsupported, j.Task, r.err)
 	case outcomeUnmatched:
 		j.due = now.Add(s.Reconnect.MaxInterval)
 	case outcomeRefused:
 		j.due = now.Add(j.pauses.Pause())
-		message := "The server could not carry out a command: it is asked again"
+		message := "The server could not carry out a command: the receiver asks again"
 		if r.isInParts() { // each try ends all other commands for a reset
 			j.due = now.Add(refusedPause)
-			message = "The server could not carry out a command: a reset undoes it, and it is asked again after ten minutes. The program's standard output has the reason; constructors and lambdas cannot be watched"
+			message = "The server could not carry out a command: a reset undoes it, and the receiver asks again after ten minutes. The program's standard output has the reason; constructors and lambdas cannot be watched"
 		}
 		if since, say := j.refusing.Say(now); say && !r.isStarting() {
 			s.Logger.Warn(message, append(j.LogFields(), zap.Error(r.err), zap.Int("times_since_last_line", since))...)
@@ -410,7 +410,7 @@ func (s *Session) schedule(r *run, how outcome, now time.Time) {
 		j.due = now.Add(pause)
 		s.commandLost(j, how, !s.link.IsOneConnection())
 		if since, say := j.failing.Say(now); say && (!r.isStarting() || r.presumed) {
-			s.Logger.Warn("A command was given up: it is asked again",
+			s.Logger.Warn("A command was lost: the receiver asks again",
 				append(j.LogFields(), zap.Error(orEarly(r.err)), zap.Duration("pause", pause), zap.Int("times_since_last_line", since))...)
 		}
 	case outcomeStopped:
@@ -434,7 +434,7 @@ func (s *Session) finished(r *run, now time.Time) {
 	}
 	if errors.Is(context.Cause(r.ctx), errEnough) {
 		if _, say := j.shortened.Say(now); say {
-			s.Logger.Warn("A list has more than its limit: the rest is left out, and what is gone is not noticed. Raise limit, or set it to -1 for all",
+			s.Logger.Warn("A list has more entries than its limit: the receiver ignores the rest, and does not notice entries that are gone. Raise limit, or set it to -1 for all",
 				append(j.LogFields(), zap.Int32("limit", int32(j.Limit)))...)
 		}
 	} else {
@@ -482,7 +482,7 @@ func (s *Session) partLost(l *lostPart) {
 	s.resets.owe(j.Classes())
 	s.waiting = append(s.waiting, l)
 	if since, say := j.failing.Say(now); say {
-		s.Logger.Warn("A command of a pattern was lost: it is asked again, and the others go on",
+		s.Logger.Warn("A command of a pattern was lost: the receiver asks again, and the others go on",
 			append(j.LogFields(), zap.String("method", p.name), zap.Error(l.err), zap.Duration("pause", pause), zap.Int("times_since_last_line", since))...)
 	}
 }
@@ -516,8 +516,8 @@ func (w *Work) Restore(ctx context.Context, l *link.Link) {
 	if err := w.askSessions(ctx, l, &who); err == nil && w.who.IsOther(who) {
 		return // it has nothing of ours
 	}
-	w.resets.last(ctx, l)
+	w.resets.askLast(ctx, l)
 }
 
 // FailRestore reports that no link could be made to Restore the classes.
-func (w *Work) FailRestore(why error) { w.resets.fail(why) }
+func (w *Work) FailRestore(why error) { w.resets.logFailure(why) }

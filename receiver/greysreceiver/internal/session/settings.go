@@ -4,11 +4,11 @@
 // Package session asks one process of a server for tasks, over one link.
 //
 //   - session.go: a Session begins runs when they are due, and decides what follows their end.
-//   - work.go, orders.go: Work has the tasks of one process, and carries out orders of operators.
-//     It survives a lost link.
-//   - parts.go: a run whose pattern has a command for each method. prove.go: stacks that show which
-//     methods call themselves.
-//   - run.go, outcome.go: one command of a task, and its replies.
+//   - work.go, orders.go: Work has the tasks of one process with their runs, and carries out orders
+//     of operators. It survives a lost link.
+//   - parts.go, part.go: a run whose pattern has a command for each method. prove.go: stacks that
+//     show which methods call themselves.
+//   - outcome.go: how a command ended. gate.go: how many instrument classes at the same time.
 //   - resets.go: code that commands have left in classes, and the resets that remove it.
 //   - identity.go, foreign.go: which process answers, and whether other clients have connected.
 //   - details.go: details of recorded calls.
@@ -84,6 +84,16 @@ type Events interface {
 	Gone(t *task.Task, name string)
 	// Problem is a problem of a task. why is nil where the problem says all.
 	Problem(p Problem, t *task.Task, why error)
+}
+
+// Call is a recorded call.
+type Call struct {
+	greys.Record
+	Received time.Time
+	// Traced: a command has a call tree of the same call.
+	Traced bool
+	// Detail is nil where it is unknown.
+	Detail *greys.RecordDetail
 }
 
 // Problem is why a task has no results.

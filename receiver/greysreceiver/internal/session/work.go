@@ -82,7 +82,7 @@ type job struct {
 	// replies counts those that the limit is for, of all runs that have ended.
 	replies int64
 	// starts are orders that wait for the next run to begin.
-	starts []*start
+	starts []*startOrder
 
 	// Bursts of runs that failed, that the server refused, and whose pattern matched nothing; of
 	// lists that are longer than their limit; and of methods into which the server puts no code.
@@ -106,14 +106,14 @@ func (j *job) isRunning() bool { return j.state == jobRunning }
 func (j *job) isOver() bool    { return j.state == jobOver }
 func (j *job) finish()         { j.state = jobOver }
 
-// begin enters a run that has begun.
-func (j *job) begin(r *run) {
+// started enters a run that has begun.
+func (j *job) started(r *run) {
 	j.state, j.run, j.due = jobRunning, r, r.began
 	r.starts, j.starts = j.starts, nil
 }
 
-// end enters the end of the run.
-func (j *job) end(now time.Time) {
+// stopped enters the end of the run.
+func (j *job) stopped(now time.Time) {
 	j.state, j.run, j.due = jobDue, nil, now
 }
 
@@ -156,7 +156,7 @@ type Work struct {
 	gate    gate
 	foreign foreignSessions
 	// ends are orders that wait for the end of a job.
-	ends []*end
+	ends []*endOrder
 
 	// garbled is a burst of replies that could not be decoded, elsewhere one of recorded calls whose
 	// times are of another time zone.
@@ -317,7 +317,7 @@ func (w *Work) compareClocks(ended time.Time) {
 // goroutines may call it.
 func (w *Work) reportUnmatched(j *job) {
 	if _, say := j.unmatched.Say(w.Now()); say {
-		w.Logger.Warn("A pattern matches no class or method: it is tried again", j.LogFields()...)
+		w.Logger.Warn("A pattern matches no class or method: the receiver tries again", j.LogFields()...)
 		w.events.Problem(Unmatched, j.Task, nil)
 	}
 }
@@ -344,7 +344,7 @@ func (w *Work) silenced(now time.Time) (silenced []*run) {
 	}
 	w.mu.Unlock()
 	// A reset is for all classes: where one command reports calls, there was none.
-	if !w.foreign.silence(now, reporting || len(silenced) == 0, 2*cycle+w.StateInterval) {
+	if !w.foreign.endSuspicion(now, reporting || len(silenced) == 0, 2*cycle+w.StateInterval) {
 		return nil
 	}
 	return silenced
@@ -368,7 +368,7 @@ type run struct {
 
 	// starts are orders that wait for the command to begin. presumed: they were told that the server
 	// has not refused it. over: the run has ended.
-	starts         []*start
+	starts         []*startOrder
 	presumed, over bool
 	// replies counts those that the limit is for.
 	replies int64
@@ -589,7 +589,7 @@ func (r *run) presumeBegun() {
 		}
 		for _, s := range r.starts {
 			r.presumed = true
-			s.order.succeed("the server was asked, and has said nothing yet", taskDetail(s.job.Number))
+			s.order.succeed("command sent; no reply yet", taskDetail(s.job.Number))
 		}
 	})
 }
@@ -598,11 +598,11 @@ func (r *run) presumeBegun() {
 func (r *run) startError(how outcome) *agentcontrol.Error {
 	switch how {
 	case outcomeUnmatched:
-		return agentcontrol.Errorf(agentcontrol.Refused, "the pattern matches no class or method that the server can change; it is not tried again")
+		return agentcontrol.Errorf(agentcontrol.Refused, "the pattern matches no class or method that the server can instrument; not tried again")
 	case outcomeUnsupported, outcomeRefused:
 		return agentcontrol.Errorf(agentcontrol.Refused, "%w", r.err)
 	default:
-		return agentcontrol.Errorf(agentcontrol.Lost, "the command was lost before the server had said anything: %w", orEarly(r.err))
+		return agentcontrol.Errorf(agentcontrol.Lost, "the command was lost before the first reply: %w", orEarly(r.err))
 	}
 }
 
@@ -635,8 +635,8 @@ func (r *run) outcome() outcome {
 	}
 }
 
-// start is an order to start a job whose command has not begun yet.
-type start struct {
+// startOrder is an order to start a job whose command has not begun yet.
+type startOrder struct {
 	order *Order
 	job   *job
 	// undo makes the job what it was before the order.
@@ -644,17 +644,17 @@ type start struct {
 }
 
 // begun reports that the command has begun.
-func (s *start) begun(m process.Matched, known bool) {
+func (s *startOrder) begun(m process.Matched, known bool) {
 	details := []agentcontrol.Detail{taskDetail(s.job.Number)}
 	if known {
 		details = append(details, agentcontrol.Detail{Name: "matching classes", Value: strconv.FormatInt(m.Classes, 10)},
 			agentcontrol.Detail{Name: "matching methods", Value: strconv.FormatInt(m.Methods, 10)})
 	}
-	s.order.succeed("it is started", details...)
+	s.order.succeed("started", details...)
 }
 
 // fail reports that the command has not begun, and undoes the order.
-func (s *start) fail(why *agentcontrol.Error) {
+func (s *startOrder) fail(why *agentcontrol.Error) {
 	s.undo()
 	s.order.Fail(why)
 }

@@ -28,14 +28,14 @@ func demoCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "demo",
-		Short: "Start a collector, play a capture into it, and sum up what it exported",
+		Short: "Start a collector, replay a capture into it, and summarise the exported spans",
 		Long: `Starts the collector as a child process, plays a capture of a real agent into it
 through the real protocol, waits until all spans are exported to a file, and prints
-what is in them, and where the flame graph is.
+a summary of them, and the address of the flame graph.
 
 On a terminal the collector runs until it is interrupted, so that its pages can be
-looked at; elsewhere it is ended. --keep, or DEMO_KEEP=true or false in the
-environment, says otherwise.
+looked at; elsewhere it ends. --keep, or DEMO_KEEP=true or false in the environment,
+changes this.
 
 With DEMO_SCREENSHOT=file.png in the environment a picture of the flame graph is left
 in that file, if Chromium is there.
@@ -78,8 +78,8 @@ the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
 	flags.StringVar(&o.Collector, "collector", fromEnvironment("CALLBRAID_COLLECTOR", "bin/otelcol-callbraid"), "path of the collector")
 	flags.StringVar(&o.Config, "config", "config/standalone.yaml", "path of its configuration")
 	flags.StringVar(&capture, "capture", "testdata/bytefrog/maven.zip", "path of the capture")
-	flags.StringVar(&o.Data, "data", fromEnvironment("CALLBRAID_DATA", "callbraid-data/demo"), "directory for what the collector exports")
-	flags.StringVar(&o.Endpoint, "endpoint", "localhost:8765", "where the configuration's receiver listens")
+	flags.StringVar(&o.Data, "data", fromEnvironment("CALLBRAID_DATA", "callbraid-data/demo"), "directory for the collector's output")
+	flags.StringVar(&o.Endpoint, "endpoint", "localhost:8765", "address of the configuration's receiver")
 	flags.StringVar(&o.Health, "health", "http://localhost:13133", "the configuration's health check")
 	flags.StringVar(&o.Metrics, "metrics", "http://localhost:8889/metrics", "the configuration's Prometheus exporter")
 	flags.StringVar(&o.Pages, "pages", "http://localhost:4040", "the configuration's flame graphs")

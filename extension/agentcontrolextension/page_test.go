@@ -59,7 +59,7 @@ func (b *bed) submit(path string, form url.Values) (int, string) {
 
 func TestThePageListsAgentsWithButtons(t *testing.T) {
 	b := newBed(t)
-	assert.Contains(t, b.get("/"), "No agent is there now")
+	assert.Contains(t, b.get("/"), "No agent is connected")
 	f := newFake("one")
 	b.extension.Register(f)
 	page := b.get("/")
@@ -163,7 +163,7 @@ func TestTheAnswerToAFormHasAnAddressOfItsOwn(t *testing.T) {
 	}
 	status, body = look(first)
 	assert.Equal(t, http.StatusNotFound, status)
-	assert.Contains(t, body, "not kept any more")
+	assert.Contains(t, body, "no longer kept")
 	f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
 		return agentcontrol.Answer{Items: slices.Repeat([]string{strings.Repeat("x", maxText)}, 300)}, nil
 	}

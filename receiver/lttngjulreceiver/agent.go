@@ -17,118 +17,121 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// agent is an agent that has registered. It belongs to one goroutine, which owns its
-// connection; others give it orders, and read what doesn't change, and loggers.
+// agent is an agent that has registered. One goroutine owns it and its connection. Other
+// goroutines queue orders and read the fields that don't change, loggers and answeredAt.
 type agent struct {
 	env          *environment
 	conversation *conversation
-	who          lttngagent.Agent
-	// pid is that of its process, as the process itself sees it; 0: it wasn't told.
+	identity     lttngagent.Agent
+	// pid is the process ID as the process itself sees it; 0: the protocol doesn't send it.
 	pid        uint32
 	registered time.Time
 	orders     orders
-	// loggers is how many it has, and heard when it answered last, in Unix nanoseconds.
-	loggers, heard atomic.Int64
+	// loggers is the number of loggers, and answeredAt the time of the last answer in Unix
+	// nanoseconds.
+	loggers, answeredAt atomic.Int64
 
-	// last is what came of the last command.
-	last answer
-	// announce shows the agent in the extensions, and unshow removes it; nil: it isn't shown.
+	// lastAnswer is the answer to the last command.
+	lastAnswer answer
+	// announce shows the agent in the extensions, and withdraw removes it; nil: it isn't
+	// shown.
 	announce func(*agent) (withdraw func())
-	unshow   func()
-	// released says that the application was let go on.
+	withdraw func()
+	// released says that the agent has let its application continue.
 	released bool
-	// origin is whose its log records are; nil where the agent is not introduced yet, or no
-	// pipeline takes them and nobody steers it. held are those that wait for it: what the agent refused of its
-	// first commands.
-	origin *origin
-	held   []logEntry
-	// process is what is known of its process once that was looked up.
+	// origin is the source of the agent's log records. It is nil before createOrigin, and
+	// if neither a pipeline nor an extension needs it. waitingEntries are entries that were
+	// made before it.
+	origin         *origin
+	waitingEntries []logEntry
+	// process describes the agent's process, once findProcess has found it.
 	process  process
 	lookedUp bool
-	// undo are the commands that leave the agent as it was, the last first to be sent.
+	// undo are the commands that restore the agent. The last one is sent first.
 	undo      []lttngagent.Command
 	inventory inventory
-	pace      pace
+	pace      listPace
 }
 
 func newAgent(env *environment, c *conversation, pid uint32, announce func(*agent) (withdraw func())) *agent {
 	a := &agent{
-		env: env, conversation: c, who: c.with, pid: pid, announce: announce, registered: env.Now(),
-		pace: pace{first: env.firstPause, interval: env.config.ListInterval},
+		env: env, conversation: c, identity: c.agent, pid: pid, announce: announce, registered: env.Now(),
+		pace: listPace{first: env.firstPause, interval: env.config.ListInterval},
 	}
-	a.heard.Store(a.registered.UnixNano())
+	a.answeredAt.Store(a.registered.UnixNano())
 	return a
 }
 
-// tell has the agent told commands, as soon as those before are answered. It reports
-// whether it will be, which it isn't once the receiver leaves it.
-func (a *agent) tell(commands ...lttngagent.Command) bool {
+// sendSoon queues commands for the agent. It returns false if the receiver is disconnecting
+// from it.
+func (a *agent) sendSoon(commands ...lttngagent.Command) bool {
 	given := make([]order, len(commands))
 	for i, command := range commands {
 		given[i] = order{command: command}
 	}
-	return a.give(given...)
+	return a.queue(given...)
 }
 
-// give is tell for orders whose answers somebody waits for.
-func (a *agent) give(given ...order) bool {
-	taken := a.orders.give(given...)
+// queue queues orders for the agent. It returns false if the receiver is disconnecting from
+// it.
+func (a *agent) queue(given ...order) bool {
+	taken := a.orders.queue(given...)
 	a.conversation.wake()
 	return taken
 }
 
-// leave has the agent left as it was, which has to be over at the time latest.
-func (a *agent) leave(latest time.Time) {
-	a.orders.end()
-	a.conversation.hurry(latest)
+// restoreUntil makes the agent's goroutine restore the agent until the time latest.
+func (a *agent) restoreUntil(latest time.Time) {
+	a.orders.close()
+	a.conversation.finishBy(latest)
 	a.conversation.wake()
 }
 
-// run talks with the agent until it has gone or is left.
-func (a *agent) run() {
-	a.sayRegistered()
-	if a.who.Dialect == lttngagent.RFC {
+// serve serves the agent until it disconnects or is restored.
+func (a *agent) serve() {
+	a.logRegistered()
+	if a.identity.Dialect == lttngagent.RFC {
 		// Nobody waits for it.
-		a.introduce()
-		a.show()
+		a.createOrigin()
+		a.register()
 	}
-	e := a.endOf(a.work())
-	a.hide()
-	a.gone(e)
-	if e.cause != causeShutdown && !e.forgets(a.who.Domain) {
-		a.part(e)
+	e := a.endingFor(a.carryOutOrders())
+	a.unregister()
+	a.recordGone(e)
+	if e.cause != causeShutdown && !e.forgetsCommands(a.identity.Domain) {
+		a.undoLater(e)
 	}
 }
 
-// endOf says how the agent went that work returned an error for. Where its memory was needed
-// that is freed first.
-func (a *agent) endOf(err error) ending {
+// endingFor returns how the session ended for which carryOutOrders returned an error. If
+// memory was short, it first frees the agent's.
+func (a *agent) endingFor(err error) ending {
 	e := endingOf(err)
-	if why := a.conversation.purse.why(); why != nil && e.cause != causeShutdown {
+	if why := a.conversation.charge.closeReason(); why != nil && e.cause != causeShutdown {
 		e = ending{cause: causeMemory, err: why}
 	}
 	if e.cause == causeMemory {
 		a.inventory = inventory{}
-		_ = a.conversation.purse.settle(0) // giving back always succeeds
+		_ = a.conversation.charge.holdExactly(0) // giving back always succeeds
 	}
 	return e
 }
 
-// part takes back what the agent was told whose connection is about to be closed, or is.
-// What it may not have read is told it when it comes back.
-func (a *agent) part(e ending) {
-	if len(a.undo) == 0 || e.reads() && a.conversation.takeBack(a.undo, a.env.config.CommandTimeout) {
+// undoLater sends the undo commands on a connection that is about to close. Commands that
+// the agent may not have read wait until it connects again.
+func (a *agent) undoLater(e ending) {
+	if len(a.undo) == 0 || e.canReadCommands() && a.conversation.sendUndo(a.undo, a.env.config.CommandTimeout) {
 		return
 	}
-	a.env.leftovers.keep(a.life(), a.undo)
+	a.env.pendingUndo.put(a.life(), a.undo)
 }
 
-// work carries out orders, in between asks for loggers, and waits when there is nothing
-// to do. It returns nil when the agent was left as it was.
-func (a *agent) work() error {
+// carryOutOrders sends the queued orders, lists loggers in between, and waits. It returns
+// nil once it has restored the agent.
+func (a *agent) carryOutOrders() error {
 	for {
 		next, over := a.orders.next()
-		err := a.conversation.purse.why()
+		err := a.conversation.charge.closeReason()
 		switch {
 		case err != nil:
 		case over:
@@ -146,15 +149,14 @@ func (a *agent) work() error {
 	}
 }
 
-// restore lets the application go on, if it still waits, and takes back what the agent
-// was told.
+// restore lets the application continue, if it still waits, and sends the undo commands.
 func (a *agent) restore() error {
-	if a.who.Dialect == lttngagent.V2 && !a.released {
+	if a.identity.Dialect == lttngagent.V2 && !a.released {
 		if err := a.registrationDone(); err != nil {
 			return &abandonedError{left: len(a.undo), err: err}
 		}
 	}
-	a.takeLeftovers()
+	a.addPendingUndo()
 	for n := len(a.undo); n > 0; n = len(a.undo) {
 		if err := a.carryOut(a.undo[n-1]); err != nil {
 			return &abandonedError{left: n, err: err}
@@ -164,8 +166,8 @@ func (a *agent) restore() error {
 	return nil
 }
 
-// carryOut tells the agent a command and sees what becomes of it. The error is that of
-// a connection that can be used no more.
+// carryOut sends a command and handles the answer. It returns an error if the connection
+// can't be used any more.
 func (a *agent) carryOut(command lttngagent.Command) error {
 	switch command.(type) {
 	case lttngagent.List:
@@ -173,30 +175,30 @@ func (a *agent) carryOut(command lttngagent.Command) error {
 	case lttngagent.RegistrationDone:
 		err := a.registrationDone()
 		// Nobody waits for the agent any more.
-		a.introduce()
+		a.createOrigin()
 		// It cannot be found out any more once the agent has closed its connection.
-		a.lookUp(a.env.Serving.Done())
-		a.show()
+		a.findProcess(a.env.Serving.Done())
+		a.register()
 		return err
 	}
-	code, err := a.conversation.order(command, a.env.config.CommandTimeout)
-	if failed := a.outcome(command, code, err); failed != nil {
-		if undo := undoOf(command); undo != nil && a.conversation.told {
+	code, err := a.conversation.ask(command, a.env.config.CommandTimeout)
+	if failed := a.countResult(command, code, err); failed != nil {
+		if undo := undoOf(command); undo != nil && a.conversation.sent {
 			// It may have been done.
 			a.undo = append(a.undo, undo)
 		}
 		return failed
 	}
-	a.note(command, err == nil && code == lttngagent.Success)
+	a.noteUndo(command, err == nil && code == lttngagent.Success)
 	a.pace.changed()
 	return nil
 }
 
-// registrationDone lets the application go on.
+// registrationDone lets the application continue.
 func (a *agent) registrationDone() error {
 	command := lttngagent.RegistrationDone{}
 	a.released = true
-	return a.outcome(command, lttngagent.Success, a.conversation.tell(command, a.env.config.CommandTimeout))
+	return a.countResult(command, lttngagent.Success, a.conversation.send(command, a.env.config.CommandTimeout))
 }
 
 // list asks for the agent's loggers.
@@ -204,46 +206,47 @@ func (a *agent) list() error {
 	reply, err := a.conversation.list(a.env.config.Limits.ofList(), a.env.config.CommandTimeout)
 	var large *lttngagent.TooLargeError
 	if errors.As(err, &large) {
-		return a.keepUnlisted(large)
+		return a.keepLastList(large)
 	}
-	if err = a.outcome(lttngagent.List{}, reply.Code, err); err != nil {
+	if err = a.countResult(lttngagent.List{}, reply.Code, err); err != nil {
 		return err
 	}
-	return a.take(reply)
+	return a.useList(reply)
 }
 
-// keepUnlisted goes on with an agent that has more loggers than are listed. It is not
-// closed: it would come back in seconds, as large as before. What was listed last stays.
-func (a *agent) keepUnlisted(large *lttngagent.TooLargeError) error {
-	a.env.counts.command(a.who.Domain, lttngagent.CommandList, resultTooLarge)
+// keepLastList continues with an agent that has more loggers than the limits allow, and
+// keeps the last list. The receiver doesn't close the connection: the agent would connect
+// again in seconds.
+func (a *agent) keepLastList(large *lttngagent.TooLargeError) error {
+	a.env.counts.command(a.identity.Domain, lttngagent.CommandList, resultTooLarge)
 	a.env.telemetry.command(lttngagent.CommandList, resultTooLarge)
-	a.last = answer{result: resultTooLarge, err: large}
+	a.lastAnswer = answer{result: resultTooLarge, err: large}
 	a.env.LogSeldom(&a.env.lines.unlisted, a.env.Logger.Warn, "The loggers of an LTTng agent are not listed: they exceed limits.max_loggers or limits.max_list_bytes",
 		a.fields(zap.Error(large))...)
 	a.pace.listed(time.Now(), false)
-	return a.conversation.purse.settle(a.inventory.bytes)
+	return a.conversation.charge.holdExactly(a.inventory.bytes)
 }
 
-// take takes the loggers of a list.
-func (a *agent) take(reply lttngagent.ListReply) error {
+// useList replaces the inventory with the loggers of a reply.
+func (a *agent) useList(reply lttngagent.ListReply) error {
 	var appeared, disappeared []string
 	if reply.Code == lttngagent.Success {
 		appeared, disappeared = a.inventory.replace(reply.Loggers)
 	}
-	if err := a.conversation.purse.settle(a.inventory.bytes); err != nil {
+	if err := a.conversation.charge.holdExactly(a.inventory.bytes); err != nil {
 		return err
 	}
 	a.loggers.Store(int64(len(a.inventory.names)))
 	if len(appeared)+len(disappeared) > 0 {
-		a.sayLoggers(appeared, disappeared)
+		a.recordLoggers(appeared, disappeared)
 	}
 	a.pace.listed(time.Now(), len(appeared)+len(disappeared) > 0)
 	return nil
 }
 
-// outcome counts what became of a command, and says it where the agent refused. The error
-// is that of a connection that can be used no more.
-func (a *agent) outcome(command lttngagent.Command, code lttngagent.Code, err error) error {
+// countResult counts the result of a command, and records a refusal. It returns an error if
+// the connection can't be used any more.
+func (a *agent) countResult(command lttngagent.Command, code lttngagent.Code, err error) error {
 	result := resultOf(code)
 	var unsupported *lttngagent.UnsupportedError
 	switch {
@@ -252,11 +255,11 @@ func (a *agent) outcome(command lttngagent.Command, code lttngagent.Code, err er
 	case err != nil:
 		result = resultNoAnswer
 	}
-	a.env.counts.command(a.who.Domain, command.Type(), result)
+	a.env.counts.command(a.identity.Domain, command.Type(), result)
 	a.env.telemetry.command(command.Type(), result)
-	a.last = answer{result: result, code: code, err: err}
+	a.lastAnswer = answer{result: result, code: code, err: err}
 	if result != resultNoAnswer {
-		a.heard.Store(a.env.Now().UnixNano())
+		a.answeredAt.Store(a.env.Now().UnixNano())
 	}
 	switch result {
 	case resultSuccess:
@@ -264,15 +267,16 @@ func (a *agent) outcome(command lttngagent.Command, code lttngagent.Code, err er
 	case resultNoAnswer:
 		return err
 	case resultUnsupported:
-		a.sayRefused(command, result, err.Error(), code)
+		a.recordRefusal(command, result, err.Error(), code)
 	default:
-		a.sayRefused(command, result, code.String(), code)
+		a.recordRefusal(command, result, code.String(), code)
 	}
 	return nil
 }
 
-// note remembers what takes back a command that succeeded, or that it was taken back.
-func (a *agent) note(command lttngagent.Command, succeeded bool) {
+// noteUndo adds the undo command of a command that succeeded, or removes the undo command
+// that it was.
+func (a *agent) noteUndo(command lttngagent.Command, succeeded bool) {
 	if !succeeded {
 		return
 	}
@@ -288,7 +292,7 @@ func (a *agent) note(command lttngagent.Command, succeeded bool) {
 	}
 }
 
-// undoOf is what takes back a command; nil: nothing has to.
+// undoOf returns the command that undoes a command; nil: nothing has to be undone.
 func undoOf(command lttngagent.Command) lttngagent.Command {
 	switch c := command.(type) {
 	case lttngagent.Enable:
@@ -300,44 +304,44 @@ func undoOf(command lttngagent.Command) lttngagent.Command {
 	}
 }
 
-// sayRegistered says that the agent has registered.
-func (a *agent) sayRegistered() {
+// logRegistered logs that the agent has registered.
+func (a *agent) logRegistered() {
 	a.env.LogSeldom(&a.env.lines.registered, a.env.Logger.Info, "An LTTng agent has registered", a.fields()...)
 }
 
-// introduce begins the agent's log records, once: with whose they are, which takes time to
-// find out and so comes when nobody waits for the agent, and with those that had to wait
-// for it.
-func (a *agent) introduce() {
+// createOrigin creates the origin of the agent's log records, once, and records the entries
+// that waited for it. It takes time, so the receiver calls it when no application waits for
+// the agent.
+func (a *agent) createOrigin() {
 	if a.origin != nil || a.env.logs == nil && len(a.env.Agents) == 0 {
 		return
 	}
 	peer := a.conversation.conn.RemoteAddr()
-	p := a.lookUp(a.env.Serving.Done()) // a shutdown has no time for it
-	a.origin = &origin{resource: resourceOf(a.env.config, a.who.Domain, a.pid, p, peer), domain: a.who.Domain.String()}
-	attributes := []logAttribute{text(attributeProtocol, a.who.Dialect.String())}
+	p := a.findProcess(a.env.Serving.Done()) // a shutdown has no time for it
+	a.origin = &origin{resource: resourceOf(a.env.config, a.identity.Domain, a.pid, p, peer), domain: a.identity.Domain.String()}
+	attributes := []logAttribute{text(attributeProtocol, a.identity.Dialect.String())}
 	if tcp, ok := peer.(*net.TCPAddr); ok {
 		attributes = append(attributes, text(attributePeerAddress, tcp.IP.String()), number(attributePeerPort, int64(tcp.Port)))
 	}
-	a.log(a.registered, logEntry{event: eventRegistered, severity: plog.SeverityNumberInfo, body: "Agent registered", attributes: attributes})
-	for _, entry := range a.held {
-		a.log(entry.time, entry)
+	a.record(a.registered, logEntry{event: eventRegistered, severity: plog.SeverityNumberInfo, body: "Agent registered", attributes: attributes})
+	for _, entry := range a.waitingEntries {
+		a.record(entry.time, entry)
 	}
-	a.held = nil
+	a.waitingEntries = nil
 }
 
-// fields are what a line in the log says of the agent.
+// fields appends the fields that identify the agent in log lines.
 func (a *agent) fields(more ...zap.Field) []zap.Field {
-	return append(more, zap.Stringer("domain", a.who.Domain), zap.Uint32("pid", a.pid), zap.Stringer("peer", a.conversation.conn.RemoteAddr()))
+	return append(more, zap.Stringer("domain", a.identity.Domain), zap.Uint32("pid", a.pid), zap.Stringer("peer", a.conversation.conn.RemoteAddr()))
 }
 
-// gone says that the agent is no longer registered.
-func (a *agent) gone(e ending) {
-	a.introduce()
+// recordGone counts, logs and records the end of the session.
+func (a *agent) recordGone(e ending) {
+	a.createOrigin()
 	a.env.telemetry.agentGone(e.cause)
 	if e.cause == causeBadData {
 		where := badReply
-		if errors.As(e.err, new(unaskedError)) {
+		if errors.As(e.err, new(unexpectedDataError)) {
 			where = badUnasked
 		}
 		a.env.telemetry.badData(where)
@@ -346,28 +350,28 @@ func (a *agent) gone(e ending) {
 	if !e.isOrdinary() {
 		severity = plog.SeverityNumberWarn
 		body += ": " + e.err.Error()
-		a.warnGone(e)
+		a.logClosed(e)
 	} else {
 		a.env.LogSeldom(&a.env.lines.gone, a.env.Logger.Info, "An LTTng agent has disconnected", a.fields(zap.String("cause", string(e.cause)))...)
 	}
-	a.log(a.env.Now(), logEntry{event: eventGone, severity: severity, body: body, attributes: []logAttribute{text(attributeCause, string(e.cause))}})
+	a.record(a.env.Now(), logEntry{event: eventGone, severity: severity, body: body, attributes: []logAttribute{text(attributeCause, string(e.cause))}})
 }
 
-// warnGone says that the connection of an agent was closed because of what it did.
-func (a *agent) warnGone(e ending) {
+// logClosed logs that the receiver closed the connection because of an error.
+func (a *agent) logClosed(e ending) {
 	a.env.LogSeldom(&a.env.lines.lost, a.env.Logger.Warn, "The receiver closed the connection of an LTTng agent",
 		a.fields(zap.String("cause", string(e.cause)), zap.Error(e.err))...)
 }
 
-// sayLoggers says which loggers are new and which are gone.
-func (a *agent) sayLoggers(appeared, disappeared []string) {
-	a.logLoggers(eventDisappeared, disappeared)
-	a.logLoggers(eventAppeared, appeared)
+// recordLoggers records the loggers that appeared and disappeared.
+func (a *agent) recordLoggers(appeared, disappeared []string) {
+	a.recordNames(eventDisappeared, disappeared)
+	a.recordNames(eventAppeared, appeared)
 }
 
-// sayRefused says that the agent refused a command, or cannot be told it: there is no
-// code then.
-func (a *agent) sayRefused(command lttngagent.Command, r result, why string, code lttngagent.Code) {
+// recordRefusal records and logs a command that the agent refused, or doesn't support:
+// there is no code then.
+func (a *agent) recordRefusal(command lttngagent.Command, r result, why string, code lttngagent.Code) {
 	attributes := []logAttribute{
 		text(attributeCommand, commandAttribute(command.Type()).String()), text(attributeResult, r.attribute().String()),
 	}
@@ -380,75 +384,74 @@ func (a *agent) sayRefused(command lttngagent.Command, r result, why string, cod
 		subject = " " + subject
 	}
 	body := fmt.Sprintf("Agent refused: %s%s: %s", command.Type(), subject, why)
-	a.log(a.env.Now(), logEntry{event: eventRefused, severity: plog.SeverityNumberWarn, body: body, attributes: attributes})
+	a.record(a.env.Now(), logEntry{event: eventRefused, severity: plog.SeverityNumberWarn, body: body, attributes: attributes})
 	a.env.LogSeldom(&a.env.lines.refusedCommand, a.env.Logger.Warn, "An LTTng agent refused a command",
 		a.fields(zap.String("command", command.Type().String()+subject), zap.String("answer", why))...)
 }
 
-// log hands on an entry of an agent, if a pipeline takes any, or keeps it until the agent
-// is introduced.
-func (a *agent) log(at time.Time, entry logEntry) {
+// record delivers an entry if a pipeline takes it. Entries wait until there is an origin.
+func (a *agent) record(at time.Time, entry logEntry) {
 	entry.origin, entry.time = a.origin, at
 	switch {
 	case a.env.logs == nil, a.env.eventsOff[entry.event]:
 	case a.origin == nil:
-		a.held = append(a.held, entry)
+		a.waitingEntries = append(a.waitingEntries, entry)
 	default:
-		a.env.logs.Add(entry)
+		a.env.logs.Deliver(entry)
 	}
 }
 
-// logLoggers hands on what happened to loggers.
-func (a *agent) logLoggers(event string, names []string) {
+// recordNames delivers an event of each of some loggers.
+func (a *agent) recordNames(event string, names []string) {
 	now := a.env.Now()
 	for some := range slices.Chunk(names, maxLoggersOfEntry) {
-		a.log(now, logEntry{event: event, severity: plog.SeverityNumberInfo, loggers: ofTheirOwn(some)})
+		a.record(now, logEntry{event: event, severity: plog.SeverityNumberInfo, loggers: copyNames(some)})
 	}
 }
 
-// lookUp finds out in which process the agent is, once, unless it is given up before.
-func (a *agent) lookUp(givenUp <-chan struct{}) process {
+// findProcess finds the agent's process, once, unless the search is given up before.
+func (a *agent) findProcess(givenUp <-chan struct{}) process {
 	if !a.lookedUp && a.pid != 0 {
 		a.process, a.lookedUp = a.env.lookups.processOf(a.conversation, a.pid, givenUp)
 	}
 	return a.process
 }
 
-// life says whose the agent is. It has to be found out while the connection is open, and
-// before the time of a shutdown is over.
+// life identifies the agent's process. It works only as long as the connection is open and
+// the time of the shutdown isn't over.
 func (a *agent) life() life {
-	return life{domain: a.who.Domain, pid: a.pid, started: a.lookUp(a.env.Delivering.Done()).started}
+	return life{domain: a.identity.Domain, pid: a.pid, started: a.findProcess(a.env.Delivering.Done()).started}
 }
 
-// takeLeftovers has the agent told what the command was not sent before.
-func (a *agent) takeLeftovers() {
-	if a.env.leftovers.has(a.who.Domain, a.pid) {
-		a.undo = append(a.env.leftovers.take(a.life()), a.undo...)
+// addPendingUndo adds the undo commands of the agent's earlier connection.
+func (a *agent) addPendingUndo() {
+	if a.env.pendingUndo.has(a.identity.Domain, a.pid) {
+		a.undo = append(a.env.pendingUndo.remove(a.life()), a.undo...)
 	}
 }
 
-// show shows the agent to whoever steers it, which is done once: when nobody waits for it
-// any more.
-func (a *agent) show() {
+// register shows the agent in the extensions, once. The receiver calls it when no
+// application waits for the agent.
+func (a *agent) register() {
 	if len(a.env.Agents) == 0 || a.origin == nil {
 		return
 	}
-	a.unshow = a.announce(a)
+	a.withdraw = a.announce(a)
 }
 
-// hide ends what show began, and answers all orders that will not be carried out.
-func (a *agent) hide() {
-	a.orders.end()
-	if a.unshow != nil {
-		a.unshow()
+// unregister removes the agent from the extensions, and answers all orders that remain.
+func (a *agent) unregister() {
+	a.orders.close()
+	if a.withdraw != nil {
+		a.withdraw()
 	}
 }
 
-// carryOutOrder tells the agent what it is ordered, and says what came of it.
+// carryOutOrder carries out an order and answers it.
 func (a *agent) carryOutOrder(o order) error {
-	a.last = answer{}
+	a.lastAnswer = answer{}
 	err := a.carryOut(o.command)
-	done := a.last
+	done := a.lastAnswer
 	if err != nil && done.err == nil {
 		done.result, done.err = resultNoAnswer, err
 	}
@@ -456,6 +459,6 @@ func (a *agent) carryOutOrder(o order) error {
 		// The inventory puts others in their place.
 		done.loggers = slices.Clone(a.inventory.names)
 	}
-	o.done(done)
+	o.answer(done)
 	return err
 }

@@ -16,9 +16,9 @@ type environment struct {
 	*receiverkit.Run
 	config *Config
 	// eventsOff are the log records that are switched off, by their event names.
-	eventsOff map[string]bool
-	telemetry *telemetry
-	leftovers *leftovers
+	eventsOff   map[string]bool
+	telemetry   *telemetry
+	pendingUndo *pendingUndo
 	// inventories bounds the names of loggers in memory.
 	inventories *inventories
 	lookups     *lookups
@@ -51,7 +51,7 @@ func newEnvironment(run *receiverkit.Run, config *Config, telemetry *telemetry, 
 	return &environment{
 		Run: run, config: config, telemetry: telemetry, hooks: hooks,
 		eventsOff:   eventswitch.Off(config.Events),
-		leftovers:   &leftovers{},
+		pendingUndo: &pendingUndo{},
 		inventories: newInventories(config.Limits.MaxInventoryBytes, run.Memory),
 		lookups:     newLookups(config.ProcessCommandArgs),
 		counts:      &counts{},

@@ -47,7 +47,7 @@ func FuzzAgentConnection(f *testing.F) {
 			b = rfc
 		}
 		ours, theirs := net.Pipe()
-		b.receiver.registrar.begin(ours)
+		b.receiver.registrar.admit(ours)
 		if isRFC {
 			// What it sends before it was asked is refused.
 			_, err := lttngagent.RFC.ReadRequest(bufio.NewReader(theirs))

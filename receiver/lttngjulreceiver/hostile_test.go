@@ -364,7 +364,7 @@ func TestAgentsHaveFourFifthsOfAShutdown(t *testing.T) {
 	}()
 	require.Equal(t, lttngagent.Disable{Logger: pattern(t, "a")}, played.next())
 	c.mu.Lock()
-	latest, deadline := c.latest, c.deadline
+	latest, deadline := c.shutdownBy, c.deadline
 	c.mu.Unlock()
 	assert.WithinRange(t, latest, before.Add(8*time.Minute), time.Now().Add(8*time.Minute))
 	assert.True(t, deadline.Before(latest), "a command has its own time besides")

@@ -38,7 +38,7 @@ const (
 	attributePeerPort    = "network.peer.port"
 )
 
-// origin is whose log records are.
+// origin is the source of log records: an agent.
 type origin struct {
 	resource pcommon.Resource
 	domain   string
@@ -92,8 +92,8 @@ func (l *logEntry) size() (records, bytes int) {
 	return max(1, len(l.loggers)), bytes
 }
 
-// logsOf makes of entries what the pipeline takes: those of one agent that stand
-// together share a resource.
+// logsOf returns the log records of entries. Adjacent entries of one agent share a
+// resource.
 func logsOf(entries []logEntry, kit *receiverkit.Kit) plog.Logs {
 	logs := plog.NewLogs()
 	var records plog.LogRecordSlice
@@ -109,10 +109,10 @@ func logsOf(entries []logEntry, kit *receiverkit.Kit) plog.Logs {
 	return logs
 }
 
-// what happened to a logger, by event.
-var happened = map[string]string{eventAppeared: " appeared", eventDisappeared: " disappeared"}
+// loggerBody is the end of the body of a logger's record, by event.
+var loggerBody = map[string]string{eventAppeared: " appeared", eventDisappeared: " disappeared"}
 
-// to writes the record, or those of the loggers.
+// to appends the record, or one record for each logger.
 func (l *logEntry) to(records plog.LogRecordSlice) {
 	if len(l.loggers) == 0 {
 		l.write(records.AppendEmpty(), l.body)
@@ -120,7 +120,7 @@ func (l *logEntry) to(records plog.LogRecordSlice) {
 	}
 	for _, name := range l.loggers {
 		r := records.AppendEmpty()
-		l.write(r, "Logger "+name+happened[l.event])
+		l.write(r, "Logger "+name+loggerBody[l.event])
 		r.Attributes().PutStr(attributeLogger, name)
 	}
 }
@@ -149,17 +149,18 @@ type amount struct{ records, bytes int }
 
 // holds reports whether there is room for more in addition to what is used. What is larger
 // than all the room fits where nothing is used, as it does in the queue.
-func (most amount) holds(used, more amount) bool {
+func (most amount) hasRoom(used, more amount) bool {
 	return used == amount{} || used.records+more.records <= most.records && used.bytes+more.bytes <= most.bytes
 }
 
 // add adds so many times an amount.
-func (a *amount) add(more amount, times int) {
+func (a *amount) change(more amount, times int) {
 	a.records += times * more.records
 	a.bytes += times * more.bytes
 }
 
-// subjectOf is what a command is about, as text and as an attribute; empty: nothing.
+// subjectOf returns the logger or context of a command, as text and as an attribute; empty:
+// it has none.
 func subjectOf(command lttngagent.Command) (string, logAttribute) {
 	logger := func(p lttngagent.Pattern) (string, logAttribute) {
 		return p.String(), text(attributeLogger, p.String())
@@ -181,8 +182,8 @@ func subjectOf(command lttngagent.Command) (string, logAttribute) {
 	}
 }
 
-// ofTheirOwn copies names, which would else keep all names of a list in memory.
-func ofTheirOwn(names []string) []string {
+// copyNames copies names. A substring would keep a whole list in memory.
+func copyNames(names []string) []string {
 	bytes := 0
 	for _, name := range names {
 		bytes += len(name)

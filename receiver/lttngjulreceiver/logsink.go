@@ -38,7 +38,7 @@ func newLogSink(run *receiverkit.Run, limits *LimitsConfig, telemetry *telemetry
 		Size: (*logEntry).size,
 		Make: func(entries []logEntry) plog.Logs {
 			for i := range entries {
-				s.shares.give(&entries[i])
+				s.shares.release(&entries[i])
 			}
 			return logsOf(entries, run.Kit)
 		},
@@ -47,17 +47,17 @@ func newLogSink(run *receiverkit.Run, limits *LimitsConfig, telemetry *telemetry
 	return s
 }
 
-// Add hands on an entry, or drops and counts it.
-func (s *logSink) Add(entry logEntry) {
-	if !s.shares.take(&entry) {
-		s.drop(&entry)
+// Deliver queues an entry, or drops and counts it.
+func (s *logSink) Deliver(entry logEntry) {
+	if !s.shares.reserve(&entry) {
+		s.dropRecords(&entry)
 	} else if !s.queue.Add(entry) {
-		s.shares.give(&entry)
+		s.shares.release(&entry)
 	}
 }
 
-// drop counts records of loggers that have no room, and says so.
-func (s *logSink) drop(entry *logEntry) {
+// dropRecords counts and logs dropped records of loggers.
+func (s *logSink) dropRecords(entry *logEntry) {
 	records, _ := entry.size()
 	s.telemetry.logRecordsDropped(records, droppedShare)
 	s.run.LogSeldom(&s.dropping, s.run.Logger.Warn, "Log records of loggers are dropped: their part of the queue is full",

@@ -21,11 +21,11 @@ import (
 // called.
 func (b *bed) holdLookups() (release func()) {
 	for range maxLookups {
-		b.receiver.env.lookups.turns <- struct{}{}
+		b.receiver.env.lookups.slots <- struct{}{}
 	}
 	return func() {
 		for range maxLookups {
-			<-b.receiver.env.lookups.turns
+			<-b.receiver.env.lookups.slots
 		}
 	}
 }
@@ -105,10 +105,10 @@ func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
 func TestTwoProcessesAreLookedAtAtOnce(t *testing.T) {
 	l := newLookups(true)
 	for range 2 {
-		l.turns <- struct{}{}
+		l.slots <- struct{}{}
 	}
 	select {
-	case l.turns <- struct{}{}:
+	case l.slots <- struct{}{}:
 		assert.Fail(t, "a third has a turn")
 	default:
 	}
@@ -127,10 +127,10 @@ func TestWhoGivesUpHasNotLooked(t *testing.T) {
 func TestSightingsAreBounded(t *testing.T) {
 	l := newLookups(true)
 	for pid := range uint32(maxSightings + 1) {
-		l.remember(pid, &sighting{})
-		l.remember(pid, &sighting{})
+		l.remember(pid, &processSockets{})
+		l.remember(pid, &processSockets{})
 	}
-	assert.Len(t, l.seen, maxSightings)
+	assert.Len(t, l.sockets, maxSightings)
 	assert.Len(t, l.order, maxSightings)
-	assert.Nil(t, l.seen[0], "the oldest is forgotten")
+	assert.Nil(t, l.sockets[0], "the oldest is forgotten")
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
-// inventories bound what all agents together make the receiver hold: the names of their
-// loggers, with those that are just being read. Each agent has an account of the process's
-// memory budget, too. At either bound the agent that holds most is closed.
+// inventories bound the names of loggers of all agents in memory, including lists that are
+// being read. Each agent also has an account in the memory budget of the process. At either
+// bound the receiver closes the agent that holds most.
 type inventories struct {
 	limit int
 
 	// accounts has an account for each agent; nil: none, as in tests.
 	accounts *budget.Group
 
-	mu     sync.Mutex
-	used   int
-	purses map[*purse]bool
+	mu      sync.Mutex
+	used    int
+	charges map[*charge]bool
 }
 
-// memoryError: there is no room for what an agent sends.
+// memoryError: there is no memory for data of an agent.
 type memoryError struct{ err error }
 
 func (e *memoryError) Error() string { return e.err.Error() }
@@ -33,30 +33,30 @@ func (e *memoryError) Error() string { return e.err.Error() }
 func (e *memoryError) Unwrap() error { return e.err }
 
 func newInventories(limit int, accounts *budget.Group) *inventories {
-	return &inventories{limit: limit, accounts: accounts, purses: map[*purse]bool{}}
+	return &inventories{limit: limit, accounts: accounts, charges: map[*charge]bool{}}
 }
 
-// open gives an agent a purse. leave is called, by any goroutine, when the agent has to be
-// closed: it may not block.
-func (i *inventories) open(leave func()) *purse {
-	p := &purse{inventories: i, leave: leave}
+// open returns the charge of an agent. interrupt is called, by any goroutine, if the agent
+// has to be closed. It must not block.
+func (i *inventories) open(leave func()) *charge {
+	p := &charge{inventories: i, interrupt: leave}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.purses[p] = true
+	i.charges[p] = true
 	if i.accounts != nil {
-		p.account = i.accounts.Open(budget.Settings{Leave: func(why *budget.Error) { p.mustLeave(why) }})
+		p.account = i.accounts.Open(budget.Settings{Leave: func(why *budget.Error) { p.closeAgent(why) }})
 	}
 	return p
 }
 
-// largest is the purse that holds most, of those that are not leaving, and how much all of
-// these hold. The lock is held.
-func (i *inventories) largest() (most *purse, all int) {
-	for p := range i.purses {
-		if p.why() != nil {
+// largest returns the charge that holds most, of those that aren't closing, and the sum of
+// these. The lock is held.
+func (i *inventories) largest() (most *charge, all int) {
+	for p := range i.charges {
+		if p.closeReason() != nil {
 			continue
 		}
-		if all += p.taken; most == nil || p.taken > most.taken {
+		if all += p.held; most == nil || p.held > most.held {
 			most = p
 		}
 	}
@@ -67,13 +67,13 @@ func (i *inventories) largest() (most *purse, all int) {
 // closed has given back what it holds: one part of so many.
 const overdraft = 8
 
-// change changes what a purse has. Where that is too much for all together, the agent that
-// has most is closed: the error is that it is this one.
-func (i *inventories) change(p *purse, more int) error {
+// hold changes the bytes of a charge. If all charges exceed the limit, the agent that holds
+// most is closed; the error says that it is this agent.
+func (i *inventories) hold(p *charge, more int) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.used += more
-	p.taken += more
+	p.held += more
 	if more <= 0 || i.used <= i.limit {
 		return nil
 	}
@@ -81,104 +81,105 @@ func (i *inventories) change(p *purse, more int) error {
 	if most == nil {
 		most = p
 	}
-	why := &memoryError{fmt.Errorf("limits.max_inventory_bytes is reached (%d): the agent holds most of it (%d)", i.limit, most.taken)}
+	why := &memoryError{fmt.Errorf("limits.max_inventory_bytes is reached (%d): the agent holds most of it (%d)", i.limit, most.held)}
 	switch {
 	case all > i.limit && most == p:
 		return why
 	case all > i.limit:
-		most.mustLeave(why.err)
+		most.closeAgent(why.err)
 	}
-	if i.used > i.limit+i.limit/overdraft && p.taken > i.limit/len(i.purses) {
-		return &memoryError{fmt.Errorf("limits.max_inventory_bytes is reached (%d), and the agent holds %d of it", i.limit, p.taken)}
+	if i.used > i.limit+i.limit/overdraft && p.held > i.limit/len(i.charges) {
+		return &memoryError{fmt.Errorf("limits.max_inventory_bytes is reached (%d), and the agent holds %d of it", i.limit, p.held)}
 	}
 	return nil
 }
 
-// purse is what one agent has of the inventories. It belongs to the agent's goroutine, but
-// mustLeave and why; what is taken is guarded by the inventories' lock.
-type purse struct {
+// charge is the memory of one agent. The agent's goroutine owns it, except closeAgent and
+// closeReason. The lock of inventories guards held.
+type charge struct {
 	inventories *inventories
 	account     *budget.Account
-	leave       func()
-	taken       int
+	interrupt   func()
+	held        int
 
 	mu      sync.Mutex
-	leaving error
+	closing error
 }
 
-// mustLeave has the agent closed.
-func (p *purse) mustLeave(why error) {
+// closeAgent has the agent closed.
+func (p *charge) closeAgent(why error) {
 	p.mu.Lock()
-	first := p.leaving == nil
+	first := p.closing == nil
 	if first {
-		p.leaving = &memoryError{why}
+		p.closing = &memoryError{why}
 	}
 	p.mu.Unlock()
 	if first {
-		p.leave()
+		p.interrupt()
 	}
 }
 
-// why is why the agent has to be closed; nil: it has not.
-func (p *purse) why() error {
+// closeReason returns why the agent has to be closed; nil: it hasn't.
+func (p *charge) closeReason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.leaving
+	return p.closing
 }
 
-func (p *purse) take(bytes int) error {
-	if why := p.why(); why != nil {
+// hold adds bytes, or returns an error.
+func (p *charge) hold(bytes int) error {
+	if why := p.closeReason(); why != nil {
 		return why
 	}
-	if err := p.inventories.change(p, bytes); err != nil {
-		_ = p.inventories.change(p, -bytes)
+	if err := p.inventories.hold(p, bytes); err != nil {
+		_ = p.inventories.hold(p, -bytes)
 		return err
 	}
 	if p.account == nil {
 		return nil
 	}
 	if err := p.account.Take(bytes); err != nil {
-		_ = p.inventories.change(p, -bytes)
+		_ = p.inventories.hold(p, -bytes)
 		return &memoryError{err}
 	}
 	return nil
 }
 
-// settle takes or gives back bytes until there are so many.
-func (p *purse) settle(bytes int) error {
-	if bytes > p.taken {
-		return p.take(bytes - p.taken)
+// holdExactly adds or frees bytes until the charge has this many.
+func (p *charge) holdExactly(bytes int) error {
+	if bytes > p.held {
+		return p.hold(bytes - p.held)
 	}
-	less := p.taken - bytes
-	_ = p.inventories.change(p, -less) // giving back always succeeds
+	less := p.held - bytes
+	_ = p.inventories.hold(p, -less) // giving back always succeeds
 	if p.account != nil {
 		p.account.Give(less)
 	}
 	return nil
 }
 
-// close gives everything back.
-func (p *purse) close() {
-	_ = p.settle(0)
+// close frees all bytes.
+func (p *charge) close() {
+	_ = p.holdExactly(0)
 	if p.account != nil {
 		p.account.Close()
 	}
 	i := p.inventories
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	delete(i.purses, p)
+	delete(i.charges, p)
 }
 
-// metered is what an agent sends, paid for with its purse as it comes: nobody is believed
-// how much that will be.
+// metered reads from an agent and charges each byte as it arrives, because a size that an
+// agent sends can't be trusted.
 type metered struct {
-	from  io.Reader
-	purse *purse
+	from   io.Reader
+	charge *charge
 }
 
 func (m *metered) Read(b []byte) (int, error) {
 	n, err := m.from.Read(b)
-	if short := m.purse.take(n); short != nil {
+	if short := m.charge.hold(n); short != nil {
 		return 0, short
 	}
 	return n, err

@@ -24,8 +24,8 @@ type state struct {
 // state counts the agents that are registered, and their loggers.
 func (r *registry) state() (s state) {
 	for _, a := range r.agents() {
-		s.agents[a.who.Domain]++
-		s.loggers[a.who.Domain] += a.loggers.Load()
+		s.agents[a.identity.Domain]++
+		s.loggers[a.identity.Domain] += a.loggers.Load()
 	}
 	return s
 }

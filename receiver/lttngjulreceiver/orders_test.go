@@ -48,7 +48,7 @@ func TestAnAgentIsToldWhatOthersOrderAndListedAfterThat(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Log4j)
 	command := enable(t, lttngagent.Log4j, "com.example", "WARN")
-	require.True(t, a.tell(command))
+	require.True(t, a.sendSoon(command))
 	played.expect(command)
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.list("com.example")
@@ -57,13 +57,13 @@ func TestAnAgentIsToldWhatOthersOrderAndListedAfterThat(t *testing.T) {
 	go b.Shutdown()
 	played.expect(lttngagent.Disable{Logger: command.Logger})
 	played.awaitClosed()
-	assert.False(t, a.tell(command), "it is left")
+	assert.False(t, a.sendSoon(command), "it is left")
 }
 
 func TestWhatAnAgentDoesNotHaveIsNotSent(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Python)
-	require.True(t, a.tell(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
+	require.True(t, a.sendSoon(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.list()
 	refused := b.awaitRecords(eventRefused, 1)[0]
@@ -113,7 +113,7 @@ func TestAnApplicationThatStillWaitsIsLetGoOnAtAShutdown(t *testing.T) {
 	b.Await("the shutdown", b.receiver.env.IsStopping)
 	b.Await("the agent is left", func() bool {
 		for _, a := range b.receiver.registrar.registry.agents() {
-			if a.tell() {
+			if a.sendSoon() {
 				return false
 			}
 		}
@@ -129,7 +129,7 @@ func TestARefusedListLeavesTheLoggersAsTheyWere(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.JUL, "a")
 	b.awaitRecords(eventAppeared, 1)
-	require.True(t, a.tell(lttngagent.List{}))
+	require.True(t, a.sendSoon(lttngagent.List{}))
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.answer(lttngagent.Invalid)
 	assert.Equal(t, "Agent refused: list: invalid command", b.awaitRecords(eventRefused, 1)[0].body)

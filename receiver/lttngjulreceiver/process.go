@@ -3,7 +3,7 @@
 
 package lttngjulreceiver
 
-// process is what is known of the process that an agent is in. Empty: it isn't.
+// process describes the process of an agent. Empty: it wasn't found.
 type process struct {
 	// name is that of the executable file.
 	name string

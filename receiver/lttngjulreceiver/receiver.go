@@ -105,7 +105,7 @@ func (r *julReceiver) logListening() {
 func (r *julReceiver) Stop() {
 	r.portFiles.release()
 	_ = r.listener.Close()
-	r.registrar.registry.shut(time.Now().Add(r.kit.PeerTime))
+	r.registrar.registry.close(time.Now().Add(r.kit.PeerTime))
 }
 
 // Close ends the receiver's own telemetry.

@@ -35,14 +35,14 @@ const (
 	maxAcceptPause = time.Second
 )
 
-// accept takes connections until the listener is closed.
+// accept accepts connections until the listener is closed.
 func (r *registrar) accept(listener net.Listener) {
 	var pause time.Duration
 	for {
 		conn, err := listener.Accept()
 		if err == nil {
 			pause = 0
-			r.begin(conn)
+			r.admit(conn)
 			continue
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -51,7 +51,7 @@ func (r *registrar) accept(listener net.Listener) {
 		pause = min(max(2*pause, acceptPause), maxAcceptPause)
 		r.env.telemetry.acceptError()
 		r.env.LogSeldom(&r.env.lines.unaccepted, r.env.Logger.Warn, "The receiver could not accept a connection", zap.Error(err), zap.Duration("next_try_in", pause))
-		if !r.sleep(pause) {
+		if !r.pause(pause) {
 			return
 		}
 	}
@@ -73,9 +73,9 @@ const (
 	settingPerAddress = "limits.max_agents_per_address"
 )
 
-// begin gives a connection a slot and a goroutine. Where all slots have registered agents
-// it closes the connection; the agent tries again after some seconds.
-func (r *registrar) begin(conn net.Conn) {
+// admit gives a connection a slot and a goroutine. If registered agents have all slots, it
+// closes the connection; the agent tries again after some seconds.
+func (r *registrar) admit(conn net.Conn) {
 	slot, full := r.slots.AdmitBeyond(conn)
 	if full != nil {
 		r.refuse(conn, full)
@@ -84,7 +84,7 @@ func (r *registrar) begin(conn net.Conn) {
 	}
 	c := newConversation(conn, r.env.inventories)
 	c.slot = slot
-	if err := r.registry.meet(c); err != nil {
+	if err := r.registry.addConnection(c); err != nil {
 		r.refuse(conn, err)
 		_ = conn.Close()
 		slot.Release()
@@ -94,14 +94,14 @@ func (r *registrar) begin(conn net.Conn) {
 	r.env.Go(func() {
 		defer r.env.telemetry.connections(-1)
 		defer slot.Release()
-		defer r.registry.forget(c)
+		defer r.registry.remove(c)
 		defer c.close()
 		r.serve(c)
 	})
 }
 
-// sleep waits, and reports false when the receiver shuts down meanwhile.
-func (r *registrar) sleep(d time.Duration) bool {
+// pause waits, and returns false if the receiver shuts down meanwhile.
+func (r *registrar) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -112,8 +112,7 @@ func (r *registrar) sleep(d time.Duration) bool {
 	}
 }
 
-// serve is what the goroutine of a connection does: it finds out whose it is, and talks
-// with the agent until its end.
+// serve registers the agent of a connection and serves it until its end.
 func (r *registrar) serve(c *conversation) {
 	a, err := r.register(c)
 	if err != nil && c.slot.Taken() {
@@ -123,13 +122,13 @@ func (r *registrar) serve(c *conversation) {
 		r.refuse(c.conn, err)
 		return
 	}
-	r.env.counts.registered(a.who.Domain)
+	r.env.counts.registered(a.identity.Domain)
 	r.env.telemetry.agents(1)
 	defer r.env.telemetry.agents(-1)
-	a.run()
+	a.serve()
 }
 
-// register finds out which agent is at the end of a connection, and lets it in.
+// register reads the registration of a connection and adds its agent to the registry.
 func (r *registrar) register(c *conversation) (*agent, error) {
 	if r.env.config.dialect() == lttngagent.RFC {
 		return r.registerUnheard(c)
@@ -138,32 +137,32 @@ func (r *registrar) register(c *conversation) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.with = registration.Agent()
+	c.agent = registration.Agent()
 	a := newAgent(r.env, c, registration.PID, announce)
 	// The application waits for the end of this.
-	first := append(slices.Clone(r.plan[a.who.Domain]), lttngagent.RegistrationDone{})
-	return a, r.registry.enter(a, first)
+	first := append(slices.Clone(r.plan[a.identity.Domain]), lttngagent.RegistrationDone{})
+	return a, r.registry.addAgent(a, first)
 }
 
-// registerUnheard lets an agent in that doesn't say who it is, as those of the RFC: by
-// its silence, and its answer to a list.
+// registerUnheard registers an agent of the RFC, which sends no registration: it is silent,
+// and answers a list.
 func (r *registrar) registerUnheard(c *conversation) (*agent, error) {
 	if err := c.wait(time.Now().Add(r.env.silence)); err != nil {
-		if errors.As(err, new(unaskedError)) {
+		if errors.As(err, new(unexpectedDataError)) {
 			err = fmt.Errorf("%w: an agent of 2.0 registers so: leave out `protocol: rfc`", err)
 		}
 		return nil, err
 	}
-	c.with = lttngagent.Agent{Dialect: lttngagent.RFC, Domain: lttngagent.JUL}
+	c.agent = lttngagent.Agent{Dialect: lttngagent.RFC, Domain: lttngagent.JUL}
 	if _, err := c.list(r.env.config.Limits.ofList(), r.env.config.Limits.RegistrationTimeout); err != nil {
 		return nil, err
 	}
 	a := newAgent(r.env, c, 0, announce)
-	return a, r.registry.enter(a, r.plan[a.who.Domain])
+	return a, r.registry.addAgent(a, r.plan[a.identity.Domain])
 }
 
-// refuse counts a connection on which no agent has registered, and says why where that
-// is not ordinary: others connect, too, such as health checks.
+// refuse counts a connection without a registration, and logs it unless it is ordinary:
+// health checks connect, too.
 func (r *registrar) refuse(conn net.Conn, err error) {
 	why := refusalOf(err)
 	if r.env.IsStopping() {

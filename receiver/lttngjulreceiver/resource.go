@@ -29,12 +29,12 @@ const (
 // and the name of the program behind it where that is known.
 const unknownService = "unknown_service"
 
-// languages are what programs are written in that have agents of a domain.
+// languages are the languages of programs with agents of a domain.
 var languages = map[lttngagent.Domain]string{
 	lttngagent.JUL: "java", lttngagent.Log4j: "java", lttngagent.Log4j2: "java", lttngagent.Python: "python",
 }
 
-// resourceOf makes the resource of what comes from an agent.
+// resourceOf returns the resource of an agent's data.
 func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process, peer net.Addr) pcommon.Resource {
 	program := p.name
 	if program == "" {
@@ -55,7 +55,8 @@ func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process,
 	return resource
 }
 
-// newResource makes a resource with what all have. What the configuration has wins.
+// newResource returns a resource with the common attributes. Those of the configuration
+// win.
 func newResource(config *Config, service, instance string, onThisHost bool) pcommon.Resource {
 	resource := config.Resource()
 	attributes := resource.Attributes()

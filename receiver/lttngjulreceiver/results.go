@@ -13,7 +13,7 @@ const (
 	commandCount = lttngagent.CommandDisableContext + 1
 )
 
-// result is what became of a command.
+// result is the result of a command.
 type result uint8
 
 const (

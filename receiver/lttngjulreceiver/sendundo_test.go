@@ -73,7 +73,7 @@ func TestWhatAnAgentWasToldIsTakenBackBeforeItIsClosed(t *testing.T) {
 	)
 	a.awaitClosed()
 	b.awaitNothingHeld()
-	assert.False(t, b.receiver.env.leftovers.has(lttngagent.JUL, uint32(os.Getpid())), "nothing is left to be told")
+	assert.False(t, b.receiver.env.pendingUndo.has(lttngagent.JUL, uint32(os.Getpid())), "nothing is left to be told")
 }
 
 // TestPythonsAgentKeepsWhatItWasToldWhenItCloses: only Java's forget it then.
@@ -92,7 +92,7 @@ func TestPythonsAgentKeepsWhatItWasToldWhenItCloses(t *testing.T) {
 			b.Await("it is known whose it is", func() bool { return len(b.records(eventRegistered)) == 1 })
 			require.NoError(t, a.conn.Close())
 			b.awaitNothingHeld()
-			assert.Equal(t, domain == lttngagent.Python, b.receiver.env.leftovers.has(domain, uint32(os.Getpid())))
+			assert.Equal(t, domain == lttngagent.Python, b.receiver.env.pendingUndo.has(domain, uint32(os.Getpid())))
 		})
 	}
 }

@@ -68,28 +68,28 @@ func TestTheLoggersOfAllAgentsLeaveAQuarterOfTheQueue(t *testing.T) {
 	taken := 0
 	for i := range entries {
 		entries[i] = &logEntry{origin: &origin{}, loggers: make([]string, 10)}
-		if s.take(entries[i]) {
+		if s.reserve(entries[i]) {
 			taken++
 		}
 	}
 	assert.Equal(t, 6, taken, "of 80 records 60")
-	assert.False(t, s.take(&logEntry{origin: entries[0].origin, loggers: make([]string, 1)}), "of an agent an eighth")
-	assert.True(t, s.take(&logEntry{origin: &origin{}}), "all others always")
+	assert.False(t, s.reserve(&logEntry{origin: entries[0].origin, loggers: make([]string, 1)}), "of an agent an eighth")
+	assert.True(t, s.reserve(&logEntry{origin: &origin{}}), "all others always")
 	for _, entry := range entries[:taken] {
-		s.give(entry)
+		s.release(entry)
 		assert.Zero(t, entry.waiting)
 	}
 	assert.Zero(t, s.used)
 	large := &logEntry{origin: &origin{}, loggers: make([]string, 1000)}
-	assert.True(t, s.take(large), "one that is larger, where there is nothing else")
-	assert.False(t, s.take(large))
+	assert.True(t, s.reserve(large), "one that is larger, where there is nothing else")
+	assert.False(t, s.reserve(large))
 }
 
 func TestWhatTheQueueDoesNotTakeIsNotInItsShare(t *testing.T) {
 	b := newBed(t, nil)
 	b.Shutdown()
 	sink, entry := b.receiver.env.logs, logEntry{origin: &origin{}, loggers: []string{"a"}}
-	sink.Add(entry) // it is closed
+	sink.Deliver(entry) // it is closed
 	assert.EqualValues(t, 1, b.Counter("log_records_dropped"))
 	assert.Zero(t, sink.shares.used)
 	assert.Zero(t, entry.waiting)

@@ -24,9 +24,9 @@ const (
 	argumentFilter    = "filter"
 )
 
-// steering are the commands that agents can be told. What is enabled is disabled when the
-// receiver is shut down.
-var steering = []agentcontrol.Command{
+// commands are the commands that the extensions offer. The shutdown disables everything
+// that they enabled.
+var commands = []agentcontrol.Command{
 	{Name: orderList, Summary: "List the names of the loggers."},
 	{Name: orderEnable, Summary: "LTTng records the records of a logger until disable, or until the collector ends.", Parameters: []agentcontrol.Parameter{
 		{Name: argumentLogger, Summary: "Its name, or * for all.", Kind: agentcontrol.Text, Required: true},
@@ -40,29 +40,29 @@ var steering = []agentcontrol.Command{
 }
 
 // steered is an agent as the extension agent_control has it.
-type steered struct {
+type controlledAgent struct {
 	*agent
 	id string
 }
 
 // ID is that of the registration.
-func (s *steered) ID() string { return s.id }
+func (s *controlledAgent) ID() string { return s.id }
 
-// Snapshot is what is known of the agent. Its origin doesn't change once it is shown.
-func (s *steered) Snapshot() agentcontrol.Snapshot {
+// Snapshot returns the state of the agent. Its origin doesn't change once it is registered.
+func (s *controlledAgent) Snapshot() agentcontrol.Snapshot {
 	attributes := s.origin.resource.Attributes()
 	return agentcontrol.Snapshot{
 		Tracer: metadata.Type.String(), Receiver: s.env.ID, Service: agentcontrol.TextOf(attributes, attributeServiceName),
 		Address: s.conversation.conn.RemoteAddr().String(),
 		Process: agentcontrol.Process{PID: uint64(s.pid), Name: agentcontrol.TextOf(attributes, attributeExecutableName)},
-		State:   "registered (" + s.who.Domain.String() + ")",
-		Since:   s.registered, LastSeen: time.Unix(0, s.heard.Load()), Commands: steering,
+		State:   "registered (" + s.identity.Domain.String() + ")",
+		Since:   s.registered, LastSeen: time.Unix(0, s.answeredAt.Load()), Commands: commands,
 		Counters: []agentcontrol.Counter{{Name: "loggers", Unit: "{logger}", Value: s.loggers.Load()}},
 	}
 }
 
-// Told hands on a log record of an order.
-func (s *steered) Told(r agentcontrol.Record) {
+// Told delivers a log record of an order.
+func (s *controlledAgent) Told(r agentcontrol.Record) {
 	if s.env.logs == nil {
 		return
 	}
@@ -70,18 +70,18 @@ func (s *steered) Told(r agentcontrol.Record) {
 	for _, a := range r.Attributes() {
 		entry.attributes = append(entry.attributes, text(a.Key, a.Value))
 	}
-	s.env.logs.Add(entry)
+	s.env.logs.Deliver(entry)
 }
 
-// Do has the agent told something, when those before were told.
-func (s *steered) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.Answer, error) {
+// Do queues a command and waits for the answer.
+func (s *controlledAgent) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.Answer, error) {
 	command, err := s.commandOf(o)
 	if err != nil {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.BadArgument, "%w", err)
 	}
 	answered := make(chan answer, 1)
-	if !s.give(order{command: command, by: ctx, answered: answered}) {
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent has disconnected, or the receiver is disconnecting from it: %w", errNotTold)
+	if !s.queue(order{command: command, caller: ctx, answered: answered}) {
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent has disconnected, or the receiver is disconnecting from it: %w", errNotSent)
 	}
 	select {
 	case a := <-answered:
@@ -91,22 +91,22 @@ func (s *steered) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.An
 	}
 }
 
-// commandOf is the command that an order means.
-func (s *steered) commandOf(o agentcontrol.Order) (lttngagent.Command, error) {
+// commandOf returns the command of an order.
+func (s *controlledAgent) commandOf(o agentcontrol.Order) (lttngagent.Command, error) {
 	switch o.Command {
 	case orderEnable:
 		rule := EnableRule{
-			Domain: s.who.Domain.String(), Logger: o.Arguments.Text(argumentLogger),
+			Domain: s.identity.Domain.String(), Logger: o.Arguments.Text(argumentLogger),
 			LevelType: o.Arguments.Text(argumentLevelType), Filter: o.Arguments.Text(argumentFilter),
 		}
 		if level := o.Arguments.Text(argumentLevel); level != "" {
 			rule.Level = level
 		}
 		p := plan{}
-		if err := p.addEnable(&rule, s.who.Dialect); err != nil {
+		if err := p.addEnable(&rule, s.identity.Dialect); err != nil {
 			return nil, err
 		}
-		return p[s.who.Domain][0], nil
+		return p[s.identity.Domain][0], nil
 	case orderDisable:
 		logger, err := lttngagent.ParsePattern(o.Arguments.Text(argumentLogger))
 		return lttngagent.Disable{Logger: logger}, err
@@ -115,7 +115,7 @@ func (s *steered) commandOf(o agentcontrol.Order) (lttngagent.Command, error) {
 	}
 }
 
-// answerOf says what came of a command.
+// answerOf returns the answer to an order.
 func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error) {
 	switch a.result {
 	case resultSuccess:
@@ -125,7 +125,7 @@ func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error)
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "the agent has more loggers than limits.max_loggers or limits.max_list_bytes allow: %w", a.err)
 	case resultNoAnswer:
 		reason := agentcontrol.Lost
-		if silent := (*silentError)(nil); errors.As(a.err, &silent) && !silent.cut {
+		if silent := (*timeoutError)(nil); errors.As(a.err, &silent) && !silent.cutShort {
 			reason = agentcontrol.NoAnswer
 		}
 		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "%w", a.err)
@@ -142,5 +142,5 @@ func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error)
 func announce(a *agent) (withdraw func()) {
 	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
 	id := agentcontrol.NewID(a.env.ID, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
-	return a.env.Agents.Register(&steered{agent: a, id: id})
+	return a.env.Agents.Register(&controlledAgent{agent: a, id: id})
 }

@@ -131,7 +131,7 @@ func TestOrdersThatWereGivenUpDoNotPileUp(t *testing.T) {
 	for range 100 {
 		expectReason(t, beginOrder(gone, a, "disable", map[string]string{"logger": "x"}), agentcontrol.NoAnswer)
 	}
-	o := &a.(*steered).orders
+	o := &a.(*controlledAgent).orders
 	o.mu.Lock()
 	assert.LessOrEqual(t, len(o.waiting), 1)
 	o.mu.Unlock()
@@ -206,7 +206,7 @@ func TestAnOrderThatNobodyWaitsForIsNotCarriedOut(t *testing.T) {
 	ctx, giveUp := context.WithCancel(t.Context())
 	second := beginOrder(ctx, a, "disable", map[string]string{"logger": "second"})
 	b.Await("the second to wait", func() bool {
-		o := &a.(*steered).orders
+		o := &a.(*controlledAgent).orders
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		return len(o.waiting) == 1

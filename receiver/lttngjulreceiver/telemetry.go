@@ -15,7 +15,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
-// telemetry counts what the receiver does, for its operator.
+// telemetry has the receiver's own counters.
 type telemetry struct {
 	builder *metadata.TelemetryBuilder
 }

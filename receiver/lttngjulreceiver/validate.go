@@ -18,7 +18,7 @@ import (
 
 var _ confmap.Validator = (*Config)(nil)
 
-// Validate says everything that is wrong, each with its field and its remedy.
+// Validate returns an error for each wrong setting, with its field and remedy.
 func (c *Config) Validate() error {
 	return errors.Join(
 		setting.ListenAddress("endpoint", c.Endpoint, defaultEndpoint),

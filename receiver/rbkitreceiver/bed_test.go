@@ -102,7 +102,7 @@ func (b *bed) open() *environment {
 
 // finish ends a server that is alone and delivers all of its data.
 func (b *bed) finish(s *server) {
-	s.end()
+	s.endLife()
 	b.receiver.env.Finish()
 }
 

@@ -79,7 +79,7 @@ type ServerConfig struct {
 	Password configopaque.String `mapstructure:"password"`
 }
 
-// Clock is by what the CPU is profiled.
+// Clock is the clock of CPU profiles.
 type Clock string
 
 const (
@@ -91,8 +91,8 @@ const (
 	ClockCPU Clock = "cpu"
 )
 
-// LimitsConfig bounds what servers can make the receiver hold. All but MaxMetricPoints,
-// MaxMessageBytes and the queues are for each server.
+// LimitsConfig bounds the memory that servers can use. All limits are for each server,
+// except MaxMetricPoints, MaxMessageBytes and those of the queues.
 type LimitsConfig struct {
 	// MaxMetricPoints is how many metric points with a class, or a class and a file, all servers
 	// together may have. Each server has an equal part.
@@ -192,7 +192,7 @@ func createDefaultConfig() *Config {
 
 var _ confmap.Validator = (*Config)(nil)
 
-// Validate says everything that is wrong, each with its field and its remedy.
+// Validate returns an error for each wrong setting, with its field and remedy.
 func (c *Config) Validate() error {
 	return errors.Join(
 		c.validateServers(),

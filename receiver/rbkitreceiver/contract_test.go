@@ -51,7 +51,7 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 		s := b.receiver.servers[0]
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.connected && s.said != nil && s.process != nil
+		return s.connected && s.lastReply != nil && s.process != nil
 	})
 	return agentcontroltest.Played{
 		Shutdown: b.Shutdown, Silence: func() { silent.Store(true) },

@@ -13,8 +13,8 @@ import (
 // today some of its commands end the program.
 var lastOldVersion = []int{0, 1, 10}
 
-// isOld reports whether a version is at most lastOldVersion. The released gem says no version at
-// all; what is no version of numbers is not known to be old.
+// isOld reports whether a version is at most lastOldVersion. The released gem sends no
+// version. A version without numbers is not old, as far as the receiver knows.
 func isOld(version string) bool {
 	if version == "" {
 		return true

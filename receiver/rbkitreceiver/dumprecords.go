@@ -37,7 +37,7 @@ func (o *outputs) recordDump(of *origin, d *dump, classes *names) {
 	})
 }
 
-// summary says what came of a dump, and how bad that is.
+// summary returns the body and the severity of a dump's record.
 func (d *dump) summary() (string, plog.SeverityNumber) {
 	switch {
 	case d.complete():
@@ -91,8 +91,8 @@ type objectRecords struct {
 	bytes   int
 }
 
-// add is told of an object of a dump.
-func (o *objectRecords) add(e *rbkit.Event, now time.Time) {
+// append adds the record of an object of a dump.
+func (o *objectRecords) append(e *rbkit.Event, now time.Time) {
 	of := &e.Object
 	if o.n == 0 {
 		o.logs, o.records = newLogs(o.out.Kit, o.origin)
@@ -122,7 +122,7 @@ func (o *objectRecords) add(e *rbkit.Event, now time.Time) {
 	o.n++
 	o.bytes += bytesOfRecord + len(class) + len(of.File) + bytesOfValues(m)
 	if o.n >= maxObjectRecords || o.bytes >= maxObjectBytes {
-		o.flush()
+		o.deliver()
 	}
 }
 
@@ -141,8 +141,8 @@ func (o *objectRecords) putReferences(m pcommon.Map, references rbkit.References
 	}
 }
 
-// flush hands on what there is.
-func (o *objectRecords) flush() {
+// deliver delivers all records.
+func (o *objectRecords) deliver() {
 	if o.n == 0 {
 		return
 	}

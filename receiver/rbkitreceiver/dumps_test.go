@@ -68,7 +68,7 @@ func TestWhatASummarySaysOfADump(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.begin(identity{})
+			s.beginLife(identity{})
 			before := func(c *rbkit.Collection) error { return c.Dump(4, 7, 1, []rbkit.DumpObject{object(9, 16)}) }
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, before)})
 			s.receive(zmtp.Message{c.message})
@@ -94,7 +94,7 @@ func TestWhatASummarySaysOfADump(t *testing.T) {
 
 func TestARecordOfAnObjectSaysOfWhichDumpItIs(t *testing.T) {
 	b, s := alone(t, func(_ *bed, c *Config) { c.DumpReferences = true })
-	s.begin(identity{})
+	s.beginLife(identity{})
 	objects := []rbkit.DumpObject{
 		{ID: 20, Class: []byte("A\xff"), File: []byte("a\xff.rb"), Line: 3, Size: 40},
 		{ID: 40, Class: []byte("hidden")},

@@ -20,7 +20,7 @@ type environment struct {
 	metrics   *metricsLoop
 }
 
-// zmtpOptions say how the server is spoken with.
+// zmtpOptions returns the options of connections to a server.
 func (e *environment) zmtpOptions(server *ServerConfig) zmtp.Options {
 	o := zmtp.Options{
 		Timeout: e.config.Timeout, Heartbeat: e.config.Heartbeat,

@@ -12,8 +12,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
-// NewFactory makes the factory of the receiver. It gives profiles, too, where the
-// collector's feature gate service.profilesSupport is on.
+// NewFactory returns the factory of the receiver. It offers profiles if the collector's
+// feature gate service.profilesSupport is on.
 func NewFactory() receiver.Factory {
 	shared := receiverkit.Share(newReceiver)
 	return xreceiver.NewFactory(

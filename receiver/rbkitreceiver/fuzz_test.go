@@ -35,7 +35,7 @@ func FuzzReceive(f *testing.F) {
 			c.Limits.MaxDumpObjects, c.Limits.MaxProfileStacks = 5, 3
 		})
 		env := b.receiver.env
-		s.begin(identity{})
+		s.beginLife(identity{})
 		for _, m := range [][]byte{object, message, object, message} {
 			s.receive(zmtp.Message{m})
 		}

@@ -51,7 +51,7 @@ func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 	b, s := alone(t, options...)
 	env, now, hello := b.receiver.env, recorded, rbkitserver.Hello(c)
 	env.Now = func() time.Time { return now }
-	s.begin(identity{hello: &hello})
+	s.beginLife(identity{state: &hello})
 	for _, m := range c.Messages {
 		now = recorded.Add(m.At)
 		s.receive(zmtp.Message{m.Data})

@@ -35,8 +35,8 @@ func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
 	b := unstartedBed(t, ofOneServer, rarely)
 	env := b.open()
 	s := b.receiver.servers[0]
-	s.begin(identity{})
-	last := s.last()
+	s.beginLife(identity{})
+	last := s.lastState()
 	const most = 64
 	for range most {
 		env.metrics.Ended(last)
@@ -102,9 +102,9 @@ func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
 	var w terse
 	w.snapshot(nil, files...)
 	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxQueuedSampleBytes = mib })
-	s.begin(identity{})
+	s.beginLife(identity{})
 	s.receive(zmtp.Message{w.message()})
-	s.end()
+	s.endLife()
 	b.receiver.env.Finish()
 	require.Len(t, b.Profiles.AllProfiles(), 1)
 	p := b.Profiles.AllProfiles()[0]
@@ -117,14 +117,14 @@ func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
 
 func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	const stacks = 8000
 	c := rbkit.NewCollection(rbkit.Released)
 	for i := range stacks {
 		require.NoError(t, c.Sample(1, []rbkit.Frame{{Method: []byte(strconv.Itoa(i) + strings.Repeat("m", 1000))}}))
 	}
 	s.receive(zmtp.Message{c.AppendTo(nil, 1, 0)})
-	s.end()
+	s.endLife()
 	b.receiver.env.Finish()
 	samples := 0
 	require.Greater(t, len(b.Profiles.AllProfiles()), 1)

@@ -17,10 +17,10 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-// identity is what tells the lives of a server apart, beside the numbers of messages.
+// identity tells the lives of a server apart, beside the numbers of messages.
 type identity struct {
-	// hello is what the server says of itself; nil: it was not asked, or didn't answer.
-	hello *rbkit.HandshakeReply
+	// state is the reply of the server; nil: it was not asked, or didn't answer.
+	state *rbkit.HandshakeReply
 	// local is the process, if it is on this machine.
 	local *localProcess
 }
@@ -29,10 +29,10 @@ type identity struct {
 // the machine's clock is set.
 const startTolerance = 2 * time.Second
 
-// isOther reports whether a server that was before is another process now. What is not
-// known of one of them says nothing: then the numbers of messages do.
+// isOther reports whether a server is now another process than before. Unknown values
+// decide nothing: the numbers of messages do.
 func (before identity) isOther(now identity) bool {
-	if b, n := before.hello, now.hello; b != nil && n != nil &&
+	if b, n := before.state, now.state; b != nil && n != nil &&
 		(b.PID != n.PID || b.ServerVersion != n.ServerVersion || b.Dialect != n.Dialect) {
 		return true
 	}
@@ -40,58 +40,61 @@ func (before identity) isOther(now identity) bool {
 		now.local.started.Sub(before.local.started).Abs() > startTolerance
 }
 
-// meeting is the time in which a server is asked who it is. What it publishes meanwhile is
-// kept, so that all of it has the same resource.
-type meeting struct {
-	goesOn bool
-	// number tells it from others of the server.
+// identification is the time in which the receiver asks the server for its identity. It
+// holds the messages that arrive meanwhile, so that all of them get the same resource.
+type identification struct {
+	open bool
+	// number tells identifications of the server apart.
 	number int
-	// anew says that it is not the process that it was.
-	anew bool
-	kept []keptMessage
-	// size is what the messages take in memory, about.
+	// restarted says that the process is another one than before.
+	restarted bool
+	held      []heldMessage
+	// size is the memory of the messages, about.
 	size int
 }
 
-// keptMessage is a message that came at a time.
-type keptMessage struct {
+// heldMessage is a message with the time at which it arrived.
+type heldMessage struct {
 	data []byte
 	at   time.Time
 }
 
-// bytesOfKept is what a message takes beside its bytes, about.
-const bytesOfKept = 64
+// bytesOfHeld is the memory of a message beside its bytes, about.
+const bytesOfHeld = 64
 
-// begin begins one. A server that is there is another one if it is met anew.
-func (m *meeting) begin(anew bool) { *m = meeting{goesOn: true, number: m.number + 1, anew: anew} }
+// begin begins an identification.
+func (m *identification) begin(anew bool) {
+	*m = identification{open: true, number: m.number + 1, restarted: anew}
+}
 
-// end ends it, and gives the messages that were kept.
-func (m *meeting) end() (kept []keptMessage) {
-	kept = m.kept
-	*m = meeting{number: m.number}
+// end ends the identification, and returns the held messages.
+func (m *identification) end() (kept []heldMessage) {
+	kept = m.held
+	*m = identification{number: m.number}
 	return kept
 }
 
-// keepAll keeps messages that had been kept before.
-func (m *meeting) keepAll(messages []keptMessage) {
-	m.kept = messages
+// holdAll holds messages that an earlier identification held.
+func (m *identification) holdAll(messages []heldMessage) {
+	m.held = messages
 	for i := range messages {
-		m.size += len(messages[i].data) + bytesOfKept
+		m.size += len(messages[i].data) + bytesOfHeld
 	}
 }
 
-// keep copies a message, if there is room for it in so many bytes. One always has room.
-func (m *meeting) keep(message []byte, at time.Time, most int) bool {
-	size := len(message) + bytesOfKept
-	if len(m.kept) > 0 && m.size+size > most {
+// hold copies a message, if all messages stay within so many bytes. The first message
+// always fits.
+func (m *identification) hold(message []byte, at time.Time, most int) bool {
+	size := len(message) + bytesOfHeld
+	if len(m.held) > 0 && m.size+size > most {
 		return false
 	}
-	m.kept = append(m.kept, keptMessage{bytes.Clone(message), at})
+	m.held = append(m.held, heldMessage{bytes.Clone(message), at})
 	m.size += size
 	return true
 }
 
-// localProcess is what this machine knows of a server's process.
+// localProcess describes a server's process on this machine.
 type localProcess struct {
 	host    string
 	started time.Time
@@ -100,11 +103,10 @@ type localProcess struct {
 // maxPID is beyond the IDs that processes have.
 const maxPID = math.MaxInt32
 
-// findLocal looks for the process of a server in /proc. It is the one that the server
-// speaks of if the server was reached without leaving this machine, and a process of that
-// ID works in the directory that the server names and was called as it says; nil: there is
-// none, or it can't be seen. A server behind a port of a container has an ID that another
-// process has here.
+// findLocal looks for the process of a server in /proc. The server has to be reached
+// without leaving this machine, and the process with its ID has to have its directory and
+// its name. nil: there is no such process, or the receiver can't see it. A server behind a
+// port of a container has an ID that another process has here.
 func findLocal(peer net.Addr, hello *rbkit.HandshakeReply) *localProcess {
 	if tcp, ok := peer.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return nil
@@ -136,9 +138,8 @@ func findLocal(peer net.Addr, hello *rbkit.HandshakeReply) *localProcess {
 	return &localProcess{host: host, started: time.Unix(int64(seconds), int64(part*float64(time.Second)))}
 }
 
-// isCalled reports whether a process with these arguments may be the one whose $0 is that
-// name: the program that Ruby was told to run, or a title that the program gave itself,
-// which replaces all arguments.
+// isCalled reports whether a process with these arguments may have the name $0: the program
+// that Ruby runs, or a title that the program set, which replaces all arguments.
 func isCalled(arguments []string, name string) bool {
 	if name == "" {
 		return false

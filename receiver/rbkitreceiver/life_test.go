@@ -64,7 +64,7 @@ func TestWhatIsSwitchedOnWhenTheEndComesIsSwitchedOff(t *testing.T) {
 	ok := c.correct(ctx, func(*rbkit.HandshakeReply) {})
 	close(asked)
 	assert.False(t, ok)
-	c.leave(context.Background())
+	c.restore(context.Background())
 	assert.Contains(t, server.orders(), rbkit.StopMemoryProfile)
 	assert.Contains(t, server.orders(), rbkit.StopCPUProfiling)
 }

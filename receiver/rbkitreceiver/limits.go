@@ -8,7 +8,7 @@ type limit struct {
 	setting string
 	// reached counts how often a process did.
 	reached func(p *process) int64
-	// then is what becomes of what is beyond it.
+	// then describes the consequence.
 	then string
 }
 

@@ -67,7 +67,7 @@ func TestALimitThatIsReachedIsCountedAndSaidOnce(t *testing.T) {
 	} {
 		t.Run(setting, func(t *testing.T) {
 			b, s := alone(t, func(_ *bed, config *Config) { c.set(&config.Limits) })
-			s.begin(identity{})
+			s.beginLife(identity{})
 			message := numbered(t, c.dialect, 0, c.write)
 			s.receive(zmtp.Message{message})
 			counted := b.Points()

@@ -46,7 +46,7 @@ const (
 	bytesOfValue  = 64
 )
 
-// logParcel is log records of one process on their way to the pipeline.
+// logParcel is log records of one process for the queue.
 type logParcel struct {
 	logs    plog.Logs
 	records int

@@ -60,7 +60,7 @@ func TestAGarbageCollectionEndsWhereEventsAreMissed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.begin(identity{})
+			s.beginLife(identity{})
 			for _, m := range c.messages {
 				s.receive(zmtp.Message{m})
 			}
@@ -109,7 +109,7 @@ func TestWhenWhatASnapshotSaysBeganIsNotKnownAfterALoss(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.begin(identity{})
+			s.beginLife(identity{})
 			s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, snapshot)})
 			s.receive(zmtp.Message{numbered(t, rbkit.Documented, c.second, at(1, rbkit.GCStart), snapshot)})
 			b.finish(s)

@@ -98,7 +98,7 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 			cycles := cycles{finished: func(c *cycle) { got = append(got, *c) }}
 			for _, e := range c.events {
 				if e.what == missed {
-					cycles.breakOff()
+					cycles.dropOpen()
 					continue
 				}
 				cycles.event(e.at, e.what)
@@ -193,17 +193,17 @@ func TestDumpsArePutTogether(t *testing.T) {
 	}{
 		"in two parts":                  {do: func(d *dumps) { part(d, 1, 3, dumped(1, 2), dumped(2, 1)); part(d, 1, 3, dumped(3, 9, 9, 1, 3)) }, complete: 1, live: 3, nowhere: 2, dangling: 1},
 		"without objects":               {do: func(d *dumps) { part(d, 1, 0) }, complete: 1},
-		"whose last part does not come": {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); d.handOnDue(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
+		"whose last part does not come": {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); d.finishDue(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
 		"that another one follows":      {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); part(d, 2, 1, dumped(1, 1)) }, complete: 1, incomplete: 1, live: 1},
-		"that is not over":              {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.handOnDue(now.Add(dumpPatience - 1)) }},
+		"that is not over":              {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.finishDue(now.Add(dumpPatience - 1)) }},
 		"that has more than it says":    {do: func(d *dumps) { part(d, 1, 1, dumped(1), dumped(2)) }, incomplete: 1},
 		"of which a part has more":      {do: func(d *dumps) { part(d, 1, 3, dumped(1), dumped(2)); part(d, 1, 3, dumped(3), dumped(4)) }, incomplete: 1},
-		"of which a part breaks off":    {do: func(d *dumps) { cut(d, 3, 5, dumped(1), dumped(2), dumped(3)); d.handOnDue(now.Add(dumpPatience)) }, incomplete: 1},
+		"of which a part breaks off":    {do: func(d *dumps) { cut(d, 3, 5, dumped(1), dumped(2), dumped(3)); d.finishDue(now.Add(dumpPatience)) }, incomplete: 1},
 		"that doesn't say what it has": {do: func(d *dumps) {
 			part(d, 1, 1, dumped(1))
 			uncounted(d, 2, dumped(2), dumped(3))
 			uncounted(d, 2, dumped(4))
-			d.handOnDue(now.Add(dumpPatience))
+			d.finishDue(now.Add(dumpPatience))
 		}, complete: 1, uncounted: 1, live: 1},
 		"without objects, and no count": {do: func(d *dumps) { part(d, 1, 1, dumped(1)); uncounted(d, 2); d.finish() }, complete: 1, uncounted: 1, live: 1},
 		"that ends with the server":     {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.finish() }, incomplete: 1},
@@ -315,8 +315,8 @@ func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
 	env := unstartedBed(t, ofOneServer).open()
 	defer env.Finish()
 	records := objectRecords{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
-	records.add(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
-	records.add(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
+	records.append(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
+	records.append(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
 	keys := func(i int) []string {
 		return slices.Sorted(maps.Keys(records.records.At(i).Attributes().AsRaw()))
 	}
@@ -327,13 +327,13 @@ func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
 func TestAllocationsAreBoundedAndDontOverflow(t *testing.T) {
 	a := newAllocations(newNames(10), &LimitsConfig{MaxFiles: 10, MaxSites: 2})
 	for i := range 4 {
-		a.add(&rbkit.Allocation{File: fmt.Appendf(nil, "%d.rb", i), Class: []byte("A"), Count: 2, Size: 40})
+		a.count(&rbkit.Allocation{File: fmt.Appendf(nil, "%d.rb", i), Class: []byte("A"), Count: 2, Size: 40})
 	}
 	assert.Equal(t, allocated{4, 160}, a.sites[site{nameOther, nameOther}])
 	assert.EqualValues(t, 2, a.folded)
 	assert.Len(t, a.sites, 3)
 	for range 2 {
-		a.add(&rbkit.Allocation{File: []byte("0.rb"), Class: []byte("A"), Count: math.MaxUint64, Size: math.MaxUint64})
+		a.count(&rbkit.Allocation{File: []byte("0.rb"), Class: []byte("A"), Count: math.MaxUint64, Size: math.MaxUint64})
 	}
 	assert.Equal(t, allocated{math.MaxInt64, math.MaxInt64}, a.sites[site{firstName, firstName}])
 }
@@ -394,7 +394,7 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 func TestDurationsGoToTheirBuckets(t *testing.T) {
 	var h histogram
 	for _, d := range []time.Duration{0, time.Millisecond, 1001 * time.Microsecond, time.Minute, time.Hour} {
-		h.add(d)
+		h.observe(d)
 	}
 	assert.EqualValues(t, 2, h.buckets[0])
 	assert.EqualValues(t, 1, h.buckets[1])
@@ -435,13 +435,13 @@ func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
 		}
 		e := read(t, rbkit.Documented, func(c *rbkit.Collection) error { return c.Sample(1, frames) })
 		for range times {
-			s.add(1, e.Frames, recorded)
+			s.count(1, e.Frames, recorded)
 		}
-		most = max(most, s.toldBytes)
+		most = max(most, s.cachedBytes)
 	}
-	s.flush()
-	assert.LessOrEqual(t, most, maxToldBytes)
-	assert.Greater(t, most, maxToldBytes/2)
+	s.deliver()
+	assert.LessOrEqual(t, most, maxCachedBytes)
+	assert.Greater(t, most, maxCachedBytes/2)
 	env.Finish()
 	total := int64(0)
 	for _, p := range b.Profiles.AllProfiles() {
@@ -474,7 +474,7 @@ func TestTheClockOfSamplesIsKnownOrNotSaid(t *testing.T) {
 	} {
 		var s samples
 		for _, h := range c.said {
-			s.state(h)
+			s.setState(h)
 		}
 		assert.Equal(t, c.want, s.clock, name)
 	}

@@ -174,7 +174,7 @@ func TestWhatAnotherLifePublishedBeforeItsConnectionEndedIsNotLost(t *testing.T)
 	b.Await("the others to be kept", func() bool {
 		for _, s := range b.receiver.servers {
 			s.mu.Lock()
-			kept := len(s.meeting.kept)
+			kept := len(s.identification.held)
 			s.mu.Unlock()
 			if kept == 0 {
 				return false
@@ -188,40 +188,40 @@ func TestWhatAnotherLifePublishedBeforeItsConnectionEndedIsNotLost(t *testing.T)
 }
 
 func TestWhatIsKeptOfAMeetingIsBounded(t *testing.T) {
-	var m meeting
+	var m identification
 	m.begin(false)
-	const most = 10 * (100 + bytesOfKept)
-	assert.True(t, m.keep(make([]byte, 2*most), time.Time{}, most), "there is always room for one")
-	assert.False(t, m.keep(nil, time.Time{}, most))
+	const most = 10 * (100 + bytesOfHeld)
+	assert.True(t, m.hold(make([]byte, 2*most), time.Time{}, most), "there is always room for one")
+	assert.False(t, m.hold(nil, time.Time{}, most))
 	m.begin(true)
 	kept := 0
-	for m.keep(make([]byte, 100), time.Time{}, most) {
+	for m.hold(make([]byte, 100), time.Time{}, most) {
 		kept++
 	}
 	assert.Equal(t, 10, kept)
 	all := m.end()
 	assert.Len(t, all, 10)
-	assert.True(t, m.keep(make([]byte, 100), time.Time{}, most))
+	assert.True(t, m.hold(make([]byte, 100), time.Time{}, most))
 	m.end()
-	m.keepAll(all)
-	assert.False(t, m.keep(nil, time.Time{}, most), "what was kept before counts")
+	m.holdAll(all)
+	assert.False(t, m.hold(nil, time.Time{}, most), "what was kept before counts")
 	m.begin(true)
 	kept = 0
-	for m.keep(nil, time.Time{}, most) {
+	for m.hold(nil, time.Time{}, most) {
 		kept++
 	}
-	assert.Equal(t, most/bytesOfKept, kept, "what has no bytes, too")
+	assert.Equal(t, most/bytesOfHeld, kept, "what has no bytes, too")
 }
 
 func TestLivesAreToldApartByWhatServersSay(t *testing.T) {
 	hello := func(change func(*rbkit.HandshakeReply)) identity {
 		h := released
 		change(&h)
-		return identity{hello: &h}
+		return identity{state: &h}
 	}
 	same := hello(func(*rbkit.HandshakeReply) {})
 	at := func(seconds int64) identity {
-		return identity{hello: same.hello, local: &localProcess{started: time.Unix(seconds, 0)}}
+		return identity{state: same.state, local: &localProcess{started: time.Unix(seconds, 0)}}
 	}
 	for name, c := range map[string]struct {
 		before, now identity

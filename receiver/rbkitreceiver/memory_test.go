@@ -128,7 +128,7 @@ func TestWhatAServerHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1_000_000 })
 			t.Cleanup(b.receiver.env.Finish)
-			s.begin(identity{})
+			s.beginLife(identity{})
 			before, counted := heap(), s.process.held()
 			fill(s.process)
 			held := heap() - before

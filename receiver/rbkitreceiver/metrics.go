@@ -24,7 +24,7 @@ const (
 	metricCycleDuration = "ruby.gc.cycle.duration"
 )
 
-// processState is what metrics are made of: what is known of a process at one moment.
+// processState is the state of a process at one time, for metrics.
 type processState struct {
 	origin                                 *origin
 	messages, bytes, events, lost, samples int64
@@ -36,14 +36,14 @@ type processState struct {
 	tracked            int
 	live               liveCounts
 	sites              map[site]allocated
-	// over says that the process has ended: what it is like now is not known.
+	// over says that the process has ended, so its current state is unknown.
 	over bool
 }
 
-// state is a copy: the process goes on.
+// state returns a copy of the state.
 func (p *process) state() processState {
 	return processState{
-		origin: p.origin, messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, samples: p.samples.count,
+		origin: p.origin, messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, samples: p.samples.received,
 		stats: maps.Clone(p.stats), marking: p.cycles.marking, whole: p.cycles.whole,
 		classes: p.classes.texts, files: p.allocations.files.texts,
 		created: slices.Clone(p.objects.created), destroyed: slices.Clone(p.objects.destroyed),
@@ -58,7 +58,7 @@ func (s *processState) points() int {
 	return 8 + len(s.stats) + len(s.created) + len(s.destroyed) + 2*len(s.live.objects) + 2*len(s.sites)
 }
 
-// metricsLoop hands on metrics of the servers.
+// metricsLoop makes the metrics of all servers.
 type metricsLoop struct {
 	*handover.Metrics[processState]
 	out     *outputs
@@ -66,7 +66,7 @@ type metricsLoop struct {
 	series  allSeries
 }
 
-// allSeries are what is set for metrics that have a point for each class, file or key.
+// allSeries are the settings of metrics with a point for each class, file or key.
 type allSeries struct {
 	allocationCount, allocationSize, created, destroyed, liveObjects, liveSize, other metricseries.Settings
 }
@@ -123,7 +123,8 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 	return metrics
 }
 
-// emit is what was recorded of a process, as of a start on, with the other points of series.
+// emit returns the recorded metrics of a process with a start time, and the other points of
+// series.
 func (m *metricsLoop) emit(s *processState, start time.Time, all []*metricseries.Series[int64]) pmetric.ResourceMetricsSlice {
 	made := m.builder.Emit(metadata.WithResource(s.origin.resource),
 		metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(start))).ResourceMetrics()
@@ -138,8 +139,8 @@ func (m *metricsLoop) emit(s *processState, start time.Time, all []*metricseries
 	return made
 }
 
-// isUnknown reports whether a metric says what is not known: what a process that has ended
-// is like now, or a sum below zero.
+// isUnknown reports whether a metric has an unknown value: the current state of a process
+// that has ended, or a sum below zero.
 func (s *processState) isUnknown(m pmetric.Metric) bool {
 	if m.Type() == pmetric.MetricTypeGauge {
 		return s.over

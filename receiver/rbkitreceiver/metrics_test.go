@@ -59,8 +59,8 @@ func someState() processState {
 	for key := range statMetrics {
 		s.stats[key] = 42
 	}
-	s.marking.add(time.Millisecond)
-	s.whole.add(time.Second)
+	s.marking.observe(time.Millisecond)
+	s.whole.observe(time.Second)
 	return s
 }
 
@@ -112,7 +112,7 @@ func TestTheBuilderHasOnePointOfEachMetric(t *testing.T) {
 		s.sites[site{3 + i, 0}] = allocated{1, 1}
 		s.stats[fmt.Sprint(i)] = 1
 		for _, c := range []*counts{&s.created, &s.destroyed, &s.live.objects, &s.live.bytes} {
-			c.add(3+i, 1)
+			c.count(3+i, 1)
 		}
 	}
 	b, _ := alone(t)
@@ -261,7 +261,7 @@ func TestSumsBelowZeroAreLeftOut(t *testing.T) {
 func TestSumsEndWithTheLargestNumber(t *testing.T) {
 	var h histogram
 	for range 3 {
-		h.add(math.MaxInt64 / 2)
+		h.observe(math.MaxInt64 / 2)
 		assert.Positive(t, h.sum)
 	}
 	assert.Equal(t, time.Duration(math.MaxInt64), h.sum)
@@ -270,7 +270,7 @@ func TestSumsEndWithTheLargestNumber(t *testing.T) {
 // A number near the last one is made up: it says nothing of what was lost.
 func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	receive := func(number uint64) {
 		s.receive(zmtp.Message{rbkit.NewCollection(rbkit.Released).AppendTo(nil, 1, number)})
 	}
@@ -282,7 +282,7 @@ func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
 	assert.EqualValues(t, 4*int64(mostLost), b.Counter("messages_lost"))
 	receive(math.MaxUint64)
 	assert.Equal(t, int64(mostLost), s.process.lost)
-	s.end()
+	s.endLife()
 	b.receiver.env.Finish()
 }
 
@@ -379,7 +379,7 @@ func TestStatisticsWithoutAMetricAreLoggedOnceUnlessTheyAreHandedOn(t *testing.T
 	}{"by default": {nil, 1}, "handed on": {[]option{unmeasured}, 0}} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, c.options...)
-			s.begin(identity{})
+			s.beginLife(identity{})
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, stats)})
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 1, stats)})
 			b.finish(s)

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// names are texts that counts are kept by, of which there may be only so many: beyond that
-// all others are one, nameOther. Each has a number.
+// names numbers texts by which the receiver counts. Texts beyond a limit all have the
+// number nameOther.
 type names struct {
 	max int
-	// numbers are by names as servers say them, texts are what they are called.
+	// numbers are by texts as servers send them; texts are as metrics show them.
 	numbers map[string]int32
 	texts   []string
-	// folded counts how often a name had no room.
+	// folded counts how often a text had no number of its own.
 	folded int64
-	// bytes is what they take in memory, about.
+	// bytes is the memory of all names, about.
 	bytes int
 }
 
@@ -38,8 +38,8 @@ const (
 // The names of these.
 var reservedNames = [firstName]string{nameUnknown: "unknown", nameHidden: "hidden", nameOther: "other"}
 
-// own is the text of a name that a server says. One that could be taken for a reserved
-// name, or for one that was quoted, is quoted.
+// own returns the text for a name of a server. A name that equals a reserved one, or a
+// quoted one, is quoted.
 func own(text string) string {
 	if slices.Contains(reservedNames[:], strings.Trim(text, `"`)) {
 		return `"` + text + `"`
@@ -67,7 +67,7 @@ func (n *names) class(name []byte) int32 {
 	if number, ok := n.numbers[string(name)]; ok {
 		return number
 	}
-	return n.add(withoutAddresses(name))
+	return n.number(withoutAddresses(name))
 }
 
 // file is the number of a file; nil is one that is not known.
@@ -78,11 +78,11 @@ func (n *names) file(name []byte) int32 {
 	if number, ok := n.numbers[string(name)]; ok {
 		return number
 	}
-	return n.add(name)
+	return n.number(name)
 }
 
-// add gives a name a number, if it has none and there is room.
-func (n *names) add(name []byte) int32 {
+// number returns the number of a name, and gives it one if there is room.
+func (n *names) number(name []byte) int32 {
 	text := validText(name)
 	if number, ok := n.numbers[text]; ok {
 		return number

@@ -10,17 +10,16 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-// process is one life of a server: it goes through all events of its messages, and tells
-// each thing that they are about. It knows no connections. Its server's lock is held
-// by whoever uses it.
+// process is one life of a server. It reads all events of its messages and knows no
+// connection. The lock of its server guards it.
 type process struct {
 	out    *outputs
 	origin *origin
-	// now is when the message under way came.
+	// now is the time at which the current message arrived.
 	now time.Time
 
 	messages, bytes, events, lost int64
-	// dialect is that of its messages; 0: none has come.
+	// dialect is the dialect of its messages; 0: no message has arrived.
 	dialect rbkit.Dialect
 	// last is the number of the last message, if counted.
 	last    uint64
@@ -29,16 +28,16 @@ type process struct {
 
 	classes *names
 	stats   stats
-	// toldStats says that statistics came since the server looked at them.
-	toldStats    bool
-	cycles       cycles
-	objects      *objects
-	dumps        dumps
-	records      objectRecords
-	allocations  *allocations
-	samples      samples
-	snapshots    snapshots
-	interruption interruption
+	// statsReceived says that statistics arrived since the server looked at them.
+	statsReceived bool
+	cycles        cycles
+	objects       *objects
+	dumps         dumps
+	records       objectRecords
+	allocations   *allocations
+	samples       samples
+	snapshots     snapshots
+	interruption  interruption
 	// classesArePart says that its part of max_metric_points allows fewer classes than
 	// max_classes, and sitesArePart the same of sites.
 	classesArePart, sitesArePart bool
@@ -69,19 +68,19 @@ func newProcess(out *outputs, of *origin) *process {
 	}
 	if out.logs != nil {
 		p.dumps.finished = func(d *dump) {
-			p.records.flush()
+			p.records.deliver()
 			out.recordDump(p.origin, d, p.classes)
 		}
 	}
 	return p
 }
 
-// introduce gives the process another origin: its server has said who it is only now. Parcels that
-// are open are handed on with the origin before.
-func (p *process) introduce(of *origin) {
-	p.snapshots.handOn()
-	p.samples.flush()
-	p.records.flush()
+// setOrigin replaces the origin, once the server has identified itself. Open parcels are
+// delivered with the previous origin.
+func (p *process) setOrigin(of *origin) {
+	p.snapshots.deliver()
+	p.samples.deliver()
+	p.records.deliver()
 	p.origin, p.records.origin, p.samples.origin, p.snapshots.origin = of, of, of, of
 }
 
@@ -94,39 +93,38 @@ func (p *process) follows(dialect rbkit.Dialect, h rbkit.Header) bool {
 	return !p.counted || !h.Counted || h.Counter > p.last
 }
 
-// message is told of a message before its events are: when it came, and how long it is.
-func (p *process) message(bytes int, now time.Time) {
+// beginMessage counts a message of so many bytes before its events are read.
+func (p *process) beginMessage(bytes int, now time.Time) {
 	p.messages++
 	p.bytes += int64(bytes)
 	p.now = now
 }
 
-// handOnDue hands on what is old enough.
-func (p *process) handOnDue(now time.Time) {
+// deliverDue delivers data that is old enough.
+func (p *process) deliverDue(now time.Time) {
 	p.now = now
-	p.snapshots.handOn()
-	p.samples.handOnDue(now)
-	p.dumps.handOnDue(now)
-	p.records.flush()
+	p.snapshots.deliver()
+	p.samples.deliverDue(now)
+	p.dumps.finishDue(now)
+	p.records.deliver()
 }
 
-// finish hands on everything: nothing follows, or not what follows upon it.
-func (p *process) finish() {
-	p.snapshots.handOn()
-	p.missed()
-	p.samples.flush()
+// deliver delivers all data. No more events follow, or some were missed.
+func (p *process) deliver() {
+	p.snapshots.deliver()
+	p.breakSequence()
+	p.samples.deliver()
 	p.dumps.finish()
-	p.records.flush()
+	p.records.deliver()
 }
 
-// read goes through the events of a message, and tells each to what it is about. An error
-// is why there are no more of them. over says that the process is another one from the
-// event on that the reader stands at.
-func (p *process) read(r *rbkit.Reader) (over bool, err error) {
+// readEvents reads the events of a message. over says that the reader is at an event of
+// another process.
+func (p *process) readEvents(r *rbkit.Reader) (over bool, err error) {
 	p.header(r.Header())
 	for r.Next() {
-		if p.interruption.came() {
-			return false, p.interruption.why
+		if p.interruption.isDue() {
+			return false, p.interruption.reason
 		}
 		e := r.Event()
 		if e.Kind == rbkit.GCStats && p.stats.fell(e.Stats) {
@@ -134,55 +132,55 @@ func (p *process) read(r *rbkit.Reader) (over bool, err error) {
 		}
 		p.event(e)
 	}
-	return false, p.readUpTo(r.Header(), r.Err())
+	return false, p.endMessage(r.Header(), r.Err())
 }
 
-// readOn is read from the event on that the reader stands at.
-func (p *process) readOn(r *rbkit.Reader) error {
+// readFrom reads the current event of the reader and the rest of its message.
+func (p *process) readFrom(r *rbkit.Reader) error {
 	p.header(r.Header())
 	p.event(r.Event())
 	for r.Next() {
-		if p.interruption.came() {
-			return p.interruption.why
+		if p.interruption.isDue() {
+			return p.interruption.reason
 		}
 		p.event(r.Event())
 	}
-	return p.readUpTo(r.Header(), r.Err())
+	return p.endMessage(r.Header(), r.Err())
 }
 
-// readUpTo is told why there are no more events of a message. Behind what is wrong others
-// may have stood, but not where a message only ends too early: that is all that was sent.
-// Nor is anything known to be missing where a message has no number and others have: if it
-// was the server's, the number of the next one says so.
-func (p *process) readUpTo(h rbkit.Header, err error) error {
+// endMessage handles the error with which a message ended. More events may have followed a
+// malformed one, so the sequence breaks. A truncated message has no more events. A message
+// without a number, where others have numbers, breaks nothing: if the server sent it, the
+// next number shows it.
+func (p *process) endMessage(h rbkit.Header, err error) error {
 	var bad *rbkit.ProtocolError
 	switch {
 	case !errors.As(err, &bad) || bad.Problem == rbkit.Truncated:
 	case p.counted && !h.Counted:
 	default:
-		p.missed()
+		p.breakSequence()
 	}
 	return err
 }
 
-// missed is told that events did not come.
-func (p *process) missed() {
-	p.cycles.breakOff()
+// breakSequence drops open pairs because events were missed.
+func (p *process) breakSequence() {
+	p.cycles.dropOpen()
 	p.snapshots.last = 0
 }
 
-// mostLost is how many messages are lost in one gap at most: it takes a server years to send
-// more, so that numbers which say so are made up.
+// mostLost bounds the lost messages of one gap. A server needs years to send more, so such
+// numbers are wrong.
 const mostLost = 1 << 32
 
-// header counts messages that did not come.
+// header counts lost messages.
 func (p *process) header(h rbkit.Header) {
 	if !h.Counted {
 		return
 	}
 	if p.counted && h.Counter > p.last+1 {
 		p.lost = sum(p.lost, min(h.Counter-p.last-1, mostLost))
-		p.missed()
+		p.breakSequence()
 	}
 	p.last, p.counted = h.Counter, true
 }
@@ -206,11 +204,11 @@ func (p *process) event(e *rbkit.Event) {
 		p.cycles.event(int64(e.Time), e.Kind)
 	case rbkit.GCStats:
 		p.stats.set(e.Stats)
-		p.toldStats = true
+		p.statsReceived = true
 	case rbkit.ObjectSpaceDump:
 		p.dumps.part(int64(e.Time), e.Part, p.now)
 	case rbkit.CPUSample:
-		p.samples.add(int64(e.Time), e.Frames, p.now)
+		p.samples.count(int64(e.Time), e.Frames, p.now)
 	case rbkit.AllocationSnapshot:
 		p.allocated(int64(e.Time), e.Snapshot)
 	default:
@@ -218,15 +216,15 @@ func (p *process) event(e *rbkit.Event) {
 	}
 }
 
-// dumpedObject is told of an object of the last part of a dump.
+// dumpedObject handles an object of the last part of a dump.
 func (p *process) dumpedObject(e *rbkit.Event) {
 	if p.out.config.DumpReferences && p.out.logs != nil && !p.out.eventsOff[eventObject] {
-		p.records.add(e, p.now)
+		p.records.append(e, p.now)
 	}
 	p.dumps.object(&e.Object)
 }
 
-// allocated is told of what was allocated since the last snapshot.
+// allocated handles a snapshot of allocations.
 func (p *process) allocated(millis int64, s rbkit.Snapshot) {
 	p.snapshots.begin(millis, s.Size())
 	for id, frames := range s.AllStacks() {
@@ -234,11 +232,11 @@ func (p *process) allocated(millis int64, s rbkit.Snapshot) {
 	}
 	p.allocations.begin()
 	for a := range s.AllAllocations() {
-		if p.interruption.came() {
+		if p.interruption.isDue() {
 			return
 		}
 		if p.out.measured {
-			p.allocations.add(&a)
+			p.allocations.count(&a)
 		}
 		p.snapshots.allocation(&a, &p.interruption)
 	}

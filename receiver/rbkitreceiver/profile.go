@@ -25,7 +25,7 @@ const (
 	frameNative = "native"
 )
 
-// cFile is what servers give as the file of methods that are written in C.
+// cFile is the file that servers send for methods written in C.
 const cFile = "<cfunc>"
 
 // noMethod is the name of frames that are in no method.
@@ -41,9 +41,10 @@ type dictionary struct {
 	locations  map[locationKey]int32
 	stacks     map[string]int32
 	attributes map[attributeKey]int32
-	// frames are by what servers say of them, so that one that was seen is found at once.
+	// frames are the indexes of frames by the bytes that servers send, to find a known
+	// frame quickly.
 	frames map[string]frameIndexes
-	// bytes is what the tables take in memory, about.
+	// bytes is the memory of the tables, about.
 	bytes int
 	// work is how much was looked for: one for each entry, for each byte of its texts and
 	// for each location of a stack.
@@ -66,7 +67,7 @@ type locationKey struct {
 	native   bool
 }
 
-// attributeKey is an attribute whose value is a text or a number.
+// attributeKey is an attribute with a text or a number.
 type attributeKey struct {
 	key    string
 	text   string
@@ -125,7 +126,7 @@ func (d *dictionary) string(s string) int32 {
 	return i
 }
 
-// maxFrameKey is how long what servers say of a frame may be that is kept.
+// maxFrameKey bounds the bytes of a frame that is cached.
 const maxFrameKey = 1024
 
 // frame is where the tables have a frame, as a method of which it is not known which line
@@ -144,8 +145,8 @@ func (d *dictionary) frame(f *rbkit.Frame) frameIndexes {
 	return made
 }
 
-// method is the index of the function of a frame. Servers tell the first line of a method,
-// which is the function's; for methods in C there is none, and no file.
+// method returns the index of a frame's function. Servers send the first line of a method,
+// which is the line of the function. Methods in C have neither line nor file.
 func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 	native = string(f.File) == cFile
 	name := f.Label
@@ -163,7 +164,7 @@ func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 	return d.function(key), native
 }
 
-// maxLine is beyond what files have.
+// maxLine is beyond the lines of files.
 const maxLine = 1 << 31
 
 func (d *dictionary) function(key functionKey) int32 {
@@ -241,7 +242,7 @@ func (d *dictionary) attribute(key attributeKey) int32 {
 	return i
 }
 
-// set says what the values of a profile are.
+// set sets the type and the unit of values.
 func (d *dictionary) set(of pprofile.ValueType, kind, unit string) {
 	of.SetTypeStrindex(d.string(kind))
 	of.SetUnitStrindex(d.string(unit))
@@ -253,8 +254,7 @@ func newProfiles(kit *receiverkit.Kit, resource pcommon.Resource) (profileParcel
 	return p, kit.AppendProfiles(p.profiles, resource), newDictionary(p.profiles.Dictionary())
 }
 
-// profileID is a hash of the life of the server, which is another one whenever the receiver
-// has come to it anew, and of the number of the profile.
+// profileID is a hash of the life of the server and the number of the profile.
 func (o *origin) profileID(kind string, number uint64) (id pprofile.ProfileID) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", o.seed, kind, number))
 	copy(id[:], sum[:])

@@ -225,7 +225,7 @@ func TestWhatBreaksARuleForProfilesIsFound(t *testing.T) {
 		},
 	} {
 		b, s := alone(t)
-		s.begin(identity{})
+		s.beginLife(identity{})
 		s.receive(zmtp.Message{snapshot})
 		b.finish(s)
 		p := b.Profiles.AllProfiles()[0]

@@ -96,6 +96,6 @@ func (r *rbkitReceiver) Close(context.Context) error {
 func (r *rbkitReceiver) register() {
 	for i, s := range r.servers {
 		id := agentcontrol.NewID(r.kit.ID, strconv.Itoa(i), s.config.Publish)
-		r.unregister = append(r.unregister, r.env.Agents.Register(&steered{server: s, id: id, serving: r.env.Serving}))
+		r.unregister = append(r.unregister, r.env.Agents.Register(&controlledServer{server: s, id: id, serving: r.env.Serving}))
 	}
 }

@@ -34,7 +34,7 @@ const (
 	unknownService = "unknown_service:" + runtimeRuby
 )
 
-// origin is the process that data comes from: one life of a server.
+// origin is the source of data: one life of a server.
 type origin struct {
 	resource pcommon.Resource
 	// seed tells the lives of servers apart, for IDs.
@@ -46,8 +46,8 @@ type origin struct {
 	begun time.Time
 }
 
-// instanceID tells a server from others by its address. One that says nothing of the machine
-// is said with the name of the collector's, since servers on others have the same.
+// instanceID returns the address of a server. A loopback address gets the name of this
+// machine, because servers on other machines have the same address.
 func instanceID(publish, host string) string {
 	name, port, err := net.SplitHostPort(publish)
 	if err != nil || host == "" {
@@ -60,9 +60,9 @@ func instanceID(publish, host string) string {
 	return publish
 }
 
-// newOrigin makes the resource of a process. host is the name of the collector's machine;
-// empty: it has none. hello is what the server says of itself; nil: it was not asked, or
-// didn't answer. first is when the receiver saw it first, in Unix milliseconds, which tells
+// newOrigin returns the origin of a process. host is the name of this machine; empty: it
+// has none. hello is the reply of the server; nil: it was not asked, or didn't answer.
+// first is the time at which the receiver first saw it, in Unix milliseconds. It tells
 // lives of one server apart.
 func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.HandshakeReply, local *localProcess, begun time.Time, first int64) *origin {
 	o := &origin{resource: config.Resource(), started: begun, begun: begun}

@@ -156,18 +156,18 @@ func (s *snapshots) allocation(a *rbkit.Allocation, interruption *interruption) 
 	}
 	rest := a.Count
 	for id, count := range a.Stacks.All() {
-		if interruption.came() {
+		if interruption.isDue() {
 			return
 		}
 		s.open.dictionary.work++
 		count = min(count, rest)
 		if stack, ok := s.open.stacks[id]; ok && count > 0 {
-			s.open.add(a, count, &stack, &s.out.config.Limits)
+			s.open.count(a, count, &stack, &s.out.config.Limits)
 			rest -= count
 		}
 	}
 	if rest > 0 {
-		s.open.add(a, rest, &snapshotStack{}, &s.out.config.Limits)
+		s.open.count(a, rest, &snapshotStack{}, &s.out.config.Limits)
 	}
 }
 
@@ -187,7 +187,7 @@ func (s *snapshot) site(a *rbkit.Allocation, limits *LimitsConfig) bool {
 }
 
 // add adds so many objects to the samples of both profiles.
-func (s *snapshot) add(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *LimitsConfig) {
+func (s *snapshot) count(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *LimitsConfig) {
 	at := siteSample{stack: s.place(stack), class: s.at.class}
 	index, known := s.samples[at]
 	if !known {
@@ -229,9 +229,9 @@ func (s *snapshot) place(stack *snapshotStack) int32 {
 // of functions, for each line anew.
 const longestPlace = 100
 
-// siteFunction stands for the method that the present line is in, which is not known. It is
-// called by its place, the end of the path and the line: those who show functions by their
-// names have nothing else to tell one place from another.
+// siteFunction returns a function that stands for the unknown method of the current line.
+// Its name is its place, the end of the path and the line: many viewers show nothing else
+// of a function.
 func (s *snapshot) siteFunction() int32 {
 	d := s.dictionary
 	name := noMethod
@@ -265,8 +265,8 @@ func increase(of pprofile.Profile, index int, times, each uint64) {
 	values.SetAt(0, plus(values.At(0), times, each))
 }
 
-// handOn hands on what there is.
-func (s *snapshots) handOn() {
+// deliver delivers the open snapshot.
+func (s *snapshots) deliver() {
 	open := s.open
 	s.open = nil
 	if open == nil {

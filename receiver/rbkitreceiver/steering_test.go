@@ -113,7 +113,7 @@ func TestAServerThatSaysOKAndDoesNothingRefuses(t *testing.T) {
 	b := newBed(t, following(server), steerable)
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
 	assert.Equal(t, agentcontrol.Refused, agentcontrol.ReasonOf(err), "%v", err)
-	wanted, _ := b.receiver.servers[0].control.wanted.now()
+	wanted, _ := b.receiver.servers[0].control.wanted.current()
 	assert.Equal(t, switches{}, wanted, "it is not told again by the receiver")
 }
 
@@ -159,7 +159,7 @@ func TestAnOrderThatWaitsForOthersIsGivenUp(t *testing.T) {
 			holds.Store(true)
 			first := make(chan error, 1)
 			if held == rbkit.Handshake {
-				b.receiver.servers[0].control.correctSoon()
+				b.receiver.servers[0].control.requestCorrection()
 			} else {
 				go func() {
 					_, err := agentcontroltest.Order(t.Context(), a, string(held), nil)
@@ -167,7 +167,7 @@ func TestAnOrderThatWaitsForOthersIsGivenUp(t *testing.T) {
 				}()
 			}
 			<-begun
-			assert.Len(t, b.receiver.servers[0].control.steering, 1, "nobody changes in between what is looked at")
+			assert.Len(t, b.receiver.servers[0].control.stateLock, 1, "nobody changes in between what is looked at")
 			ctx, giveUp := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
@@ -219,7 +219,7 @@ func TestAServerThatIsSilentForTheTimeoutHasNotAnswered(t *testing.T) {
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.Timeout, c.Clock = 500*time.Millisecond, ClockCPU })
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.UseWallTime), nil)
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err), "%v", err)
-	_, clock := b.receiver.servers[0].control.wanted.now()
+	_, clock := b.receiver.servers[0].control.wanted.current()
 	assert.Equal(t, ClockCPU, clock, "it is not wanted when nothing came of it")
 }
 
@@ -287,8 +287,8 @@ func TestAShutdownWaitsForWhoSteers(t *testing.T) {
 	b := newBed(t, following(server), steerable)
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
 	require.NoError(t, err)
-	steering := b.receiver.servers[0].control.steering
-	require.NoError(t, steering.take(t.Context()))
+	steering := b.receiver.servers[0].control.stateLock
+	require.NoError(t, steering.lock(t.Context()))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -301,7 +301,7 @@ func TestAShutdownWaitsForWhoSteers(t *testing.T) {
 	case <-time.After(100 * time.Millisecond): // what may come by mistake has the time to come
 	}
 	assert.True(t, server.State().CPUProfiling)
-	steering.give()
+	steering.unlock()
 	<-ended
 	assert.False(t, server.State().CPUProfiling)
 }

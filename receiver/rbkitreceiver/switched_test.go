@@ -14,34 +14,39 @@ import (
 
 func TestWhatWasSwitchedOnInAnotherLifeIsNotSwitchedOff(t *testing.T) {
 	both := switches{true, true}
-	on := func(s *switched) {
-		s.note(rbkit.StartMemoryProfile)
-		s.note(rbkit.UseCPUTime)
-		s.note(rbkit.StartCPUProfiling)
+	on := func(s *switchedOn) {
+		s.noteCommand(rbkit.StartMemoryProfile)
+		s.noteCommand(rbkit.UseCPUTime)
+		s.noteCommand(rbkit.StartCPUProfiling)
 	}
 	state := func(tracing, profiling bool) rbkit.HandshakeReply {
 		return rbkit.HandshakeReply{ObjectTraceEnabled: tracing, CPUProfiling: profiling}
 	}
 	for name, c := range map[string]struct {
-		do   func(*switched)
+		do   func(*switchedOn)
 		want switches
 	}{
-		"nothing":                           {func(*switched) {}, switches{}},
-		"both":                              {on, both},
-		"one":                               {func(s *switched) { s.note(rbkit.StartMemoryProfile) }, switches{tracing: true}},
-		"another connection to the same":    {func(s *switched) { on(s); s.connected(false) }, both},
-		"another life":                      {func(s *switched) { on(s); s.connected(true) }, switches{}},
-		"another life, found out later":     {func(s *switched) { on(s); s.connected(false); s.connectedToOther() }, switches{}},
-		"switched on in that one":           {func(s *switched) { on(s); s.connected(false); s.note(rbkit.StartMemoryProfile); s.connectedToOther() }, switches{tracing: true}},
-		"others switched it off":            {func(s *switched) { on(s); s.seen(state(false, true)) }, switches{profiling: true}},
-		"others switched it off meanwhile":  {func(s *switched) { on(s); s.connected(false); s.seen(state(true, false)) }, switches{tracing: true}},
-		"it is seen to be on":               {func(s *switched) { on(s); s.seen(state(true, true)) }, both},
-		"others switched it on":             {func(s *switched) { s.seen(state(true, true)) }, switches{}},
-		"several connections, not the last": {func(s *switched) { on(s); s.connected(false); s.connected(false) }, both},
+		"nothing":                        {func(*switchedOn) {}, switches{}},
+		"both":                           {on, both},
+		"one":                            {func(s *switchedOn) { s.noteCommand(rbkit.StartMemoryProfile) }, switches{tracing: true}},
+		"another connection to the same": {func(s *switchedOn) { on(s); s.connected(false) }, both},
+		"another life":                   {func(s *switchedOn) { on(s); s.connected(true) }, switches{}},
+		"another life, found out later":  {func(s *switchedOn) { on(s); s.connected(false); s.connectedToOther() }, switches{}},
+		"switched on in that one": {func(s *switchedOn) {
+			on(s)
+			s.connected(false)
+			s.noteCommand(rbkit.StartMemoryProfile)
+			s.connectedToOther()
+		}, switches{tracing: true}},
+		"others switched it off":            {func(s *switchedOn) { on(s); s.noteState(state(false, true)) }, switches{profiling: true}},
+		"others switched it off meanwhile":  {func(s *switchedOn) { on(s); s.connected(false); s.noteState(state(true, false)) }, switches{tracing: true}},
+		"it is seen to be on":               {func(s *switchedOn) { on(s); s.noteState(state(true, true)) }, both},
+		"others switched it on":             {func(s *switchedOn) { s.noteState(state(true, true)) }, switches{}},
+		"several connections, not the last": {func(s *switchedOn) { on(s); s.connected(false); s.connected(false) }, both},
 	} {
-		var s switched
+		var s switchedOn
 		c.do(&s)
-		assert.Equal(t, c.want, s.on(), name)
+		assert.Equal(t, c.want, s.all(), name)
 	}
 }
 

@@ -9,21 +9,21 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-// switches are what can be switched on in a server.
+// switches are the profiles of a server.
 type switches struct{ tracing, profiling bool }
 
-// switched remembers what the receiver may have switched on in a server, which is to be
-// switched off at the end: nothing of it is left in another life of the server, where it
-// may be on because somebody else wants it. It is for several goroutines.
-type switched struct {
+// switchedOn remembers the profiles that the receiver may have switched on, and has to
+// switch off at the end. It forgets them when the server restarts, because another client
+// may switch them on then. It is for several goroutines.
+type switchedOn struct {
 	mu sync.Mutex
-	// before is what was switched on before the present connection was made, and now what
-	// since then.
+	// before are the profiles switched on before the current connection, and now those
+	// since.
 	before, now switches
 }
 
-// note is told of an order that the server may obey.
-func (s *switched) note(command rbkit.Command) {
+// noteCommand notes a command that the server may carry out.
+func (s *switchedOn) noteCommand(command rbkit.Command) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch command {
@@ -34,8 +34,9 @@ func (s *switched) note(command rbkit.Command) {
 	}
 }
 
-// seen is told of the state of the server: whoever switches on what is off, it was not us.
-func (s *switched) seen(h rbkit.HandshakeReply) {
+// noteState notes the state of the server. A profile that is off is not the receiver's if
+// it is on later.
+func (s *switchedOn) noteState(h rbkit.HandshakeReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !h.ObjectTraceEnabled {
@@ -46,8 +47,8 @@ func (s *switched) seen(h rbkit.HandshakeReply) {
 	}
 }
 
-// connected is told that there is a connection, and whether to another life of the server.
-func (s *switched) connected(other bool) {
+// connected notes a new connection, and whether it is to another life of the server.
+func (s *switchedOn) connected(other bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if other {
@@ -58,24 +59,24 @@ func (s *switched) connected(other bool) {
 	s.now = switches{}
 }
 
-// connectedToOther is told that the present connection has been to another life of the
-// server from its begin on.
-func (s *switched) connectedToOther() {
+// connectedToOther notes that the current connection has been to another life of the server
+// since its begin.
+func (s *switchedOn) connectedToOther() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = switches{}
 }
 
-// on is what may be on because of us.
-func (s *switched) on() switches {
+// all returns the profiles that may be on because of the receiver.
+func (s *switchedOn) all() switches {
 	s.connected(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.before
 }
 
-// wanted is what is to be on in a server: what the configuration says, until somebody who
-// steers it says otherwise. It is for several goroutines.
+// wanted is the state that a server has to have: of the configuration, until a command of
+// an extension changes it. It is for several goroutines.
 type wanted struct {
 	mu       sync.Mutex
 	switches switches
@@ -86,16 +87,15 @@ func newWanted(config *Config) wanted {
 	return wanted{switches: switches{tracing: config.MemoryProfile, profiling: config.CPUProfile}, clock: config.Clock}
 }
 
-// now is what is wanted now.
-func (w *wanted) now() (switches, Clock) {
+// current returns the wanted state.
+func (w *wanted) current() (switches, Clock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.switches, w.clock
 }
 
-// say is told that somebody has the server told a command. It gives what takes that back,
-// if nothing comes of it.
-func (w *wanted) say(command rbkit.Command) (takeBack func()) {
+// set changes the wanted state by a command. takeBack restores the previous one.
+func (w *wanted) set(command rbkit.Command) (takeBack func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switches, clock := w.switches, w.clock

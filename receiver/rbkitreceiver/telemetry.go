@@ -10,7 +10,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
-// telemetry counts what the receiver does, for its operator. Nothing in it is called for
+// telemetry has the receiver's own counters. They are counted once for a message, not for
 // each event.
 type telemetry struct {
 	builder *metadata.TelemetryBuilder

@@ -21,7 +21,7 @@ import (
 // Each thing that is counted of a process has a number of its own here.
 func TestEachCounterSaysWhatIsNew(t *testing.T) {
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	p := s.process
 	p.messages, p.bytes, p.events, p.lost, p.unknown = 1, 2, 3, 4, 5
 	p.classes.folded, p.allocations.files.folded, p.allocations.folded = 10, 20, 30
@@ -36,19 +36,19 @@ func TestEachCounterSaysWhatIsNew(t *testing.T) {
 		"dumps{objects=complete}": 11, "dumps{objects=incomplete}": 12, "dumps{objects=not_announced}": 13, "dumps_unchecked": 14,
 		"samples_dropped{reason=limit}": 300, "stacks_dropped": 3000,
 	}
-	s.tell()
+	s.report()
 	assert.Equal(t, want, b.Points())
-	s.tell()
+	s.report()
 	assert.Equal(t, want, b.Points(), "nothing is new")
 	p.events++
 	want["events"]++
-	s.tell()
+	s.report()
 	assert.Equal(t, want, b.Points())
-	s.begin(identity{}) // another life begins anew
+	s.beginLife(identity{}) // another life begins anew
 	s.process.events = 5
 	want["events"] += 5
 	want["restarts"] = 1
-	s.tell()
+	s.report()
 	assert.Equal(t, want, b.Points())
 	b.finish(s)
 }
@@ -56,7 +56,7 @@ func TestEachCounterSaysWhatIsNew(t *testing.T) {
 func TestEachKindOfBadMessageIsCountedAsSuch(t *testing.T) {
 	good := numbered(t, rbkit.Released, 1, at(1, rbkit.GCStart))
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	for i, message := range []zmtp.Message{
 		{good[:len(good)-1]},
 		{append([]byte{0x84, 0x00, 0x07, 0x01, 0xa8}, "12:34:56\x09\x01\x02\x90"...)}, // a text for a time
@@ -81,7 +81,7 @@ func TestABurstOfBadMessagesEndsWithAGoodOne(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
 	b.receiver.env.Now = func() time.Time { return now }
-	s.begin(identity{})
+	s.beginLife(identity{})
 	lines := func() int { return b.Log.FilterMessageSnippet("is malformed").Len() }
 	for range 3 {
 		s.receive(zmtp.Message{{0xc1}})
@@ -122,8 +122,8 @@ func TestAServerThatIsGoneSaysWhyAndForHowLongItWasThere(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
 	b.receiver.env.Now = func() time.Time { return now }
-	s.begin(identity{hello: &released})
-	s.connectedAt, s.detach = recorded, func() {}
+	s.beginLife(identity{state: &released})
+	s.connectedAt, s.endSession = recorded, func() {}
 	now = now.Add(90 * time.Second)
 	s.disconnect(errText("it \xff went"))
 	b.receiver.env.Finish()
@@ -145,7 +145,7 @@ func (e errText) Error() string { return string(e) }
 // A thread's ID is a number that attributes can have.
 func TestAThreadWhoseIDIsTooLargeHasTheLargest(t *testing.T) {
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	sample := func(thread uint64) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error {
 			return c.Sample(1, []rbkit.Frame{{Method: []byte("m"), File: []byte("a.rb"), Line: 1, Thread: thread}})

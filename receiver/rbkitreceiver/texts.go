@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxTextBytes is how long a text may be that is kept: longer ones are cut.
+// maxTextBytes bounds texts. Longer ones are cut.
 const maxTextBytes = 1024
 
 // validText is a text as it may stand in attributes: UTF-8, and not too long.
@@ -27,8 +27,8 @@ func validText(b []byte) string {
 // text is a text of a server as it may stand in attributes.
 func text(s string) string { return validText([]byte(s)) }
 
-// addressPrefix is what stands before the address of an object in the name of an anonymous
-// class, such as #<Class:0x00007f01999002a8>.
+// addressPrefix is in front of the address of an object in the name of an anonymous class,
+// such as #<Class:0x00007f01999002a8>.
 var addressPrefix = []byte(":0x")
 
 // withoutAddresses is the name of a class without the addresses in it: each anonymous

@@ -28,7 +28,7 @@ const (
 func work(t testing.TB, message []byte, options ...option) (done int, wrong error) {
 	b, s := alone(t, options...)
 	defer b.receiver.env.Finish()
-	s.begin(identity{})
+	s.beginLife(identity{})
 	var r rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
 	if err == nil {
@@ -38,7 +38,7 @@ func work(t testing.TB, message []byte, options ...option) (done int, wrong erro
 		return 0, err
 	}
 	p := s.process
-	_, err = p.read(&r)
+	_, err = p.readEvents(&r)
 	if p.snapshots.open != nil {
 		done += p.snapshots.open.dictionary.work
 	}
@@ -181,9 +181,9 @@ func TestTheWorkForEachByteOfAnySnapshotIsBounded(t *testing.T) {
 func allocatedBy(t *testing.T, message []byte) (objects map[int]int64, samples map[int]int) {
 	t.Helper()
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	s.receive(zmtp.Message{message})
-	s.end()
+	s.endLife()
 	b.receiver.env.Finish()
 	require.Len(t, b.Profiles.AllProfiles(), 1, "what is in one message is one")
 	p := b.Profiles.AllProfiles()[0]
@@ -226,10 +226,10 @@ func TestStacksAreOfTheirOwnSnapshot(t *testing.T) {
 
 func TestAMessageIsNotReadOnWhenTheTimeOfTheShutdownIsOver(t *testing.T) {
 	var long, events terse
-	long.snapshot([]int{1}, terseFile{"f", places(1, make([]int, 100*asksUntilLook)...)})
+	long.snapshot([]int{1}, terseFile{"f", places(1, make([]int, 100*callsPerCheck)...)})
 	var lines terse
-	lines.snapshot(nil, terseFile{"f", places(100 * asksUntilLook)})
-	for range 100 * asksUntilLook {
+	lines.snapshot(nil, terseFile{"f", places(100 * callsPerCheck)})
+	for range 100 * callsPerCheck {
 		events.snapshot(nil)
 	}
 	for name, message := range map[string][]byte{
@@ -238,23 +238,23 @@ func TestAMessageIsNotReadOnWhenTheTimeOfTheShutdownIsOver(t *testing.T) {
 		"very many events":                  events.message(),
 	} {
 		b, s := alone(t)
-		s.begin(identity{})
+		s.beginLife(identity{})
 		b.receiver.env.Expire()
 		var r rbkit.Reader
 		require.NoError(t, r.Open(rbkit.Documented, message))
-		_, _ = s.process.read(&r)
-		assert.LessOrEqual(t, s.process.snapshots.open.dictionary.work, 30*asksUntilLook, name)
-		assert.LessOrEqual(t, s.process.events, int64(asksUntilLook), name)
-		s.end()
+		_, _ = s.process.readEvents(&r)
+		assert.LessOrEqual(t, s.process.snapshots.open.dictionary.work, 30*callsPerCheck, name)
+		assert.LessOrEqual(t, s.process.events, int64(callsPerCheck), name)
+		s.endLife()
 		b.receiver.env.Finish()
 	}
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	b.receiver.env.Expire()
 	s.receive(zmtp.Message{events.message()})
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("the rest of a message is dropped").Len())
 	assert.Zero(t, b.Counter("bad_messages"), "it is as it should be")
-	s.end()
+	s.endLife()
 	b.receiver.env.Finish()
 }
 

@@ -507,17 +507,3 @@ func (s *Session) askLostAgain(now, next time.Time) time.Time {
 	s.waiting = waiting
 	return next
 }
-
-// Restore removes the code of commands from a process over a new link, once, if it is still the
-// same.
-func (w *Work) Restore(ctx context.Context, l *link.Link) {
-	// A process that does not identify itself counts as the same.
-	who := Identity{Protocol: l.Protocol}
-	if err := w.askSessions(ctx, l, &who); err == nil && w.who.IsOther(who) {
-		return // it has nothing of ours
-	}
-	w.resets.askLast(ctx, l)
-}
-
-// FailRestore reports that no link could be made to Restore the classes.
-func (w *Work) FailRestore(why error) { w.resets.logFailure(why) }

@@ -201,6 +201,20 @@ func (w *Work) Commands() int64 { return w.commands.Load() }
 // HasLeftovers reports whether commands may have left code in classes.
 func (w *Work) HasLeftovers() bool { return len(w.resets.owed) > 0 }
 
+// Restore removes the code of commands from a process over a new link, once, if it is still the
+// same.
+func (w *Work) Restore(ctx context.Context, l *link.Link) {
+	// A process that does not identify itself counts as the same.
+	who := Identity{Protocol: l.Protocol}
+	if err := w.askSessions(ctx, l, &who); err == nil && w.who.IsOther(who) {
+		return // it has nothing of ours
+	}
+	w.resets.askLast(ctx, l)
+}
+
+// FailRestore reports that no link could be made to Restore the classes.
+func (w *Work) FailRestore(why error) { w.resets.logFailure(why) }
+
 // find returns the first job for which is returns true, or nil.
 func (w *Work) find(is func(*job) bool) *job {
 	if i := slices.IndexFunc(w.jobs, is); i >= 0 {

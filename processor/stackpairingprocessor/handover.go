@@ -224,28 +224,28 @@ func (p *pairer) handOn(ctx context.Context, f *finished) {
 // more are finished at once this happens while their stream is being paired,
 // so that what is finished is bounded; others of its shard wait meanwhile.
 func (p *pairer) deliver(ctx context.Context, f *finished) {
-	if len(f.Spans) == 0 {
+	if len(f.Calls) == 0 {
 		return
 	}
-	delay := time.Since(time.Unix(0, f.Spans[0].End))
+	delay := time.Since(time.Unix(0, f.Calls[0].End))
 	p.telemetry.ProcessorStackPairingDelay.Record(ctx, max(delay.Seconds(), 0))
 	if f.unheld && p.delivery.spans.Load() > 0 {
-		p.dropped(len(f.Spans), memoryBudget, p.delivery.whyHeld())
-		f.Taken()
+		p.dropped(len(f.Calls), memoryBudget, p.delivery.whyHeld())
+		f.ClearCalls()
 		return
 	}
 	ctx = client.NewContext(ctx, f.client)
-	for spans := f.Spans; len(spans) > 0; {
+	for spans := f.Calls; len(spans) > 0; {
 		part := spans[:f.fitting(spans)]
 		p.delivery.deliver(ctx, func() ptrace.Traces { return f.origin.traces(part, &f.Output) })
 		spans = spans[len(part):]
 	}
-	f.Taken()
+	f.ClearCalls()
 }
 
 // fitting is how many of the spans go into one call to the next component: as
 // many as have room, and at least one.
-func (f *finished) fitting(spans []pairing.Span) int {
+func (f *finished) fitting(spans []pairing.Call) int {
 	const spanBytes, throwBytes, attributeBytes = 256, 64, 16
 	size := 0
 	for i := range spans {

@@ -207,7 +207,7 @@ func (p *pairer) shardOf(id callevent.StreamID) *shard { return &p.shards[p.shar
 // within ctx.
 func (p *pairer) fresh(ctx context.Context) *finished {
 	f := p.spare.Get().(*finished)
-	f.MaxSpans = maxSpansPerCall
+	f.MaxCalls = maxSpansPerCall
 	f.Full = func() { p.deliver(ctx, f) }
 	return f
 }

@@ -130,7 +130,7 @@ func (sh *shard) take(b *callevent.Batch, c carrier, from client.Info, now time.
 	}
 	s.client, s.heard, s.turn = from, now, sh.accounts.turn.Add(1)
 	f.origin, f.client = s.origin, s.client
-	s.Take(b, now, &f.Output)
+	s.Accept(b, now, &f.Output)
 	sh.stand(b.Stream, s, &f.Counters)
 	sh.standing[s.standing].MoveToBack(s.place)
 	sh.accounts.settle(s, f)

@@ -31,7 +31,7 @@ const (
 )
 
 // traces makes pdata of finished calls.
-func (o *origin) traces(spans []pairing.Span, out *pairing.Output) ptrace.Traces {
+func (o *origin) traces(spans []pairing.Call, out *pairing.Output) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	rs := traces.ResourceSpans().AppendEmpty()
 	o.resource.CopyTo(rs.Resource())
@@ -55,7 +55,7 @@ func (o *origin) traces(spans []pairing.Span, out *pairing.Output) ptrace.Traces
 
 // attributeCount is how many attributes a span that returned normally has: room
 // for more would be the largest part of what a span costs.
-func (o *origin) attributeCount(s *pairing.Span) int {
+func (o *origin) attributeCount(s *pairing.Call) int {
 	n := 1 + int(s.Attributes.To-s.Attributes.From)
 	for _, has := range [...]bool{
 		s.Lane&callevent.LaneKey == 0, s.LaneName != "", o.shown.Sequence, o.showsText(s), s.Function.File != "", s.Function.Line|s.Line != 0,
@@ -68,12 +68,12 @@ func (o *origin) attributeCount(s *pairing.Span) int {
 }
 
 // showsText reports whether the span has the function's text as an attribute.
-func (o *origin) showsText(s *pairing.Span) bool {
+func (o *origin) showsText(s *pairing.Call) bool {
 	return o.shown.FunctionText && o.textKey != "" && s.Function.Text != ""
 }
 
 // span makes one finished call a pdata span, whose trace ID is there.
-func (o *origin) span(s *pairing.Span, out *pairing.Output, span ptrace.Span) {
+func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 	span.SetName(s.Function.Display)
 	span.SetKind(ptrace.SpanKindInternal)
 	span.SetSpanID(o.identity.spanID(s.Sequence))
@@ -124,7 +124,7 @@ func (o *origin) span(s *pairing.Span, out *pairing.Output, span ptrace.Span) {
 
 // putPlace says where the function is: where it is defined, or else the line
 // that it returned from, which is in it.
-func putPlace(attributes pcommon.Map, s *pairing.Span) {
+func putPlace(attributes pcommon.Map, s *pairing.Call) {
 	if s.Function.File != "" {
 		attributes.PutStr(attributeFile, s.Function.File)
 	}
@@ -136,7 +136,7 @@ func putPlace(attributes pcommon.Map, s *pairing.Span) {
 }
 
 // link leads to the calling span, which is in another trace.
-func (o *origin) link(s *pairing.Span, span ptrace.Span) {
+func (o *origin) link(s *pairing.Call, span ptrace.Span) {
 	link := span.Links().AppendEmpty()
 	link.SetTraceID(o.identity.traceID(s.LinkTrace))
 	link.SetSpanID(o.identity.spanID(s.Parent))
@@ -147,7 +147,7 @@ func (o *origin) link(s *pairing.Span, span ptrace.Span) {
 	link.Attributes().PutStr(attributeLink, kind)
 }
 
-func putThrows(span ptrace.Span, s *pairing.Span, out *pairing.Output) {
+func putThrows(span ptrace.Span, s *pairing.Call, out *pairing.Output) {
 	for _, t := range out.Throws[s.Throws.From:s.Throws.To] {
 		event := span.Events().AppendEmpty()
 		event.SetName(eventException)

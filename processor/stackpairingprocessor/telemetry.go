@@ -44,7 +44,7 @@ func (t *telemetry) add(c *pairing.Counters) {
 		value uint64
 	}{
 		{t.ProcessorStackPairingEvents, c.Events},
-		{t.ProcessorStackPairingSpans, c.Spans},
+		{t.ProcessorStackPairingSpans, c.Finished},
 		{t.ProcessorStackPairingLeftOut, c.LeftOut},
 		{t.ProcessorStackPairingOrphans, c.Orphans},
 		{t.ProcessorStackPairingLateEvents, c.Late},

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"unsafe"
 )
 
 // candidates are services without a place of their own, with what they have shown: a sketch,
@@ -90,85 +91,7 @@ func (c *candidates) best(second uint32) (all []*candidate) {
 	return all
 }
 
-// admit gives candidates the places of services that have shown less:
-//
-//  1. The candidate that has shown most is compared with the service that has shown least,
-//     the next one with the next, as long as they have shown more.
-//  2. These services' calls that are waited for or remembered are forgotten, and their trees
-//     added to that of all other services.
-//  3. The candidates begin with empty trees. What came of them before is in the other tree.
-//
-// It is done at most once a second. Services of which a window is being collected stay.
-func (s *Store) admit(now uint32) {
-	if !s.candidates.seen {
-		return
-	}
-	s.candidates.seen = false
-	best, weakest := s.candidates.best(now), s.weakest()
-	leaving := map[uint32]bool{}
-	number := 0
-	for number < min(len(best), len(weakest)) && best[number].shown.exceeds(&weakest[number].shown) {
-		leaving[weakest[number].calls.number] = true
-		number++
-	}
-	if number == 0 {
-		return
-	}
-	for n := range s.seen.spans {
-		if span := &s.seen.spans[n]; span.state != seenFree && leaving[span.tree] {
-			s.forget(uint32(n))
-		}
-	}
-	s.lastCaller = 0
-	for i, sv := range weakest[:number] {
-		s.join(sv, s.other())
-		if s.reset(sv); s.services[sv.name] != nil {
-			continue // something needs it
-		}
-		s.counters.YieldedServices++
-		s.begin(best[i].name).shown = best[i].shown
-		s.candidates.drop(best[i])
-	}
-}
-
-// weakest are the services that can leave their places, those first that have shown least.
-func (s *Store) weakest() (all []*service) {
-	for _, sv := range s.services {
-		if sv.name != OtherServices && !sv.isWatched() {
-			all = append(all, sv)
-		}
-	}
-	slices.SortFunc(all, func(a, b *service) int { return a.shown.compare(&b.shown) })
-	return all
-}
-
-// join adds what was counted of a service to another. Nothing waits in its trees.
-func (s *Store) join(from, into *service) {
-	into.count += from.count
-	into.errors += from.errors
-	into.called = into.called || from.called
-	s.joinTree(from.calls, into.calls)
-	for kind, t := range from.profiles {
-		if other := s.profile(into, kind); other != nil {
-			s.joinTree(t, other)
-		}
-	}
-}
-
-// joinTree adds the paths of a tree to another's.
-func (s *Store) joinTree(from, into *tree) {
-	numbers := make([]uint32, len(from.nodes))
-	s.order = from.preOrder(s.order[:0])
-	for _, n := range s.order[1:] {
-		at := &from.nodes[n]
-		l := at.label
-		if f := &from.functions.all[l.function()]; l.function() != 0 {
-			function := into.functions.number(f.name, s.settings.MaxNameBytes)
-			into.functions.place(function, f.file, f.line, s.settings.MaxNameBytes)
-			l = newLabel(function, l.mark())
-		}
-		numbers[n] = into.child(numbers[at.parent], l)
-		into.add(numbers[n], &at.values)
-	}
-	into.lost.add(from.lost)
+// bytes is the memory of the candidates.
+func (c *candidates) bytes() int64 {
+	return int64(len(c.buckets))*int64(unsafe.Sizeof(candidateBucket{})) + int64(c.texts)
 }

@@ -67,33 +67,3 @@ type Usage struct {
 	// Windows are being collected.
 	Windows int
 }
-
-// Counters gives what was counted.
-func (s *Store) Counters() Counters {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	counters := s.counters
-	counters.DroppedKept, counters.DroppedTraces = s.kept.dropped, s.kept.gone
-	return counters
-}
-
-// Paths is how many paths a tree has, those included that wait; 0 where there is none.
-func (s *Store) Paths(service string, kind Kind) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.tree(service, kind); t != nil {
-		return t.live
-	}
-	return 0
-}
-
-// Usage gives what is held.
-func (s *Store) Usage() Usage {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Usage{
-		Services: len(s.services), Nodes: s.used.nodes, NameBytes: s.used.names,
-		Waiting: s.seen.count(seenWaiting), Remembered: s.seen.total() - s.seen.count(seenWaiting),
-		Kept: len(s.kept.spans), Windows: s.windows,
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // functions are the functions of a tree, each once, by number. A function is there for as
@@ -27,6 +28,13 @@ type function struct {
 	line       int64
 	refs       uint32
 	hash       uint32 // of the name
+}
+
+// usage is the contents of all trees of a store.
+type usage struct {
+	// nodes are those that are neither free nor merged, but for the tops, and names the
+	// bytes of functions' names.
+	nodes, names int
 }
 
 // bytesOfFunction is what a function takes beside its name: its entry in the slice, and
@@ -55,7 +63,7 @@ func (f *functions) number(name string, most int) uint32 {
 	}
 	f.all[n] = function{name: name, hash: hash}
 	f.byName.add(hash, n, f)
-	f.take(bytesOfFunction + len(name))
+	f.charge(bytesOfFunction + len(name))
 	return n
 }
 
@@ -75,15 +83,15 @@ func (f *functions) place(n uint32, file string, line int64, most int) {
 	fn := &f.all[n]
 	if file != "" && fn.file == "" {
 		fn.file = strings.Clone(Cut(file, most))
-		f.take(len(fn.file))
+		f.charge(len(fn.file))
 	}
 	if line != 0 && fn.line == 0 {
 		fn.line = line
 	}
 }
 
-// take counts bytes that are taken.
-func (f *functions) take(bytes int) {
+// charge counts bytes that functions take. A negative number is memory freed.
+func (f *functions) charge(bytes int) {
 	f.bytes += bytes
 	f.used.names += bytes
 }
@@ -95,10 +103,37 @@ func (f *functions) unref(n uint32) {
 	if fn.refs--; n == 0 || fn.refs > 0 {
 		return
 	}
-	f.take(-bytesOfFunction - len(fn.name) - len(fn.file))
+	f.charge(-bytesOfFunction - len(fn.name) - len(fn.file))
 	f.byName.remove(fn.hash, n, f)
 	*fn = function{}
 	f.free = append(f.free, n)
+}
+
+// compact leaves only functions that are used, and says which numbers they have now.
+func (f *functions) compact() (numbers []uint32) {
+	numbers = make([]uint32, len(f.all))
+	used := make([]function, 1, withSpareRoom(len(f.all)-len(f.free)))
+	used[0] = f.all[0]
+	for i, fn := range f.all {
+		if i > 0 && fn.refs > 0 {
+			numbers[i] = uint32(len(used))
+			used = append(used, fn)
+		}
+	}
+	f.all, f.free, f.byName = used, nil, index{}
+	for n := range used[1:] {
+		f.byName.add(used[n+1].hash, uint32(n)+1, f)
+	}
+	return numbers
+}
+
+// textBytes is what a text takes beside its length, since sizes are rounded up.
+const textBytes = 8
+
+// memory is the memory of the functions.
+func (f *functions) memory() int64 {
+	return int64(cap(f.all))*int64(unsafe.Sizeof(function{})) + int64(cap(f.free))*int64(unsafe.Sizeof(uint32(0))) + f.byName.bytes() +
+		int64(f.bytes) - int64(f.byName.used)*(bytesOfFunction-textBytes)
 }
 
 // Cut shortens a text to so many bytes, and not inside a letter where it is UTF-8.

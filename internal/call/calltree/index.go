@@ -6,6 +6,7 @@ package calltree
 import (
 	"encoding/binary"
 	"math/bits"
+	"unsafe"
 )
 
 // index finds numbers by hashes, in one slice that the garbage collector has nothing to
@@ -173,3 +174,5 @@ func (b *bucket) remove(hash, number uint32) bool {
 	}
 	return false
 }
+
+func (x *index) bytes() int64 { return int64(len(x.buckets)) * int64(unsafe.Sizeof(bucket{})) }

@@ -49,10 +49,10 @@ type service struct {
 	shown evidence
 }
 
-// begin says what instance the next spans are of. Its text is kept where that of functions
+// setInstance sets the instance of the next spans. Its text is kept where that of functions
 // are, as long as a span is kept that is of it.
-func (sv *service) begin(instance string) {
-	sv.threads.begin(instance)
+func (sv *service) setInstance(instance string) {
+	sv.threads.setInstance(instance)
 	instance = Cut(instance, maxThreadName)
 	f := &sv.calls.functions
 	if f.all[sv.instance].name == instance {
@@ -65,15 +65,15 @@ func (sv *service) begin(instance string) {
 	f.ref(sv.instance)
 }
 
-// seenAt says that so many calls or samples came.
-func (sv *service) seenAt(now time.Time, second uint32, calls int) {
+// countArrival counts calls or samples that arrive.
+func (sv *service) countArrival(now time.Time, second uint32, calls int) {
 	sv.last = now
 	sv.shown.add(second, max(1, uint64(calls)))
 	sv.rate.add(second, uint64(calls))
 }
 
-// counted counts a call.
-func (sv *service) counted(failed bool) {
+// countCall counts a folded call.
+func (sv *service) countCall(failed bool) {
 	sv.called = true
 	sv.count++
 	if failed {
@@ -95,7 +95,8 @@ func (sv *service) isWatched() bool {
 	return slices.ContainsFunc(sv.trees(), func(t *tree) bool { return len(t.windows) > 0 })
 }
 
-func (sv *service) tell(second uint32) Service {
+// describe returns the description of the service.
+func (sv *service) describe(second uint32) Service {
 	return Service{
 		Name: sv.name, Threads: sv.threads.count(), ThreadsMore: sv.threads.more,
 		Calls: sv.count, Errors: sv.errors, From: sv.from,
@@ -113,3 +114,8 @@ func (sv *service) kinds() []Kind {
 	}
 	return kinds
 }
+
+const emptyServiceBytes = 500
+
+// bytes is the memory of the service beside its trees.
+func (sv *service) bytes() int64 { return emptyServiceBytes + int64(len(sv.name)) + sv.threads.bytes() }

@@ -60,8 +60,6 @@ const (
 	maxThreads    = 10_000
 	maxAllThreads = 100_000
 	maxThreadName = 128
-	// sweepThreads is how often is looked for threads that are to be forgotten, in seconds.
-	sweepThreads = 60
 )
 
 // OtherServices is the service of what is of more services than are allowed. Of spans of one

@@ -4,7 +4,6 @@
 package calltree
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
@@ -33,31 +32,6 @@ type Snapshot struct {
 	Nodes []Node
 }
 
-// Snapshot gives the tree of a service and kind, or false if there is none. What waits for
-// its callers is shown below a node [MissingParent].
-func (s *Store) Snapshot(service string, kind Kind) (Snapshot, bool) {
-	s.mu.Lock()
-	t := s.tree(service, kind)
-	if t == nil {
-		s.mu.Unlock()
-		return Snapshot{}, false
-	}
-	snapshot := Snapshot{Service: service, Kind: kind, From: t.owner.from, To: s.now(), Lost: t.lost, Missing: t.owner.missing}
-	copied := t.copy()
-	s.mu.Unlock()
-	snapshot.Nodes = copied.tell()
-	return snapshot, true
-}
-
-// copy is what a snapshot needs of the tree.
-func (t *tree) copy() *tree {
-	return &tree{
-		nodes: slices.Clone(t.nodes), free: t.free, seed: t.seed, used: &usage{}, lost: t.lost,
-		children:  index{buckets: slices.Clone(t.children.buckets), used: t.children.used},
-		functions: functions{all: slices.Clone(t.functions.all), used: &usage{}},
-	}
-}
-
 // Missing are classes whose calls a tracer cannot see: what they call looks as if called by
 // their callers.
 type Missing struct {
@@ -68,20 +42,6 @@ type Missing struct {
 
 // maxMissingNames bounds the names in Missing, in bytes.
 const maxMissingNames = 1024
-
-// SeeMissing sets which classes are missing in the calls of a service, if the store has the
-// service. The statement stays until the next one, or until the store evicts the service.
-func (s *Store) SeeMissing(service string, m Missing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sv, ok := s.services[Cut(service, s.settings.MaxNameBytes)]
-	m.First = Cut(m.First, maxMissingNames)
-	if !ok || m == sv.missing {
-		return
-	}
-	m.First = strings.Clone(m.First)
-	sv.missing = m
-}
 
 // Lost is what the numbers of a tree lack, for want of room or time.
 type Lost struct {

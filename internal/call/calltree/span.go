@@ -48,3 +48,27 @@ func (s *Span) caller() spanKey { return newSpanKey(&s.ParentTrace, &s.Parent) }
 
 // hasCaller reports whether the caller can be in the span's own tree.
 func (s *Span) hasCaller() bool { return s.Parent != (SpanID{}) && !s.Remote }
+
+// mark is Truncated or Plain.
+func (s *Span) mark() Mark {
+	if s.Truncated {
+		return Truncated
+	}
+	return Plain
+}
+
+// areCalleesFirst reports whether spans arrive when their calls end. Then a caller mostly
+// follows its last callee. Otherwise they arrive when their calls begin, and the first callee
+// mostly follows its caller.
+func areCalleesFirst(spans []Span) bool {
+	ends := 0
+	for i := 1; i < len(spans); i++ {
+		if spans[i-1].Parent == spans[i].ID {
+			ends++
+		}
+		if spans[i].Parent == spans[i-1].ID {
+			ends--
+		}
+	}
+	return ends > 0
+}

@@ -3,7 +3,10 @@
 
 package calltree
 
-import "strings"
+import (
+	"strings"
+	"unsafe"
+)
 
 // threads are those of a service of which something came of late, by a number from 1 on; 0: it
 // is not known which.
@@ -43,8 +46,8 @@ func newThreads(all *int) threads {
 	return threads{numbers: map[threadKey]uint32{}, known: make([]thread, 1), all: all}
 }
 
-// begin says what instance the next threads are of.
-func (t *threads) begin(instance string) {
+// setInstance sets the instance of the next threads.
+func (t *threads) setInstance(instance string) {
 	t.instance, t.lastNumber = Cut(instance, maxThreadName), 0
 }
 
@@ -93,7 +96,7 @@ func (t *threads) hasRoom() bool { return len(t.numbers) < maxThreads && *t.all 
 
 // forget forgets those that were not seen for so many seconds, and of which no span is kept.
 // Those for which there was no room are known when they are seen next, if there is now. It is
-// called before begin.
+// called before setInstance.
 func (t *threads) forget(now, patience uint32) {
 	for key, n := range t.numbers {
 		if old := &t.known[n]; old.kept == 0 && now-old.at > patience {
@@ -108,3 +111,11 @@ func (t *threads) forget(now, patience uint32) {
 }
 
 func (t *threads) count() int { return len(t.numbers) }
+
+// threadPlaceBytes is about the memory of a thread in the map.
+const threadPlaceBytes = 72
+
+// bytes is the memory of the threads.
+func (t *threads) bytes() int64 {
+	return int64(cap(t.known))*int64(unsafe.Sizeof(thread{})) + int64(len(t.numbers))*threadPlaceBytes + int64(t.texts)
+}

@@ -6,6 +6,9 @@ package calltree
 import (
 	"math/bits"
 	"math/rand/v2"
+	"slices"
+	"time"
+	"unsafe"
 )
 
 // tree is a call tree that grows: a node for each path from the top. Beside the paths that
@@ -15,9 +18,8 @@ import (
 // Nodes are found by number in one slice without pointers, and used again. Merging two of
 // one path leaves one; where somebody still refers to the other it leads there.
 type tree struct {
-	// number is the tree's in its store, and owner the service that it is of.
+	// number is the tree's in its forest.
 	number uint32
-	owner  *service
 	used   *usage
 	// nodes has the top as number 0, which is no child of any.
 	nodes []node
@@ -94,13 +96,6 @@ type pair struct{ from, into uint32 }
 
 func newTree(used *usage) *tree {
 	return &tree{used: used, nodes: []node{{state: statePlaced}}, functions: newFunctions(used), seed: rand.Uint64()}
-}
-
-// usage is what all trees of a store take.
-type usage struct {
-	// nodes are those that are neither free nor merged, but for the tops, and names the
-	// bytes of functions' names.
-	nodes, names int
 }
 
 func (t *tree) hash(parent uint32, l label) uint32 {
@@ -200,9 +195,9 @@ func (t *tree) add(n uint32, v *values) {
 	}
 }
 
-// lose takes from a node the own time of a call that came in an epoch. Whoever has begun to
+// reduceOwn takes from a node the own time of a call that came in an epoch. Whoever has begun to
 // count later doesn't have the call.
-func (t *tree) lose(n uint32, own int64, epoch uint32) {
+func (t *tree) reduceOwn(n uint32, own int64, epoch uint32) {
 	less := values{self: -own}
 	if epoch >= t.epoch {
 		t.nodes[n].values.add(&less)
@@ -363,4 +358,176 @@ func (t *tree) absorb(from, folded uint32) {
 		}
 		n = parent
 	}
+}
+
+// isBelow reports whether a node is below another, one that waits. It goes up from the one and
+// through what is below the other in turn, until either ends: so it takes no more steps
+// than the smaller of what is being joined has nodes, and all joining together n·log(n).
+func (t *tree) isBelow(n, waiting uint32) bool {
+	for inside := waiting; ; {
+		if n == waiting {
+			return true
+		}
+		if n == top || t.nodes[n].state == stateWaiting {
+			return false
+		}
+		n = t.nodes[n].parent
+		if inside = t.following(inside, waiting); inside == 0 {
+			return false
+		}
+	}
+}
+
+// following is the node after one in pre-order, below a root; 0: there is none.
+func (t *tree) following(n, root uint32) uint32 {
+	if c := t.nodes[n].first; c != 0 {
+		return c
+	}
+	for n != root {
+		if next := t.nodes[n].next; next != 0 {
+			return next
+		}
+		n = t.nodes[n].parent
+	}
+	return 0
+}
+
+// preOrder is all nodes but the merged and the free ones, each before what is below it.
+func (t *tree) preOrder(order []uint32) []uint32 {
+	for i := range t.nodes {
+		if i == top || t.nodes[i].state == stateWaiting {
+			for n := uint32(i); ; {
+				order = append(order, n)
+				if n = t.following(n, uint32(i)); n == 0 {
+					break
+				}
+			}
+		}
+	}
+	return order
+}
+
+// clear takes all values from the nodes, and frees those that nothing needs.
+func (t *tree) clear(now time.Time, epoch uint32) {
+	t.epoch, t.lost = epoch, Lost{}
+	for i := range t.nodes {
+		t.nodes[i].values = values{}
+	}
+	for _, w := range t.windows {
+		w.reset(now, epoch, t.lost)
+	}
+	for i := range t.nodes {
+		t.prune(uint32(i))
+	}
+}
+
+// isIdle reports whether nothing of the tree is needed.
+func (t *tree) isIdle() bool {
+	return t.live == 0 && t.functions.byName.used == 0 && len(t.windows) == 0
+}
+
+// nodeOfCall is the node of a call below its caller's: step 3 of folding. Callees that wait
+// for the call are hung there; waiting is their node, or 0.
+func (t *tree) nodeOfCall(waiting, parent, function uint32, m Mark) uint32 {
+	switch l := newLabel(function, m); {
+	case waiting != 0:
+		return t.hang(waiting, parent, l)
+	case t.nodes[parent].label.mark() == Folded:
+		return parent
+	default:
+		return t.child(parent, l)
+	}
+}
+
+// countCall counts a call at its node: step 4 of folding. callees is the time of callees that
+// arrived before, which counts below 0.
+func (t *tree) countCall(n uint32, took, callees int64, failed bool) {
+	v := values{calls: 1, total: took, self: took}
+	if callees != 0 {
+		v.self = max(0, plus(took, callees))
+	}
+	if failed {
+		v.errors = 1
+	}
+	if t.nodes[n].label.mark() == Folded {
+		v.total = 0 // it is in that of the path that was folded
+	}
+	t.add(n, &v)
+}
+
+// foldSample adds a sample to each path that leads to it, and reports whether its stack was
+// cut or empty. Names have at most so many bytes.
+func (t *tree) foldSample(sample *Sample, maxNameBytes int) (isCut bool) {
+	frames, isCut := sample.Frames, sample.IsCut
+	if len(frames) > maxFrames {
+		frames, isCut = frames[len(frames)-maxFrames:], true
+	}
+	isCut = isCut || len(frames) == 0
+	n := uint32(top)
+	if isCut {
+		n = t.child(top, labelMissing)
+	}
+	for _, f := range frames {
+		function := t.functions.number(f.Function, maxNameBytes)
+		t.functions.place(function, f.File, f.Line, maxNameBytes)
+		n = t.child(n, newLabel(function, Plain))
+		t.add(n, &values{total: sample.Value})
+	}
+	t.add(n, &values{calls: sample.Count, self: sample.Value})
+	return isCut
+}
+
+// copy is the part of the tree that a snapshot needs.
+func (t *tree) copy() *tree {
+	return &tree{
+		nodes: slices.Clone(t.nodes), free: t.free, seed: t.seed, used: &usage{}, lost: t.lost,
+		children:  index{buckets: slices.Clone(t.children.buckets), used: t.children.used},
+		functions: functions{all: slices.Clone(t.functions.all), used: &usage{}},
+	}
+}
+
+// compact leaves only what is used, and says which numbers nodes and functions have now.
+func (t *tree) compact() (nodes, functions []uint32) {
+	functions = t.functions.compact()
+	nodes = make([]uint32, len(t.nodes))
+	used := make([]node, 0, withSpareRoom(len(t.nodes)-t.released))
+	for i := range t.nodes {
+		if at := &t.nodes[i]; i == top || at.state != stateFree {
+			nodes[i] = uint32(len(used))
+			used = append(used, *at)
+		}
+	}
+	t.nodes, t.free, t.released, t.children, t.pairs = used, 0, 0, index{}, nil
+	for i := range used {
+		at := &used[i]
+		at.parent, at.first, at.next, at.prev = nodes[at.parent], nodes[at.first], nodes[at.next], nodes[at.prev]
+		at.label = newLabel(functions[at.label.function()], at.label.mark())
+		if i != top && at.state == statePlaced {
+			t.children.add(t.hashOf(uint32(i)), uint32(i), t)
+		}
+	}
+	for _, w := range t.windows {
+		values := make(map[uint32]values, len(w.values))
+		for n, v := range w.values {
+			values[nodes[n]] = v
+		}
+		w.values = values
+	}
+	return nodes, functions
+}
+
+const (
+	nodeBytes         = int64(unsafe.Sizeof(node{}))
+	pairBytes         = int64(unsafe.Sizeof(pair{}))
+	emptyTreeBytes    = 400
+	windowValuesBytes = 80 // measured, with free places of the map
+)
+
+// bytes is the memory of the tree.
+func (t *tree) bytes() int64 {
+	bytes := emptyTreeBytes + int64(cap(t.nodes))*nodeBytes + t.children.bytes() + int64(cap(t.pairs))*pairBytes + t.functions.memory()
+	for _, w := range t.windows {
+		bytes += int64(len(w.values)) * windowValuesBytes
+	}
+	return bytes
 }

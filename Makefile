@@ -69,7 +69,9 @@ export CGO_ENABLED := 0
 # `make lint` vets, with all that go vet knows.
 TEST := $(GO) test -vet=off
 # Tests wait for peers and for time, too: packages at once, and tests of one at once.
-AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# End-to-end tests at once. Those of real LTTng, of memory and of time run alone, before the others.
+E2E_AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 # The race detector needs a C compiler.
 HAVE_CC := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
@@ -136,7 +138,12 @@ unit-test: ## Run the tests of the packages alone, with the race detector where 
 .PHONY: e2e-test
 e2e-test: build gateway ## Run the end-to-end tests alone, against the built distributions (E2E_ONLY=Greys)
 	@$(call step,end-to-end tests); cd test; \
-	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel 1 -timeout 25m -run '$(E2E_ONLY)' ./...; $(took)
+	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel $(E2E_AT_ONCE) -timeout 25m -run '$(E2E_ONLY)' ./...; $(took)
+
+.PHONY: race
+race: ## Run the tests of packages where goroutines meet with the race detector at full size, as before a release (needs a C compiler)
+	@CGO_ENABLED=1 $(TEST) -race -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 60m $$($(race))
+	@cd cmd && CGO_ENABLED=1 $(TEST) -race -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 60m ./...
 
 .PHONY: bench
 bench: $(if $(BENCH_AGAINST),,build gateway) ## Measure what the project claims, as ratios, or the hot paths beside another checkout (BENCH_COUNT=5, BENCH_ONLY=LTTng, BENCH_AGAINST=folder)

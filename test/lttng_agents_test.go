@@ -136,7 +136,6 @@ func launchLoggers(t *testing.T, home *lttng.Home, domain string) *lttng.Program
 // Whether the agent is Java's or Python's: its loggers are seen and switched, without any
 // daemon of LTTng; and it comes back to a collector that was away.
 func TestLTTngAgentsAreSwitched(t *testing.T) {
-	t.Parallel()
 	lttng.RequireAgents(t)
 	for _, domain := range []string{"jul", "log4j", "python"} {
 		t.Run(domain, func(t *testing.T) {
@@ -200,24 +199,24 @@ func checkSaid(t *testing.T, c *kit.Collector, domain string, pid int, cause str
 	})
 }
 
-// A program's first handler waits until the agent is registered: 6 s in Java where nobody
-// lets it go on. The receiver does so at once. How long it takes then is a matter of how
-// busy the machine is, so the quickest of a few programs counts.
-func TestAProgramsFirstHandlerIsMadeAtOnce(t *testing.T) {
+// A program's first handler waits until the agent is registered: 6 s in Java if no daemon
+// confirms it. The receiver confirms it immediately, so the median of some programs is far below.
+func TestAProgramsFirstHandlerDoesNotWaitForItsTimeout(t *testing.T) {
 	lttng.RequireAgents(t)
-	const tries, most = 8, 500 * time.Millisecond
+	const programs, most = 3, 2 * time.Second
 	for _, domain := range []string{"jul", "log4j", "python"} {
 		home, endpoint := lttng.NewHome(t), testkit.Address(t)
 		c := kit.Start(t, switcher(endpoint, home.SystemPortFile(), ""))
-		least := time.Hour
-		for try := 0; try < tries && least > most; try++ {
+		var waits []time.Duration
+		for range programs {
 			p := launchLoggers(t, home, domain)
 			p.Ready(t)
-			least = min(least, firstHandler(t, p))
+			waits = append(waits, firstHandler(t, p))
 			p.End(t)
 		}
-		t.Logf("%s: %v", domain, least)
-		assert.LessOrEqual(t, least, most, domain)
+		slices.Sort(waits)
+		t.Logf("%s: %v", domain, waits)
+		assert.LessOrEqual(t, waits[programs/2], most, domain)
 		c.Stop(t)
 	}
 }
@@ -226,7 +225,6 @@ func TestAProgramsFirstHandlerIsMadeAtOnce(t *testing.T) {
 // on come by lttng_live. The session daemon has the port file of the user, the collector
 // that of the system, and a program in Java or Python has an agent's client for each.
 func TestRecordsThatTheCollectorSwitchesOnComeByLTTngLive(t *testing.T) {
-	t.Parallel()
 	lttng.RequireAgents(t)
 	daemons := lttng.Start(t)
 	session := daemons.Create(t, lttng.Session{Name: "any", AnyAgentRecords: true})
@@ -267,7 +265,6 @@ receivers:
 // A port file that LTTng's session daemon has is left to it; when it ends, agents are told
 // the collector's port.
 func TestAPortFileOfTheSessionDaemonIsLeftToItUntilItEnds(t *testing.T) {
-	t.Parallel()
 	daemons, endpoint := lttng.Start(t), testkit.Address(t)
 	theirs, err := os.ReadFile(daemons.PortFile())
 	require.NoError(t, err)

@@ -107,7 +107,6 @@ func runC(t *testing.T, daemons *lttng.Daemons, path string, args ...string) *lt
 }
 
 func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -165,7 +164,6 @@ func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
 }
 
 func TestTheFastVariantOfTheTracerGivesTheSameSpans(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -209,7 +207,6 @@ func TestTheFastVariantOfTheTracerGivesTheSameSpans(t *testing.T) {
 // Relay daemons up to 2.13 don't give all to viewers when a process ends, however fast
 // they are.
 func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.T) {
-	t.Parallel()
 	const threads = 3
 	daemons := lttng.Start(t)
 	tap := newTap(t, daemons.Relay.Live)
@@ -283,7 +280,6 @@ func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.
 }
 
 func TestNoSpanIsWrongWhereTheTracerDiscards(t *testing.T) {
-	t.Parallel()
 	for name, start := range map[string]func(*lttng.Daemons, testing.TB, string, ...string) *lttng.Program{
 		"tracer":       (*lttng.Daemons).StartC,
 		"fast variant": (*lttng.Daemons).StartFastC,
@@ -339,7 +335,6 @@ func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, test
 }
 
 func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -384,7 +379,6 @@ func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
 }
 
 func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -404,7 +398,6 @@ func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
 }
 
 func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -431,7 +424,6 @@ func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
 }
 
 func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
-	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -455,7 +447,6 @@ func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
 }
 
 func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
-	t.Parallel()
 	const threads = 3
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
@@ -500,7 +491,6 @@ func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
 // What the relay daemon has given up between a packet's index and the request for it is
 // missing, and no more.
 func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
-	t.Parallel()
 	const threads = 2
 	for name, test := range map[string]struct {
 		session lttng.Session
@@ -565,14 +555,12 @@ func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
 }
 
 func TestASessionThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
-	t.Parallel()
 	requireNothingWrongAcrossStops(t, "")
 }
 
 // Buffers that have nothing when tracing is stopped say so: those of the channel for
 // Java always do.
 func TestASessionWithoutStateThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
-	t.Parallel()
 	requireNothingWrongAcrossStops(t, "lttng_ust_cyg_profile:*,lttng_ust_statedump:b*")
 }
 

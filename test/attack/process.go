@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,6 +81,26 @@ func (m *memory) look() {
 			m.peak = max(m.peak, kib<<10)
 		}
 	}
+}
+
+// processorTime is for how long the threads of a process ran, and how long they waited for a processor
+// that others had. Linux counts both. 0, 0: this system does not.
+func processorTime(pid int) (ran, waited time.Duration) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, 0
+	}
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		var r, w time.Duration
+		if _, err := fmt.Sscan(string(text), &r, &w); err == nil {
+			ran, waited = ran+r, waited+w
+		}
+	}
+	return ran, waited
 }
 
 // isTooMuch reports whether the process has more than the machine should give.

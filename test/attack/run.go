@@ -324,6 +324,10 @@ func (m *run) terminate() {
 		return
 	}
 	m.count()
+	// A row that is broken on a busy machine may be so because of other programs.
+	if ran, waited := processorTime(m.collector.PID()); waited > ran {
+		m.row.notes = append(m.row.notes, fmt.Sprintf("its threads ran %v, and waited %v for a processor", ran.Round(time.Second), waited.Round(time.Second)))
+	}
 	m.collector.Terminate(m.t)
 	began := time.Now()
 	select {

@@ -13,28 +13,28 @@ import (
 // scenario is one attack on a collector with a shipped configuration.
 type scenario struct {
 	name string
-	// onlyFull: the short form has something like it.
+	// onlyFull says that the short form has a similar attack and leaves this one out.
 	onlyFull bool
 	// configuration is a file of config/; settings come on top of it.
 	configuration string
 	settings      []string
-	// attackers are those that attack at once.
+	// attackers attack at the same time.
 	attackers func(p places, f form) []Attacker
-	// length is how long they do it, unless they end by themselves.
+	// length is how long they attack, unless they end earlier by themselves.
 	length func(f form) time.Duration
-	// starting is how many agents start while they do it.
+	// starting is how many honest agents start during the attack.
 	starting func(f form) int
-	// pages are asked for every second meanwhile: port and path.
+	// pages are requested every second during the attack: path by port.
 	pages map[int]string
-	// requests: somebody honest sends OTLP requests meanwhile.
+	// requests says that an honest client sends OTLP requests during the attack.
 	requests bool
-	// terminate, where it is not 0, is when SIGTERM is sent: the part of length.
+	// terminate is the part of length after which the test sends SIGTERM; 0: after the attack.
 	terminate float64
-	// afterwards looks at something more when the attackers have left.
+	// afterwards checks something more when the attackers have left.
 	afterwards func(t testing.TB, p places, r *row)
 }
 
-// form is how much there is of everything: full or short.
+// form is the size of attacks: full or short.
 type form struct{ full bool }
 
 // of is the first number in the full form, and the second in the short one.
@@ -45,12 +45,12 @@ func (f form) of(full, short int) int {
 	return short
 }
 
-// seconds is so for times.
+// seconds is of for times, in seconds.
 func (f form) seconds(full, short int) time.Duration {
 	return time.Duration(f.of(full, short)) * time.Second
 }
 
-// Settings that let honest agents, and attackers, in where a configuration has none.
+// Settings that add receivers for honest agents and attackers to configurations without them.
 const (
 	withBytefrog = `
 receivers: {bytefrog: {endpoint: "localhost:8765"}}
@@ -60,9 +60,15 @@ service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:4320"}}}}
 service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
 `
-	// With the limit that docs/ocb.md names.
+	// The limit is the one that docs/ocb.md recommends.
 	withHTTP = `
 receivers: {otlp: {protocols: {http: {endpoint: "localhost:4318", max_request_body_size: 2097152}}}}
+`
+	// No client of agent_control orders agents to trace there. The test counts the spans of the file.
+	withTracingAndFile = `
+receivers: {bytefrog: {start: tracing}}
+exporters: {otlp_json_file/spans: {path: "${env:CALLBRAID_DATA}/spans.json", create_directory: true}}
+service: {pipelines: {traces: {exporters: [flame_graph, otlp_json_file/spans]}}}
 `
 	limitOf1GiB = `
 processors: {memory_limiter: {limit_mib: 1024, spike_limit_mib: 256}}
@@ -104,8 +110,8 @@ func scenarios() []scenario {
 			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
 		},
 		{
-			name: "idle connections of flame_graph", configuration: "standalone.yaml", attackers: idle(flamesPort), starting: few,
-			length: func(f form) time.Duration { return f.seconds(15, 2) },
+			name: "idle connections of flame_graph", configuration: "standalone.yaml", attackers: idle(flamesPort), starting: twenty,
+			length: func(f form) time.Duration { return f.seconds(20, 2) },
 			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
 		},
 		{
@@ -172,11 +178,11 @@ func scenarios() []scenario {
 			pages:  map[int]string{flamesPort: "/"},
 		},
 	}
-	return append(all, more(names, idle)...)
+	return append(all, more(names, idle, twenty)...)
 }
 
-// more are attacks that the short form has something like.
-func more(names func(places, form) []Attacker, idle func(int) func(places, form) []Attacker) (all []scenario) {
+// more are the attacks that only the full form has.
+func more(names func(places, form) []Attacker, idle func(int) func(places, form) []Attacker, twenty func(form) int) (all []scenario) {
 	length := func(f form) time.Duration { return f.seconds(40, 4) }
 	for i, at := range []string{"early", "while all are", "at the end"} {
 		all = append(all, scenario{
@@ -193,20 +199,23 @@ func more(names func(places, form) []Attacker, idle func(int) func(places, form)
 		{"health_check", "standalone.yaml", healthPort},
 		{"agent_control", "control.yaml", controlPort},
 		{"lttng_jul", "jaeger-prometheus.yaml", lttngJULPort},
+		{"otlp", "gateway-pair.yaml", otlpPort},
 	} {
 		s := scenario{
 			name: "idle connections of " + of.name, onlyFull: true, configuration: of.configuration, attackers: idle(of.port),
-			starting: func(f form) int { return 5 },
-			length:   func(f form) time.Duration { return f.seconds(15, 2) },
+			starting: twenty,
+			length:   func(f form) time.Duration { return f.seconds(20, 2) },
 			pages:    map[int]string{of.port: "/"},
 		}
 		switch of.port {
 		case prometheusPort:
 			s.pages[of.port] = "/metrics"
 		case controlPort:
-			s.settings = []string{"receivers:\n  bytefrog: {start: tracing}\n"} // nobody orders it there
+			s.settings = []string{withTracingAndFile}
 		case lttngJULPort:
 			s.pages = map[int]string{prometheusPort: "/metrics"}
+		case otlpPort:
+			s.settings, s.requests, s.pages = []string{withBytefrog}, true, nil
 		}
 		all = append(all, s)
 	}
@@ -219,7 +228,7 @@ func more(names func(places, form) []Attacker, idle func(int) func(places, form)
 	})
 }
 
-// servers are so many entries of a list, each with a port of its own.
+// servers is a list with n entries, each with a port of its own from first on.
 func servers(n int, entry string, first int) string {
 	var all []string
 	for i := range n {

@@ -130,6 +130,7 @@ func (f *inflow) pass() error {
 		return badAt(f.conn, f.offset, err)
 	}
 	if outlet == nil {
+		s.giveWay(nil, s.weigh(nil)) // the keeper may be connecting for long
 		return nil
 	}
 	l := outlet.link

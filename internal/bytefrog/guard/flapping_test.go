@@ -4,6 +4,8 @@
 package guard
 
 import (
+	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -41,13 +43,45 @@ func TestACollectorThatClosesIsNoneThatWasThere(t *testing.T) {
 	assert.Contains(t, result.Reason, "could reach no collector")
 }
 
-// A collector that doesn't answer leaves time for the next, however many there are.
+// A collector that accepts connections and does not answer is given up after ConnectTimeout.
+// StartTimeout leaves time for many tries: on a busy machine the good collector is slow, too.
 func TestCollectorsThatDontAnswerDontHideTheNext(t *testing.T) {
-	// These take connections, and are silent.
 	silent := []string{play(t, nil).address, play(t, nil).address}
 	c := newCollector(t, testkit.Address(t))
-	b := newBed(t, append(silent, c.address), func(g *Guard) { g.options.ConnectTimeout, g.options.StartTimeout = patience, 6*time.Second })
+	b := newBed(t, append(silent, c.address), func(g *Guard) { g.options.ConnectTimeout, g.options.StartTimeout = 500*time.Millisecond, patience })
 	_, results := b.start(t.Context(), &counting{until: 100})
+	result := ended(t, results)
+	assert.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
+}
+
+// Where ConnectTimeout is longer than StartTimeout, each collector has an equal share of the time
+// that is left.
+func TestCollectorsShareTheStartTimeout(t *testing.T) {
+	silent := []*playedCollector{play(t, nil), play(t, nil)}
+	c := newCollector(t, testkit.Address(t))
+	type try struct {
+		address string
+		share   time.Duration
+	}
+	tries := make(chan try, 100)
+	b := newBed(t, []string{silent[0].address, silent[1].address, c.address}, func(g *Guard) {
+		g.options.ConnectTimeout, g.options.StartTimeout = time.Hour, patience
+		dial := g.dial
+		g.dial = func(ctx context.Context, address string) (net.Conn, error) {
+			until, _ := ctx.Deadline()
+			tries <- try{address, time.Until(until)}
+			return dial(ctx, address)
+		}
+	})
+	_, results := b.start(t.Context(), &counting{until: 100})
+	for i, s := range silent {
+		<-s.greeted
+		b.network.cut()
+		of := <-tries
+		assert.Equal(t, s.address, of.address)
+		assert.LessOrEqual(t, of.share, patience/time.Duration(len(silent)+1-i))
+	}
+	assert.Equal(t, c.address, (<-tries).address)
 	result := ended(t, results)
 	assert.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
 }

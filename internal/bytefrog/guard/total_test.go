@@ -76,6 +76,33 @@ func TestNamesAreForgottenWhereAllAgentsHoldTooMuch(t *testing.T) {
 	assert.Zero(t, b.guard.counts.Losses.Load())
 }
 
+// While the guard tries to connect, an agent without a collector can still send names.
+func TestNamesAreForgottenWhileNoCollectorAnswers(t *testing.T) {
+	const total = mib
+	good, silent := play(t, starting(t, 1)), play(t, nil)
+	b := newBed(t, []string{good.address, silent.address}, func(g *Guard) { g.limit(total); g.options.ConnectTimeout = patience })
+	a := b.byHand(t)
+	data := a.data()
+	b.await("a collector", func() bool { return b.guard.State().Connected == 1 })
+	b.network.cut()
+	a.hears(bytefrog.TypeSuspend)
+	a.say(bytefrog.DataBreak{})
+	a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
+	b.await("the hello to a collector that does not answer", func() bool { return len(silent.greeted) > 0 })
+	require.Zero(t, b.guard.State().Connected)
+	sent := 0
+	for m := range uint32(4 * total / kib) {
+		message := bytefrog.MapMethod{Method: m, Signature: fmt.Sprintf("demo/M.m%d;1;%s", m, strings.Repeat("x", kib))}.AppendTo(nil)
+		write(t, data, message)
+		sent += len(message)
+	}
+	b.await("all to be read", func() bool { return b.guard.counts.Bytes.Load() >= uint64(sent) })
+	b.await("names to be forgotten", func() bool { return b.guard.State().Names <= total })
+	assert.Positive(t, b.guard.counts.Forgotten.Load())
+	assert.LessOrEqual(t, b.guard.budget.Used(), int64(total))
+	assert.Len(t, silent.greeted, 1, "the guard still waits for the same collector")
+}
+
 func TestByDefaultAllAgentsHaveAShareOfTheMemory(t *testing.T) {
 	o := DefaultOptions()
 	assert.LessOrEqual(t, o.totalMemory(), int64(maxTotal))

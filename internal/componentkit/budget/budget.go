@@ -12,38 +12,40 @@ import (
 )
 
 const (
-	// chunk is what an account takes from the budget at once, in bytes. Within its chunk
+	// chunk is how many bytes an account takes from the budget at a time. Within its chunk
 	// it needs no lock.
 	chunk = 64 << 10
-	// overdraft is the share of the limit that may be held beyond it, while accounts that
-	// have to leave free their memory: one part of so many.
+	// overdraft is how far accounts may exceed the limit while others free their memory: by one
+	// part of so many of the limit.
 	overdraft = 8
-	// spare is what a shrinking account gives back beyond the need, so that it is not asked
-	// at each further chunk: one part of so many of the limit.
+	// spare is how much a shrinking account gives back beyond the need, so that the next chunk
+	// asks nothing of it: one part of so many of the limit.
 	spare = 16
 	// returned is the share of the limit after whose release the memory goes back to the
 	// operating system: one part of so many.
 	returned = 8
-	// settleTime is how long the owner of a closed account has until it has dropped its last
-	// references: the memory goes back after that.
-	settleTime = time.Second
+	// settleTime is the pause between such a release and the first return of memory. In it the
+	// owner of a closed account drops its references. longestPause is the one before the last return.
+	settleTime   = time.Second
+	longestPause = 16 * settleTime
 )
 
 // Budget bounds what all accounts hold together. It is for many goroutines.
 type Budget struct {
 	mu    sync.Mutex
 	limit int64
-	// granted is what accounts have taken, and owed what they have to give back of it.
+	// granted is how many bytes accounts have taken, and owed how many of them they have to give back.
 	granted, owed int64
-	// groups are those of all components, also of components without an open account.
+	// groups has one for each component, also for those without an open account.
 	groups []*Group
 
-	// peak is the most that was granted since memory went to the operating system last.
+	// peak is the most that was granted since the last return of memory to the operating system.
 	peak int64
-	// returning runs when it does.
+	// returning fires at the next return, pause after it was planned; 0: none is planned.
 	returning *time.Timer
+	pause     time.Duration
 	stopped   bool
-	// free gives the memory that is not in use to the operating system.
+	// free returns unused memory to the operating system.
 	free func()
 }
 
@@ -162,9 +164,9 @@ func (g *Group) Open(s Settings) *Account {
 type Account struct {
 	group    *Group
 	settings Settings
-	// used is what the owner has taken.
+	// used is how many bytes the owner has taken.
 	used atomic.Int64
-	// ceiling is up to where taking needs no lock: what is granted, or -1 when the account
+	// ceiling is up to how many bytes Take needs no lock: the granted ones, or -1 when the account
 	// has to leave or is closed.
 	ceiling atomic.Int64
 
@@ -213,7 +215,7 @@ func (a *Account) TakeIfRoom(bytes int) bool {
 		a.used.Add(-int64(bytes))
 		return false
 	}
-	a.add(need)
+	a.grant(need)
 	a.ceiling.Store(a.granted)
 	return true
 }
@@ -243,7 +245,7 @@ func (a *Account) Set(bytes int64) (excess int64) {
 	// It is held already: the choice below only decides which account gives way.
 	var asked []*Account
 	if need := roundUp(bytes) - a.granted; need > 0 {
-		a.add(need)
+		a.grant(need)
 		asked, _ = b.makeRoom(a, 0)
 	}
 	excess = a.owed
@@ -294,7 +296,7 @@ func (a *Account) Close() {
 	}
 	a.closed = true
 	a.ceiling.Store(-1)
-	a.add(-a.granted)
+	a.grant(-a.granted)
 	g := a.group
 	if i := slices.Index(g.accounts, a); i >= 0 {
 		g.accounts = slices.Delete(g.accounts, i, i+1)
@@ -324,7 +326,7 @@ func (a *Account) grow() error {
 	}
 	asked, err := b.makeRoom(a, need)
 	if err == nil {
-		a.add(need)
+		a.grant(need)
 		a.ceiling.Store(a.granted)
 	}
 	b.mu.Unlock()
@@ -348,16 +350,16 @@ func (a *Account) trim() {
 		keep = 0 // or an account that holds nothing would owe for ever
 	}
 	if much := a.granted - roundUp(a.used.Load()) - keep; much > 0 {
-		a.add(-much)
+		a.grant(-much)
 	}
 	if a.leaving == nil && a.owed == 0 {
 		a.ceiling.Store(a.granted)
 	}
 }
 
-// add changes what is granted to the account. What it gives back is owed first. The lock is
-// held.
-func (a *Account) add(bytes int64) {
+// grant changes how many bytes are granted to the account. Fewer bytes pay its debt first. The lock
+// is held.
+func (a *Account) grant(bytes int64) {
 	g, b := a.group, a.group.budget
 	a.granted += bytes
 	g.granted += bytes
@@ -374,7 +376,7 @@ func (a *Account) add(bytes int64) {
 	b.returnMemory()
 }
 
-// owe changes what the account has to give back. The lock is held.
+// owe changes how many bytes the account has to give back. The lock is held.
 func (a *Account) owe(bytes int64) {
 	a.owed += bytes
 	a.group.owed += bytes

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -132,15 +134,87 @@ func TestAClosedAccountGivesBackAllAndTakesNothing(t *testing.T) {
 	assert.Zero(t, b.Used())
 }
 
+// returnsOf counts how often a budget returned memory to the operating system, and when.
+func returnsOf(b *Budget) *[]time.Duration {
+	began, returns := time.Now(), new([]time.Duration)
+	b.free = func() { *returns = append(*returns, time.Since(began)) }
+	return returns
+}
+
 func TestMemoryGoesBackToTheSystemWhenMuchWasReleased(t *testing.T) {
-	b := New(16 * testMiB)
-	freed := make(chan struct{}, 2)
-	b.free = func() { freed <- struct{}{} }
-	p := leaver(b.Group("bytefrog"), "run")
-	require.NoError(t, p.Take(8*testMiB))
-	p.Close()
-	<-freed
-	b.Stop()
+	for _, test := range []struct {
+		name    string
+		release int
+		then    func(b *Budget, p *peer)
+		returns []time.Duration // seconds
+	}{
+		{"an eighth of the limit was released", 2, nil, []time.Duration{1, 3, 7, 15, 31}},
+		{"less was released", 1, nil, nil},
+		{"little more is released between two returns", 2, func(_ *Budget, p *peer) {
+			time.Sleep(2500 * time.Millisecond)
+			p.Give(testMiB)
+		}, []time.Duration{1, 3, 7, 15, 31}},
+		{"much more is released in a long pause", 2, func(_ *Budget, p *peer) {
+			time.Sleep(9 * time.Second)
+			p.Give(2 * testMiB)
+		}, []time.Duration{1, 3, 7, 10, 12, 16, 24, 40}},
+		{"much is released again and again", 2, func(_ *Budget, p *peer) {
+			for range 2 {
+				time.Sleep(400 * time.Millisecond)
+				p.Give(2 * testMiB)
+			}
+		}, []time.Duration{1, 3, 7, 15, 31}},
+		{"the budget is stopped", 2, func(b *Budget, p *peer) {
+			time.Sleep(4 * time.Second)
+			b.Stop()
+			p.Give(4 * testMiB)
+		}, []time.Duration{1, 3}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := New(16 * testMiB)
+				defer b.Stop()
+				returns := returnsOf(b)
+				p := leaver(b.Group("bytefrog"), "run")
+				require.NoError(t, p.Take(8*testMiB))
+				p.Give(test.release * testMiB)
+				p.Give(2 * chunk) // that an account may have beyond what it holds
+				if test.then != nil {
+					test.then(b, p)
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				var want []time.Duration
+				for _, seconds := range test.returns {
+					want = append(want, seconds*time.Second)
+				}
+				assert.Equal(t, want, *returns)
+			})
+		})
+	}
+}
+
+func TestReleasesWhileMemoryIsReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(16 * testMiB)
+		defer b.Stop()
+		p := leaver(b.Group("bytefrog"), "run")
+		returns := returnsOf(b)
+		free := b.free
+		b.free = func() {
+			free()
+			if len(*returns) == 1 {
+				p.Give(2 * testMiB)
+				time.Sleep(500 * time.Millisecond)
+			}
+		}
+		require.NoError(t, p.Take(8*testMiB))
+		p.Give(3 * testMiB)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, *returns,
+			"the return after the release is not put off by the one that was under way")
+	})
 }
 
 // TestTheChoiceIsFair gives random accounts random sizes. Owners do what they are asked for

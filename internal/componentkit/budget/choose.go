@@ -119,20 +119,41 @@ func ask(asked []*Account, inNeed *Account) {
 	}
 }
 
-// returnMemory notes that bytes were given back. When accounts hold much less than they did, the
-// memory goes back to the operating system a moment later: without it the process would keep it
-// for minutes. The lock is held.
+// returnMemory plans to return memory to the operating system when accounts hold much less than
+// they did. Without it the process would keep that memory for minutes:
+//
+//  1. The first return comes settleTime later. By then most owners have dropped their references.
+//  2. Some drop them later: they still deliver a batch, or close a connection. So there are more
+//     returns, each after twice the pause of the one before, up to longestPause.
+//  3. When much is released again, the pauses begin at settleTime again.
+//
+// The lock is held.
 func (b *Budget) returnMemory() {
-	if b.stopped || b.returning != nil || b.peak-b.granted < b.limit/returned {
+	if b.stopped || b.pause == settleTime || b.peak-b.granted < b.limit/returned {
 		return
 	}
-	b.returning = time.AfterFunc(settleTime, func() {
+	b.returnAfter(settleTime)
+}
+
+// returnAfter plans the next return, in place of one that was planned. The lock is held.
+func (b *Budget) returnAfter(pause time.Duration) {
+	if b.returning != nil {
+		b.returning.Stop()
+	}
+	b.pause = pause
+	b.returning = time.AfterFunc(pause, func() {
 		b.mu.Lock()
-		b.returning, b.peak = nil, b.granted
+		b.pause, b.peak = 0, b.granted
 		stopped := b.stopped
 		b.mu.Unlock()
-		if !stopped {
-			b.free()
+		if stopped {
+			return
+		}
+		b.free()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if next := 2 * pause; next <= longestPause && b.pause == 0 {
+			b.returnAfter(next)
 		}
 	})
 }

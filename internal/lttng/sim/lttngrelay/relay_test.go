@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // captureFile is the zip file of a capture.
 func captureFile(name string) string {
-	return filepath.Join("..", "..", "..", "testdata", "lttng", "live", name+".zip")
+	return filepath.Join("..", "..", "..", "..", "testdata", "lttng", "live", name+".zip")
 }
 
 // traceFolder is the CTF trace of a capture, unpacked.

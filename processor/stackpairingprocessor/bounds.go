@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// bound is what made a stream give up what it holds. Its text is the metric's attribute.
+// bound is the reason why a stream had to free memory. Its text is the metric's attribute.
 type bound string
 
 const (
@@ -21,17 +21,16 @@ const (
 	boundMaxStreams bound = "max_streams"
 )
 
-// lighten keeps what all streams hold below the most bytes, and what the processor holds
-// within the memory budget of the process:
+// lighten keeps the memory of all streams below most bytes, and that of the processor within
+// the memory budget of the process:
 //
-//  1. Memory that is not in use is given back.
-//  2. The stream that holds most gives up its oldest gaps.
-//  3. Where nothing waits in it, it forgets its names and open frames instead.
-//     Others don't pay for it, though events wait in them.
+//  1. It frees memory that is not in use.
+//  2. The stream with the most memory gives up its oldest gaps.
+//  3. If nothing waits in it, it forgets its names and open frames instead. Other streams do
+//     not pay for it, even if events wait in them.
 //
-// A batch that comes is taken before that: it may be the one that others wait
-// for. Whoever comes meanwhile waits, because what is finished has to be handed
-// on before more is taken.
+// It runs after a batch was accepted, because the batch may be the missing one. Other callers
+// wait meanwhile, because finished spans have to be delivered before more is accepted.
 func (p *pairer) lighten(ctx context.Context, most int64) {
 	if over, _ := p.over(most); over <= 0 {
 		return
@@ -60,9 +59,8 @@ func (p *pairer) lighten(ctx context.Context, most int64) {
 	}
 }
 
-// over is how many bytes the streams hold too much, and by which bound. Where spans are
-// held, or much is reserved, the streams pay for these only down to half of what the
-// processor may have.
+// over returns the bytes that the streams have to free, and the bound that demands it. Held
+// spans and reserved memory reduce the share of the streams to no less than half.
 func (p *pairer) over(most int64) (bytes int64, by bound) {
 	streams := p.accounts.bytes.Load()
 	bytes, by = streams-most, boundMaxMiB
@@ -75,11 +73,11 @@ func (p *pairer) over(most int64) (bytes int64, by bound) {
 	return bytes, by
 }
 
-// makeRoom has a stream hold less.
+// makeRoom frees memory of a stream.
 func (p *pairer) makeRoom(ctx context.Context, in *shard, id callevent.StreamID, by bound, over int64) {
 	f := p.fresh(ctx)
 	if by == boundBudget {
-		// Others need the memory now: nobody may wait for long until the spans are taken.
+		// Others need the memory now, so the spans must not wait long for the next component.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
 		defer cancel()
@@ -94,13 +92,13 @@ func (p *pairer) makeRoom(ctx context.Context, in *shard, id callevent.StreamID,
 	p.handOn(ctx, f)
 }
 
-// remedies say what an operator can do.
+// remedies are for the operator.
 var remedies = map[bound]string{
 	boundMaxMiB: "raise reorder.max_mib, or trace less",
 	boundBudget: "raise limit_mib of the extension memory_budget, or trace less",
 }
 
-// largest finds the stream that holds most.
+// largest finds the stream with the most memory.
 func (p *pairer) largest() (in *shard, id callevent.StreamID) {
 	var most int64
 	for i := range p.shards {
@@ -111,19 +109,17 @@ func (p *pairer) largest() (in *shard, id callevent.StreamID) {
 	return in, id
 }
 
-// provenPart is the part of limits.max_streams that proven streams keep whatever else
-// comes: all but one of so many parts. The rest is for those that have yet to prove
-// themselves.
+// provenPart is the denominator of the part of limits.max_streams that is for streams that
+// are not proven yet. Proven streams keep the rest.
 const provenPart = 4
 
-// boundStreams ends streams while there are too many since the newest came:
+// boundStreams ends streams while there are too many:
 //
-//  1. Those of which nothing follows go first.
-//  2. Where more than a quarter of all have shown nothing since their first batch, the
-//     one of these goes that has shown least, and of equals the one that was silent for
-//     longest. So a flood of new streams makes room for itself.
-//  3. Otherwise the proven stream goes that was silent for longest. So streams that
-//     proved themselves once and are silent now don't keep new ones out.
+//  1. Ended streams go first.
+//  2. If more than a quarter of all are not proven, the longest silent one with the lowest
+//     standing goes. So a flood of new streams makes room for itself.
+//  3. Otherwise the longest silent proven stream goes. So silent streams do not keep new ones
+//     out.
 //
 // The newest is never the one that ends.
 func (p *pairer) boundStreams(ctx context.Context, newest callevent.StreamID) {

@@ -21,11 +21,11 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/nesting"
 )
 
-// maxSpansPerCall is how many spans the next component gets in one call.
+// maxSpansPerCall bounds the spans of one call to the next component.
 const maxSpansPerCall = 2048
 
-// maxBytesPerCall is about how many bytes: gRPC and Kafka refuse more than a few
-// MiB, and names can be long.
+// maxBytesPerCall bounds the bytes of one call, approximately. gRPC and Kafka refuse more
+// than a few MiB, and names can be long.
 const maxBytesPerCall = 2 << 20
 
 // Attributes that name the program in log lines.
@@ -34,22 +34,22 @@ const (
 	attributeInstance = "service.instance.id"
 )
 
-var errShutdown = errors.New("the processor is shutting down: call events are not taken any more")
+var errShutdown = errors.New("stack_pairing is shutting down and accepts no more call events")
 
-var errNoRoom = errors.New("no room to take call events: others are being taken; try again")
+var errNoRoom = errors.New("no room for these call events while others are accepted: try again")
 
-// ConsumeTraces takes a hand-over, or refuses it whole:
+// ConsumeTraces accepts a hand-over, or refuses all of it:
 //
-//	(a) Held spans go first. Refused again: the call is refused.
-//	(b) Room for all its batches is reserved, or the call is refused.
-//	(c) Spans that are not batches pass unchanged. Refused: so is the call.
-//	(d) All batches are taken. One that cannot be unpacked is dropped.
-//	(e) What they finish is handed on; what of it is refused is held.
+//	(a) It delivers held spans. If they are refused again, it refuses the call.
+//	(b) It reserves room for all batches, or refuses the call.
+//	(c) It passes on spans that are not batches. If they are refused, it refuses the call.
+//	(d) It accepts all batches. It drops one that it cannot unpack.
+//	(e) It delivers the finished spans. It holds those that are refused.
 //
-// A hand-over with an attribute that is nested too deep is refused for good before
-// all this: copying and holding it would recurse over it.
+// Before all this it refuses a hand-over with an attribute that is nested too deep, with a
+// permanent error. Copying and holding it would recurse over it.
 //
-// The mark in ctx tells the receiver that its batches get here, accepted or not.
+// The mark in ctx shows the receiver that its batches reach stack_pairing, accepted or not.
 func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	pairingmark.Set(ctx)
 	p.calls.RLock()
@@ -60,12 +60,12 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	if err := nesting.Traces(td, p.cfg.Limits.MaxAttributeDepth); err != nil {
 		return p.refuseNested(ctx, err)
 	}
-	defer p.clock.gone(p.clock.come())
+	defer p.clock.handoverDone(p.clock.handoverBegun())
 	batches, others := split(td)
 	if err := p.delivery.offerHeld(ctx); err != nil {
 		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
-		// Not wrapped: the error may name the part that was refused of what is
-		// held, and the caller would take it for a part of td.
+		// Not wrapped: the error may name a part of the held spans, and the caller would read
+		// that as a part of td.
 		return fmt.Errorf("finished spans are held because the next component refuses them: %v", err)
 	}
 	if len(batches) == 0 {
@@ -83,7 +83,7 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 		}
 	}
 	for _, c := range batches {
-		p.take(ctx, c)
+		p.accept(ctx, c)
 		// One batch of a call may be what another waits for.
 		p.lighten(ctx, p.maxBytes+room)
 	}
@@ -91,8 +91,8 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	return nil
 }
 
-// refuseNested counts and logs a hand-over that is nested too deep, and returns the error
-// that refuses it. Sent again it would be the same, so the error is permanent.
+// refuseNested counts and logs a hand-over that is nested too deep, and returns its error. It
+// is permanent, because sending the same again does not help.
 func (p *pairer) refuseNested(ctx context.Context, err error) error {
 	p.telemetry.ProcessorStackPairingNestedCalls.Add(ctx, 1)
 	p.burst.Warn("Refused a hand-over with an attribute that is nested too deep. If it is honest, raise limits.max_attribute_depth",
@@ -108,8 +108,8 @@ func peer(ctx context.Context) zap.Field {
 	return zap.Skip()
 }
 
-// split finds the batches, and counts the other spans. td stays as it is, because a refused
-// call is made again.
+// split finds the batches, and counts the other spans. It does not change td, because a
+// refused call is repeated.
 func split(td ptrace.Traces) (batches []carrier, others int) {
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
@@ -125,7 +125,7 @@ func split(td ptrace.Traces) (batches []carrier, others int) {
 	return batches, others
 }
 
-// without is a copy of td without the spans that match.
+// without copies td except the spans that match.
 func without(td ptrace.Traces, match func(ptrace.Span) bool) ptrace.Traces {
 	rest := ptrace.NewTraces()
 	td.CopyTo(rest)
@@ -139,9 +139,8 @@ func without(td ptrace.Traces, match func(ptrace.Span) bool) ptrace.Traces {
 	return rest
 }
 
-// withBatches is the error with which the spans that are not batches were
-// refused. Where it names a part of them, that is all that the caller hands
-// over again, so the batches, of which none was taken, are put to it.
+// withBatches adds the batches of td to an error that refuses a part of the other spans. The
+// caller sends only that part again, and no batch was accepted.
 func withBatches(err error, td ptrace.Traces) error {
 	part, ok := refusedPart(err)
 	if !ok {
@@ -154,8 +153,7 @@ func withBatches(err error, td ptrace.Traces) error {
 	return consumererror.NewTraces(err, left)
 }
 
-// reserve keeps room for what the batches may come to hold. A call that is
-// alone always has room.
+// reserve reserves memory for the events of the batches. A single call always has room.
 func (p *pairer) reserve(batches []carrier) (room int64, ok bool) {
 	for _, c := range batches {
 		data, found := c.span.Attributes().Get(callevent.AttributeData)
@@ -165,14 +163,14 @@ func (p *pairer) reserve(batches []carrier) (room int64, ok bool) {
 	}
 	if sum := p.reserved.Add(room); sum > room && (sum > p.maxBytes || p.memory.excess(p) > 0) {
 		p.reserved.Add(-room)
-		p.memory.excess(p) // nobody gives way for what was refused
+		p.memory.excess(p) // the refused call needs no memory of others
 		return 0, false
 	}
 	return room, true
 }
 
-// take gives one batch to its stream and hands on what that finishes.
-func (p *pairer) take(ctx context.Context, c carrier) {
+// accept passes one batch to its stream and delivers the finished calls.
+func (p *pairer) accept(ctx context.Context, c carrier) {
 	batch := p.batches.Get().(*callevent.Batch)
 	defer p.batches.Put(batch)
 	data, err := callevent.Data(c.span)
@@ -192,7 +190,7 @@ func (p *pairer) take(ctx context.Context, c carrier) {
 		p.checkNeeds(c.span)
 	}
 	f := p.fresh(ctx)
-	p.shardOf(batch.Stream).take(batch, c, client.FromContext(ctx), p.clock.now(), f)
+	p.shardOf(batch.Stream).accept(batch, c, client.FromContext(ctx), p.clock.now(), f)
 	p.handOn(ctx, f)
 	p.boundStreams(ctx, batch.Stream)
 }
@@ -206,23 +204,22 @@ func shortText(attributes pcommon.Map, key string) zap.Field {
 	return zap.Skip()
 }
 
-// handOn hands the finished calls of one stream to the next component, in the
-// name of the client that sent it.
+// handOn delivers the finished calls of one stream for the client that sent it, and reuses f.
 func (p *pairer) handOn(ctx context.Context, f *finished) {
 	if f.Counters.BelowResolution {
 		p.warnBelowResolution()
 	}
 	if f.Counters.Missing+f.Counters.Late > 0 {
-		p.burst.Warn("Call events did not come in time: calls around them are truncated. If it goes on, raise reorder.max_wait and reorder.max_events, or look for what holds up or loses batches",
+		p.burst.Warn("Call events did not arrive in time, so calls around them are truncated. If this repeats, raise reorder.max_wait and reorder.max_events, or find where batches are delayed or lost",
 			zap.Uint64("missing", f.Counters.Missing), zap.Uint64("late", f.Counters.Late))
 	}
 	p.deliver(ctx, f)
 	p.reuse(f)
 }
 
-// deliver delivers the calls in f, at most maxSpansPerCall in one call. When
-// more are finished at once this happens while their stream is being paired,
-// so that what is finished is bounded; others of its shard wait meanwhile.
+// deliver delivers the calls in f, at most maxSpansPerCall in one call. If one step finishes
+// more, deliver runs during that step, which bounds the memory. Other streams of the shard
+// wait meanwhile.
 func (p *pairer) deliver(ctx context.Context, f *finished) {
 	if len(f.Calls) == 0 {
 		return
@@ -243,8 +240,7 @@ func (p *pairer) deliver(ctx context.Context, f *finished) {
 	f.ClearCalls()
 }
 
-// fitting is how many of the spans go into one call to the next component: as
-// many as have room, and at least one.
+// fitting is the number of spans for one call to the next component, at least one.
 func (f *finished) fitting(spans []pairing.Call) int {
 	const spanBytes, throwBytes, attributeBytes = 256, 64, 16
 	size := 0

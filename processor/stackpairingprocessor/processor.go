@@ -24,9 +24,8 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
 )
 
-// pairer is the processor. Whoever hands over does the work, and owns a stream
-// while it has the lock of its shard. The only goroutines are that of the timers, and that
-// which gives memory back.
+// pairer is the processor. The goroutine of a hand-over does the work, and owns a stream while
+// it holds the lock of its shard. The only other goroutines run the timers and free memory.
 type pairer struct {
 	id        component.ID
 	cfg       *Config
@@ -42,10 +41,10 @@ type pairer struct {
 	shards   [shardCount]shard
 	delivery delivery
 
-	// maxBytes bounds what streams hold. reserved is for calls under way.
+	// maxBytes bounds the memory of streams. reserved is for calls under way.
 	maxBytes int64
 	reserved atomic.Int64
-	// lightening is held by who brings the streams below maxBytes.
+	// lightening is held while streams are brought below maxBytes.
 	lightening sync.Mutex
 	memory     memory
 
@@ -60,20 +59,20 @@ type pairer struct {
 	ticked   chan struct{}
 	shutdown sync.Once
 
-	// calls is held for reading by each hand-over; closed is set, under calls,
-	// when none is taken any more.
+	// calls is held for reading by each hand-over. closed is set under calls: no further
+	// hand-over is accepted.
 	calls  sync.RWMutex
 	closed bool
 	// endLife ends every call to the next component, and all waiting.
 	endLife context.CancelFunc
 }
 
-// callPatience is how long a call to the next component may take before the
-// clock stands: long enough for one that only queues. A gap that closes makes
-// many calls, and what is missing may be behind all of them.
+// callPatience is the time of a call to the next component after which the clock stands still.
+// It is enough for a call that only queues. A gap that closes makes many calls, and missing
+// events may wait behind all of them.
 const callPatience = 10 * time.Millisecond
 
-// burstInterval is how often a message is logged that many events cause.
+// burstInterval is the interval between two log lines of the same cause.
 const burstInterval = 10 * time.Second
 
 func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pairer, error) {
@@ -118,13 +117,13 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 	p.spare.New = func() any { return new(finished) }
 	p.batches.New = func() any { return new(callevent.Batch) }
 	p.warnBelowResolution = sync.OnceFunc(func() {
-		p.logger.Warn("min_duration is below the resolution of a traced program's clock: short calls are left out as that clock happens to tick",
+		p.logger.Warn("min_duration is below the resolution of a traced program's clock, so that clock decides by chance which short calls are left out",
 			zap.Duration("min_duration", cfg.MinDuration))
 	})
 	return p, nil
 }
 
-// pairing is the part of the configuration that pairing needs.
+// pairing returns the settings of package pairing.
 func (c *Config) pairing(traceRoot func(string) bool) pairing.Settings {
 	return pairing.Settings{
 		MaxEvents: c.Reorder.MaxEvents, MaxWait: c.Reorder.MaxWait,
@@ -136,7 +135,7 @@ func (c *Config) pairing(traceRoot func(string) bool) pairing.Settings {
 	}
 }
 
-// Capabilities: what is handed over is never changed.
+// Capabilities: the processor never changes a hand-over.
 func (p *pairer) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 // Start starts the timers, and opens the account of the memory budget.
@@ -150,9 +149,9 @@ func (p *pairer) Start(_ context.Context, host component.Host) error {
 	return nil
 }
 
-// Shutdown refuses hand-overs from now on, waits for those under way, ends all
-// streams, and offers what is held and what that finishes until the shutdown
-// timeout. What is left is dropped and counted.
+// Shutdown refuses further hand-overs, waits for those under way, and ends all streams. It
+// offers all held and finished spans until the shutdown timeout. The rest is dropped and
+// counted.
 func (p *pairer) Shutdown(ctx context.Context) error {
 	p.shutdown.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
@@ -167,7 +166,7 @@ func (p *pairer) Shutdown(ctx context.Context) error {
 		p.closed = true
 		p.calls.Unlock()
 
-		// What is held goes first, while there is time.
+		// Held spans go first, while there is time.
 		p.offerUntil(ctx)
 		fresh := func() *finished { return p.fresh(ctx) }
 		for i := range p.shards {
@@ -181,7 +180,7 @@ func (p *pairer) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// offerUntil offers what is held until it is accepted or ctx is done.
+// offerUntil offers the held spans until they are accepted or ctx is done.
 func (p *pairer) offerUntil(ctx context.Context) {
 	for p.delivery.offerHeld(ctx) != nil {
 		select {
@@ -203,8 +202,7 @@ func (p *pairer) shardIndex(id callevent.StreamID) uint64 {
 
 func (p *pairer) shardOf(id callevent.StreamID) *shard { return &p.shards[p.shardIndex(id)] }
 
-// fresh gives an empty output. Spans that are too many for it are delivered
-// within ctx.
+// fresh returns an empty output. If it gets full, its spans are delivered with ctx.
 func (p *pairer) fresh(ctx context.Context) *finished {
 	f := p.spare.Get().(*finished)
 	f.MaxCalls = maxSpansPerCall

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// tickInterval is how often the timers of all streams are looked at.
+// tickInterval is the interval between two runs of the timers of all streams.
 const tickInterval = 100 * time.Millisecond
 
-// tick looks at the timers until ctx is done.
+// tick runs the timers until ctx is done.
 func (p *pairer) tick(ctx context.Context) {
 	defer close(p.ticked)
 	ticker := time.NewTicker(tickInterval)
@@ -29,13 +29,13 @@ func (p *pairer) tick(ctx context.Context) {
 	}
 }
 
-// expire gives up what has been waited for long enough, unless it came in time and
-// is about to be taken, or the next component refuses: then the clock stands still.
+// expire gives up overdue events. Events of a hand-over under way are not overdue, and while
+// the next component refuses the clock stands still.
 func (p *pairer) expire(ctx context.Context) {
 	if p.delivery.offerHeld(ctx) != nil {
 		return
 	}
-	now := p.clock.takenUntil()
+	now := p.clock.settledUntil()
 	fresh := func() *finished { return p.fresh(ctx) }
 	for i := range p.shards {
 		p.handOnAll(ctx, p.shards[i].expire(now, p.cfg.IdleTimeout, fresh))

@@ -12,12 +12,12 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// origin is what the spans of a stream have in common. It doesn't change: when
-// the resource or the scope does, the stream gets a new one.
+// origin is the common part of a stream's spans. It does not change. If the resource or the
+// scope changes, the stream gets a new one.
 type origin struct {
 	identity identity
-	// shown are the attributes that spans have beside the usual ones. textKey is the
-	// batches', whether it is shown or not.
+	// shown are the optional attributes of spans. textKey is the batches', whether it is shown
+	// or not.
 	shown             SpanAttributesConfig
 	textKey           string
 	resource          pcommon.Resource
@@ -26,18 +26,18 @@ type origin struct {
 	scopeSchemaURL    string
 	// attributes are those of the resource and of the scope, to compare with.
 	attributes [2]attributeList
-	// bytes is about what it takes.
+	// bytes is about its memory.
 	bytes int
 }
 
-// carrier is where a batch was found: a span, and what is around it.
+// carrier is the span of a batch, with its resource and scope.
 type carrier struct {
 	resource ptrace.ResourceSpans
 	scope    ptrace.ScopeSpans
 	span     ptrace.Span
 }
 
-// newOrigin copies what is around a batch.
+// newOrigin copies the resource and scope of a batch.
 func newOrigin(c carrier, b *callevent.Batch, shown SpanAttributesConfig) *origin {
 	o := &origin{
 		shown:             shown,
@@ -55,9 +55,8 @@ func newOrigin(c carrier, b *callevent.Batch, shown SpanAttributesConfig) *origi
 	return o
 }
 
-// is reports whether newOrigin would make the same. Where it says no though all
-// is the same, which attributes in another order can make it do, the stream gets
-// another origin, which does no harm.
+// is reports whether newOrigin would return the same. It may report false for attributes in
+// another order. The stream then gets another origin, which does no harm.
 func (o *origin) is(c carrier, b *callevent.Batch) bool {
 	scope := c.scope.Scope()
 	return o.textKey == b.TextKey &&
@@ -68,8 +67,8 @@ func (o *origin) is(c carrier, b *callevent.Batch) bool {
 		o.attributes[1].are(scope.Attributes())
 }
 
-// attributeList is attributes in their order. A pcommon.Map finds a key only by
-// looking at all of them, and a resource can have tens of thousands.
+// attributeList has attributes in their order. A pcommon.Map searches all of them for a key,
+// and a resource can have tens of thousands.
 type attributeList []keyValue
 
 type keyValue struct {
@@ -77,10 +76,10 @@ type keyValue struct {
 	value pcommon.Value
 }
 
-// keyValueBytes is what an attribute in a list takes.
+// keyValueBytes is the memory of an attribute in a list.
 const keyValueBytes = int(unsafe.Sizeof(keyValue{}))
 
-// listOf is what is in m, which must not change any more.
+// listOf lists the attributes of m, which must not change afterwards.
 func listOf(m pcommon.Map) attributeList {
 	list := make(attributeList, 0, m.Len())
 	for key, value := range m.All() {
@@ -89,8 +88,8 @@ func listOf(m pcommon.Map) attributeList {
 	return list
 }
 
-// are reports whether m has the same attributes in the same order, in a time
-// that is in proportion to their size.
+// are reports whether m has the same attributes in the same order, in a time that is
+// proportional to their size.
 func (l attributeList) are(m pcommon.Map) bool {
 	if m.Len() != len(l) {
 		return false
@@ -105,8 +104,8 @@ func (l attributeList) are(m pcommon.Map) bool {
 	return true
 }
 
-// sameValue reports whether a and b are the same. A map is never the same as
-// another, nor is a list inside a list: resources hardly have any.
+// sameValue reports whether a and b are the same. It reports false for maps and for lists
+// inside lists, which resources hardly have.
 func sameValue(a, b pcommon.Value) bool {
 	if a.Type() != b.Type() || a.Type() == pcommon.ValueTypeMap {
 		return false

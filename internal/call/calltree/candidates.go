@@ -11,16 +11,16 @@ import (
 	"unsafe"
 )
 
-// candidates are services without a place of their own, with what they have shown: a sketch,
-// which a flood of names that come once doesn't make forget those that come again. Names are
-// in buckets by their hash. Where a bucket is full, each newcomer takes from what the one has
-// shown that has shown least, and takes its place when nothing is left.
+// candidates are services without a place, with the evidence of each. They are a sketch: a
+// flood of names that arrive once does not displace those that return. Names are in buckets by
+// their hash. In a full bucket a newcomer reduces the evidence of the weakest candidate, and
+// takes its place when nothing is left.
 type candidates struct {
 	buckets []candidateBucket
 	seed    maphash.Seed
-	// texts is what the names take, in bytes.
+	// texts is the memory of the names, in bytes.
 	texts int
-	// seen: one came since they were looked through last.
+	// seen: a candidate arrived since the last search.
 	seen bool
 }
 
@@ -28,20 +28,21 @@ type candidateBucket [8]candidate
 
 type candidate struct {
 	name string
-	// shown is empty where there is none.
+	// shown is empty if there is no candidate.
 	shown evidence
 }
 
 const (
-	// candidatesOfService is how many candidates there are for each service.
+	// candidatesOfService is the number of candidates for each service.
 	candidatesOfService = 4
 	leastCandidates     = 1024
-	// candidatePatience is for how many seconds of silence one keeps its place.
+	// candidatePatience is the number of seconds after which a silent candidate loses its
+	// place.
 	candidatePatience = 60
 )
 
-// see sees a name of which so many spans or samples came in a second. There are so many
-// services.
+// see notes a name of which so many spans or samples arrived in a second. services is the
+// number of places for services.
 func (c *candidates) see(name string, second uint32, items uint64, services int) {
 	if c.buckets == nil {
 		number := max(leastCandidates, candidatesOfService*services) / len(candidateBucket{})
@@ -78,7 +79,7 @@ func (c *candidates) drop(one *candidate) {
 	*one = candidate{}
 }
 
-// best are those of which something came not long ago, those first that have shown most.
+// best are the candidates that are not silent, the one that has shown most first.
 func (c *candidates) best(second uint32) (all []*candidate) {
 	for i := range c.buckets {
 		for j := range c.buckets[i] {

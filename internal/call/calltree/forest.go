@@ -115,13 +115,13 @@ func (f *forest) join(from, into *tree, maxNameBytes int) {
 	into.lost.add(from.lost)
 }
 
-// isSparseTree reports whether little of what the tree's slices have room for is used.
+// isSparseTree reports whether little of the tree's slices is in use.
 func isSparseTree(t *tree) bool {
 	f := &t.functions
 	return isSparse(len(t.nodes), len(t.nodes)-t.released) || isSparse(len(f.all), len(f.all)-len(f.free))
 }
 
-// isLooseTree reports whether the tree's slices have room for much more than is used.
+// isLooseTree reports whether the tree's slices have room for much more than is in use.
 func isLooseTree(t *tree) bool {
 	f := &t.functions
 	return isLoose(cap(t.nodes), len(t.nodes)-t.released) || isLoose(cap(f.all), len(f.all)-len(f.free)) || cap(t.pairs) > leastCompacted

@@ -10,15 +10,15 @@ import (
 	"unsafe"
 )
 
-// functions are the functions of a tree, each once, by number. A function is there for as
-// long as something refers to it. Number 0 is that of nodes which are no function.
+// functions are the functions of a tree by number. A function is there while something refers
+// to it. Number 0 is that of nodes without a function.
 type functions struct {
 	all  []function
 	free []uint32
-	// byName finds those that something refers to, or will at once.
+	// byName finds the functions with references, and those that will have some soon.
 	byName index
 	seed   maphash.Seed
-	// bytes is what they take, and used what those of all trees do.
+	// bytes is the memory of the functions, and used has that of all trees.
 	bytes int
 	used  *usage
 }
@@ -37,16 +37,16 @@ type usage struct {
 	nodes, names int
 }
 
-// bytesOfFunction is what a function takes beside its name: its entry in the slice, and
-// that in the index.
+// bytesOfFunction is the memory of a function beside its name: its entry in the slice, and that
+// in the index.
 const bytesOfFunction = 72
 
 func newFunctions(used *usage) functions {
 	return functions{all: make([]function, 1), seed: maphash.MakeSeed(), used: used}
 }
 
-// number is that of a function of a name of at most so many bytes, which is new if it
-// wasn't there; then nothing refers to it yet.
+// number is the number of the function of a name, cut to most bytes. A new function has no
+// references yet.
 func (f *functions) number(name string, most int) uint32 {
 	name = Cut(name, most)
 	hash := uint32(maphash.String(f.seed, name))
@@ -78,7 +78,7 @@ func (f *functions) find(hash uint32, name string) uint32 {
 
 func (f *functions) hashOf(n uint32) uint32 { return f.all[n].hash }
 
-// place tells where a function is. What was told first stays.
+// place sets file and line of a function, unless they are set.
 func (f *functions) place(n uint32, file string, line int64, most int) {
 	fn := &f.all[n]
 	if file != "" && fn.file == "" {
@@ -109,7 +109,7 @@ func (f *functions) unref(n uint32) {
 	f.free = append(f.free, n)
 }
 
-// compact leaves only functions that are used, and says which numbers they have now.
+// compact keeps only functions with references. It returns their new numbers.
 func (f *functions) compact() (numbers []uint32) {
 	numbers = make([]uint32, len(f.all))
 	used := make([]function, 1, withSpareRoom(len(f.all)-len(f.free)))
@@ -127,7 +127,7 @@ func (f *functions) compact() (numbers []uint32) {
 	return numbers
 }
 
-// textBytes is what a text takes beside its length, since sizes are rounded up.
+// textBytes is the memory of a text beside its length, since sizes are rounded up.
 const textBytes = 8
 
 // memory is the memory of the functions.
@@ -136,7 +136,7 @@ func (f *functions) memory() int64 {
 		int64(f.bytes) - int64(f.byName.used)*(bytesOfFunction-textBytes)
 }
 
-// Cut shortens a text to so many bytes, and not inside a letter where it is UTF-8.
+// Cut shortens a text to most bytes, and not inside a UTF-8 letter.
 func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text

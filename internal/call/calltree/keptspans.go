@@ -8,24 +8,24 @@ import (
 	"unsafe"
 )
 
-// keptSpans are the spans that came last, as they came, in a ring.
+// keptSpans are the latest spans as they arrived, in a ring.
 type keptSpans struct {
 	spans []keptSpan
 	most  int
-	// next is where the next one goes, once the ring is full.
+	// next is the place of the next span, once the ring is full.
 	next int
-	// traces are those of which spans are kept. newest and oldest were looked up last, for
-	// what is kept and for what makes room: spans of a trace mostly come together.
+	// traces are those with kept spans. newest and oldest are the last ones that were looked
+	// up, for a new span and for a dropped one. Spans of a trace mostly arrive together.
 	traces         map[TraceID]*keptTrace
 	newest, oldest *keptTrace
-	// dropped is how many spans made room for others, and gone the traces of which none is
-	// kept any more.
+	// dropped is the number of spans that made room for others, and gone that of traces without
+	// any kept span left.
 	dropped, gone uint64
 	forest        *forest
 }
 
-// keptSpan is one of them. The tree is that of its service; function and instance are
-// numbers of its functions.
+// keptSpan is a kept span. tree is that of its service. function and instance are numbers of
+// its functions.
 type keptSpan struct {
 	trace                                  TraceID
 	id, parent                             SpanID
@@ -37,7 +37,7 @@ type keptSpan struct {
 
 type keptTrace struct {
 	id TraceID
-	// kept is how many spans are kept, and dropped how many made room for others.
+	// kept is the number of kept spans, and dropped of those that made room for others.
 	kept, dropped int
 }
 
@@ -45,7 +45,7 @@ func newKeptSpans(most int, f *forest) keptSpans {
 	return keptSpans{most: most, traces: map[TraceID]*keptTrace{}, forest: f}
 }
 
-// add gives the place for a span of a trace, which may hold what was there before.
+// appendTo returns the place for a span of a trace. The place may hold an earlier span.
 func (r *keptSpans) appendTo(trace *TraceID) (span *keptSpan) {
 	if len(r.spans) < r.most {
 		r.spans = append(r.spans, keptSpan{})
@@ -87,7 +87,7 @@ func (r *keptSpans) drop(span *keptSpan) {
 	r.oldest = nil
 }
 
-// dropOldest drops so many spans.
+// dropOldest drops the oldest spans.
 func (r *keptSpans) dropOldest(number int) {
 	rest := make([]keptSpan, 0, len(r.spans)-number)
 	for i := range r.spans {

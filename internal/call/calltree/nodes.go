@@ -30,8 +30,8 @@ func snapshotNodes(t *tree) []Node {
 	return copier.nodes
 }
 
-// settleAll puts all that waits where it is without what it waits for: most of it below the
-// node [MissingParent], which is as large as what it has together.
+// settleAll places all waiting nodes without their callers, most of them below the node
+// [MissingParent]. That node gets the sum of its children.
 func settleAll(t *tree) {
 	missing := t.child(top, labelMissing)
 	for i := range t.nodes {
@@ -46,14 +46,13 @@ func settleAll(t *tree) {
 	}
 }
 
-// orderedNode is a node, and how deep it is; the top is at 0.
+// orderedNode is a node and its depth. The top is at 0.
 type orderedNode struct {
 	node  uint32
 	depth int
 }
 
-// preOrderBySize is the top and all below it in pre-order; of one parent's the largest
-// first.
+// preOrderBySize is the top and all below it in pre-order. Of siblings the largest is first.
 func preOrderBySize(t *tree) []orderedNode {
 	order := make([]orderedNode, 0, len(t.nodes))
 	stack := []orderedNode{{top, 0}}

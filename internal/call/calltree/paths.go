@@ -5,8 +5,8 @@ package calltree
 
 import "math"
 
-// sizes counts paths by their size, of which each step is a sixteenth to a thirty-second
-// more than the one below.
+// sizes counts paths by their size. Each step is a sixteenth to a thirty-second larger than the
+// one below.
 type sizes [math.MaxUint16 + 1]uint32
 
 // size is the step of a part of a tree.
@@ -33,7 +33,7 @@ func (s *sizes) smallest(number int) uint16 {
 	return math.MaxUint16
 }
 
-// totalOf is the total of all below the top, and of what waits.
+// totalOf is the total of all below the top, and of waiting nodes.
 func totalOf(t *tree) float64 {
 	all := 0.0
 	for i := range t.nodes {

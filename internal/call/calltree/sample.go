@@ -3,13 +3,13 @@
 
 package calltree
 
-// Sample is a stack, and what was found of it.
+// Sample is a stack with its values.
 type Sample struct {
-	// Frames are from the outermost on.
+	// Frames begin with the outermost.
 	Frames []Frame
-	// IsCut says that there were more, above the first.
+	// IsCut: frames above the first are missing.
 	IsCut bool
-	// Count is how many samples there were, and Value what they were of, all together.
+	// Count is the number of samples, and Value their sum.
 	Count uint64
 	Value int64
 }

@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// Service is what is known of a service.
+// Service describes a service.
 type Service struct {
-	// Name is the service's as telemetry told it: it can be anything, empty too.
+	// Name is the name in the telemetry. It can be any text, empty too.
 	Name string
-	// Threads is how many threads made calls, or were sampled, in PendingTimeout, or have spans
-	// that are kept; ThreadsMore that there were more than are counted.
+	// Threads is the number of threads with calls or samples within PendingTimeout, or with
+	// kept spans. ThreadsMore: there were more than are counted.
 	Threads     int
 	ThreadsMore bool
-	// Calls and Errors are since From, the start or the last reset.
+	// Calls and Errors count since From, which is the start or the last reset.
 	Calls, Errors uint64
 	From          time.Time
-	// Rate is how many calls came in a second, of late.
+	// Rate is the recent number of calls per second.
 	Rate float64
-	// LastSeen is when the last call or sample came.
+	// LastSeen is the time of the last call or sample.
 	LastSeen time.Time
-	// Kinds are those that there are trees of: Calls first, then in the order of their
-	// texts.
+	// Kinds are those with trees: Calls first, then in the order of their texts.
 	Kinds []Kind
 }
 
@@ -37,20 +36,20 @@ type service struct {
 	calls    *tree
 	profiles map[Kind]*tree
 	threads  threads
-	// instance is which one spans were of last: a number of the functions of calls.
+	// instance is that of the last spans: a number of the functions of calls.
 	instance uint32
 	missing  Missing
-	// called: calls came, and not samples alone.
+	// called: calls arrived, not only samples.
 	called        bool
 	count, errors uint64
 	from, last    time.Time
 	rate          rate
-	// shown is what came of it since it is there: resets leave it.
+	// shown is the evidence of the service since it was made. Resets leave it.
 	shown evidence
 }
 
-// setInstance sets the instance of the next spans. Its text is kept where that of functions
-// are, as long as a span is kept that is of it.
+// setInstance sets the instance of the next spans. Its text is among the functions while a kept
+// span refers to it.
 func (sv *service) setInstance(instance string) {
 	sv.threads.setInstance(instance)
 	instance = Cut(instance, maxThreadName)
@@ -90,7 +89,7 @@ func (sv *service) trees() []*tree {
 	return all
 }
 
-// isWatched reports whether a window is being collected of a tree of the service.
+// isWatched reports whether a tree of the service has a window.
 func (sv *service) isWatched() bool {
 	return slices.ContainsFunc(sv.trees(), func(t *tree) bool { return len(t.windows) > 0 })
 }
@@ -104,7 +103,7 @@ func (sv *service) describe(second uint32) Service {
 	}
 }
 
-// kinds are those of which something came.
+// kinds are those with calls or samples.
 func (sv *service) kinds() []Kind {
 	kinds := slices.SortedFunc(maps.Keys(sv.profiles), func(a, b Kind) int {
 		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Unit, b.Unit))

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// spanKey is what a span is known by, as numbers, which the compiler keeps in registers.
+// spanKey identifies a span by numbers, which the compiler keeps in registers.
 type spanKey struct{ high, low, id uint64 }
 
 func newSpanKey(trace *TraceID, id *SpanID) spanKey {
@@ -20,27 +20,27 @@ func newSpanKey(trace *TraceID, id *SpanID) spanKey {
 	}
 }
 
-// seenSpan is a span that was seen in a tree: because it came, or because another says that it
-// was called by it. Two services can have spans of one ID, as Zipkin's clients and servers do;
-// and so can one that calls itself: both came then, and remote is what tells them apart.
+// seenSpan is a span of a tree: it arrived, or a callee named it. Two services can have spans
+// of one ID, as Zipkin's clients and servers do, and so can one service that calls itself. In
+// that case both arrived, and remote distinguishes them.
 type seenSpan struct {
 	spanKey
-	// own is the time of the call without its callees', which is negative where they took
-	// longer; where the call has not come it is that of its callees alone, below 0.
+	// own is the time of the call without its callees. It is negative if those took longer. If
+	// the call has not arrived it is the time of its callees, below 0.
 	own int64
-	// tree is the number of the tree, and node that of the node in it. One that has not
-	// come has a node that waits.
+	// tree is the number of the tree, and node that of the node in it. The node of a span that
+	// has not arrived waits.
 	tree, node uint32
 	// next and prev are in a list.
 	next, prev uint32
-	// at is the second in which it was touched last.
+	// at is the second of the last touch.
 	at    uint32
 	state seenState
-	// remote says of one that came that its caller is in another service.
+	// remote: the span arrived, and its caller is in another service.
 	remote bool
-	// hash is that of the key, kept because computing it takes longer than reading it.
+	// hash is that of the key. Reading it is faster than computing it.
 	hash uint32
-	// epoch is the store's when the call came.
+	// epoch is that of the forest when the call arrived.
 	epoch uint32
 }
 
@@ -48,12 +48,12 @@ type seenState uint8
 
 const (
 	seenFree seenState = iota
-	// seenFolded: it came.
+	// seenFolded: the span arrived.
 	seenFolded
-	// seenWaiting: callees came.
+	// seenWaiting: only callees arrived.
 	seenWaiting
-	// seenElsewhere: callees came, and it came in another service. Its own may have one of
-	// that ID, too; until it comes they are at the top.
+	// seenElsewhere: callees arrived, and the span arrived in another service. The callees'
+	// service may have a span of that ID, too. Until it arrives they are at the top.
 	seenElsewhere
 	seenStates
 )
@@ -81,7 +81,7 @@ type list struct {
 	count       int
 }
 
-// hash mixes the IDs, which others choose, with numbers that they don't know.
+// hash mixes the IDs, which senders choose, with numbers that they do not know.
 func (s *spanTable) hash(k spanKey) uint32 {
 	high, low := bits.Mul64(k.high^s.seeds[0], k.low^s.seeds[1])
 	high, low = bits.Mul64(high^low^k.id, s.seeds[2]|1)
@@ -90,9 +90,8 @@ func (s *spanTable) hash(k spanKey) uint32 {
 
 func (s *spanTable) hashOf(n uint32) uint32 { return s.spans[n].hash }
 
-// warm reads where the next steps will look: the slots of these hashes. Each alone would be
-// waited for, since a large index isn't in the processor's caches; reads that don't depend
-// on each other are waited for together.
+// warm reads the index at these hashes, where the next steps will look. A large index is not in
+// the processor's caches. Independent reads wait for memory together.
 func (s *spanTable) warm(hashes []uint32) {
 	if s.index.used == 0 {
 		return
@@ -102,7 +101,7 @@ func (s *spanTable) warm(hashes []uint32) {
 	}
 }
 
-// warmOldest is warm for so many of the oldest spans that came.
+// warmOldest is warm for the oldest spans that arrived.
 func (s *spanTable) warmOldest(spans int) {
 	n := s.oldest(seenFolded)
 	for range spans {
@@ -114,8 +113,8 @@ func (s *spanTable) warmOldest(spans int) {
 	}
 }
 
-// find is the span that came, or waits in a tree, and whether there is one of that ID in
-// another tree. Where a server and its client came it is the server: what it calls has its ID.
+// find returns the span that arrived or waits in a tree, and whether another tree has one of
+// that ID. If a server and its client arrived it is the server: its callees have its ID.
 func (s *spanTable) find(hash uint32, k spanKey, tree uint32) (n uint32, elsewhere bool) {
 	for one, at := s.index.next(hash, 0); one != 0; one, at = s.index.next(hash, at) {
 		if span := &s.spans[one]; span.spanKey == k {
@@ -130,7 +129,8 @@ func (s *spanTable) find(hash uint32, k spanKey, tree uint32) (n uint32, elsewhe
 	return n, elsewhere
 }
 
-// findOwn is as find, but where only the other side came, a client or a server, it is none.
+// findOwn is find for an arriving span. If only the other side of it arrived, the client or the
+// server, the result is 0.
 func (s *spanTable) findOwn(hash uint32, k spanKey, tree uint32, remote bool) (n uint32, elsewhere bool) {
 	for one, at := s.index.next(hash, 0); one != 0; one, at = s.index.next(hash, at) {
 		if span := &s.spans[one]; span.spanKey == k {
@@ -145,7 +145,7 @@ func (s *spanTable) findOwn(hash uint32, k spanKey, tree uint32, remote bool) (n
 	return n, elsewhere
 }
 
-// cameElsewhere reports whether the span came in another tree.
+// cameElsewhere reports whether the span arrived in another tree.
 func (s *spanTable) cameElsewhere(hash uint32, k spanKey, tree uint32) bool {
 	for n, at := s.index.next(hash, 0); n != 0; n, at = s.index.next(hash, at) {
 		if span := &s.spans[n]; span.spanKey == k && span.tree != tree && span.state == seenFolded {
@@ -155,8 +155,7 @@ func (s *spanTable) cameElsewhere(hash uint32, k spanKey, tree uint32) bool {
 	return false
 }
 
-// add adds a span of a tree that isn't there, touched now, a second. Its node and its time are
-// not set.
+// add adds a new span of a tree, touched now, a second. Its node and its time are not set.
 func (s *spanTable) add(k spanKey, hash, tree uint32, state seenState, now uint32) uint32 {
 	n := s.free
 	if n != 0 {
@@ -182,7 +181,7 @@ func (s *spanTable) remove(n uint32) {
 	s.free = n
 }
 
-// touch says that the span was touched now, a second, and what it is now.
+// touch notes that the span was touched now, a second, and its state.
 func (s *spanTable) touch(n uint32, state seenState, now uint32) {
 	span := &s.spans[n]
 	if span.state == state && span.at == now {
@@ -193,16 +192,16 @@ func (s *spanTable) touch(n uint32, state seenState, now uint32) {
 	s.link(n)
 }
 
-// oldest is the span in a state that was touched longest ago, or 0.
+// oldest is the span of a state that was touched longest ago, or 0.
 func (s *spanTable) oldest(state seenState) uint32 { return s.lists[state].first }
 
-// count is how many spans are in a state.
+// count is the number of spans in a state.
 func (s *spanTable) count(state seenState) int { return s.lists[state].count }
 
-// total is how many spans there are.
+// total is the number of spans.
 func (s *spanTable) total() int { return s.index.used }
 
-// trees says of so many trees, by number, which have spans here.
+// trees reports for each tree number whether the tree has spans here.
 func (s *spanTable) trees(number int) []bool {
 	have := make([]bool, number)
 	for _, l := range s.lists {
@@ -213,7 +212,7 @@ func (s *spanTable) trees(number int) []bool {
 	return have
 }
 
-// compact gives memory back that is not in use. All spans have other numbers then.
+// compact frees unused memory. All spans get other numbers.
 func (s *spanTable) compact() {
 	old, lists := s.spans, s.lists
 	s.spans = make([]seenSpan, 1, withSpareRoom(s.total()+1))
@@ -228,7 +227,7 @@ func (s *spanTable) compact() {
 	}
 }
 
-// link puts a span at the end of its list.
+// link adds a span at the end of its list.
 func (s *spanTable) link(n uint32) {
 	span := &s.spans[n]
 	l := &s.lists[span.state]

@@ -5,7 +5,7 @@ package calltree
 
 import "time"
 
-// summedSpan is what a summary needs of a span.
+// summedSpan is the part of a span for a summary.
 type summedSpan struct {
 	trace               TraceID
 	function            string
@@ -13,14 +13,14 @@ type summedSpan struct {
 	failed, isOfService bool
 }
 
-// summary is a trace that is being summed up.
+// summary is a trace while it is summarized.
 type summary struct {
 	TraceSummary
 	first, last int64
 	isOfService bool
 }
 
-// summarize sums up the traces that have a span of the service.
+// summarize summarizes the traces with a span of the service.
 func summarize(spans []summedSpan, dropped map[TraceID]int) (all []TraceSummary) {
 	found := map[TraceID]*summary{}
 	var at *summary

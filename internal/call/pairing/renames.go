@@ -15,9 +15,9 @@ import (
 // rename is a callevent.Rename with the stream's number for the name.
 type rename struct {
 	sequence uint64
-	// from is the least sequence of the rename and of those after it: where one of
-	// those holds, whether this one does makes no difference. So they are sorted by
-	// time and by from, and those that hold for an event are the first ones.
+	// from is the least sequence of the rename and of those after it. Where a later one holds,
+	// this one makes no difference. So they are sorted by time and by from, and the first ones
+	// hold for an event.
 	from        uint64
 	time        int64
 	name, order uint32
@@ -25,30 +25,29 @@ type rename struct {
 	first, provisional bool
 }
 
-// holds reports whether the lane had been renamed at the event.
+// holds reports whether the lane had this name, or a later one, at the event.
 func (r *rename) holds(sequence uint64, time int64) bool {
 	return sequence >= r.from || time >= r.time
 }
 
-// history is what a lane is called from when on.
+// history has the names of a lane.
 type history struct {
 	lane uint64
-	// renames are sorted by time, and by number where that is equal.
+	// renames are sorted by time, and then by sequence number.
 	renames []rename
 	// forgotten: the earliest are no longer there.
 	forgotten bool
-	// provisional is how many are.
+	// provisional is the number of provisional renames.
 	provisional int
-	// before are those that there were before the batch that is being taken, and nil
-	// where they are the same: open frames may have to be called otherwise.
+	// before are the renames before the current batch, or nil if it changes none. Open frames
+	// may need other names.
 	before []rename
 }
 
 const (
-	// keptRenames is how many renames of a lane are remembered in any case: beyond
-	// it those are forgotten that hold for no event any more. maxRenames bounds
-	// those that are still to come: there are programs that rename their threads
-	// with every request, and events wait for others for seconds.
+	// keptRenames is the number of renames of a lane that are always remembered. Beyond it the
+	// past ones are forgotten. maxRenames bounds the others: some programs rename their threads
+	// with every request, and events wait for seconds.
 	keptRenames = 64
 	maxRenames  = 4096
 
@@ -56,8 +55,8 @@ const (
 	historyBytes = int(unsafe.Sizeof(history{})) + nameOverhead
 )
 
-// lastOf is the index of the last rename that holds for an event, by its number and
-// its time as the source's clock showed it; -1: none.
+// lastOf is the index of the last rename that holds for an event, by its number and its time on
+// the source's clock; -1: none.
 func lastOf(renames []rename, sequence uint64, time int64) int {
 	low, high := 0, len(renames)
 	for low < high {
@@ -70,8 +69,8 @@ func lastOf(renames []rename, sequence uint64, time int64) int {
 	return low - 1
 }
 
-// nameOf is the index of the rename that says what the lane is called at an event: the
-// last that holds, or before all the lane's first. It is -1 where that is not known.
+// nameOf is the index of the rename with the lane's name at an event: the last that holds, or
+// the lane's first name. It is -1 if the name is not known.
 func nameOf(renames []rename, sequence uint64, time int64) int {
 	i := lastOf(renames, sequence, time)
 	if i < 0 && len(renames) > 0 && renames[0].first {
@@ -166,7 +165,7 @@ func (h *history) refuse(r *rename, at position, c *Counters) {
 	}
 }
 
-// insert puts a rename at its place.
+// insert inserts a rename at its index.
 func (h *history) insert(i int, r rename) {
 	h.renames = slices.Insert(h.renames, i, r)
 	h.from(i)
@@ -175,7 +174,7 @@ func (h *history) insert(i int, r rename) {
 	}
 }
 
-// from makes those before i hold from the number that they have to, as i is another.
+// from updates the field from of the renames up to index i.
 func (h *history) from(i int) {
 	for ; i >= 0; i-- {
 		r := &h.renames[i]

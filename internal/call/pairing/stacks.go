@@ -592,7 +592,7 @@ func (s *stacks) moveNames(sweep *laneSweep) {
 	}
 }
 
-// forget forgets all lanes, of which none has open frames, and what is known of them.
+// forget forgets all lanes with their names. None has open frames.
 func (s *stacks) forget() {
 	for i := range s.lanes {
 		s.traces.release(s.lanes[i].continuation)

@@ -4,9 +4,6 @@
 package stackpairingprocessor
 
 import (
-	"context"
-	"math"
-
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
@@ -17,7 +14,7 @@ type memory struct {
 	account *budget.Account
 	// asked has room for one demand of the budget.
 	asked chan struct{}
-	// done is closed when the goroutine of giveWay has ended; nil before the start.
+	// done is closed when the goroutine that frees memory has ended; nil before the start.
 	done chan struct{}
 }
 
@@ -32,36 +29,17 @@ func (m *memory) open(b *budget.Budget, group string) {
 	}})
 }
 
-// sum is the processor's memory, in bytes.
-func (m *memory) sum(p *pairer) int64 {
-	return p.accounts.bytes.Load() + p.delivery.heldBytes.Load() + p.reserved.Load()
-}
-
 // excess reports the processor's memory to the budget, and returns the bytes to free.
-func (m *memory) excess(p *pairer) int64 {
+func (m *memory) excess(bytes int64) int64 {
 	if m.account == nil {
 		return 0
 	}
-	return m.account.Set(m.sum(p))
+	return m.account.Set(bytes)
 }
 
 // close closes the account.
 func (m *memory) close() {
 	if m.account != nil {
 		m.account.Close()
-	}
-}
-
-// giveWay frees memory at each demand of the budget, until ctx is done. The timers do not do
-// that, because they may wait for the next component.
-func (p *pairer) giveWay(ctx context.Context) {
-	defer close(p.memory.done)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-p.memory.asked:
-			p.lighten(ctx, math.MaxInt64)
-		}
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// tickInterval is the interval between two runs of the timers of all streams.
+const tickInterval = 100 * time.Millisecond
+
 // clock is the monotonic time by which events and streams wait. It stands still
 //
 //   - while the processor refuses, or a call to the next component takes long: the missing

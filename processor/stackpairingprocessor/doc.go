@@ -7,8 +7,9 @@
 // It knows pipelines: it accepts batches, delivers spans, holds refused ones, and has
 // telemetry. Package pairing has the rules of pairing. It knows no tracer's protocol.
 //
-// The way of the data: handover.go splits a hand-over and answers it. shard.go passes each
-// batch to its stream. spans.go makes pdata of finished calls. held.go keeps spans that the
-// next component refused. clock.go and timers.go end waiting in vain. bounds.go frees memory
-// at the bounds.
+// The way of the data, from file to file: processor.go has the life cycle, and answers each
+// hand-over in five steps (handover.go). engine.go has all streams, and keeps them below their
+// bounds. It passes each batch to the shard of its stream (shard.go). spans.go makes pdata of
+// finished calls. held.go delivers them, and holds those that the next component refused.
+// clock.go is the time by which events wait.
 package stackpairingprocessor

@@ -5,53 +5,31 @@ package stackpairingprocessor
 
 import (
 	"context"
-	"encoding/binary"
+	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/internal/call/pairingmark"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/nesting"
 	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
 )
 
-// pairer is the processor. The goroutine of a hand-over does the work, and owns a stream while
-// it holds the lock of its shard. The only other goroutines run the timers and free memory.
+// pairer is the processor: the life cycle of an engine, its timers, and the answer to each
+// hand-over. Its only goroutines run the timers and free memory.
 type pairer struct {
-	id        component.ID
-	cfg       *Config
-	next      consumer.Traces
-	telemetry *telemetry
-	logger    *zap.Logger
-	// burst logs the first of many like messages.
-	burst *zap.Logger
-
-	clock    *clock
-	settings pairing.Settings
-	accounts accounts
-	shards   [shardCount]shard
-	delivery delivery
-
-	// maxBytes bounds the memory of streams. reserved is for calls under way.
-	maxBytes int64
-	reserved atomic.Int64
-	// lightening is held while streams are brought below maxBytes.
-	lightening sync.Mutex
-	memory     memory
-
-	// spare and batches are memory to be used again.
-	spare, batches      sync.Pool
-	warnBelowResolution func()
-	unmet               unmet
+	engine
+	id   component.ID
+	next consumer.Traces
 
 	// stop ends the timers, and ticked is closed when they have ended. Both are
 	// nil until Start.
@@ -72,9 +50,6 @@ type pairer struct {
 // events may wait behind all of them.
 const callPatience = 10 * time.Millisecond
 
-// burstInterval is the interval between two log lines of the same cause.
-const burstInterval = 10 * time.Second
-
 func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pairer, error) {
 	builder, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindProcessor, set.ID, set.TelemetrySettings))
 	if err != nil {
@@ -86,53 +61,9 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 	}
 	clock := newClock(callPatience)
 	life, endLife := context.WithCancel(context.Background())
-	next = nextComponent{next, clock, life}
-	p := &pairer{
-		id:        set.ID,
-		endLife:   endLife,
-		cfg:       cfg,
-		next:      next,
-		telemetry: newTelemetry(builder),
-		logger:    set.Logger,
-		burst: set.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
-			return zapcore.NewSamplerWithOptions(core, burstInterval, 1, 0)
-		})),
-		clock:    clock,
-		settings: cfg.pairing(roots),
-		maxBytes: int64(cfg.Reorder.MaxMiB) << 20,
-	}
-	p.accounts.telemetry = p.telemetry
-	for i := range p.shards {
-		p.shards[i].settings, p.shards[i].accounts = &p.settings, &p.accounts
-		p.shards[i].shown = cfg.SpanAttributes
-		p.shards[i].streams = map[callevent.StreamID]*stream{}
-	}
-	p.delivery = delivery{
-		next: next, clock: p.clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
-		life: life, offering: make(chan struct{}, 1),
-		dropped: p.dropped,
-		isFull:  func() bool { return p.memory.excess(p) > 0 },
-		holding: func(change int) { p.telemetry.ProcessorStackPairingHeldSpans.Add(context.Background(), int64(change)) },
-	}
-	p.spare.New = func() any { return new(finished) }
-	p.batches.New = func() any { return new(callevent.Batch) }
-	p.warnBelowResolution = sync.OnceFunc(func() {
-		p.logger.Warn("min_duration is below the resolution of a traced program's clock, so that clock decides by chance which short calls are left out",
-			zap.Duration("min_duration", cfg.MinDuration))
-	})
+	p := &pairer{id: set.ID, endLife: endLife, next: nextComponent{next, clock, life}}
+	p.init(cfg, set.Logger, builder, roots, clock, p.next, life)
 	return p, nil
-}
-
-// pairing returns the settings of package pairing.
-func (c *Config) pairing(traceRoot func(string) bool) pairing.Settings {
-	return pairing.Settings{
-		MaxEvents: c.Reorder.MaxEvents, MaxWait: c.Reorder.MaxWait,
-		MaxClockJump: c.MaxClockJump.Nanoseconds(),
-		MaxFrames:    c.Limits.MaxFrames, MaxLanes: c.Limits.MaxLanes, MaxNameBytes: c.Limits.MaxNamesMiB << 20,
-		MaxThrows: c.Limits.MaxExceptionsPerSpan, MaxSpansPerTrace: c.MaxSpansPerTrace, TraceRoot: traceRoot,
-		MinDuration: c.MinDuration.Nanoseconds(), MaxDepth: c.MaxDepth,
-		DropTruncated: c.Truncated == truncatedDrop,
-	}
 }
 
 // Capabilities: the processor never changes a hand-over.
@@ -168,10 +99,7 @@ func (p *pairer) Shutdown(ctx context.Context) error {
 
 		// Held spans go first, while there is time.
 		p.offerUntil(ctx)
-		fresh := func() *finished { return p.fresh(ctx) }
-		for i := range p.shards {
-			p.handOnAll(ctx, p.shards[i].end(callevent.CauseShutdown, fresh))
-		}
+		p.endAll(ctx, callevent.CauseShutdown)
 		p.offerUntil(ctx)
 		p.delivery.dropHeld(atShutdown)
 		p.memory.close()
@@ -180,38 +108,82 @@ func (p *pairer) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// offerUntil offers the held spans until they are accepted or ctx is done.
-func (p *pairer) offerUntil(ctx context.Context) {
-	for p.delivery.offerHeld(ctx) != nil {
+// tick runs the timers until ctx is done.
+func (p *pairer) tick(ctx context.Context) {
+	defer close(p.ticked)
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
+	defer p.clock.tick(false)
+	p.clock.tick(true)
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(tickInterval):
+		case <-ticker.C:
+			p.clock.tick(true)
+			p.expire(ctx)
 		}
 	}
 }
 
-func (p *pairer) dropped(spans int, reason dropReason, err error) {
-	p.telemetry.ProcessorStackPairingDroppedSpans.Add(context.Background(), int64(spans), p.telemetry.reasons[reason])
-	p.burst.Error("Dropped finished spans", zap.Int("spans", spans), zap.String("reason", string(reason)), zap.Error(err))
+// ConsumeTraces accepts a hand-over, or refuses all of it:
+//
+//	(a) It delivers held spans. If they are refused again, it refuses the call.
+//	(b) It reserves room for all batches, or refuses the call.
+//	(c) It passes on spans that are not batches. If they are refused, it refuses the call.
+//	(d) It accepts all batches. It drops one that it cannot unpack.
+//	(e) It delivers the finished spans. It holds those that are refused.
+//
+// Before all this it refuses a hand-over with an attribute that is nested too deep, with a
+// permanent error. Copying and holding it would recurse over it.
+//
+// The mark in ctx shows the receiver that its batches reach stack_pairing, accepted or not.
+func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	pairingmark.Set(ctx)
+	p.calls.RLock()
+	defer p.calls.RUnlock()
+	if p.closed {
+		return errShutdown
+	}
+	if err := nesting.Traces(td, p.cfg.Limits.MaxAttributeDepth); err != nil {
+		return p.refuseNested(ctx, err)
+	}
+	defer p.clock.handoverDone(p.clock.handoverBegun())
+	batches, others := split(td)
+	if err := p.delivery.offerHeld(ctx); err != nil {
+		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
+		// Not wrapped: the error may name a part of the held spans, and the caller would read
+		// that as a part of td.
+		return fmt.Errorf("finished spans are held because the next component refuses them: %v", err)
+	}
+	if len(batches) == 0 {
+		return p.next.ConsumeTraces(ctx, td)
+	}
+	room, ok := p.reserve(batches)
+	if !ok {
+		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
+		return errNoRoom
+	}
+	defer p.reserved.Add(-room)
+	if others > 0 {
+		if err := p.next.ConsumeTraces(ctx, without(td, callevent.Carries)); err != nil {
+			return withBatches(err, td)
+		}
+	}
+	for _, c := range batches {
+		p.accept(ctx, c)
+		// One batch of a call may be what another waits for.
+		p.lighten(ctx, p.maxBytes+room)
+	}
+	p.lighten(ctx, p.maxBytes)
+	return nil
 }
 
-func (p *pairer) shardIndex(id callevent.StreamID) uint64 {
-	return binary.LittleEndian.Uint64(id[8:]) % shardCount
-}
-
-func (p *pairer) shardOf(id callevent.StreamID) *shard { return &p.shards[p.shardIndex(id)] }
-
-// fresh returns an empty output. If it gets full, its spans are delivered with ctx.
-func (p *pairer) fresh(ctx context.Context) *finished {
-	f := p.spare.Get().(*finished)
-	f.MaxCalls = maxSpansPerCall
-	f.Full = func() { p.deliver(ctx, f) }
-	return f
-}
-
-func (p *pairer) reuse(f *finished) {
-	f.origin, f.client, f.Full, f.unheld = nil, client.Info{}, nil, false
-	f.Reset()
-	p.spare.Put(f)
+// refuseNested counts and logs a hand-over that is nested too deep, and returns its error. It
+// is permanent, because sending the same again does not help.
+func (p *pairer) refuseNested(ctx context.Context, err error) error {
+	p.telemetry.ProcessorStackPairingNestedCalls.Add(ctx, 1)
+	p.burst.Warn("Refused a hand-over with an attribute that is nested too deep. If it is honest, raise limits.max_attribute_depth",
+		peer(ctx), zap.Error(err))
+	return consumererror.NewPermanent(fmt.Errorf("%w: flatten the attribute, or raise limits.max_attribute_depth of stack_pairing", err))
 }

@@ -93,6 +93,10 @@ type accounts struct {
 	turn                    atomic.Uint64
 }
 
+func sizeOf(s *stream) size {
+	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
+}
+
 // settle updates the account of the stream, and adds the counters of f.
 func (a *accounts) settle(s *stream, f *finished) {
 	a.measure(s)
@@ -301,4 +305,32 @@ func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	sh.updateStanding(id, s, &f.Counters)
 	sh.accounts.settle(s, f)
 	return held
+}
+
+// maxSpansPerCall bounds the spans of one call to the next component.
+const maxSpansPerCall = 2048
+
+// maxBytesPerCall bounds the bytes of one call, approximately. gRPC and Kafka refuse more
+// than a few MiB, and names can be long.
+const maxBytesPerCall = 2 << 20
+
+// fitting is the number of spans for one call to the next component, at least one.
+func (f *finished) fitting(spans []pairing.Call) int {
+	const spanBytes, throwBytes, attributeBytes = 256, 64, 16
+	size := 0
+	for i := range spans {
+		s := &spans[i]
+		size += spanBytes + len(s.Function.Qualified) + len(s.Function.Display) + len(s.Function.Text) +
+			len(s.Function.File) + len(s.LaneName) + len(s.ErrorType)
+		for _, t := range f.Throws[s.Throws.From:s.Throws.To] {
+			size += throwBytes + len(t.Type)
+		}
+		for _, a := range f.Attributes[s.Attributes.From:s.Attributes.To] {
+			size += attributeBytes + len(a.Key) + len(a.Value.Str())
+		}
+		if size > maxBytesPerCall && i > 0 {
+			return i
+		}
+	}
+	return len(spans)
 }

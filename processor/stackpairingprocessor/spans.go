@@ -30,6 +30,61 @@ const (
 	eventException = "exception"
 )
 
+// origin is the common part of a stream's spans. It does not change. If the resource or the
+// scope changes, the stream gets a new one.
+type origin struct {
+	identity identity
+	// shown are the optional attributes of spans. textKey is the batches', whether it is shown
+	// or not.
+	shown             SpanAttributesConfig
+	textKey           string
+	resource          pcommon.Resource
+	resourceSchemaURL string
+	scope             pcommon.InstrumentationScope
+	scopeSchemaURL    string
+	// attributes are those of the resource and of the scope, to compare with.
+	attributes [2]attributeList
+	// bytes is about its memory.
+	bytes int
+}
+
+// carrier is the span of a batch, with its resource and scope.
+type carrier struct {
+	resource ptrace.ResourceSpans
+	scope    ptrace.ScopeSpans
+	span     ptrace.Span
+}
+
+// newOrigin copies the resource and scope of a batch.
+func newOrigin(c carrier, b *callevent.Batch, shown SpanAttributesConfig) *origin {
+	o := &origin{
+		shown:             shown,
+		identity:          newIdentity(b.Stream),
+		textKey:           b.TextKey,
+		resource:          pcommon.NewResource(),
+		resourceSchemaURL: c.resource.SchemaUrl(),
+		scope:             pcommon.NewInstrumentationScope(),
+		scopeSchemaURL:    c.scope.SchemaUrl(),
+	}
+	c.resource.Resource().CopyTo(o.resource)
+	c.scope.Scope().CopyTo(o.scope)
+	o.attributes = [2]attributeList{listOf(o.resource.Attributes()), listOf(o.scope.Attributes())}
+	o.bytes = memoryOf(o.traces(nil, nil)) + (len(o.attributes[0])+len(o.attributes[1]))*keyValueBytes
+	return o
+}
+
+// is reports whether newOrigin would return the same. It may report false for attributes in
+// another order. The stream then gets another origin, which does no harm.
+func (o *origin) is(c carrier, b *callevent.Batch) bool {
+	scope := c.scope.Scope()
+	return o.textKey == b.TextKey &&
+		o.resourceSchemaURL == c.resource.SchemaUrl() &&
+		o.attributes[0].are(c.resource.Resource().Attributes()) &&
+		o.scopeSchemaURL == c.scope.SchemaUrl() &&
+		o.scope.Name() == scope.Name() && o.scope.Version() == scope.Version() &&
+		o.attributes[1].are(scope.Attributes())
+}
+
 // traces makes pdata of finished calls.
 func (o *origin) traces(spans []pairing.Call, out *pairing.Output) ptrace.Traces {
 	traces := ptrace.NewTraces()

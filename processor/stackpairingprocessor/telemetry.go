@@ -14,6 +14,15 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
 )
 
+// bound is the reason why a stream had to free memory. Its text is the metric's attribute.
+type bound string
+
+const (
+	boundMaxMiB     bound = "max_mib"
+	boundBudget     bound = "memory_budget"
+	boundMaxStreams bound = "max_streams"
+)
+
 // telemetry has the processor's metrics.
 type telemetry struct {
 	*metadata.TelemetryBuilder
@@ -71,10 +80,6 @@ func (t *telemetry) record(c *pairing.Counters) {
 
 // size is the contents of a stream.
 type size struct{ bytes, waiting, frames int64 }
-
-func sizeOf(s *stream) size {
-	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
-}
 
 // change adds the difference between two sizes of a stream.
 func (t *telemetry) change(before, after size) {

@@ -20,8 +20,9 @@ const (
 	// buffer until it has said what it is or while it lingers, and the stack of its
 	// goroutine.
 	connectionBytes = 12 << 10
-	// readerBytes is about what a data connection holds beside its buffers.
-	readerBytes = 4 << 10
+	// readerBytes is about what a data connection holds beside its buffers, such as the stack of
+	// the coroutine that reads it.
+	readerBytes = 8 << 10
 )
 
 // memory is what a run holds. All of it is in the run's account in the budget of the

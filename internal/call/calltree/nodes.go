@@ -8,17 +8,10 @@ import (
 	"slices"
 )
 
-// show replaces the values by those of a window.
-func (t *tree) show(w map[uint32]values) {
-	for i := range t.nodes {
-		t.nodes[i].values = w[uint32(i)]
-	}
-}
-
-// tell gives the nodes for a snapshot. The tree is of no use any more.
-func (t *tree) tell() []Node {
-	t.settleAll()
-	order := t.preOrderBySize()
+// snapshotNodes returns the nodes of a tree for a snapshot. The tree is useless afterwards.
+func snapshotNodes(t *tree) []Node {
+	settleAll(t)
+	order := preOrderBySize(t)
 	// A node without values is shown only if something below it has some.
 	show := make([]bool, len(t.nodes))
 	count := 0
@@ -28,18 +21,18 @@ func (t *tree) tell() []Node {
 			count++
 		}
 	}
-	teller := teller{tree: t, nodes: make([]Node, 0, count), told: make([]int32, len(t.nodes))}
+	copier := nodeCopier{tree: t, nodes: make([]Node, 0, count), numbers: make([]int32, len(t.nodes))}
 	for _, at := range order[1:] {
 		if show[at.node] {
-			teller.tell(at)
+			copier.append(at)
 		}
 	}
-	return teller.nodes
+	return copier.nodes
 }
 
-// settleAll puts all that waits where it is without what it waits for: most of it below the
-// node [MissingParent], which is as large as what it has together.
-func (t *tree) settleAll() {
+// settleAll places all waiting nodes without their callers, most of them below the node
+// [MissingParent]. That node gets the sum of its children.
+func settleAll(t *tree) {
 	missing := t.child(top, labelMissing)
 	for i := range t.nodes {
 		if t.nodes[i].state == stateWaiting {
@@ -53,15 +46,14 @@ func (t *tree) settleAll() {
 	}
 }
 
-// orderedNode is a node, and how deep it is; the top is at 0.
+// orderedNode is a node and its depth. The top is at 0.
 type orderedNode struct {
 	node  uint32
 	depth int
 }
 
-// preOrderBySize is the top and all below it in pre-order; of one parent's the largest
-// first.
-func (t *tree) preOrderBySize() []orderedNode {
+// preOrderBySize is the top and all below it in pre-order. Of siblings the largest is first.
+func preOrderBySize(t *tree) []orderedNode {
 	order := make([]orderedNode, 0, len(t.nodes))
 	stack := []orderedNode{{top, 0}}
 	for len(stack) > 0 {
@@ -74,14 +66,14 @@ func (t *tree) preOrderBySize() []orderedNode {
 		}
 		if len(stack)-begin > 1 {
 			// What is last on the stack comes first.
-			slices.SortFunc(stack[begin:], func(a, b orderedNode) int { return t.compare(b.node, a.node) })
+			slices.SortFunc(stack[begin:], func(a, b orderedNode) int { return compareChildren(t, b.node, a.node) })
 		}
 	}
 	return order
 }
 
-// compare orders children of one parent.
-func (t *tree) compare(a, b uint32) int {
+// compareChildren orders children of one parent.
+func compareChildren(t *tree, a, b uint32) int {
 	x, y := &t.nodes[a], &t.nodes[b]
 	if x.total != y.total {
 		return cmp.Compare(y.total, x.total)
@@ -92,23 +84,23 @@ func (t *tree) compare(a, b uint32) int {
 	)
 }
 
-// teller makes nodes of a snapshot.
-type teller struct {
+// nodeCopier copies nodes of a tree to those of a snapshot.
+type nodeCopier struct {
 	tree  *tree
 	nodes []Node
-	// told is where nodes of the tree are in nodes; those that are too deep are where the
-	// node is that stands for them.
-	told []int32
+	// numbers are the places of the tree's nodes in nodes. A node that is too deep has the
+	// place of the node that stands for it.
+	numbers []int32
 }
 
-func (t *teller) tell(at orderedNode) {
+func (t *nodeCopier) append(at orderedNode) {
 	n := &t.tree.nodes[at.node]
 	parent := int32(-1)
 	if at.depth > 1 {
-		parent = t.told[n.parent]
+		parent = t.numbers[n.parent]
 	}
 	if at.depth < MaxDepth {
-		t.told[at.node] = int32(len(t.nodes))
+		t.numbers[at.node] = int32(len(t.nodes))
 		t.nodes = append(t.nodes, t.node(n, parent))
 		return
 	}
@@ -119,7 +111,7 @@ func (t *teller) tell(at orderedNode) {
 			t.nodes = append(t.nodes, Node{Parent: parent, Function: Deep.String(), Mark: Deep})
 		}
 	}
-	t.told[at.node] = deep
+	t.numbers[at.node] = deep
 	sum := &t.nodes[deep]
 	sum.Calls += n.calls
 	sum.Errors += n.errors
@@ -129,7 +121,7 @@ func (t *teller) tell(at orderedNode) {
 	}
 }
 
-func (t *teller) node(n *node, parent int32) Node {
+func (t *nodeCopier) node(n *node, parent int32) Node {
 	f := &t.tree.functions.all[n.label.function()]
 	node := Node{
 		Parent: parent, Function: f.name, File: f.file, Line: f.line, Mark: n.label.mark(),
@@ -139,4 +131,11 @@ func (t *teller) node(n *node, parent int32) Node {
 		node.Function = node.Mark.String()
 	}
 	return node
+}
+
+// showWindow replaces the values by those of a window.
+func showWindow(t *tree, w map[uint32]values) {
+	for i := range t.nodes {
+		t.nodes[i].values = w[uint32(i)]
+	}
 }

@@ -3,15 +3,15 @@
 
 package pairing
 
-// traces are the traces that open frames and lanes refer to.
+// traces are the traces of open frames, and the continuations of lanes.
 type traces struct {
 	all  []trace
 	free []uint32
 }
 
-// trace is a trace while something refers to it.
+// trace is a trace that has references.
 type trace struct {
-	// root is the number of the entry that began it.
+	// root is the sequence number of its first entry.
 	root uint64
 	// frames counts its frames, open and finished, without those left out.
 	frames int
@@ -22,7 +22,7 @@ type trace struct {
 // noTrace stands for no trace.
 const noTrace = ^uint32(0)
 
-// begin gives a trace without frames that is referred to once.
+// begin returns a new trace without frames and with one reference.
 func (t *traces) begin(root uint64) uint32 {
 	if n := len(t.free); n > 0 {
 		id := t.free[n-1]
@@ -44,3 +44,6 @@ func (t *traces) release(id uint32) {
 		t.free = append(t.free, id)
 	}
 }
+
+// isFull reports whether the trace has as many frames as the limit allows; 0: no limit.
+func (t *traces) isFull(id uint32, limit int) bool { return limit > 0 && t.all[id].frames >= limit }

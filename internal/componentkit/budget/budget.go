@@ -22,8 +22,10 @@ const (
 	// asks nothing of it: one part of so many of the limit.
 	spare = 16
 	// returned is the share of the limit after whose release the memory goes back to the
-	// operating system: one part of so many.
-	returned = 8
+	// operating system: one part of so many. Less is enough, but leastReturned, if accounts
+	// released more than they still hold: then the collection of garbage costs little.
+	returned      = 8
+	leastReturned = 64 << 20
 	// settleTime is the pause between such a release and the first return of memory. In it the
 	// owner of a closed account drops its references. longestPause is the one before the last return.
 	settleTime   = time.Second

@@ -106,14 +106,14 @@ func TestAConnectionThatIsAheadWaitsForTheOthers(t *testing.T) {
 	b.awaitReceived(2)
 	go func() { _, _ = ahead.conn.Write(calls(events/2, events/4)) }()
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the connection that is ahead", func() bool { return run.stream.missing() > lead })
+	b.await("the connection that is ahead", func() bool { return run.stream.Missing() > lead })
 	for first := uint32(2); first < events/2; first += 1000 {
-		before := run.stream.received.Load()
+		before := run.stream.Received()
 		behind.write(calls(first, min(500, int(events/2-first)/2)))
-		b.await("what is behind", func() bool { return run.stream.received.Load() > before })
+		b.await("what is behind", func() bool { return run.stream.Received() > before })
 	}
 	b.awaitReceived(events)
-	assert.Zero(t, run.stream.missing())
+	assert.Zero(t, run.stream.Missing())
 	a.finish()
 	b.awaitRuns(0)
 	assert.Len(t, b.pipeline.only(t).events, events)
@@ -153,7 +153,7 @@ func TestWhatAConnectionIsAheadIsNotForgivenWhileAnotherIsHeldUp(t *testing.T) {
 	}
 	behind, ahead := connections[0], connections[1]
 	ahead.position.Store(1_000_000)
-	run.stream.advance(1_000_000, 1)
+	run.stream.Advance(1_000_000, 1)
 	behind.in.reader.Store(uint32(readerBusy))
 	paced := make(chan struct{})
 	go func() {
@@ -174,7 +174,7 @@ func TestWhatAConnectionIsAheadIsNotForgivenWhileAnotherIsHeldUp(t *testing.T) {
 	assert.EqualValues(t, 999_999, run.pacing.forgiven.Load())
 
 	// What came after all is not forgiven a second time.
-	run.stream.advance(0, 999_000)
-	assert.False(t, run.pacing.tooFar(&run.stream.numbering))
+	run.stream.Advance(0, 999_000)
+	assert.False(t, run.pacing.tooFar(run.stream))
 	assert.EqualValues(t, 999, run.pacing.forgiven.Load())
 }

@@ -91,7 +91,7 @@ func (r *run) readControl() {
 			r.leave(unresponsive(silence))
 		}
 		_, err = in.read(now, until)
-		r.control.counted = r.stream.memory.resize(r.control.counted, len(in.buf))
+		r.control.counted = r.memory.Resize(r.control.counted, len(in.buf))
 		if errors.Is(err, errTaken) {
 			return
 		}
@@ -203,10 +203,9 @@ func (r *run) heartbeat(m bytefrog.Heartbeat) {
 // dataBreak makes a barrier of a data break. Its number can be ahead of all that
 // was received.
 func (r *run) dataBreak(m bytefrog.DataBreak) error {
-	reference := r.stream.next.Load()
-	at := unwrapSequence(reference, m.Sequence)
-	if !validSequence(at) {
-		return notOfTheRun(1, m.Sequence, reference)
+	at, err := r.stream.Sequence(m.Sequence, 1)
+	if err != nil {
+		return err
 	}
 	r.breakAt(callevent.Point(at, r.causeOfBreak()))
 	r.tracing.answer(at)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 // chunk is how many call events are decoded at once: few enough to stay in the
@@ -25,7 +26,7 @@ type dataConnection struct {
 	in  *input
 	// batch is nil when no pipeline takes traces: what comes is then read for its
 	// markers, and counted.
-	batch *batcher
+	batch *stream.Packer
 	// events is where call events are decoded to.
 	events []bytefrog.Event
 	// fresh is how many messages with a number have come since they were counted.
@@ -58,23 +59,18 @@ func (d *dataConnection) prepare() error {
 	if r.handover == nil {
 		return nil
 	}
-	batch, err := newBatcher(r.stream, r.streamID, r.env.config, r.send)
-	if err != nil {
-		return err
-	}
-	batch.reckon = d.reckon
-	batch.closing = r.awaitControl
+	batch, err := stream.NewPacker(r.stream, r.send, r.awaitControl, d.reckon)
 	d.batch = batch
-	return nil
+	return err
 }
 
 // countBuffers counts what the connection holds beside what its batcher takes.
 func (d *dataConnection) countBuffers() {
 	held := readerBytes + cap(d.events)*int(unsafe.Sizeof(bytefrog.Event{})) + len(d.in.buf)
 	if d.batch != nil {
-		held += d.batch.packer.Memory()
+		held += d.batch.Memory()
 	}
-	d.counted = d.run.stream.memory.resize(d.counted, held)
+	d.counted = d.run.memory.Resize(d.counted, held)
 }
 
 // serve reads the connection to its end and hands on all that came.
@@ -86,7 +82,7 @@ func (d *dataConnection) serve() {
 	defer d.run.data.finished.Done()
 	d.finish()
 	d.batch, d.events, d.in.buf = nil, nil, nil
-	d.counted = d.run.stream.memory.resize(d.counted, 0)
+	d.counted = d.run.memory.Resize(d.counted, 0)
 	if d.lost != nil {
 		d.leaveUnlessKilled()
 	}
@@ -98,41 +94,35 @@ func (d *dataConnection) finish() {
 	if d.batch == nil {
 		return
 	}
-	ticker := time.NewTicker(pendingPause)
+	ticker := time.NewTicker(stream.RetryPause)
 	defer ticker.Stop()
-	for len(d.batch.pending.events) > 0 && !d.run.data.complete() {
+	for d.batch.Waiting() > 0 && !d.run.data.complete() {
 		select {
 		case <-ticker.C:
-			d.batch.attend(d.run.env.now())
+			d.batch.Attend(d.run.env.now())
 			continue
-		case <-d.run.stream.memory.full:
+		case <-d.run.memory.Full():
 		case <-d.run.ctx.Done():
 		}
 		break
 	}
 	d.finishNow()
-	d.batch.release()
+	d.batch.Release()
 }
 
 // finishNow hands on the last batch, whatever names are missing.
 func (d *dataConnection) finishNow() {
-	now := d.run.env.now()
-	if d.run.stream.memory.isFull() {
-		d.batch.release()
-	}
-	d.batch.place(len(d.batch.unplaced.renames), passed{}, now)
-	d.batch.settle(now, true)
-	d.tellDropped()
-	d.batch.flush()
+	d.batch.Settle(d.run.env.now())
+	d.countDropped()
+	d.batch.Flush()
 }
 
-// tellDropped counts the events that were dropped because the run's memory is full: the
+// countDropped counts the events that were dropped because the run's memory is full: the
 // data breaks after all that was received.
-func (d *dataConnection) tellDropped() {
-	if n := d.batch.dropped; n > 0 {
-		d.run.env.telemetry.eventsDropped(n, d.run.stream.memory.reason())
-		d.run.breakAt(callevent.Point(d.run.stream.next.Load(), callevent.CauseLimit))
-		d.batch.dropped = 0
+func (d *dataConnection) countDropped() {
+	if n := d.batch.TakeDropped(); n > 0 {
+		d.run.env.telemetry.eventsDropped(n, memoryReason(d.run.memory))
+		d.run.breakAt(callevent.Point(d.run.stream.Next(), callevent.CauseLimit))
 	}
 }
 
@@ -180,7 +170,7 @@ func (d *dataConnection) read() {
 		}
 		d.keepPace()
 		if d.batch != nil {
-			d.batch.attend(now)
+			d.batch.Attend(now)
 		}
 		// That may have taken long.
 		now = d.run.env.now()
@@ -196,7 +186,7 @@ func (d *dataConnection) wake(now time.Time) time.Time {
 	if d.batch == nil {
 		return time.Time{}
 	}
-	wake := d.batch.wake(now)
+	wake := d.batch.Wake(now)
 	if soon := now.Add(shortRead); !wake.IsZero() && wake.Before(soon) {
 		return soon
 	}
@@ -216,8 +206,8 @@ func (d *dataConnection) take(n int, now time.Time) bool {
 	switch {
 	case err == nil:
 		return true
-	case errors.Is(err, errRunMemory):
-		d.run.leave(outOfMemory(d.run.stream.memory.why))
+	case errors.Is(err, stream.ErrMemory):
+		d.run.leave(outOfMemory(d.run.memory.Reason()))
 	case !errors.Is(err, errStop):
 		d.giveUp(err)
 	}
@@ -236,23 +226,23 @@ func (d *dataConnection) end(err error) {
 		err = cut
 	}
 	d.lost = err
-	d.run.breakAt(callevent.Point(d.run.stream.next.Load(), callevent.CauseDisconnected))
+	d.run.breakAt(callevent.Point(d.run.stream.Next(), callevent.CauseDisconnected))
 }
 
 // giveUp gives the run up for err. What follows on this connection is lost, so the
 // data breaks after all that was received.
 func (d *dataConnection) giveUp(err error) {
 	d.run.env.telemetry.badData(connectionData)
-	d.run.breakAt(callevent.Point(d.run.stream.next.Load(), callevent.CauseBadData))
+	d.run.breakAt(callevent.Point(d.run.stream.Next(), callevent.CauseBadData))
 	d.run.leave(givenUpForBadData(connectionData, err))
 }
 
 // decode takes all messages that are complete. The error is a *badData,
-// errRunMemory or errStop.
+// stream.ErrMemory or errStop.
 func (d *dataConnection) decode(now time.Time) error {
 	for {
-		if d.run.stream.memory.isFull() {
-			return errRunMemory
+		if d.run.memory.IsFull() {
+			return stream.ErrMemory
 		}
 		events, n := bytefrog.DecodeEvents(d.events, d.in.bytes())
 		if events > 0 {
@@ -281,18 +271,18 @@ func (d *dataConnection) decode(now time.Time) error {
 func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 	if d.batch != nil {
 		// Before it waits: what renames ask for is there.
-		d.batch.passAll(events, now)
+		d.batch.PassAll(events, now)
 	}
 	for added := 0; added < len(events); {
 		piece := events[added:]
-		add := d.count
+		pack := d.count
 		if d.batch != nil {
 			piece = d.keepTime(piece, now)
-			add = d.batch.add
+			pack = d.batch.Pack
 		}
 		d.run.settleBreak(piece)
-		d.position.Store(unwrapSequence(d.run.stream.next.Load(), piece[len(piece)-1].Sequence))
-		bad, err := add(piece, now)
+		d.position.Store(stream.Unwrap(d.run.stream.Next(), piece[len(piece)-1].Sequence))
+		bad, err := pack(piece, now)
 		if err != nil {
 			d.fresh += bad
 			for _, e := range events[:added+bad] {
@@ -306,22 +296,9 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 	return nil
 }
 
-// count takes events of which nothing but their numbers is wanted, as batcher.add
-// does: markers and data breaks are judged by those.
+// count counts events that are not packed. Markers and data breaks are judged by their numbers.
 func (d *dataConnection) count(events []bytefrog.Event, _ time.Time) (bad int, err error) {
-	s := d.run.stream
-	reference := s.next.Load()
-	next := reference
-	for i, e := range events {
-		sequence := unwrapSequence(reference, e.Sequence)
-		if !validSequence(sequence) {
-			s.advance(next, uint64(i))
-			return i, notOfTheRun(sequenceOffset, e.Sequence, reference)
-		}
-		next = max(next, sequence+1)
-	}
-	s.advance(next, uint64(len(events)))
-	return 0, nil
+	return d.run.stream.Count(events)
 }
 
 // handle takes a message that is no call event.
@@ -336,48 +313,23 @@ func (d *dataConnection) handle(m bytefrog.Message, now time.Time) error {
 	if d.batch == nil {
 		return nil
 	}
-	return d.name(m, now)
-}
-
-// name takes a map message.
-func (d *dataConnection) name(m bytefrog.Message, now time.Time) (err error) {
-	names, remapped := d.run.stream.names, false
-	switch m := m.(type) {
-	case bytefrog.MapMethod:
-		remapped, err = names.mapMethod(m.Method, m.Signature)
-	case bytefrog.MapException:
-		remapped, err = names.mapException(m.Exception, m.Name)
-	case bytefrog.MapThreadName:
-		from := unwrapTicks(d.run.stream.clock.expected(now), m.Time)
-		var first, reused bool
-		if first, reused, err = names.mapThread(m.Thread, from, m.Name); err == nil {
-			d.batch.rename(unplacedRename{thread: m.Thread, name: m.Name, ticks: from, first: first, reused: reused, since: now})
-		}
-		if reused {
-			d.run.threadReused()
-		}
-	}
-	if remapped {
-		d.run.env.telemetry.nameRemapped()
-	}
-	return err
+	return d.batch.Name(m, now)
 }
 
 // marker takes a marker: its number is none of a call, and it is a log record.
 func (d *dataConnection) marker(m bytefrog.Marker, now time.Time) error {
 	s := d.run.stream
-	reference := s.next.Load()
-	sequence := unwrapSequence(reference, m.Sequence)
-	if !validSequence(sequence) {
-		return d.in.bad(notOfTheRun(sequenceOffset, m.Sequence, reference))
+	sequence, err := s.Sequence(m.Sequence, stream.SequenceOffset)
+	if err != nil {
+		return d.in.bad(err)
 	}
-	ticks := unwrapTicks(s.clock.expected(now), m.Time)
+	ticks := s.Ticks(m.Time, now)
 	d.run.owed.settle(d.run, sequence)
 	d.position.Store(sequence)
 	if d.batch != nil {
-		d.batch.skip(sequence, ticks, now)
+		d.batch.Skip(sequence, ticks, now)
 	}
-	s.advance(sequence+1, 1)
+	s.Advance(sequence+1, 1)
 	d.fresh++
 	d.run.logs.marker(m, sequence, ticks)
 	return nil

@@ -18,18 +18,14 @@
 // the life of the receiver, which shutdown.go ends. accept.go takes connections
 // (connection.go), handshake.go finds out what they are. A control connection becomes a
 // run (run.go), with a number from registry.go; control.go reads it. data.go reads a data
-// connection, one of those in dataconnections.go: input.go has the bytes, batching.go
-// decodes events, gives them their names (names.go, namecache.go, identify.go; pending.go
-// for those that come later) and packs them; renames.go says from which number a thread
-// is called otherwise, and tidings.go tells it with the batches of all connections.
+// connection, one of those in dataconnections.go: input.go has the bytes, and internal/stream
+// names the events, packs them into batches, and owns all that connections of a run share for it.
 // handover.go says how the batches, which traces.go makes spans of, are given to the
 // pipeline, which internal/receiverkit/handover does. logs.go and metrics.go are ways of their own.
-// memory.go counts what runs and connections make the receiver hold, in the budget of the
-// process (internal/componentkit/budget), and says when a run has to leave.
+// memory.go counts the memory of connections, and internal/runmemory that of a run, in the
+// budget of the process (internal/componentkit/budget).
 //
-// What connections of a run have to know of each other: sequence.go and clock.go
-// make 32 bit numbers and times long ones, barriers.go has the breaks that batches
-// carry, pacing.go (in numbers), lead.go (in time) and caughtup.go see that no connection
+// pacing.go (in numbers), lead.go (in time) and caughtup.go see that no connection of a run
 // gets too far ahead. tracing.go, by what suspension.go remembers, suspends an agent while the pipeline refuses, and keep.go says
 // that a run is alive. steering.go, where the extension agent_control is, has an agent do
 // what somebody wants, of which the agent gives signs (signs.go).

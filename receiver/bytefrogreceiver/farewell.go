@@ -118,7 +118,7 @@ func (f *farewell) read() {
 	for !r.data.complete() && spent < limit {
 		select {
 		case <-ticker.C:
-		case <-r.stream.memory.full:
+		case <-r.memory.Full():
 			return
 		case <-over:
 			over, limit = nil, r.env.timing.discard
@@ -147,7 +147,7 @@ func (f *farewell) read() {
 // agent that was told to suspend has said how many numbers it gave out, and they came.
 func (r *run) quiet() time.Duration {
 	at, ok := r.tracing.brokenAt()
-	if ok && r.ending.how == mannerSuspend && r.stream.received.Load() >= at {
+	if ok && r.ending.how == mannerSuspend && r.stream.Received() >= at {
 		return r.env.timing.complete
 	}
 	return r.env.timing.quiet

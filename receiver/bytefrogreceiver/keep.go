@@ -9,14 +9,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 // keeper does what a run needs though nothing comes: it announces breaks, says that
 // the run is alive, lets a suspended agent go on, and at last leaves the agent.
 type keeper struct {
 	run *run
-	// packer makes empty batches, one after the other.
-	packer *callevent.Packer
+	// empty makes empty batches, one after the other.
+	empty *stream.EmptyBatches
 	// said is when the pipeline accepted the last empty batch; failed says that it
 	// has not accepted one with news.
 	said   time.Time
@@ -44,7 +45,7 @@ const (
 
 // keep is the goroutine of the keeper; it ends with the run.
 func (r *run) keep() {
-	k := &keeper{run: r, said: r.opened, rate: rateWatch{limit: r.env.config.WarnEventsPerSecond, at: r.opened}}
+	k := &keeper{run: r, empty: stream.NewEmptyBatches(r.stream), said: r.opened, rate: rateWatch{limit: r.env.config.WarnEventsPerSecond, at: r.opened}}
 	ticker := time.NewTicker(min(keepTick, r.env.config.KeepaliveInterval))
 	defer ticker.Stop()
 	var due, settled <-chan time.Time
@@ -55,8 +56,8 @@ func (r *run) keep() {
 		case <-r.leaving:
 			k.end()
 			return
-		case <-r.stream.memory.full:
-			r.leave(outOfMemory(r.stream.memory.why))
+		case <-r.memory.Full():
+			r.leave(outOfMemory(r.memory.Reason()))
 			continue
 		case <-r.news:
 			if due == nil {
@@ -101,11 +102,11 @@ func (k *keeper) announce() {
 		k.missed = true
 		return
 	}
-	if !r.stream.barriers.haveNews() && !k.failed && r.env.now().Sub(k.said) < r.env.config.KeepaliveInterval {
+	if !r.stream.HasNewBarriers() && !k.failed && r.env.now().Sub(k.said) < r.env.config.KeepaliveInterval {
 		return
 	}
-	barriers := r.stream.barriers.unannounced(nil)
-	batch, err := k.emptyBatch(barriers)
+	barriers := r.stream.NewBarriers()
+	batch, err := k.empty.Batch(barriers)
 	if err != nil {
 		r.logger.Error("An empty batch could not be made", zap.Error(err))
 		return
@@ -120,26 +121,12 @@ func (k *keeper) announced(a announcement) {
 	k.announcing, k.failed = nil, !a.accepted
 	if a.accepted {
 		k.said = k.run.env.now()
-		k.run.stream.barriers.announced(a.barriers)
+		k.run.stream.BarriersAnnounced(a.barriers)
 	}
 	if k.missed {
 		k.missed = false
 		k.announce()
 	}
-}
-
-// emptyBatch makes a batch without events.
-func (k *keeper) emptyBatch(barriers []callevent.Barrier) (callevent.Packed, error) {
-	r := k.run
-	if k.packer == nil {
-		packer, err := newPacker(r.stream, r.streamID, callevent.MinBatchBytes)
-		if err != nil {
-			return callevent.Packed{}, err
-		}
-		k.packer = packer
-	}
-	k.packer.Reset()
-	return k.packer.Close(barriers, r.stream.next.Load(), r.env.now().UnixNano())
 }
 
 // rateWatch sees when a run traces more than is sensible.
@@ -155,7 +142,7 @@ const warnPause = time.Minute
 
 func (k *keeper) watchRate(now time.Time) {
 	w := &k.rate
-	events := k.run.stream.received.Load()
+	events := k.run.stream.Received()
 	seconds := now.Sub(w.at).Seconds()
 	if seconds <= 0 {
 		return

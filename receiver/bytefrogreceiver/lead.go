@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 // How many numbers one connection may be ahead (pacing.go) says nothing of time: where
@@ -42,13 +43,6 @@ func (l *lead) allows(missing int64, received uint64, now time.Time) bool {
 	return missing <= l.numbers
 }
 
-// missingBelow is how many numbers are missing when so many messages have come as well,
-// the highest of which has the number next - 1.
-func (n *numbering) missingBelow(next, messages uint64) int64 {
-	received := n.received.Load() + messages
-	return int64(max(next, n.next.Load()) - received)
-}
-
 // keepTime waits before events are packed, if what is missing below them is too much to
 // come in time and there on other connections. It gives those of them that can be packed
 // then:
@@ -63,18 +57,18 @@ func (n *numbering) missingBelow(next, messages uint64) int64 {
 //     began has been handled.
 func (d *dataConnection) keepTime(events []bytefrog.Event, now time.Time) []bytefrog.Event {
 	s := d.run.stream
-	reference := s.next.Load()
+	reference := s.Next()
 	early := func() bool {
-		next := unwrapSequence(reference, events[len(events)-1].Sequence) + 1
+		next := stream.Unwrap(reference, events[len(events)-1].Sequence) + 1
 		// What pacing has given up on is not on any connection.
-		missing := s.missingBelow(next, uint64(len(events))) - d.run.pacing.forgiven.Load()
-		return !d.lead.allows(missing, s.received.Load(), now)
+		missing := s.MissingBelow(next, uint64(len(events))) - d.run.pacing.forgiven.Load()
+		return !d.lead.allows(missing, s.Received(), now)
 	}
 	if !early() {
 		return events
 	}
 	events = events[:untilGap(events, d.lead.numbers)]
-	d.position.Store(unwrapSequence(reference, events[0].Sequence))
+	d.position.Store(stream.Unwrap(reference, events[0].Sequence))
 	if !early() || !d.run.data.anyBehind(d) {
 		return events
 	}

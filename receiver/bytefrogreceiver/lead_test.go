@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 // A lead of a second. Each step says at what second how many numbers had come, and how
@@ -107,7 +108,7 @@ func (p *pair) handles(d *dataConnection) { d.in.reader.Store(readerBusy) }
 
 func TestAConnectionThatIsAheadInTimeWaits(t *testing.T) {
 	for name, ends := range map[string]func(*pair){
-		"until what is missing has come":           func(p *pair) { p.run.stream.advance(1000, 1000) },
+		"until what is missing has come":           func(p *pair) { p.run.stream.Advance(1000, 1000) },
 		"until the other has come past it":         func(p *pair) { p.behind.position.Store(1001) },
 		"until the other has handled all there is": func(p *pair) { p.behind.in.reader.Store(readerNone) },
 		"until the other has handled what its agent can have sent": func(p *pair) {
@@ -143,7 +144,7 @@ func TestAConnectionDoesNotWaitInTime(t *testing.T) {
 		"for one on which nothing has come": func(*pair) {},
 		"for one that is ahead of it":       func(p *pair) { p.handles(p.behind); p.behind.position.Store(2000) },
 		"for one that is where it is":       func(p *pair) { p.handles(p.behind); p.behind.position.Store(1000) },
-		"where nothing is missing":          func(p *pair) { p.handles(p.behind); p.run.stream.advance(1000, 1000) },
+		"where nothing is missing":          func(p *pair) { p.handles(p.behind); p.run.stream.Advance(1000, 1000) },
 		"where what is missing is lost": func(p *pair) {
 			p.handles(p.behind)
 			p.run.pacing.forgiven.Store(1000)
@@ -187,7 +188,7 @@ func TestEventsBeforeAGapDoNotWaitInTimeForThoseBehindIt(t *testing.T) {
 	p := newPair(t)
 	p.handles(p.behind)
 	assert.Len(t, p.ahead.keepTime(events, p.run.env.now()), 100)
-	p.run.stream.advance(100, 100)
+	p.run.stream.Advance(100, 100)
 	p.behind.position.Store(100)
 	go func() { p.ahead.in.takeAway() }()
 	assert.Len(t, p.ahead.keepTime(events[100:], p.run.env.now()), 100)
@@ -207,21 +208,21 @@ func TestARenameIsPlacedByWhatFollowsItThoughItsConnectionWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t)
-			p.run.env.now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(renameWait)) }
+			p.run.env.now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(50*time.Millisecond)) }
 			p.handles(p.behind)
 			p.ahead.position.Store(500)
-			p.run.stream.advance(500, 100)
+			p.run.stream.Advance(500, 100)
 			p.run.pacing.limit = 10
 			var told []uint64
-			p.ahead.batch.hand = func(packed callevent.Packed) {
+			p.ahead.batch.SetSend(func(packed callevent.Packed) {
 				var batch callevent.Batch
 				require.NoError(t, batch.Unpack(packed.Data))
 				for _, r := range batch.Renames {
 					told = append(told, r.Sequence)
 				}
-			}
+			})
 			now := p.run.env.now()
-			require.NoError(t, p.ahead.name(bytefrog.MapThreadName{Thread: 3, Name: "worker"}, now))
+			require.NoError(t, p.ahead.batch.Name(bytefrog.MapThreadName{Thread: 3, Name: "worker"}, now))
 			p.done = make(chan struct{})
 			go func() {
 				defer close(p.done)
@@ -230,7 +231,7 @@ func TestARenameIsPlacedByWhatFollowsItThoughItsConnectionWaits(t *testing.T) {
 			p.waits()
 			p.behind.in.reader.Store(readerNone)
 			p.goesOn()
-			p.ahead.batch.flush()
+			p.ahead.batch.Flush()
 			// What follows it in an empty buffer is 1000 and 1001.
 			assert.Equal(t, []uint64{999}, told)
 		})
@@ -247,7 +248,7 @@ func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
 	}
 	var bad *badData
 	require.ErrorAs(t, p.ahead.add(events, p.run.env.now()), &bad)
-	assert.EqualValues(t, 150*bytefrog.MethodEntrySize+sequenceOffset, bad.offset)
+	assert.EqualValues(t, 150*bytefrog.MethodEntrySize+stream.SequenceOffset, bad.offset)
 	assert.Equal(t, 150, p.ahead.fresh)
 }
 

@@ -69,8 +69,8 @@ const droppedLate = handover.Late("end_timeout")
 //
 // It returns what ends it.
 func (r *run) bound() (stop func()) {
-	full, limit := r.stream.memory.full, r.env.config.EndTimeout
-	if r.stream.memory.isFull() {
+	full, limit := r.memory.Full(), r.env.config.EndTimeout
+	if r.memory.IsFull() {
 		r.shed()
 		full, limit = nil, min(limit, r.env.config.ShutdownTimeout)
 	}
@@ -100,11 +100,11 @@ func (r *run) bound() (stop func()) {
 
 // shed frees what the run can be without, because its memory is full.
 func (r *run) shed() {
-	m := r.stream.memory
-	r.stream.names.drop()
-	r.env.telemetry.runShed(m.reason())
+	m := r.memory
+	r.stream.DropNames()
+	r.env.telemetry.runShed(memoryReason(m))
 	if r.ending.cause != callevent.CauseLimit {
-		r.logger.Warn("The run gives its memory back before its last data was handed on", zap.Error(m.why))
+		r.logger.Warn("The run gives its memory back before its last data was handed on", zap.Error(m.Reason()))
 	}
 }
 
@@ -151,7 +151,7 @@ func (r *run) logEnding() {
 func (k *keeper) finish() {
 	r := k.run
 	r.data.finished.Wait()
-	r.stream.names.drop()
+	r.stream.DropNames()
 	if k.announcing != nil {
 		k.missed = false
 		k.announced(<-k.announcing)
@@ -162,7 +162,7 @@ func (k *keeper) finish() {
 		r.handover.Wait()
 	}
 	r.giveUp(nil)
-	r.stream.memory.close()
+	r.memory.Close()
 	r.env.telemetry.runEnded(r.ending.cause)
 	r.env.telemetry.runs(-1)
 	r.env.metrics.ended(r.state())
@@ -176,8 +176,8 @@ func (k *keeper) handOnEnd() {
 	if !r.isStarted() {
 		return
 	}
-	r.breakAt(callevent.End(r.stream.next.Load(), r.ending.cause))
-	batch, err := k.emptyBatch(r.stream.barriers.unannounced(nil))
+	r.breakAt(callevent.End(r.stream.Next(), r.ending.cause))
+	batch, err := k.empty.Batch(r.stream.NewBarriers())
 	if err != nil {
 		r.logger.Error("The end of the run could not be handed on", zap.Error(err))
 		return

@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 func (b *bed) shutdownInBackground() <-chan error {
@@ -63,14 +64,14 @@ func TestSilenceIsShortWhereTheNumbersSayThatAllHasCome(t *testing.T) {
 		"the agent ends the run itself": {mannerNone, true, 300, 300, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &run{env: &environment{hooks: defaultHooks()}, stream: &stream{}, ending: ending{how: c.how}}
+			r := &run{env: &environment{hooks: defaultHooks()}, stream: &stream.Stream{}, ending: ending{how: c.how}}
 			if c.asked {
 				r.tracing.ask(time.Now())
 			}
 			if c.answer > 0 {
 				r.tracing.answer(c.answer)
 			}
-			r.stream.received.Store(c.received)
+			r.stream.Advance(0, c.received)
 			want := r.env.timing.quiet
 			if c.short {
 				want = r.env.timing.complete
@@ -164,7 +165,7 @@ func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 	a.answerSuspend(4 * each)
 	a.control.expectError()
 	sending.Wait()
-	assert.EqualValues(t, 4*each, run.stream.received.Load())
+	assert.EqualValues(t, 4*each, run.stream.Received())
 	b.await("what is dropped", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 4*each })
 	a.expectToLinger(b, 3)
 	require.NoError(t, <-done)
@@ -176,7 +177,7 @@ func TestARunThatIsGivenUpEndsThoughItsAgentDoesNotClose(t *testing.T) {
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
 	run := b.receiver.env.registry.lookup(1)
-	b.await("events", func() bool { return run.stream.received.Load() == 100 })
+	b.await("events", func() bool { return run.stream.Received() == 100 })
 	run.leave(unresponsive(time.Second))
 	a.control.expectError()
 	b.awaitRuns(0)

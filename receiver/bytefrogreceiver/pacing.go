@@ -6,6 +6,8 @@ package bytefrogreceiver
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 const (
@@ -32,17 +34,9 @@ type pacing struct {
 	forgiven atomic.Int64
 }
 
-// missing is how many numbers below the highest received have not come.
-func (n *numbering) missing() int64 {
-	// In this order: what comes in between makes it less, not more. Less than nothing is
-	// not missing: messages are counted before the highest number is known.
-	next := n.next.Load()
-	return max(int64(next-n.received.Load()), 0)
-}
-
 // tooFar reports whether more is missing than may be.
-func (p *pacing) tooFar(n *numbering) bool {
-	missing, forgiven := n.missing(), p.forgiven.Load()
+func (p *pacing) tooFar(n *stream.Stream) bool {
+	missing, forgiven := n.Missing(), p.forgiven.Load()
 	if missing < forgiven && p.forgiven.CompareAndSwap(forgiven, missing) {
 		forgiven = missing
 	}
@@ -53,23 +47,23 @@ func (p *pacing) tooFar(n *numbering) bool {
 // is missing, until the others have caught up or nothing comes on them.
 func (d *dataConnection) keepPace() {
 	s := d.run.stream
-	if !d.run.pacing.tooFar(&s.numbering) || d.run.data.isLast(d) {
+	if !d.run.pacing.tooFar(s) || d.run.data.isLast(d) {
 		return
 	}
 	d.waits.Store(true)
 	defer d.waits.Store(false)
 	ticker := time.NewTicker(paceInterval)
 	defer ticker.Stop()
-	received, since := s.received.Load(), d.run.env.now()
-	for d.run.pacing.tooFar(&s.numbering) && !d.run.data.isLast(d) {
+	received, since := s.Received(), d.run.env.now()
+	for d.run.pacing.tooFar(s) && !d.run.data.isLast(d) {
 		now, goOn := d.pause(ticker.C)
 		if !goOn {
 			return
 		}
-		if n := s.received.Load(); n != received || !d.run.data.othersCaughtUp(d) {
+		if n := s.Received(); n != received || !d.run.data.othersCaughtUp(d) {
 			received, since = n, now
 		} else if now.Sub(since) >= pacePatience {
-			d.run.pacing.forgiven.Store(s.missing())
+			d.run.pacing.forgiven.Store(s.Missing())
 			return
 		}
 	}
@@ -82,7 +76,7 @@ func (d *dataConnection) keepPace() {
 func (d *dataConnection) pause(next <-chan time.Time) (now time.Time, again bool) {
 	select {
 	case <-next:
-	case <-d.run.stream.memory.full:
+	case <-d.run.memory.Full():
 		return now, false
 	case <-d.run.ctx.Done():
 		return now, false
@@ -92,7 +86,7 @@ func (d *dataConnection) pause(next <-chan time.Time) (now time.Time, again bool
 	}
 	now = d.run.env.now()
 	if d.batch != nil {
-		d.batch.attendUnread(now)
+		d.batch.AttendUnread(now)
 	}
 	return now, true
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 // three are data connections of a run whose pipeline takes everything: one is the
@@ -35,7 +36,7 @@ func three(t *testing.T) (idle, middle, first *dataConnection) {
 	}
 	made[1].in.reader.Store(readerBusy)
 	made[2].in.reader.Store(readerBusy)
-	run.stream.advance(2001, 20)
+	run.stream.Advance(2001, 20)
 	return made[0], made[1], made[2]
 }
 
@@ -84,14 +85,14 @@ func TestWhatIsMissingIsForgivenThoughAnotherWaitsThatIsAhead(t *testing.T) {
 
 // Between two looks at a sum that grows, more can seem to have come than there is.
 func TestNothingIsForgivenThatIsNotMissing(t *testing.T) {
-	var n numbering
+	var n stream.Stream
 	p := pacing{limit: 10}
-	n.received.Add(1000)
+	n.Advance(0, 1000)
 	assert.False(t, p.tooFar(&n))
 	assert.Zero(t, p.forgiven.Load())
-	n.advance(1010, 0)
+	n.Advance(1010, 0)
 	assert.False(t, p.tooFar(&n), "as many are missing as may be")
-	n.advance(1011, 0)
+	n.Advance(1011, 0)
 	assert.True(t, p.tooFar(&n))
 }
 

@@ -233,7 +233,7 @@ func (r recording) play(b *testing.B, next consumer.Traces) {
 		for _, a := range r.index {
 			now := begin.Add(a.Time + time.Duration(build)*20*time.Second)
 			for _, d := range connections {
-				d.batch.attend(now)
+				d.batch.Attend(now)
 			}
 			if i, ok := index[a.File]; ok && a.What == capture.In {
 				connections[i].give(b, data[i][max(a.Offset, 2):a.Offset+a.Length], now)
@@ -241,8 +241,8 @@ func (r recording) play(b *testing.B, next consumer.Traces) {
 		}
 	}
 	for _, d := range connections {
-		d.batch.settle(time.Now(), true)
-		d.batch.flush()
+		d.batch.Settle(time.Now())
+		d.batch.Flush()
 	}
 }
 
@@ -255,7 +255,7 @@ func (d *dataConnection) give(b *testing.B, piece []byte, now time.Time) {
 		d.in.end += n
 		piece = piece[n:]
 		require.True(b, d.take(n, now))
-		d.batch.attend(now)
+		d.batch.Attend(now)
 	}
 }
 
@@ -271,7 +271,7 @@ func benchmarkRun(b testing.TB, next consumer.Traces) *run {
 	b.Cleanup(func() { _, _ = client.Close(), server.Close() })
 	run, err := newRun(r.env, 1, 1, newInput(server, inputBytes, r.env.config.Limits.MaxMessageSize, time.Minute))
 	require.NoError(b, err)
-	run.stream.clock.zero = time.Now()
+	run.stream.StartClock(time.Now())
 	return run
 }
 

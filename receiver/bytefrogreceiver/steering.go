@@ -113,7 +113,7 @@ func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontro
 	}
 	return agentcontrol.Answer{Message: message, Details: []agentcontrol.Detail{
 		{Name: "state", Value: s.word()},
-		{Name: "events", Value: strconv.FormatUint(s.stream.received.Load(), 10)},
+		{Name: "events", Value: strconv.FormatUint(s.stream.Received(), 10)},
 	}}, nil
 }
 
@@ -275,7 +275,7 @@ func (s *steered) unsuspend(ctx context.Context) (string, error) {
 	}
 	message := "tracing goes on"
 	err = s.await(ctx, "traces again", func() bool {
-		if s.control.heartbeats.Load() > beats && (s.control.lastMode() != bytefrog.ModeSuspended || s.stream.received.Load() > events) {
+		if s.control.heartbeats.Load() > beats && (s.control.lastMode() != bytefrog.ModeSuspended || s.stream.Received() > events) {
 			return true
 		}
 		if !s.tracing.isWantedSuspended() {

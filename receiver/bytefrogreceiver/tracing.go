@@ -11,6 +11,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 // tracing says whether the agent is to trace. Its lock is held while what was
@@ -141,10 +142,10 @@ func (r *run) resume() {
 		return
 	}
 	if !answered {
-		r.owed.owe(r.stream.next.Load())
+		r.owed.owe(r.stream.Next())
 		r.logger.Warn("The agent did not answer suspend: what was missed is not known until it sends events again")
 	}
-	t.beats, t.events = r.control.heartbeats.Load(), r.stream.received.Load()
+	t.beats, t.events = r.control.heartbeats.Load(), r.stream.Received()
 	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeUnsuspend}); err != nil {
 		r.logger.Warn("The agent could not be told to go on tracing", zap.Error(err))
 		return
@@ -221,10 +222,10 @@ func (r *run) settleBreak(events []bytefrog.Event) {
 	if from == 0 {
 		return
 	}
-	reference := r.stream.next.Load()
+	reference := r.stream.Next()
 	first, any := uint64(0), false
 	for _, e := range events {
-		if n := unwrapSequence(reference, e.Sequence); n >= from-1 && (!any || n < first) {
+		if n := stream.Unwrap(reference, e.Sequence); n >= from-1 && (!any || n < first) {
 			first, any = n, true
 		}
 	}

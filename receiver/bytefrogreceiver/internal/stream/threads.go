@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 // An agent counts the threads that come to their first event, and sends the lowest 16
 // bits of the count as the thread's ID. So thread 65,536 has the ID of thread 0, which
@@ -90,13 +90,4 @@ func (t *threadNumbers) catchUp(threads map[uint16]threadName) {
 			threads[uint16(t.highest)] = next
 		}
 	}
-}
-
-// threadReused counts a thread that got the ID of another, and says so once.
-func (r *run) threadReused() {
-	r.env.telemetry.threadReused()
-	r.reuse.Do(func() {
-		r.logger.Warn("the program has had more than 65,536 threads, so its agent gives their IDs to new ones; " +
-			"calls of threads that share an ID are reported without their callers")
-	})
 }

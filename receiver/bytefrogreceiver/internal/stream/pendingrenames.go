@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 import (
 	"slices"
@@ -11,28 +11,28 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// tidings are the renames of a run that the connection on which they came has not
+// pendingRenames are the renames of a run that the connection on which they came has not
 // handed on yet. Whatever connection closes a batch gives it all of them: the events
 // that a rename is for are mostly on another connection than the rename is, and would
 // be paired before it is told.
-type tidings struct {
+type pendingRenames struct {
 	mu sync.Mutex
 	// heard is how many renames there have been.
 	heard uint32
-	news  []tiding
+	news  []pendingRename
 }
 
-// tiding is a rename, and whose it is.
-type tiding struct {
+// pendingRename is a rename, and whose it is.
+type pendingRename struct {
 	rename callevent.Rename
-	of     *batcher
+	of     *unplaced
 }
 
-// tidingBytes is about what a rename that waits takes beside its name.
-const tidingBytes = int(unsafe.Sizeof(tiding{}) + unsafe.Sizeof(unplacedRename{}))
+// pendingRenameBytes is about what a rename that waits takes beside its name.
+const pendingRenameBytes = int(unsafe.Sizeof(pendingRename{}) + unsafe.Sizeof(unplacedRename{}))
 
 // order gives a rename that is heard of its order.
-func (t *tidings) order() uint32 {
+func (t *pendingRenames) order() uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.heard++
@@ -40,16 +40,16 @@ func (t *tidings) order() uint32 {
 }
 
 // add adds a rename of which better is to be told.
-func (t *tidings) add(of *batcher, r callevent.Rename) {
+func (t *pendingRenames) add(of *unplaced, r callevent.Rename) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r.Provisional = true
-	t.news = append(t.news, tiding{rename: r, of: of})
+	t.news = append(t.news, pendingRename{rename: r, of: of})
 }
 
 // better says what takes the place of the provisional rename of its order, and is in
 // the batch that its connection packs.
-func (t *tidings) better(r callevent.Rename) {
+func (t *pendingRenames) better(r callevent.Rename) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.news {
@@ -61,7 +61,7 @@ func (t *tidings) better(r callevent.Rename) {
 
 // beside appends to dst all that is not handed on yet and not in the batch that a
 // connection packs, in order.
-func (t *tidings) beside(of *batcher, dst []callevent.Rename) []callevent.Rename {
+func (t *pendingRenames) beside(of *unplaced, dst []callevent.Rename) []callevent.Rename {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.news {
@@ -74,13 +74,13 @@ func (t *tidings) beside(of *batcher, dst []callevent.Rename) []callevent.Rename
 
 // handedOn says that a connection has handed on the batch that it packed, and gives
 // the bytes of what needn't be told any more.
-func (t *tidings) handedOn(of *batcher) (bytes int) {
+func (t *pendingRenames) handedOn(of *unplaced) (bytes int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.news = slices.DeleteFunc(t.news, func(n tiding) bool {
+	t.news = slices.DeleteFunc(t.news, func(n pendingRename) bool {
 		done := n.of == of && !n.rename.Provisional
 		if done {
-			bytes += tidingBytes + len(n.rename.Name)
+			bytes += pendingRenameBytes + len(n.rename.Name)
 		}
 		return done
 	})

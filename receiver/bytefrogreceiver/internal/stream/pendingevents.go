@@ -1,13 +1,14 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 import (
 	"time"
 	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
 
 // numbered is a call event whose method, thread and exception are still IDs.
@@ -21,12 +22,12 @@ type numbered struct {
 	kind      callevent.Kind
 }
 
-// pending are the events of one connection that wait for names. The connection
+// pendingEvents are the events of one connection that wait for names. The connection
 // is read on meanwhile. It is for one goroutine.
-type pending struct {
+type pendingEvents struct {
 	// events has memory for as many as it has room for.
 	events []pendingEvent
-	memory *memory
+	memory *runmemory.Memory
 	// wait is how long an event waits.
 	wait time.Duration
 	// tried is when all of them were tried last, with the names that had arrived.
@@ -41,9 +42,9 @@ type pendingEvent struct {
 
 const (
 	pendingBytes = int(unsafe.Sizeof(pendingEvent{}))
-	// pendingPause is the least time between two tries, for each pendingShare of
+	// RetryPause is the least time between two tries to name waiting events, for each pendingShare of
 	// events: trying again is never most of the work.
-	pendingPause = 5 * time.Millisecond
+	RetryPause   = 5 * time.Millisecond
 	pendingShare = 32 << 10
 	// pendingPoll is how often a connection that nothing comes on looks for names
 	// that came on others.
@@ -55,7 +56,7 @@ const minPending = 16
 
 // add takes an event, or reports false when there is no room. Half of the run's memory is
 // left for the names that events wait for.
-func (p *pending) add(e numbered, now time.Time) bool {
+func (p *pendingEvents) add(e numbered, now time.Time) bool {
 	if len(p.events) == cap(p.events) && !p.resize(max(minPending, cap(p.events)+cap(p.events)/4)) {
 		return false
 	}
@@ -64,44 +65,44 @@ func (p *pending) add(e numbered, now time.Time) bool {
 }
 
 // resize makes room for n events, which are not fewer than there are, if there is memory.
-func (p *pending) resize(n int) bool {
+func (p *pendingEvents) resize(n int) bool {
 	more := (n - cap(p.events)) * pendingBytes
-	if more > 0 && !p.memory.takeOfHalf(more) {
+	if more > 0 && !p.memory.ReserveOfHalf(more) {
 		return false
 	}
 	events := make([]pendingEvent, len(p.events), n)
 	copy(events, p.events)
 	p.events = events
 	if more < 0 {
-		p.memory.give(-more)
+		p.memory.Return(-more)
 	}
 	return true
 }
 
 // drop drops all events, gives their memory back, and says how many they were.
-func (p *pending) drop() (events int) {
+func (p *pendingEvents) drop() (events int) {
 	events = len(p.events)
-	p.memory.give(cap(p.events) * pendingBytes)
+	p.memory.Return(cap(p.events) * pendingBytes)
 	p.events = nil
 	return events
 }
 
 // due reports whether some might have a name by now.
-func (p *pending) due(arrivals uint32, now time.Time) bool {
+func (p *pendingEvents) due(arrivals uint32, now time.Time) bool {
 	if len(p.events) == 0 {
 		return false
 	}
-	pause := pendingPause * time.Duration(1+len(p.events)/pendingShare)
+	pause := RetryPause * time.Duration(1+len(p.events)/pendingShare)
 	return arrivals != p.arrivals && now.Sub(p.tried) >= pause
 }
 
 // overdue reports whether some have waited long enough.
-func (p *pending) overdue(now time.Time) bool {
+func (p *pendingEvents) overdue(now time.Time) bool {
 	return len(p.events) > 0 && now.Sub(p.events[0].since) >= p.wait
 }
 
 // wake is when to look again.
-func (p *pending) wake(now time.Time) time.Time {
+func (p *pendingEvents) wake(now time.Time) time.Time {
 	if len(p.events) == 0 {
 		return time.Time{}
 	}
@@ -111,7 +112,7 @@ func (p *pending) wake(now time.Time) time.Time {
 // try gives each event to pack, and keeps those that it doesn't take; force says
 // that an event had waited long enough at the time until, and is to be packed as it
 // is.
-func (p *pending) try(arrivals uint32, now, until time.Time, pack func(e *numbered, force bool) bool) {
+func (p *pendingEvents) try(arrivals uint32, now, until time.Time, pack func(e *numbered, force bool) bool) {
 	p.tried, p.arrivals = now, arrivals
 	kept := p.events[:0]
 	for i := range p.events {

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 import (
 	"sync/atomic"
@@ -36,6 +36,11 @@ func (c *agentClock) saw(ticks int64, now time.Time) {
 	if ticks > -maxTicks && ticks < maxTicks {
 		c.ahead.Store(ticks - now.Sub(c.zero).Milliseconds())
 	}
+}
+
+// time is the time of a tick, at most maxTicks from the start.
+func (c *agentClock) time(ticks int64) time.Time {
+	return c.zero.Add(time.Duration(min(max(ticks, -maxTicks), maxTicks)) * tick)
 }
 
 // unwrapTicks is the time nearest to reference that ends in t.

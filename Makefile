@@ -179,13 +179,14 @@ generate: $(TOOLS)/mdatagen ## Generate what metadata.yaml files and go:generate
 	@set -e; for module in $(MODULES); do (cd $$module && PATH="$(TOOLS):$$PATH" $(GO) generate -skip mdatagen ./...); done
 
 .PHONY: lint
-lint: $(TOOLS)/staticcheck ## Check format, licence headers, module files, go vet (for 64 and 32 bits) and staticcheck
+lint: $(TOOLS)/staticcheck ## Check format, licence headers, plain words, module files, go vet (for 64 and 32 bits) and staticcheck
 	@echo "gofmt"; set -e; \
 	bad="$$($(call files,'*.go') | xargs gofmt -s -l)"; \
 	if [ -n "$$bad" ]; then printf 'Not formatted, run gofmt -s -w on:\n%s\n' "$$bad"; exit 1; fi
 	@echo "licence headers"; \
 	bad="$$($(call files,'*.go') | xargs grep -L -E 'SPDX-License-Identifier: Apache-2.0|^// Code generated .* DO NOT EDIT')"; \
 	if [ -n "$$bad" ]; then printf 'Without "SPDX-License-Identifier: Apache-2.0":\n%s\n' "$$bad"; exit 1; fi
+	@echo "plain words"; cd internal/tools && $(GO) run ./plainwords $(CURDIR)
 	@echo "go mod tidy"; set -e; for module in $(MODULES) test/backends; do (cd $$module && $(GO) mod tidy -diff); done
 	@set -e; for module in $(MODULES); do echo "go vet in $$module"; (cd $$module && $(GO) vet ./...); done
 	@set -e; for module in . cmd test; do echo "go vet in $$module, where int has 32 bits"; (cd $$module && GOARCH=386 $(GO) vet ./...); done

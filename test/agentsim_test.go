@@ -50,7 +50,7 @@ func TestTheSimulatorPlaysLogAgents(t *testing.T) {
 	require.NoError(t, command.Process.Signal(os.Interrupt))
 	require.NoError(t, command.Wait())
 	assert.Contains(t, output.String(), "playing 3 agents of jul with 5 loggers each\n3 connections, ")
-	assert.Contains(t, output.String(), ", 0 of them waited in vain\n0 requests ended an agent or its connection; 0 faults\nenabled at the end: 0\n")
+	assert.Contains(t, output.String(), ", 0 of them timed out\n0 requests ended an agent or its connection; 0 faults\nenabled at the end: 0\n")
 }
 
 // Programs that never were, with everything that can happen to a call: whatever

@@ -216,7 +216,7 @@ var undeclared = map[string]described{
 	"ruby_gc_mark_phase_duration_seconds":  {"histogram", "Time from the start of a garbage collection to the end of its mark phase. No pause: the program may run between steps of marking.", labelsOfAll},
 	"ruby_gc_cycle_duration_seconds":       {"histogram", "Time from the start of a garbage collection to the end of its sweep phase. No pause: the program runs most of it.", labelsOfAll},
 	"traces_span_metrics_calls":            {"counter", "Calls of a method.", labelsOfCalls},
-	"traces_span_metrics_duration_seconds": {"histogram", "How long calls of a method took.", labelsOfCalls},
+	"traces_span_metrics_duration_seconds": {"histogram", "Duration of the calls of a method.", labelsOfCalls},
 }
 
 // labelsOfCalls are those of what span_metrics counts.

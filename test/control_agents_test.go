@@ -106,7 +106,7 @@ func TestABytefrogAgentIsToldItsFiveCommands(t *testing.T) {
 	}
 	assert.Equal(t, []string{"suspend done", "unsuspend done", "pause done", "unpause done", "stop done"}, done)
 	for _, command := range []string{"suspend", "unsuspend", "pause", "unpause", "stop"} {
-		assert.Contains(t, s.collector.Log(), "An agent was told to "+command+": done")
+		assert.Contains(t, s.collector.Log(), "A command was sent to an agent: "+command+": done")
 	}
 }
 

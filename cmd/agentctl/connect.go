@@ -82,7 +82,7 @@ func (f *connectFlags) warning() string {
 	if ip := net.ParseIP(address.Hostname()); ip != nil && ip.IsLoopback() || address.Hostname() == "localhost" {
 		return ""
 	}
-	return "what says who you are goes over the network without TLS: use https"
+	return "the credentials go over the network without TLS: use https"
 }
 
 func (f *connectFlags) token() (string, error) {

@@ -20,7 +20,7 @@ func commandsCommand(connect *connectFlags) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:               "commands ID",
-		Short:             "Show what an agent can be told",
+		Short:             "Show the commands of an agent",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: connect.completeAgent,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -42,7 +42,7 @@ func doCommand(connect *connectFlags) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "do ID COMMAND [NAME=VALUE]...",
-		Short: "Have an agent do something, and wait until it has answered",
+		Short: "Send an agent a command, and wait for its answer",
 		Example: `  agentctl do 3f2a suspend
   agentctl do 77b0 enable logger=com.example.Shop level=FINE`,
 		Args:              cobra.MinimumNArgs(2),
@@ -76,7 +76,7 @@ func uncertain(err error) error {
 	if errors.As(err, new(*api.Problem)) || errors.As(err, new(*api.NoAnswer)) || errors.As(err, &dial) && dial.Op == "dial" {
 		return err
 	}
-	return fmt.Errorf("there is no answer; the agent may have been told, look at its state: %w", err)
+	return fmt.Errorf("there is no answer; the command may have been sent, check the agent's state: %w", err)
 }
 
 // parseOrder is what words mean: a command, and name=value.

@@ -33,13 +33,13 @@ func rootCommand() *cobra.Command {
 	var connect connectFlags
 	root := &cobra.Command{
 		Use:   "agentctl",
-		Short: "See and steer the traced programs of a collector",
+		Short: "Show the traced programs of a collector, and send them commands",
 		Long: `agentctl lists the agents of a collector that has the extension agent_control, and
-has them do what you want. The first four digits of an agent's ID are enough, or as
-many as only it has.
+sends them commands. The first four digits of an agent's ID are enough, or as many
+as only this agent has.
 
-It exits with 0 if what was wanted was done, 2 if the collector says why it was
-not, and 1 for any other error.`,
+It exits with 0 after success, with 2 if the collector refuses with a reason, and
+with 1 for any other error.`,
 		Example: `  agentctl list
   agentctl watch --service shop
   agentctl commands 3f2a

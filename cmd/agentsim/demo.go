@@ -28,14 +28,14 @@ func demoCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "demo",
-		Short: "Start a collector, play a capture into it, and sum up what it exported",
+		Short: "Start a collector, replay a capture into it, and summarise the exported spans",
 		Long: `Starts the collector as a child process, plays a capture of a real agent into it
 through the real protocol, waits until all spans are exported to a file, and prints
-what is in them, and where the flame graph is.
+a summary of them, and the address of the flame graph.
 
 On a terminal the collector runs until it is interrupted, so that its pages can be
-looked at; elsewhere it is ended. --keep, or DEMO_KEEP=true or false in the
-environment, says otherwise.
+looked at; elsewhere it ends. --keep, or DEMO_KEEP=true or false in the environment,
+changes this.
 
 With DEMO_SCREENSHOT=file.png in the environment a picture of the flame graph is left
 in that file, if Chromium is there.

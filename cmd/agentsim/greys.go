@@ -43,9 +43,9 @@ func greysCommand() *cobra.Command {
 		Short: "Play a Greys server",
 		Long: `Plays a Greys server that is attached to a Java process: the text console as the
 released server has it, and the binary protocol (GP) as its document describes it, on
-one port or one of them alone. What the process does is made up, the same by the same
-seed. It goes on until it is interrupted, or for --duration, and says then what
-happened, and what clients were told of it.`,
+one port or only one of them. The same seed gives the same calls of the process. It runs
+until it is interrupted, or for --duration. Then it prints the calls that happened, and
+the calls that clients received.`,
 		Example: `  agentsim greys
   agentsim greys --protocol gp --codes --classes 50 --methods 10 --rate 1000
   agentsim greys --protocol console --fault cut,end-in-data --fault-every 20
@@ -66,7 +66,7 @@ func (f *greysFlags) add(c *cobra.Command) {
 	flags, o := c.Flags(), &f.options
 	flags.SortFlags = false
 	flags.StringVar(&f.listen, "listen", "localhost:3658", "address to listen on, host:port")
-	flags.StringVar(&f.protocol, "protocol", string(greysserver.Both), "what is spoken: gp, console, or both, told apart by what a client says first")
+	flags.StringVar(&f.protocol, "protocol", string(greysserver.Both), "protocol: gp, console, or both, which the first byte of a client distinguishes")
 	flags.IntVar(&o.Program.Classes, "classes", 10, "classes of the program")
 	flags.IntVar(&o.Program.Methods, "methods", 10, "methods of each class")
 	flags.Float64Var(&o.Program.Rate, "rate", 100, "calls in a second, which make up to 3 others each")
@@ -83,13 +83,13 @@ func (f *greysFlags) add(c *cobra.Command) {
 	flags.DurationVar(&o.ReplyDelay, "reply-delay", 0, "how long to take for each reply")
 	flags.DurationVar(&o.EndDelay, "end-delay", 200*time.Millisecond, "how long after a reply the console says that it has ended")
 	flags.DurationVar(&o.SessionTimeout, "session-timeout", 5*time.Minute, "end connections that are silent for so long")
-	flags.StringSliceVar(&f.faults, "fault", nil, "what goes wrong, by turns: "+faultNames())
+	flags.StringSliceVar(&f.faults, "fault", nil, "faults, by turns: "+faultNames())
 	flags.IntVar(&o.FaultEvery, "fault-every", 10, "after how many replies something goes wrong")
 	flags.IntVar(&o.FaultTimes, "fault-times", 0, "how often something goes wrong (0: no end)")
 	flags.DurationVar(&f.restartEvery, "restart-every", 0, "end the process and begin another one each time (0: never)")
 	flags.BoolVar(&o.SameID, "same-pid", false, "begin it with the same process ID, as in a container")
 	flags.DurationVar(&f.duration, "duration", 0, "end after this time (0: no end)")
-	flags.StringVar(&f.truth, "truth", "", "file to write to what happened, as JSON, at the end")
+	flags.StringVar(&f.truth, "truth", "", "file for the calls that happened, as JSON, written at the end")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each command")
 }
 
@@ -215,7 +215,7 @@ func made(lives []greysserver.Truth) (calls uint64) {
 func (f *greysFlags) sumUp(out io.Writer, lives []greysserver.Truth) error {
 	for _, t := range lives {
 		made, told := t.Made.Sum(), t.Told.Sum()
-		fmt.Fprintf(out, "process %d: made %s calls, %s failed; told of %s by monitors, of %s trees, %s stacks, %s records; %s missed; %s classes were reset, %s were left changed\n",
+		fmt.Fprintf(out, "process %d: made %s calls, %s failed; sent %s by monitors, %s trees, %s stacks, %s records; %s missed; %s classes were reset, %s remained changed\n",
 			t.ProcessID, count(made.Calls), count(made.Failed), count(told.Calls), count(t.Trees), count(t.Stacks), count(t.Records),
 			count(t.Missed), count(t.Resets), count(t.Enhanced))
 	}

@@ -95,7 +95,7 @@ func TestAGreysServerSpeaksBothProtocols(t *testing.T) {
 	}))
 	assert.Equal(t, 4, trees)
 
-	assert.Regexp(t, `process \d+: made .* calls, .* failed; told of 0 by monitors, of 4 trees, 3 stacks, 0 records; 0 missed; 0 classes were reset, 10 were left changed`, end())
+	assert.Regexp(t, `process \d+: made .* calls, .* failed; sent 0 by monitors, 4 trees, 3 stacks, 0 records; 0 missed; 0 classes were reset, 10 remained changed`, end())
 	data, err := os.ReadFile(truthFile)
 	require.NoError(t, err)
 	var lives []struct {

@@ -44,14 +44,14 @@ func lttngCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "lttng CAPTURE.zip|FOLDER",
 		Short: "Play an LTTng relay daemon",
-		Long: `Plays the relay daemon of LTTng to any viewer: it serves what a capture of the
-live protocol has, or a folder of CTF traces as if they were recorded now.
+		Long: `Plays the relay daemon of LTTng to any viewer: it serves a capture of the live
+protocol, or a folder of CTF traces as if they were recorded now.
 
-At full speed everything is there when a viewer attaches the session. Otherwise
-streams, metadata and packets come when they came, counted from the moment the
-first viewer attaches, and idle streams say so.
+At full speed all data is there when a viewer attaches the session. Otherwise
+streams, metadata and packets arrive at their recorded times, counted from the
+moment the first viewer attaches, and idle streams report that they are idle.
 
-It ends when every packet was read and the viewers are gone, when none comes
+It ends when viewers have read every packet and disconnected, when none connects
 again after a fault, or when it is interrupted.`,
 		Example: `  agentsim lttng testdata/lttng/live/cygok.zip
   agentsim lttng --speed real --listen :5344 ~/lttng-traces/my-session
@@ -69,10 +69,10 @@ again after a fault, or when it is interrupted.`,
 	flags.StringVar(&f.host, "host", "", "host of the session (default: as recorded)")
 	flags.StringVar(&f.name, "name", "", "name of the session (default: as recorded, or that of the folder)")
 	flags.Uint32Var(&f.minor, "minor", lttnglive.MaxMinor, fmt.Sprintf("minor version of the protocol to announce, %d to %d", lttnglive.MinMinor, lttnglive.MaxMinor))
-	flags.BoolVar(&f.again, "again", false, "begin anew for every viewer, and don't end")
+	flags.BoolVar(&f.again, "again", false, "begin again for every viewer, and do not end")
 	flags.DurationVar(&f.linger, "linger", 2*time.Second, "how long viewers may stay when everything was read, and stay away after a fault")
 	flags.IntVar(&f.clear, "clear", 0, "of each stream, take so many packets away behind the first so many, as \"lttng clear\" does (0: none)")
-	flags.StringVar(&f.fault, "fault", "", "what goes wrong after N packets of a connection: hangup:N, stall:N (in the middle of a reply) or announce:N (a packet that doesn't come)")
+	flags.StringVar(&f.fault, "fault", "", "fault after N packets of a connection: hangup:N, stall:N (in the middle of a reply) or announce:N (a packet that doesn't come)")
 	flags.IntVar(&f.times, "fault-times", 1, "on how many connections it goes wrong")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what viewers do")
 	return command

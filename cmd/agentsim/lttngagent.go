@@ -51,8 +51,8 @@ func lttngAgentCommand() *cobra.Command {
 		Short: "Play LTTng's log agents in Java or Python programs",
 		Long: `Plays the agents by which LTTng lists and switches the loggers of programs in Java
 and Python: they connect, register, obey commands with the answers of real agents,
-and connect again when they have lost the collector. What ends a real agent ends
-them.
+and connect again when they have lost the collector. Requests that end a real agent
+end them too.
 
 It goes on until --duration is over or it is interrupted; the programs then end.`,
 		Example: `  agentsim lttng-agent --domain jul --loggers 20
@@ -75,10 +75,10 @@ It goes on until --duration is over or it is interrupted; the programs then end.
 	flags.DurationVar(&f.options.Retry, "retry", logagent.DefaultRetry, "how long to wait before an agent connects again")
 	flags.DurationVar(&f.options.HandlerTimeout, "handler-timeout", 0, "how long a program's first handler waits for the registration (0: as real ones)")
 	flags.DurationVar(&f.options.ReplyDelay, "reply-delay", 0, "how long an agent thinks before each reply")
-	flags.StringVar(&f.fault, "fault", "", "what goes wrong, KIND or KIND:N after N replies: "+strings.Join(logagent.FaultNames(), ", "))
+	flags.StringVar(&f.fault, "fault", "", "fault, KIND or KIND:N after N replies: "+strings.Join(logagent.FaultNames(), ", "))
 	flags.IntVar(&f.times, "fault-times", 1, "on how many connections of each agent it goes wrong (0: on all)")
 	flags.DurationVar(&f.duration, "duration", 0, "end after this time (0: no end)")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what the agents are told")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print the commands to the agents")
 	return command
 }
 
@@ -215,7 +215,7 @@ func (f fleet) report(w io.Writer, took time.Duration) {
 		separator = ", "
 	}
 	fmt.Fprintf(w, "; %s names told\n", figures.Count(uint64(s.Listed)))
-	fmt.Fprintf(w, "%d programs made their first handler, the slowest in %v, %d of them waited in vain\n",
+	fmt.Fprintf(w, "%d programs made their first handler, the slowest in %v, %d of them timed out\n",
 		s.Handlers, s.HandlerWait.Round(time.Millisecond), s.HandlerTimeouts)
 	fmt.Fprintf(w, "%d requests ended an agent or its connection; %d faults\n", s.Unanswered, s.Faults)
 	enabled, patterns := 0, map[string]int{}

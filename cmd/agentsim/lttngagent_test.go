@@ -132,5 +132,5 @@ func TestLTTngAgentsObeyUntilTheyAreEnded(t *testing.T) {
 	require.NoError(t, r.err)
 	assert.Contains(t, r.out, "playing 2 agents of jul with 2 loggers each\n2 connections, ")
 	assert.Contains(t, r.out, " list, 2 enable, 2 registration done; 4 names told\n2 programs made their first handler, the slowest in ")
-	assert.Contains(t, r.out, ", 0 of them waited in vain\n0 requests ended an agent or its connection; 0 faults\nenabled at the end: 2: \"*\" (2)\n")
+	assert.Contains(t, r.out, ", 0 of them timed out\n0 requests ended an agent or its connection; 0 faults\nenabled at the end: 2: \"*\" (2)\n")
 }

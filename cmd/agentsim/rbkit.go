@@ -173,8 +173,8 @@ func rbkitReplayCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "replay CAPTURE.zip",
 		Short: "Play what a real server published",
-		Long: `Publishes the messages of a capture, byte for byte. Repeated, their numbers begin
-anew, as those of a server that was restarted.`,
+		Long: `Publishes the messages of a capture, byte for byte. In a repetition their numbers
+begin again, as those of a restarted server.`,
 		Example: `  agentsim rbkit replay testdata/rbkit/released-30s.zip
   agentsim rbkit replay --speed real --verbose testdata/rbkit/documented-30s.zip
   agentsim rbkit replay --mute --garbage 10 testdata/rbkit/released-30s.zip`,
@@ -226,12 +226,12 @@ func rbkitLoadCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "load",
 		Short: "Generate events, as many as wanted",
-		Long: `Publishes the events of a program that never was: objects that are created and
-destroyed, garbage collections and statistics, in the documented dialect CPU samples
-and snapshots of allocations in place of objects, and a dump when it is told to. By
-the same seed the events are the same.
+		Long: `Publishes the events of a simulated program: objects that are created and destroyed,
+garbage collections and statistics, and a dump at a command. In the documented dialect
+there are CPU samples and snapshots of allocations instead of objects. The same seed
+gives the same events.
 
-Without --messages and --duration it goes on until it is interrupted. A subscriber
+Without --messages and --duration it runs until it is interrupted. A subscriber
 that is too slow for the rate loses messages, as with a real server.`,
 		Example: `  agentsim rbkit load --duration 10s
   agentsim rbkit load --documented --rate 50 --events 1000 --messages 500`,

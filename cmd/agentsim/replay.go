@@ -29,10 +29,10 @@ func replayCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "replay CAPTURE.zip",
 		Short: "Play what a real agent sent",
-		Long: `Plays a capture of a real agent as a true agent: the messages of its data
-connections go, in buffers, over as many data connections as the receiver's
-configuration says, and what it said on its control connection stands at its
-place. Heartbeats and the answers to the receiver's orders are the player's own.
+		Long: `Replays a capture as a real agent would behave. It sends the messages of the data
+connections in buffers, over as many data connections as the receiver configures,
+and the messages of the control connection at their places. Heartbeats and the
+answers to the receiver's commands are the player's own.
 
 When the receiver suspends the agent, a replay with a speed leaves out the calls
 whose time passes, as the traced program would have run on. At full speed the

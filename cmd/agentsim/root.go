@@ -13,9 +13,9 @@ func rootCommand() *cobra.Command {
 tested and loaded without a traced program.
 
 It exits with 0 if the traced program it plays ran to its end (traced or not),
-3 if the program would hang for ever because of what the collector did,
-4 if the collector turned the agent away, 5 if what the collector did would end the
-program before its main, and 1 for any other error.`,
+3 if an action of the collector would hang the program forever, 4 if the collector
+refused the agent, 5 if an action of the collector would end the program before its
+main, and 1 for any other error.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

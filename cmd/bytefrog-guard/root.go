@@ -45,12 +45,11 @@ func rootCommand(log *lines) *cobra.Command {
 		Short: "Let traced programs survive their collector",
 		Long: `bytefrog-guard runs beside programs that the Bytefrog tracer traces: their agents
 connect to it, and it connects to the collector. An agent that loses its collector
-hangs its program for ever; the guard suspends it instead, tries to reach that
-collector or another, and lets the trace go on there as a new run.
+hangs its program forever. The guard suspends the agent instead, tries to reach that
+collector or another, and continues the trace there as a new run.
 
-It ends in order when it is interrupted or told to terminate: programs run on
-untraced. A second signal ends it at once, at which programs can hang. SIGHUP does
-nothing.`,
+SIGINT and SIGTERM end it in order: programs run on untraced. A second signal ends it
+immediately, at which programs can hang. SIGHUP does nothing.`,
 		Example: `  bytefrog-guard --collector collector:8765
   bytefrog-guard --listen localhost:8764 --collector a:8765 --collector b:8765 --tls
   bytefrog-guard --collector collector:8765 --give-up 10m --metrics localhost:9464`,
@@ -70,25 +69,25 @@ func (s *settings) add(c *cobra.Command) {
 	o := &s.options
 	flags.StringVar(&s.listen, "listen", "localhost:8764", "address that agents connect to, host:port")
 	flags.StringSliceVar(&o.Collectors, "collector", nil, "address of a collector, host:port; several are tried in turn")
-	flags.DurationVar(&o.GiveUp, "give-up", o.GiveUp, "tell agents that tracing is over when no collector could be reached for so long (0: never)")
-	flags.DurationVar(&o.StartTimeout, "start-timeout", o.StartTimeout, "how long a program waits in front of its main for a collector, before it runs untraced")
-	flags.IntVar(&o.Queue, "queue", o.Queue, "bytes that wait for a data connection before the program feels that the collector is slow; at most an eighth of --memory")
-	flags.DurationVar(&o.MaxWait, "max-wait", o.MaxWait, "how long the collector may take nothing at all while the program feels that")
-	flags.DurationVar(&o.MaxWaitPerSecond, "max-wait-per-second", o.MaxWaitPerSecond, "for how long of each second the program may feel that; 1s: for as long as the collector is slow")
-	flags.IntVar(&o.Memory, "memory", o.Memory, "bytes of an agent that may wait for a collector that takes too little; at a quarter of it tracing is suspended")
-	flags.IntVar(&o.TotalMemory, "total-memory", o.TotalMemory, "bytes of all agents together that may wait and be remembered; 0: a quarter of the memory that the process may use, at most 1 GiB")
-	flags.IntVar(&o.NamesMemory, "names-memory", o.NamesMemory, "bytes of names of an agent that are remembered for the next collector")
-	flags.DurationVar(&o.Silence, "silence", o.Silence, "give a collector up that takes nothing of what waits for so long")
+	flags.DurationVar(&o.GiveUp, "give-up", o.GiveUp, "end tracing when no collector could be reached for this time (0: never)")
+	flags.DurationVar(&o.StartTimeout, "start-timeout", o.StartTimeout, "how long a program waits for a collector before its main, then it runs untraced")
+	flags.IntVar(&o.Queue, "queue", o.Queue, "bytes that wait for a data connection before the program waits for a slow collector; at most an eighth of --memory")
+	flags.DurationVar(&o.MaxWait, "max-wait", o.MaxWait, "longest wait of the program for a collector that accepts nothing at all")
+	flags.DurationVar(&o.MaxWaitPerSecond, "max-wait-per-second", o.MaxWaitPerSecond, "longest wait of the program in each second for a slow collector; 1s: as long as the collector is slow")
+	flags.IntVar(&o.Memory, "memory", o.Memory, "bytes of an agent that may wait for a slow collector; at a quarter of it the guard suspends tracing")
+	flags.IntVar(&o.TotalMemory, "total-memory", o.TotalMemory, "bytes of waiting data and names of all agents together; 0: a quarter of the memory that the process may use, at most 1 GiB")
+	flags.IntVar(&o.NamesMemory, "names-memory", o.NamesMemory, "bytes of names of an agent that the guard keeps for the next collector")
+	flags.DurationVar(&o.Silence, "silence", o.Silence, "give up a collector that accepts no waiting data for this time")
 	flags.DurationVar(&o.Retry.InitialInterval, "retry-initial", o.Retry.InitialInterval, "first pause before collectors are tried again")
 	flags.DurationVar(&o.Retry.MaxInterval, "retry-max", o.Retry.MaxInterval, "longest pause before collectors are tried again")
 	flags.DurationVar(&o.ConnectTimeout, "connect-timeout", o.ConnectTimeout, "how long a collector may take to accept a connection, and to answer on it")
-	flags.DurationVar(&o.HandshakeTimeout, "handshake-timeout", o.HandshakeTimeout, "how long a new connection has to say what it is")
-	flags.IntVar(&o.MaxAgents, "max-agents", o.MaxAgents, "agents at once; others are turned away")
-	flags.IntVar(&o.MaxNewConnections, "max-new-connections", o.MaxNewConnections, "connections at once that are of no agent yet, refused or turned away; beyond that a silent one is closed for a new one")
+	flags.DurationVar(&o.HandshakeTimeout, "handshake-timeout", o.HandshakeTimeout, "how long a new connection may take to send its hello")
+	flags.IntVar(&o.MaxAgents, "max-agents", o.MaxAgents, "agents at the same time; others are refused")
+	flags.IntVar(&o.MaxNewConnections, "max-new-connections", o.MaxNewConnections, "connections that belong to no agent yet or are being refused; beyond that a silent one is closed for a new one")
 	flags.DurationVar(&s.shutdownTimeout, "shutdown-timeout", 15*time.Second, "how long an orderly end may take")
 	flags.StringVar(&s.metrics, "metrics", "", "address, host:port, that serves metrics for Prometheus at /metrics (default: none)")
-	flags.IntVar(&s.metricsConnections, "metrics-max-connections", 256, "connections at once for metrics, of which one address has at most half")
-	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what agents and collectors are told")
+	flags.IntVar(&s.metricsConnections, "metrics-max-connections", 256, "connections for metrics, of which one address has at most half")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log the commands to agents and collectors")
 	flags.BoolVar(&s.useTLS, "tls", false, "connect to collectors with TLS")
 	flags.StringVar(&s.tls.CAFile, "tls-ca", "", "file with the certificates (PEM) that the collector's is checked against (default: the system's)")
 	flags.StringVar(&s.tls.CertFile, "tls-cert", "", "file with the guard's own certificate (PEM)")
@@ -182,11 +181,11 @@ func (s *settings) serve(guard *guard.Guard, listener net.Listener, logger *zap.
 	stop()
 	second, stopSecond := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stopSecond()
-	logger.Info("Ending: agents are left in order, and their programs run on untraced; another signal ends at once")
+	logger.Info("Ending: the guard disconnects agents in order, and their programs run on untraced; another signal ends it immediately")
 	ctx, cancel := context.WithTimeout(second, s.shutdownTimeout)
 	defer cancel()
 	if err := guard.Shutdown(ctx); err != nil {
-		return errors.Join(failed, fmt.Errorf("agents were not left in order: %w", err))
+		return errors.Join(failed, fmt.Errorf("agents were not disconnected in order: %w", err))
 	}
 	return failed
 }

@@ -40,7 +40,7 @@ var bounded = [...]struct {
 		func(c *calltree.Counters) uint64 { return c.SilentServices }},
 	{"Samples are dropped: their service has profiles of too many kinds",
 		func(c *calltree.Counters) uint64 { return c.DroppedSamples }},
-	{"Windows are refused, because as many are being collected as are allowed: raise max_windows",
+	{"Windows are refused, because max_windows are being collected: raise it",
 		func(c *calltree.Counters) uint64 { return c.RefusedWindows }},
 	{"Calls are shown without their callers, which are not waited for any longer: raise max_pending or max_nodes",
 		func(c *calltree.Counters) uint64 { return c.ParentsNotSeen.Limit }},

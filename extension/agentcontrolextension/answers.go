@@ -81,7 +81,7 @@ func (s *site) answerPage(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	s.failedPage(w, "../../", problemOf(notFound, 0, "this answer is not kept any more"))
+	s.failedPage(w, "../../", problemOf(notFound, 0, "this answer is no longer kept"))
 }
 
 func (p page) write(w http.ResponseWriter) {

@@ -27,7 +27,7 @@ func (s *site) named(r *http.Request) (*entry, api.Problem) {
 	if e := s.find(id); e != nil {
 		return e, api.Problem{}
 	}
-	return nil, problemOf(notFound, 0, fmt.Sprintf("no agent has the ID %.100q; it is gone, or never was", id))
+	return nil, problemOf(notFound, 0, fmt.Sprintf("no agent has the ID %.100q; it has disconnected, or never existed", id))
 }
 
 func (s *site) getAgent(w http.ResponseWriter, r *http.Request) {

@@ -154,7 +154,7 @@ func TestWhatIsNotKnownOfAnAgentIsLeftOut(t *testing.T) {
 	assert.Equal(t, []api.Agent{{ID: f.id, Tracer: "rbkit", Commands: []string{}, Counters: []api.Counter{}}}, b.list())
 	status, _, p := b.order(f.id, `{"command":"suspend"}`)
 	assert.Equal(t, http.StatusUnprocessableEntity, status)
-	assert.Equal(t, "the agent can be told nothing", p.Detail)
+	assert.Equal(t, "the agent has no commands", p.Detail)
 }
 
 func TestAnAgentDoesWhatItIsOrdered(t *testing.T) {
@@ -172,7 +172,7 @@ func TestAnAgentDoesWhatItIsOrdered(t *testing.T) {
 	assert.Contains(t, r.Order.By, "127.0.0.1:")
 	assert.Equal(t, f.id, r.Agent)
 	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_commands", "bytefrog", "enable", "done"))
-	assert.Equal(t, 1, b.said.FilterMessage("An agent was told to enable: done").Len())
+	assert.Equal(t, 1, b.said.FilterMessage("A command was sent to an agent: enable: done").Len())
 }
 
 func TestOrdersThatCannotBeUnderstoodAreRefused(t *testing.T) {
@@ -358,7 +358,7 @@ func TestAnOrderThatWaitsForOthersIsNotToldWhenItsTimeIsOver(t *testing.T) {
 	cancel()
 	err := turns.take(ctx, q, nil)
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err))
-	assert.ErrorContains(t, err, "it was not told")
+	assert.ErrorContains(t, err, "was not sent")
 	gone := make(chan struct{})
 	close(gone)
 	err = turns.take(context.Background(), q, gone)
@@ -374,7 +374,7 @@ func TestAnOrderWhoseTimeIsOverIsNotToldThoughTheAgentIsFree(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 100 {
-		require.ErrorContains(t, turns.take(ctx, q, nil), "it was not told")
+		require.ErrorContains(t, turns.take(ctx, q, nil), "was not sent")
 	}
 	require.NoError(t, turns.take(context.Background(), q, nil), "none of them has it")
 }

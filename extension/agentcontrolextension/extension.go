@@ -84,7 +84,7 @@ func (x *agentControl) Start(ctx context.Context, host component.Host) error {
 	x.server, x.address = server, listener.Addr()
 	x.end = func() { end(errShutdown) }
 	x.warnIfOpen(listener.Addr())
-	x.logger.Info("Agents are shown and steered", zap.Stringer("endpoint", x.address), zap.Bool("allow_disruptive", x.config.AllowDisruptive))
+	x.logger.Info("Serving the page and the API of agent_control", zap.Stringer("endpoint", x.address), zap.Bool("allow_disruptive", x.config.AllowDisruptive))
 	x.served.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(err))

@@ -46,7 +46,7 @@ func (x *agentControl) log(r agentcontrol.Record, disruptive bool) {
 		}
 		counted = zap.Int("since_last_line", since)
 	} else {
-		message = "An agent was told to " + r.Order.Command + ": " + r.Outcome()
+		message = "A command was sent to an agent: " + r.Order.Command + ": " + r.Outcome()
 		if disruptive {
 			level = zapcore.WarnLevel
 		}

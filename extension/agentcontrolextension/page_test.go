@@ -59,7 +59,7 @@ func (b *bed) submit(path string, form url.Values) (int, string) {
 
 func TestThePageListsAgentsWithButtons(t *testing.T) {
 	b := newBed(t)
-	assert.Contains(t, b.get("/"), "No agent is there now")
+	assert.Contains(t, b.get("/"), "No agent is connected")
 	f := newFake("one")
 	b.extension.Register(f)
 	page := b.get("/")

@@ -29,18 +29,18 @@ type problem struct {
 }
 
 var problems = map[agentcontrol.Reason]problem{
-	notFound:                    {http.StatusNotFound, "Nothing is there"},
-	badRequest:                  {http.StatusBadRequest, "The request can't be understood"},
-	forbidden:                   {http.StatusForbidden, "The request comes from elsewhere"},
-	unauthorized:                {http.StatusUnauthorized, "The collector doesn't know who asks"},
-	agentcontrol.UnknownCommand: {http.StatusUnprocessableEntity, "The agent doesn't have the command"},
+	notFound:                    {http.StatusNotFound, "Not found"},
+	badRequest:                  {http.StatusBadRequest, "The request cannot be read"},
+	forbidden:                   {http.StatusForbidden, "The request is from another site"},
+	unauthorized:                {http.StatusUnauthorized, "The client is not authenticated"},
+	agentcontrol.UnknownCommand: {http.StatusUnprocessableEntity, "The agent does not have the command"},
 	agentcontrol.BadArgument:    {http.StatusUnprocessableEntity, "An argument is wrong"},
 	agentcontrol.NotAllowed:     {http.StatusForbidden, "The command is not allowed"},
-	agentcontrol.Busy:           {http.StatusServiceUnavailable, "Too many wait"},
-	agentcontrol.NotNow:         {http.StatusConflict, "The agent can't be told that now"},
+	agentcontrol.Busy:           {http.StatusServiceUnavailable, "Too many requests wait"},
+	agentcontrol.NotNow:         {http.StatusConflict, "The agent's state forbids the command"},
 	agentcontrol.Refused:        {http.StatusConflict, "The agent refused"},
-	agentcontrol.Lost:           {http.StatusBadGateway, "The agent is gone"},
-	agentcontrol.NoAnswer:       {http.StatusGatewayTimeout, "It is not known what came of it"},
+	agentcontrol.Lost:           {http.StatusBadGateway, "The agent has disconnected"},
+	agentcontrol.NoAnswer:       {http.StatusGatewayTimeout, "The result is not known"},
 }
 
 // problemTypes is where problems are described, by their reasons.

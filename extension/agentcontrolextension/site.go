@@ -87,7 +87,7 @@ func (s *site) withRoom(f http.HandlerFunc) http.HandlerFunc {
 			f(w, r)
 		default:
 			s.telemetry.busy()
-			answerProblem(w, problemOf(agentcontrol.Busy, 0, fmt.Sprintf("%d requests are being served already (limits.max_requests)", cap(s.looks))))
+			answerProblem(w, problemOf(agentcontrol.Busy, 0, fmt.Sprintf("the server already handles %d requests (limits.max_requests)", cap(s.looks))))
 		}
 	}
 }

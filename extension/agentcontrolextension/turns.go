@@ -45,28 +45,28 @@ func (t turns) take(ctx context.Context, q queue, gone <-chan struct{}) error {
 // await has the agent, of which so many others have orders, when there is no error.
 func (t turns) await(ctx context.Context, q queue, others int64, gone <-chan struct{}) error {
 	if others >= int64(q.most) {
-		return agentcontrol.Errorf(agentcontrol.Busy, "%d others wait for the agent already (limits.max_waiting)", others)
+		return agentcontrol.Errorf(agentcontrol.Busy, "%d other commands already wait for the agent (limits.max_waiting)", others)
 	}
 	if others > 0 {
 		select {
 		case q.places <- struct{}{}:
 			defer func() { <-q.places }()
 		default:
-			return agentcontrol.Errorf(agentcontrol.Busy, "%d commands wait for agents that others have already (limits.max_requests)", cap(q.places))
+			return agentcontrol.Errorf(agentcontrol.Busy, "%d commands already wait for busy agents (limits.max_requests)", cap(q.places))
 		}
 	}
 	select {
 	case t.turn <- struct{}{}:
 		return nil
 	case <-gone:
-		return agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone; it was not told")
+		return agentcontrol.Errorf(agentcontrol.Lost, "the agent disconnected before the command was sent")
 	case <-ctx.Done():
 		return notTold(ctx)
 	}
 }
 
 func notTold(ctx context.Context) error {
-	return agentcontrol.Errorf(agentcontrol.NoAnswer, "others had the agent all the time; it was not told: %w", context.Cause(ctx))
+	return agentcontrol.Errorf(agentcontrol.NoAnswer, "the agent was busy with other commands; this command was not sent: %w", context.Cause(ctx))
 }
 
 func (t turns) give() {

@@ -99,7 +99,7 @@ func (x *memoryBudget) NotifyConfigSnapshot(_ context.Context, snapshot extensio
 		case x.config.LimitMiB == 0 && share < limit:
 			limit, why = max(share, leastMiB*mib), by
 		case x.config.LimitMiB > 0 && limit > allowed/100*tightPercentage:
-			x.logger.Warn("limit_mib of memory_budget is near the limit of a memory_limiter: that refuses all data before the peer that holds most has to give way. Lower limit_mib, or leave it out",
+			x.logger.Warn("limit_mib of memory_budget is near the limit of a memory_limiter: that refuses all data before the peer that holds most must free memory. Lower limit_mib, or leave it out",
 				zap.Int64("limit_mib", limit/mib), zap.String("memory_limiter", by), zap.Int64("its_limit_mib", allowed/mib),
 				zap.Int64("suggested_limit_mib", share/mib))
 		}

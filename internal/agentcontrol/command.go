@@ -93,7 +93,7 @@ func Find(commands []Command, name string) (*Command, error) {
 		}
 	}
 	if len(commands) == 0 {
-		return nil, Errorf(UnknownCommand, "the agent can be told nothing")
+		return nil, Errorf(UnknownCommand, "the agent has no commands")
 	}
 	names := make([]string, len(commands))
 	for i := range commands {

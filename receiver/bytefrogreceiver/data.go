@@ -10,6 +10,8 @@ import (
 	"time"
 	"unsafe"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
@@ -75,6 +77,17 @@ func (d *dataConnection) countBuffers() {
 
 // serve reads the connection to its end and hands on all that came.
 func (d *dataConnection) serve() {
+	if d.batch == nil {
+		d.readToEnd()
+		return
+	}
+	d.run.handover.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
+		d.batch.SetSend(func(batch callevent.Packed) { send(batch, d.run.resource) })
+		d.readToEnd()
+	})
+}
+
+func (d *dataConnection) readToEnd() {
 	if d.lost == nil {
 		d.read()
 	}

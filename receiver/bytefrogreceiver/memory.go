@@ -19,8 +19,9 @@ const (
 	// buffer until it has said what it is or while it lingers, and the stack of its
 	// goroutine.
 	connectionBytes = 12 << 10
-	// readerBytes is about what a data connection holds beside its buffers.
-	readerBytes = 4 << 10
+	// readerBytes is about what a data connection holds beside its buffers, such as the stack of
+	// the coroutine that reads it.
+	readerBytes = 8 << 10
 )
 
 // newRunMemory opens the memory of a run. Its limit is limits.max_run_memory, in bytes.

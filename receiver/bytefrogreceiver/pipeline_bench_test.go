@@ -227,6 +227,17 @@ func (r recording) play(b *testing.B, next consumer.Traces) {
 		require.NoError(b, err)
 		connections[i], index[capture.DataFile(i)] = d, i
 	}
+	run.handover.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
+		for _, d := range connections {
+			d.batch.SetSend(func(batch callevent.Packed) { send(batch, run.resource) })
+		}
+		r.playInto(b, run, connections, index)
+	})
+}
+
+// playInto gives the bytes to connections, of which index says which file's they are.
+func (r recording) playInto(b *testing.B, run *run, connections []*dataConnection, index map[string]int) {
+	b.Helper()
 	begin := time.Now()
 	for build, data := range r.data {
 		run.breakAt(callevent.Point(uint64(build)*mavenEvents/builds, callevent.CauseSuspended))

@@ -21,9 +21,9 @@ import (
 
 // run is one run of one agent: from its hello until its ID is given back.
 //
-// Its goroutines: one reads the control connection (control.go), one for each data
-// connection reads it and packs (data.go), one keeps it (keep.go) and at the end
-// leaves the agent (leave.go).
+// Its goroutines: one reads the control connection (control.go). One for each data connection
+// gives its batches to the pipeline, while a coroutine reads it and packs (data.go). One keeps
+// the run (keep.go) and at the end leaves the agent (leave.go).
 type run struct {
 	env      *environment
 	id       runID

@@ -186,7 +186,7 @@ var claims = []claim{
 
 	atMost(2.7, "flame graph: fold spans, callees first", "copying them over their copies", at(flameGraph, "FoldTraces/callees_first"), at(flameGraph, "FoldTraces/callees_first_copied")),
 	atMost(2.95, "  callers first", "copying them over their copies", at(flameGraph, "FoldTraces/callers_first"), at(flameGraph, "FoldTraces/callers_first_copied")),
-	below(320, "  memory of a call path, with what is remembered of its span", "bytes", at(flameGraph, "PathMemory").in("B/path")),
+	below(320, "  memory of a call path, with the data kept of its span", "bytes", at(flameGraph, "PathMemory").in("B/path")),
 	below(1.05, "  memory after 50 million spans of the same paths, against the first million", "times", at(flameGraph, "FoldMemory").in("times-at-50M")),
 	page(0.001, "start page", "start"),
 	page(0.4, "page of a service with 100,000 call paths", "service"),

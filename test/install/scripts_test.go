@@ -52,7 +52,7 @@ var changes = []change{
 	},
 	{
 		name: "its user may not read its configuration", pre: []string{"upgrade", "0.1"}, post: []string{"configure", "0.1"},
-		service: []string{"active"}, mode: 0o600, orders: leftAlone, says: "goes on in its old version",
+		service: []string{"active"}, mode: 0o600, orders: leftAlone, says: "continues in its old version",
 	},
 	{
 		name: "it runs as root, who may", pre: []string{"upgrade", "0.1"}, post: []string{"configure", "0.1"},
@@ -115,7 +115,7 @@ func checkGuardGoesOn(t *testing.T, s *system) {
 	s.pretend(t, "active", "broken")
 	said := s.script(t, "bytefrog-guard.postinst", "configure", "0.1")
 	assert.Equal(t, leftAlone, s.orders(t))
-	assert.Contains(t, said, "goes on in its old version")
+	assert.Contains(t, said, "continues in its old version")
 	s.pretend(t)
 	assert.Empty(t, s.script(t, "bytefrog-guard.postinst", "configure", ""))
 }

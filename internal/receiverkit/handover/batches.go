@@ -87,7 +87,7 @@ type Batches struct {
 
 	mu   sync.Mutex
 	held []parcel
-	// freed is closed, and made anew, when something held was handed on.
+	// freed is closed, and replaced, when something held was handed on; nil: nothing is held.
 	freed    chan struct{}
 	draining sync.WaitGroup
 }
@@ -116,6 +116,27 @@ func NewBatches(settings BatchesSettings) *Batches {
 // accepted, or is held, or was dropped and counted. The resource may not change any
 // more.
 func (b *Batches) Send(batch callevent.Packed, resource pcommon.Resource) {
+	b.send(batch, resource, inGoroutine)
+}
+
+// SendFrom runs a loop that sends many batches, and returns when the loop has. The loop gets a
+// send that does what Send does, and costs less with Hold.After: it starts no goroutine for a
+// batch that is accepted in time. Only the loop's own goroutine may use it.
+func (b *Batches) SendFrom(loop func(send func(callevent.Packed, pcommon.Resource))) {
+	if b.settings.Hold == nil || b.settings.Hold.After == 0 {
+		loop(b.Send)
+		return
+	}
+	withCalls(func(call callUntil) {
+		loop(func(batch callevent.Packed, resource pcommon.Resource) { b.send(batch, resource, call) })
+	})
+}
+
+// inGoroutine makes a call in a goroutine of its own.
+func inGoroutine(call func(), _ time.Time) { go call() }
+
+// send is Send, and makes calls that it may leave by call.
+func (b *Batches) send(batch callevent.Packed, resource pcommon.Resource, call callUntil) {
 	p := b.parcel(batch, resource)
 	if err := b.settings.Context.Err(); err != nil && batch.Events > 0 && !b.settings.TryLate {
 		b.delivered(p, err)
@@ -127,7 +148,7 @@ func (b *Batches) Send(batch callevent.Packed, resource pcommon.Resource) {
 		b.deliver(&p, forEver)
 		return
 	}
-	b.sendOrHold(p)
+	b.sendOrHold(p, call)
 }
 
 // Offer hands on a batch without events, which nothing is lost with: it reports whether
@@ -159,11 +180,15 @@ func (b *Batches) Calls() int { return int(b.calls.Load()) }
 // call gives a batch to the pipeline.
 func (b *Batches) call(p parcel) error { return b.consume(p.observed, b.traces(p)) }
 
-// begin gives a batch to the pipeline in a goroutine of its own, so that its data is the
-// caller's again though the pipeline does not return.
-func (b *Batches) begin(p parcel) <-chan error {
+// begin gives a batch to the pipeline, and returns when that has returned, or soon after the
+// deadline: the batch's data is the caller's again though the pipeline does not return.
+func (b *Batches) begin(p parcel, until limits) <-chan error {
 	traces, result := b.traces(p), make(chan error, 1)
-	b.draining.Go(func() { result <- b.consume(p.observed, traces) })
+	b.draining.Add(1)
+	until.call(func() {
+		defer b.draining.Done()
+		result <- b.consume(p.observed, traces)
+	}, until.deadline)
 	return result
 }
 
@@ -202,8 +227,18 @@ func (b *Batches) traces(p parcel) ptrace.Traces {
 type limits struct {
 	// atOnce says: when the pipeline has refused the batch.
 	atOnce bool
-	// time ends it at any moment. Nil: nothing does.
-	time <-chan time.Time
+	// deadline ends it at any moment. Zero: nothing does.
+	deadline time.Time
+	// call makes a call of the pipeline that can be left at the deadline.
+	call callUntil
+}
+
+// over gets a value at the deadline.
+func (l limits) over() <-chan time.Time {
+	if l.deadline.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(l.deadline))
 }
 
 // forEver has no end but those of the batch.
@@ -217,7 +252,7 @@ func (b *Batches) deliver(p *parcel, until limits) bool {
 		giveUp = nil
 	}
 	for {
-		err, returned := b.try(p, until.time)
+		err, returned := b.try(p, until)
 		if !returned {
 			return false
 		}
@@ -237,7 +272,7 @@ func (b *Batches) deliver(p *parcel, until limits) bool {
 			b.delivered(*p, err)
 			return true
 		case <-b.settings.Context.Done():
-		case <-until.time:
+		case <-until.over():
 			return false
 		}
 		if b.settings.Context.Err() != nil {
@@ -250,18 +285,18 @@ func (b *Batches) deliver(p *parcel, until limits) bool {
 
 // try gives a batch to the pipeline, unless it has it still, and reports whether that has
 // returned before the time was over.
-func (b *Batches) try(p *parcel, over <-chan time.Time) (err error, returned bool) {
+func (b *Batches) try(p *parcel, until limits) (err error, returned bool) {
 	if p.calling == nil {
-		if over == nil {
+		if until.deadline.IsZero() {
 			return b.call(*p), true
 		}
-		p.calling = b.begin(*p)
+		p.calling = b.begin(*p, until)
 	}
 	select {
 	case err = <-p.calling:
 		p.calling = nil
 		return err, true
-	case <-over:
+	case <-until.over():
 		return nil, false
 	}
 }

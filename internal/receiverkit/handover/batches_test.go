@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -67,6 +69,7 @@ func (m *memory) Take(bytes int) bool {
 		m.used.Add(-int64(bytes))
 		return false
 	}
+	runtime.Gosched() // another sender may find no memory before the batch is held
 	return true
 }
 
@@ -324,44 +327,68 @@ func limited(after time.Duration) (hold *Hold, m *memory, refused *atomic.Int64)
 	return hold, m, refused
 }
 
+// waysToSend are those that Batches have.
+var waysToSend = map[string]func(b *Batches, loop func(send func(callevent.Packed, pcommon.Resource))){
+	"each by itself": func(b *Batches, loop func(func(callevent.Packed, pcommon.Resource))) { loop(b.Send) },
+	"from a loop":    (*Batches).SendFrom,
+}
+
 func TestABatchThatIsRefusedForSoLongIsHeld(t *testing.T) {
-	b, next := newBed(t), &pipeline{refuse: errRefused}
-	hold, m, refused := limited(50 * time.Millisecond)
-	batches := b.batches(next, hold)
-	began := time.Now()
-	batches.Send(numbered(0, 1), pcommon.NewResource())
-	assert.GreaterOrEqual(t, time.Since(began), hold.After)
-	assert.True(t, batches.Holds())
-	assert.Greater(t, next.tried(), 1, "it was tried again while it was waited for")
-	assert.EqualValues(t, 1, refused.Load())
-	next.refuseWith(nil)
-	batches.Wait()
-	assert.Equal(t, numbers(1), next.flat())
-	assert.Zero(t, m.used.Load())
+	for way, sendFrom := range waysToSend {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, next := newBed(t), &pipeline{refuse: errRefused}
+				hold, m, refused := limited(50 * time.Millisecond)
+				batches := b.batches(next, hold)
+				began := time.Now()
+				sendFrom(batches, func(send func(callevent.Packed, pcommon.Resource)) { send(numbered(0, 1), pcommon.NewResource()) })
+				assert.Equal(t, hold.After, time.Since(began))
+				assert.True(t, batches.Holds())
+				assert.Greater(t, next.tried(), 1, "it was tried again while it was waited for")
+				assert.EqualValues(t, 1, refused.Load())
+				next.refuseWith(nil)
+				batches.Wait()
+				assert.Equal(t, numbers(1), next.flat())
+				assert.Zero(t, m.used.Load())
+			})
+		})
+	}
 }
 
 func TestABatchThatThePipelineDoesNotReturnFromIsHeldAndHandedOnOnce(t *testing.T) {
-	b, next := newBed(t), &pipeline{hang: make(chan struct{})}
-	hold, m, refused := limited(10 * time.Millisecond)
-	batches := b.batches(next, hold)
-	batch := numbered(0, 1)
-	batches.Send(batch, pcommon.NewResource())
-	for i := range batch.Data { // which is the caller's again
-		batch.Data[i] = 0xff
+	for way, sendFrom := range waysToSend {
+		t.Run(way, func(t *testing.T) {
+			b, next := newBed(t), &pipeline{hang: make(chan struct{})}
+			hold, m, refused := limited(10 * time.Millisecond)
+			batches := b.batches(next, hold)
+			looped := make(chan struct{})
+			sent := background(func() {
+				sendFrom(batches, func(send func(callevent.Packed, pcommon.Resource)) {
+					defer close(looped)
+					batch := numbered(0, 1)
+					send(batch, pcommon.NewResource())
+					for i := range batch.Data { // which is the caller's again
+						batch.Data[i] = 0xff
+					}
+					send(numbered(1, 1), pcommon.NewResource())
+				})
+			})
+			<-looped
+			assert.True(t, batches.Holds())
+			b.await("the call", func() bool { return batches.Calls() == 1 })
+			assert.EqualValues(t, 1, refused.Load())
+			assert.Equal(t, 1, b.lines("neither accepted nor refused"))
+			close(next.hang)
+			<-sent
+			batches.Wait()
+			assert.Equal(t, numbers(2), next.flat())
+			data, err := callevent.Data(spanOf(next.traces[0]))
+			require.NoError(t, err)
+			assert.Equal(t, make([]byte, batchBytes), data)
+			assert.Zero(t, m.used.Load())
+			assert.Equal(t, 2, b.count(accepted))
+		})
 	}
-	batches.Send(numbered(1, 1), pcommon.NewResource())
-	assert.True(t, batches.Holds())
-	assert.Equal(t, 1, batches.Calls())
-	assert.EqualValues(t, 1, refused.Load())
-	assert.Equal(t, 1, b.lines("neither accepted nor refused"))
-	close(next.hang)
-	batches.Wait()
-	assert.Equal(t, numbers(2), next.flat())
-	data, err := callevent.Data(spanOf(next.traces[0]))
-	require.NoError(t, err)
-	assert.Equal(t, make([]byte, batchBytes), data)
-	assert.Zero(t, m.used.Load())
-	assert.Equal(t, 2, b.count(accepted))
 }
 
 func TestABatchThatIsRefusedAfterItWasHeldIsHandedOnAgain(t *testing.T) {
@@ -421,7 +448,7 @@ func TestABatchThatThePipelineAcceptsAfterItsTimeCountsAsAccepted(t *testing.T) 
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, next := newBed(t), &pipeline{hang: make(chan struct{}), refuse: tt.returns}
-			hold, m, _ := limited(time.Second)
+			hold, m, _ := limited(10 * time.Millisecond)
 			m.limit.Store(batchBytes)
 			batches := b.batches(next, hold)
 			sent := [...]<-chan struct{}{
@@ -477,31 +504,33 @@ func TestWhatIsHeldWhenTheTimeIsOverIsDroppedAndCounted(t *testing.T) {
 }
 
 func TestManyWhoSendLoseNothing(t *testing.T) {
-	for name, hold := range map[string]bool{"waiting": false, "holding": true} {
-		t.Run(name, func(t *testing.T) {
-			b, next := newBed(t), &pipeline{refusesEveryOther: true}
-			var h *Hold
-			if hold {
-				h, _, _, _ = holding(3)
-			}
-			batches := b.batches(next, h)
-			var senders sync.WaitGroup
-			const each = 200
-			for sender := range 4 {
-				senders.Add(1)
-				go func() {
-					defer senders.Done()
-					for i := range each {
-						batches.Send(numbered(sender*each+i, 1), pcommon.NewResource())
-					}
-				}()
-			}
-			senders.Wait()
-			batches.Wait()
-			assert.ElementsMatch(t, numbers(4*each), next.flat())
-			assert.Equal(t, 4*each, b.count(accepted))
-			assert.Empty(t, b.dropped())
-		})
+	for way, sendFrom := range waysToSend {
+		for name, hold := range map[string]func() *Hold{
+			"waiting":                func() *Hold { return nil },
+			"holding":                func() *Hold { h, _, _, _ := holding(3); return h },
+			"holding after a moment": func() *Hold { h, _, _ := limited(50 * time.Microsecond); return h },
+		} {
+			t.Run(way+", "+name, func(t *testing.T) {
+				b, next := newBed(t), &pipeline{refusesEveryOther: true}
+				batches := b.batches(next, hold())
+				var senders sync.WaitGroup
+				const each = 200
+				for sender := range 4 {
+					senders.Go(func() {
+						sendFrom(batches, func(send func(callevent.Packed, pcommon.Resource)) {
+							for i := range each {
+								send(numbered(sender*each+i, 1), pcommon.NewResource())
+							}
+						})
+					})
+				}
+				senders.Wait()
+				batches.Wait()
+				assert.ElementsMatch(t, numbers(4*each), next.flat())
+				assert.Equal(t, 4*each, b.count(accepted))
+				assert.Empty(t, b.dropped())
+			})
+		}
 	}
 }
 

@@ -33,6 +33,8 @@
 //	})
 //	batches.Send(batch, resource)
 //
+// A loop that sends many batches, such as the reader of a connection, runs in SendFrom.
+//
 // At its shutdown it stops reading, closes Logs and Metrics in a goroutine that ends
 // when all is handed on, and gives that time: see Finish.
 package handover

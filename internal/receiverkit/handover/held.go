@@ -30,7 +30,7 @@ type Hold struct {
 
 // Memory bounds how many bytes of batches are held. It is for many goroutines.
 type Memory interface {
-	// Take takes bytes, all or none, and reports whether it did.
+	// Take takes bytes, all or none, and reports whether it did. It must not wait for Batches.
 	Take(bytes int) bool
 	// Give gives bytes back.
 	Give(bytes int)
@@ -38,9 +38,9 @@ type Memory interface {
 
 // sendOrHold hands on a batch if the pipeline takes it in time and nothing is held, or
 // holds it.
-func (b *Batches) sendOrHold(p parcel) {
+func (b *Batches) sendOrHold(p parcel, call callUntil) {
 	b.waiting.Add(1)
-	ended := b.sendInTime(&p)
+	ended := b.sendInTime(&p, call)
 	// A batch that waits for memory is refused too: its agent learns of it before.
 	refused := !ended && !b.Holds()
 	if refused {
@@ -58,15 +58,13 @@ func (b *Batches) sendOrHold(p parcel) {
 
 // sendInTime hands on a batch, unless others are held, and reports whether that is over: the
 // batch was accepted, or dropped.
-func (b *Batches) sendInTime(p *parcel) bool {
+func (b *Batches) sendInTime(p *parcel, call callUntil) bool {
 	if b.Holds() {
 		return false
 	}
-	until := limits{atOnce: b.settings.Hold.AtOnce}
+	until := limits{atOnce: b.settings.Hold.AtOnce, call: call}
 	if after := b.settings.Hold.After; after > 0 {
-		timer := time.NewTimer(after)
-		defer timer.Stop()
-		until.time = timer.C
+		until.deadline = time.Now().Add(after)
 	}
 	return b.deliver(p, until)
 }
@@ -84,12 +82,12 @@ func (b *Batches) Wait() { b.draining.Wait() }
 // hold keeps a copy of a batch until it can be handed on, and waits for memory where
 // there is none. It reports whether the batch is held, and false if its hand-over is over.
 func (b *Batches) hold(p parcel) bool {
-	for !b.tryHold(p) {
-		b.mu.Lock()
-		freed := b.freed
-		empty := len(b.held) == 0
-		b.mu.Unlock()
-		if empty {
+	for {
+		held, freed := b.tryHold(p)
+		if held {
+			return true
+		}
+		if freed == nil {
 			// Others have all the memory: there is nothing here to wait for.
 			b.deliver(&p, forEver)
 			return false
@@ -104,7 +102,6 @@ func (b *Batches) hold(p parcel) bool {
 			return false
 		}
 	}
-	return true
 }
 
 // abandon ends the hand-over of a batch without another try. Where the pipeline has not returned
@@ -123,21 +120,23 @@ func (b *Batches) abandon(p parcel, why error) {
 	})
 }
 
-// tryHold keeps a copy of a batch, if there is memory for it.
-func (b *Batches) tryHold(p parcel) bool {
-	if !b.settings.Hold.Memory.Take(len(p.batch.Data)) {
-		return false
-	}
-	p.batch.Data = bytes.Clone(p.batch.Data)
+// tryHold keeps a copy of a batch, if there is memory for it. Otherwise it returns what is closed
+// when a held batch frees some; nil: none is held. The lock is held while memory is taken, so that
+// nobody finds the memory taken and no batch held.
+func (b *Batches) tryHold(p parcel) (held bool, freed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !b.settings.Hold.Memory.Take(len(p.batch.Data)) {
+		return false, b.freed
+	}
+	p.batch.Data = bytes.Clone(p.batch.Data)
 	b.held = append(b.held, p)
 	if len(b.held) == 1 {
 		b.freed = make(chan struct{})
 		b.draining.Add(1)
 		go b.drain()
 	}
-	return true
+	return true, nil
 }
 
 // drain hands on what is held until nothing is.
@@ -157,7 +156,7 @@ func (b *Batches) drain() {
 		close(b.freed)
 		b.freed = make(chan struct{})
 		if rest == 0 {
-			b.held = nil
+			b.held, b.freed = nil, nil
 		}
 		b.mu.Unlock()
 		if rest == 0 {

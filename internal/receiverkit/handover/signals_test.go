@@ -101,8 +101,8 @@ func TestEverySignalIsTriedAgainCopiedBoundedAndObserved(t *testing.T) {
 			next.refuseWith(consumererror.NewPermanent(errNever))
 			b.pass(logline.Pause)
 			queue.Add(9)
-			b.await("the drop", func() bool { return b.count(DroppedPermanent) == 1 })
-			assert.Equal(t, 1, b.lines("Some "+signal.items+" are dropped"))
+			b.await("the line about the drop", func() bool { return b.lines("Some "+signal.items+" are dropped") == 1 })
+			assert.Equal(t, 1, b.count(DroppedPermanent))
 
 			next.refuseWith(errRefused)
 			queue.Add(9)

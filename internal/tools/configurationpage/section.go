@@ -17,24 +17,21 @@ const head = `<!-- Made by make generate: change the metadata.yaml, the table in
 
 # Configuration
 
-All settings of all components, and all metrics but the two histograms of ` + "`rbkit`" + `, which are on
-[its page](../receiver/rbkitreceiver/README.md). How they work together is on the components' own
-pages, and whole configurations are in [config](../config).
+This page lists all settings and all metrics of all components, except the two histograms of ` + "`rbkit`" + `, which are on
+[its page](../receiver/rbkitreceiver/README.md). The components' own pages explain how settings work together. The folder
+[config](../config) has complete configurations.
 
-- A name with dots is a setting inside others: ` + "`batch.max_bytes`" + ` is ` + "`max_bytes`" + ` below ` + "`batch`" + `. ` + "`[]`" + `
-  stands behind lists.
-- A duration is written as ` + "`200ms`, `5s`, `1m30s` or `2h`" + `. Sizes are in bytes unless the name ends in
-  ` + "`_mib`" + `. The range is what a collector says at its start of a value outside of it; where it
-  depends on another setting it is that for the other's default.
-- Settings that components have from the Collector, such as those of TLS and of HTTP servers, are on
-  the pages that are linked.
-- Metrics of a component's own are those of the collector itself: on
-  <http://localhost:8888/metrics>, unless ` + "`service::telemetry::metrics`" + ` says otherwise. The label
-  ` + "`receiver`, `processor`, `exporter` or `extension`" + ` of each is the component's ID:
-  ` + "`sum without (receiver)`" + ` adds instances up. With the feature gate ` + "`telemetry.newPipelineTelemetry`" + `
-  set ` + "`without_scope_info: false`" + ` of the Prometheus reader: the Collector's own metrics need it. Metrics that it hands on go
-  through the pipeline; Prometheus has ` + "`_`" + ` for their dots, and behind their names units and, of
-  counters, ` + "`_total`" + `.
+- A name with dots is a nested setting: ` + "`batch.max_bytes`" + ` is ` + "`max_bytes`" + ` below ` + "`batch`" + `. ` + "`[]`" + ` marks a list.
+- A duration is written as ` + "`200ms`" + `, ` + "`5s`" + `, ` + "`1m30s`" + ` or ` + "`2h`" + `. Sizes are in bytes unless the name ends in ` + "`_mib`" + `. The range is
+  the text of the error for a value outside of it. If it depends on another setting, this page uses that setting's default.
+- For settings of the Collector itself, such as those of TLS and of HTTP servers, see the linked pages.
+- The collector serves metrics of a component itself on <http://localhost:8888/metrics>, unless
+  ` + "`service::telemetry::metrics`" + ` sets another address. Each has the component's ID as the label ` + "`receiver`" + `, ` + "`processor`" + `,
+  ` + "`exporter`" + ` or ` + "`extension`" + `: ` + "`sum without (receiver)`" + ` adds instances up. With the feature gate
+  ` + "`telemetry.newPipelineTelemetry`" + `, set ` + "`without_scope_info: false`" + ` of the Prometheus reader: the Collector's own metrics
+  need it.
+- The metrics that a component sends to a pipeline go to the pipeline's exporters. In Prometheus their dots are ` + "`_`" + `. Their
+  names end with the unit and, for counters, with ` + "`_total`" + `.
 `
 
 // section is what the page says of a component.
@@ -53,10 +50,10 @@ func (c described) section(project string) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n## %s `%s`\n\n%s Stability: %s. [Its own page](../%s/README.md) says how it works.\n\n",
+	fmt.Fprintf(&b, "\n## %s `%s`\n\n%s Stability: %s. [Its own page](../%s/README.md) describes it.\n\n",
 		strings.ToUpper(m.Status.Class[:1])+m.Status.Class[1:], m.Type, m.Description, m.stability(), c.directory)
 	b.WriteString("| Setting | Type | Default | Range | Meaning |\n|---|---|---|---|---|\n" + relinked(settings, c.directory))
-	writeMetrics(&b, "### Metrics that `"+m.Type+"` hands on", "", m.Metrics)
+	writeMetrics(&b, "### Metrics that `"+m.Type+"` sends to pipelines", "", m.Metrics)
 	writeMetrics(&b, "### Metrics of `"+m.Type+"` itself", "otelcol_", m.Telemetry.Metrics)
 	return b.String(), nil
 }

@@ -462,67 +462,67 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphCutSamples, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_cut_samples",
-		metric.WithDescription("Samples of profiles of which the outermost frames are not known. Their stacks came without frames, were deeper than is shown, or more than the size of their message allows. [Alpha]"),
+		metric.WithDescription("Samples of profiles whose outermost frames are not known. Their stacks had no frames, were deeper than the shown levels, or exceeded the limit for the size of their message. [Alpha]"),
 		metric.WithUnit("{sample}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDroppedKeptSpans, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_dropped_kept_spans",
-		metric.WithDescription("Spans that are not kept as they came any more, because of traces.max_spans, max_names_mib or a reset. They are in the call trees all the same. [Alpha]"),
+		metric.WithDescription("Spans that are no longer kept unchanged, because of traces.max_spans, max_names_mib or a reset. They are still in the call trees. [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDroppedSamples, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_dropped_samples",
-		metric.WithDescription("Samples of profiles that were dropped, because their service has profiles of too many kinds. [Alpha]"),
+		metric.WithDescription("Samples of profiles that were dropped, because their service has too many kinds of profiles. [Alpha]"),
 		metric.WithUnit("{sample}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDroppedTraces, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_dropped_traces",
-		metric.WithDescription("Traces of which no span is kept any more, because there were newer ones. They are in the call trees all the same. [Alpha]"),
+		metric.WithDescription("Traces without a kept span, because there were newer ones. They are still in the call trees. [Alpha]"),
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDroppedWindows, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_dropped_windows",
-		metric.WithDescription("Windows that were collected on a page and made room for others, because of max_kept_windows or max_kept_window_nodes. [Alpha]"),
+		metric.WithDescription("Windows of pages that were dropped because of max_kept_windows or max_kept_window_nodes. [Alpha]"),
 		metric.WithUnit("{window}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDuplicateSpans, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_duplicate_spans",
-		metric.WithDescription("Spans that came before, and were not folded again, and those that say that another span is of the same call (callbraid.duplicate). [Alpha]"),
+		metric.WithDescription("Spans that arrived again and were not folded again, and spans that are marked as duplicates of another span (callbraid.duplicate). [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphFoldedPaths, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_folded_paths",
-		metric.WithDescription("Call paths that were folded together below their caller to make room. [Alpha]"),
+		metric.WithDescription("Call paths that were folded into one below their caller to free memory. [Alpha]"),
 		metric.WithUnit("{path}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphForgottenSpans, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_forgotten_spans",
-		metric.WithDescription("Spans that were folded and are not remembered any more, because of max_pending. What they called and comes later is shown without its caller. [Alpha]"),
+		metric.WithDescription("Folded spans that are no longer remembered, because of max_pending. Their late callees are shown without a caller. [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphKeptSpans, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_flame_graph_kept_spans",
-		metric.WithDescription("Spans that are kept as they came. [Alpha]"),
+		metric.WithDescription("Spans that are kept unchanged. [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphMemory, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_flame_graph_memory",
-		metric.WithDescription("About what call trees, kept spans and kept windows take. [Alpha]"),
+		metric.WithDescription("Approximate memory of call trees, kept spans and kept windows. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphNameMemory, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_flame_graph_name_memory",
-		metric.WithDescription("What the names of functions take. [Alpha]"),
+		metric.WithDescription("Memory of the names of functions. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -534,19 +534,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphOtherServices, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_other_services",
-		metric.WithDescription("Spans and samples of more services than max_services. They are shown as one service. [Alpha]"),
+		metric.WithDescription("Spans and samples of services beyond max_services, which are shown as one service. [Alpha]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphParentsNotSeen, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_parents_not_seen",
-		metric.WithDescription("Spans that were waited for in vain, because others say that they called them, by reason. [Alpha]"),
+		metric.WithDescription("Parent spans that never arrived, by reason. [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphPendingSpans, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_flame_graph_pending_spans",
-		metric.WithDescription("Spans that have not come, of which others say that they called them. [Alpha]"),
+		metric.WithDescription("Parent spans that have not arrived yet. [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
@@ -558,13 +558,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphRefusedWindows, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_refused_windows",
-		metric.WithDescription("Windows that were asked for while max_windows of them were being collected. [Alpha]"),
+		metric.WithDescription("Requests for a window while max_windows were being collected. [Alpha]"),
 		metric.WithUnit("{window}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphRememberedSpans, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_flame_graph_remembered_spans",
-		metric.WithDescription("Spans that were folded and are remembered for what they called and has not come. [Alpha]"),
+		metric.WithDescription("Folded spans that are remembered for late callees. [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
@@ -576,19 +576,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphServices, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_flame_graph_services",
-		metric.WithDescription("Services that have trees. [Alpha]"),
+		metric.WithDescription("Services with their own trees. [Alpha]"),
 		metric.WithUnit("{service}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphShed, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_shed",
-		metric.WithDescription("What was given up because the memory budget asked for memory. [Alpha]"),
+		metric.WithDescription("Data that was given up because the memory budget requested memory. [Alpha]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphSilentServices, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_silent_services",
-		metric.WithDescription("Services that were forgotten, because nothing came of them for pending_timeout and others needed their place. [Alpha]"),
+		metric.WithDescription("Services that were replaced by others, because they had sent no data for pending_timeout. [Alpha]"),
 		metric.WithUnit("{service}"),
 	)
 	errs = errors.Join(errs, err)
@@ -600,7 +600,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphYieldedServices, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_yielded_services",
-		metric.WithDescription("Services that left their place to others that had shown more. What was counted of them is among the other services. [Alpha]"),
+		metric.WithDescription("Services that were replaced by others that had shown more. Their calls are in the other services. [Alpha]"),
 		metric.WithUnit("{service}"),
 	)
 	errs = errors.Join(errs, err)

@@ -40,7 +40,7 @@ func AssertEqualExporterFlameGraphConnectionsClosed(t *testing.T, tt *componentt
 func AssertEqualExporterFlameGraphCutSamples(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_cut_samples",
-		Description: "Samples of profiles of which the outermost frames are not known. Their stacks came without frames, were deeper than is shown, or more than the size of their message allows. [Alpha]",
+		Description: "Samples of profiles whose outermost frames are not known. Their stacks had no frames, were deeper than the shown levels, or exceeded the limit for the size of their message. [Alpha]",
 		Unit:        "{sample}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualExporterFlameGraphCutSamples(t *testing.T, tt *componenttest.Tel
 func AssertEqualExporterFlameGraphDroppedKeptSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_dropped_kept_spans",
-		Description: "Spans that are not kept as they came any more, because of traces.max_spans, max_names_mib or a reset. They are in the call trees all the same. [Alpha]",
+		Description: "Spans that are no longer kept unchanged, because of traces.max_spans, max_names_mib or a reset. They are still in the call trees. [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualExporterFlameGraphDroppedKeptSpans(t *testing.T, tt *componentte
 func AssertEqualExporterFlameGraphDroppedSamples(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_dropped_samples",
-		Description: "Samples of profiles that were dropped, because their service has profiles of too many kinds. [Alpha]",
+		Description: "Samples of profiles that were dropped, because their service has too many kinds of profiles. [Alpha]",
 		Unit:        "{sample}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualExporterFlameGraphDroppedSamples(t *testing.T, tt *componenttest
 func AssertEqualExporterFlameGraphDroppedTraces(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_dropped_traces",
-		Description: "Traces of which no span is kept any more, because there were newer ones. They are in the call trees all the same. [Alpha]",
+		Description: "Traces without a kept span, because there were newer ones. They are still in the call trees. [Alpha]",
 		Unit:        "{trace}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -104,7 +104,7 @@ func AssertEqualExporterFlameGraphDroppedTraces(t *testing.T, tt *componenttest.
 func AssertEqualExporterFlameGraphDroppedWindows(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_dropped_windows",
-		Description: "Windows that were collected on a page and made room for others, because of max_kept_windows or max_kept_window_nodes. [Alpha]",
+		Description: "Windows of pages that were dropped because of max_kept_windows or max_kept_window_nodes. [Alpha]",
 		Unit:        "{window}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -120,7 +120,7 @@ func AssertEqualExporterFlameGraphDroppedWindows(t *testing.T, tt *componenttest
 func AssertEqualExporterFlameGraphDuplicateSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_duplicate_spans",
-		Description: "Spans that came before, and were not folded again, and those that say that another span is of the same call (callbraid.duplicate). [Alpha]",
+		Description: "Spans that arrived again and were not folded again, and spans that are marked as duplicates of another span (callbraid.duplicate). [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -136,7 +136,7 @@ func AssertEqualExporterFlameGraphDuplicateSpans(t *testing.T, tt *componenttest
 func AssertEqualExporterFlameGraphFoldedPaths(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_folded_paths",
-		Description: "Call paths that were folded together below their caller to make room. [Alpha]",
+		Description: "Call paths that were folded into one below their caller to free memory. [Alpha]",
 		Unit:        "{path}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -152,7 +152,7 @@ func AssertEqualExporterFlameGraphFoldedPaths(t *testing.T, tt *componenttest.Te
 func AssertEqualExporterFlameGraphForgottenSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_forgotten_spans",
-		Description: "Spans that were folded and are not remembered any more, because of max_pending. What they called and comes later is shown without its caller. [Alpha]",
+		Description: "Folded spans that are no longer remembered, because of max_pending. Their late callees are shown without a caller. [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -168,7 +168,7 @@ func AssertEqualExporterFlameGraphForgottenSpans(t *testing.T, tt *componenttest
 func AssertEqualExporterFlameGraphKeptSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_kept_spans",
-		Description: "Spans that are kept as they came. [Alpha]",
+		Description: "Spans that are kept unchanged. [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -184,7 +184,7 @@ func AssertEqualExporterFlameGraphKeptSpans(t *testing.T, tt *componenttest.Tele
 func AssertEqualExporterFlameGraphMemory(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_memory",
-		Description: "About what call trees, kept spans and kept windows take. [Alpha]",
+		Description: "Approximate memory of call trees, kept spans and kept windows. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -200,7 +200,7 @@ func AssertEqualExporterFlameGraphMemory(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterFlameGraphNameMemory(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_name_memory",
-		Description: "What the names of functions take. [Alpha]",
+		Description: "Memory of the names of functions. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -232,7 +232,7 @@ func AssertEqualExporterFlameGraphNodes(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualExporterFlameGraphOtherServices(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_other_services",
-		Description: "Spans and samples of more services than max_services. They are shown as one service. [Alpha]",
+		Description: "Spans and samples of services beyond max_services, which are shown as one service. [Alpha]",
 		Unit:        "{item}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -248,7 +248,7 @@ func AssertEqualExporterFlameGraphOtherServices(t *testing.T, tt *componenttest.
 func AssertEqualExporterFlameGraphParentsNotSeen(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_parents_not_seen",
-		Description: "Spans that were waited for in vain, because others say that they called them, by reason. [Alpha]",
+		Description: "Parent spans that never arrived, by reason. [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -264,7 +264,7 @@ func AssertEqualExporterFlameGraphParentsNotSeen(t *testing.T, tt *componenttest
 func AssertEqualExporterFlameGraphPendingSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_pending_spans",
-		Description: "Spans that have not come, of which others say that they called them. [Alpha]",
+		Description: "Parent spans that have not arrived yet. [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -296,7 +296,7 @@ func AssertEqualExporterFlameGraphRefusedPages(t *testing.T, tt *componenttest.T
 func AssertEqualExporterFlameGraphRefusedWindows(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_refused_windows",
-		Description: "Windows that were asked for while max_windows of them were being collected. [Alpha]",
+		Description: "Requests for a window while max_windows were being collected. [Alpha]",
 		Unit:        "{window}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -312,7 +312,7 @@ func AssertEqualExporterFlameGraphRefusedWindows(t *testing.T, tt *componenttest
 func AssertEqualExporterFlameGraphRememberedSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_remembered_spans",
-		Description: "Spans that were folded and are remembered for what they called and has not come. [Alpha]",
+		Description: "Folded spans that are remembered for late callees. [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -344,7 +344,7 @@ func AssertEqualExporterFlameGraphSamples(t *testing.T, tt *componenttest.Teleme
 func AssertEqualExporterFlameGraphServices(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_services",
-		Description: "Services that have trees. [Alpha]",
+		Description: "Services with their own trees. [Alpha]",
 		Unit:        "{service}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -360,7 +360,7 @@ func AssertEqualExporterFlameGraphServices(t *testing.T, tt *componenttest.Telem
 func AssertEqualExporterFlameGraphShed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_shed",
-		Description: "What was given up because the memory budget asked for memory. [Alpha]",
+		Description: "Data that was given up because the memory budget requested memory. [Alpha]",
 		Unit:        "{item}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -376,7 +376,7 @@ func AssertEqualExporterFlameGraphShed(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualExporterFlameGraphSilentServices(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_silent_services",
-		Description: "Services that were forgotten, because nothing came of them for pending_timeout and others needed their place. [Alpha]",
+		Description: "Services that were replaced by others, because they had sent no data for pending_timeout. [Alpha]",
 		Unit:        "{service}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -408,7 +408,7 @@ func AssertEqualExporterFlameGraphSpans(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualExporterFlameGraphYieldedServices(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_yielded_services",
-		Description: "Services that left their place to others that had shown more. What was counted of them is among the other services. [Alpha]",
+		Description: "Services that were replaced by others that had shown more. Their calls are in the other services. [Alpha]",
 		Unit:        "{service}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

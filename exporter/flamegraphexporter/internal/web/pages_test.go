@@ -97,12 +97,12 @@ func TestThePageOfAllServicesTellsOfEach(t *testing.T) {
 }
 
 func TestThePageOfNoServicesSaysSo(t *testing.T) {
-	assert.Contains(t, page(t, serve(&played{}), "/"), "have come yet")
+	assert.Contains(t, page(t, serve(&played{}), "/"), "have arrived yet")
 }
 
 func TestThePageOfAServiceTellsOfItsFunctions(t *testing.T) {
 	text := textOf(t, page(t, serve(playing("shop", "Cart.add")), "/services/shop/"))
-	for _, want := range []string{"1,234,567 calls, 4 errors", "5 call paths", "500µs", "Price.of", "Cart.add", "(parent not seen)", "1 kept, 7 gone"} {
+	for _, want := range []string{"1,234,567 calls, 4 errors", "5 call paths", "500µs", "Price.of", "Cart.add", "(parent not seen)", "1 kept, 7 dropped"} {
 		assert.Contains(t, text, want)
 	}
 }

@@ -66,10 +66,10 @@ func (h *Handler) withTree(find finder, serve func(http.ResponseWriter, *http.Re
 
 // What can be wrong with a request, beside what package calltree says.
 var (
-	errTooMany   = errors.New("too many requests at once: try again later")
-	errGone      = errors.New("the window is kept no more: collect another one")
-	errOtherSite = errors.New("a page of another site asks for this: expected a page of ours, or a program")
-	errNoTrace   = errors.New("no span of that trace is kept (any more)")
+	errTooMany   = errors.New("too many requests at the same time: try again later")
+	errGone      = errors.New("the window is no longer kept: collect another one")
+	errOtherSite = errors.New("a page of another site sent this request: expected a page of this server, or a program")
+	errNoTrace   = errors.New("no span of that trace is kept")
 	errMemory    = errors.New("the memory budget of the collector has no room for this page: try again later, or raise limit_mib of the extension memory_budget")
 )
 
@@ -102,7 +102,7 @@ func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error)
 		answerText(w, err.Error(), http.StatusServiceUnavailable)
 	default:
 		h.options.Logger.Error("a page could not be made", zap.String("path", r.URL.EscapedPath()), zap.Error(err))
-		http.Error(w, "the page could not be made: the collector's log says why", http.StatusInternalServerError)
+		http.Error(w, "the page could not be made: the collector's log has the reason", http.StatusInternalServerError)
 	}
 }
 

@@ -76,7 +76,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterOtlpJSONFileRefusedLines, err = builder.meter.Int64Counter(
 		"otelcol_exporter_otlp_json_file_refused_lines",
-		metric.WithDescription("Hand-overs that the exporter refused because the file could not be written. The caller may hand them over again. [Alpha]"),
+		metric.WithDescription("Hand-overs that the exporter refused because the file could not be written. The caller may send them again. [Alpha]"),
 		metric.WithUnit("{line}"),
 	)
 	errs = errors.Join(errs, err)

@@ -56,7 +56,7 @@ func AssertEqualExporterOtlpJSONFileLines(t *testing.T, tt *componenttest.Teleme
 func AssertEqualExporterOtlpJSONFileRefusedLines(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_otlp_json_file_refused_lines",
-		Description: "Hand-overs that the exporter refused because the file could not be written. The caller may hand them over again. [Alpha]",
+		Description: "Hand-overs that the exporter refused because the file could not be written. The caller may send them again. [Alpha]",
 		Unit:        "{line}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -64,19 +64,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ExtensionAgentControlAgents, err = builder.meter.Int64UpDownCounter(
 		"otelcol_extension_agent_control_agents",
-		metric.WithDescription("Agents that are shown. [Alpha]"),
+		metric.WithDescription("Shown agents. [Alpha]"),
 		metric.WithUnit("{agent}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExtensionAgentControlAgentsNotShown, err = builder.meter.Int64Counter(
 		"otelcol_extension_agent_control_agents_not_shown",
-		metric.WithDescription("Agents that are not shown, by reason. [Alpha]"),
+		metric.WithDescription("Hidden agents, by reason. [Alpha]"),
 		metric.WithUnit("{agent}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExtensionAgentControlCommands, err = builder.meter.Int64Counter(
 		"otelcol_extension_agent_control_commands",
-		metric.WithDescription("Commands that agents were to carry out, by what came of it. [Alpha]"),
+		metric.WithDescription("Commands for agents, by result. [Alpha]"),
 		metric.WithUnit("{command}"),
 	)
 	errs = errors.Join(errs, err)
@@ -88,7 +88,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExtensionAgentControlRequestsBusy, err = builder.meter.Int64Counter(
 		"otelcol_extension_agent_control_requests_busy",
-		metric.WithDescription("Requests for pages and lists that were turned away, because max_requests were being served. [Alpha]"),
+		metric.WithDescription("Requests for pages and lists that were refused, because max_requests were being served. [Alpha]"),
 		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) extension.Settings {
 func AssertEqualExtensionAgentControlAgents(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_extension_agent_control_agents",
-		Description: "Agents that are shown. [Alpha]",
+		Description: "Shown agents. [Alpha]",
 		Unit:        "{agent}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualExtensionAgentControlAgents(t *testing.T, tt *componenttest.Tele
 func AssertEqualExtensionAgentControlAgentsNotShown(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_extension_agent_control_agents_not_shown",
-		Description: "Agents that are not shown, by reason. [Alpha]",
+		Description: "Hidden agents, by reason. [Alpha]",
 		Unit:        "{agent}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualExtensionAgentControlAgentsNotShown(t *testing.T, tt *componentt
 func AssertEqualExtensionAgentControlCommands(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_extension_agent_control_commands",
-		Description: "Commands that agents were to carry out, by what came of it. [Alpha]",
+		Description: "Commands for agents, by result. [Alpha]",
 		Unit:        "{command}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualExtensionAgentControlConnectionsClosed(t *testing.T, tt *compone
 func AssertEqualExtensionAgentControlRequestsBusy(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_extension_agent_control_requests_busy",
-		Description: "Requests for pages and lists that were turned away, because max_requests were being served. [Alpha]",
+		Description: "Requests for pages and lists that were refused, because max_requests were being served. [Alpha]",
 		Unit:        "{request}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -120,7 +120,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ExtensionMemoryBudgetLimit, err = builder.meter.Int64ObservableGauge(
 		"otelcol_extension_memory_budget_limit",
-		metric.WithDescription("Bytes that all components together may hold for their peers. [Alpha]"),
+		metric.WithDescription("Limit of the bytes that all components together hold for their peers. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -132,7 +132,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExtensionMemoryBudgetRequestsToGiveWay, err = builder.meter.Int64ObservableCounter(
 		"otelcol_extension_memory_budget_requests_to_give_way",
-		metric.WithDescription("How often a run, session, server or component had to give memory back because the limit was reached. [Alpha]"),
+		metric.WithDescription("How often a run, session, server or component had to free memory because the limit was reached. [Alpha]"),
 		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)

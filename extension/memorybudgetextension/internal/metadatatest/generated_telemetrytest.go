@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) extension.Settings {
 func AssertEqualExtensionMemoryBudgetLimit(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_extension_memory_budget_limit",
-		Description: "Bytes that all components together may hold for their peers. [Alpha]",
+		Description: "Limit of the bytes that all components together hold for their peers. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -54,7 +54,7 @@ func AssertEqualExtensionMemoryBudgetRefusedRequests(t *testing.T, tt *component
 func AssertEqualExtensionMemoryBudgetRequestsToGiveWay(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_extension_memory_budget_requests_to_give_way",
-		Description: "How often a run, session, server or component had to give memory back because the limit was reached. [Alpha]",
+		Description: "How often a run, session, server or component had to free memory because the limit was reached. [Alpha]",
 		Unit:        "{request}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -84,7 +84,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorStackPairingBatches, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_batches",
-		metric.WithDescription("Batches of call events that were taken. [Alpha]"),
+		metric.WithDescription("Accepted batches of call events. [Alpha]"),
 		metric.WithUnit("{batch}"),
 	)
 	errs = errors.Join(errs, err)
@@ -102,14 +102,14 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingDelay, err = builder.meter.Float64Histogram(
 		"otelcol_processor_stack_pairing_delay",
-		metric.WithDescription("From the end of the oldest call in a hand-over, by the clock of the traced program, to the hand-over. [Alpha]"),
+		metric.WithDescription("Time from the end of the oldest call in a hand-over, by the clock of the traced program, to the hand-over. [Alpha]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingDroppedAttributes, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_dropped_attributes",
-		metric.WithDescription("Attributes of events beyond the 128 that a span takes. [Alpha]"),
+		metric.WithDescription("Attributes of events beyond the 128 of a span. [Alpha]"),
 		metric.WithUnit("{attribute}"),
 	)
 	errs = errors.Join(errs, err)
@@ -121,25 +121,25 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingDroppedRenames, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_dropped_renames",
-		metric.WithDescription("Renames of threads that were forgotten though calls could still come that they are for, because there were too many. Such calls have no thread name. [Alpha]"),
+		metric.WithDescription("Thread renames that were dropped while calls could still need them, because there were too many. Such calls have no thread name. [Alpha]"),
 		metric.WithUnit("{rename}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingDroppedSpans, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_dropped_spans",
-		metric.WithDescription("Spans that the next component refused for good, or that could not be held or delivered. [Alpha]"),
+		metric.WithDescription("Spans that the next component refused permanently, or that could not be held or delivered. [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingDuplicateEvents, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_duplicate_events",
-		metric.WithDescription("Events that came a second time. [Alpha]"),
+		metric.WithDescription("Events that arrived a second time. [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingEvents, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_events",
-		metric.WithDescription("Call events in the batches that were taken. [Alpha]"),
+		metric.WithDescription("Call events in accepted batches. [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
@@ -157,7 +157,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingLateEvents, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_late_events",
-		metric.WithDescription("Events that came after their numbers had been given up, or after the end of their stream. [Alpha]"),
+		metric.WithDescription("Events that arrived after their sequence numbers were given up, or after the end of their stream. [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
@@ -169,25 +169,25 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingMemory, err = builder.meter.Int64UpDownCounter(
 		"otelcol_processor_stack_pairing_memory",
-		metric.WithDescription("About what waiting events, open calls, names and resources take. [Alpha]"),
+		metric.WithDescription("Approximate memory of waiting events, open calls, names and resources. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingMissingNumbers, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_missing_numbers",
-		metric.WithDescription("Sequence numbers that were given up because nothing came for them in time. [Alpha]"),
+		metric.WithDescription("Sequence numbers that were given up because no event arrived for them in time. [Alpha]"),
 		metric.WithUnit("{number}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingNestedCalls, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_nested_calls",
-		metric.WithDescription("Hand-overs that were refused for good, because an attribute has more levels of lists and maps than limits.max_attribute_depth. [Alpha]"),
+		metric.WithDescription("Hand-overs that were permanently refused, because an attribute has more levels of lists and maps than limits.max_attribute_depth. [Alpha]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingOpenFrames, err = builder.meter.Int64UpDownCounter(
 		"otelcol_processor_stack_pairing_open_frames",
-		metric.WithDescription("Calls that have begun and not ended. [Alpha]"),
+		metric.WithDescription("Open calls. [Alpha]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
@@ -199,19 +199,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingRefusedCalls, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_refused_calls",
-		metric.WithDescription("Hand-overs to this processor that it refused, to be tried again. [Alpha]"),
+		metric.WithDescription("Hand-overs that the processor refused, and that the caller can send again. [Alpha]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingShedStreams, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_shed_streams",
-		metric.WithDescription("How often a call stream had to give up its oldest gap, its names and open calls, or itself to make room, by the bound. [Alpha]"),
+		metric.WithDescription("How often a call stream gave up its oldest gap, or its names and open calls, or ended, to free memory, by the limit. [Alpha]"),
 		metric.WithUnit("{stream}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingSpans, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_spans",
-		metric.WithDescription("Calls that were finished as spans. [Alpha]"),
+		metric.WithDescription("Calls that became spans. [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorStackPairingBatches(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_batches",
-		Description: "Batches of call events that were taken. [Alpha]",
+		Description: "Accepted batches of call events. [Alpha]",
 		Unit:        "{batch}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualProcessorStackPairingCorruptBatches(t *testing.T, tt *componentt
 func AssertEqualProcessorStackPairingDelay(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_delay",
-		Description: "From the end of the oldest call in a hand-over, by the clock of the traced program, to the hand-over. [Alpha]",
+		Description: "Time from the end of the oldest call in a hand-over, by the clock of the traced program, to the hand-over. [Alpha]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -87,7 +87,7 @@ func AssertEqualProcessorStackPairingDelay(t *testing.T, tt *componenttest.Telem
 func AssertEqualProcessorStackPairingDroppedAttributes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_dropped_attributes",
-		Description: "Attributes of events beyond the 128 that a span takes. [Alpha]",
+		Description: "Attributes of events beyond the 128 of a span. [Alpha]",
 		Unit:        "{attribute}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -119,7 +119,7 @@ func AssertEqualProcessorStackPairingDroppedExceptions(t *testing.T, tt *compone
 func AssertEqualProcessorStackPairingDroppedRenames(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_dropped_renames",
-		Description: "Renames of threads that were forgotten though calls could still come that they are for, because there were too many. Such calls have no thread name. [Alpha]",
+		Description: "Thread renames that were dropped while calls could still need them, because there were too many. Such calls have no thread name. [Alpha]",
 		Unit:        "{rename}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -135,7 +135,7 @@ func AssertEqualProcessorStackPairingDroppedRenames(t *testing.T, tt *componentt
 func AssertEqualProcessorStackPairingDroppedSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_dropped_spans",
-		Description: "Spans that the next component refused for good, or that could not be held or delivered. [Alpha]",
+		Description: "Spans that the next component refused permanently, or that could not be held or delivered. [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -151,7 +151,7 @@ func AssertEqualProcessorStackPairingDroppedSpans(t *testing.T, tt *componenttes
 func AssertEqualProcessorStackPairingDuplicateEvents(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_duplicate_events",
-		Description: "Events that came a second time. [Alpha]",
+		Description: "Events that arrived a second time. [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -167,7 +167,7 @@ func AssertEqualProcessorStackPairingDuplicateEvents(t *testing.T, tt *component
 func AssertEqualProcessorStackPairingEvents(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_events",
-		Description: "Call events in the batches that were taken. [Alpha]",
+		Description: "Call events in accepted batches. [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -215,7 +215,7 @@ func AssertEqualProcessorStackPairingHeldSpans(t *testing.T, tt *componenttest.T
 func AssertEqualProcessorStackPairingLateEvents(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_late_events",
-		Description: "Events that came after their numbers had been given up, or after the end of their stream. [Alpha]",
+		Description: "Events that arrived after their sequence numbers were given up, or after the end of their stream. [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -247,7 +247,7 @@ func AssertEqualProcessorStackPairingLeftOut(t *testing.T, tt *componenttest.Tel
 func AssertEqualProcessorStackPairingMemory(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_memory",
-		Description: "About what waiting events, open calls, names and resources take. [Alpha]",
+		Description: "Approximate memory of waiting events, open calls, names and resources. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -263,7 +263,7 @@ func AssertEqualProcessorStackPairingMemory(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorStackPairingMissingNumbers(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_missing_numbers",
-		Description: "Sequence numbers that were given up because nothing came for them in time. [Alpha]",
+		Description: "Sequence numbers that were given up because no event arrived for them in time. [Alpha]",
 		Unit:        "{number}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -279,7 +279,7 @@ func AssertEqualProcessorStackPairingMissingNumbers(t *testing.T, tt *componentt
 func AssertEqualProcessorStackPairingNestedCalls(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_nested_calls",
-		Description: "Hand-overs that were refused for good, because an attribute has more levels of lists and maps than limits.max_attribute_depth. [Alpha]",
+		Description: "Hand-overs that were permanently refused, because an attribute has more levels of lists and maps than limits.max_attribute_depth. [Alpha]",
 		Unit:        "{call}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -295,7 +295,7 @@ func AssertEqualProcessorStackPairingNestedCalls(t *testing.T, tt *componenttest
 func AssertEqualProcessorStackPairingOpenFrames(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_open_frames",
-		Description: "Calls that have begun and not ended. [Alpha]",
+		Description: "Open calls. [Alpha]",
 		Unit:        "{call}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -327,7 +327,7 @@ func AssertEqualProcessorStackPairingOrphans(t *testing.T, tt *componenttest.Tel
 func AssertEqualProcessorStackPairingRefusedCalls(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_refused_calls",
-		Description: "Hand-overs to this processor that it refused, to be tried again. [Alpha]",
+		Description: "Hand-overs that the processor refused, and that the caller can send again. [Alpha]",
 		Unit:        "{call}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -343,7 +343,7 @@ func AssertEqualProcessorStackPairingRefusedCalls(t *testing.T, tt *componenttes
 func AssertEqualProcessorStackPairingShedStreams(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_shed_streams",
-		Description: "How often a call stream had to give up its oldest gap, its names and open calls, or itself to make room, by the bound. [Alpha]",
+		Description: "How often a call stream gave up its oldest gap, or its names and open calls, or ended, to free memory, by the limit. [Alpha]",
 		Unit:        "{stream}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -359,7 +359,7 @@ func AssertEqualProcessorStackPairingShedStreams(t *testing.T, tt *componenttest
 func AssertEqualProcessorStackPairingSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_stack_pairing_spans",
-		Description: "Calls that were finished as spans. [Alpha]",
+		Description: "Calls that became spans. [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -181,7 +181,7 @@ type metricBytefrogAgentStatus struct {
 // init fills bytefrog.agent.status metric with initial data.
 func (m *metricBytefrogAgentStatus) init() {
 	m.data.SetName("bytefrog.agent.status")
-	m.data.SetDescription("1 for the mode that the agent reported last, 0 for the others; a sum over all agents says how many are in each mode.")
+	m.data.SetDescription("1 for the mode that the agent reported last, 0 for the others. The sum over all agents is the number of agents in each mode.")
 	m.data.SetUnit("{agent}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)

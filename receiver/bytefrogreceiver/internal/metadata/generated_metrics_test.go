@@ -148,7 +148,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["bytefrog.agent.status"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "1 for the mode that the agent reported last, 0 for the others; a sum over all agents says how many are in each mode.", mi.Description())
+						assert.Equal(t, "1 for the mode that the agent reported last, 0 for the others. The sum over all agents is the number of agents in each mode.", mi.Description())
 						assert.Equal(t, "{agent}", mi.Unit())
 						assert.False(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -165,7 +165,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["bytefrog.agent.status"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "1 for the mode that the agent reported last, 0 for the others; a sum over all agents says how many are in each mode.", mi.Description())
+						assert.Equal(t, "1 for the mode that the agent reported last, 0 for the others. The sum over all agents is the number of agents in each mode.", mi.Description())
 						assert.Equal(t, "{agent}", mi.Unit())
 						assert.False(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

@@ -87,19 +87,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverBytefrogAcceptErrors, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_accept_errors",
-		metric.WithDescription("Connections that could not be accepted, as when the process has too many open files. [Alpha]"),
+		metric.WithDescription("Connections that could not be accepted, for example because the process has too many open files. [Alpha]"),
 		metric.WithUnit("{error}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogBadData, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_bad_data",
-		metric.WithDescription("Connections on which something came that could not be read, by connection (new, control, data). [Alpha]"),
+		metric.WithDescription("Connections with unreadable data, by connection (new, control, data). [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogBarriersDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_barriers_dropped",
-		metric.WithDescription("Old breaks of a run that no batch carries any more, because the run had more than a batch can carry. [Alpha]"),
+		metric.WithDescription("Old breaks of a run that batches no longer carry, because the run had more than a batch can carry. [Alpha]"),
 		metric.WithUnit("{break}"),
 	)
 	errs = errors.Join(errs, err)
@@ -129,7 +129,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogBytesDiscarded, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_bytes_discarded",
-		metric.WithDescription("Bytes that agents sent after they were told that their run is over, which were read and thrown away. [Alpha]"),
+		metric.WithDescription("Bytes that agents sent after the end of their run, which the receiver read and discarded. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -141,7 +141,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogConnections, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_bytefrog_connections",
-		metric.WithDescription("Open connections, those in the handshake and those that linger too. [Alpha]"),
+		metric.WithDescription("Open connections, including those in the handshake and those that linger. [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
@@ -165,19 +165,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogHandoverRetries, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_handover_retries",
-		metric.WithDescription("How often a batch was handed on again because the pipeline had refused it. [Alpha]"),
+		metric.WithDescription("How often a batch was sent again because the pipeline had refused it. [Alpha]"),
 		metric.WithUnit("{retry}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogLingering, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_bytefrog_lingering",
-		metric.WithDescription("Connections whose agents were told that their run is over and have not closed them yet. [Alpha]"),
+		metric.WithDescription("Connections of ended runs that their agents have not closed yet. [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogLingeringCut, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_lingering_cut",
-		metric.WithDescription("Lingering connections that were closed before their agent did so, by reason (max_connections, shutdown, bytes); its program may hang. [Alpha]"),
+		metric.WithDescription("Lingering connections that the receiver closed before their agent did, by reason (max_connections, shutdown, bytes). The agent's program may hang. [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
@@ -189,25 +189,25 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogMetricPointsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_metric_points_dropped",
-		metric.WithDescription("Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of runs, when too many ended between two collections). [Alpha]"),
+		metric.WithDescription("Metric points that were dropped, by reason (refused: by the pipeline; queue_full: last points of runs, because too many ended between two collections). [Alpha]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogNamesLate, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_names_late",
-		metric.WithDescription("Call events that waited for a name which then came. [Alpha]"),
+		metric.WithDescription("Call events that waited for a name that then arrived. [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogNamesRemapped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_names_remapped",
-		metric.WithDescription("Map messages that gave a known method or exception ID another text. [Alpha]"),
+		metric.WithDescription("Messages with another text for a known method or exception ID. [Alpha]"),
 		metric.WithUnit("{name}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogNamesUnknown, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_names_unknown",
-		metric.WithDescription("Call events that go by a number because a name did not come in time. [Alpha]"),
+		metric.WithDescription("Call events with a number instead of a name, because the name did not arrive in time. [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
@@ -237,19 +237,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogRunsShed, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_runs_shed",
-		metric.WithDescription("Runs that gave their memory back because a bound of memory was reached, by reason (max_run_memory, memory_budget). [Alpha]"),
+		metric.WithDescription("Runs that ended because a limit of memory was reached, by reason (max_run_memory, memory_budget). [Alpha]"),
 		metric.WithUnit("{run}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogSuspends, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_suspends",
-		metric.WithDescription("How often an agent was told to suspend because the pipeline refused. [Alpha]"),
+		metric.WithDescription("How often the receiver suspended an agent because the pipeline refused. [Alpha]"),
 		metric.WithUnit("{suspend}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogThreadsReused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_threads_reused",
-		metric.WithDescription("Threads that got an ID that another thread had, because the run has had more than 65,536. [Alpha]"),
+		metric.WithDescription("Threads that got the ID of another thread, because the run has had more than 65,536 threads. [Alpha]"),
 		metric.WithUnit("{thread}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverBytefrogAcceptErrors(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_accept_errors",
-		Description: "Connections that could not be accepted, as when the process has too many open files. [Alpha]",
+		Description: "Connections that could not be accepted, for example because the process has too many open files. [Alpha]",
 		Unit:        "{error}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualReceiverBytefrogAcceptErrors(t *testing.T, tt *componenttest.Tel
 func AssertEqualReceiverBytefrogBadData(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_bad_data",
-		Description: "Connections on which something came that could not be read, by connection (new, control, data). [Alpha]",
+		Description: "Connections with unreadable data, by connection (new, control, data). [Alpha]",
 		Unit:        "{connection}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualReceiverBytefrogBadData(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverBytefrogBarriersDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_barriers_dropped",
-		Description: "Old breaks of a run that no batch carries any more, because the run had more than a batch can carry. [Alpha]",
+		Description: "Old breaks of a run that batches no longer carry, because the run had more than a batch can carry. [Alpha]",
 		Unit:        "{break}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -136,7 +136,7 @@ func AssertEqualReceiverBytefrogBytes(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualReceiverBytefrogBytesDiscarded(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_bytes_discarded",
-		Description: "Bytes that agents sent after they were told that their run is over, which were read and thrown away. [Alpha]",
+		Description: "Bytes that agents sent after the end of their run, which the receiver read and discarded. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -168,7 +168,7 @@ func AssertEqualReceiverBytefrogClasses(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverBytefrogConnections(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_connections",
-		Description: "Open connections, those in the handshake and those that linger too. [Alpha]",
+		Description: "Open connections, including those in the handshake and those that linger. [Alpha]",
 		Unit:        "{connection}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -232,7 +232,7 @@ func AssertEqualReceiverBytefrogEventsDropped(t *testing.T, tt *componenttest.Te
 func AssertEqualReceiverBytefrogHandoverRetries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_handover_retries",
-		Description: "How often a batch was handed on again because the pipeline had refused it. [Alpha]",
+		Description: "How often a batch was sent again because the pipeline had refused it. [Alpha]",
 		Unit:        "{retry}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -248,7 +248,7 @@ func AssertEqualReceiverBytefrogHandoverRetries(t *testing.T, tt *componenttest.
 func AssertEqualReceiverBytefrogLingering(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_lingering",
-		Description: "Connections whose agents were told that their run is over and have not closed them yet. [Alpha]",
+		Description: "Connections of ended runs that their agents have not closed yet. [Alpha]",
 		Unit:        "{connection}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -264,7 +264,7 @@ func AssertEqualReceiverBytefrogLingering(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverBytefrogLingeringCut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_lingering_cut",
-		Description: "Lingering connections that were closed before their agent did so, by reason (max_connections, shutdown, bytes); its program may hang. [Alpha]",
+		Description: "Lingering connections that the receiver closed before their agent did, by reason (max_connections, shutdown, bytes). The agent's program may hang. [Alpha]",
 		Unit:        "{connection}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -296,7 +296,7 @@ func AssertEqualReceiverBytefrogLogRecordsDropped(t *testing.T, tt *componenttes
 func AssertEqualReceiverBytefrogMetricPointsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_metric_points_dropped",
-		Description: "Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of runs, when too many ended between two collections). [Alpha]",
+		Description: "Metric points that were dropped, by reason (refused: by the pipeline; queue_full: last points of runs, because too many ended between two collections). [Alpha]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -312,7 +312,7 @@ func AssertEqualReceiverBytefrogMetricPointsDropped(t *testing.T, tt *componentt
 func AssertEqualReceiverBytefrogNamesLate(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_names_late",
-		Description: "Call events that waited for a name which then came. [Alpha]",
+		Description: "Call events that waited for a name that then arrived. [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -328,7 +328,7 @@ func AssertEqualReceiverBytefrogNamesLate(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverBytefrogNamesRemapped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_names_remapped",
-		Description: "Map messages that gave a known method or exception ID another text. [Alpha]",
+		Description: "Messages with another text for a known method or exception ID. [Alpha]",
 		Unit:        "{name}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -344,7 +344,7 @@ func AssertEqualReceiverBytefrogNamesRemapped(t *testing.T, tt *componenttest.Te
 func AssertEqualReceiverBytefrogNamesUnknown(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_names_unknown",
-		Description: "Call events that go by a number because a name did not come in time. [Alpha]",
+		Description: "Call events with a number instead of a name, because the name did not arrive in time. [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -424,7 +424,7 @@ func AssertEqualReceiverBytefrogRunsGaveWay(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverBytefrogRunsShed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_runs_shed",
-		Description: "Runs that gave their memory back because a bound of memory was reached, by reason (max_run_memory, memory_budget). [Alpha]",
+		Description: "Runs that ended because a limit of memory was reached, by reason (max_run_memory, memory_budget). [Alpha]",
 		Unit:        "{run}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -440,7 +440,7 @@ func AssertEqualReceiverBytefrogRunsShed(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverBytefrogSuspends(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_suspends",
-		Description: "How often an agent was told to suspend because the pipeline refused. [Alpha]",
+		Description: "How often the receiver suspended an agent because the pipeline refused. [Alpha]",
 		Unit:        "{suspend}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -456,7 +456,7 @@ func AssertEqualReceiverBytefrogSuspends(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverBytefrogThreadsReused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_threads_reused",
-		Description: "Threads that got an ID that another thread had, because the run has had more than 65,536. [Alpha]",
+		Description: "Threads that got the ID of another thread, because the run has had more than 65,536 threads. [Alpha]",
 		Unit:        "{thread}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -139,7 +139,7 @@ type metricGreysMatchedClasses struct {
 // init fills greys.matched.classes metric with initial data.
 func (m *metricGreysMatchedClasses) init() {
 	m.data.SetName("greys.matched.classes")
-	m.data.SetDescription("Classes that the patterns of a command matched when it was asked last.")
+	m.data.SetDescription("Classes that the patterns of a command matched when it was last sent.")
 	m.data.SetUnit("{class}")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -231,7 +231,7 @@ type metricGreysMatchedMethods struct {
 // init fills greys.matched.methods metric with initial data.
 func (m *metricGreysMatchedMethods) init() {
 	m.data.SetName("greys.matched.methods")
-	m.data.SetDescription("Methods that the patterns of a command matched when it was asked last.")
+	m.data.SetDescription("Methods that the patterns of a command matched when it was last sent.")
 	m.data.SetUnit("{method}")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -322,7 +322,7 @@ type metricGreysReconnects struct {
 // init fills greys.reconnects metric with initial data.
 func (m *metricGreysReconnects) init() {
 	m.data.SetName("greys.reconnects")
-	m.data.SetDescription("Connections that were made anew to the server, or for a command, after one was lost.")
+	m.data.SetDescription("New connections to the server, or for a command, after one was lost.")
 	m.data.SetUnit("{connection}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -374,7 +374,7 @@ type metricGreysReplies struct {
 // init fills greys.replies metric with initial data.
 func (m *metricGreysReplies) init() {
 	m.data.SetName("greys.replies")
-	m.data.SetDescription("Answers of the server to commands that are set.")
+	m.data.SetDescription("Answers of the server to configured commands.")
 	m.data.SetUnit("{reply}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -426,7 +426,7 @@ type metricGreysRepliesBad struct {
 // init fills greys.replies.bad metric with initial data.
 func (m *metricGreysRepliesBad) init() {
 	m.data.SetName("greys.replies.bad")
-	m.data.SetDescription("Answers of the server that were not understood, and left out.")
+	m.data.SetDescription("Unreadable answers of the server, which were left out.")
 	m.data.SetUnit("{reply}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -478,7 +478,7 @@ type metricGreysRepliesMissing struct {
 // init fills greys.replies.missing metric with initial data.
 func (m *metricGreysRepliesMissing) init() {
 	m.data.SetName("greys.replies.missing")
-	m.data.SetDescription("Answers of the server that did not come, by gaps in their numbers (GP).")
+	m.data.SetDescription("Answers of the server that did not arrive, by gaps in their sequence numbers (GP).")
 	m.data.SetUnit("{reply}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -530,7 +530,7 @@ type metricGreysSessionCount struct {
 // init fills greys.session.count metric with initial data.
 func (m *metricGreysSessionCount) init() {
 	m.data.SetName("greys.session.count")
-	m.data.SetDescription("Sessions with the server, as it says itself (GP).")
+	m.data.SetDescription("Sessions with the server, as it reports them (GP).")
 	m.data.SetUnit("{session}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -583,7 +583,7 @@ type metricJavaMethodCalls struct {
 // init fills java.method.calls metric with initial data.
 func (m *metricJavaMethodCalls) init() {
 	m.data.SetName("java.method.calls")
-	m.data.SetDescription("Calls that ended, as monitors say.")
+	m.data.SetDescription("Ended calls, as monitors report them.")
 	m.data.SetUnit("{call}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -1045,7 +1045,7 @@ type metricJavaMethodFailures struct {
 // init fills java.method.failures metric with initial data.
 func (m *metricJavaMethodFailures) init() {
 	m.data.SetName("java.method.failures")
-	m.data.SetDescription("Calls that threw, as monitors say.")
+	m.data.SetDescription("Calls that threw, as monitors report them.")
 	m.data.SetUnit("{call}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -1139,7 +1139,7 @@ type metricJavaMethodTime struct {
 // init fills java.method.time metric with initial data.
 func (m *metricJavaMethodTime) init() {
 	m.data.SetName("java.method.time")
-	m.data.SetDescription("Time of all calls, which is their mean time in each cycle times their number.")
+	m.data.SetDescription("Time of all calls: their mean time in each cycle times their number.")
 	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

@@ -190,7 +190,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["greys.matched.classes"] = true
 						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-						assert.Equal(t, "Classes that the patterns of a command matched when it was asked last.", mi.Description())
+						assert.Equal(t, "Classes that the patterns of a command matched when it was last sent.", mi.Description())
 						assert.Equal(t, "{class}", mi.Unit())
 						dp := mi.Gauge().DataPoints().At(0)
 						assert.Equal(t, start, dp.StartTimestamp())
@@ -208,7 +208,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["greys.matched.classes"] = true
 						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-						assert.Equal(t, "Classes that the patterns of a command matched when it was asked last.", mi.Description())
+						assert.Equal(t, "Classes that the patterns of a command matched when it was last sent.", mi.Description())
 						assert.Equal(t, "{class}", mi.Unit())
 						dp := mi.Gauge().DataPoints().At(0)
 						assert.Equal(t, start, dp.StartTimestamp())
@@ -235,7 +235,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["greys.matched.methods"] = true
 						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-						assert.Equal(t, "Methods that the patterns of a command matched when it was asked last.", mi.Description())
+						assert.Equal(t, "Methods that the patterns of a command matched when it was last sent.", mi.Description())
 						assert.Equal(t, "{method}", mi.Unit())
 						dp := mi.Gauge().DataPoints().At(0)
 						assert.Equal(t, start, dp.StartTimestamp())
@@ -253,7 +253,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["greys.matched.methods"] = true
 						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-						assert.Equal(t, "Methods that the patterns of a command matched when it was asked last.", mi.Description())
+						assert.Equal(t, "Methods that the patterns of a command matched when it was last sent.", mi.Description())
 						assert.Equal(t, "{method}", mi.Unit())
 						dp := mi.Gauge().DataPoints().At(0)
 						assert.Equal(t, start, dp.StartTimestamp())
@@ -279,7 +279,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["greys.reconnects"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Connections that were made anew to the server, or for a command, after one was lost.", mi.Description())
+					assert.Equal(t, "New connections to the server, or for a command, after one was lost.", mi.Description())
 					assert.Equal(t, "{connection}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -293,7 +293,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["greys.replies"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Answers of the server to commands that are set.", mi.Description())
+					assert.Equal(t, "Answers of the server to configured commands.", mi.Description())
 					assert.Equal(t, "{reply}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -307,7 +307,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["greys.replies.bad"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Answers of the server that were not understood, and left out.", mi.Description())
+					assert.Equal(t, "Unreadable answers of the server, which were left out.", mi.Description())
 					assert.Equal(t, "{reply}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -321,7 +321,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["greys.replies.missing"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Answers of the server that did not come, by gaps in their numbers (GP).", mi.Description())
+					assert.Equal(t, "Answers of the server that did not arrive, by gaps in their sequence numbers (GP).", mi.Description())
 					assert.Equal(t, "{reply}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -335,7 +335,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["greys.session.count"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Sessions with the server, as it says itself (GP).", mi.Description())
+					assert.Equal(t, "Sessions with the server, as it reports them (GP).", mi.Description())
 					assert.Equal(t, "{session}", mi.Unit())
 					assert.False(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -350,7 +350,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["java.method.calls"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Calls that ended, as monitors say.", mi.Description())
+						assert.Equal(t, "Ended calls, as monitors report them.", mi.Description())
 						assert.Equal(t, "{call}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -367,7 +367,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["java.method.calls"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Calls that ended, as monitors say.", mi.Description())
+						assert.Equal(t, "Ended calls, as monitors report them.", mi.Description())
 						assert.Equal(t, "{call}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -564,7 +564,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["java.method.failures"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Calls that threw, as monitors say.", mi.Description())
+						assert.Equal(t, "Calls that threw, as monitors report them.", mi.Description())
 						assert.Equal(t, "{call}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -581,7 +581,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["java.method.failures"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Calls that threw, as monitors say.", mi.Description())
+						assert.Equal(t, "Calls that threw, as monitors report them.", mi.Description())
 						assert.Equal(t, "{call}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -610,7 +610,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["java.method.time"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Time of all calls, which is their mean time in each cycle times their number.", mi.Description())
+						assert.Equal(t, "Time of all calls: their mean time in each cycle times their number.", mi.Description())
 						assert.Equal(t, "s", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -627,7 +627,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["java.method.time"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Time of all calls, which is their mean time in each cycle times their number.", mi.Description())
+						assert.Equal(t, "Time of all calls: their mean time in each cycle times their number.", mi.Description())
 						assert.Equal(t, "s", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

@@ -111,13 +111,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverGreysBadReplies, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_bad_replies",
-		metric.WithDescription("Answers of servers that were not understood, and left out. [Alpha]"),
+		metric.WithDescription("Unreadable answers of servers, which were left out. [Alpha]"),
 		metric.WithUnit("{reply}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysCommands, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_commands",
-		metric.WithDescription("Commands that ended, by how (ended: by their limit, or because all was said; refused; unsupported; lost: with the connection, or for what came; timed_out: the server ended the session; unmatched: no class or method is called so yet; stopped: by the receiver). [Alpha]"),
+		metric.WithDescription("Commands that ended, by how (ended: by their limit, or because they were complete; refused; unsupported; lost: with the connection, or because of unreadable data; timed_out: the server ended the session; unmatched: no class or method matches yet; stopped: by the receiver). [Alpha]"),
 		metric.WithUnit("{command}"),
 	)
 	errs = errors.Join(errs, err)
@@ -129,31 +129,31 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysConsoleFaults, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_console_faults",
-		metric.WithDescription("What the console got wrong of commands, by kind (lost: it ended one for no reason, which was asked again where nothing of it had come; unanswered: it did not say in time that one had ended that was aborted, and the connection was closed). [Alpha]"),
+		metric.WithDescription("Commands that the console handled wrongly, by kind (lost: it ended the command without a reason, and the receiver sent it again if there was no output yet; unanswered: it did not confirm an abort in time, and the receiver closed the connection). [Alpha]"),
 		metric.WithUnit("{command}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysFolded, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_folded",
-		metric.WithDescription("Rows of methods that are counted under other, because there are more than limits.max_methods. [Alpha]"),
+		metric.WithDescription("Rows of methods that count under other, because of limits.max_methods. [Alpha]"),
 		metric.WithUnit("{row}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysForeignResets, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_foreign_resets",
-		metric.WithDescription("Times that commands were asked again, because another client connected to the console and no command told of a call since: its reset may have taken their code out of classes. [Alpha]"),
+		metric.WithDescription("How often commands were sent again, because another client connected to the console and no command reported a call since. A reset of that client may have removed their code. [Alpha]"),
 		metric.WithUnit("{reset}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysForeignSessions, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_foreign_sessions",
-		metric.WithDescription("Sessions of other clients with consoles, by gaps in the numbers of sessions. [Alpha]"),
+		metric.WithDescription("Sessions of other clients with consoles, by gaps in the session numbers. [Alpha]"),
 		metric.WithUnit("{session}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysInventoryDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_inventory_dropped",
-		metric.WithDescription("Classes and methods found that were left out, because there are more than limits.max_inventory. [Alpha]"),
+		metric.WithDescription("Classes and methods that were left out, because of limits.max_inventory. [Alpha]"),
 		metric.WithUnit("{entry}"),
 	)
 	errs = errors.Join(errs, err)
@@ -165,61 +165,61 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysMethodsLeftOut, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_methods_left_out",
-		metric.WithDescription("Methods of patterns that are not watched, by reason (refused: the server could not put its code into it; no_code: the server lists it, and leaves it alone; no_room: beyond limits.max_pattern_commands). [Alpha]"),
+		metric.WithDescription("Methods of patterns that are not watched, by reason (refused: the server could not add its code; no_code: the server lists the method but leaves it alone; no_room: beyond limits.max_pattern_commands). [Alpha]"),
 		metric.WithUnit("{method}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysMetricPointsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_metric_points_dropped",
-		metric.WithDescription("Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of servers, when too many ended between two collections). [Alpha]"),
+		metric.WithDescription("Metric points that were dropped, by reason (refused: by the pipeline; queue_full: last points of servers, because too many ended between two collections). [Alpha]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysNodesDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_nodes_dropped",
-		metric.WithDescription("Calls of call trees that were left out, because a tree has more than limits.max_tree_nodes. [Alpha]"),
+		metric.WithDescription("Calls of call trees that were left out, because of limits.max_tree_nodes. [Alpha]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysRecordsRepeated, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_records_repeated",
-		metric.WithDescription("Recorded calls that were listed again, and not handed on again. [Alpha]"),
+		metric.WithDescription("Recorded calls that were listed again, and not sent again. [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysRecordsSimple, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_records_simple",
-		metric.WithDescription("Recorded calls that were handed on without what the server knows of them beside, such as the qualified name of the class, because that could not be asked for, or more waited than limits.max_details. [Alpha]"),
+		metric.WithDescription("Recorded calls that were sent without their detail, such as the qualified name of the class, because it could not be requested, or because of limits.max_details. [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysReplies, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_replies",
-		metric.WithDescription("Answers of servers to commands that are set. [Alpha]"),
+		metric.WithDescription("Answers of servers to configured commands. [Alpha]"),
 		metric.WithUnit("{reply}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysRepliesIgnored, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_replies_ignored",
-		metric.WithDescription("Answers that were understood, or not looked at, and left out, by reason (repeated: a call tree that the console told again; unwanted: a recorded call of others that no pattern of tt has taken; GP: late, to a command that nobody waits for any more; unasked, to what was not asked). [Alpha]"),
+		metric.WithDescription("Answers that were left out, by reason (repeated: a call tree that the console reported twice; unwanted: a recorded call of another client that no pattern of tt matches; late: the answer to an ended command, GP; unasked: no command requested it, GP). [Alpha]"),
 		metric.WithUnit("{reply}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysRepliesMissing, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_replies_missing",
-		metric.WithDescription("Answers that did not come, by gaps in their numbers. [Alpha]"),
+		metric.WithDescription("Answers that did not arrive, by gaps in their sequence numbers. [Alpha]"),
 		metric.WithUnit("{reply}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysResets, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_resets",
-		metric.WithDescription("Resets that servers were asked for, by outcome (done, failed). [Alpha]"),
+		metric.WithDescription("Requested resets of servers, by outcome (done, failed). [Alpha]"),
 		metric.WithUnit("{reset}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysRestarts, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_restarts",
-		metric.WithDescription("Servers that were restarted, as far as it was seen. [Alpha]"),
+		metric.WithDescription("Restarts of servers, as far as the receiver noticed. [Alpha]"),
 		metric.WithUnit("{restart}"),
 	)
 	errs = errors.Join(errs, err)
@@ -231,7 +231,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysServerUp, err = builder.meter.Int64ObservableGauge(
 		"otelcol_receiver_greys_server_up",
-		metric.WithDescription("Whether a server is connected and has said who it is: 1, or 0 where it can't be reached, was lost or is given up. [Alpha]"),
+		metric.WithDescription("1 if a server is connected and has sent its identity; 0 if it cannot be reached, was lost or is given up. [Alpha]"),
 		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)
@@ -243,7 +243,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysServersDisconnected, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_servers_disconnected",
-		metric.WithDescription("How often a server was disconnected for a while, by reason (memory_budget, the process's memory is used up and the server holds most of it; max_server_memory, it holds more than limits.max_server_memory). [Alpha]"),
+		metric.WithDescription("How often a server was disconnected for a while, by reason (memory_budget: the budget is used up and the server holds most of it; max_server_memory: it holds more than limits.max_server_memory). [Alpha]"),
 		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)
@@ -255,7 +255,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysTimesLeftOut, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_times_left_out",
-		metric.WithDescription("Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods, of which times are false where these call each other, or because their method calls itself. By reply (row, tree, record). [Alpha]"),
+		metric.WithDescription("Rows of monitors that count without their times, and call trees and recorded calls that were left out, by reply (row, tree, record). Their command matches several methods, or their method calls itself: then times are wrong. [Alpha]"),
 		metric.WithUnit("{reply}"),
 	)
 	errs = errors.Join(errs, err)

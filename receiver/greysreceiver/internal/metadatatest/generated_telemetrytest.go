@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverGreysBadReplies(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_bad_replies",
-		Description: "Answers of servers that were not understood, and left out. [Alpha]",
+		Description: "Unreadable answers of servers, which were left out. [Alpha]",
 		Unit:        "{reply}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualReceiverGreysBadReplies(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverGreysCommands(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_commands",
-		Description: "Commands that ended, by how (ended: by their limit, or because all was said; refused; unsupported; lost: with the connection, or for what came; timed_out: the server ended the session; unmatched: no class or method is called so yet; stopped: by the receiver). [Alpha]",
+		Description: "Commands that ended, by how (ended: by their limit, or because they were complete; refused; unsupported; lost: with the connection, or because of unreadable data; timed_out: the server ended the session; unmatched: no class or method matches yet; stopped: by the receiver). [Alpha]",
 		Unit:        "{command}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualReceiverGreysConnectionFailures(t *testing.T, tt *componenttest.
 func AssertEqualReceiverGreysConsoleFaults(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_console_faults",
-		Description: "What the console got wrong of commands, by kind (lost: it ended one for no reason, which was asked again where nothing of it had come; unanswered: it did not say in time that one had ended that was aborted, and the connection was closed). [Alpha]",
+		Description: "Commands that the console handled wrongly, by kind (lost: it ended the command without a reason, and the receiver sent it again if there was no output yet; unanswered: it did not confirm an abort in time, and the receiver closed the connection). [Alpha]",
 		Unit:        "{command}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualReceiverGreysConsoleFaults(t *testing.T, tt *componenttest.Telem
 func AssertEqualReceiverGreysFolded(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_folded",
-		Description: "Rows of methods that are counted under other, because there are more than limits.max_methods. [Alpha]",
+		Description: "Rows of methods that count under other, because of limits.max_methods. [Alpha]",
 		Unit:        "{row}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -104,7 +104,7 @@ func AssertEqualReceiverGreysFolded(t *testing.T, tt *componenttest.Telemetry, d
 func AssertEqualReceiverGreysForeignResets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_foreign_resets",
-		Description: "Times that commands were asked again, because another client connected to the console and no command told of a call since: its reset may have taken their code out of classes. [Alpha]",
+		Description: "How often commands were sent again, because another client connected to the console and no command reported a call since. A reset of that client may have removed their code. [Alpha]",
 		Unit:        "{reset}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -120,7 +120,7 @@ func AssertEqualReceiverGreysForeignResets(t *testing.T, tt *componenttest.Telem
 func AssertEqualReceiverGreysForeignSessions(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_foreign_sessions",
-		Description: "Sessions of other clients with consoles, by gaps in the numbers of sessions. [Alpha]",
+		Description: "Sessions of other clients with consoles, by gaps in the session numbers. [Alpha]",
 		Unit:        "{session}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -136,7 +136,7 @@ func AssertEqualReceiverGreysForeignSessions(t *testing.T, tt *componenttest.Tel
 func AssertEqualReceiverGreysInventoryDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_inventory_dropped",
-		Description: "Classes and methods found that were left out, because there are more than limits.max_inventory. [Alpha]",
+		Description: "Classes and methods that were left out, because of limits.max_inventory. [Alpha]",
 		Unit:        "{entry}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -168,7 +168,7 @@ func AssertEqualReceiverGreysLogRecordsDropped(t *testing.T, tt *componenttest.T
 func AssertEqualReceiverGreysMethodsLeftOut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_methods_left_out",
-		Description: "Methods of patterns that are not watched, by reason (refused: the server could not put its code into it; no_code: the server lists it, and leaves it alone; no_room: beyond limits.max_pattern_commands). [Alpha]",
+		Description: "Methods of patterns that are not watched, by reason (refused: the server could not add its code; no_code: the server lists the method but leaves it alone; no_room: beyond limits.max_pattern_commands). [Alpha]",
 		Unit:        "{method}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -184,7 +184,7 @@ func AssertEqualReceiverGreysMethodsLeftOut(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverGreysMetricPointsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_metric_points_dropped",
-		Description: "Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of servers, when too many ended between two collections). [Alpha]",
+		Description: "Metric points that were dropped, by reason (refused: by the pipeline; queue_full: last points of servers, because too many ended between two collections). [Alpha]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -200,7 +200,7 @@ func AssertEqualReceiverGreysMetricPointsDropped(t *testing.T, tt *componenttest
 func AssertEqualReceiverGreysNodesDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_nodes_dropped",
-		Description: "Calls of call trees that were left out, because a tree has more than limits.max_tree_nodes. [Alpha]",
+		Description: "Calls of call trees that were left out, because of limits.max_tree_nodes. [Alpha]",
 		Unit:        "{call}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -216,7 +216,7 @@ func AssertEqualReceiverGreysNodesDropped(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverGreysRecordsRepeated(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_records_repeated",
-		Description: "Recorded calls that were listed again, and not handed on again. [Alpha]",
+		Description: "Recorded calls that were listed again, and not sent again. [Alpha]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -232,7 +232,7 @@ func AssertEqualReceiverGreysRecordsRepeated(t *testing.T, tt *componenttest.Tel
 func AssertEqualReceiverGreysRecordsSimple(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_records_simple",
-		Description: "Recorded calls that were handed on without what the server knows of them beside, such as the qualified name of the class, because that could not be asked for, or more waited than limits.max_details. [Alpha]",
+		Description: "Recorded calls that were sent without their detail, such as the qualified name of the class, because it could not be requested, or because of limits.max_details. [Alpha]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -248,7 +248,7 @@ func AssertEqualReceiverGreysRecordsSimple(t *testing.T, tt *componenttest.Telem
 func AssertEqualReceiverGreysReplies(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_replies",
-		Description: "Answers of servers to commands that are set. [Alpha]",
+		Description: "Answers of servers to configured commands. [Alpha]",
 		Unit:        "{reply}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -264,7 +264,7 @@ func AssertEqualReceiverGreysReplies(t *testing.T, tt *componenttest.Telemetry, 
 func AssertEqualReceiverGreysRepliesIgnored(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_replies_ignored",
-		Description: "Answers that were understood, or not looked at, and left out, by reason (repeated: a call tree that the console told again; unwanted: a recorded call of others that no pattern of tt has taken; GP: late, to a command that nobody waits for any more; unasked, to what was not asked). [Alpha]",
+		Description: "Answers that were left out, by reason (repeated: a call tree that the console reported twice; unwanted: a recorded call of another client that no pattern of tt matches; late: the answer to an ended command, GP; unasked: no command requested it, GP). [Alpha]",
 		Unit:        "{reply}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -280,7 +280,7 @@ func AssertEqualReceiverGreysRepliesIgnored(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverGreysRepliesMissing(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_replies_missing",
-		Description: "Answers that did not come, by gaps in their numbers. [Alpha]",
+		Description: "Answers that did not arrive, by gaps in their sequence numbers. [Alpha]",
 		Unit:        "{reply}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -296,7 +296,7 @@ func AssertEqualReceiverGreysRepliesMissing(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverGreysResets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_resets",
-		Description: "Resets that servers were asked for, by outcome (done, failed). [Alpha]",
+		Description: "Requested resets of servers, by outcome (done, failed). [Alpha]",
 		Unit:        "{reset}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -312,7 +312,7 @@ func AssertEqualReceiverGreysResets(t *testing.T, tt *componenttest.Telemetry, d
 func AssertEqualReceiverGreysRestarts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_restarts",
-		Description: "Servers that were restarted, as far as it was seen. [Alpha]",
+		Description: "Restarts of servers, as far as the receiver noticed. [Alpha]",
 		Unit:        "{restart}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -344,7 +344,7 @@ func AssertEqualReceiverGreysRowsIgnored(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverGreysServerUp(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_server_up",
-		Description: "Whether a server is connected and has said who it is: 1, or 0 where it can't be reached, was lost or is given up. [Alpha]",
+		Description: "1 if a server is connected and has sent its identity; 0 if it cannot be reached, was lost or is given up. [Alpha]",
 		Unit:        "{server}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -374,7 +374,7 @@ func AssertEqualReceiverGreysServers(t *testing.T, tt *componenttest.Telemetry, 
 func AssertEqualReceiverGreysServersDisconnected(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_servers_disconnected",
-		Description: "How often a server was disconnected for a while, by reason (memory_budget, the process's memory is used up and the server holds most of it; max_server_memory, it holds more than limits.max_server_memory). [Alpha]",
+		Description: "How often a server was disconnected for a while, by reason (memory_budget: the budget is used up and the server holds most of it; max_server_memory: it holds more than limits.max_server_memory). [Alpha]",
 		Unit:        "{server}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -406,7 +406,7 @@ func AssertEqualReceiverGreysSpansDropped(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverGreysTimesLeftOut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_times_left_out",
-		Description: "Rows of monitors that were counted without their times, and call trees and recorded calls that were left out, because their command matches several methods, of which times are false where these call each other, or because their method calls itself. By reply (row, tree, record). [Alpha]",
+		Description: "Rows of monitors that count without their times, and call trees and recorded calls that were left out, by reply (row, tree, record). Their command matches several methods, or their method calls itself: then times are wrong. [Alpha]",
 		Unit:        "{reply}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

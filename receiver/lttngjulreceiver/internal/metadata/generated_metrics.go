@@ -182,7 +182,7 @@ type metricLttngAgentCommands struct {
 // init fills lttng.agent.commands metric with initial data.
 func (m *metricLttngAgentCommands) init() {
 	m.data.SetName("lttng.agent.commands")
-	m.data.SetDescription("Commands that agents were told, by what became of them.")
+	m.data.SetDescription("Commands to agents, by result.")
 	m.data.SetUnit("{command}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -370,7 +370,7 @@ type metricLttngAgentRegistrations struct {
 // init fills lttng.agent.registrations metric with initial data.
 func (m *metricLttngAgentRegistrations) init() {
 	m.data.SetName("lttng.agent.registrations")
-	m.data.SetDescription("How often agents have registered; one that comes back does so again.")
+	m.data.SetDescription("Registrations of agents. An agent that connects again registers again.")
 	m.data.SetUnit("{registration}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -461,7 +461,7 @@ type metricLttngLoggerCount struct {
 // init fills lttng.logger.count metric with initial data.
 func (m *metricLttngLoggerCount) init() {
 	m.data.SetName("lttng.logger.count")
-	m.data.SetDescription("Loggers that agents listed last; one that two programs have counts twice.")
+	m.data.SetDescription("Loggers in the agents' last lists. A logger of two programs counts twice.")
 	m.data.SetUnit("{logger}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)

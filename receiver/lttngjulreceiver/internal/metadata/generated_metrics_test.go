@@ -135,7 +135,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["lttng.agent.commands"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Commands that agents were told, by what became of them.", mi.Description())
+						assert.Equal(t, "Commands to agents, by result.", mi.Description())
 						assert.Equal(t, "{command}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -158,7 +158,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["lttng.agent.commands"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Commands that agents were told, by what became of them.", mi.Description())
+						assert.Equal(t, "Commands to agents, by result.", mi.Description())
 						assert.Equal(t, "{command}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -233,7 +233,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["lttng.agent.registrations"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "How often agents have registered; one that comes back does so again.", mi.Description())
+						assert.Equal(t, "Registrations of agents. An agent that connects again registers again.", mi.Description())
 						assert.Equal(t, "{registration}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -250,7 +250,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["lttng.agent.registrations"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "How often agents have registered; one that comes back does so again.", mi.Description())
+						assert.Equal(t, "Registrations of agents. An agent that connects again registers again.", mi.Description())
 						assert.Equal(t, "{registration}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -277,7 +277,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["lttng.logger.count"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Loggers that agents listed last; one that two programs have counts twice.", mi.Description())
+						assert.Equal(t, "Loggers in the agents' last lists. A logger of two programs counts twice.", mi.Description())
 						assert.Equal(t, "{logger}", mi.Unit())
 						assert.False(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -294,7 +294,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["lttng.logger.count"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Loggers that agents listed last; one that two programs have counts twice.", mi.Description())
+						assert.Equal(t, "Loggers in the agents' last lists. A logger of two programs counts twice.", mi.Description())
 						assert.Equal(t, "{logger}", mi.Unit())
 						assert.False(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

@@ -70,7 +70,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverLttngJulAcceptErrors, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_jul_accept_errors",
-		metric.WithDescription("Connections that could not be accepted, as when the process has too many open files. [Alpha]"),
+		metric.WithDescription("Connections that could not be accepted, for example because the process has too many open files. [Alpha]"),
 		metric.WithUnit("{error}"),
 	)
 	errs = errors.Join(errs, err)
@@ -88,19 +88,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngJulBadData, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_jul_bad_data",
-		metric.WithDescription("Connections on which something came that could not be read, by where (registration, reply, unasked). [Alpha]"),
+		metric.WithDescription("Connections with unreadable data, by where (registration, reply, unasked). [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngJulCommands, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_jul_commands",
-		metric.WithDescription("Commands that agents were told, by command and by result (success, invalid_command, unknown_name, other_code, unsupported, no_answer, too_large). [Alpha]"),
+		metric.WithDescription("Commands to agents, by command and by result (success, invalid_command, unknown_name, other_code, unsupported, no_answer, too_large). [Alpha]"),
 		metric.WithUnit("{command}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngJulConnections, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_lttng_jul_connections",
-		metric.WithDescription("Open connections, those that have not registered yet too. [Alpha]"),
+		metric.WithDescription("Open connections, including those that have not registered yet. [Alpha]"),
 		metric.WithUnit("{connection}"),
 	)
 	errs = errors.Join(errs, err)
@@ -124,7 +124,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngJulPortFilesLost, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_jul_port_files_lost",
-		metric.WithDescription("How often a port file was found that was no longer the receiver's, because it was gone or had another port. [Alpha]"),
+		metric.WithDescription("How often the receiver found that a port file was missing or had another port. [Alpha]"),
 		metric.WithUnit("{file}"),
 	)
 	errs = errors.Join(errs, err)

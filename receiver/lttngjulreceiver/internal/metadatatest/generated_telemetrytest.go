@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverLttngJulAcceptErrors(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_jul_accept_errors",
-		Description: "Connections that could not be accepted, as when the process has too many open files. [Alpha]",
+		Description: "Connections that could not be accepted, for example because the process has too many open files. [Alpha]",
 		Unit:        "{error}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualReceiverLttngJulAgentsGone(t *testing.T, tt *componenttest.Telem
 func AssertEqualReceiverLttngJulBadData(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_jul_bad_data",
-		Description: "Connections on which something came that could not be read, by where (registration, reply, unasked). [Alpha]",
+		Description: "Connections with unreadable data, by where (registration, reply, unasked). [Alpha]",
 		Unit:        "{connection}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualReceiverLttngJulBadData(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverLttngJulCommands(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_jul_commands",
-		Description: "Commands that agents were told, by command and by result (success, invalid_command, unknown_name, other_code, unsupported, no_answer, too_large). [Alpha]",
+		Description: "Commands to agents, by command and by result (success, invalid_command, unknown_name, other_code, unsupported, no_answer, too_large). [Alpha]",
 		Unit:        "{command}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -104,7 +104,7 @@ func AssertEqualReceiverLttngJulCommands(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverLttngJulConnections(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_jul_connections",
-		Description: "Open connections, those that have not registered yet too. [Alpha]",
+		Description: "Open connections, including those that have not registered yet. [Alpha]",
 		Unit:        "{connection}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -168,7 +168,7 @@ func AssertEqualReceiverLttngJulMetricPointsDropped(t *testing.T, tt *componentt
 func AssertEqualReceiverLttngJulPortFilesLost(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_jul_port_files_lost",
-		Description: "How often a port file was found that was no longer the receiver's, because it was gone or had another port. [Alpha]",
+		Description: "How often the receiver found that a port file was missing or had another port. [Alpha]",
 		Unit:        "{file}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

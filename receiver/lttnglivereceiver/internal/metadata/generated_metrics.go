@@ -94,7 +94,7 @@ type metricLttngEvents struct {
 // init fills lttng.events metric with initial data.
 func (m *metricLttngEvents) init() {
 	m.data.SetName("lttng.events")
-	m.data.SetDescription("Events read of the session.")
+	m.data.SetDescription("Events read from the session.")
 	m.data.SetUnit("{event}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -146,7 +146,7 @@ type metricLttngEventsDiscarded struct {
 // init fills lttng.events.discarded metric with initial data.
 func (m *metricLttngEventsDiscarded) init() {
 	m.data.SetName("lttng.events.discarded")
-	m.data.SetDescription("Events that the tracer had no room for, as far as it says how many.")
+	m.data.SetDescription("Events for which the tracer had no room, as far as it reports their number.")
 	m.data.SetUnit("{event}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -198,7 +198,7 @@ type metricLttngLag struct {
 // init fills lttng.lag metric with initial data.
 func (m *metricLttngLag) init() {
 	m.data.SetName("lttng.lag")
-	m.data.SetDescription("How long ago the last event that was handed on happened, or, of a session without news, the last time up to which all its streams said that there is nothing, by the clock of the machine that records.")
+	m.data.SetDescription("Age of the last event that was sent. In a session without new events, age of the last time up to which all its streams reported no data. By the clock of the recording machine.")
 	m.data.SetUnit("s")
 	m.data.SetEmptyGauge()
 }
@@ -249,7 +249,7 @@ type metricLttngNetworkIo struct {
 // init fills lttng.network.io metric with initial data.
 func (m *metricLttngNetworkIo) init() {
 	m.data.SetName("lttng.network.io")
-	m.data.SetDescription("Bytes of packets and metadata received of the session.")
+	m.data.SetDescription("Bytes of packets and metadata received from the session.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -339,7 +339,7 @@ type metricLttngPackets struct {
 // init fills lttng.packets metric with initial data.
 func (m *metricLttngPackets) init() {
 	m.data.SetName("lttng.packets")
-	m.data.SetDescription("Packets read of the session.")
+	m.data.SetDescription("Packets read from the session.")
 	m.data.SetUnit("{packet}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

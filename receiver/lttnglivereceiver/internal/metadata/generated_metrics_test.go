@@ -131,7 +131,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["lttng.events"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Events read of the session.", mi.Description())
+					assert.Equal(t, "Events read from the session.", mi.Description())
 					assert.Equal(t, "{event}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -145,7 +145,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["lttng.events.discarded"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Events that the tracer had no room for, as far as it says how many.", mi.Description())
+					assert.Equal(t, "Events for which the tracer had no room, as far as it reports their number.", mi.Description())
 					assert.Equal(t, "{event}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -159,7 +159,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["lttng.lag"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "How long ago the last event that was handed on happened, or, of a session without news, the last time up to which all its streams said that there is nothing, by the clock of the machine that records.", mi.Description())
+					assert.Equal(t, "Age of the last event that was sent. In a session without new events, age of the last time up to which all its streams reported no data. By the clock of the recording machine.", mi.Description())
 					assert.Equal(t, "s", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -172,7 +172,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["lttng.network.io"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Bytes of packets and metadata received of the session.", mi.Description())
+						assert.Equal(t, "Bytes of packets and metadata received from the session.", mi.Description())
 						assert.Equal(t, "By", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -189,7 +189,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["lttng.network.io"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Bytes of packets and metadata received of the session.", mi.Description())
+						assert.Equal(t, "Bytes of packets and metadata received from the session.", mi.Description())
 						assert.Equal(t, "By", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -215,7 +215,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["lttng.packets"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Packets read of the session.", mi.Description())
+					assert.Equal(t, "Packets read from the session.", mi.Description())
 					assert.Equal(t, "{packet}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

@@ -114,7 +114,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverLttngLiveBadData, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_bad_data",
-		metric.WithDescription("Sessions that were dropped because something could not be read, by what it was (protocol, metadata, packet). [Alpha]"),
+		metric.WithDescription("Sessions that were dropped because of unreadable data, by its kind (protocol, metadata, packet). [Alpha]"),
 		metric.WithUnit("{session}"),
 	)
 	errs = errors.Join(errs, err)
@@ -150,19 +150,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveCallEventsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_call_events_dropped",
-		metric.WithDescription("Call events that were not handed on, by reason (permanent_error, invalid, shutdown, memory_budget of a batch; no_process and no_thread for events that don't say whose they are; no_key for an event of a rule without its key). [Alpha]"),
+		metric.WithDescription("Call events that were not sent, by reason (permanent_error, invalid, shutdown, memory_budget: of a batch; no_process, no_thread: events without a process or thread; no_key: events of a rule without its key). [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveCallValuesCut, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_call_values_cut",
-		metric.WithDescription("Arguments and return values of calls that were cut, since they have more than 16 KiB. [Alpha]"),
+		metric.WithDescription("Arguments and return values of calls that were cut, because they have more than 16 KiB. [Alpha]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveCleared, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_cleared",
-		metric.WithDescription("How often a stream of a session was emptied by lttng clear. [Alpha]"),
+		metric.WithDescription("How often lttng clear emptied a stream of a session. [Alpha]"),
 		metric.WithUnit("{clear}"),
 	)
 	errs = errors.Join(errs, err)
@@ -180,19 +180,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveEventsDiscarded, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_events_discarded",
-		metric.WithDescription("Events that the tracer had no room for, as far as it says how many. [Alpha]"),
+		metric.WithDescription("Events for which the tracer had no room, as far as it reports their number. [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveEventsLate, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_events_late",
-		metric.WithDescription("Events that came after later ones of other streams were handed on, because their stream had stalled for max_delay or its packets had no room. [Alpha]"),
+		metric.WithDescription("Events that arrived after later events of other streams were sent, because their stream had stalled for max_delay or its packets had no room. [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveHandoverRetries, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_handover_retries",
-		metric.WithDescription("How often a batch was handed on again because the pipeline had refused it. [Alpha]"),
+		metric.WithDescription("How often a batch was sent again because the pipeline had refused it. [Alpha]"),
 		metric.WithUnit("{retry}"),
 	)
 	errs = errors.Join(errs, err)
@@ -204,31 +204,31 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveLogValuesLeftOut, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_log_values_left_out",
-		metric.WithDescription("Values of events that were left out of log records, or cut, since they are too large for one. [Alpha]"),
+		metric.WithDescription("Values of events that were left out of log records, or cut, because they are too large. [Alpha]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveMetricPointsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_metric_points_dropped",
-		metric.WithDescription("Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of sessions, when too many ended between two collections). [Alpha]"),
+		metric.WithDescription("Metric points that were dropped, by reason (refused: by the pipeline; queue_full: last points of sessions, because too many ended between two collections). [Alpha]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveNamesForgotten, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_names_forgotten",
-		metric.WithDescription("Names of functions and threads that were forgotten because limits.max_names_bytes was reached; they come again. [Alpha]"),
+		metric.WithDescription("Names of functions and threads that were forgotten because limits.max_names_bytes was reached. The receiver reads them again. [Alpha]"),
 		metric.WithUnit("{name}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveNamesUnknown, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_names_unknown",
-		metric.WithDescription("Functions that go by an address because no symbol table had their names. [Alpha]"),
+		metric.WithDescription("Functions with an address instead of a name, because no symbol table had their names. [Alpha]"),
 		metric.WithUnit("{function}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveObjectsRefused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_objects_refused",
-		metric.WithDescription("Objects (programs and libraries) of processes that were refused because limits.max_objects_bytes was reached, or since a process has 4,096; their functions go by addresses. [Alpha]"),
+		metric.WithDescription("Objects (programs and libraries) of processes that were refused because limits.max_objects_bytes was reached, or because a process has 4,096. Their functions have addresses instead of names. [Alpha]"),
 		metric.WithUnit("{object}"),
 	)
 	errs = errors.Join(errs, err)
@@ -252,7 +252,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveServerUp, err = builder.meter.Int64ObservableGauge(
 		"otelcol_receiver_lttng_live_server_up",
-		metric.WithDescription("Whether the relay daemon is connected and lists its sessions: 1, or 0 where it can't be reached or was lost. [Alpha]"),
+		metric.WithDescription("1 if the relay daemon is connected and lists its sessions; 0 if it cannot be reached or was lost. [Alpha]"),
 		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)
@@ -264,7 +264,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveSessionsDetached, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_sessions_detached",
-		metric.WithDescription("How often a session was detached for a while, by reason (memory_budget, the process's memory is used up and the session holds most of it). [Alpha]"),
+		metric.WithDescription("How often a session was detached for a while, by reason (memory_budget: the budget is used up and the session holds most of it). [Alpha]"),
 		metric.WithUnit("{session}"),
 	)
 	errs = errors.Join(errs, err)
@@ -276,7 +276,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveStreamsCut, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_streams_cut",
-		metric.WithDescription("Streams of single processes that ended before the relay daemon had given their last packet, as far as that can be seen. [Alpha]"),
+		metric.WithDescription("Streams of single processes that ended before the relay daemon sent their last packet, as far as the receiver can see it. [Alpha]"),
 		metric.WithUnit("{stream}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverLttngLiveBadData(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_bad_data",
-		Description: "Sessions that were dropped because something could not be read, by what it was (protocol, metadata, packet). [Alpha]",
+		Description: "Sessions that were dropped because of unreadable data, by its kind (protocol, metadata, packet). [Alpha]",
 		Unit:        "{session}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -120,7 +120,7 @@ func AssertEqualReceiverLttngLiveCallEvents(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverLttngLiveCallEventsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_call_events_dropped",
-		Description: "Call events that were not handed on, by reason (permanent_error, invalid, shutdown, memory_budget of a batch; no_process and no_thread for events that don't say whose they are; no_key for an event of a rule without its key). [Alpha]",
+		Description: "Call events that were not sent, by reason (permanent_error, invalid, shutdown, memory_budget: of a batch; no_process, no_thread: events without a process or thread; no_key: events of a rule without its key). [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -136,7 +136,7 @@ func AssertEqualReceiverLttngLiveCallEventsDropped(t *testing.T, tt *componentte
 func AssertEqualReceiverLttngLiveCallValuesCut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_call_values_cut",
-		Description: "Arguments and return values of calls that were cut, since they have more than 16 KiB. [Alpha]",
+		Description: "Arguments and return values of calls that were cut, because they have more than 16 KiB. [Alpha]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -152,7 +152,7 @@ func AssertEqualReceiverLttngLiveCallValuesCut(t *testing.T, tt *componenttest.T
 func AssertEqualReceiverLttngLiveCleared(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_cleared",
-		Description: "How often a stream of a session was emptied by lttng clear. [Alpha]",
+		Description: "How often lttng clear emptied a stream of a session. [Alpha]",
 		Unit:        "{clear}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -200,7 +200,7 @@ func AssertEqualReceiverLttngLiveEvents(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverLttngLiveEventsDiscarded(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_events_discarded",
-		Description: "Events that the tracer had no room for, as far as it says how many. [Alpha]",
+		Description: "Events for which the tracer had no room, as far as it reports their number. [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -216,7 +216,7 @@ func AssertEqualReceiverLttngLiveEventsDiscarded(t *testing.T, tt *componenttest
 func AssertEqualReceiverLttngLiveEventsLate(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_events_late",
-		Description: "Events that came after later ones of other streams were handed on, because their stream had stalled for max_delay or its packets had no room. [Alpha]",
+		Description: "Events that arrived after later events of other streams were sent, because their stream had stalled for max_delay or its packets had no room. [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -232,7 +232,7 @@ func AssertEqualReceiverLttngLiveEventsLate(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverLttngLiveHandoverRetries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_handover_retries",
-		Description: "How often a batch was handed on again because the pipeline had refused it. [Alpha]",
+		Description: "How often a batch was sent again because the pipeline had refused it. [Alpha]",
 		Unit:        "{retry}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -264,7 +264,7 @@ func AssertEqualReceiverLttngLiveLogRecordsDropped(t *testing.T, tt *componentte
 func AssertEqualReceiverLttngLiveLogValuesLeftOut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_log_values_left_out",
-		Description: "Values of events that were left out of log records, or cut, since they are too large for one. [Alpha]",
+		Description: "Values of events that were left out of log records, or cut, because they are too large. [Alpha]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -280,7 +280,7 @@ func AssertEqualReceiverLttngLiveLogValuesLeftOut(t *testing.T, tt *componenttes
 func AssertEqualReceiverLttngLiveMetricPointsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_metric_points_dropped",
-		Description: "Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of sessions, when too many ended between two collections). [Alpha]",
+		Description: "Metric points that were dropped, by reason (refused: by the pipeline; queue_full: last points of sessions, because too many ended between two collections). [Alpha]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -296,7 +296,7 @@ func AssertEqualReceiverLttngLiveMetricPointsDropped(t *testing.T, tt *component
 func AssertEqualReceiverLttngLiveNamesForgotten(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_names_forgotten",
-		Description: "Names of functions and threads that were forgotten because limits.max_names_bytes was reached; they come again. [Alpha]",
+		Description: "Names of functions and threads that were forgotten because limits.max_names_bytes was reached. The receiver reads them again. [Alpha]",
 		Unit:        "{name}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -312,7 +312,7 @@ func AssertEqualReceiverLttngLiveNamesForgotten(t *testing.T, tt *componenttest.
 func AssertEqualReceiverLttngLiveNamesUnknown(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_names_unknown",
-		Description: "Functions that go by an address because no symbol table had their names. [Alpha]",
+		Description: "Functions with an address instead of a name, because no symbol table had their names. [Alpha]",
 		Unit:        "{function}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -328,7 +328,7 @@ func AssertEqualReceiverLttngLiveNamesUnknown(t *testing.T, tt *componenttest.Te
 func AssertEqualReceiverLttngLiveObjectsRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_objects_refused",
-		Description: "Objects (programs and libraries) of processes that were refused because limits.max_objects_bytes was reached, or since a process has 4,096; their functions go by addresses. [Alpha]",
+		Description: "Objects (programs and libraries) of processes that were refused because limits.max_objects_bytes was reached, or because a process has 4,096. Their functions have addresses instead of names. [Alpha]",
 		Unit:        "{object}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -392,7 +392,7 @@ func AssertEqualReceiverLttngLiveProcesses(t *testing.T, tt *componenttest.Telem
 func AssertEqualReceiverLttngLiveServerUp(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_server_up",
-		Description: "Whether the relay daemon is connected and lists its sessions: 1, or 0 where it can't be reached or was lost. [Alpha]",
+		Description: "1 if the relay daemon is connected and lists its sessions; 0 if it cannot be reached or was lost. [Alpha]",
 		Unit:        "{server}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -422,7 +422,7 @@ func AssertEqualReceiverLttngLiveSessions(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverLttngLiveSessionsDetached(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_sessions_detached",
-		Description: "How often a session was detached for a while, by reason (memory_budget, the process's memory is used up and the session holds most of it). [Alpha]",
+		Description: "How often a session was detached for a while, by reason (memory_budget: the budget is used up and the session holds most of it). [Alpha]",
 		Unit:        "{session}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -454,7 +454,7 @@ func AssertEqualReceiverLttngLiveStreams(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverLttngLiveStreamsCut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_streams_cut",
-		Description: "Streams of single processes that ended before the relay daemon had given their last packet, as far as that can be seen. [Alpha]",
+		Description: "Streams of single processes that ended before the relay daemon sent their last packet, as far as the receiver can see it. [Alpha]",
 		Unit:        "{stream}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -273,7 +273,7 @@ type metricRbkitCPUSamples struct {
 // init fills rbkit.cpu.samples metric with initial data.
 func (m *metricRbkitCPUSamples) init() {
 	m.data.SetName("rbkit.cpu.samples")
-	m.data.SetDescription("CPU samples received of the server.")
+	m.data.SetDescription("CPU samples received from the server.")
 	m.data.SetUnit("{sample}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -325,7 +325,7 @@ type metricRbkitEvents struct {
 // init fills rbkit.events metric with initial data.
 func (m *metricRbkitEvents) init() {
 	m.data.SetName("rbkit.events")
-	m.data.SetDescription("Events received of the server.")
+	m.data.SetDescription("Events received from the server.")
 	m.data.SetUnit("{event}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -377,7 +377,7 @@ type metricRbkitMessages struct {
 // init fills rbkit.messages metric with initial data.
 func (m *metricRbkitMessages) init() {
 	m.data.SetName("rbkit.messages")
-	m.data.SetDescription("Messages received of the server.")
+	m.data.SetDescription("Messages received from the server.")
 	m.data.SetUnit("{message}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -429,7 +429,7 @@ type metricRbkitMessagesLost struct {
 // init fills rbkit.messages.lost metric with initial data.
 func (m *metricRbkitMessagesLost) init() {
 	m.data.SetName("rbkit.messages.lost")
-	m.data.SetDescription("Messages of the server that did not come, by gaps in their numbers.")
+	m.data.SetDescription("Messages of the server that did not arrive, by gaps in their sequence numbers.")
 	m.data.SetUnit("{message}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -482,7 +482,7 @@ type metricRbkitNetworkIo struct {
 // init fills rbkit.network.io metric with initial data.
 func (m *metricRbkitNetworkIo) init() {
 	m.data.SetName("rbkit.network.io")
-	m.data.SetDescription("Bytes of messages received of the server.")
+	m.data.SetDescription("Bytes of messages received from the server.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -573,7 +573,7 @@ type metricRubyAllocationCount struct {
 // init fills ruby.allocation.count metric with initial data.
 func (m *metricRubyAllocationCount) init() {
 	m.data.SetName("ruby.allocation.count")
-	m.data.SetDescription("Objects allocated, by class and file, as snapshots of allocations say.")
+	m.data.SetDescription("Objects allocated, by class and file, from snapshots of allocations.")
 	m.data.SetUnit("{object}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -667,7 +667,7 @@ type metricRubyAllocationSize struct {
 // init fills ruby.allocation.size metric with initial data.
 func (m *metricRubyAllocationSize) init() {
 	m.data.SetName("ruby.allocation.size")
-	m.data.SetDescription("Bytes of objects allocated, by class and file, as snapshots of allocations say.")
+	m.data.SetDescription("Bytes of objects allocated, by class and file, from snapshots of allocations.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -964,7 +964,7 @@ type metricRubyGcHeapAllocatedPages struct {
 // init fills ruby.gc.heap_allocated_pages metric with initial data.
 func (m *metricRubyGcHeapAllocatedPages) init() {
 	m.data.SetName("ruby.gc.heap_allocated_pages")
-	m.data.SetDescription("Pages that are allocated.")
+	m.data.SetDescription("Allocated pages.")
 	m.data.SetUnit("{page}")
 	m.data.SetEmptyGauge()
 }
@@ -1014,7 +1014,7 @@ type metricRubyGcHeapAvailableSlots struct {
 // init fills ruby.gc.heap_available_slots metric with initial data.
 func (m *metricRubyGcHeapAvailableSlots) init() {
 	m.data.SetName("ruby.gc.heap_available_slots")
-	m.data.SetDescription("Slots in all pages that are allocated.")
+	m.data.SetDescription("Slots in all allocated pages.")
 	m.data.SetUnit("{slot}")
 	m.data.SetEmptyGauge()
 }
@@ -2173,7 +2173,7 @@ type metricRubyGcStat struct {
 // init fills ruby.gc.stat metric with initial data.
 func (m *metricRubyGcStat) init() {
 	m.data.SetName("ruby.gc.stat")
-	m.data.SetDescription("Statistics of the garbage collector that have no metric of their own, by their keys, in units of their own.")
+	m.data.SetDescription("Statistics of the garbage collector without their own metric, by their keys, in different units.")
 	m.data.SetUnit("{value}")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -2313,7 +2313,7 @@ type metricRubyGcTime struct {
 // init fills ruby.gc.time metric with initial data.
 func (m *metricRubyGcTime) init() {
 	m.data.SetName("ruby.gc.time")
-	m.data.SetDescription("Time that garbage collections held the program up, since the process started: GC.stat[:time], from Ruby 3.1 on.")
+	m.data.SetDescription("Time for which garbage collections paused the program, since the process started: GC.stat[:time], from Ruby 3.1 on.")
 	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -2623,7 +2623,7 @@ type metricRubyGcTotalMemsize struct {
 // init fills ruby.gc.total_memsize metric with initial data.
 func (m *metricRubyGcTotalMemsize) init() {
 	m.data.SetName("ruby.gc.total_memsize")
-	m.data.SetDescription("Memory of all objects, as ObjectSpace.memsize_of_all gives it.")
+	m.data.SetDescription("Memory of all objects, from ObjectSpace.memsize_of_all.")
 	m.data.SetUnit("By")
 	m.data.SetEmptyGauge()
 }
@@ -2954,7 +2954,7 @@ type metricRubyObjectCreated struct {
 // init fills ruby.object.created metric with initial data.
 func (m *metricRubyObjectCreated) init() {
 	m.data.SetName("ruby.object.created")
-	m.data.SetDescription("Objects created by class, as far as the server told it.")
+	m.data.SetDescription("Objects created by class, as far as the server reports it.")
 	m.data.SetUnit("{object}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -3045,7 +3045,7 @@ type metricRubyObjectDestroyed struct {
 // init fills ruby.object.destroyed metric with initial data.
 func (m *metricRubyObjectDestroyed) init() {
 	m.data.SetName("ruby.object.destroyed")
-	m.data.SetDescription("Objects destroyed by class, as far as the server told it; class unknown: their creation was not told, or was forgotten.")
+	m.data.SetDescription("Objects destroyed by class, as far as the server reports it. Class unknown: their creation was not reported, or was forgotten.")
 	m.data.SetUnit("{object}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

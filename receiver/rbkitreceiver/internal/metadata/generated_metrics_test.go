@@ -295,7 +295,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["rbkit.cpu.samples"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "CPU samples received of the server.", mi.Description())
+					assert.Equal(t, "CPU samples received from the server.", mi.Description())
 					assert.Equal(t, "{sample}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -309,7 +309,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["rbkit.events"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Events received of the server.", mi.Description())
+					assert.Equal(t, "Events received from the server.", mi.Description())
 					assert.Equal(t, "{event}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -323,7 +323,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["rbkit.messages"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Messages received of the server.", mi.Description())
+					assert.Equal(t, "Messages received from the server.", mi.Description())
 					assert.Equal(t, "{message}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -337,7 +337,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["rbkit.messages.lost"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Messages of the server that did not come, by gaps in their numbers.", mi.Description())
+					assert.Equal(t, "Messages of the server that did not arrive, by gaps in their sequence numbers.", mi.Description())
 					assert.Equal(t, "{message}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -352,7 +352,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["rbkit.network.io"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Bytes of messages received of the server.", mi.Description())
+						assert.Equal(t, "Bytes of messages received from the server.", mi.Description())
 						assert.Equal(t, "By", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -369,7 +369,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["rbkit.network.io"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Bytes of messages received of the server.", mi.Description())
+						assert.Equal(t, "Bytes of messages received from the server.", mi.Description())
 						assert.Equal(t, "By", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -396,7 +396,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["ruby.allocation.count"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Objects allocated, by class and file, as snapshots of allocations say.", mi.Description())
+						assert.Equal(t, "Objects allocated, by class and file, from snapshots of allocations.", mi.Description())
 						assert.Equal(t, "{object}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -416,7 +416,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["ruby.allocation.count"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Objects allocated, by class and file, as snapshots of allocations say.", mi.Description())
+						assert.Equal(t, "Objects allocated, by class and file, from snapshots of allocations.", mi.Description())
 						assert.Equal(t, "{object}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -445,7 +445,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["ruby.allocation.size"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Bytes of objects allocated, by class and file, as snapshots of allocations say.", mi.Description())
+						assert.Equal(t, "Bytes of objects allocated, by class and file, from snapshots of allocations.", mi.Description())
 						assert.Equal(t, "By", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -465,7 +465,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["ruby.allocation.size"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Bytes of objects allocated, by class and file, as snapshots of allocations say.", mi.Description())
+						assert.Equal(t, "Bytes of objects allocated, by class and file, from snapshots of allocations.", mi.Description())
 						assert.Equal(t, "By", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -545,7 +545,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["ruby.gc.heap_allocated_pages"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Pages that are allocated.", mi.Description())
+					assert.Equal(t, "Allocated pages.", mi.Description())
 					assert.Equal(t, "{page}", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -557,7 +557,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["ruby.gc.heap_available_slots"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Slots in all pages that are allocated.", mi.Description())
+					assert.Equal(t, "Slots in all allocated pages.", mi.Description())
 					assert.Equal(t, "{slot}", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -842,7 +842,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["ruby.gc.stat"] = true
 						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-						assert.Equal(t, "Statistics of the garbage collector that have no metric of their own, by their keys, in units of their own.", mi.Description())
+						assert.Equal(t, "Statistics of the garbage collector without their own metric, by their keys, in different units.", mi.Description())
 						assert.Equal(t, "{value}", mi.Unit())
 						dp := mi.Gauge().DataPoints().At(0)
 						assert.Equal(t, start, dp.StartTimestamp())
@@ -857,7 +857,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["ruby.gc.stat"] = true
 						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-						assert.Equal(t, "Statistics of the garbage collector that have no metric of their own, by their keys, in units of their own.", mi.Description())
+						assert.Equal(t, "Statistics of the garbage collector without their own metric, by their keys, in different units.", mi.Description())
 						assert.Equal(t, "{value}", mi.Unit())
 						dp := mi.Gauge().DataPoints().At(0)
 						assert.Equal(t, start, dp.StartTimestamp())
@@ -895,7 +895,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["ruby.gc.time"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Time that garbage collections held the program up, since the process started: GC.stat[:time], from Ruby 3.1 on.", mi.Description())
+					assert.Equal(t, "Time for which garbage collections paused the program, since the process started: GC.stat[:time], from Ruby 3.1 on.", mi.Description())
 					assert.Equal(t, "s", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -977,7 +977,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["ruby.gc.total_memsize"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Memory of all objects, as ObjectSpace.memsize_of_all gives it.", mi.Description())
+					assert.Equal(t, "Memory of all objects, from ObjectSpace.memsize_of_all.", mi.Description())
 					assert.Equal(t, "By", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -1096,7 +1096,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["ruby.object.created"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Objects created by class, as far as the server told it.", mi.Description())
+						assert.Equal(t, "Objects created by class, as far as the server reports it.", mi.Description())
 						assert.Equal(t, "{object}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -1113,7 +1113,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["ruby.object.created"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Objects created by class, as far as the server told it.", mi.Description())
+						assert.Equal(t, "Objects created by class, as far as the server reports it.", mi.Description())
 						assert.Equal(t, "{object}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -1140,7 +1140,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["ruby.object.destroyed"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Objects destroyed by class, as far as the server told it; class unknown: their creation was not told, or was forgotten.", mi.Description())
+						assert.Equal(t, "Objects destroyed by class, as far as the server reports it. Class unknown: their creation was not reported, or was forgotten.", mi.Description())
 						assert.Equal(t, "{object}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -1157,7 +1157,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["ruby.object.destroyed"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Objects destroyed by class, as far as the server told it; class unknown: their creation was not told, or was forgotten.", mi.Description())
+						assert.Equal(t, "Objects destroyed by class, as far as the server reports it. Class unknown: their creation was not reported, or was forgotten.", mi.Description())
 						assert.Equal(t, "{object}", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

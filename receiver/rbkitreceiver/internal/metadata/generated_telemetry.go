@@ -108,7 +108,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverRbkitBadMessages, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_bad_messages",
-		metric.WithDescription("Messages that were not what they should be, by what is wrong (truncated, wrong_type, wrong_value, missing, trailing, parts). Their events before that count. [Alpha]"),
+		metric.WithDescription("Invalid messages, by error (truncated, wrong_type, wrong_value, missing, trailing, parts). Their events before the error count. [Alpha]"),
 		metric.WithUnit("{message}"),
 	)
 	errs = errors.Join(errs, err)
@@ -126,13 +126,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitDumps, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_dumps",
-		metric.WithDescription("Object space dumps, by whether the objects came that they announced (complete; incomplete: fewer or more; not_announced: it is not known). [Alpha]"),
+		metric.WithDescription("Object space dumps, by completeness (complete; incomplete: fewer or more objects than announced; not_announced: the number is not known). [Alpha]"),
 		metric.WithUnit("{dump}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitDumpsUnchecked, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_dumps_unchecked",
-		metric.WithDescription("Object space dumps of which it was not checked where references point, because they had more objects than limits.max_dump_objects, or more references than four times that. [Alpha]"),
+		metric.WithDescription("Object space dumps whose references were not checked, because they had more objects than limits.max_dump_objects, or more references than four times that. [Alpha]"),
 		metric.WithUnit("{dump}"),
 	)
 	errs = errors.Join(errs, err)
@@ -144,7 +144,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitEventsUnknown, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_events_unknown",
-		metric.WithDescription("Events of types that are not known. [Alpha]"),
+		metric.WithDescription("Events of unknown types. [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
@@ -156,7 +156,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitGcUnpaired, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_gc_unpaired",
-		metric.WithDescription("Events of garbage collections that are in no span, by what is missing (start: of an end; end: of a start, also where it may have been in messages that did not come). [Alpha]"),
+		metric.WithDescription("Events of garbage collections that are in no span, by the missing part (start: of an end; end: of a start, or in a message that did not arrive). [Alpha]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
@@ -174,25 +174,25 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitMessagesLost, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_messages_lost",
-		metric.WithDescription("Messages that did not come, by gaps in their numbers. [Alpha]"),
+		metric.WithDescription("Messages that did not arrive, by gaps in their sequence numbers. [Alpha]"),
 		metric.WithUnit("{message}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitMetricPointsDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_metric_points_dropped",
-		metric.WithDescription("Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of servers, when too many ended between two collections). [Alpha]"),
+		metric.WithDescription("Metric points that were dropped, by reason (refused: by the pipeline; queue_full: last points of servers, because too many ended between two collections). [Alpha]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitObjectsForgotten, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_objects_forgotten",
-		metric.WithDescription("Objects that were forgotten because more are tracked than limits.max_tracked_objects allows. [Alpha]"),
+		metric.WithDescription("Objects that were forgotten because of limits.max_tracked_objects. [Alpha]"),
 		metric.WithUnit("{object}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitRestarts, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_restarts",
-		metric.WithDescription("Servers that were restarted, as far as it was seen. [Alpha]"),
+		metric.WithDescription("Restarts of servers, as far as the receiver noticed. [Alpha]"),
 		metric.WithUnit("{restart}"),
 	)
 	errs = errors.Join(errs, err)
@@ -204,7 +204,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitServerUp, err = builder.meter.Int64ObservableGauge(
 		"otelcol_receiver_rbkit_server_up",
-		metric.WithDescription("Whether a server is connected and has said who it is: 1, or 0 where it can't be reached, was lost or is given up. [Alpha]"),
+		metric.WithDescription("1 if a server is connected and has sent its identity; 0 if it cannot be reached, was lost or is given up. [Alpha]"),
 		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)
@@ -216,7 +216,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitServersDisconnected, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_servers_disconnected",
-		metric.WithDescription("How often a server was disconnected for a while, by reason (memory_budget, the process's memory is used up and the server holds most of it; max_server_memory, it holds more than limits.max_server_memory). [Alpha]"),
+		metric.WithDescription("How often a server was disconnected for a while, by reason (memory_budget: the budget is used up and the server holds most of it; max_server_memory: it holds more than limits.max_server_memory). [Alpha]"),
 		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)
@@ -228,7 +228,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverRbkitStacksDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_rbkit_stacks_dropped",
-		metric.WithDescription("Stacks in snapshots of allocations that were left out, because they have more frames than limits.max_frames, or are more than limits.max_profile_stacks. What was allocated by them counts without a stack. [Alpha]"),
+		metric.WithDescription("Stacks in snapshots of allocations that were left out, because of limits.max_frames or limits.max_profile_stacks. Their allocations count without a stack. [Alpha]"),
 		metric.WithUnit("{stack}"),
 	)
 	errs = errors.Join(errs, err)

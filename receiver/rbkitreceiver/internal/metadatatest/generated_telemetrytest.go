@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverRbkitBadMessages(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_bad_messages",
-		Description: "Messages that were not what they should be, by what is wrong (truncated, wrong_type, wrong_value, missing, trailing, parts). Their events before that count. [Alpha]",
+		Description: "Invalid messages, by error (truncated, wrong_type, wrong_value, missing, trailing, parts). Their events before the error count. [Alpha]",
 		Unit:        "{message}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualReceiverRbkitConnectionFailures(t *testing.T, tt *componenttest.
 func AssertEqualReceiverRbkitDumps(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_dumps",
-		Description: "Object space dumps, by whether the objects came that they announced (complete; incomplete: fewer or more; not_announced: it is not known). [Alpha]",
+		Description: "Object space dumps, by completeness (complete; incomplete: fewer or more objects than announced; not_announced: the number is not known). [Alpha]",
 		Unit:        "{dump}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualReceiverRbkitDumps(t *testing.T, tt *componenttest.Telemetry, dp
 func AssertEqualReceiverRbkitDumpsUnchecked(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_dumps_unchecked",
-		Description: "Object space dumps of which it was not checked where references point, because they had more objects than limits.max_dump_objects, or more references than four times that. [Alpha]",
+		Description: "Object space dumps whose references were not checked, because they had more objects than limits.max_dump_objects, or more references than four times that. [Alpha]",
 		Unit:        "{dump}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -120,7 +120,7 @@ func AssertEqualReceiverRbkitEvents(t *testing.T, tt *componenttest.Telemetry, d
 func AssertEqualReceiverRbkitEventsUnknown(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_events_unknown",
-		Description: "Events of types that are not known. [Alpha]",
+		Description: "Events of unknown types. [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -152,7 +152,7 @@ func AssertEqualReceiverRbkitFolded(t *testing.T, tt *componenttest.Telemetry, d
 func AssertEqualReceiverRbkitGcUnpaired(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_gc_unpaired",
-		Description: "Events of garbage collections that are in no span, by what is missing (start: of an end; end: of a start, also where it may have been in messages that did not come). [Alpha]",
+		Description: "Events of garbage collections that are in no span, by the missing part (start: of an end; end: of a start, or in a message that did not arrive). [Alpha]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -200,7 +200,7 @@ func AssertEqualReceiverRbkitMessages(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualReceiverRbkitMessagesLost(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_messages_lost",
-		Description: "Messages that did not come, by gaps in their numbers. [Alpha]",
+		Description: "Messages that did not arrive, by gaps in their sequence numbers. [Alpha]",
 		Unit:        "{message}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -216,7 +216,7 @@ func AssertEqualReceiverRbkitMessagesLost(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverRbkitMetricPointsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_metric_points_dropped",
-		Description: "Metric points that were dropped, by reason (refused by the pipeline; queue_full, the last points of servers, when too many ended between two collections). [Alpha]",
+		Description: "Metric points that were dropped, by reason (refused: by the pipeline; queue_full: last points of servers, because too many ended between two collections). [Alpha]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -232,7 +232,7 @@ func AssertEqualReceiverRbkitMetricPointsDropped(t *testing.T, tt *componenttest
 func AssertEqualReceiverRbkitObjectsForgotten(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_objects_forgotten",
-		Description: "Objects that were forgotten because more are tracked than limits.max_tracked_objects allows. [Alpha]",
+		Description: "Objects that were forgotten because of limits.max_tracked_objects. [Alpha]",
 		Unit:        "{object}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -248,7 +248,7 @@ func AssertEqualReceiverRbkitObjectsForgotten(t *testing.T, tt *componenttest.Te
 func AssertEqualReceiverRbkitRestarts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_restarts",
-		Description: "Servers that were restarted, as far as it was seen. [Alpha]",
+		Description: "Restarts of servers, as far as the receiver noticed. [Alpha]",
 		Unit:        "{restart}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -280,7 +280,7 @@ func AssertEqualReceiverRbkitSamplesDropped(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverRbkitServerUp(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_server_up",
-		Description: "Whether a server is connected and has said who it is: 1, or 0 where it can't be reached, was lost or is given up. [Alpha]",
+		Description: "1 if a server is connected and has sent its identity; 0 if it cannot be reached, was lost or is given up. [Alpha]",
 		Unit:        "{server}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -310,7 +310,7 @@ func AssertEqualReceiverRbkitServers(t *testing.T, tt *componenttest.Telemetry, 
 func AssertEqualReceiverRbkitServersDisconnected(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_servers_disconnected",
-		Description: "How often a server was disconnected for a while, by reason (memory_budget, the process's memory is used up and the server holds most of it; max_server_memory, it holds more than limits.max_server_memory). [Alpha]",
+		Description: "How often a server was disconnected for a while, by reason (memory_budget: the budget is used up and the server holds most of it; max_server_memory: it holds more than limits.max_server_memory). [Alpha]",
 		Unit:        "{server}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -342,7 +342,7 @@ func AssertEqualReceiverRbkitSpansDropped(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverRbkitStacksDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_rbkit_stacks_dropped",
-		Description: "Stacks in snapshots of allocations that were left out, because they have more frames than limits.max_frames, or are more than limits.max_profile_stacks. What was allocated by them counts without a stack. [Alpha]",
+		Description: "Stacks in snapshots of allocations that were left out, because of limits.max_frames or limits.max_profile_stacks. Their allocations count without a stack. [Alpha]",
 		Unit:        "{stack}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -15,11 +15,14 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
 )
 
 // control is the control connection of a run. One goroutine reads it; any sends.
 type control struct {
-	in *input
+	// idle wakes batches that wait until all that has arrived was handled.
+	idle pace.Broadcast
+	in   *input
 	// counted is how many bytes of its buffer are in the memory of the run.
 	counted int
 	// ended is closed when nothing more will be read.

@@ -6,7 +6,6 @@ package bytefrogreceiver
 import (
 	"errors"
 	"io"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
@@ -33,16 +33,12 @@ type dataConnection struct {
 	events []bytefrog.Event
 	// fresh is how many messages with a number have come since they were counted.
 	fresh int
-	// position is the number of the call event or marker that it is at.
-	position atomic.Uint64
-	// came is how many bytes have come.
-	came atomic.Uint64
-	// waits says that it waits for others that are behind it.
-	waits atomic.Bool
-	// lead is how far it may be ahead of others in time.
-	lead lead
-	// reckoning is the one that goes on, if one does.
-	reckoning *reckoning
+	// member keeps the connection near to the others of the run.
+	member  *pace.Member
+	waiting pace.Waiting
+	// backlog is what must be handled before names are given up, since the time asked.
+	backlog *pace.Backlog
+	asked   time.Time
 	// counted is how many bytes of its buffers are in the memory of the run.
 	counted int
 	// ended says that the agent has closed the connection, or that it was lost; lost
@@ -57,13 +53,18 @@ func (d *dataConnection) prepare() error {
 	r := d.run
 	defer d.countBuffers()
 	d.events = make([]bytefrog.Event, chunk)
-	d.lead.most = r.env.config.Limits.MaxConnectionLeadTime
-	if r.handover == nil {
-		return nil
+	d.member = r.pace.NewMember(d.in.caughtUp)
+	d.in.callOnWait(r.pace.Changed)
+	d.waiting = d.whileAhead()
+	if r.handover != nil {
+		batch, err := stream.NewPacker(r.stream, r.send, r.awaitControl, d.awaitNames)
+		if err != nil {
+			return err
+		}
+		d.batch = batch
 	}
-	batch, err := stream.NewPacker(r.stream, r.send, r.awaitControl, d.reckon)
-	d.batch = batch
-	return err
+	d.member.Join()
+	return nil
 }
 
 // countBuffers counts what the connection holds beside what its batcher takes.
@@ -92,6 +93,7 @@ func (d *dataConnection) readToEnd() {
 		d.read()
 	}
 	d.run.data.release(d, d.ended || d.lost != nil)
+	d.member.Leave()
 	defer d.run.data.finished.Done()
 	d.finish()
 	d.batch, d.events, d.in.buf = nil, nil, nil
@@ -165,7 +167,7 @@ func (d *dataConnection) read() {
 	}
 	for {
 		n, err := d.in.read(now, d.wake(now))
-		d.came.Add(uint64(n))
+		d.member.Arrived(n)
 		now = d.run.env.now()
 		if n > 0 && !d.take(n, now) {
 			return
@@ -181,7 +183,6 @@ func (d *dataConnection) read() {
 			d.giveUp(err)
 			return
 		}
-		d.keepPace()
 		if d.batch != nil {
 			d.batch.Attend(now)
 		}
@@ -290,11 +291,11 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 		piece := events[added:]
 		pack := d.count
 		if d.batch != nil {
-			piece = d.keepTime(piece, now)
+			piece = d.member.Await(piece, &d.waiting)
 			pack = d.batch.Pack
 		}
 		d.run.settleBreak(piece)
-		d.position.Store(stream.Unwrap(d.run.stream.Next(), piece[len(piece)-1].Sequence))
+		d.member.MoveTo(stream.Unwrap(d.run.stream.Next(), piece[len(piece)-1].Sequence))
 		bad, err := pack(piece, now)
 		if err != nil {
 			d.fresh += bad
@@ -305,8 +306,38 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 		}
 		d.fresh += len(piece)
 		added += len(piece)
+		d.run.pace.Changed()
 	}
 	return nil
+}
+
+// whileAhead is how the connection waits while others are behind it. It is not read, but names, renames
+// and old batches do not wait. An agent that is being disconnected has sent more than was read, so
+// that ends no wait.
+func (d *dataConnection) whileAhead() pace.Waiting {
+	return pace.Waiting{
+		Now: func() time.Time { return d.run.env.now() }, Attend: d.attendUnread,
+		Stop: d.in.taken, Full: d.run.memory.Full(), Cancelled: d.run.ctx.Done(),
+	}
+}
+
+func (d *dataConnection) attendUnread(now time.Time) time.Time {
+	d.batch.AttendUnread(now)
+	return d.batch.WakeUnread(now)
+}
+
+// awaitNames reports whether the names of events can no longer arrive, for events that waited long
+// enough when begun was: each other connection of the run has handled all that the agent can have
+// sent until then, and this connection waits for none.
+func (d *dataConnection) awaitNames(now time.Time) (begun time.Time, over bool) {
+	if d.backlog == nil {
+		d.backlog, d.asked = d.member.OthersBacklog(), now
+	}
+	if !d.backlog.IsHandled() || d.member.Waits() {
+		return time.Time{}, false
+	}
+	d.backlog = nil
+	return d.asked, true
 }
 
 // count counts events that are not packed. Markers and data breaks are judged by their numbers.
@@ -338,7 +369,7 @@ func (d *dataConnection) marker(m bytefrog.Marker, now time.Time) error {
 	}
 	ticks := s.Ticks(m.Time, now)
 	d.run.owed.settle(d.run, sequence)
-	d.position.Store(sequence)
+	d.member.MoveTo(sequence)
 	if d.batch != nil {
 		d.batch.Skip(sequence, ticks, now)
 	}

@@ -25,8 +25,9 @@
 // memory.go counts the memory of connections, and internal/runmemory that of a run, in the
 // budget of the process (internal/componentkit/budget).
 //
-// pacing.go (in numbers), lead.go (in time) and caughtup.go see that no connection of a run
-// gets too far ahead. tracing.go, by what suspension.go remembers, suspends an agent while the pipeline refuses, and keep.go says
+// internal/pace keeps the data connections of a run near to each other, and awaitcontrol.go
+// has a batch wait for breaks on the control connection.
+// tracing.go, by what suspension.go remembers, suspends an agent while the pipeline refuses, and keep.go says
 // that a run is alive. steering.go, where the extension agent_control is, has an agent do
 // what somebody wants, of which the agent gives signs (signs.go).
 //

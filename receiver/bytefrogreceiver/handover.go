@@ -72,7 +72,6 @@ func (c *Config) needs() callevent.Needs {
 	return callevent.Needs{
 		{Of: maxWait, Because: of("name_wait", c.NameWait), MoreThan: int64(c.NameWait)},
 		{Of: maxWait, Because: of("retry.max_interval", c.Retry.MaxInterval), MoreThan: 2*int64(c.Retry.MaxInterval) - 1},
-		{Of: maxWait, Because: of("limits.max_connection_lead_time", c.Limits.MaxConnectionLeadTime), MoreThan: 2*int64(c.Limits.MaxConnectionLeadTime) - 1},
 		{Of: maxEvents, Because: of("limits.max_connection_lead", c.Limits.MaxConnectionLead), MoreThan: int64(c.Limits.MaxConnectionLead)},
 		{Of: maxEvents, Because: of("agent.buffer_memory", c.Agent.BufferMemory), MoreThan: int64(c.Agent.BufferMemory / eventBytes)},
 		{Of: idleTimeout, Because: of("keepalive_interval", c.KeepaliveInterval), MoreThan: int64(c.KeepaliveInterval)},

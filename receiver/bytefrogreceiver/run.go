@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
@@ -41,7 +42,7 @@ type run struct {
 	matching matching
 	control  *control
 	data     dataConnections
-	pacing   pacing
+	pace     *pace.Group
 	tracing  tracing
 	owed     owedBreak
 	reuse    sync.Once
@@ -97,7 +98,8 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	r.memory = newRunMemory(env.memory, env.config.Limits.MaxRunMemory)
 	r.memory.Resize(0, runBytes)
 	r.stream = r.newStream()
-	r.pacing.limit = int64(env.config.Limits.MaxConnectionLead)
+	r.pace = pace.NewGroup(r.stream, env.config.Limits.MaxConnectionLead, env.config.Agent.BufferMemory)
+	r.control.in.callOnWait(r.control.idle.Wake)
 	r.data.init(env.config.Agent.DataConnections)
 	r.tracing.prepared = make(chan struct{})
 	// The agent gets suspend when it is prepared.

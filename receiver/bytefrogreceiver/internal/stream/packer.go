@@ -424,7 +424,12 @@ func (b *Packer) retry(now, until time.Time) {
 
 // Wake is when Attend has something to do, or zero.
 func (b *Packer) Wake(now time.Time) time.Time {
-	wake := earliest(b.pending.wake(now), b.unplaced.wake())
+	return earliest(b.WakeUnread(now), b.unplaced.wake())
+}
+
+// WakeUnread is when AttendUnread has something to do, or zero.
+func (b *Packer) WakeUnread(now time.Time) time.Time {
+	wake := b.pending.wake(now)
 	if !b.opened.IsZero() {
 		wake = earliest(wake, b.opened.Add(b.stream.settings.MaxBatchDelay))
 	}

@@ -15,7 +15,6 @@ func (r *run) awaitControl() {
 	if isClosed(r.control.ended) || r.control.in.caughtUp() {
 		return
 	}
-	defer r.control.idle.Begin()()
 	timer := time.NewTimer(controlPatience)
 	defer timer.Stop()
 	for {

@@ -66,7 +66,7 @@ func TestABatchWaitsForWhatWasSaidBeforeOnTheControlConnection(t *testing.T) {
 	began := time.Now()
 	go func() { run.awaitControl(); waited <- time.Since(began) }()
 	run.control.in.reader.Store(readerWaiting)
-	run.control.idle.Wake()
+	run.control.idle.Notify()
 	assert.Less(t, <-waited, controlPatience)
 
 	// It doesn't wait for ever.

@@ -8,8 +8,8 @@ import (
 
 	"go.opentelemetry.io/collector/config/confignet"
 
-	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
@@ -21,18 +21,16 @@ type Config struct {
 	// PortFiles are the files from which agents learn the port: absolute paths, or such
 	// that begin with ~/. The receiver writes them, and removes them at its shutdown.
 	PortFiles []string `mapstructure:"port_files"`
-	// Protocol is what agents speak.
+	// Protocol is the version of the protocol.
 	Protocol Protocol `mapstructure:"protocol"`
 
 	// ServiceName is the resource attribute service.name; empty: unknown_service: and
 	// the name of the agent's program, as far as it is known.
 	ServiceName string `mapstructure:"service_name"`
-	// ResourceAttributes are added to the resource; they win over the receiver's own.
-	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
 	// ProcessCommandArgs adds process.command_args to the resource, which can hold secrets.
 	ProcessCommandArgs bool `mapstructure:"process_command_args"`
 
-	// Enable and Contexts are what each agent is told when it registers, in this order.
+	// Enable and Contexts become commands for each agent that registers, in this order.
 	Enable   []EnableRule  `mapstructure:"enable"`
 	Contexts []ContextRule `mapstructure:"contexts"`
 
@@ -41,27 +39,23 @@ type Config struct {
 	ListInterval time.Duration `mapstructure:"list_interval"`
 	// CommandTimeout is how long an agent has for a command, with all of the answer.
 	CommandTimeout time.Duration `mapstructure:"command_timeout"`
-	// Limits bound what agents can make the receiver hold.
+	// Limits bound the memory that agents can use.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// Retry is how log records are handed on again that the pipeline refused.
-	Retry RetryConfig `mapstructure:"retry"`
-	// ShutdownTimeout is how long a shutdown takes to leave agents as they were, for
-	// which it has four fifths of it, and to hand on what is in memory.
-	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+	// Config has the settings of every receiver. A shutdown may restore agents for four
+	// fifths of shutdown_timeout.
+	receiverkit.Config `mapstructure:",squash"`
 
-	// CollectionInterval is how often metrics are handed on.
-	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 	// MetricsBuilderConfig says which metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 	// LogsBuilderConfig says which log records.
 	metadata.LogsBuilderConfig `mapstructure:",squash"`
 }
 
-// Protocol is what agents speak.
+// Protocol is the version of the protocol.
 type Protocol string
 
 const (
-	// Protocol2 is what LTTng's agents have spoken since 2.6.
+	// Protocol2 is the protocol of LTTng's agents since 2.6.
 	Protocol2 Protocol = "2.0"
 	// ProtocolRFC is version 0.1, of the proposal of 2013.
 	ProtocolRFC Protocol = "rfc"
@@ -75,7 +69,7 @@ type EnableRule struct {
 	Logger string `mapstructure:"logger"`
 	// Level is the name or the number of a level of the domain; nil: all levels.
 	Level any `mapstructure:"level"`
-	// LevelType is what Level means: range (this and the more severe ones, the default
+	// LevelType is the meaning of Level: range (this and the more severe ones, the default
 	// where there is a level), single, or all (without a level).
 	LevelType string `mapstructure:"level_type"`
 	// Filter is an expression in the language of LTTng; empty: none.
@@ -86,14 +80,14 @@ type EnableRule struct {
 type ContextRule struct {
 	// Domain is the logging library: jul, log4j or log4j2; empty: all of these.
 	Domain string `mapstructure:"domain"`
-	// Provider and Name are what the application calls it.
+	// Provider and Name are the names in the application.
 	Provider string `mapstructure:"provider"`
 	Name     string `mapstructure:"name"`
 }
 
-// LimitsConfig bounds what agents can make the receiver hold.
+// LimitsConfig bounds the memory that agents can use.
 type LimitsConfig struct {
-	// MaxAgents is how many connections are open at once, registered or not.
+	// MaxAgents bounds the open connections, registered or not.
 	MaxAgents int `mapstructure:"max_agents"`
 	// MaxAgentsPerAddress is how many of them one address can have; an IPv6 /64 network
 	// counts as one address. 0: as many as there are.
@@ -106,23 +100,17 @@ type LimitsConfig struct {
 	MaxListBytes int `mapstructure:"max_list_bytes"`
 	// MaxInventoryBytes is how many bytes the names of all agents may take in memory.
 	MaxInventoryBytes int `mapstructure:"max_inventory_bytes"`
-	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
-	// bytes of them: whichever is reached first.
-	MaxQueuedLogs     int `mapstructure:"max_queued_logs"`
-	MaxQueuedLogBytes int `mapstructure:"max_queued_log_bytes"`
+	// The limits of the queue.
+	receiverkit.LogLimits `mapstructure:",squash"`
 }
 
-// RetryConfig is the back-off between tries.
-type RetryConfig = backoff.Config
+// RetryConfig is the back-off between attempts.
+type RetryConfig = receiverkit.RetryConfig
 
 const (
 	defaultEndpoint = "localhost:5345"
 
 	kib, mib = 1 << 10, 1 << 20
-
-	maxRetryInterval = time.Minute
-	// minQueuedLogBytes has room for any record.
-	minQueuedLogBytes = mib
 )
 
 func createDefaultConfig() *Config {
@@ -138,12 +126,9 @@ func createDefaultConfig() *Config {
 			MaxLoggers:          65_536,
 			MaxListBytes:        4 * mib,
 			MaxInventoryBytes:   256 * mib,
-			MaxQueuedLogs:       1_000_000,
-			MaxQueuedLogBytes:   128 * mib,
+			LogLimits:           receiverkit.LogLimits{MaxQueuedLogs: 1_000_000, MaxQueuedLogBytes: 128 * mib},
 		},
-		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
-		ShutdownTimeout:      5 * time.Second,
-		CollectionInterval:   10 * time.Second,
+		Config:               receiverkit.DefaultConfig(),
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 	}
@@ -155,4 +140,9 @@ func (c *Config) dialect() lttngagent.Dialect {
 		return lttngagent.RFC
 	}
 	return lttngagent.V2
+}
+
+// ofList returns the limits of a reply to a list.
+func (c *LimitsConfig) ofList() lttngagent.Limits {
+	return lttngagent.Limits{Names: c.MaxLoggers, NameBytes: c.MaxListBytes}
 }

@@ -55,7 +55,7 @@ func withPortFiles(paths ...string) func(*Config) {
 	return func(c *Config) { c.PortFiles = paths }
 }
 
-func TestThePortIsInItsFilesAsLongAsTheReceiverRuns(t *testing.T) {
+func TestThePortFilesExistWhileTheReceiverRuns(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	system := filepath.Join(t.TempDir(), "lttng", "agent.port")
@@ -69,24 +69,24 @@ func TestThePortIsInItsFilesAsLongAsTheReceiverRuns(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, os.FileMode(0o644), info.Mode(), "agents of all users read it")
 	}
-	b.shutdown()
+	b.Shutdown()
 	assert.NoFileExists(t, system)
 	assert.NoFileExists(t, user)
 	assert.NoDirExists(t, filepath.Dir(system), "the receiver made it")
 	assert.DirExists(t, filepath.Dir(user), "it was there before")
 }
 
-func TestADirectoryThatSomebodyElseUsesIsLeft(t *testing.T) {
+func TestADirectoryWithOtherFilesStays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lttng", "agent.port")
 	b := newBed(t, withPortFiles(file))
 	other := filepath.Join(filepath.Dir(file), "lttng-sessiond.pid")
 	writeFile(t, other, "1\n")
-	b.shutdown()
+	b.Shutdown()
 	assert.NoFileExists(t, file)
 	assert.FileExists(t, other)
 }
 
-func TestAFileThatNobodyNeedsIsReplaced(t *testing.T) {
+func TestAStaleFileIsReplaced(t *testing.T) {
 	for name, content := range map[string]string{
 		"of a daemon that died":                fmt.Sprintln(deadPort(t)),
 		"of a daemon that died when it wrote":  "",
@@ -104,18 +104,18 @@ func TestAFileThatNobodyNeedsIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAFileOfAReceiverThatDiedIsTakenOver(t *testing.T) {
+func TestAFileOfACrashedReceiverIsReplaced(t *testing.T) {
 	port, file := deadPort(t), filepath.Join(t.TempDir(), "agent.port")
 	writeFile(t, file, fmt.Sprintln(port))
 	b := newBed(t, func(c *Config) {
 		c.Endpoint = net.JoinHostPort("localhost", strconv.Itoa(port))
 		c.PortFiles = []string{file}
 	})
-	b.shutdown()
+	b.Shutdown()
 	assert.NoFileExists(t, file)
 }
 
-func TestWhatIsNotTheReceiversIsLeftAloneAndItDoesNotStart(t *testing.T) {
+func TestAStrangeFileStaysAndIsAnErrorOfStart(t *testing.T) {
 	cases := map[string]struct {
 		make func(path string)
 		want string
@@ -143,11 +143,11 @@ func TestWhatIsNotTheReceiversIsLeftAloneAndItDoesNotStart(t *testing.T) {
 			test.make(taken)
 			before, content := statOf(t, taken), contentOf(taken)
 			b := unstartedBed(t, withPortFiles(free, taken))
-			err := b.component.Start(context.Background(), componenttest.NewNopHost())
+			err := b.Component().Start(context.Background(), componenttest.NewNopHost())
 			require.ErrorContains(t, err, test.want)
 			assert.ErrorContains(t, err, "port_files[1]: "+taken)
 			assert.NoFileExists(t, free, "what was written is removed")
-			b.shutdown()
+			b.Shutdown()
 			assert.Equal(t, before, statOf(t, taken))
 			assert.Equal(t, content, contentOf(taken))
 		})
@@ -162,9 +162,9 @@ func statOf(t *testing.T, path string) string {
 	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
 }
 
-const linePortFile = "A port file is not this receiver's: agents that read it don't come here until it is, which is tried again"
+const linePortFile = "This receiver doesn't own a port file: agents that read it connect elsewhere. Retrying"
 
-func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
+func TestAFileOfARunningDaemonStaysUntilItEnds(t *testing.T) {
 	daemon, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer daemon.Close()
@@ -174,49 +174,49 @@ func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
 	before := statOf(t, taken)
 	b := newBed(t, withPortFiles(taken, free))
 	assert.Equal(t, fmt.Sprintf("%s has port %d, on which another daemon listens, such as lttng-sessiond or another collector: stop that one, or leave the file out of port_files", taken, port),
-		b.awaitSaid(linePortFile).ContextMap()["error"])
+		b.AwaitLine(linePortFile).ContextMap()["error"])
 	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
-	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
+	b.Await("more checks", func() bool { return b.Counter("port_files_lost") > 3 })
 	assert.Equal(t, before, statOf(t, taken))
-	assert.Len(t, b.said.FilterMessage(linePortFile).All(), 1, "it is said once")
+	assert.Len(t, b.Log.FilterMessage(linePortFile).All(), 1, "it is said once")
 
 	require.NoError(t, daemon.Close())
-	b.await("the file", func() bool { return contentOf(taken) == fmt.Sprintln(b.port()) })
-	b.shutdown()
+	b.Await("the file", func() bool { return contentOf(taken) == fmt.Sprintln(b.port()) })
+	b.Shutdown()
 	assert.NoFileExists(t, taken)
 }
 
-// TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe: the directory of
+// TestAFileThatCannotBeWrittenIsLoggedAndWrittenLater: the directory of
 // the system's file is made by LTTng's session daemon, or by nobody, after each boot.
-func TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe(t *testing.T) {
+func TestAFileThatCannotBeWrittenIsLoggedAndWrittenLater(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "no", "such")
 	file, free := filepath.Join(directory, "agent.port"), filepath.Join(t.TempDir(), "agent.port")
 	b, host := unstartedBed(t, withPortFiles(file, free)), telemetrytest.NewStatuses()
-	b.host = host
-	b.start()
-	said := b.awaitSaid(linePortFile).ContextMap()["error"]
+	b.Host = host
+	b.Start()
+	said := b.AwaitLine(linePortFile).ContextMap()["error"]
 	assert.Contains(t, said, file+" cannot be written: ")
 	assert.Contains(t, said, "mkdir "+directory+": ")
 	assert.Contains(t, said, ": make for the collector's user the directory "+directory)
-	assert.Equal(t, []any{free}, b.awaitSaid("Listening for LTTng agents").ContextMap()["port_files"])
+	assert.Equal(t, []any{free}, b.AwaitLine("Listening for LTTng agents").ContextMap()["port_files"])
 	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
-	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
-	assert.Len(t, b.said.FilterMessage(linePortFile).All(), 1, "it is said once")
+	b.Await("more checks", func() bool { return b.Counter("port_files_lost") > 3 })
+	assert.Len(t, b.Log.FilterMessage(linePortFile).All(), 1, "it is said once")
 	assert.Len(t, host.All(), 1, "so is the status")
 	assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 2 failed: port file "+file+": ")
 
 	require.NoError(t, os.MkdirAll(directory, 0o700))
-	b.await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
-	b.await("the status", func() bool { return host.Last() == "StatusOK" })
-	b.shutdown()
+	b.Await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
+	b.Await("the status", func() bool { return host.Last() == "StatusOK" })
+	b.Shutdown()
 	assert.Len(t, host.All(), 2, "a shutdown is no failure")
 	assert.NoFileExists(t, file)
 	assert.DirExists(t, directory, "the receiver didn't make it")
 }
 
-// TestWhatADirectoryDoesNotTakeIsNamedWithTheDirectory: as root may write everywhere, by a
+// TestAnErrorNamesTheDirectoryThatCannotBeWritten: as root may write everywhere, by a
 // name that is too long for a file beside it.
-func TestWhatADirectoryDoesNotTakeIsNamedWithTheDirectory(t *testing.T) {
+func TestAnErrorNamesTheDirectoryThatCannotBeWritten(t *testing.T) {
 	directory := t.TempDir()
 	f, err := newPortFile(filepath.Join(directory, strings.Repeat("x", 250)), 1)
 	require.NoError(t, err)
@@ -230,18 +230,18 @@ func TestPortFilesNeedAnEndpointThatAgentsReach(t *testing.T) {
 		c.Endpoint = "127.0.0.2:0"
 		c.PortFiles = []string{filepath.Join(t.TempDir(), "agent.port")}
 	})
-	err := b.component.Start(context.Background(), componenttest.NewNopHost())
+	err := b.Component().Start(context.Background(), componenttest.NewNopHost())
 	assert.ErrorContains(t, err, "agents connect to 127.0.0.1: set its host to localhost")
-	b.shutdown()
+	b.Shutdown()
 }
 
-func TestAPortInUseIsNamedWithTheRemedy(t *testing.T) {
+func TestAnErrorNamesAPortInUseAndTheRemedy(t *testing.T) {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(livingPort(t)))
 	b := unstartedBed(t, func(c *Config) { c.Endpoint = address })
-	err := b.component.Start(context.Background(), componenttest.NewNopHost())
+	err := b.Component().Start(context.Background(), componenttest.NewNopHost())
 	require.ErrorContains(t, err, "listening for LTTng agents on endpoint "+address)
 	assert.ErrorContains(t, err, "where lttng-sessiond runs, it has the first that is free of ports 5345 to 5354: set endpoint to another one")
-	b.shutdown()
+	b.Shutdown()
 }
 
 func TestAFileThatIsRemovedWhileTheReceiverRunsIsWrittenAgain(t *testing.T) {
@@ -249,28 +249,28 @@ func TestAFileThatIsRemovedWhileTheReceiverRunsIsWrittenAgain(t *testing.T) {
 	b := newBed(t, withPortFiles(file))
 	for range 2 {
 		require.NoError(t, os.Remove(file))
-		b.await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
+		b.Await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
 	}
-	b.awaitSaid("A port file was gone, another daemon's, or could not be written, and is written now")
-	b.await("both are counted", func() bool { return b.metric("port_files_lost") >= 2 })
-	b.shutdown()
+	b.AwaitLine("A port file is written again")
+	b.Await("both are counted", func() bool { return b.Counter("port_files_lost") >= 2 })
+	b.Shutdown()
 	assert.NoFileExists(t, file)
 }
 
-func TestAFileThatAnotherDaemonTakesWhileTheReceiverRunsIsLeftToIt(t *testing.T) {
+func TestAFileThatAnotherDaemonWritesMeanwhileStays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.port")
 	b := newBed(t, withPortFiles(file))
 	theirs := fmt.Sprintln(livingPort(t))
 	writeFile(t, file, theirs)
-	line := b.awaitSaid(linePortFile)
+	line := b.AwaitLine(linePortFile)
 	assert.Contains(t, line.ContextMap()["error"], "on which another daemon listens")
-	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
-	assert.Len(t, b.said.FilterMessage(line.Message).All(), 1, "it is said once")
-	b.shutdown()
+	b.Await("more checks", func() bool { return b.Counter("port_files_lost") > 3 })
+	assert.Len(t, b.Log.FilterMessage(line.Message).All(), 1, "it is said once")
+	b.Shutdown()
 	assert.Equal(t, theirs, contentOf(file))
 }
 
-func TestAFileThatComesIntoBeingMeanwhileIsNotReplaced(t *testing.T) {
+func TestAFileThatAppearsMeanwhileIsNotReplaced(t *testing.T) {
 	f, err := newPortFile(filepath.Join(t.TempDir(), "agent.port"), 1)
 	require.NoError(t, err)
 	writeFile(t, f.path, "2\n")

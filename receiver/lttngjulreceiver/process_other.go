@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// Only Linux tells whose the other end of a connection is.
+// Only Linux shows the process at the other end of a connection.
 
 func peerSocket(net.Conn) (uint32, error) { return 0, errors.ErrUnsupported }
 
-func lookAt(uint32, time.Time) (started uint64, sockets []uint32) { return 0, nil }
+func readSockets(uint32, time.Time) (started uint64, sockets []uint32) { return 0, nil }
 
+// describe returns the program, arguments and start of a process.
 func describe(uint32, bool) process { return process{} }

@@ -159,7 +159,7 @@ func TestProfilesAreValid(t *testing.T) {
 }
 
 // What checkValid looks for it finds.
-func TestWhatBreaksARuleForProfilesIsFound(t *testing.T) {
+func TestTheCheckFindsBrokenRulesOfProfiles(t *testing.T) {
 	snapshot := only(openCapture(t, "samples"), "documented-watch-with-allocation_snapshot").Messages[0].Data
 	first := func(p pprofile.Profiles) pprofile.Profile {
 		return p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0)
@@ -225,10 +225,10 @@ func TestWhatBreaksARuleForProfilesIsFound(t *testing.T) {
 		},
 	} {
 		b, s := alone(t)
-		s.begin(identity{})
+		s.beginLife(identity{})
 		s.receive(zmtp.Message{snapshot})
 		b.finish(s)
-		p := b.profiles.AllProfiles()[0]
+		p := b.Profiles.AllProfiles()[0]
 		require.Empty(t, brokenRules(p))
 		do(p, p.Dictionary())
 		found := brokenRules(p)

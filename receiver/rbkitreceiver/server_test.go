@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
-func TestACaptureThatIsPublishedArrives(t *testing.T) {
+func TestAPublishedCaptureArrives(t *testing.T) {
 	for name, want := range map[string]struct {
 		messages, events, samples int64
 		dialect                   rbkit.Dialect
@@ -25,19 +25,19 @@ func TestACaptureThatIsPublishedArrives(t *testing.T) {
 			server := play(t, rbkitserver.Options{Hello: rbkitserver.Hello(c)})
 			b := newBed(t, following(server))
 			server.replay(c)
-			b.await("messages", func() bool { return b.counter("messages") >= want.messages })
-			b.shutdown()
+			b.Await("messages", func() bool { return b.Counter("messages") >= want.messages })
+			b.Shutdown()
 			s := b.state()
 			assert.Equal(t, want.messages, s.messages)
 			assert.Equal(t, want.events, s.events)
 			assert.Equal(t, want.samples, s.samples)
 			assert.Zero(t, s.lost)
-			assert.Zero(t, b.counter("bad_messages"))
+			assert.Zero(t, b.Counter("bad_messages"))
 			assert.Equal(t, want.dialect, b.receiver.servers[0].dialect)
-			assert.Len(t, b.records(eventDump), 1)
-			assert.Positive(t, b.traces.SpanCount())
-			assert.Positive(t, b.profiles.SampleCount())
-			assert.Positive(t, b.metrics.DataPointCount())
+			assert.Len(t, b.Records(eventDump), 1)
+			assert.Positive(t, b.Traces.SpanCount())
+			assert.Positive(t, b.Profiles.SampleCount())
+			assert.Positive(t, b.Metrics.DataPointCount())
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
@@ -40,7 +41,7 @@ type Group struct {
 	patience time.Duration
 	// forgiven is how many of the missing numbers no connection waits for any more.
 	forgiven atomic.Int64
-	changed  Broadcast
+	changed  hq.Signal
 
 	mu      sync.Mutex
 	members map[*Member]struct{}
@@ -57,7 +58,7 @@ func NewGroup(s *stream.Stream, lead, buffers int) *Group {
 
 // Changed wakes connections that wait, to check again. It is called when events were packed, when
 // a connection has handled all that arrived, and when one is not to be read any more.
-func (g *Group) Changed() { g.changed.Wake() }
+func (g *Group) Changed() { g.changed.Notify() }
 
 // Member is one connection of a group.
 type Member struct {
@@ -175,7 +176,6 @@ func (m *Member) wait(events []bytefrog.Event, w *Waiting) {
 	if !g.anyBehind(m) {
 		return
 	}
-	defer g.changed.Begin()()
 	m.waits.Store(true)
 	defer m.waits.Store(false)
 	g.Changed() // another may wait for this one

@@ -1,0 +1,102 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
+)
+
+// keepAlive sends batches without events: they announce breaks, report that the run is alive, and
+// at last that it has ended. It is for the goroutine of run.live.
+type keepAlive struct {
+	run *run
+	// empty makes the batches, one after the other.
+	empty *stream.EmptyBatches
+	// accepted is when the pipeline accepted the last batch. refused says that it has refused one
+	// since.
+	accepted time.Time
+	refused  bool
+	// announcing is the batch that is on its way, if one is; missed says that there was something
+	// to announce meanwhile.
+	announcing chan announcement
+	missed     bool
+}
+
+// announcement is the result of a batch with these breaks.
+type announcement struct {
+	barriers []callevent.Barrier
+	accepted bool
+}
+
+// isDue reports whether the pipeline needs a batch though nothing has broken.
+func (k *keepAlive) isDue() bool {
+	return k.refused || k.run.env.now().Sub(k.accepted) >= k.run.env.config.KeepaliveInterval
+}
+
+// announce sends a batch with the breaks that none has announced, if there are any or a batch is
+// due. It doesn't wait for the pipeline: the end of the run must not either. A hand-over that is
+// broken off may have happened, and would happen again.
+func (k *keepAlive) announce() {
+	r := k.run
+	if r.handover == nil || !r.isStarted() {
+		return
+	}
+	if k.announcing != nil {
+		k.missed = true
+		return
+	}
+	if !r.stream.HasNewBarriers() && !k.isDue() {
+		return
+	}
+	barriers := r.stream.NewBarriers()
+	batch, err := k.empty.Batch(barriers)
+	if err != nil {
+		r.logger.Error("Could not make an empty batch", zap.Error(err))
+		return
+	}
+	result := make(chan announcement, 1)
+	k.announcing = result
+	go func() { result <- announcement{barriers: barriers, accepted: r.handover.Offer(batch, r.resource)} }()
+}
+
+// announced notes the result of an announcement, and sends the next if one was missed.
+func (k *keepAlive) announced(a announcement) {
+	k.announcing, k.refused = nil, !a.accepted
+	if a.accepted {
+		k.accepted = k.run.env.now()
+		k.run.stream.BarriersAnnounced(a.barriers)
+	}
+	if k.missed {
+		k.missed = false
+		k.announce()
+	}
+}
+
+// finish waits for the announcement that is on its way, if one is.
+func (k *keepAlive) finish() {
+	if k.announcing != nil {
+		k.missed = false
+		k.announced(<-k.announcing)
+	}
+}
+
+// sendEnd sends a batch that reports the end of the run.
+func (k *keepAlive) sendEnd() {
+	r := k.run
+	if !r.isStarted() {
+		return
+	}
+	r.breakAt(callevent.End(r.stream.Next(), r.ending.cause))
+	batch, err := k.empty.Batch(r.stream.NewBarriers())
+	if err != nil {
+		r.logger.Error("Could not make the batch that reports the end of the run", zap.Error(err))
+		return
+	}
+	r.send(batch)
+}

@@ -1,0 +1,42 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"net"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// script is a listener that does one thing after the other, and then is closed.
+type script struct {
+	net.Listener
+	steps []func() (net.Conn, error)
+}
+
+func (s *script) Accept() (net.Conn, error) {
+	if len(s.steps) == 0 {
+		return nil, net.ErrClosed
+	}
+	step := s.steps[0]
+	s.steps = s.steps[1:]
+	return step()
+}
+
+func TestAConnectionThatCannotBeAcceptedIsNotTheLast(t *testing.T) {
+	b := newBed(t, nil)
+	ours, theirs := net.Pipe()
+	tooMany := func() (net.Conn, error) { return nil, syscall.EMFILE }
+	b.receiver.registrar.accept(&script{steps: []func() (net.Conn, error){
+		tooMany, tooMany, func() (net.Conn, error) { return ours, nil },
+	}})
+	assert.EqualValues(t, 2, b.Counter("accept_errors"))
+	assert.Equal(t, syscall.EMFILE.Error(), b.AwaitLine("The receiver could not accept a connection").ContextMap()["error"])
+	assert.EqualValues(t, 1, b.Counter("connections"), "the one after them")
+	require.NoError(t, theirs.Close())
+	b.awaitNothingHeld()
+}

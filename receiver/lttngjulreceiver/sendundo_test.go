@@ -1,0 +1,98 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttngjulreceiver
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
+)
+
+// TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack: agents count what is enabled, and keep
+// it when the connection is lost, whoever closed it and wherever.
+func TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("whose an agent is, is found out on Linux only")
+	}
+	const times = 2
+	cases := map[string]logagent.Fault{
+		"it did not answer":                        {Kind: logagent.Mute},
+		"it answered by half":                      {Kind: logagent.Stall},
+		"it closed in the middle of a list":        {Kind: logagent.Die, After: 1},
+		"it sent what it was not asked for":        {Kind: logagent.Talk},
+		"it sent a list with a name too many":      {Kind: logagent.WrongCount},
+		"it sent a list of more than there can be": {Kind: logagent.HugeSize},
+	}
+	for name, fault := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, func(c *Config) {
+				c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}}
+				// It has to be enough for an agent that does answer.
+				c.CommandTimeout = 2 * time.Second
+				c.ListInterval = 20 * time.Millisecond
+			})
+			fault.Times = times
+			agents, _ := playAgents(t, logagent.Options{
+				Address: b.address(), PID: uint32(os.Getpid()), Loggers: []string{"a"}, Retry: 5 * time.Millisecond, Fault: fault,
+			})
+			b.Await("it is back", func() bool {
+				s := agents[0].Stats()
+				return s.Connections == times+1 && s.Commands[lttngagent.CommandRegistrationDone] > 0 && agents[0].Enabled()["*"] > 0
+			})
+			b.Await("it is listed", func() bool { return b.point("lttng.logger.count", "jul") == 1 })
+			b.Shutdown()
+			assert.Empty(t, agents[0].Enabled())
+		})
+	}
+}
+
+// TestWhatAnAgentWasToldIsTakenBackBeforeItIsClosed: so that it doesn't stay enabled where
+// it never comes back to this receiver.
+func TestWhatAnAgentWasToldIsTakenBackBeforeItIsClosed(t *testing.T) {
+	b := newBed(t, twoRules)
+	a := b.register(lttngagent.JUL)
+	a.expect(
+		enable(t, lttngagent.JUL, "com.example.*", "FINER"), enable(t, lttngagent.JUL, "org.other", ""),
+		lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}, lttngagent.RegistrationDone{},
+	)
+	require.Equal(t, lttngagent.List{}, a.next())
+	a.send(append(words(1, 3, 1), "a\xff\x00"...))
+	a.expect(
+		lttngagent.DisableContext{Context: contextOf(t, "shop", "user")},
+		lttngagent.Disable{Logger: pattern(t, "org.other")},
+		lttngagent.Disable{Logger: pattern(t, "com.example.*")},
+	)
+	a.awaitClosed()
+	b.awaitNothingHeld()
+	assert.False(t, b.receiver.env.pendingUndo.has(lttngagent.JUL, uint32(os.Getpid())), "nothing is left to be told")
+}
+
+// TestPythonsAgentKeepsWhatItWasToldWhenItCloses: only Java's forget it then.
+func TestPythonsAgentKeepsWhatItWasToldWhenItCloses(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("whose an agent is, is found out on Linux only")
+	}
+	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Python} {
+		t.Run(domain.String(), func(t *testing.T) {
+			b := newBed(t, func(c *Config) {
+				c.Enable = []EnableRule{{Domain: domain.String(), Logger: "*"}}
+				c.ListInterval = time.Hour
+			})
+			a := b.register(domain)
+			a.expect(enable(t, domain, "*", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
+			b.Await("it is known whose it is", func() bool { return len(b.records(eventRegistered)) == 1 })
+			require.NoError(t, a.conn.Close())
+			b.awaitNothingHeld()
+			assert.Equal(t, domain == lttngagent.Python, b.receiver.env.pendingUndo.has(domain, uint32(os.Getpid())))
+		})
+	}
+}

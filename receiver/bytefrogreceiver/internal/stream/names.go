@@ -151,16 +151,6 @@ func (n *names) changed(remapped bool) {
 	n.arrivals.Add(1)
 }
 
-// threadName is what is known of the names of a thread: the latest, the time in
-// ticks from which the thread has it, and when the thread had its first name. How its
-// events are called in between is said by renames.
-type threadName struct {
-	name        string
-	first, from int64
-	// number is that of the latest thread that has the ID.
-	number threadNumber
-}
-
 // mapThread gives a thread a name from a time on, in ticks. It reports whether the name
 // is the first of the thread's ID, as far as is known, and whether the ID has been reused:
 // the name is another thread's. The error is ErrMemory.

@@ -35,6 +35,16 @@ type threadNumber struct {
 	ahead bool
 }
 
+// threadName is what is known of the names of a thread: the latest, the time in
+// ticks from which the thread has it, and when the thread had its first name. How its
+// events are called in between is said by renames.
+type threadName struct {
+	name        string
+	first, from int64
+	// number is that of the latest thread that has the ID.
+	number threadNumber
+}
+
 // threadNumbers counts threads.
 type threadNumbers struct {
 	// highest is the highest count to which all threads have come.

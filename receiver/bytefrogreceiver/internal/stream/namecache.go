@@ -41,8 +41,8 @@ func newIDCache(m *runmemory.Memory) idCache {
 	return idCache{generation: 1, sparse: map[uint32]uint16{}, memory: m}
 }
 
-// lookup gives the index of an ID that is in the slice. It is small enough to be
-// inlined where each event passes.
+// lookup is the index of an ID that is in the slice. It is small enough to be inlined into the loop
+// over events.
 func (c *idCache) lookup(id uint32) (uint16, bool) {
 	if uint64(id) >= uint64(len(c.dense)) {
 		return 0, false
@@ -51,7 +51,7 @@ func (c *idCache) lookup(id uint32) (uint16, bool) {
 	return s.index, s.generation == c.generation
 }
 
-// find gives the index of any ID.
+// find is the index of any ID.
 func (c *idCache) find(id uint32) (uint16, bool) {
 	if index, ok := c.lookup(id); ok {
 		return index, true
@@ -60,7 +60,7 @@ func (c *idCache) find(id uint32) (uint16, bool) {
 	return index, ok
 }
 
-// remember remembers the index of an ID, if there is memory for it.
+// remember stores the index of an ID, if there is memory for it.
 func (c *idCache) remember(id uint32, index uint16) {
 	if uint64(id) >= uint64(len(c.dense)) && !c.grow(id) {
 		c.rememberSparse(id, index)
@@ -95,13 +95,13 @@ func (c *idCache) grow(id uint32) bool {
 	return true
 }
 
-// forget forgets all indexes.
+// forget removes all indexes.
 func (c *idCache) forget() {
 	c.generation++
 	clear(c.sparse)
 }
 
-// release forgets all indexes and gives the memory back.
+// release removes all indexes and returns the memory.
 func (c *idCache) release() {
 	c.forget()
 	c.memory.Return(len(c.dense)*slotBytes + c.mapped*sparseBytes)

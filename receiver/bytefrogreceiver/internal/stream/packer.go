@@ -12,9 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// Packer packs the call events of one connection into batches of its own: the
-// order between connections is the processor's work, so they share nothing for an
-// event. It is for one goroutine.
+// Packer packs the call events of one connection into batches of its own. It is for one goroutine.
 type Packer struct {
 	stream *Stream
 	// send, closing and awaitNames: see NewPacker.
@@ -26,14 +24,14 @@ type Packer struct {
 	methods, exceptions, lanes idCache
 	pending                    pendingEvents
 	unplaced                   unplaced
-	// remaps are those of the names that the caches know of.
+	// remaps is the count of names.remaps at which the caches are right.
 	remaps uint32
-	// barriers and renames are where those of a batch are collected.
+	// barriers and renames are buffers for those of a batch.
 	barriers []callevent.Barrier
 	renames  []callevent.Rename
 
-	// first and last are the smallest and largest number of the batch; opened is
-	// when the first of what is in it came.
+	// first and last are the smallest and largest sequence number of the batch, opened is when
+	// its first event or rename arrived.
 	first, last uint64
 	opened      time.Time
 
@@ -102,13 +100,13 @@ var kinds = [eventTypes]callevent.Kind{
 	bytefrog.TypeExceptionBubble - firstEvent: callevent.KindUnwind,
 }
 
-// noLine is what an agent sends where it knows no line, beside 0.
+// noLine is sent by agents for an unknown line, as is 0.
 const noLine = math.MaxUint16
 
-// PassAll says that events come next. They may be packed later, and in pieces.
+// PassAll places renames by the events that follow them. Pack packs the events later, or in pieces.
 func (b *Packer) PassAll(events []bytefrog.Event, now time.Time) {
 	reference, clock := b.stream.next.Load(), b.stream.clock.expected(now)
-	// Renames ask for the two messages behind them, and for the last before.
+	// Renames need the two messages after them, and the last one before.
 	for _, e := range events[:min(2, len(events))] {
 		b.pass(Unwrap(reference, e.Sequence), unwrapTicks(clock, e.Time), now)
 	}
@@ -117,9 +115,8 @@ func (b *Packer) PassAll(events []bytefrog.Event, now time.Time) {
 	}
 }
 
-// Pack packs events that have passed. The error says which of them, by its index, has a
-// sequence number that cannot be; those before it are packed. It is a
-// *bytefrog.ProtocolError.
+// Pack packs events that PassAll has received. The error, a *bytefrog.ProtocolError, is for the event
+// with the index bad, whose sequence number is impossible; the events before it are packed.
 func (b *Packer) Pack(events []bytefrog.Event, now time.Time) (bad int, err error) {
 	s := b.stream
 	reference, clock := s.next.Load(), s.clock.expected(now)
@@ -201,7 +198,7 @@ func (b *Packer) nameThread(m bytefrog.MapThreadName, now time.Time) error {
 	return nil
 }
 
-// Skip packs a number that the agent used for something that is no call.
+// Skip packs a sequence number that the agent used for a message that is no call.
 func (b *Packer) Skip(sequence uint64, ticks int64, now time.Time) {
 	b.pass(sequence, ticks, now)
 	e := callevent.Event{Kind: callevent.KindSkip, Sequence: sequence, Time: ticks}
@@ -213,15 +210,14 @@ func (b *Packer) Skip(sequence uint64, ticks int64, now time.Time) {
 	b.open(now)
 }
 
-// open says that there is something in the batch since now, if there was nothing.
+// open sets the time of the batch, if this is its first event or rename.
 func (b *Packer) open(now time.Time) {
 	if b.opened.IsZero() && b.packer.Len()+b.packer.Renames() > 0 {
 		b.opened = now
 	}
 }
 
-// refresh forgets what other names than those that the caches know of may have
-// made wrong.
+// refresh empties the caches if an ID has got another name since.
 func (b *Packer) refresh() {
 	if n := b.stream.names.remaps.Load(); n != b.remaps {
 		b.remaps = n
@@ -230,8 +226,8 @@ func (b *Packer) refresh() {
 	}
 }
 
-// admit packs an event for which the caches had no answer, or lets it wait for
-// its names. When the memory is full the names are gone, and the event is dropped.
+// admit packs an event that the caches do not know, or has it wait for its names. If the memory is
+// full, there are no names, and the event is dropped.
 func (b *Packer) admit(e numbered, now time.Time) {
 	if b.packNamed(&e, false) || b.pending.add(e, now) {
 		return
@@ -244,8 +240,8 @@ func (b *Packer) admit(e numbered, now time.Time) {
 	b.stream.settings.Counts.NamesUnknown(1)
 }
 
-// packNamed packs an event by its names, and reports false when one of them is not
-// known; with force it is then packed by its number.
+// packNamed packs an event by its names. It reports false if one of them is unknown; with force it
+// packs the event by its IDs instead.
 func (b *Packer) packNamed(e *numbered, force bool) bool {
 	for {
 		out := callevent.Event{Sequence: e.sequence, Time: e.ticks, Line: uint32(e.line), Kind: e.kind}
@@ -262,8 +258,7 @@ func (b *Packer) packNamed(e *numbered, force bool) bool {
 	}
 }
 
-// identity says whether the IDs of an event could be made indexes of the batch's
-// tables.
+// identity is whether the IDs of an event have indexes in the tables of the batch.
 type identity uint8
 
 const (
@@ -272,8 +267,7 @@ const (
 	batchFull
 )
 
-// identify enters the method, the thread and the exception of e into the batch's
-// tables.
+// identify enters the method, the thread and the exception of an event into the tables of the batch.
 func (b *Packer) identify(e *numbered, out *callevent.Event, force bool) identity {
 	var r [3]identity
 	out.Function, r[0] = b.function(e.method, force)
@@ -308,8 +302,7 @@ func (b *Packer) function(id uint32, force bool) (uint16, identity) {
 	return index, identified
 }
 
-// lane gives a thread the name that is the latest: renames say what it was called at
-// an event.
+// lane enters a thread with its latest name. Renames have its names at earlier events.
 func (b *Packer) lane(thread uint16, force bool) (uint16, identity) {
 	if index, ok := b.lanes.find(uint32(thread)); ok {
 		return index, identified
@@ -335,7 +328,7 @@ func (b *Packer) exception(id uint32, force bool) (uint16, identity) {
 	class, known := b.stream.names.exception(id)
 	if !known {
 		if force {
-			// 0 says that an exception is not known.
+			// 0 is an unknown exception.
 			return 0, identified
 		}
 		return 0, nameUnknown
@@ -348,20 +341,20 @@ func (b *Packer) exception(id uint32, force bool) (uint16, identity) {
 	return index, identified
 }
 
-// Attend packs what has waited for names that are there now, or for too long, places
-// renames that nothing has followed, and closes the batch when it is old.
+// Attend packs events whose names have arrived, or that have waited too long. It places renames
+// that no event has followed in time, and closes an old batch.
 func (b *Packer) Attend(now time.Time) {
 	b.attendNames(now)
 	if b.unplaced.due(now) {
-		// Events on other connections go on, so that is said at once.
+		// Events on other connections continue, so this batch does not wait.
 		b.place(len(b.unplaced.renames), passed{}, now)
 		b.Flush()
 	}
 	b.flushOld(now)
 }
 
-// AttendUnread is Attend while the connection is not read: what follows a rename may
-// stand on it.
+// AttendUnread is Attend while the connection is not read: the events that follow a rename may be
+// on it.
 func (b *Packer) AttendUnread(now time.Time) {
 	b.attendNames(now)
 	b.flushOld(now)
@@ -397,8 +390,8 @@ func (b *Packer) Settle(now time.Time) {
 	b.retry(now, now.Add(forEver))
 }
 
-// retry tries all that waits for names; what has waited long enough at the time
-// until waits no longer.
+// retry packs the waiting events whose names have arrived, and those that had waited long enough
+// at the time until.
 func (b *Packer) retry(now, until time.Time) {
 	if b.stream.settings.Memory.IsFull() {
 		b.dropped += b.pending.drop()
@@ -444,20 +437,20 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// Flush hands on the batch, if there is anything in it, and begins the next.
+// Flush sends the batch, if it is not empty, and begins the next.
 func (b *Packer) Flush() {
-	// What follows them may be in this batch.
+	// The events that follow them may be in this batch.
 	b.place(b.unplaced.followed(), passed{}, b.opened)
 	if b.packer.Len()+b.packer.Renames() > 0 {
 		batch, err := b.close()
 		if err == nil {
 			b.send(batch)
 		} else {
-			// Nothing that was let in makes a batch impossible; should it be so
-			// after all, it costs these events and not the process.
+			// No accepted event makes a batch impossible. If one does after all, it costs
+			// these events and not the process.
 			b.stream.settings.Counts.BatchDropped(b.packer.Len())
 		}
-		b.stream.settings.Memory.Return(b.stream.renames.handedOn(&b.unplaced))
+		b.stream.settings.Memory.Return(b.stream.renames.removeSent(&b.unplaced))
 	}
 	b.packer.Reset()
 	b.methods.forget()
@@ -466,19 +459,19 @@ func (b *Packer) Flush() {
 	b.first, b.last, b.opened = math.MaxUint64, 0, time.Time{}
 }
 
-// close closes the batch, in which there is something.
+// close closes the batch, which is not empty.
 func (b *Packer) close() (callevent.Packed, error) {
 	if b.packer.Len() == 0 {
 		return b.packer.Close(nil, b.stream.next.Load(), b.stream.settings.Now().UnixNano())
 	}
 	b.closing()
 	b.barriers = b.stream.barriers.concerning(b.barriers[:0], b.first, b.last)
-	b.tellRenames(len(b.barriers))
+	b.packPendingRenames(len(b.barriers))
 	next := max(b.stream.next.Load(), b.last+1)
 	return b.packer.Close(b.barriers, next, b.stream.settings.Now().UnixNano())
 }
 
-// rename takes a rename that came on the connection.
+// rename adds a rename that arrived on the connection.
 func (b *Packer) rename(r unplacedRename) {
 	u := &b.unplaced
 	room := b.stream.settings.Memory.Reserve(pendingRenameBytes + len(r.name))
@@ -488,7 +481,7 @@ func (b *Packer) rename(r unplacedRename) {
 	if b.packer.Renames() >= maxUntold {
 		b.Flush()
 	}
-	r.before, r.order = u.last, b.stream.renames.order()
+	r.before, r.order = u.last, b.stream.renames.nextOrder()
 	if !room {
 		// It cannot wait.
 		b.packRename(r.between(passed{}), r.since)
@@ -499,8 +492,8 @@ func (b *Packer) rename(r unplacedRename) {
 	u.renames = append(u.renames, r)
 }
 
-// pass says that a message with a number comes next. It is the first or the second
-// behind those renames that wait.
+// pass places renames by the next message with a sequence number: the first or the second one after
+// the renames that wait.
 func (b *Packer) pass(sequence uint64, ticks int64, now time.Time) {
 	u := &b.unplaced
 	next := passed{sequence: sequence, ticks: ticks, known: validSequence(sequence)}
@@ -535,11 +528,11 @@ func (b *Packer) place(n int, second passed, now time.Time) {
 	u.renames = slices.Delete(u.renames, 0, n)
 	for _, r := range placed {
 		b.packRename(r, now)
-		b.stream.renames.better(r)
+		b.stream.renames.replace(r)
 	}
 }
 
-// packRename packs a rename of which nothing better will be known.
+// packRename packs a rename whose sequence number is final.
 func (b *Packer) packRename(r callevent.Rename, now time.Time) {
 	if !b.packer.Rename(r) {
 		b.Flush()
@@ -548,20 +541,19 @@ func (b *Packer) packRename(r callevent.Rename, now time.Time) {
 	b.open(now)
 }
 
-// tellRenames puts the renames of the run that are not handed on yet into the batch,
-// which is closed with so many barriers then. Those for which it has no room are handed
-// on in front of it.
-func (b *Packer) tellRenames(barriers int) {
-	b.renames = b.stream.renames.beside(&b.unplaced, b.renames[:0])
+// packPendingRenames packs the renames of the run that were not sent yet. The batch is closed
+// afterwards, with so many barriers. Renames that do not fit into it are sent before it.
+func (b *Packer) packPendingRenames(barriers int) {
+	b.renames = b.stream.renames.appendOthers(&b.unplaced, b.renames[:0])
 	b.renames = slices.DeleteFunc(b.renames, func(r callevent.Rename) bool { return b.packer.RenameAtLast(r, barriers) })
 	if len(b.renames) > 0 {
-		b.handInFront(b.renames)
+		b.sendRenames(b.renames)
 	}
 	clear(b.renames)
 }
 
-// handInFront hands on batches of nothing but renames.
-func (b *Packer) handInFront(renames []callevent.Rename) {
+// sendRenames sends batches of renames only.
+func (b *Packer) sendRenames(renames []callevent.Rename) {
 	packer, err := b.stream.newPacker(callevent.MinBatchBytes)
 	for err == nil && len(renames) > 0 {
 		n := 0
@@ -576,7 +568,7 @@ func (b *Packer) handInFront(renames []callevent.Rename) {
 		renames = renames[n:]
 	}
 	if err != nil {
-		// No setting and nothing that was let in makes such a batch impossible.
+		// No setting and no accepted rename makes such a batch impossible.
 		b.stream.settings.Counts.BatchDropped(0)
 	}
 }

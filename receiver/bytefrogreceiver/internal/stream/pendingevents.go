@@ -22,15 +22,15 @@ type numbered struct {
 	kind      callevent.Kind
 }
 
-// pendingEvents are the events of one connection that wait for names. The connection
-// is read on meanwhile. It is for one goroutine.
+// pendingEvents are the events of one connection that wait for names. The connection is read
+// meanwhile. They are for one goroutine.
 type pendingEvents struct {
-	// events has memory for as many as it has room for.
+	// events has reserved memory for its capacity.
 	events []pendingEvent
 	memory *runmemory.Memory
 	// wait is how long an event waits.
 	wait time.Duration
-	// tried is when all of them were tried last, with the names that had arrived.
+	// tried is when all were tried last, arrivals the count of names that had arrived.
 	tried    time.Time
 	arrivals uint32
 }
@@ -46,16 +46,15 @@ const (
 	// events: trying again is never most of the work.
 	RetryPause   = 5 * time.Millisecond
 	pendingShare = 32 << 10
-	// pendingPoll is how often a connection that nothing comes on looks for names
-	// that came on others.
+	// pendingPoll is how often a silent connection looks for names that arrived on others.
 	pendingPoll = 20 * time.Millisecond
 )
 
-// minPending is how many events there is room for at least where one waits.
+// minPending is the least capacity while an event waits.
 const minPending = 16
 
-// add takes an event, or reports false when there is no room. Half of the run's memory is
-// left for the names that events wait for.
+// add adds an event, or reports false if there is no memory. Half of the run's memory is left for the
+// names that events wait for.
 func (p *pendingEvents) add(e numbered, now time.Time) bool {
 	if len(p.events) == cap(p.events) && !p.resize(max(minPending, cap(p.events)+cap(p.events)/4)) {
 		return false
@@ -64,7 +63,7 @@ func (p *pendingEvents) add(e numbered, now time.Time) bool {
 	return true
 }
 
-// resize makes room for n events, which are not fewer than there are, if there is memory.
+// resize changes the capacity to n events, not fewer than there are, if there is memory.
 func (p *pendingEvents) resize(n int) bool {
 	more := (n - cap(p.events)) * pendingBytes
 	if more > 0 && !p.memory.ReserveOfHalf(more) {
@@ -79,7 +78,7 @@ func (p *pendingEvents) resize(n int) bool {
 	return true
 }
 
-// drop drops all events, gives their memory back, and says how many they were.
+// drop drops all events, returns their memory, and returns their number.
 func (p *pendingEvents) drop() (events int) {
 	events = len(p.events)
 	p.memory.Return(cap(p.events) * pendingBytes)
@@ -87,7 +86,7 @@ func (p *pendingEvents) drop() (events int) {
 	return events
 }
 
-// due reports whether some might have a name by now.
+// due reports whether names have arrived since the last try.
 func (p *pendingEvents) due(arrivals uint32, now time.Time) bool {
 	if len(p.events) == 0 {
 		return false
@@ -101,7 +100,7 @@ func (p *pendingEvents) overdue(now time.Time) bool {
 	return len(p.events) > 0 && now.Sub(p.events[0].since) >= p.wait
 }
 
-// wake is when to look again.
+// wake is when to try again, or zero.
 func (p *pendingEvents) wake(now time.Time) time.Time {
 	if len(p.events) == 0 {
 		return time.Time{}
@@ -109,9 +108,8 @@ func (p *pendingEvents) wake(now time.Time) time.Time {
 	return now.Add(min(pendingPoll, p.wait))
 }
 
-// try gives each event to pack, and keeps those that it doesn't take; force says
-// that an event had waited long enough at the time until, and is to be packed as it
-// is.
+// try calls pack with each event, and keeps those for which it reports false. force is true for an
+// event that had waited long enough at the time until.
 func (p *pendingEvents) try(arrivals uint32, now, until time.Time, pack func(e *numbered, force bool) bool) {
 	p.tried, p.arrivals = now, arrivals
 	kept := p.events[:0]

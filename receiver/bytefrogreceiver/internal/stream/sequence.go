@@ -14,14 +14,14 @@ import (
 type numbering struct {
 	// next is one more than the highest number received; 0: none yet.
 	next atomic.Uint64
-	// received is how many messages with a number have come. It is next when
-	// nothing is missing.
+	// received is how many messages with a sequence number were received. It is equal to next if
+	// none is missing.
 	received atomic.Uint64
 }
 
-// Unwrap is the number nearest to reference that ends in n: what looks
-// like 2^31 or more behind is ahead. A result above callevent.MaxSequence is no
-// number: it would be below 0, or nobody can have counted so far.
+// Unwrap is the sequence number nearest to reference whose lowest 32 bits are n: one that looks 2^31 or
+// more behind is ahead. A result above callevent.MaxSequence is invalid: it would be below 0, or no
+// agent can have counted so far.
 func Unwrap(reference uint64, n uint32) uint64 {
 	return reference + uint64(int64(int32(n-uint32(reference))))
 }
@@ -50,7 +50,7 @@ func (n *numbering) MissingBelow(next, messages uint64) int64 {
 // validSequence reports whether a number that was unwrapped is one.
 func validSequence(n uint64) bool { return n < callevent.MaxSequence }
 
-// Advance says that messages came, the highest of which had the number next - 1.
+// Advance counts messages, the highest of which has the sequence number next - 1.
 func (n *numbering) Advance(next, messages uint64) {
 	n.received.Add(messages)
 	for {

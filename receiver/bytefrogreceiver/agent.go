@@ -11,6 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 // suspensions is what a run notes when its agent is sent suspend and unsuspend.
@@ -70,11 +71,11 @@ func (r *run) suspending(reasons hq.Reason) {
 func (r *run) unsuspending(from hq.State) {
 	s := &r.suspensions
 	if from != hq.Suspended {
-		s.owed.owe(r.stream.next.Load())
+		s.owed.owe(r.stream.Next())
 		r.logger.Warn("The agent did not answer suspend: the length of the break is known only when it sends events again")
 	}
 	s.heartbeats.Store(r.control.heartbeats.Load())
-	s.events.Store(r.stream.received.Load())
+	s.events.Store(r.stream.Received())
 }
 
 // suspendForOverload suspends the agent, because the pipeline refuses batches.
@@ -125,10 +126,10 @@ func (r *run) settleBreak(events []bytefrog.Event) {
 	if from == 0 {
 		return
 	}
-	reference := r.stream.next.Load()
+	reference := r.stream.Next()
 	first, any := uint64(0), false
 	for _, e := range events {
-		if n := unwrapSequence(reference, e.Sequence); n >= from-1 && (!any || n < first) {
+		if n := stream.Unwrap(reference, e.Sequence); n >= from-1 && (!any || n < first) {
 			first, any = n, true
 		}
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
 
 // patience is how long a test waits for what has to come, on however busy a machine;
@@ -420,6 +421,6 @@ func newDataConnection(r *run, in *input) (*dataConnection, error) {
 }
 
 // memoryOf is the memory of a run in a process that has much.
-func memoryOf(limit int) *memory {
-	return newMemory(budget.New(1<<40).Group("test"), limit)
+func memoryOf(limit int) *runmemory.Memory {
+	return newRunMemory(budget.New(1<<40).Group("test"), limit)
 }

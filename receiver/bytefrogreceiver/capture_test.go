@@ -5,6 +5,7 @@ package bytefrogreceiver
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -51,7 +52,7 @@ func wanted(t testing.TB, name string) map[uint64]called {
 			kind: kinds[e.Type], function: reference.Qualified(e.Method), lane: uint64(e.Thread), thread: run.ThreadName(e),
 			exception: e.Exception, line: uint32(e.Line),
 		}
-		if c.line == noLine {
+		if c.line == math.MaxUint16 {
 			c.line = 0
 		}
 		calls[uint64(e.Sequence)] = c

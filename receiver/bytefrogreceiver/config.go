@@ -140,14 +140,10 @@ type LimitsConfig struct {
 	// run can have, beside the fixed buffers of its connections. What all runs hold
 	// together, with those buffers, is bounded by the extension memory_budget.
 	MaxRunMemory int `mapstructure:"max_run_memory"`
-	// MaxConnectionLead is how many sequence numbers below the highest may be
-	// missing before the data connections that are ahead wait for the others. It
-	// has to be below reorder.max_events of stack_pairing.
+	// MaxConnectionLead is how many sequence numbers below the events of a data
+	// connection may be missing before the connection waits for the others, 1 to
+	// 1,000,000,000. It has to be below reorder.max_events of stack_pairing.
 	MaxConnectionLead int `mapstructure:"max_connection_lead"`
-	// MaxConnectionLeadTime is how far a data connection may be ahead of another that
-	// has something unread: not more numbers may be missing than came in so long of
-	// late. It has to be well below reorder.max_wait of stack_pairing.
-	MaxConnectionLeadTime time.Duration `mapstructure:"max_connection_lead_time"`
 	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
 	// bytes of them: whichever is reached first.
 	MaxQueuedLogs     int `mapstructure:"max_queued_logs"`
@@ -173,11 +169,9 @@ const (
 	// up: what each of its data connections needs at least.
 	minBufferMemory = 10 * 128
 	// maxNameWait leaves the processor's default wait of 5 s a second, and
-	// maxRetryInterval and maxLeadTime two: what is handed on again, or behind, is on
-	// its way for some time.
+	// maxRetryInterval two: a batch that is sent again is on its way for some time.
 	maxNameWait      = 4 * time.Second
 	maxRetryInterval = 3 * time.Second
-	maxLeadTime      = 3 * time.Second
 	// maxConnectionLead is far below half of the protocol's numbers, beyond which
 	// ahead and behind are the same.
 	maxConnectionLead = 1_000_000_000
@@ -223,8 +217,7 @@ func createDefaultConfig() *Config {
 			MaxRuns:                  maxRunID,
 			MaxMessageSize:           bytefrog.MaxString,
 			MaxRunMemory:             64 * mib,
-			MaxConnectionLead:        100_000,
-			MaxConnectionLeadTime:    200 * time.Millisecond,
+			MaxConnectionLead:        20_000,
 			MaxQueuedLogs:            10_000,
 			MaxQueuedLogBytes:        16 * mib,
 			HandshakeTimeout:         10 * time.Second,

@@ -64,7 +64,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.KeepaliveInterval = 20 * time.Second
 	want.NameWait = 2 * time.Second
 	want.Limits = LimitsConfig{
-		MaxConnections: 100, MaxConnectionsPerAddress: 50, MaxRuns: 10, MaxMessageSize: 4096, MaxRunMemory: 32 * mib, MaxConnectionLead: 50_000, MaxConnectionLeadTime: 300 * time.Millisecond,
+		MaxConnections: 100, MaxConnectionsPerAddress: 50, MaxRuns: 10, MaxMessageSize: 4096, MaxRunMemory: 32 * mib, MaxConnectionLead: 50_000,
 		MaxQueuedLogs: 50, MaxQueuedLogBytes: 2 * mib,
 		HandshakeTimeout: time.Second, MessageTimeout: 3 * time.Second,
 	}
@@ -123,8 +123,6 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"message size":        {func(c *Config) { c.Limits.MaxMessageSize = 70_000 }, "limits.max_message_size is 70000: set it to 256 to 65535"},
 		"run memory":          {func(c *Config) { c.Limits.MaxRunMemory = 1 }, "limits.max_run_memory is 1: set it to"},
 		"lead":                {func(c *Config) { c.Limits.MaxConnectionLead = 0 }, "limits.max_connection_lead is 0: set it to"},
-		"lead in time":        {func(c *Config) { c.Limits.MaxConnectionLeadTime = 0 }, "limits.max_connection_lead_time is 0s: set it to 1ms to 3s"},
-		"lead too long":       {func(c *Config) { c.Limits.MaxConnectionLeadTime = 4 * time.Second }, "limits.max_connection_lead_time is 4s: set it to 1ms to 3s"},
 		"logs":                {func(c *Config) { c.Limits.MaxQueuedLogs = 0 }, "limits.max_queued_logs is 0: set it to"},
 		"bytes of logs":       {func(c *Config) { c.Limits.MaxQueuedLogBytes = 1 }, "limits.max_queued_log_bytes is 1: set it to 1048576 to"},
 		"handshake":           {func(c *Config) { c.Limits.HandshakeTimeout = 0 }, "limits.handshake_timeout is 0s: set it to"},

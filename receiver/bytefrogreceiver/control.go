@@ -14,7 +14,9 @@ import (
 
 // control is the control connection of a run. One goroutine reads it (controlreader.go); any sends.
 type control struct {
-	in *input
+	// idle wakes batches that wait until all that has arrived was handled.
+	idle hq.Signal
+	in   *input
 	// counted is how many bytes of its buffer are in the memory of the run.
 	counted int
 	// ended is closed when nothing more will be read.

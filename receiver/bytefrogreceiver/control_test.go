@@ -157,7 +157,7 @@ func TestBadControlDataGivesTheRunUp(t *testing.T) {
 			a := connect(b, 1)
 			p := a.join()
 			p.write(append(namesOne(), calls(0, 5)...))
-			b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == 10 })
+			b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 10 })
 			a.control.write(c.bytes)
 			text := a.control.expectError()
 			assert.Contains(t, text, c.got)
@@ -185,7 +185,7 @@ func TestAnAgentThatReportsAnErrorIsLet(t *testing.T) {
 			if where == "data" {
 				p.send(bytefrog.ErrorMessage{Text: "no buffer"})
 			} else {
-				b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == 10 })
+				b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 10 })
 				a.control.send(bytefrog.ErrorMessage{Text: "no buffer"})
 			}
 			a.expectToLinger(b, 2)

@@ -41,7 +41,7 @@ func (c *controlReader) read() {
 			r.leave(unresponsive(silence))
 		}
 		_, err = in.read(now, until)
-		r.control.counted = r.stream.memory.resize(r.control.counted, len(in.buf))
+		r.control.counted = r.memory.Resize(r.control.counted, len(in.buf))
 		if errors.Is(err, errTaken) {
 			return
 		}
@@ -130,10 +130,9 @@ func (c *controlReader) heartbeat(m bytefrog.Heartbeat) {
 // arrived.
 func (c *controlReader) dataBreak(m bytefrog.DataBreak) error {
 	r := c.run
-	reference := r.stream.next.Load()
-	at := unwrapSequence(reference, m.Sequence)
-	if !validSequence(at) {
-		return notOfTheRun(1, m.Sequence, reference)
+	at, err := r.stream.Sequence(m.Sequence, 1)
+	if err != nil {
+		return err
 	}
 	r.breakAt(callevent.Point(at, r.causeOfBreak()))
 	r.agent.DataBreak(at)

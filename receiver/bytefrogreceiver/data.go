@@ -6,7 +6,6 @@ package bytefrogreceiver
 import (
 	"errors"
 	"io"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -14,6 +13,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 // chunk is how many call events are decoded at once: few enough to stay in the
@@ -27,21 +28,17 @@ type dataConnection struct {
 	in  *input
 	// batch is nil when no pipeline takes traces: what comes is then read for its
 	// markers, and counted.
-	batch *batcher
+	batch *stream.Packer
 	// events is where call events are decoded to.
 	events []bytefrog.Event
 	// fresh is how many messages with a number have come since they were counted.
 	fresh int
-	// position is the number of the call event or marker that it is at.
-	position atomic.Uint64
-	// came is how many bytes have come.
-	came atomic.Uint64
-	// waits says that it waits for others that are behind it.
-	waits atomic.Bool
-	// lead is how far it may be ahead of others in time.
-	lead lead
-	// reckoning is the one that goes on, if one does.
-	reckoning *reckoning
+	// member keeps the connection near to the others of the run.
+	member  *pace.Member
+	waiting pace.Waiting
+	// backlog is what must be handled before names are given up, since the time asked.
+	backlog *pace.Backlog
+	asked   time.Time
 	// counted is how many bytes of its buffers are in the memory of the run.
 	counted int
 	// ended says that the agent has closed the connection, or that it was lost; lost
@@ -56,17 +53,17 @@ func (d *dataConnection) prepare() error {
 	r := d.run
 	defer d.countBuffers()
 	d.events = make([]bytefrog.Event, chunk)
-	d.lead.most = r.env.config.Limits.MaxConnectionLeadTime
-	if r.handover == nil {
-		return nil
+	d.member = r.pace.NewMember(d.in.caughtUp)
+	d.in.callOnWait(r.pace.Changed)
+	d.waiting = d.whileAhead()
+	if r.handover != nil {
+		batch, err := stream.NewPacker(r.stream, r.send, r.awaitControl, d.awaitNames)
+		if err != nil {
+			return err
+		}
+		d.batch = batch
 	}
-	batch, err := newBatcher(r.stream, r.streamID, r.env.config, r.send)
-	if err != nil {
-		return err
-	}
-	batch.reckon = d.reckon
-	batch.closing = r.awaitControl
-	d.batch = batch
+	d.member.Join()
 	return nil
 }
 
@@ -74,9 +71,9 @@ func (d *dataConnection) prepare() error {
 func (d *dataConnection) countBuffers() {
 	held := readerBytes + cap(d.events)*int(unsafe.Sizeof(bytefrog.Event{})) + len(d.in.buf)
 	if d.batch != nil {
-		held += d.batch.packer.Memory()
+		held += d.batch.Memory()
 	}
-	d.counted = d.run.stream.memory.resize(d.counted, held)
+	d.counted = d.run.memory.Resize(d.counted, held)
 }
 
 // serve reads the connection to its end and hands on all that came.
@@ -86,7 +83,7 @@ func (d *dataConnection) serve() {
 		return
 	}
 	d.run.handover.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
-		d.batch.hand = func(batch callevent.Packed) { send(batch, d.run.resource) }
+		d.batch.SetSend(func(batch callevent.Packed) { send(batch, d.run.resource) })
 		d.readToEnd()
 	})
 }
@@ -96,10 +93,11 @@ func (d *dataConnection) readToEnd() {
 		d.read()
 	}
 	d.run.data.release(d, d.ended || d.lost != nil)
+	d.member.Leave()
 	defer d.run.data.finished.Done()
 	d.finish()
 	d.batch, d.events, d.in.buf = nil, nil, nil
-	d.counted = d.run.stream.memory.resize(d.counted, 0)
+	d.counted = d.run.memory.Resize(d.counted, 0)
 	if d.lost != nil {
 		d.leaveUnlessKilled()
 	}
@@ -111,41 +109,35 @@ func (d *dataConnection) finish() {
 	if d.batch == nil {
 		return
 	}
-	ticker := time.NewTicker(pendingPause)
+	ticker := time.NewTicker(stream.RetryPause)
 	defer ticker.Stop()
-	for len(d.batch.pending.events) > 0 && !d.run.data.complete() {
+	for d.batch.Waiting() > 0 && !d.run.data.complete() {
 		select {
 		case <-ticker.C:
-			d.batch.attend(d.run.env.now())
+			d.batch.Attend(d.run.env.now())
 			continue
-		case <-d.run.stream.memory.full:
+		case <-d.run.memory.Full():
 		case <-d.run.ctx.Done():
 		}
 		break
 	}
 	d.finishNow()
-	d.batch.release()
+	d.batch.Release()
 }
 
 // finishNow hands on the last batch, whatever names are missing.
 func (d *dataConnection) finishNow() {
-	now := d.run.env.now()
-	if d.run.stream.memory.isFull() {
-		d.batch.release()
-	}
-	d.batch.place(len(d.batch.unplaced.renames), passed{}, now)
-	d.batch.settle(now, true)
-	d.tellDropped()
-	d.batch.flush()
+	d.batch.Settle(d.run.env.now())
+	d.countDropped()
+	d.batch.Flush()
 }
 
-// tellDropped counts the events that were dropped because the run's memory is full: the
+// countDropped counts the events that were dropped because the run's memory is full: the
 // data breaks after all that was received.
-func (d *dataConnection) tellDropped() {
-	if n := d.batch.dropped; n > 0 {
-		d.run.env.telemetry.eventsDropped(n, d.run.stream.memory.reason())
-		d.run.breakAt(callevent.Point(d.run.stream.next.Load(), callevent.CauseLimit))
-		d.batch.dropped = 0
+func (d *dataConnection) countDropped() {
+	if n := d.batch.TakeDropped(); n > 0 {
+		d.run.env.telemetry.eventsDropped(n, memoryReason(d.run.memory))
+		d.run.breakAt(callevent.Point(d.run.stream.Next(), callevent.CauseLimit))
 	}
 }
 
@@ -175,7 +167,7 @@ func (d *dataConnection) read() {
 	}
 	for {
 		n, err := d.in.read(now, d.wake(now))
-		d.came.Add(uint64(n))
+		d.member.Arrived(n)
 		now = d.run.env.now()
 		if n > 0 && !d.take(n, now) {
 			return
@@ -191,9 +183,8 @@ func (d *dataConnection) read() {
 			d.giveUp(err)
 			return
 		}
-		d.keepPace()
 		if d.batch != nil {
-			d.batch.attend(now)
+			d.batch.Attend(now)
 		}
 		// That may have taken long.
 		now = d.run.env.now()
@@ -209,7 +200,7 @@ func (d *dataConnection) wake(now time.Time) time.Time {
 	if d.batch == nil {
 		return time.Time{}
 	}
-	wake := d.batch.wake(now)
+	wake := d.batch.Wake(now)
 	if soon := now.Add(shortRead); !wake.IsZero() && wake.Before(soon) {
 		return soon
 	}
@@ -229,8 +220,8 @@ func (d *dataConnection) take(n int, now time.Time) bool {
 	switch {
 	case err == nil:
 		return true
-	case errors.Is(err, errRunMemory):
-		d.run.leave(outOfMemory(d.run.stream.memory.why))
+	case errors.Is(err, stream.ErrMemory):
+		d.run.leave(outOfMemory(d.run.memory.Reason()))
 	case !errors.Is(err, errStop):
 		d.giveUp(err)
 	}
@@ -249,23 +240,23 @@ func (d *dataConnection) end(err error) {
 		err = cut
 	}
 	d.lost = err
-	d.run.breakAt(callevent.Point(d.run.stream.next.Load(), callevent.CauseDisconnected))
+	d.run.breakAt(callevent.Point(d.run.stream.Next(), callevent.CauseDisconnected))
 }
 
 // giveUp gives the run up for err. What follows on this connection is lost, so the
 // data breaks after all that was received.
 func (d *dataConnection) giveUp(err error) {
 	d.run.env.telemetry.badData(connectionData)
-	d.run.breakAt(callevent.Point(d.run.stream.next.Load(), callevent.CauseBadData))
+	d.run.breakAt(callevent.Point(d.run.stream.Next(), callevent.CauseBadData))
 	d.run.leave(givenUpForBadData(connectionData, err))
 }
 
 // decode takes all messages that are complete. The error is a *badData,
-// errRunMemory or errStop.
+// stream.ErrMemory or errStop.
 func (d *dataConnection) decode(now time.Time) error {
 	for {
-		if d.run.stream.memory.isFull() {
-			return errRunMemory
+		if d.run.memory.IsFull() {
+			return stream.ErrMemory
 		}
 		events, n := bytefrog.DecodeEvents(d.events, d.in.bytes())
 		if events > 0 {
@@ -294,18 +285,18 @@ func (d *dataConnection) decode(now time.Time) error {
 func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 	if d.batch != nil {
 		// Before it waits: what renames ask for is there.
-		d.batch.passAll(events, now)
+		d.batch.PassAll(events, now)
 	}
 	for added := 0; added < len(events); {
 		piece := events[added:]
-		add := d.count
+		pack := d.count
 		if d.batch != nil {
-			piece = d.keepTime(piece, now)
-			add = d.batch.add
+			piece = d.member.Await(piece, &d.waiting)
+			pack = d.batch.Pack
 		}
 		d.run.settleBreak(piece)
-		d.position.Store(unwrapSequence(d.run.stream.next.Load(), piece[len(piece)-1].Sequence))
-		bad, err := add(piece, now)
+		d.member.MoveTo(stream.Unwrap(d.run.stream.Next(), piece[len(piece)-1].Sequence))
+		bad, err := pack(piece, now)
 		if err != nil {
 			d.fresh += bad
 			for _, e := range events[:added+bad] {
@@ -315,26 +306,43 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 		}
 		d.fresh += len(piece)
 		added += len(piece)
+		d.run.pace.Changed()
 	}
 	return nil
 }
 
-// count takes events of which nothing but their numbers is wanted, as batcher.add
-// does: markers and data breaks are judged by those.
-func (d *dataConnection) count(events []bytefrog.Event, _ time.Time) (bad int, err error) {
-	s := d.run.stream
-	reference := s.next.Load()
-	next := reference
-	for i, e := range events {
-		sequence := unwrapSequence(reference, e.Sequence)
-		if !validSequence(sequence) {
-			s.advance(next, uint64(i))
-			return i, notOfTheRun(sequenceOffset, e.Sequence, reference)
-		}
-		next = max(next, sequence+1)
+// whileAhead is how the connection waits while others are behind it. It is not read, but names, renames
+// and old batches do not wait. An agent that is being disconnected has sent more than was read, so
+// that ends no wait.
+func (d *dataConnection) whileAhead() pace.Waiting {
+	return pace.Waiting{
+		Now: func() time.Time { return d.run.env.now() }, Attend: d.attendUnread,
+		Stop: d.in.taken, Full: d.run.memory.Full(), Cancelled: d.run.ctx.Done(),
 	}
-	s.advance(next, uint64(len(events)))
-	return 0, nil
+}
+
+func (d *dataConnection) attendUnread(now time.Time) time.Time {
+	d.batch.AttendUnread(now)
+	return d.batch.WakeUnread(now)
+}
+
+// awaitNames reports whether the names of events can no longer arrive, for events that waited long
+// enough when begun was: each other connection of the run has handled all that the agent can have
+// sent until then, and this connection waits for none.
+func (d *dataConnection) awaitNames(now time.Time) (begun time.Time, over bool) {
+	if d.backlog == nil {
+		d.backlog, d.asked = d.member.OthersBacklog(), now
+	}
+	if !d.backlog.IsHandled() || d.member.Waits() {
+		return time.Time{}, false
+	}
+	d.backlog = nil
+	return d.asked, true
+}
+
+// count counts events that are not packed. Markers and data breaks are judged by their numbers.
+func (d *dataConnection) count(events []bytefrog.Event, _ time.Time) (bad int, err error) {
+	return d.run.stream.Count(events)
 }
 
 // handle takes a message that is no call event.
@@ -349,48 +357,23 @@ func (d *dataConnection) handle(m bytefrog.Message, now time.Time) error {
 	if d.batch == nil {
 		return nil
 	}
-	return d.name(m, now)
-}
-
-// name takes a map message.
-func (d *dataConnection) name(m bytefrog.Message, now time.Time) (err error) {
-	names, remapped := d.run.stream.names, false
-	switch m := m.(type) {
-	case bytefrog.MapMethod:
-		remapped, err = names.mapMethod(m.Method, m.Signature)
-	case bytefrog.MapException:
-		remapped, err = names.mapException(m.Exception, m.Name)
-	case bytefrog.MapThreadName:
-		from := unwrapTicks(d.run.stream.clock.expected(now), m.Time)
-		var first, reused bool
-		if first, reused, err = names.mapThread(m.Thread, from, m.Name); err == nil {
-			d.batch.rename(unplacedRename{thread: m.Thread, name: m.Name, ticks: from, first: first, reused: reused, since: now})
-		}
-		if reused {
-			d.run.threadReused()
-		}
-	}
-	if remapped {
-		d.run.env.telemetry.nameRemapped()
-	}
-	return err
+	return d.batch.Name(m, now)
 }
 
 // marker takes a marker: its number is none of a call, and it is a log record.
 func (d *dataConnection) marker(m bytefrog.Marker, now time.Time) error {
 	s := d.run.stream
-	reference := s.next.Load()
-	sequence := unwrapSequence(reference, m.Sequence)
-	if !validSequence(sequence) {
-		return d.in.bad(notOfTheRun(sequenceOffset, m.Sequence, reference))
+	sequence, err := s.Sequence(m.Sequence, stream.SequenceOffset)
+	if err != nil {
+		return d.in.bad(err)
 	}
-	ticks := unwrapTicks(s.clock.expected(now), m.Time)
+	ticks := s.Ticks(m.Time, now)
 	d.run.suspensions.owed.settle(d.run, sequence)
-	d.position.Store(sequence)
+	d.member.MoveTo(sequence)
 	if d.batch != nil {
-		d.batch.skip(sequence, ticks, now)
+		d.batch.Skip(sequence, ticks, now)
 	}
-	s.advance(sequence+1, 1)
+	s.Advance(sequence+1, 1)
 	d.fresh++
 	d.run.logs.marker(m, sequence, ticks)
 	return nil

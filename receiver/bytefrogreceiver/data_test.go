@@ -42,7 +42,7 @@ func TestBadDataCostsTheRunButNothingThatCame(t *testing.T) {
 			a := connect(b, 1)
 			bad, _ := a.join(), a.join()
 			bad.write(good)
-			b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == 100 })
+			b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 100 })
 			bad.write(c.bytes)
 			text := a.control.expectError()
 			assert.Contains(t, text, c.got)
@@ -120,7 +120,7 @@ func TestAnAgentThatIsKilledInTheMiddleOfAMessage(t *testing.T) {
 	p, other := a.join(), a.join()
 	p.write(append(append(namesOne(), calls(0, 50)...), 20, 0, 0))
 	other.write(calls(100, 50))
-	b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == 200 })
+	b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 200 })
 	p.close()
 	other.close()
 	a.control.close()
@@ -195,9 +195,9 @@ func TestNumbersAndTimesTurn(t *testing.T) {
 	for i := 0; i < len(bytes); i += bytefrog.MethodEntrySize {
 		p.write(bytes[i : i+bytefrog.MethodEntrySize])
 		want := uint64(i/bytefrog.MethodEntrySize)*step + 1
-		b.await("an event", func() bool { return b.receiver.env.registry.lookup(1).stream.next.Load() == want })
+		b.await("an event", func() bool { return b.receiver.env.registry.lookup(1).stream.Next() == want })
 	}
-	epoch := b.receiver.env.registry.lookup(1).stream.clock.zero.UnixNano()
+	epoch := b.receiver.env.registry.lookup(1).stream.Epoch().UnixNano()
 	a.finish()
 	b.awaitRuns(0)
 	s := b.pipeline.only(t)
@@ -248,7 +248,7 @@ func TestWithoutAPipelineForTracesNumbersTurnAsWell(t *testing.T) {
 	const step = 1 << 30
 	for i := range uint64(9) { // More than two turns.
 		p.write(calls(uint32(i*step), 1))
-		b.await("the next number", func() bool { return run.stream.next.Load() == i*step+2 })
+		b.await("the next number", func() bool { return run.stream.Next() == i*step+2 })
 	}
 	p.send(bytefrog.Marker{Sequence: 3, Key: "k", Value: "v"})
 	a.control.send(bytefrog.DataBreak{Sequence: 4})
@@ -257,5 +257,5 @@ func TestWithoutAPipelineForTracesNumbersTurnAsWell(t *testing.T) {
 	b.awaitRuns(0)
 	b.await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
 	assert.Zero(t, b.metric("receiver_bytefrog_bad_data"))
-	assert.Equal(t, uint64(8*step+4), run.stream.next.Load())
+	assert.Equal(t, uint64(8*step+4), run.stream.Next())
 }

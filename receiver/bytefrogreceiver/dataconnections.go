@@ -112,6 +112,18 @@ func (d *dataConnections) complete() bool {
 	return len(d.open) == 0 && (d.closed || d.attached >= d.expected)
 }
 
+// caughtUp reports whether all that has arrived on all of them was read and handled.
+func (d *dataConnections) caughtUp() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for c := range d.open {
+		if !c.in.caughtUp() {
+			return false
+		}
+	}
+	return true
+}
+
 // part lets none join any more, and gives all connections that the agent has not
 // closed. Nobody reads them.
 func (d *dataConnections) part() []net.Conn {

@@ -18,20 +18,16 @@
 // the life of the receiver, which shutdown.go ends. accept.go takes connections
 // (connection.go), handshake.go finds out what they are, and refusal.go refuses them. A control
 // connection (control.go) becomes a run (run.go), with an ID from registry.go; controlreader.go
-// reads it. data.go reads a data
-// connection, one of those in dataconnections.go: input.go has the bytes, batching.go
-// decodes events, gives them their names (names.go, namecache.go, identify.go; pending.go
-// for those that come later) and packs them; renames.go says from which number a thread
-// is called otherwise, and tidings.go tells it with the batches of all connections.
+// reads it. data.go reads a data connection, one of those in dataconnections.go: input.go has the
+// bytes, and internal/stream names the events, packs them into batches, and owns all that
+// connections of a run share for it.
 // handover.go says how the batches, which traces.go makes spans of, are given to the
 // pipeline, which internal/receiverkit/handover does. logs.go and metrics.go are ways of their own.
-// memory.go counts what runs and connections make the receiver hold, in the budget of the
-// process (internal/componentkit/budget), and says when a run has to leave.
+// memory.go counts the memory of connections, and internal/runmemory that of a run, in the
+// budget of the process (internal/componentkit/budget).
 //
-// What connections of a run have to know of each other: sequence.go and clock.go
-// make 32 bit numbers and times long ones, barriers.go has the breaks that batches
-// carry, pacing.go (in numbers), lead.go (in time) and caughtup.go see that no connection
-// gets too far ahead.
+// internal/pace keeps the data connections of a run near to each other, and awaitcontrol.go has a
+// batch wait for breaks on the control connection.
 //
 // # The conversation with an agent
 //

@@ -129,8 +129,8 @@ func (f *farewell) awaitPrepared() bool {
 // connection is closed with something unread may hang.
 func (f *farewell) read() {
 	r := f.run
-	full, times := r.stream.memory.full, f.restTimes()
-	if r.agent.AwaitRest(&rest{run: r, mayBeHeld: true}, times, r.ctx.Done(), full) || r.stream.memory.isFull() {
+	full, times := r.memory.Full(), f.restTimes()
+	if r.agent.AwaitRest(&rest{run: r, mayBeHeld: true}, times, r.ctx.Done(), full) || r.memory.IsFull() {
 		return
 	}
 	times.Limit = r.env.timing.discard
@@ -159,7 +159,7 @@ type rest struct {
 func (a *rest) Arrivals() hq.Arrivals {
 	r := a.run
 	return hq.Arrivals{
-		Numbered: r.stream.received.Load(), Bytes: r.bytes.Load(), Ended: r.data.complete(),
+		Numbered: r.stream.Received(), Bytes: r.bytes.Load(), Ended: r.data.complete(),
 		Held: a.mayBeHeld && r.handover != nil && r.handover.Waiting() > 0, Behind: !r.data.caughtUp(),
 	}
 }
@@ -192,7 +192,7 @@ func (f *farewell) part() {
 func (f *farewell) finish() {
 	r := f.run
 	r.data.finished.Wait()
-	r.stream.names.drop()
+	r.stream.DropNames()
 	f.keepAlive.finish()
 	if r.handover != nil {
 		r.handover.Wait()
@@ -201,7 +201,7 @@ func (f *farewell) finish() {
 	}
 	r.giveUp(nil)
 	r.agent.End()
-	r.stream.memory.close()
+	r.memory.Close()
 	r.env.telemetry.runEnded(r.ending.cause)
 	r.env.telemetry.runs(-1)
 	r.env.metrics.ended(r.state())
@@ -224,8 +224,8 @@ const droppedLate = handover.Late("end_timeout")
 // It returns the end of the bound.
 func (f *farewell) bound() (stop func()) {
 	r := f.run
-	full, limit := r.stream.memory.full, r.env.config.EndTimeout
-	if r.stream.memory.isFull() {
+	full, limit := r.memory.Full(), r.env.config.EndTimeout
+	if r.memory.IsFull() {
 		f.freeMemory()
 		full, limit = nil, min(limit, r.env.config.ShutdownTimeout)
 	}
@@ -255,11 +255,11 @@ func (f *farewell) bound() (stop func()) {
 
 // freeMemory drops the names of the run, because its memory is full.
 func (f *farewell) freeMemory() {
-	r, m := f.run, f.run.stream.memory
-	r.stream.names.drop()
-	r.env.telemetry.runShed(m.reason())
+	r, m := f.run, f.run.memory
+	r.stream.DropNames()
+	r.env.telemetry.runShed(memoryReason(m))
 	if r.ending.cause != callevent.CauseLimit {
-		r.logger.Warn("The run gives its memory back before its last data was handed on", zap.Error(m.why))
+		r.logger.Warn("The run gives its memory back before its last data was handed on", zap.Error(m.Reason()))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer"
@@ -58,7 +59,7 @@ func feed(d *dataConnection, b []byte, piece int) bool {
 			return false
 		}
 		now = now.Add(time.Millisecond)
-		d.batch.attend(now)
+		d.batch.Attend(now)
 	}
 	return true
 }
@@ -97,8 +98,8 @@ func FuzzDataConnection(f *testing.F) {
 		feed(d, b, max(1, piece%(inputBytes+1)))
 		require.LessOrEqual(t, len(d.in.buf), bytefrog.MaxMessageSize(config.Limits.MaxMessageSize))
 		d.finishNow()
-		require.EqualValues(t, run.stream.received.Load(), sent)
-		require.LessOrEqual(t, run.stream.memory.used.Load(), run.stream.memory.limit)
+		require.EqualValues(t, run.stream.Received(), sent)
+		require.LessOrEqual(t, run.memory.Bounded(), int64(minRunMemory))
 		run.data.finished.Done()
 	})
 }
@@ -149,11 +150,11 @@ func FuzzControlConnection(f *testing.F) {
 		require.EqualValues(t, want.sendBuffers, run.control.sendBuffers.Load())
 		require.EqualValues(t, want.heartbeats, run.control.heartbeats.Load())
 		require.EqualValues(t, want.breaks, run.breaks[callevent.CauseSuspended].Load())
-		require.Equal(t, want.barriers, run.stream.barriers.sorted)
+		require.Equal(t, want.news, run.stream.NewBarriers())
 		if len(want.logs) <= config.Limits.MaxQueuedLogs {
 			require.Equal(t, want.logs, logged())
 		}
-		require.EqualValues(t, barrierBytes*len(want.barriers), run.stream.memory.used.Load(), "only breaks are held")
+		require.EqualValues(t, 2*int(unsafe.Sizeof(callevent.Barrier{}))*len(want.barriers), run.memory.Bounded(), "only breaks are held")
 		require.Zero(t, run.env.logs.Bytes())
 	})
 }
@@ -188,10 +189,11 @@ type controlModel struct {
 	mode                    bytefrog.Mode
 	sendBuffers, heartbeats int
 	breaks                  int
-	barriers                []callevent.Barrier
-	logs                    []string
-	cause                   callevent.Cause
-	text                    string
+	// barriers are those with the highest numbers, news those that arrived last.
+	barriers, news []callevent.Barrier
+	logs           []string
+	cause          callevent.Cause
+	text           string
 	// offset is where the bytes can't be read, -1: nowhere.
 	offset int64
 }
@@ -236,6 +238,8 @@ func readSlowly(b []byte, config *Config) controlModel {
 				m.barriers = append(m.barriers, point)
 				slices.SortFunc(m.barriers, func(a, b callevent.Barrier) int { return cmp.Compare(a.From, b.From) })
 				m.barriers = m.barriers[max(0, len(m.barriers)-callevent.MaxBarriers):]
+				m.news = append(m.news, point)
+				m.news = m.news[max(0, len(m.news)-callevent.MaxBarriers):]
 			}
 		case bytefrog.ClassReport:
 			event := map[bytefrog.MessageType]string{

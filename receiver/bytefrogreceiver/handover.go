@@ -13,6 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
 
 const formatBytefrog = "bytefrog"
@@ -35,13 +36,13 @@ func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
 // waits. A call that the pipeline does not return from is waited for as long as by block.
 func (r *run) newHandover() *handover.Batches {
 	settings := handover.BatchesSettings{
-		Settings: r.env.handoverSettings(r.logger), Next: r.env.traces, GiveUp: r.stream.memory.full,
+		Settings: r.env.handoverSettings(r.logger), Next: r.env.traces, GiveUp: r.memory.Full(),
 		ScopeName: metadata.ScopeName, ScopeVersion: r.env.build.Version,
 		WhileRefused: "they are held and handed on again",
 		Accepted:     r.env.telemetry.batchAccepted,
 		Dropped: func(events int, reason string) {
 			if reason == handover.DroppedMemory {
-				reason = r.stream.memory.reason()
+				reason = memoryReason(r.memory)
 			}
 			r.env.telemetry.batchDropped(events, reason)
 		},
@@ -54,7 +55,7 @@ func (r *run) newHandover() *handover.Batches {
 	if atOnce, after := r.env.config.OnOverload == OverloadSuspend, r.env.config.MaxBlock; atOnce || after > 0 {
 		settings.Hold = &handover.Hold{
 			AtOnce: atOnce, After: after,
-			Memory: heldMemory{r.stream.memory}, Refused: r.suspendForOverload, Drained: r.wake,
+			Memory: heldMemory{r.memory}, Refused: r.suspendForOverload, Drained: r.wake,
 		}
 	}
 	return handover.NewBatches(settings)
@@ -71,7 +72,6 @@ func (c *Config) needs() callevent.Needs {
 	return callevent.Needs{
 		{Of: maxWait, Because: of("name_wait", c.NameWait), MoreThan: int64(c.NameWait)},
 		{Of: maxWait, Because: of("retry.max_interval", c.Retry.MaxInterval), MoreThan: 2*int64(c.Retry.MaxInterval) - 1},
-		{Of: maxWait, Because: of("limits.max_connection_lead_time", c.Limits.MaxConnectionLeadTime), MoreThan: 2*int64(c.Limits.MaxConnectionLeadTime) - 1},
 		{Of: maxEvents, Because: of("limits.max_connection_lead", c.Limits.MaxConnectionLead), MoreThan: int64(c.Limits.MaxConnectionLead)},
 		{Of: maxEvents, Because: of("agent.buffer_memory", c.Agent.BufferMemory), MoreThan: int64(c.Agent.BufferMemory / eventBytes)},
 		{Of: idleTimeout, Because: of("keepalive_interval", c.KeepaliveInterval), MoreThan: int64(c.KeepaliveInterval)},
@@ -84,13 +84,13 @@ func (r *run) send(batch callevent.Packed) { r.handover.Send(batch, r.resource) 
 // heldMemory is the memory of a run for batches that are held. It leaves half of it for
 // names: without that, one more would end the run. Nobody has to leave for a batch that is held:
 // where the process has no room for it, its program waits.
-type heldMemory struct{ *memory }
+type heldMemory struct{ *runmemory.Memory }
 
 // Take takes bytes, if no more than half of the limit is used then.
-func (m heldMemory) Take(bytes int) bool { return m.takeOfHalfIfRoom(bytes) }
+func (m heldMemory) Take(bytes int) bool { return m.ReserveOfHalfIfRoom(bytes) }
 
 // Give gives bytes back.
-func (m heldMemory) Give(bytes int) { m.give(bytes) }
+func (m heldMemory) Give(bytes int) { m.Return(bytes) }
 
 // logSink hands on the log records of all runs: nobody waits for it.
 type logSink = handover.Logs[logRecord]

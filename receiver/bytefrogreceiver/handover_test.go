@@ -83,7 +83,7 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 	run := b.receiver.env.registry.lookup(1)
 	b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
 	b.await("many tries", func() bool { return b.pipeline.tried() > 100 })
-	received := run.stream.received.Load()
+	received := run.stream.Received()
 	assert.Less(t, received, uint64(20_000), "a batch, and what had been read with it")
 	select {
 	case <-sent:
@@ -125,7 +125,7 @@ func TestAnAgentIsSuspendedWhileThePipelineRefuses(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 20_000)...))
 	a.control.expectCommand(bytefrog.TypeSuspend)
 	run := b.receiver.env.registry.lookup(1)
-	b.await("all to be read although the pipeline refuses", func() bool { return run.stream.received.Load() == 40_000 })
+	b.await("all to be read although the pipeline refuses", func() bool { return run.stream.Received() == 40_000 })
 	b.pipeline.refuseWith(nil)
 	b.await("all that was held", func() bool { return b.pipeline.events() == 40_000 })
 	b.await("nothing to be held", func() bool { return !run.handover.Holds() })
@@ -140,7 +140,7 @@ func TestAnAgentIsSuspendedWhileThePipelineRefuses(t *testing.T) {
 	assert.Empty(t, s.twice)
 	assert.Equal(t, []callevent.Barrier{callevent.Point(40_000, callevent.CauseSuspended)}, s.breaks())
 	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_suspends"))
-	assert.LessOrEqual(t, run.stream.memory.used.Load(), int64(16<<10), "what was held was given back")
+	assert.LessOrEqual(t, run.memory.Bounded(), int64(16<<10), "what was held was given back")
 }
 
 func TestATracedProgramWaitsForThePipelineForMaxBlockAtMost(t *testing.T) {
@@ -176,7 +176,7 @@ func TestATracedProgramWaitsForThePipelineForMaxBlockAtMost(t *testing.T) {
 				a.control.expectCommand(bytefrog.TypeSuspend)
 				assert.Less(t, time.Since(began), patience/2)
 				run := b.receiver.env.registry.lookup(1)
-				b.await("all to be read, so that the program can end", func() bool { return run.stream.received.Load() == 40_000 })
+				b.await("all to be read, so that the program can end", func() bool { return run.stream.Received() == 40_000 })
 				end()
 				b.await("all that was held", func() bool { return b.pipeline.events() == 40_000 })
 				a.control.send(bytefrog.DataBreak{Sequence: 40_000})
@@ -246,16 +246,16 @@ func TestWhatIsHeldIsBoundedAndLeavesMemoryForNames(t *testing.T) {
 	run := b.receiver.env.registry.lookup(1)
 	a.control.expectCommand(bytefrog.TypeSuspend)
 	b.await("the connection to wait for memory", func() bool {
-		return run.stream.memory.used.Load() > minRunMemory/2 && run.handover.Waiting() > 0
+		return run.memory.Bounded() > minRunMemory/2 && run.handover.Waiting() > 0
 	})
-	assert.LessOrEqual(t, run.stream.memory.used.Load(), int64(minRunMemory))
-	assert.Less(t, run.stream.received.Load(), uint64(150_000))
-	named := run.stream.names.arrivals.Load()
+	assert.LessOrEqual(t, run.memory.Bounded(), int64(minRunMemory))
+	assert.Less(t, run.stream.Received(), uint64(150_000))
+	named := run.memory.Bounded()
 	names := a.join()
 	for id := range uint32(100) {
 		names.send(bytefrog.MapMethod{Method: 100 + id, Signature: fmt.Sprint(id, strings.Repeat("x", 1000))})
 	}
-	b.await("names", func() bool { return run.stream.names.arrivals.Load() == named+100 })
+	b.await("names", func() bool { return run.memory.Bounded() > named+100*1000 })
 	assert.False(t, run.isLeaving())
 	b.pipeline.refuseWith(nil)
 	<-sent
@@ -274,7 +274,7 @@ func TestAShutdownWhileBatchesAreHeldDropsAndCountsThem(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 20_000)...))
 	a.answerSuspend(40_000)
 	run := b.receiver.env.registry.lookup(1)
-	b.await("events", func() bool { return run.stream.received.Load() == 40_000 })
+	b.await("events", func() bool { return run.stream.Received() == 40_000 })
 	require.NoError(t, b.component().Shutdown(context.Background()))
 	assert.EqualValues(t, 40_000, b.metric("receiver_bytefrog_events_dropped"))
 }

@@ -121,7 +121,7 @@ func TestEventsMayComeTogetherWithDataHello(t *testing.T) {
 	p.write(append(append(encode(bytefrog.DataHello{Run: a.configuration.RunID}), namesOne()...), calls(0, 1000)...))
 	p.expect(bytefrog.DataHelloReply{})
 	a.data = append(a.data, p)
-	b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == 2000 })
+	b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 2000 })
 	a.finish()
 	b.awaitRuns(0)
 	assert.Len(t, b.pipeline.only(t).events, 2000)

@@ -13,16 +13,18 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // input is what has come on a connection and was not decoded yet. It is for one
 // goroutine, from which the connection can be taken away.
 type input struct {
 	conn net.Conn
-	// reading is held while the connection is read; taken says that it may not be
+	// reading is held while the connection is read; taken is closed when it may not be
 	// read any more.
 	reading sync.Mutex
-	taken   atomic.Bool
+	taken   chan struct{}
+	taking  sync.Once
 	// buf[begin:end] is what was not decoded; begin is offset bytes from the first
 	// byte of the connection.
 	buf        []byte
@@ -40,6 +42,8 @@ type input struct {
 	deadline time.Time
 	// reader is a readerState. Others look at it.
 	reader atomic.Uint32
+	// onWait, if set, is called when caughtUp can have become true.
+	onWait func()
 }
 
 // readerState says what the reader of a connection does.
@@ -62,6 +66,7 @@ func newInput(conn net.Conn, size, maxString int, timeout time.Duration) *input 
 		buf:     make([]byte, size),
 		largest: max(size, bytefrog.MaxMessageSize(maxString)),
 		timeout: timeout,
+		taken:   make(chan struct{}),
 	}
 }
 
@@ -86,7 +91,7 @@ var errTaken = errors.New("the connection is read by another")
 // takeAway gives the connection, which this input does not read any more when it
 // returns: it ends a read that goes on, with errTaken, as are all that follow.
 func (in *input) takeAway() net.Conn {
-	in.taken.Store(true)
+	in.taking.Do(func() { close(in.taken) })
 	expire(in.conn)
 	in.reading.Lock()
 	defer in.reading.Unlock()
@@ -122,14 +127,17 @@ func (in *input) read(now, until time.Time) (int, error) {
 		in.deadline = until
 	}
 	// After the deadline was set, or that of takeAway would be lost.
-	if in.taken.Load() {
+	if isClosed(in.taken) {
 		return 0, errTaken
 	}
 	in.reader.Store(readerWaiting)
+	if in.onWait != nil {
+		in.onWait()
+	}
 	n, err := in.conn.Read(in.buf[in.end:])
 	in.reader.Store(readerBusy)
 	in.end += n
-	if err != nil && in.taken.Load() {
+	if err != nil && isClosed(in.taken) {
 		err = errTaken
 	}
 	return n, err
@@ -198,6 +206,18 @@ type badData struct {
 
 func (e *badData) Error() string {
 	return fmt.Sprintf("%s, byte %d: expected %s, got %s", e.peer, e.offset, e.expected, e.got)
+}
+
+// callOnWait has f called when caughtUp can have become true. f must not read the connection.
+func (in *input) callOnWait(f func()) {
+	in.onWait = f
+	socket.OnWait(in.conn, f)
+}
+
+// caughtUp reports whether all that has arrived was read and handled.
+func (in *input) caughtUp() bool {
+	state := in.reader.Load()
+	return state == readerNone || state == readerWaiting && socket.Drained(in.conn)
 }
 
 // timedOut reports whether a read ended because its time was over.

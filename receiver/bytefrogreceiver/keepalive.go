@@ -9,14 +9,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 // keepAlive sends batches without events: they announce breaks, report that the run is alive, and
 // at last that it has ended. It is for the goroutine of run.live.
 type keepAlive struct {
 	run *run
-	// packer makes the batches, one after the other.
-	packer *callevent.Packer
+	// empty makes the batches, one after the other.
+	empty *stream.EmptyBatches
 	// accepted is when the pipeline accepted the last batch. refused says that it has refused one
 	// since.
 	accepted time.Time
@@ -50,11 +51,11 @@ func (k *keepAlive) announce() {
 		k.missed = true
 		return
 	}
-	if !r.stream.barriers.haveNews() && !k.isDue() {
+	if !r.stream.HasNewBarriers() && !k.isDue() {
 		return
 	}
-	barriers := r.stream.barriers.unannounced(nil)
-	batch, err := k.emptyBatch(barriers)
+	barriers := r.stream.NewBarriers()
+	batch, err := k.empty.Batch(barriers)
 	if err != nil {
 		r.logger.Error("Could not make an empty batch", zap.Error(err))
 		return
@@ -69,7 +70,7 @@ func (k *keepAlive) announced(a announcement) {
 	k.announcing, k.refused = nil, !a.accepted
 	if a.accepted {
 		k.accepted = k.run.env.now()
-		k.run.stream.barriers.announced(a.barriers)
+		k.run.stream.BarriersAnnounced(a.barriers)
 	}
 	if k.missed {
 		k.missed = false
@@ -91,25 +92,11 @@ func (k *keepAlive) sendEnd() {
 	if !r.isStarted() {
 		return
 	}
-	r.breakAt(callevent.End(r.stream.next.Load(), r.ending.cause))
-	batch, err := k.emptyBatch(r.stream.barriers.unannounced(nil))
+	r.breakAt(callevent.End(r.stream.Next(), r.ending.cause))
+	batch, err := k.empty.Batch(r.stream.NewBarriers())
 	if err != nil {
 		r.logger.Error("Could not make the batch that reports the end of the run", zap.Error(err))
 		return
 	}
 	r.send(batch)
-}
-
-// emptyBatch makes a batch without events.
-func (k *keepAlive) emptyBatch(barriers []callevent.Barrier) (callevent.Packed, error) {
-	r := k.run
-	if k.packer == nil {
-		packer, err := newPacker(r.stream, r.streamID, callevent.MinBatchBytes)
-		if err != nil {
-			return callevent.Packed{}, err
-		}
-		k.packer = packer
-	}
-	k.packer.Reset()
-	return k.packer.Close(barriers, r.stream.next.Load(), r.env.now().UnixNano())
 }

@@ -31,8 +31,8 @@ func TestARunThatTracesTooMuchIsWarnedOfOnceAMinute(t *testing.T) {
 	rate := rateWatch{limit: config.WarnEventsPerSecond, at: now}
 	second := func(events uint64) {
 		now = now.Add(time.Second)
-		run.stream.advance(0, events)
-		rate.check(now, run.stream.received.Load(), run.logger)
+		run.stream.Advance(0, events)
+		rate.check(now, run.stream.Received(), run.logger)
 	}
 	second(999)
 	assert.Zero(t, said.Len())
@@ -91,7 +91,7 @@ func TestBreaksThatComeInABurstAreAnnouncedTogether(t *testing.T) {
 	began := time.Now()
 	a.control.write(burst)
 	b.await("the breaks", func() bool { return run.breaks[callevent.CauseSuspended].Load() == breaks })
-	b.await("the last announcement", func() bool { return !run.stream.barriers.haveNews() })
+	b.await("the last announcement", func() bool { return !run.stream.HasNewBarriers() })
 	took := time.Since(began)
 	// Beside one for each pause: the first.
 	assert.LessOrEqual(t, b.pipeline.only(t).empty, 1+int(took/announcePause))

@@ -3,7 +3,11 @@
 
 package bytefrogreceiver
 
-import "time"
+import (
+	"time"
+
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
+)
 
 const (
 	// checkInterval is how often a run checks what time has changed.
@@ -17,7 +21,7 @@ const (
 // announces breaks, reports that the run is alive, lets an agent resume after an overload, and at
 // last leaves the agent. It ends with the run.
 func (r *run) live() {
-	k := &keepAlive{run: r, accepted: r.opened}
+	k := &keepAlive{run: r, empty: stream.NewEmptyBatches(r.stream), accepted: r.opened}
 	rate := rateWatch{limit: r.env.config.WarnEventsPerSecond, at: r.opened}
 	ticker := time.NewTicker(min(checkInterval, r.env.config.KeepaliveInterval))
 	defer ticker.Stop()
@@ -28,8 +32,8 @@ func (r *run) live() {
 		case <-r.leaving:
 			(&farewell{run: r, keepAlive: k}).end()
 			return
-		case <-r.stream.memory.full:
-			r.leave(outOfMemory(r.stream.memory.why))
+		case <-r.memory.Full():
+			r.leave(outOfMemory(r.memory.Reason()))
 			continue
 		case <-r.news:
 			if due == nil {
@@ -45,7 +49,7 @@ func (r *run) live() {
 			if k.isDue() {
 				k.announce()
 			}
-			rate.check(now, r.stream.received.Load(), r.logger)
+			rate.check(now, r.stream.Received(), r.logger)
 			r.failed.log(r.logger, now, false)
 			if now.Sub(r.opened) >= r.env.timing.untraced {
 				r.warnIfUntraced()

@@ -51,7 +51,7 @@ type runLogs struct {
 	sink *logSink
 	// off are the events that are switched off.
 	off    map[string]bool
-	clock  *agentClock
+	timeOf func(ticks int64) time.Time
 	origin *origin
 	now    func() time.Time
 }
@@ -117,7 +117,7 @@ func (l runLogs) marker(m bytefrog.Marker, sequence uint64, ticks int64) {
 	}
 	l.sink.Add(logRecord{
 		origin: l.origin, event: eventMarker, severity: plog.SeverityNumberInfo, body: body,
-		time: l.clock.zero.Add(time.Duration(min(max(ticks, -maxTicks), maxTicks)) * tick), observed: l.now(),
+		time: l.timeOf(ticks), observed: l.now(),
 		attributes: []logAttribute{
 			text(attributeMarkerKey, m.Key), text(attributeMarkerValue, m.Value), number(attributeSequence, int64(sequence)),
 		},

@@ -27,7 +27,7 @@ func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
 	p := a.join()
 	p.send(bytefrog.Marker{Time: 40, Sequence: 0, Key: "checkout", Value: "größer"})
 	b.awaitReceived(1)
-	zero := b.receiver.env.registry.lookup(1).stream.clock.zero
+	zero := b.receiver.env.registry.lookup(1).stream.Epoch()
 	a.control.send(
 		bytefrog.Heartbeat{Mode: bytefrog.ModeTracing},
 		bytefrog.Heartbeat{Mode: bytefrog.ModeTracing},

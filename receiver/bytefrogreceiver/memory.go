@@ -4,12 +4,11 @@
 package bytefrogreceiver
 
 import (
-	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
 
 const (
@@ -25,133 +24,18 @@ const (
 	readerBytes = 8 << 10
 )
 
-// memory is what a run holds. All of it is in the run's account in the budget of the
-// process; what grows by what the agent sends (names, events that wait for names,
-// batches that the pipeline refused, breaks) is bounded by limits.max_run_memory too. It
-// is for many goroutines.
-//
-// When a bound is reached, the memory is full for the rest of the run: its account gets
-// no more, its names and waiting events are dropped, and its agent is left.
-type memory struct {
-	account *budget.Account
-	limit   int64
-	// used is what is bounded by limit.
-	used atomic.Int64
-
-	once sync.Once
-	// full is closed when the run has to leave; why is set before.
-	full chan struct{}
-	why  error
+// newRunMemory opens the memory of a run. Its limit is limits.max_run_memory, in bytes.
+func newRunMemory(group *budget.Group, limit int) *runmemory.Memory {
+	return runmemory.New(group, limit, &limitError{setting: settingMaxRunMemory, limit: limit})
 }
 
-// newMemory opens the account of a run.
-func newMemory(group *budget.Group, limit int) *memory {
-	m := &memory{limit: int64(limit), full: make(chan struct{})}
-	m.account = group.Open(budget.Settings{Leave: func(err *budget.Error) { m.fill(err) }})
-	return m
-}
-
-// fill says that the run has to leave, and why. Only the first reason counts.
-func (m *memory) fill(why error) {
-	m.once.Do(func() {
-		m.why = why
-		close(m.full)
-	})
-}
-
-// isFull reports whether the run has to leave.
-func (m *memory) isFull() bool { return isClosed(m.full) }
-
-// reason is the bound that was reached, for metrics.
-func (m *memory) reason() string {
-	if own := (*limitError)(nil); errors.As(m.why, &own) {
+// memoryReason is the bound that made the memory of a run full, for metrics.
+func memoryReason(m *runmemory.Memory) string {
+	if m.ReachedOwnLimit() {
 		return "max_run_memory"
 	}
 	return handover.DroppedMemory
 }
-
-// take takes bytes, all or none, for what the run cannot go on without: without them it
-// has to leave.
-func (m *memory) take(bytes int) bool {
-	if m.used.Add(int64(bytes)) > m.limit {
-		m.used.Add(-int64(bytes))
-		m.fill(&limitError{setting: settingMaxRunMemory, limit: int(m.limit)})
-		return false
-	}
-	return m.takeFromProcess(bytes)
-}
-
-// tryTake takes bytes, all or none, for what the run can go on without.
-func (m *memory) tryTake(bytes int) bool {
-	if m.used.Add(int64(bytes)) > m.limit {
-		m.used.Add(-int64(bytes))
-		return false
-	}
-	return m.takeFromProcess(bytes)
-}
-
-// takeOfHalf takes bytes, all or none, if no more than half of the limit is used then:
-// the other half is for what the run cannot go on without.
-func (m *memory) takeOfHalf(bytes int) bool {
-	if m.used.Load() > m.limit/2 {
-		return false
-	}
-	return m.tryTake(bytes)
-}
-
-// takeOfHalfIfRoom is takeOfHalf that nobody has to leave for.
-func (m *memory) takeOfHalfIfRoom(bytes int) bool {
-	if m.isFull() || m.used.Load() > m.limit/2 {
-		return false
-	}
-	if m.used.Add(int64(bytes)) > m.limit || !m.account.TakeIfRoom(bytes) {
-		m.used.Add(-int64(bytes))
-		return false
-	}
-	return true
-}
-
-// takeFromProcess takes from the process what is in used.
-func (m *memory) takeFromProcess(bytes int) bool {
-	if m.isFull() || !m.takeAccount(bytes) {
-		m.used.Add(-int64(bytes))
-		return false
-	}
-	return true
-}
-
-func (m *memory) takeAccount(bytes int) bool {
-	err := m.account.Take(bytes)
-	if err == nil {
-		return true
-	}
-	if full := (*budget.Error)(nil); errors.As(err, &full) {
-		m.fill(full)
-	}
-	return false
-}
-
-// give gives bytes back.
-func (m *memory) give(bytes int) {
-	m.used.Add(-int64(bytes))
-	m.account.Give(bytes)
-}
-
-// resize says that buffers, of which counted bytes are in the account, have so many
-// bytes now. It returns how many are counted then: as many as before, if there is no
-// memory for more.
-func (m *memory) resize(counted, bytes int) int {
-	switch {
-	case bytes < counted:
-		m.account.Give(counted - bytes)
-	case bytes > counted && !m.takeAccount(bytes-counted):
-		return counted
-	}
-	return bytes
-}
-
-// close gives everything back.
-func (m *memory) close() { m.account.Close() }
 
 // connectionMemory is what open connections hold, whatever they are, beside the memory of
 // runs. Its account gives way to nobody: limits.max_connections bounds it.

@@ -6,7 +6,6 @@ package bytefrogreceiver
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -99,11 +98,11 @@ func TestAFullRunFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 	other.write(waiting)
 	b.await("a batch to be refused", func() bool { return run.handover.Waiting() > 0 })
 	b.awaitReceived(5020)
-	require.Greater(t, run.stream.memory.account.Used(), int64(2<<20))
+	require.Greater(t, run.memory.Held(), int64(2<<20))
 	// The last names are too many.
 	_, _ = other.conn.Write(someNames(2000, 4000))
 	assert.Contains(t, a.control.expectError(), "limits.max_run_memory is reached (8388608)")
-	b.await("memory to be free", func() bool { return run.stream.memory.account.Used() < 100<<10 })
+	b.await("memory to be free", func() bool { return run.memory.Held() < 100<<10 })
 	b.await("the drops", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 5020 })
 	assert.Equal(t, map[string]int64{"{reason=max_run_memory}": 5020}, b.points("receiver_bytefrog_events_dropped"))
 	assert.Len(t, b.receiver.env.registry.list(), 1, "its end is still tried")
@@ -132,7 +131,7 @@ func TestTheEndOfARunHasATimeLimit(t *testing.T) {
 		"that holds too much": {
 			change: func(_ *bed, c *Config) { c.EndTimeout, c.ShutdownTimeout = never, 50*time.Millisecond },
 			end: func(_ *agent, b *bed) {
-				b.receiver.env.registry.lookup(1).stream.memory.fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+				b.receiver.env.registry.lookup(1).memory.Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
 			},
 			dropped: map[string]int64{"{reason=memory_budget}": 20}, late: 1,
 		},
@@ -142,7 +141,7 @@ func TestTheEndOfARunHasATimeLimit(t *testing.T) {
 				run := b.receiver.env.registry.lookup(1)
 				a.finish()
 				b.await("the end", func() bool { return run.isLeaving() })
-				run.stream.memory.fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+				run.memory.Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
 			},
 			dropped: map[string]int64{"{reason=memory_budget}": 20}, late: 1,
 		},
@@ -179,11 +178,11 @@ func TestAShutdownEndsInTimeWhileManyRunsAreLeftAndThePipelineDoesNotReturn(t *t
 		return b.pipeline.asked >= 50
 	})
 	for _, run := range b.receiver.env.registry.list() {
-		run.stream.memory.fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+		run.memory.Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
 	}
 	b.await("names to be dropped though the pipeline does not return", func() bool {
 		for _, run := range b.receiver.env.registry.list() {
-			if run.stream.names.method(1) != nil {
+			if run.memory.Bounded() > 0 {
 				return false
 			}
 		}
@@ -218,69 +217,30 @@ func TestWhatRunsAndConnectionsHoldComesBack(t *testing.T) {
 	assert.Zero(t, process.Used())
 }
 
-// TestMemoryIsAboutWhatTheHeapHas measures what names of usual and of hostile shapes take.
-func TestMemoryIsAboutWhatTheHeapHas(t *testing.T) {
-	for name, text := range map[string]func(i int) string{
-		"usual signatures": func(i int) string {
-			return fmt.Sprintf("com/example/shop/orders/Order%d.process;1;(Ljava/lang/String;I)V", i)
-		},
-		"short signatures":     func(i int) string { return fmt.Sprintf("a1/b0/c%d.mxxxxxxxxxx;0;()V", i) },
-		"short texts":          func(i int) string { return fmt.Sprint(i) },
-		"long texts":           func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 5000)) },
-		"long signatures":      func(i int) string { return fmt.Sprintf("a/b%d.%s;1;()V", i, strings.Repeat("x", 5000)) },
-		"many IDs of one text": func(int) string { return "demo/Shop.open;1;()V" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			count := 100_000
-			if strings.HasPrefix(name, "long") {
-				count = 4_000
-			}
-			n := newNames(memoryOf(1 << 30))
-			before := heapInUse()
-			for i := range count {
-				_, err := n.mapMethod(uint32(i), text(i))
-				require.NoError(t, err)
-			}
-			held := float64(heapInUse() - before)
-			t.Logf("%.1f MiB in the heap, %.1f MiB counted", held/(1<<20), float64(n.memory.used.Load())/(1<<20))
-			assert.InEpsilon(t, held, n.memory.used.Load(), 0.3, "%.1f MiB in the heap, %.1f MiB counted", held/(1<<20), float64(n.memory.used.Load())/(1<<20))
-			runtime.KeepAlive(n)
-		})
-	}
-}
-
-func heapInUse() int64 {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
-}
-
 func TestTheReasonOfAFullMemoryIsItsFirst(t *testing.T) {
 	m := memoryOf(1000)
-	assert.False(t, m.take(1001))
-	m.fill(&budget.Error{Setting: budget.Setting})
-	assert.Equal(t, "max_run_memory", m.reason())
-	assert.False(t, m.tryTake(1), "it gets no more")
+	assert.False(t, m.Require(1001))
+	m.Fill(&budget.Error{Setting: budget.Setting})
+	assert.Equal(t, "max_run_memory", memoryReason(m))
+	assert.False(t, m.Reserve(1), "it gets no more")
 	other := memoryOf(1000)
-	assert.False(t, other.tryTake(1001))
-	assert.False(t, other.isFull(), "it can do without")
-	other.fill(&budget.Error{Setting: budget.Setting})
-	assert.Equal(t, handover.DroppedMemory, other.reason())
+	assert.False(t, other.Reserve(1001))
+	assert.False(t, other.IsFull(), "it can do without")
+	other.Fill(&budget.Error{Setting: budget.Setting})
+	assert.Equal(t, handover.DroppedMemory, memoryReason(other))
 }
 
 // Batches that wait for the pipeline have nobody leave: where there is no room the program waits.
 func TestNoRunLeavesForABatchThatIsHeld(t *testing.T) {
 	process := budget.New(2 << 20)
 	group := process.Group("bytefrog")
-	run, other := newMemory(group, 16<<20), newMemory(group, 16<<20)
-	defer run.close()
-	defer other.close()
-	require.True(t, other.take(1<<20))
+	run, other := newRunMemory(group, 16<<20), newRunMemory(group, 16<<20)
+	defer run.Close()
+	defer other.Close()
+	require.True(t, other.Require(1<<20))
 	assert.True(t, heldMemory{run}.Take(512<<10))
 	assert.False(t, heldMemory{run}.Take(1<<20))
-	assert.EqualValues(t, 512<<10, run.used.Load())
-	assert.False(t, run.isFull())
-	assert.False(t, other.isFull())
+	assert.EqualValues(t, 512<<10, run.Bounded())
+	assert.False(t, run.IsFull())
+	assert.False(t, other.IsFull())
 }

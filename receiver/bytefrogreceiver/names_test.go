@@ -5,13 +5,11 @@ package bytefrogreceiver
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -32,7 +30,7 @@ func thread(id uint16, from uint32, name string) []byte {
 // awaitReceived waits until the first run has received n messages with a number.
 func (b *bed) awaitReceived(n uint64) {
 	b.t.Helper()
-	b.await(fmt.Sprintf("%d events", n), func() bool { return b.receiver.env.registry.lookup(1).stream.received.Load() == n })
+	b.await(fmt.Sprintf("%d events", n), func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == n })
 }
 
 func TestEventsWaitForNamesThatComeOnOtherConnections(t *testing.T) {
@@ -113,154 +111,6 @@ func TestAnIDThatIsMappedAgainMeansTheOtherTextFromThenOn(t *testing.T) {
 	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_names_remapped"))
 }
 
-func TestTheLatestNameOfAThreadIsThatOfTheLatestTime(t *testing.T) {
-	b := memoryOf(1 << 20)
-	n := newNames(b)
-	_, known := n.thread(3)
-	assert.False(t, known)
-	for _, step := range []struct {
-		from    int64
-		name    string
-		isFirst bool
-		latest  string
-	}{
-		{20, "second", true, "second"},
-		{10, "first", true, "second"},
-		{15, "between", false, "second"},
-		{20, "at the same time", false, "at the same time"},
-		{30, "third", false, "third"},
-		{5, "before all", true, "third"},
-	} {
-		isFirst, _, err := n.mapThread(3, step.from, step.name)
-		require.NoError(t, err)
-		assert.Equal(t, step.isFirst, isFirst, step.name)
-		name, known := n.thread(3)
-		assert.True(t, known)
-		assert.Equal(t, step.latest, name, "after %s", step.name)
-		assert.EqualValues(t, threadBytes+len(name), b.used.Load())
-	}
-	assert.EqualValues(t, 1, n.arrivals.Load(), "events wait for the first only")
-}
-
-func TestRenamingThreadsForEverTakesNoMemory(t *testing.T) {
-	b := memoryOf(1 << 20)
-	n := newNames(b)
-	for i := range 20_000 {
-		_, _, err := n.mapThread(uint16(i%8), int64(i), fmt.Sprintf("request-%d", i))
-		require.NoError(t, err)
-	}
-	assert.Less(t, b.used.Load(), int64(8*(threadBytes+20)))
-}
-
-func TestNamesBeyondTheMemoryAreAnErrorAndTheRunHasToLeave(t *testing.T) {
-	long := strings.Repeat("x", 2000)
-	for name, add := range map[string]func(*names) error{
-		"a method": func(n *names) error { _, err := n.mapMethod(1, long); return err },
-		"an ID": func(n *names) error {
-			_, _ = n.mapMethod(1, "short")
-			n.memory.tryTake(2000 - int(n.memory.used.Load()))
-			_, err := n.mapMethod(2, "short")
-			return err
-		},
-		"an exception": func(n *names) error { _, err := n.mapException(1, long); return err },
-		"a thread":     func(n *names) error { _, _, err := n.mapThread(1, 0, long); return err },
-		"another name": func(n *names) error {
-			_, _, _ = n.mapThread(1, 0, "short")
-			_, _, err := n.mapThread(1, 1, long)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := newNames(memoryOf(2000))
-			require.ErrorIs(t, add(n), errRunMemory)
-			assert.True(t, n.memory.isFull())
-			assert.EqualError(t, n.memory.why, "limits.max_run_memory is reached (2000)")
-			assert.Same(t, nameless, n.numberedMethod(9))
-		})
-	}
-}
-
-func TestDroppedNamesGiveTheirMemoryBack(t *testing.T) {
-	n := newNames(memoryOf(1 << 20))
-	for id := range uint32(100) {
-		_, err := n.mapMethod(id, fmt.Sprintf("demo/Shop.m%d;0;()V", id%50))
-		require.NoError(t, err)
-		_, err = n.mapException(id%40, fmt.Sprint("java.lang.E", id))
-		require.NoError(t, err)
-		_, _, err = n.mapThread(uint16(id%7), int64(id), fmt.Sprint("worker-", id))
-		require.NoError(t, err)
-		n.numberedMethod(1000 + id)
-	}
-	assert.EqualValues(t, n.taken, n.memory.used.Load())
-	assert.Equal(t, n.memory.used.Load(), n.memory.account.Used())
-	n.drop()
-	n.drop()
-	assert.Zero(t, n.memory.used.Load())
-	assert.Zero(t, n.memory.account.Used())
-	assert.Nil(t, n.method(1))
-}
-
-func TestTextThatIsNoSignatureIsKeptAsItIs(t *testing.T) {
-	n := newNames(memoryOf(1 << 20))
-	_, err := n.mapMethod(1, "what old agents send")
-	require.NoError(t, err)
-	assert.Equal(t, &callevent.Function{
-		Qualified: "what old agents send", Display: "what old agents send", Text: "what old agents send",
-	}, n.method(1))
-	_, err = n.mapMethod(2, "demo/Shop$Order.process;0;()V")
-	require.NoError(t, err)
-	assert.Equal(t, &callevent.Function{
-		Qualified: "demo.Shop$Order.process", Display: "Shop$Order.process", Text: "demo/Shop$Order.process;0;()V",
-	}, n.method(2))
-}
-
-func TestCachesFindWhatTheyWereToldUntilTheyForget(t *testing.T) {
-	b := memoryOf(2 << 20)
-	c := newIDCache(b)
-	for _, id := range []uint32{0, 255, 256, 100_000, maxDense, math.MaxUint32} {
-		_, ok := c.find(id)
-		assert.False(t, ok, "ID %d", id)
-		c.remember(id, uint16(id%1000))
-		index, ok := c.find(id)
-		assert.True(t, ok, "ID %d", id)
-		assert.Equal(t, uint16(id%1000), index)
-	}
-	c.forget()
-	for _, id := range []uint32{0, 255, 256, 100_000, maxDense, math.MaxUint32} {
-		_, ok := c.find(id)
-		assert.False(t, ok, "ID %d", id)
-	}
-	assert.LessOrEqual(t, b.used.Load(), b.limit)
-}
-
-func TestCachesWithoutMemoryRememberNothing(t *testing.T) {
-	b := memoryOf(2 * sparseBytes)
-	c := newIDCache(b)
-	for id := range uint32(3) {
-		c.remember(id, 7)
-	}
-	for id := range uint32(3) {
-		_, ok := c.find(id)
-		assert.Equal(t, id < 2, ok, "ID %d", id)
-	}
-	assert.False(t, b.isFull(), "the run goes on without")
-	c.release()
-	assert.Zero(t, b.used.Load())
-}
-
-func TestCachesGiveTheirMemoryBack(t *testing.T) {
-	b := memoryOf(1 << 20)
-	c := newIDCache(b)
-	for range 2 {
-		c.remember(1000, 7)
-		assert.NotZero(t, b.used.Load())
-		c.release()
-		assert.Zero(t, b.used.Load())
-		_, ok := c.find(1000)
-		assert.False(t, ok)
-	}
-}
-
 func TestConnectionsThatHaveEndedHaveNoMemory(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1))
 	a := connect(b, 1)
@@ -270,9 +120,9 @@ func TestConnectionsThatHaveEndedHaveNoMemory(t *testing.T) {
 		p := a.join()
 		p.write(append(namesOne(), calls(10*i, 5)...))
 		p.close()
-		b.await("its events", func() bool { return run.stream.received.Load() == uint64(10*(i+1)) })
+		b.await("its events", func() bool { return run.stream.Received() == uint64(10*(i+1)) })
 		run.data.finished.Wait()
-		used = append(used, run.stream.memory.used.Load())
+		used = append(used, run.memory.Bounded())
 	}
 	assert.Equal(t, []int64{used[0], used[0], used[0], used[0], used[0]}, used)
 	a.finish()

@@ -56,7 +56,6 @@ func TestStackPairingNamesSettingsThatDoNotFitTheReceiver(t *testing.T) {
 		"names":                   {func(c *Config) { c.NameWait = 4 * time.Second }, func(c *stackpairingprocessor.Config) { c.Reorder.MaxWait = 4 * time.Second }, []string{"reorder.max_wait for name_wait: 4s"}},
 		"pauses":                  {func(c *Config) { c.Retry.MaxInterval = 2600 * time.Millisecond }, none, []string{"reorder.max_wait for retry.max_interval: 2.6s"}},
 		"pauses of half of it":    {func(c *Config) { c.Retry.MaxInterval = 2500 * time.Millisecond }, none, nil},
-		"lead in time":            {func(c *Config) { c.Limits.MaxConnectionLeadTime = 3 * time.Second }, none, []string{"reorder.max_wait for limits.max_connection_lead_time: 3s"}},
 		"lead":                    {func(c *Config) { c.Limits.MaxConnectionLead = 1_000_000 }, none, []string{"reorder.max_events for limits.max_connection_lead: 1000000"}},
 		"buffers":                 {func(c *Config) { c.Agent.BufferMemory = 16_000_000 }, none, []string{"reorder.max_events for agent.buffer_memory: 16000000"}},
 		"signs of life":           {func(c *Config) { c.KeepaliveInterval = time.Minute }, none, []string{"idle_timeout for keepalive_interval: 1m0s"}},

@@ -229,7 +229,7 @@ func (r recording) play(b *testing.B, next consumer.Traces) {
 	}
 	run.handover.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
 		for _, d := range connections {
-			d.batch.hand = func(batch callevent.Packed) { send(batch, run.resource) }
+			d.batch.SetSend(func(batch callevent.Packed) { send(batch, run.resource) })
 		}
 		r.playInto(b, run, connections, index)
 	})
@@ -244,7 +244,7 @@ func (r recording) playInto(b *testing.B, run *run, connections []*dataConnectio
 		for _, a := range r.index {
 			now := begin.Add(a.Time + time.Duration(build)*20*time.Second)
 			for _, d := range connections {
-				d.batch.attend(now)
+				d.batch.Attend(now)
 			}
 			if i, ok := index[a.File]; ok && a.What == capture.In {
 				connections[i].give(b, data[i][max(a.Offset, 2):a.Offset+a.Length], now)
@@ -252,8 +252,8 @@ func (r recording) playInto(b *testing.B, run *run, connections []*dataConnectio
 		}
 	}
 	for _, d := range connections {
-		d.batch.settle(time.Now(), true)
-		d.batch.flush()
+		d.batch.Settle(time.Now())
+		d.batch.Flush()
 	}
 }
 
@@ -266,7 +266,7 @@ func (d *dataConnection) give(b *testing.B, piece []byte, now time.Time) {
 		d.in.end += n
 		piece = piece[n:]
 		require.True(b, d.take(n, now))
-		d.batch.attend(now)
+		d.batch.Attend(now)
 	}
 }
 
@@ -282,7 +282,7 @@ func benchmarkRun(b testing.TB, next consumer.Traces) *run {
 	b.Cleanup(func() { _, _ = client.Close(), server.Close() })
 	run, err := newRun(r.env, 1, 1, newInput(server, inputBytes, r.env.config.Limits.MaxMessageSize, time.Minute))
 	require.NoError(b, err)
-	run.stream.clock.zero = time.Now()
+	run.stream.StartClock(time.Now())
 	return run
 }
 

@@ -88,8 +88,8 @@ func TestCallsThatEndBeforeARenameIsPlacedHaveTheNewName(t *testing.T) {
 			named.write(append(namesOne(), callsAt(0, test.at, old, old)...))
 			b.awaitReceived(2 * old)
 			named.write(thread(1, 300, "worker"))
-			names := b.receiver.env.registry.lookup(1).stream.names
-			b.await("the rename", func() bool { name, _ := names.thread(1); return name == "worker" })
+			run := b.receiver.env.registry.lookup(1)
+			b.await("the rename", func() bool { return run.stream.ThreadName(1) == "worker" })
 			other.write(callsAt(2*old, 300, after, test.perTick))
 			a.finish()
 			b.awaitRuns(0)

@@ -16,6 +16,9 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
 // run is one run of one agent: from its hello until its ID is given back.
@@ -32,14 +35,15 @@ type run struct {
 	resource pcommon.Resource
 	logger   *zap.Logger
 
-	stream   *stream
+	memory   *runmemory.Memory
+	stream   *stream.Stream
 	handover *handover.Batches // nil when no pipeline takes traces
 	logs     runLogs
 	failed   failedClasses
 	matching matching
 	control  *control
 	data     dataConnections
-	pacing   pacing
+	pace     *pace.Group
 	reuse    sync.Once
 
 	agent       *hq.Agent
@@ -92,18 +96,41 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	}
 	r.logger = env.logger.With(zap.Uint8("run", uint8(id)), zap.String("peer", r.peer))
 	r.ctx, r.giveUp = context.WithCancelCause(env.ctx)
-	r.stream = &stream{counts: env.telemetry, now: env.now, memory: newMemory(env.memory, env.config.Limits.MaxRunMemory)}
-	r.stream.memory.resize(0, runBytes)
-	r.stream.names = newNames(r.stream.memory)
-	r.stream.clock.zero = now
-	r.pacing.limit = int64(env.config.Limits.MaxConnectionLead)
+	r.memory = newRunMemory(env.memory, env.config.Limits.MaxRunMemory)
+	r.memory.Resize(0, runBytes)
+	r.stream = r.newStream()
+	r.pace = pace.NewGroup(r.stream, env.config.Limits.MaxConnectionLead, env.config.Agent.BufferMemory)
+	r.control.in.callOnWait(r.control.idle.Notify)
 	r.data.init(env.config.Agent.DataConnections)
 	r.agent = r.newAgent()
-	r.logs = runLogs{sink: env.logs, off: env.eventsOff, clock: &r.stream.clock, origin: &origin{run: id, resource: resource}, now: env.now}
+	r.logs = runLogs{sink: env.logs, off: env.eventsOff, timeOf: r.stream.Time, origin: &origin{run: id, resource: resource}, now: env.now}
 	if env.traces != nil {
 		r.handover = r.newHandover()
 	}
 	return r, nil
+}
+
+// newStream makes the call stream of the run.
+func (r *run) newStream() *stream.Stream {
+	config, counters := r.env.config, r.env.telemetry
+	return stream.New(stream.Settings{
+		ID: r.streamID, TextKey: attributeSignature, Memory: r.memory, Now: r.env.now,
+		MaxBatchBytes: config.Batch.MaxBytes, MaxBatchDelay: config.Batch.MaxDelay, NameWait: config.NameWait,
+		Counts: stream.Counts{
+			NamesLate: counters.namesLate, NamesUnknown: counters.namesUnknown, NameRemapped: counters.nameRemapped,
+			ThreadReused: r.threadReused,
+			BatchDropped: func(events int) { counters.batchDropped(events, droppedInvalid) },
+		},
+	})
+}
+
+// threadReused counts a thread that got the ID of another thread, and logs the first.
+func (r *run) threadReused() {
+	r.env.telemetry.threadReused()
+	r.reuse.Do(func() {
+		r.logger.Warn("the program has had more than 65,536 threads, so its agent gives their IDs to new ones; " +
+			"calls of threads that share an ID are reported without their callers")
+	})
 }
 
 // start configures and starts the agent, unless it is being left already: isStarted
@@ -131,7 +158,7 @@ func (r *run) tellToStart() (bool, error) {
 	if err := r.control.send(configuration); err != nil {
 		return false, err
 	}
-	r.stream.clock.zero = r.env.now()
+	r.stream.StartClock(r.env.now())
 	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeStart}); err != nil {
 		return false, err
 	}
@@ -171,11 +198,8 @@ func (r *run) wake() {
 
 // breakAt adds a break, or the end, to the run.
 func (r *run) breakAt(barrier callevent.Barrier) {
-	dropped, known := r.stream.barriers.add(barrier)
+	dropped, known := r.stream.AddBarrier(barrier)
 	r.env.telemetry.barriersDropped(int64(dropped))
-	if !known && dropped == 0 {
-		r.stream.memory.tryTake(barrierBytes)
-	}
 	if known || barrier.Kind == callevent.BarrierEnd {
 		return
 	}
@@ -223,7 +247,7 @@ func (r *run) state() runState {
 		id: r.id, stream: r.streamID, peer: r.peer, version: r.version,
 		mode: r.control.lastMode(), sendBuffers: int64(r.control.sendBuffers.Load()),
 		opened: r.opened, resource: r.resource, connections: int64(r.data.reading()),
-		events: r.stream.received.Load(), bytes: r.bytes.Load(),
+		events: r.stream.Received(), bytes: r.bytes.Load(),
 	}
 	for cause := range r.breaks {
 		s.breaks[cause] = r.breaks[cause].Load()

@@ -110,7 +110,7 @@ func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontro
 	}
 	return agentcontrol.Answer{Message: message, Details: []agentcontrol.Detail{
 		{Name: "state", Value: s.mode()},
-		{Name: "events", Value: strconv.FormatUint(s.stream.received.Load(), 10)},
+		{Name: "events", Value: strconv.FormatUint(s.stream.Received(), 10)},
 	}}, nil
 }
 
@@ -261,7 +261,7 @@ func (s *steered) awaitTracing(ctx context.Context) (string, error) {
 	heartbeats, events := s.suspensions.heartbeats.Load(), s.suspensions.events.Load()
 	message := "tracing goes on"
 	err := s.await(ctx, "traces again", func() bool {
-		if s.control.heartbeats.Load() > heartbeats && (s.control.lastMode() != bytefrog.ModeSuspended || s.stream.received.Load() > events) {
+		if s.control.heartbeats.Load() > heartbeats && (s.control.lastMode() != bytefrog.ModeSuspended || s.stream.Received() > events) {
 			return true
 		}
 		if s.agent.Status().Reasons == 0 {

@@ -22,6 +22,13 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
+const (
+	// threadIDs is how many IDs an agent has for threads.
+	threadIDs = 1 << 16
+	// threadReach is how far from its count the ID of a new thread can be.
+	threadReach = 1024
+)
+
 // spanTree counts spans by their function and that of their parent, and truncated ones
 // by their function.
 type spanTree struct {

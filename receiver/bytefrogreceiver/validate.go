@@ -117,7 +117,6 @@ func (c *LimitsConfig) validate() error {
 		setting.Between("limits.max_message_size", c.MaxMessageSize, 256, bytefrog.MaxString),
 		setting.Between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),
 		setting.Between("limits.max_connection_lead", c.MaxConnectionLead, 1, maxConnectionLead),
-		setting.Within("limits.max_connection_lead_time", c.MaxConnectionLeadTime, time.Millisecond, maxLeadTime),
 		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
 		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
 		setting.Timeout("limits.handshake_timeout", c.HandshakeTimeout),

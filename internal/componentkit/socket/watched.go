@@ -27,6 +27,23 @@ func Drained(conn net.Conn) bool {
 	return !Unread(conn) && asksForMore(conn)
 }
 
+// OnWait has f called whenever the reader of a watched connection has read all that has arrived:
+// from then on Drained can be true. f must not use the connection's reads. On other connections it
+// has no effect.
+func OnWait(conn net.Conn, f func()) {
+	for {
+		if w, ok := conn.(interface{ setOnWait(func()) }); ok {
+			w.setOnWait(f)
+			return
+		}
+		above, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return
+		}
+		conn = above.NetConn()
+	}
+}
+
 // asksForMore reports whether the reader of a watched connection has found nothing to read.
 func asksForMore(conn net.Conn) bool {
 	for {

@@ -60,6 +60,28 @@ func TestAConnectionIsDrainedOnlyWhenItsReaderAsksForMore(t *testing.T) {
 	close(more)
 }
 
+func TestOnWaitIsCalledWhenTheConnectionIsDrained(t *testing.T) {
+	conn, client := pair(t)
+	drained := make(chan bool, 10)
+	OnWait(conn, func() { drained <- Drained(conn) })
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		b := make([]byte, 10)
+		for {
+			if _, err := conn.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	assert.True(t, <-drained, "nothing has arrived")
+	_, err := client.Write([]byte("abc"))
+	require.NoError(t, err)
+	assert.True(t, <-drained, "all was read")
+	require.NoError(t, client.Close())
+	<-read
+}
+
 func TestAWatchedConnectionReadsAsAnyOther(t *testing.T) {
 	b := make([]byte, 10)
 	t.Run("what arrived in parts", func(t *testing.T) {

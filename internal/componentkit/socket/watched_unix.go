@@ -23,6 +23,8 @@ type watched struct {
 	raw syscall.RawConn
 	// waits says that the last look of the reader found nothing.
 	waits atomic.Bool
+	// onWait, if set, is called when the reader begins to wait.
+	onWait atomic.Pointer[func()]
 
 	// reading guards what follows: the read that goes on.
 	reading sync.Mutex
@@ -48,6 +50,8 @@ func watch(conn *net.TCPConn) net.Conn {
 func (w *watched) NetConn() net.Conn { return w.TCPConn }
 
 func (w *watched) asksForMore() bool { return w.waits.Load() }
+
+func (w *watched) setOnWait(f func()) { w.onWait.Store(&f) }
 
 // Read reads as a TCP connection does, with the same errors.
 func (w *watched) Read(b []byte) (int, error) {
@@ -89,6 +93,9 @@ func (w *watched) look(fd uintptr) bool {
 			continue
 		case err == syscall.EAGAIN:
 			w.waits.Store(true)
+			if f := w.onWait.Load(); f != nil {
+				(*f)()
+			}
 			return false
 		case err != nil:
 			w.err = err

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 import (
 	"sync/atomic"
@@ -15,14 +15,12 @@ const tick = time.Millisecond
 // that is computed with them in nanoseconds not to overflow.
 const maxTicks = 1 << 41
 
-// agentClock makes the 32 bit milliseconds of a run 64 bit ones. The last time
-// seen and the time passed here since then say where the agent's clock must be
-// now, so that an idle month is no riddle.
+// agentClock makes the 32 bit milliseconds of a run 64 bits long. It derives the agent's time from the
+// last time received and the time that has passed here since, so a silent month does no harm.
 type agentClock struct {
 	// zero is when start was written: tick 0.
 	zero time.Time
-	// ahead is by how many ticks the agent's clock was ahead of zero's when a
-	// time was seen last.
+	// ahead is by how many ticks the agent's clock was ahead when the last time arrived.
 	ahead atomic.Int64
 }
 
@@ -31,11 +29,16 @@ func (c *agentClock) expected(now time.Time) int64 {
 	return now.Sub(c.zero).Milliseconds() + c.ahead.Load()
 }
 
-// saw says that an event of the time ticks came at the time now.
+// saw notes that an event of the time ticks arrived at the time now.
 func (c *agentClock) saw(ticks int64, now time.Time) {
 	if ticks > -maxTicks && ticks < maxTicks {
 		c.ahead.Store(ticks - now.Sub(c.zero).Milliseconds())
 	}
+}
+
+// time is the time of a tick, at most maxTicks from the start.
+func (c *agentClock) time(ticks int64) time.Time {
+	return c.zero.Add(time.Duration(min(max(ticks, -maxTicks), maxTicks)) * tick)
 }
 
 // unwrapTicks is the time nearest to reference that ends in t.

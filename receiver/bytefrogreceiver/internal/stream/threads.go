@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 // An agent counts the threads that come to their first event, and sends the lowest 16
 // bits of the count as the thread's ID. So thread 65,536 has the ID of thread 0, which
@@ -33,6 +33,16 @@ type threadNumber struct {
 	// ahead: those before it had not all come, so it can be another name of the thread
 	// that had the ID before.
 	ahead bool
+}
+
+// threadName is what is known of the names of a thread: the latest, the time in
+// ticks from which the thread has it, and when the thread had its first name. How its
+// events are called in between is said by renames.
+type threadName struct {
+	name        string
+	first, from int64
+	// number is that of the latest thread that has the ID.
+	number threadNumber
 }
 
 // threadNumbers counts threads.
@@ -90,13 +100,4 @@ func (t *threadNumbers) catchUp(threads map[uint16]threadName) {
 			threads[uint16(t.highest)] = next
 		}
 	}
-}
-
-// threadReused counts a thread that got the ID of another, and says so once.
-func (r *run) threadReused() {
-	r.env.telemetry.threadReused()
-	r.reuse.Do(func() {
-		r.logger.Warn("the program has had more than 65,536 threads, so its agent gives their IDs to new ones; " +
-			"calls of threads that share an ID are reported without their callers")
-	})
 }

@@ -1,11 +1,13 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 import (
 	"math/bits"
 	"unsafe"
+
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
 
 // maxDense is up to which ID a cache is a slice. Agents count IDs up from 0, so
@@ -21,7 +23,7 @@ type idCache struct {
 	sparse     map[uint32]uint16
 	// mapped is how many entries sparse has had room for.
 	mapped int
-	memory *memory
+	memory *runmemory.Memory
 }
 
 type idSlot struct {
@@ -35,12 +37,12 @@ const (
 	sparseBytes = 16
 )
 
-func newIDCache(m *memory) idCache {
+func newIDCache(m *runmemory.Memory) idCache {
 	return idCache{generation: 1, sparse: map[uint32]uint16{}, memory: m}
 }
 
-// lookup gives the index of an ID that is in the slice. It is small enough to be
-// inlined where each event passes.
+// lookup is the index of an ID that is in the slice. It is small enough to be inlined into the loop
+// over events.
 func (c *idCache) lookup(id uint32) (uint16, bool) {
 	if uint64(id) >= uint64(len(c.dense)) {
 		return 0, false
@@ -49,7 +51,7 @@ func (c *idCache) lookup(id uint32) (uint16, bool) {
 	return s.index, s.generation == c.generation
 }
 
-// find gives the index of any ID.
+// find is the index of any ID.
 func (c *idCache) find(id uint32) (uint16, bool) {
 	if index, ok := c.lookup(id); ok {
 		return index, true
@@ -58,7 +60,7 @@ func (c *idCache) find(id uint32) (uint16, bool) {
 	return index, ok
 }
 
-// remember remembers the index of an ID, if there is memory for it.
+// remember stores the index of an ID, if there is memory for it.
 func (c *idCache) remember(id uint32, index uint16) {
 	if uint64(id) >= uint64(len(c.dense)) && !c.grow(id) {
 		c.rememberSparse(id, index)
@@ -70,7 +72,7 @@ func (c *idCache) remember(id uint32, index uint16) {
 // rememberSparse is remember for an ID that is not in the slice.
 func (c *idCache) rememberSparse(id uint32, index uint16) {
 	if len(c.sparse) >= c.mapped {
-		if !c.memory.tryTake(sparseBytes) {
+		if !c.memory.Reserve(sparseBytes) {
 			return
 		}
 		c.mapped++
@@ -84,7 +86,7 @@ func (c *idCache) grow(id uint32) bool {
 		return false
 	}
 	size := 1 << bits.Len32(id|0xff)
-	if !c.memory.tryTake((size - len(c.dense)) * slotBytes) {
+	if !c.memory.Reserve((size - len(c.dense)) * slotBytes) {
 		return false
 	}
 	bigger := make([]idSlot, size)
@@ -93,22 +95,15 @@ func (c *idCache) grow(id uint32) bool {
 	return true
 }
 
-// forget forgets all indexes.
+// forget removes all indexes.
 func (c *idCache) forget() {
 	c.generation++
 	clear(c.sparse)
 }
 
-// release forgets all indexes and gives the memory back.
+// release removes all indexes and returns the memory.
 func (c *idCache) release() {
 	c.forget()
-	c.memory.give(len(c.dense)*slotBytes + c.mapped*sparseBytes)
+	c.memory.Return(len(c.dense)*slotBytes + c.mapped*sparseBytes)
 	c.dense, c.sparse, c.mapped = nil, map[uint32]uint16{}, 0
-}
-
-// release gives back the memory of the caches, when nothing more will be packed.
-func (b *batcher) release() {
-	b.methods.release()
-	b.exceptions.release()
-	b.lanes.release()
 }

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 import (
 	"testing"
@@ -12,6 +12,15 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
+
+// numbersFrom are 100 events with numbers from first on.
+func numbersFrom(first uint32) []bytefrog.Event {
+	events := make([]bytefrog.Event, 100)
+	for i := range events {
+		events[i].Sequence = first + uint32(i)
+	}
+	return events
+}
 
 // The breaks that a batch carries are told by its numbers.
 func TestABatchKnowsItsNumbersWhereTheNextCannotBe(t *testing.T) {
@@ -24,7 +33,7 @@ func TestABatchKnowsItsNumbersWhereTheNextCannotBe(t *testing.T) {
 	for i := range events {
 		events[i].Type, events[i].Method = bytefrog.TypeMethodEntry, 1
 	}
-	bad, err := p.add(events, time.Now())
+	bad, err := p.Pack(events, time.Now())
 	require.Error(t, err)
 	assert.Equal(t, 100, bad)
 	assert.Equal(t, 100, p.packer.Len())

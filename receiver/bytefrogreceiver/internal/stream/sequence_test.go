@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 import (
 	"math"
@@ -30,19 +30,19 @@ func TestASequenceNumberIsTheOneNearestToTheReference(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := unwrapSequence(c.reference, c.n)
+			got := Unwrap(c.reference, c.n)
 			assert.Equal(t, c.want, got)
 			assert.True(t, validSequence(got))
 		})
 	}
-	assert.False(t, validSequence(unwrapSequence(3, math.MaxUint32)), "below 0")
-	assert.False(t, validSequence(unwrapSequence(1<<62, 5)), "beyond what can be counted")
+	assert.False(t, validSequence(Unwrap(3, math.MaxUint32)), "below 0")
+	assert.False(t, validSequence(Unwrap(1<<62, 5)), "beyond what can be counted")
 }
 
 func TestNextNeverGoesBack(t *testing.T) {
 	var n numbering
-	n.advance(10, 4)
-	n.advance(7, 3)
+	n.Advance(10, 4)
+	n.Advance(7, 3)
 	assert.EqualValues(t, 10, n.next.Load())
 	assert.EqualValues(t, 7, n.received.Load())
 }

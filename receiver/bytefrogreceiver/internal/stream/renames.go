@@ -1,10 +1,9 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 import (
-	"slices"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -105,109 +104,6 @@ func (u *unplaced) wake() time.Time {
 func (u *unplaced) due(now time.Time) bool {
 	wake := u.wake()
 	return !wake.IsZero() && !now.Before(wake)
-}
-
-// rename takes a rename that came on the connection.
-func (b *batcher) rename(r unplacedRename) {
-	u := &b.unplaced
-	room := b.stream.memory.tryTake(tidingBytes + len(r.name))
-	if len(u.renames) == maxUnplaced || !room {
-		b.place(len(u.renames), passed{}, r.since)
-	}
-	if b.packer.Renames() >= maxUntold {
-		b.flush()
-	}
-	r.before, r.order = u.last, b.stream.tidings.order()
-	if !room {
-		// It cannot wait.
-		b.packRename(r.between(passed{}), r.since)
-		b.flush()
-		return
-	}
-	b.stream.tidings.add(b, r.between(passed{}))
-	u.renames = append(u.renames, r)
-}
-
-// pass says that a message with a number comes next. It is the first or the second
-// behind those renames that wait.
-func (b *batcher) pass(sequence uint64, ticks int64, now time.Time) {
-	u := &b.unplaced
-	next := passed{sequence: sequence, ticks: ticks, known: validSequence(sequence)}
-	if !next.known {
-		return
-	}
-	if len(u.renames) > 0 {
-		b.place(u.followed(), next, now)
-		for i := range u.renames {
-			u.renames[i].after = next
-		}
-	}
-	u.last = next
-}
-
-// place packs the first n renames. second is the second message with a number that
-// follows them, if that is known.
-func (b *batcher) place(n int, second passed, now time.Time) {
-	u := &b.unplaced
-	placed := make([]callevent.Rename, n)
-	for i := n - 1; i >= 0; i-- {
-		r := u.renames[i].between(second)
-		for _, later := range placed[i+1:] {
-			if later.Lane == r.Lane && later.Sequence < callevent.MaxSequence {
-				// The thread had an event in between.
-				r.Sequence = min(r.Sequence, max(later.Sequence, 1)-1)
-				break
-			}
-		}
-		placed[i] = r
-	}
-	u.renames = slices.Delete(u.renames, 0, n)
-	for _, r := range placed {
-		b.packRename(r, now)
-		b.stream.tidings.better(r)
-	}
-}
-
-// packRename packs a rename of which nothing better will be known.
-func (b *batcher) packRename(r callevent.Rename, now time.Time) {
-	if !b.packer.Rename(r) {
-		b.flush()
-		b.packer.Rename(r)
-	}
-	b.open(now)
-}
-
-// tellRenames puts the renames of the run that are not handed on yet into the batch,
-// which is closed with so many barriers then. Those for which it has no room are handed
-// on in front of it.
-func (b *batcher) tellRenames(barriers int) {
-	b.tidings = b.stream.tidings.beside(b, b.tidings[:0])
-	b.tidings = slices.DeleteFunc(b.tidings, func(r callevent.Rename) bool { return b.packer.RenameAtLast(r, barriers) })
-	if len(b.tidings) > 0 {
-		b.handInFront(b.tidings)
-	}
-	clear(b.tidings)
-}
-
-// handInFront hands on batches of nothing but renames.
-func (b *batcher) handInFront(renames []callevent.Rename) {
-	packer, err := newPacker(b.stream, b.id, callevent.MinBatchBytes)
-	for err == nil && len(renames) > 0 {
-		n := 0
-		for n < len(renames) && packer.Rename(renames[n]) {
-			n++
-		}
-		var batch callevent.Packed
-		if batch, err = packer.Close(nil, b.stream.next.Load(), b.stream.now().UnixNano()); err == nil {
-			b.hand(batch)
-		}
-		packer.Reset()
-		renames = renames[n:]
-	}
-	if err != nil {
-		// No setting and nothing that was let in makes such a batch impossible.
-		b.stream.counts.batchDropped(0, droppedInvalid)
-	}
 }
 
 // between says for which events the name holds.

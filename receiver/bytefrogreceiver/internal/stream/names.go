@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 import (
 	"errors"
@@ -13,16 +13,17 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
 
-// errRunMemory: there is no memory for a name, so the run has to leave.
-var errRunMemory = errors.New("there is no memory for a name")
+// ErrMemory is the error for a name that does not fit into the memory of the run, which is full then.
+var ErrMemory = errors.New("there is no memory for a name")
 
 // names are the methods, exceptions and threads of a run, as map messages on any
 // of its connections say. Connections remember what they found here
 // (namecache.go) and look at the counters to see whether it still holds.
 type names struct {
-	memory *memory
+	memory *runmemory.Memory
 	// arrivals counts map messages that events may have waited for; remaps those
 	// that gave a known method or exception another text.
 	arrivals, remaps atomic.Uint32
@@ -40,7 +41,7 @@ type names struct {
 	taken int
 }
 
-func newNames(m *memory) *names {
+func newNames(m *runmemory.Memory) *names {
 	return &names{
 		memory:     m,
 		signatures: map[string]*callevent.Function{},
@@ -73,7 +74,7 @@ func textBytes(signature string, name bytefrog.MethodName) int {
 
 // take takes memory for names. The lock is held.
 func (n *names) take(bytes int) bool {
-	if !n.memory.take(bytes) {
+	if !n.memory.Require(bytes) {
 		return false
 	}
 	n.taken += bytes
@@ -83,7 +84,7 @@ func (n *names) take(bytes int) bool {
 // give gives memory back. The lock is held.
 func (n *names) give(bytes int) {
 	n.taken -= bytes
-	n.memory.give(bytes)
+	n.memory.Return(bytes)
 }
 
 // drop drops all names and gives their memory back. Nothing can be named any more: the
@@ -97,7 +98,7 @@ func (n *names) drop() {
 }
 
 // mapMethod gives a method ID its signature, and reports whether it had another
-// one. The error is errRunMemory.
+// one. The error is ErrMemory.
 func (n *names) mapMethod(id uint32, signature string) (remapped bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -105,7 +106,7 @@ func (n *names) mapMethod(id uint32, signature string) (remapped bool, err error
 	if !ok {
 		name := bytefrog.ParseMethodSignature(signature)
 		if !n.take(functionBytes + textBytes(signature, name)) {
-			return false, errRunMemory
+			return false, ErrMemory
 		}
 		f = &callevent.Function{Qualified: name.Qualified, Display: name.Display, Text: signature}
 		n.signatures[signature] = f
@@ -115,7 +116,7 @@ func (n *names) mapMethod(id uint32, signature string) (remapped bool, err error
 		return false, nil
 	}
 	if !known && !n.take(idBytes) {
-		return false, errRunMemory
+		return false, ErrMemory
 	}
 	n.methods[id] = f
 	n.changed(known)
@@ -123,7 +124,7 @@ func (n *names) mapMethod(id uint32, signature string) (remapped bool, err error
 }
 
 // mapException gives an exception ID its class, and reports whether it had
-// another one. The error is errRunMemory.
+// another one. The error is ErrMemory.
 func (n *names) mapException(id uint32, class string) (remapped bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -132,7 +133,7 @@ func (n *names) mapException(id uint32, class string) (remapped bool, err error)
 		return false, nil
 	}
 	if !n.take(exceptionBytes + len(class)) {
-		return false, errRunMemory
+		return false, ErrMemory
 	}
 	if known {
 		n.give(exceptionBytes + len(old))
@@ -150,19 +151,9 @@ func (n *names) changed(remapped bool) {
 	n.arrivals.Add(1)
 }
 
-// threadName is what is known of the names of a thread: the latest, the time in
-// ticks from which the thread has it, and when the thread had its first name. How its
-// events are called in between is said by renames.
-type threadName struct {
-	name        string
-	first, from int64
-	// number is that of the latest thread that has the ID.
-	number threadNumber
-}
-
 // mapThread gives a thread a name from a time on, in ticks. It reports whether the name
 // is the first of the thread's ID, as far as is known, and whether the ID has been reused:
-// the name is another thread's. The error is errRunMemory.
+// the name is another thread's. The error is ErrMemory.
 func (n *names) mapThread(thread uint16, from int64, name string) (first, reused bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -172,7 +163,7 @@ func (n *names) mapThread(thread uint16, from int64, name string) (first, reused
 	switch {
 	case !known:
 		if !n.take(threadBytes + len(name)) {
-			return false, false, errRunMemory
+			return false, false, ErrMemory
 		}
 		n.arrivals.Add(1)
 	case from < old.from:
@@ -182,7 +173,7 @@ func (n *names) mapThread(thread uint16, from int64, name string) (first, reused
 		latest.first = min(old.first, from)
 	default:
 		if !n.take(len(name)) {
-			return false, false, errRunMemory
+			return false, false, ErrMemory
 		}
 		n.give(len(old.name))
 		latest.first = old.first
@@ -234,7 +225,7 @@ func (n *names) numberedMethod(id uint32) *callevent.Function {
 	if f, ok := n.methods[id]; ok {
 		return f
 	}
-	if !n.memory.tryTake(numberedBytes) {
+	if !n.memory.Reserve(numberedBytes) {
 		return nameless
 	}
 	n.taken += numberedBytes

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package stream
 
 import (
 	"cmp"
@@ -12,27 +12,25 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// barriers are the breaks, and at last the end, of a run. Whatever connection
-// closes a batch gives it those that concern its events, so that no event after
-// a break arrives without it.
+// barriers are the breaks and the end of a run. Every batch carries those that concern its events, so
+// no event after a break arrives without it.
 type barriers struct {
 	mu sync.Mutex
 	// sorted are the latest callevent.MaxBarriers by their numbers.
 	sorted []callevent.Barrier
-	// news are those that no accepted batch of their own has announced, in the
-	// order in which they became known, as many at the most.
+	// news are those that no accepted empty batch has announced, in order of arrival, as many at
+	// the most.
 	news []callevent.Barrier
 }
 
-// barrierBytes is what a break takes.
+// barrierBytes is the memory of a break.
 const barrierBytes = 2 * int(unsafe.Sizeof(callevent.Barrier{}))
 
 func byNumber(a, b callevent.Barrier) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))
 }
 
-// add adds a barrier and says how many old ones had to go, and whether it was
-// known already.
+// add adds a barrier. It returns how many old ones were dropped, and whether it was known before.
 func (b *barriers) add(barrier callevent.Barrier) (dropped int, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,15 +75,14 @@ func (b *barriers) concerning(dst []callevent.Barrier, first, last uint64) []cal
 	return dst
 }
 
-// haveNews reports whether there are some that no batch of their own has announced.
+// haveNews reports whether no accepted empty batch has announced some.
 func (b *barriers) haveNews() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.news) > 0
 }
 
-// unannounced appends to dst those that no batch of their own has announced,
-// without them the last known one.
+// unannounced appends to dst those that no accepted empty batch has announced, or else the last one.
 func (b *barriers) unannounced(dst []callevent.Barrier) []callevent.Barrier {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,8 +92,7 @@ func (b *barriers) unannounced(dst []callevent.Barrier) []callevent.Barrier {
 	return append(dst, b.news...)
 }
 
-// announced says that the pipeline has accepted a batch with these, which
-// unannounced gave.
+// announced removes barriers that the pipeline has accepted in an empty batch.
 func (b *barriers) announced(accepted []callevent.Barrier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -4,14 +4,10 @@
 package bytefrogreceiver
 
 import (
-	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -70,13 +66,14 @@ func TestABatchWaitsForWhatWasSaidBeforeOnTheControlConnection(t *testing.T) {
 	began := time.Now()
 	go func() { run.awaitControl(); waited <- time.Since(began) }()
 	run.control.in.reader.Store(readerWaiting)
-	assert.Less(t, <-waited, catchUpPatience)
+	run.control.idle.Notify()
+	assert.Less(t, <-waited, controlPatience)
 
 	// It doesn't wait for ever.
 	run.control.in.reader.Store(uint32(readerBusy))
 	began = time.Now()
 	run.awaitControl()
-	assert.GreaterOrEqual(t, time.Since(began), catchUpPatience)
+	assert.GreaterOrEqual(t, time.Since(began), controlPatience)
 	a.finish()
 	b.awaitRuns(0)
 }
@@ -106,14 +103,14 @@ func TestAConnectionThatIsAheadWaitsForTheOthers(t *testing.T) {
 	b.awaitReceived(2)
 	go func() { _, _ = ahead.conn.Write(calls(events/2, events/4)) }()
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the connection that is ahead", func() bool { return run.stream.missing() > lead })
+	b.await("the connection that is ahead", func() bool { return run.stream.Missing() > lead })
 	for first := uint32(2); first < events/2; first += 1000 {
-		before := run.stream.received.Load()
+		before := run.stream.Received()
 		behind.write(calls(first, min(500, int(events/2-first)/2)))
-		b.await("what is behind", func() bool { return run.stream.received.Load() > before })
+		b.await("what is behind", func() bool { return run.stream.Received() > before })
 	}
 	b.awaitReceived(events)
-	assert.Zero(t, run.stream.missing())
+	assert.Zero(t, run.stream.Missing())
 	a.finish()
 	b.awaitRuns(0)
 	assert.Len(t, b.pipeline.only(t).events, events)
@@ -135,46 +132,4 @@ func TestAConnectionThatIsAheadIsReadOnWhenNothingComesOnTheOthers(t *testing.T)
 	s := b.pipeline.only(t)
 	assert.Len(t, s.events, 50)
 	assert.Equal(t, callevent.End(lost+50, callevent.CauseEnded), s.end(t))
-}
-
-// While the pipeline holds another connection up, what is missing is there, and
-// however long that takes it is not forgiven.
-func TestWhatAConnectionIsAheadIsNotForgivenWhileAnotherIsHeldUp(t *testing.T) {
-	run := benchmarkRun(t, discard(func(ptrace.Traces) {}))
-	var minutes atomic.Int64
-	run.env.now = func() time.Time { return time.Unix(60*minutes.Add(1), 0) }
-	var connections [2]*dataConnection
-	for i := range connections {
-		_, conn := net.Pipe()
-		d, err := newDataConnection(run, newInput(conn, inputBytes, 1024, time.Minute))
-		require.NoError(t, err)
-		require.NoError(t, run.data.attach(d))
-		connections[i] = d
-	}
-	behind, ahead := connections[0], connections[1]
-	ahead.position.Store(1_000_000)
-	run.stream.advance(1_000_000, 1)
-	behind.in.reader.Store(uint32(readerBusy))
-	paced := make(chan struct{})
-	go func() {
-		defer close(paced)
-		ahead.keepPace()
-	}()
-	looks := minutes.Load()
-	require.Eventually(t, func() bool { return minutes.Load() > looks+20 }, patience, time.Millisecond)
-	select {
-	case <-paced:
-		t.Error("expected the connection to wait for the one that is held up")
-	default:
-	}
-	assert.Zero(t, run.pacing.forgiven.Load())
-
-	behind.in.reader.Store(uint32(readerNone))
-	<-paced
-	assert.EqualValues(t, 999_999, run.pacing.forgiven.Load())
-
-	// What came after all is not forgiven a second time.
-	run.stream.advance(0, 999_000)
-	assert.False(t, run.pacing.tooFar(&run.stream.numbering))
-	assert.EqualValues(t, 999, run.pacing.forgiven.Load())
 }

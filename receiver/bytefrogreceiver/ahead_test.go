@@ -1,0 +1,150 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
+)
+
+// pair are two data connections of a run whose pipeline accepts everything, and which may be
+// ahead by ten numbers. Nothing arrives on them without the test.
+type pair struct {
+	t             *testing.T
+	run           *run
+	behind, ahead *dataConnection
+	// looks counts how often the time was asked for.
+	looks atomic.Int64
+}
+
+func newPair(t *testing.T) *pair {
+	p := &pair{t: t, run: benchmarkRun(t, discard(func(ptrace.Traces) {}))}
+	p.run.env.now = func() time.Time { return time.Unix(1000, p.looks.Add(1)) }
+	p.run.pace = pace.NewGroup(p.run.stream, 10, p.run.env.config.Agent.BufferMemory)
+	for _, d := range []**dataConnection{&p.behind, &p.ahead} {
+		_, conn := net.Pipe()
+		made, err := newDataConnection(p.run, newInput(conn, inputBytes, 1024, time.Minute))
+		require.NoError(t, err)
+		require.NoError(t, p.run.data.attach(made))
+		*d = made
+	}
+	return p
+}
+
+// numbersFrom are 100 events with numbers from first on.
+func numbersFrom(first uint32) []bytefrog.Event {
+	events := make([]bytefrog.Event, 100)
+	for i := range events {
+		events[i].Sequence = first + uint32(i)
+	}
+	return events
+}
+
+// The messages that follow a rename have arrived, or are on its connection, which is not read.
+func TestARenameIsPlacedByTheEventsAfterItThoughTheirConnectionWaits(t *testing.T) {
+	p := newPair(t)
+	p.run.env.now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(50*time.Millisecond)) }
+	p.behind.in.reader.Store(readerBusy)
+	var renamed []uint64
+	p.ahead.batch.SetSend(func(packed callevent.Packed) {
+		var batch callevent.Batch
+		require.NoError(t, batch.Unpack(packed.Data))
+		for _, r := range batch.Renames {
+			renamed = append(renamed, r.Sequence)
+		}
+	})
+	now := p.run.env.now()
+	require.NoError(t, p.ahead.batch.Name(bytefrog.MapThreadName{Thread: 3, Name: "worker"}, now))
+	done := make(chan error)
+	go func() { done <- p.ahead.add(numbersFrom(1000), now) }()
+	require.Eventually(t, p.ahead.member.Waits, patience, time.Millisecond)
+	looks := p.looks.Load()
+	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, patience, time.Millisecond)
+	require.Empty(t, done, "expected the connection that is ahead to wait")
+	p.behind.member.Leave()
+	require.NoError(t, <-done)
+	p.ahead.batch.Flush()
+	// Sequence numbers 1000 and 1001 follow it in an empty buffer.
+	assert.Equal(t, []uint64{999}, renamed)
+}
+
+func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
+	p := newPair(t)
+	p.behind.in.reader.Store(readerBusy)
+	p.run.leave(endedByAgent())
+	done := make(chan error)
+	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.now()) }()
+	require.Eventually(t, p.ahead.member.Waits, patience, time.Millisecond)
+	require.Empty(t, done, "the agent has sent more than was read")
+	p.ahead.in.takeAway()
+	require.NoError(t, <-done)
+}
+
+// While the pipeline holds another connection up, the missing numbers are there. They are not
+// forgiven, however long that takes.
+func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T) {
+	p := newPair(t)
+	p.run.env.now = func() time.Time { return time.Unix(60*p.looks.Add(1), 0) }
+	p.behind.in.reader.Store(readerBusy)
+	done := make(chan error)
+	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.now()) }()
+	require.Eventually(t, p.ahead.member.Waits, patience, time.Millisecond)
+	looks := p.looks.Load()
+	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, patience, time.Millisecond)
+	require.Empty(t, done, "expected the connection to wait for the one that is held up")
+	p.behind.in.reader.Store(readerNone)
+	p.run.pace.Changed()
+	require.NoError(t, <-done)
+}
+
+// The name of an event can be on its own connection, which is not read while it waits.
+func TestNamesAreNotGivenUpWhileTheirConnectionWaits(t *testing.T) {
+	p := newPair(t)
+	p.behind.in.reader.Store(readerBusy)
+	done := make(chan error)
+	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.now()) }()
+	require.Eventually(t, p.ahead.member.Waits, patience, time.Millisecond)
+	p.behind.in.reader.Store(readerNone)
+	other := &dataConnection{run: p.run, member: p.ahead.member}
+	_, over := other.awaitNames(p.run.env.now())
+	assert.False(t, over)
+	p.ahead.in.takeAway()
+	require.NoError(t, <-done)
+	_, over = other.awaitNames(p.run.env.now())
+	assert.True(t, over)
+}
+
+// Where events are packed in pieces, the error says what of all was bad.
+func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
+	p := newPair(t)
+	p.behind.member.Leave()
+	events := append(numbersFrom(0), numbersFrom(1000)...)
+	events[150].Sequence = 1<<31 + 1100
+	for i := range events {
+		events[i].Type = bytefrog.TypeMethodEntry
+	}
+	var bad *badData
+	require.ErrorAs(t, p.ahead.add(events, p.run.env.now()), &bad)
+	assert.EqualValues(t, 150*bytefrog.MethodEntrySize+stream.SequenceOffset, bad.offset)
+	assert.Equal(t, 150, p.ahead.fresh)
+}
+
+func TestAConnectionIsWhereItsLastNumberIs(t *testing.T) {
+	p := newPair(t)
+	require.NoError(t, p.ahead.marker(bytefrog.Marker{Sequence: 7, Key: "k"}, p.run.env.now()))
+	assert.EqualValues(t, 7, p.ahead.member.Position())
+	require.NoError(t, p.ahead.add(numbersFrom(8), p.run.env.now()))
+	assert.EqualValues(t, 107, p.ahead.member.Position())
+}

@@ -1,0 +1,581 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+// Packer packs the call events of one connection into batches of its own. It is for one goroutine.
+type Packer struct {
+	stream *Stream
+	// send, closing and awaitNames: see NewPacker.
+	send       func(callevent.Packed)
+	closing    func()
+	awaitNames func(now time.Time) (begun time.Time, over bool)
+
+	packer                     *callevent.Packer
+	methods, exceptions, lanes idCache
+	pending                    pendingEvents
+	unplaced                   unplaced
+	// remaps is the count of names.remaps at which the caches are right.
+	remaps uint32
+	// barriers and renames are buffers for those of a batch.
+	barriers []callevent.Barrier
+	renames  []callevent.Rename
+
+	// first and last are the smallest and largest sequence number of the batch, opened is when
+	// its first event or rename arrived.
+	first, last uint64
+	opened      time.Time
+
+	// dropped is how many events were dropped because the run's memory is full.
+	dropped int
+}
+
+// NewPacker makes the packer of a connection. send takes closed batches. closing, if it is not nil,
+// is called before a batch with events is closed, and returns when all breaks are known that the
+// agent sent before these events. awaitNames, if it is not nil, says whether events have waited
+// for names long enough: those that arrived name_wait before begun.
+func NewPacker(s *Stream, send func(callevent.Packed), closing func(), awaitNames func(now time.Time) (begun time.Time, over bool)) (*Packer, error) {
+	packer, err := s.newPacker(s.settings.MaxBatchBytes)
+	if err != nil {
+		return nil, err
+	}
+	if closing == nil {
+		closing = func() {}
+	}
+	if awaitNames == nil {
+		awaitNames = func(now time.Time) (time.Time, bool) { return now, true }
+	}
+	memory := s.settings.Memory
+	return &Packer{
+		stream:     s,
+		send:       send,
+		closing:    closing,
+		awaitNames: awaitNames,
+		packer:     packer,
+		methods:    newIDCache(memory),
+		exceptions: newIDCache(memory),
+		lanes:      newIDCache(memory),
+		pending:    pendingEvents{memory: memory, wait: s.settings.NameWait},
+		first:      math.MaxUint64,
+	}, nil
+}
+
+// SetSend changes the function that takes closed batches.
+func (b *Packer) SetSend(send func(callevent.Packed)) { b.send = send }
+
+// Memory is how many bytes the buffers of the packer have, beside what is in the memory of the run.
+func (b *Packer) Memory() int { return b.packer.Memory() }
+
+// Waiting is how many events wait for names.
+func (b *Packer) Waiting() int { return len(b.pending.events) }
+
+// TakeDropped is how many events the packer has dropped since the last call, because the memory
+// of the run is full.
+func (b *Packer) TakeDropped() int {
+	dropped := b.dropped
+	b.dropped = 0
+	return dropped
+}
+
+// The types of call events follow one another from firstEvent.
+const (
+	firstEvent = bytefrog.TypeMethodEntry
+	eventTypes = 4
+)
+
+// kinds are the call events in the order of their types.
+var kinds = [eventTypes]callevent.Kind{
+	bytefrog.TypeMethodEntry - firstEvent:     callevent.KindEnter,
+	bytefrog.TypeMethodExit - firstEvent:      callevent.KindExit,
+	bytefrog.TypeException - firstEvent:       callevent.KindThrow,
+	bytefrog.TypeExceptionBubble - firstEvent: callevent.KindUnwind,
+}
+
+// noLine is sent by agents for an unknown line, as is 0.
+const noLine = math.MaxUint16
+
+// PassAll places renames by the events that follow them. Pack packs the events later, or in pieces.
+func (b *Packer) PassAll(events []bytefrog.Event, now time.Time) {
+	reference, clock := b.stream.next.Load(), b.stream.clock.expected(now)
+	// Renames need the two messages after them, and the last one before.
+	for _, e := range events[:min(2, len(events))] {
+		b.pass(Unwrap(reference, e.Sequence), unwrapTicks(clock, e.Time), now)
+	}
+	if n := len(events); n > 2 {
+		b.pass(Unwrap(reference, events[n-1].Sequence), unwrapTicks(clock, events[n-1].Time), now)
+	}
+}
+
+// Pack packs events that PassAll has received. The error, a *bytefrog.ProtocolError, is for the event
+// with the index bad, whose sequence number is impossible; the events before it are packed.
+func (b *Packer) Pack(events []bytefrog.Event, now time.Time) (bad int, err error) {
+	s := b.stream
+	reference, clock := s.next.Load(), s.clock.expected(now)
+	b.refresh()
+	next, first, last := reference, b.first, b.last
+	var out callevent.Event
+	for i := range events {
+		e := &events[i]
+		sequence, ticks := Unwrap(reference, e.Sequence), unwrapTicks(clock, e.Time)
+		if !validSequence(sequence) {
+			b.first, b.last = first, last
+			s.Advance(next, uint64(i))
+			return i, invalidSequence(SequenceOffset, e.Sequence, reference)
+		}
+		next = max(next, sequence+1)
+		method, methodKnown := b.methods.lookup(e.Method)
+		lane, laneKnown := b.lanes.lookup(uint32(e.Thread))
+		exception, exceptionKnown := uint16(0), true
+		if e.Type >= bytefrog.TypeException {
+			exception, exceptionKnown = b.exceptions.lookup(e.Exception)
+		}
+		line := uint32(e.Line)
+		if line == noLine {
+			line = 0
+		}
+		// Field by field: a whole struct would be built elsewhere and copied, and
+		// the copy has to wait for the smaller writes that it reads.
+		out.Sequence, out.Time, out.Line = sequence, ticks, line
+		out.Lane, out.Function, out.Exception = lane, method, exception
+		out.Kind = kinds[(e.Type-firstEvent)%eventTypes]
+		if methodKnown && laneKnown && exceptionKnown && b.packer.Add(&out) {
+			first, last = min(first, sequence), max(last, sequence)
+			continue
+		}
+		b.first, b.last = first, last
+		b.admit(numbered{
+			sequence: sequence, ticks: ticks, method: e.Method, exception: e.Exception,
+			line: uint16(line), thread: e.Thread, kind: out.Kind,
+		}, now)
+		first, last = b.first, b.last
+	}
+	b.first, b.last = first, last
+	s.Advance(next, uint64(len(events)))
+	if n := len(events); n > 0 {
+		s.clock.saw(unwrapTicks(clock, events[n-1].Time), now)
+		b.open(now)
+	}
+	return 0, nil
+}
+
+// Name enters the name of a method, an exception or a thread. Other messages have no effect. The
+// error is ErrMemory.
+func (b *Packer) Name(m bytefrog.Message, now time.Time) (err error) {
+	names, remapped := b.stream.names, false
+	switch m := m.(type) {
+	case bytefrog.MapMethod:
+		remapped, err = names.mapMethod(m.Method, m.Signature)
+	case bytefrog.MapException:
+		remapped, err = names.mapException(m.Exception, m.Name)
+	case bytefrog.MapThreadName:
+		err = b.nameThread(m, now)
+	}
+	if remapped {
+		b.stream.settings.Counts.NameRemapped()
+	}
+	return err
+}
+
+func (b *Packer) nameThread(m bytefrog.MapThreadName, now time.Time) error {
+	from := b.stream.Ticks(m.Time, now)
+	first, reused, err := b.stream.names.mapThread(m.Thread, from, m.Name)
+	if err != nil {
+		return err
+	}
+	b.rename(unplacedRename{thread: m.Thread, name: m.Name, ticks: from, first: first, reused: reused, since: now})
+	if reused {
+		b.stream.settings.Counts.ThreadReused()
+	}
+	return nil
+}
+
+// Skip packs a sequence number that the agent used for a message that is no call.
+func (b *Packer) Skip(sequence uint64, ticks int64, now time.Time) {
+	b.pass(sequence, ticks, now)
+	e := callevent.Event{Kind: callevent.KindSkip, Sequence: sequence, Time: ticks}
+	if !b.packer.Add(&e) {
+		b.Flush()
+		b.packer.Add(&e)
+	}
+	b.first, b.last = min(b.first, sequence), max(b.last, sequence)
+	b.open(now)
+}
+
+// open sets the time of the batch, if this is its first event or rename.
+func (b *Packer) open(now time.Time) {
+	if b.opened.IsZero() && b.packer.Len()+b.packer.Renames() > 0 {
+		b.opened = now
+	}
+}
+
+// refresh empties the caches if an ID has got another name since.
+func (b *Packer) refresh() {
+	if n := b.stream.names.remaps.Load(); n != b.remaps {
+		b.remaps = n
+		b.methods.forget()
+		b.exceptions.forget()
+	}
+}
+
+// admit packs an event that the caches do not know, or has it wait for its names. If the memory is
+// full, there are no names, and the event is dropped.
+func (b *Packer) admit(e numbered, now time.Time) {
+	if b.packNamed(&e, false) || b.pending.add(e, now) {
+		return
+	}
+	if b.stream.settings.Memory.IsFull() {
+		b.dropped++
+		return
+	}
+	b.packNamed(&e, true)
+	b.stream.settings.Counts.NamesUnknown(1)
+}
+
+// packNamed packs an event by its names. It reports false if one of them is unknown; with force it
+// packs the event by its IDs instead.
+func (b *Packer) packNamed(e *numbered, force bool) bool {
+	for {
+		out := callevent.Event{Sequence: e.sequence, Time: e.ticks, Line: uint32(e.line), Kind: e.kind}
+		r := b.identify(e, &out, force)
+		if r == nameUnknown {
+			return false
+		}
+		if r == identified && b.packer.Add(&out) {
+			b.first, b.last = min(b.first, e.sequence), max(b.last, e.sequence)
+			return true
+		}
+		// The batch is full. Any event fits into an empty one.
+		b.Flush()
+	}
+}
+
+// identity is whether the IDs of an event have indexes in the tables of the batch.
+type identity uint8
+
+const (
+	identified identity = iota
+	nameUnknown
+	batchFull
+)
+
+// identify enters the method, the thread and the exception of an event into the tables of the batch.
+func (b *Packer) identify(e *numbered, out *callevent.Event, force bool) identity {
+	var r [3]identity
+	out.Function, r[0] = b.function(e.method, force)
+	out.Lane, r[1] = b.lane(e.thread, force)
+	if e.kind == callevent.KindThrow || e.kind == callevent.KindUnwind {
+		out.Exception, r[2] = b.exception(e.exception, force)
+	}
+	for _, r := range r {
+		if r != identified {
+			return r
+		}
+	}
+	return identified
+}
+
+func (b *Packer) function(id uint32, force bool) (uint16, identity) {
+	if index, ok := b.methods.find(id); ok {
+		return index, identified
+	}
+	f := b.stream.names.method(id)
+	if f == nil && !force {
+		return 0, nameUnknown
+	}
+	if f == nil {
+		f = b.stream.names.numberedMethod(id)
+	}
+	index, ok := b.packer.Function(f)
+	if !ok {
+		return 0, batchFull
+	}
+	b.methods.remember(id, index)
+	return index, identified
+}
+
+// lane enters a thread with its latest name. Renames have its names at earlier events.
+func (b *Packer) lane(thread uint16, force bool) (uint16, identity) {
+	if index, ok := b.lanes.find(uint32(thread)); ok {
+		return index, identified
+	}
+	name, known := b.stream.names.thread(thread)
+	if !known && !force {
+		return 0, nameUnknown
+	}
+	index, ok := b.packer.Lane(callevent.Lane{ID: uint64(thread), Name: name})
+	if !ok {
+		return 0, batchFull
+	}
+	if known {
+		b.lanes.remember(uint32(thread), index)
+	}
+	return index, identified
+}
+
+func (b *Packer) exception(id uint32, force bool) (uint16, identity) {
+	if index, ok := b.exceptions.find(id); ok {
+		return index, identified
+	}
+	class, known := b.stream.names.exception(id)
+	if !known {
+		if force {
+			// 0 is an unknown exception.
+			return 0, identified
+		}
+		return 0, nameUnknown
+	}
+	index, ok := b.packer.Exception(class)
+	if !ok {
+		return 0, batchFull
+	}
+	b.exceptions.remember(id, index)
+	return index, identified
+}
+
+// Attend packs events whose names have arrived, or that have waited too long. It places renames
+// that no event has followed in time, and closes an old batch.
+func (b *Packer) Attend(now time.Time) {
+	b.attendNames(now)
+	if b.unplaced.due(now) {
+		// Events on other connections continue, so this batch does not wait.
+		b.place(len(b.unplaced.renames), passed{}, now)
+		b.Flush()
+	}
+	b.flushOld(now)
+}
+
+// AttendUnread is Attend while the connection is not read: the events that follow a rename may be
+// on it.
+func (b *Packer) AttendUnread(now time.Time) {
+	b.attendNames(now)
+	b.flushOld(now)
+}
+
+func (b *Packer) attendNames(now time.Time) {
+	if b.pending.due(b.stream.names.arrivals.Load(), now) {
+		b.retry(now, time.Time{})
+	}
+	if b.pending.overdue(now) {
+		if begun, over := b.awaitNames(now); over {
+			b.retry(now, begun)
+		}
+	}
+}
+
+func (b *Packer) flushOld(now time.Time) {
+	if !b.opened.IsZero() && now.Sub(b.opened) >= b.stream.settings.MaxBatchDelay {
+		b.Flush()
+	}
+}
+
+// forEver is longer than any event waits.
+const forEver = 100 * 365 * 24 * time.Hour
+
+// Settle packs all renames and all events that wait, with their names or without. Nothing more
+// arrives on the connection. Flush sends the last batch.
+func (b *Packer) Settle(now time.Time) {
+	if b.stream.settings.Memory.IsFull() {
+		b.Release()
+	}
+	b.place(len(b.unplaced.renames), passed{}, now)
+	b.retry(now, now.Add(forEver))
+}
+
+// retry packs the waiting events whose names have arrived, and those that had waited long enough
+// at the time until.
+func (b *Packer) retry(now, until time.Time) {
+	if b.stream.settings.Memory.IsFull() {
+		b.dropped += b.pending.drop()
+		return
+	}
+	b.refresh()
+	var late, unknown int64
+	b.pending.try(b.stream.names.arrivals.Load(), now, until, func(e *numbered, overdue bool) bool {
+		if b.packNamed(e, false) {
+			late++
+			return true
+		}
+		if overdue {
+			unknown++
+			return b.packNamed(e, true)
+		}
+		return false
+	})
+	b.open(now)
+	b.stream.settings.Counts.NamesLate(late)
+	b.stream.settings.Counts.NamesUnknown(unknown)
+}
+
+// Wake is when Attend has something to do, or zero.
+func (b *Packer) Wake(now time.Time) time.Time {
+	return earliest(b.WakeUnread(now), b.unplaced.wake())
+}
+
+// WakeUnread is when AttendUnread has something to do, or zero.
+func (b *Packer) WakeUnread(now time.Time) time.Time {
+	wake := b.pending.wake(now)
+	if !b.opened.IsZero() {
+		wake = earliest(wake, b.opened.Add(b.stream.settings.MaxBatchDelay))
+	}
+	return wake
+}
+
+// earliest is the earlier of two times, of which zero is none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// Flush sends the batch, if it is not empty, and begins the next.
+func (b *Packer) Flush() {
+	// The events that follow them may be in this batch.
+	b.place(b.unplaced.followed(), passed{}, b.opened)
+	if b.packer.Len()+b.packer.Renames() > 0 {
+		batch, err := b.close()
+		if err == nil {
+			b.send(batch)
+		} else {
+			// No accepted event makes a batch impossible. If one does after all, it costs
+			// these events and not the process.
+			b.stream.settings.Counts.BatchDropped(b.packer.Len())
+		}
+		b.stream.settings.Memory.Return(b.stream.renames.removeSent(&b.unplaced))
+	}
+	b.packer.Reset()
+	b.methods.forget()
+	b.exceptions.forget()
+	b.lanes.forget()
+	b.first, b.last, b.opened = math.MaxUint64, 0, time.Time{}
+}
+
+// close closes the batch, which is not empty.
+func (b *Packer) close() (callevent.Packed, error) {
+	if b.packer.Len() == 0 {
+		return b.packer.Close(nil, b.stream.next.Load(), b.stream.settings.Now().UnixNano())
+	}
+	b.closing()
+	b.barriers = b.stream.barriers.concerning(b.barriers[:0], b.first, b.last)
+	b.packPendingRenames(len(b.barriers))
+	next := max(b.stream.next.Load(), b.last+1)
+	return b.packer.Close(b.barriers, next, b.stream.settings.Now().UnixNano())
+}
+
+// rename adds a rename that arrived on the connection.
+func (b *Packer) rename(r unplacedRename) {
+	u := &b.unplaced
+	room := b.stream.settings.Memory.Reserve(pendingRenameBytes + len(r.name))
+	if len(u.renames) == maxUnplaced || !room {
+		b.place(len(u.renames), passed{}, r.since)
+	}
+	if b.packer.Renames() >= maxUntold {
+		b.Flush()
+	}
+	r.before, r.order = u.last, b.stream.renames.nextOrder()
+	if !room {
+		// It cannot wait.
+		b.packRename(r.between(passed{}), r.since)
+		b.Flush()
+		return
+	}
+	b.stream.renames.add(&b.unplaced, r.between(passed{}))
+	u.renames = append(u.renames, r)
+}
+
+// pass places renames by the next message with a sequence number: the first or the second one after
+// the renames that wait.
+func (b *Packer) pass(sequence uint64, ticks int64, now time.Time) {
+	u := &b.unplaced
+	next := passed{sequence: sequence, ticks: ticks, known: validSequence(sequence)}
+	if !next.known {
+		return
+	}
+	if len(u.renames) > 0 {
+		b.place(u.followed(), next, now)
+		for i := range u.renames {
+			u.renames[i].after = next
+		}
+	}
+	u.last = next
+}
+
+// place packs the first n renames. second is the second message with a number that
+// follows them, if that is known.
+func (b *Packer) place(n int, second passed, now time.Time) {
+	u := &b.unplaced
+	placed := make([]callevent.Rename, n)
+	for i := n - 1; i >= 0; i-- {
+		r := u.renames[i].between(second)
+		for _, later := range placed[i+1:] {
+			if later.Lane == r.Lane && later.Sequence < callevent.MaxSequence {
+				// The thread had an event in between.
+				r.Sequence = min(r.Sequence, max(later.Sequence, 1)-1)
+				break
+			}
+		}
+		placed[i] = r
+	}
+	u.renames = slices.Delete(u.renames, 0, n)
+	for _, r := range placed {
+		b.packRename(r, now)
+		b.stream.renames.replace(r)
+	}
+}
+
+// packRename packs a rename whose sequence number is final.
+func (b *Packer) packRename(r callevent.Rename, now time.Time) {
+	if !b.packer.Rename(r) {
+		b.Flush()
+		b.packer.Rename(r)
+	}
+	b.open(now)
+}
+
+// packPendingRenames packs the renames of the run that were not sent yet. The batch is closed
+// afterwards, with so many barriers. Renames that do not fit into it are sent before it.
+func (b *Packer) packPendingRenames(barriers int) {
+	b.renames = b.stream.renames.appendOthers(&b.unplaced, b.renames[:0])
+	b.renames = slices.DeleteFunc(b.renames, func(r callevent.Rename) bool { return b.packer.RenameAtLast(r, barriers) })
+	if len(b.renames) > 0 {
+		b.sendRenames(b.renames)
+	}
+	clear(b.renames)
+}
+
+// sendRenames sends batches of renames only.
+func (b *Packer) sendRenames(renames []callevent.Rename) {
+	packer, err := b.stream.newPacker(callevent.MinBatchBytes)
+	for err == nil && len(renames) > 0 {
+		n := 0
+		for n < len(renames) && packer.Rename(renames[n]) {
+			n++
+		}
+		var batch callevent.Packed
+		if batch, err = packer.Close(nil, b.stream.next.Load(), b.stream.settings.Now().UnixNano()); err == nil {
+			b.send(batch)
+		}
+		packer.Reset()
+		renames = renames[n:]
+	}
+	if err != nil {
+		// No setting and no accepted rename makes such a batch impossible.
+		b.stream.settings.Counts.BatchDropped(0)
+	}
+}
+
+// Release returns the memory of the caches, when nothing more will be packed.
+func (b *Packer) Release() {
+	b.methods.release()
+	b.exceptions.release()
+	b.lanes.release()
+}

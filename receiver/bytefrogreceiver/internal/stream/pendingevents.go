@@ -1,0 +1,129 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"time"
+	"unsafe"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
+)
+
+// numbered is a call event whose method, thread and exception are still IDs.
+type numbered struct {
+	sequence  uint64
+	ticks     int64
+	method    uint32
+	exception uint32
+	line      uint16
+	thread    uint16
+	kind      callevent.Kind
+}
+
+// pendingEvents are the events of one connection that wait for names. The connection is read
+// meanwhile. They are for one goroutine.
+type pendingEvents struct {
+	// events has reserved memory for its capacity.
+	events []pendingEvent
+	memory *runmemory.Memory
+	// wait is how long an event waits.
+	wait time.Duration
+	// tried is when all were tried last, arrivals the count of names that had arrived.
+	tried    time.Time
+	arrivals uint32
+}
+
+type pendingEvent struct {
+	numbered
+	since time.Time
+}
+
+const (
+	pendingBytes = int(unsafe.Sizeof(pendingEvent{}))
+	// RetryPause is the least time between two tries to name waiting events, for each pendingShare of
+	// events: trying again is never most of the work.
+	RetryPause   = 5 * time.Millisecond
+	pendingShare = 32 << 10
+	// pendingPoll is how often a silent connection looks for names that arrived on others.
+	pendingPoll = 20 * time.Millisecond
+)
+
+// minPending is the least capacity while an event waits.
+const minPending = 16
+
+// add adds an event, or reports false if there is no memory. Half of the run's memory is left for the
+// names that events wait for.
+func (p *pendingEvents) add(e numbered, now time.Time) bool {
+	if len(p.events) == cap(p.events) && !p.resize(max(minPending, cap(p.events)+cap(p.events)/4)) {
+		return false
+	}
+	p.events = append(p.events, pendingEvent{numbered: e, since: now})
+	return true
+}
+
+// resize changes the capacity to n events, not fewer than there are, if there is memory.
+func (p *pendingEvents) resize(n int) bool {
+	more := (n - cap(p.events)) * pendingBytes
+	if more > 0 && !p.memory.ReserveOfHalf(more) {
+		return false
+	}
+	events := make([]pendingEvent, len(p.events), n)
+	copy(events, p.events)
+	p.events = events
+	if more < 0 {
+		p.memory.Return(-more)
+	}
+	return true
+}
+
+// drop drops all events, returns their memory, and returns their number.
+func (p *pendingEvents) drop() (events int) {
+	events = len(p.events)
+	p.memory.Return(cap(p.events) * pendingBytes)
+	p.events = nil
+	return events
+}
+
+// due reports whether names have arrived since the last try.
+func (p *pendingEvents) due(arrivals uint32, now time.Time) bool {
+	if len(p.events) == 0 {
+		return false
+	}
+	pause := RetryPause * time.Duration(1+len(p.events)/pendingShare)
+	return arrivals != p.arrivals && now.Sub(p.tried) >= pause
+}
+
+// overdue reports whether some have waited long enough.
+func (p *pendingEvents) overdue(now time.Time) bool {
+	return len(p.events) > 0 && now.Sub(p.events[0].since) >= p.wait
+}
+
+// wake is when to try again, or zero.
+func (p *pendingEvents) wake(now time.Time) time.Time {
+	if len(p.events) == 0 {
+		return time.Time{}
+	}
+	return now.Add(min(pendingPoll, p.wait))
+}
+
+// try calls pack with each event, and keeps those for which it reports false. force is true for an
+// event that had waited long enough at the time until.
+func (p *pendingEvents) try(arrivals uint32, now, until time.Time, pack func(e *numbered, force bool) bool) {
+	p.tried, p.arrivals = now, arrivals
+	kept := p.events[:0]
+	for i := range p.events {
+		e := &p.events[i]
+		if !pack(&e.numbered, until.Sub(e.since) >= p.wait) {
+			kept = append(kept, *e)
+		}
+	}
+	p.events = kept
+	switch n := len(kept); {
+	case n == 0:
+		p.drop()
+	case n <= cap(kept)/4 && n > minPending:
+		p.resize(n)
+	}
+}

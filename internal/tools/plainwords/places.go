@@ -47,9 +47,8 @@ var doneCode = []string{
 	"exporter/...",
 	"extension/...",
 	"internal/agentcontrol/...",
-	"internal/componentkit/budget/...",
-	"internal/componentkit/setting/...",
-	"internal/componentkit/slots/...",
+	"internal/componentkit/...",
+	"internal/receiverkit/...",
 }
 
 // allowed are parts of texts that stay, by file, each with the reason in a comment.
